@@ -22,7 +22,7 @@ from .arguments import checked, is_number
 from .enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_FLAGS, DML_TENSOR_TYPE
 from .enums.naming import did_you_mean, short_name
 from .errors import DMLError
-from .structures import derive_count, enumerator, integer, integers, not_converted, structure
+from .structures import Derived, derive_count, enumerator, integer, integers, not_converted, structure
 
 _T = DML_TENSOR_DATA_TYPE
 
@@ -210,6 +210,8 @@ class DML_BUFFER_TENSOR_DESC:
     DimensionCount: int = None  # type: ignore[assignment]  # derived in __post_init__
 
     def __post_init__(self) -> None:
+        if type(self.TotalTensorSizeInBytes) is Derived:
+            object.__setattr__(self, "TotalTensorSizeInBytes", None)
         for name, (converter, wanted) in _FIELDS.items():
             value = getattr(self, name)
             if value is not None or name not in ("Strides", "TotalTensorSizeInBytes"):
@@ -223,7 +225,8 @@ class DML_BUFFER_TENSOR_DESC:
         derive_count(self, "DimensionCount", len(self.Sizes), "Sizes")
         total: int | None = self.TotalTensorSizeInBytes
         if total is None:
-            object.__setattr__(self, "TotalTensorSizeInBytes", self._implied_size())
+            size = self._implied_size()
+            object.__setattr__(self, "TotalTensorSizeInBytes", Derived(size) if type(size) is int else size)
 
     def __repr__(self) -> str:
         return f"DML_BUFFER_TENSOR_DESC{self.in_words}"

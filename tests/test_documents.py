@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from example_module import example
+from speech_folder import tone, wav, write_speech_folder
 from test_contributing import insertions
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,9 +40,11 @@ def names(documents: list[Path]) -> list[Any]:
 
 
 def session_of(document: Path) -> dict[str, object]:
-    """What the README's graph takes for granted, and the page about language models: a folder with one."""
+    """What the README's graph takes for granted, and the page about language models: folders with them."""
     if document.name == "genai.md":
         example("chat").write_folder(Path("folder"))
+        write_speech_folder(Path("whisper"))
+        Path("speech.wav").write_bytes(wav(tone(0.5)))
     if document.name != "README.md":
         return {}
     rng = np.random.default_rng(0)

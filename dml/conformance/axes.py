@@ -14,8 +14,8 @@ from typing import Any
 from dml.api.device import Device
 from dml.compiler.selection import CPU_ITERATIONS
 from dml.compiler.target import DeviceClass, Target
+from dml.conformance.options import OptionError
 from dml.enums import DML_FEATURE_LEVEL
-from dml.errors import DMLError
 from dml.runtime.devices import VulkanDevice
 
 #: A CPU's driver that stands for a GPU still ends loops that are longer.
@@ -37,12 +37,12 @@ AXES: Mapping[str, Mapping[str, Any]] = {
 def selected(asked: Iterable[str]) -> list[str]:
     """The axes of the options ``--as``, each once; "all" stands for every one.
 
-    Raises DMLError for one that is not known.
+    Raises OptionError for an unknown one.
     """
     found: list[str] = []
     for name in asked:
         if name != "all" and name not in AXES:
-            raise DMLError(f"--as {name}: there is no such axis; there are {', '.join(AXES)}, and all")
+            raise OptionError(f"--as {name}: there is no such axis; there are {', '.join(AXES)}, and all")
         found += AXES if name == "all" else [name]
     return list(dict.fromkeys(found))
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dml.conformance import report
+from dml.conformance.options import OptionError
 from dml.errors import DMLError
 from dml.files import write_text
 
@@ -38,7 +39,7 @@ def _refusing(function: _Function) -> _Function:
             function(*args, **kwargs)
         except DMLError as error:
             Console(stderr=True).print(Text(str(error), style="red"), soft_wrap=True)
-            raise typer.Exit(NOT_DONE) from None
+            raise typer.Exit(MISUSED if isinstance(error, OptionError) else NOT_DONE) from None
 
     return run  # type: ignore[return-value]  # (it takes what the function does)
 
@@ -62,7 +63,9 @@ def conformance(
     ] = None,
     axis: Annotated[
         list[str] | None,
-        typer.Option("--as", help="As which kind of device: plain, discrete, discrete64, integrated, minimum, or all."),
+        typer.Option(
+            "--as", help="Kind of device: plain, discrete, discrete64, subgroups, integrated, minimum; or all."
+        ),
     ] = None,
     filter: Annotated[
         list[str] | None, typer.Option(help="An operator, or a part of cases' names; may be repeated.")
@@ -147,14 +150,17 @@ def merge(
     report.write(output, merge_reports([report.read(path) for path in reports], [path.name for path in reports]))
 
 
-@app.command(epilog="Exit status: 0 nothing got worse; 1 something did; 2 wrong options; 3 a file cannot be used.")
+@app.command(
+    epilog="Exit status: 0 nothing got worse; 1 something did, a new case fails, or a case is gone; 2 wrong options; "
+    "3 a file cannot be used, or the reports are of different suites."
+)
 @_refusing
 def compare(before: ReportPath, after: ReportPath) -> None:
     """What got worse or better from one report to another: dml conformance compare before.json after.json"""
     from dml.conformance.comparing import compare as compare_reports
     from dml.conformance.comparing import lines
 
-    found = compare_reports(report.read(before), report.read(after))
+    found = compare_reports(report.read(before), report.read(after), (before.name, after.name))
     for line in lines(found):
         typer.echo(line)
     raise typer.Exit(WORSE if any(one.is_worse for one in found) else DONE)

@@ -17,6 +17,15 @@ Array = npt.NDArray[Any]
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
 
 
+#: Above this, units of the last place say no more than "entirely different": float32 has so many digits.
+_MOST_ULP = 2.0**24
+
+
+def ulp_text(ulp: float) -> str:
+    """Format a number of units in the last place for people."""
+    return f"{ulp:.4g}" if ulp < _MOST_ULP else "over 2^24"
+
+
 @dataclass(frozen=True)
 class Mismatch:
     """The worst element of a tensor that is not what it must be."""
@@ -30,7 +39,7 @@ class Mismatch:
     allowed_ulp: float
 
     def __str__(self) -> str:
-        far = "" if self.ulp is None else f", {self.ulp:.4g} ulp off, allowed {self.allowed_ulp:.4g}"
+        far = "" if self.ulp is None else f", {ulp_text(self.ulp)} ulp off, allowed {ulp_text(self.allowed_ulp)}"
         at = ", ".join(map(str, self.index))
         many = f"{self.differing} of {self.elements} elements differ"
         return f"at [{at}]: found {self.found}, expected {self.expected}{far}; {many}"

@@ -67,8 +67,13 @@ def _together(shards: Sequence[tuple[str, str]], *, alike: bool = False) -> str:
     return "1/1" if len(found) == int(total) else f"{'+'.join(map(str, sorted(found)))}/{total}"
 
 
-def _check(first: Record, other: Record, first_name: str, name: str) -> None:
-    pairs = [(key, first[key], other[key]) for key in _SAME]
+def check_suites(first: Record, other: Record, first_name: str, name: str) -> None:
+    """Raise DMLError unless both reports are of one suite."""
+    _check(first, other, first_name, name, ())
+
+
+def _check(first: Record, other: Record, first_name: str, name: str, same: Sequence[str] = _SAME) -> None:
+    pairs = [(key, first[key], other[key]) for key in same]
     pairs += [(f"suite.{key}", first["suite"].get(key), other["suite"].get(key)) for key in _SAME_SUITE]
     for key, one, two in pairs:
         if one != two:

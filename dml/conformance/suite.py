@@ -11,6 +11,7 @@ from typing import Any
 from dml.compiler.target import Target
 from dml.conformance.case import Case, cases
 from dml.conformance.coverage import Coverage, coverage
+from dml.conformance.options import OptionError
 from dml.conformance.subject import Subject, subjects
 from dml.enums.naming import did_you_mean
 from dml.errors import DMLError
@@ -36,7 +37,7 @@ class Suite:
     shard: tuple[int, int] = (1, 1)
 
     def cases(self) -> list[str]:
-        """The ids of its cases, by operator. Raises DMLError for a filter or a case that fits nothing."""
+        """The ids of its cases, by operator. Raises OptionError for a filter or a case that fits nothing."""
         return self.part(self._whole)
 
     def part(self, whole: Sequence[str]) -> list[str]:
@@ -47,11 +48,14 @@ class Suite:
     def _whole(self) -> list[str]:
         """The cases of all shards."""
         if self.only:
-            return [Case.parse(text).id for text in self.only]
+            try:
+                return [Case.parse(text).id for text in self.only]
+            except DMLError as error:
+                raise OptionError(error.message) from None
         found = [case.id for subject in self._subjects() for case in cases(subject, SIZES[self.size], self.seed)]
         for text in self.filter:
             if not any(_fits(text, case) for case in found):
-                raise DMLError(f"--filter {text}: no case of {self.size} size fits{did_you_mean(text, subjects())}")
+                raise OptionError(f"--filter {text}: no case of {self.size} size fits{did_you_mean(text, subjects())}")
         return [case for case in found if not self.filter or any(_fits(text, case) for text in self.filter)]
 
     def coverage(self, target: Target) -> Coverage | None:
@@ -96,10 +100,10 @@ def from_record(record: Mapping[str, Any]) -> Suite:
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """2/4 -> (2, 4). Raises DMLError for what is no shard."""
+    """2/4 -> (2, 4). Raises OptionError for anything else."""
     found = re.fullmatch(r"(\d+)/(\d+)", text)
     if found is None or not 1 <= int(found[1]) <= int(found[2]):
-        raise DMLError(f"--shard {text}: must be i/n, the i-th of n parts, from 1/n to n/n")
+        raise OptionError(f"--shard {text}: must be i/n, the i-th of n parts, from 1/n to n/n")
     return int(found[1]), int(found[2])
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dml.conformance import coverage, report
+from dml.conformance.compare import ulp_text
 from dml.conformance.report import Record
 
 #: Failures of a run that are shown in full, and reasons of each kind.
@@ -42,7 +43,7 @@ def words(status: str) -> str:
 
 
 def table(results: Sequence[Record], *, by_type: bool = False) -> Table:
-    """Operators, or their data types, with the four counts and the worst error beside its limit."""
+    """Build a table of operators, or their data types: counts by status, and the error nearest its limit."""
     groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
     for outcome in results:
         groups[(outcome["operator"], outcome["data_type"] or "")[: 1 + by_type]].append(outcome)
@@ -51,7 +52,7 @@ def table(results: Sequence[Record], *, by_type: bool = False) -> Table:
         made.add_column(column, overflow="fold")
     for status in report.STATUSES:
         made.add_column(words(status), justify="right")
-    made.add_column("worst error, ulp", justify="right")
+    made.add_column("error nearest its limit, ulp", justify="right")
     made.add_column("limit", justify="right")
     made.add_column("of it", justify="right")
     for key in sorted(groups):
@@ -66,7 +67,7 @@ def table(results: Sequence[Record], *, by_type: bool = False) -> Table:
 
 
 def _worst(results: Sequence[Record]) -> tuple[str, str, str]:
-    """The error that is the largest share of its limit; where all must be exact, the largest error."""
+    """Return error, limit and share of the largest share of a limit; if all must be exact, the largest error."""
     tensors = [tensor for outcome in results for tensor in outcome["tensors"]]
     if not tensors:
         return "", "", ""
@@ -75,9 +76,9 @@ def _worst(results: Sequence[Record]) -> tuple[str, str, str]:
     shared = [tensor for tensor in tensors if tensor["share"] is not None]
     beyond = max((tensor for tensor in tensors if tensor["share"] is None), key=lambda t: t["worst_ulp"], default=None)
     if beyond is not None and (beyond["worst_ulp"] or not shared):
-        return f"{beyond['worst_ulp']:.4g}", "exact", ""
+        return ulp_text(beyond["worst_ulp"]), "exact", ""
     worst = max(shared, key=lambda tensor: tensor["share"])
-    return f"{worst['worst_ulp']:.4g}", f"{worst['ulp_limit']:.4g}", f"{worst['share']:.0%}"
+    return ulp_text(worst["worst_ulp"]), ulp_text(worst["ulp_limit"]), f"{worst['share']:.0%}"
 
 
 def _title(console: Console, run: Record) -> None:

@@ -31,6 +31,7 @@ from dml.descriptors.graph import (
     DML_OPERATOR_GRAPH_NODE_DESC,
     DML_OUTPUT_GRAPH_EDGE_DESC,
 )
+from dml.descriptors.movement import DML_CAST_OPERATOR_DESC
 from dml.enums import (
     DML_EXECUTION_FLAGS,
     DML_GRAPH_EDGE_TYPE,
@@ -40,6 +41,7 @@ from dml.enums import (
 from dml.errors import HRESULT, DMLError
 from dml.graph.arithmetic import TensorArithmetic
 from dml.graph.constants import SharedConstants, tensor_bytes
+from dml.graph.conversions import conversions
 from dml.graph.policies import TensorPolicy, described
 from dml.tensors import (
     DML_BUFFER_TENSOR_DESC,
@@ -202,6 +204,17 @@ def _viewed(
     return desc
 
 
+def _of_type(
+    desc: DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC], kind: DML_TENSOR_DATA_TYPE | None
+) -> DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]:
+    """An output, or the outputs of an array, in another data type; unchanged for None."""
+    if kind is None:
+        return desc
+    if isinstance(desc, DML_BUFFER_TENSOR_DESC):
+        return DML_BUFFER_TENSOR_DESC(kind, desc.Sizes, desc.Strides)
+    return [DML_BUFFER_TENSOR_DESC(kind, one.Sizes, one.Strides) for one in desc]
+
+
 Operand: TypeAlias = Tensor | int | float | npt.NDArray[Any]
 #: Where a tensor comes from: ("input", its number, 0), or ("node", its number, which output).
 Source: TypeAlias = tuple[str, int, int]
@@ -223,7 +236,8 @@ class Builder(Generic[Compiled]):
     """Collects nodes and edges; ``build`` makes the DML_GRAPH_DESC, ``compile`` the compiled graph.
 
     shared: constants that other graphs hold as well. tensor_policy: how operators' outputs are laid out, packed by
-    default; it may be set anew between operators (see ``dml.graph.policies``).
+    default; it may be set anew between operators (see ``dml.graph.policies``). converts: whether tensors of data types
+    that an operator does not take are cast to one that it takes, and its results back; else the operator is refused.
     """
 
     def __init__(
@@ -232,9 +246,11 @@ class Builder(Generic[Compiled]):
         shared: SharedConstants | None = None,
         *,
         tensor_policy: TensorPolicy | None = None,
+        converts: bool = False,
     ) -> None:
         self.device = device
         self.tensor_policy = tensor_policy
+        self._converts = converts
         self._scopes: list[str] = []
         self._shared = shared or SharedConstants()
         self._nodes: list[Any] = []
@@ -334,6 +350,50 @@ class Builder(Generic[Compiled]):
         Returns output name -> Tensor, or a list of them for a tensor array.
         Raises DMLError where the description breaks a rule: DXGI_ERROR_UNSUPPORTED for more than eight dimensions.
         """
+        if self._converts:
+            return self._converting_node(cls, outputs, name, fields)
+        return self._node(cls, outputs, name, fields)
+
+    def _converting_node(
+        self, cls: type[OperatorDesc], outputs: Mapping[str, DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]],
+        name: str | None, fields: dict[str, Any],
+    ) -> dict[str, Any]:  # fmt: skip
+        """``node`` with casts around it where the operator does not take the data types."""
+        found = {
+            field: (value[0] if isinstance(value, list | tuple) else value).data_type
+            for field in cls.input_names
+            if (value := fields.get(field)) is not None
+        }
+        for field, desc in outputs.items():
+            found[field] = (desc if isinstance(desc, DML_BUFFER_TENSOR_DESC) else desc[0]).DataType
+        kinds = conversions(cls, tuple(found.items()), fields.get("Function"))  # type: ignore[arg-type]  # a class
+        if not kinds:
+            return self._node(cls, outputs, name, fields)
+        for field in cls.input_names:
+            if field in kinds:
+                value, kind = fields[field], kinds[field]
+                several = isinstance(value, list | tuple)
+                fields[field] = [self._cast(one, kind) for one in value] if several else self._cast(value, kind)
+        described = {field: _of_type(desc, kinds.get(field)) for field, desc in outputs.items()}
+        made = self._node(cls, described, name, fields)
+        for field in outputs:
+            if field in kinds:
+                value, kind = made[field], found[field]
+                several = isinstance(value, list)
+                made[field] = [self._cast(one, kind) for one in value] if several else self._cast(value, kind)
+        return made
+
+    def _cast(self, tensor: Tensor, kind: DML_TENSOR_DATA_TYPE) -> Tensor:
+        if tensor.data_type == kind:
+            return tensor
+        outputs = {"OutputTensor": packed_tensor(kind, tensor.sizes)}
+        made: Tensor = self._node(DML_CAST_OPERATOR_DESC, outputs, None, {"InputTensor": tensor})["OutputTensor"]
+        return made
+
+    def _node(
+        self, cls: type[OperatorDesc], outputs: Mapping[str, DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]],
+        name: str | None, fields: dict[str, Any],
+    ) -> dict[str, Any]:  # fmt: skip
         described: dict[str, Any] = {}
         sources: list[Tensor | None] = []
         for field in cls.input_names:

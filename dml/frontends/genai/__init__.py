@@ -25,18 +25,22 @@ try:
 except ModuleNotFoundError as error:
     raise missing("Generating text needs", "genai", error) from error
 
+from .audio import Audios
 from .config import Config
 from .generator import Generator
 from .model import Model
 from .params import GeneratorParams
+from .processor import MultiModalProcessor
 from .tensors import NamedTensors, Tensor
 from .tokenizer import Tokenizer, TokenizerStream
 
 __all__ = [
+    "Audios",
     "Config",
     "Generator",
     "GeneratorParams",
     "Model",
+    "MultiModalProcessor",
     "NamedTensors",
     "Tensor",
     "Tokenizer",

@@ -15,6 +15,7 @@ from dml.errors import HRESULT, DMLError
 
 from .beams import BeamSearch
 from .decoder import DecoderState
+from .encoder import AudioEncoder
 from .model import Model
 from .params import GeneratorParams
 from .search import Search, TokenSearch
@@ -74,6 +75,12 @@ class Generator:
                 f"Generator.append_tokens: the cache is full: {new.shape[1]} tokens after {held} exceed "
                 f"max_length = {most}",
                 HRESULT.E_OUTOFMEMORY,
+            )
+        encoder = self._model.encoder
+        if encoder and not self._extra.keys() & set(encoder.links.values()):
+            raise DMLError(
+                f"Generator.append_tokens: set_inputs with {encoder.features} comes first",
+                HRESULT.DXGI_ERROR_INVALID_CALL,
             )
         if held and self._options.num_beams > 1:
             raise DMLError("Generator.append_tokens: beams take one prompt", HRESULT.E_NOTIMPL)
@@ -165,11 +172,33 @@ class Generator:
         self.set_inputs({name: value})
 
     def set_inputs(self, inputs: Mapping[str, Any]) -> None:
-        known = self._model.decoder.prepared.inputs
-        for name, value in inputs.items():
+        """Give inputs by name; token ids among them are appended, audio features go through the encoder.
+
+        Raises DMLError for a name that the model does not have.
+        """
+        decoder, encoder = self._model.decoder, self._model.encoder
+        features = encoder.features if encoder else None
+        known = [*decoder.prepared.inputs, *([features] if features else [])]
+        given = {name: np.asarray(value) for name, value in inputs.items()}
+        for name in given:
             if name not in known:
                 raise DMLError(f"Generator: the model has no input {name!r}; it has {', '.join(known)}")
-            self._extra[name] = np.asarray(value)
+        tokens = given.pop(decoder.ids, None)
+        if encoder and features in given:
+            self._hear(encoder, given.pop(features))
+        self._extra |= given
+        if tokens is not None:
+            self.append_tokens(tokens)
+
+    def _hear(self, encoder: AudioEncoder, features: npt.NDArray[Any]) -> None:
+        """Run the encoder; its outputs are the decoder's inputs of each step, for each beam."""
+        batch = self._options.batch_size
+        if features.shape[:1] != (batch,):
+            raise DMLError(
+                f"Generator: {encoder.features} must have batch_size = {batch} rows, found shape {features.shape}"
+            )
+        for name, made in encoder.run(features).items():
+            self._extra[name] = self._state.repeated(made, self._options.num_beams)
 
     @checked
     def set_runtime_option(self, name: str, value: str) -> None:

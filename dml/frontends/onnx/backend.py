@@ -22,6 +22,7 @@ from dml.stages import stage
 from .blocked import NCHWC, with_blocks
 from .device_part import DevicePart, OnnxPlan
 from .dtypes import Array, dtype_of
+from .environment import says_warnings
 from .host_part import HostPart, on_host
 from .loading import Loaded, ModelSource, load
 from .node import LateCount, NodeFacts, Unsupported
@@ -37,11 +38,12 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
     """A checked model on a device. Each set of input shapes is compiled when it first comes, and kept for a while.
 
     inputs, outputs: their names. parts: what runs one after another, on the device and on the host. fallback: whether
-    nodes that cannot be mapped run on the host; a ``HostNodesWarning`` names them. Raises DMLError naming every node
-    that cannot be mapped, where they may not.
+    nodes that cannot be mapped run on the host; a ``HostNodesWarning`` names them, unless onnxruntime's ``severity``
+    (-1: the default one) is above warnings. Raises DMLError naming every node that cannot be mapped, where they may
+    not.
     """
 
-    def __init__(self, loaded: Loaded, device: Device, *, fallback: bool = True) -> None:
+    def __init__(self, loaded: Loaded, device: Device, *, fallback: bool = True, severity: int = -1) -> None:
         stored = ((name, bytes_under(array)) for name, array in loaded.initial.items())
         self._constants = SharedConstants((name, data) for name, data in stored if data is not None)
         #: Without the initializers' numbers; nothing here may refer to the model that has them.
@@ -55,6 +57,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         self._types = {entry.name: entry.type for entry in graph.input}
         self._functions = {(standard(f.domain), f.name, getattr(f, "overload", "")): f for f in model.functions}
         self._fallback = fallback
+        self._severity = severity
         self._nodes = [NodeFacts(proto) for proto in graph.node]
         #: The numbers of the nodes for the host, and why each is.
         self._on_host: dict[int, str] = {}
@@ -97,6 +100,8 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         fresh = self._on_host.keys() - self._named_nodes
         if fresh:
             self._named_nodes |= fresh
+            if not says_warnings(self._severity):
+                return
             named = grouped(self._nodes[at] for at in sorted(fresh))
             warnings.warn(
                 f"nodes of the model run on the host, without DirectML: {named}; "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,11 +63,15 @@ class ONNXRun:
         walked = walk(self._model, self._options.arrays(), sizes=self._options.sizes, profile=True)
         if walked.inputs.words:
             self._options.say(walked.inputs.words)
-        parts = walked.parts
-        if len(parts) == 1:
-            return {self._name: parts[0].times}
-        where = ["on the host" if isinstance(each.part, HostPart) else "on the device" for each in parts]
-        return {f"{self._name}, part {at + 1}, {where[at]}": each.times for at, each in enumerate(parts)}
+        return times_by_part(walked.parts, self._name)
+
+
+def times_by_part(parts: Sequence[WalkedPart], name: str) -> dict[str, list[KernelTime]]:
+    """What each dispatch of each part took, by the part's name, which begins with ``name``."""
+    if len(parts) == 1:
+        return {name: parts[0].times}
+    where = ["on the host" if isinstance(each.part, HostPart) else "on the device" for each in parts]
+    return {f"{name}, part {at + 1}, {where[at]}": each.times for at, each in enumerate(parts)}
 
 
 class WalkedPart(NamedTuple):

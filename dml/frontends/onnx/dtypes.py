@@ -23,34 +23,12 @@ INT64, INT32, UINT32, UINT8 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(n
 FLOAT8 = tuple(np.dtype(getattr(ml_dtypes, f"float8_{name}")) for name in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz"))
 HELD_AS_FLOAT32 = (BFLOAT16, *FLOAT8)
 FLOATS = (FLOAT32, FLOAT16, FLOAT64, BFLOAT16)
-_T = DML_TENSOR_DATA_TYPE
-#: The data types that can stand in for one that an operator does not take, the best first.
-_SUBSTITUTES: dict[DML_TENSOR_DATA_TYPE, tuple[DML_TENSOR_DATA_TYPE, ...]] = {
-    _T.DML_TENSOR_DATA_TYPE_FLOAT64: (_T.DML_TENSOR_DATA_TYPE_FLOAT32,),
-    _T.DML_TENSOR_DATA_TYPE_FLOAT16: (_T.DML_TENSOR_DATA_TYPE_FLOAT32,),
-    _T.DML_TENSOR_DATA_TYPE_INT64: (_T.DML_TENSOR_DATA_TYPE_INT32,),
-    _T.DML_TENSOR_DATA_TYPE_UINT64: (_T.DML_TENSOR_DATA_TYPE_UINT32,),
-    _T.DML_TENSOR_DATA_TYPE_INT32: (_T.DML_TENSOR_DATA_TYPE_INT64,),
-    _T.DML_TENSOR_DATA_TYPE_UINT32: (_T.DML_TENSOR_DATA_TYPE_UINT64, _T.DML_TENSOR_DATA_TYPE_INT64),
-    _T.DML_TENSOR_DATA_TYPE_INT16: (_T.DML_TENSOR_DATA_TYPE_INT32, _T.DML_TENSOR_DATA_TYPE_FLOAT32),
-    _T.DML_TENSOR_DATA_TYPE_INT8: (_T.DML_TENSOR_DATA_TYPE_INT32, _T.DML_TENSOR_DATA_TYPE_FLOAT32),
-    _T.DML_TENSOR_DATA_TYPE_UINT16: (
-        _T.DML_TENSOR_DATA_TYPE_UINT32,
-        _T.DML_TENSOR_DATA_TYPE_INT32,
-        _T.DML_TENSOR_DATA_TYPE_FLOAT32,
-    ),
-    _T.DML_TENSOR_DATA_TYPE_UINT8: (
-        _T.DML_TENSOR_DATA_TYPE_UINT32,
-        _T.DML_TENSOR_DATA_TYPE_INT32,
-        _T.DML_TENSOR_DATA_TYPE_FLOAT32,
-    ),
-}
 
 
 def storage(dtype: DType) -> DML_TENSOR_DATA_TYPE:
     """The data type that holds elements of an ONNX dtype on the device."""
     if dtype in HELD_AS_FLOAT32:
-        return _T.DML_TENSOR_DATA_TYPE_FLOAT32
+        return DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_FLOAT32
     try:
         return data_type_of(dtype)
     except DMLError:

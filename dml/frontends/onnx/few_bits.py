@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import ml_dtypes
 import numpy as np
 
+import dml.graph.operations as op
 from dml import enums
-from dml.descriptors.elementwise import DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC
 from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC
 from dml.errors import DMLError
 from dml.graph.builder import Tensor
@@ -75,7 +75,7 @@ def _quarters(x: OnnxValue) -> OnnxValue:
     """The 2-bit numbers of bytes that are no constants, as UINT8. Float32 holds a byte and its quarters exactly."""
     left, fields = cast(x, FLOAT32), []
     for _ in range(4):
-        rest = unary(DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC, left * 0.25)
+        rest = unary(op.floor, left * 0.25)
         fields.append(reshape(cast(left - rest * 4, UINT8), (*x.shape, 1)))
         left = rest
     return reshape(join(fields, x.rank), (*x.shape[:-1], 4 * x.shape[-1]))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
+from onnx import helper
 
 from dml.api.device import Device
 from dml.api.device_array import DeviceArray
@@ -18,6 +19,7 @@ from dml.errors import HRESULT, DMLError
 from .described import array_type_name
 from .dtypes import Array, DType, dtype_of
 from .host_part import on_host
+from .missing_names import IO_BINDING, ORT_VALUE, missing_method
 
 if TYPE_CHECKING:
     from .session import InferenceSession
@@ -61,6 +63,23 @@ class OrtValue:
             return OrtValue(data)
         array = np.from_dlpack(data)
         return OrtValue(array.view(np.bool_) if is_bool_tensor else array)
+
+    @staticmethod
+    def ortvalue_from_numpy_with_onnx_type(data: npt.ArrayLike, onnx_element_type: int) -> OrtValue:
+        """An array's bytes as another type of the same width, for those that NumPy lacks: bfloat16, float8."""
+        array, dtype = as_array(data, "OrtValue"), dtype_of(onnx_element_type)
+        if array.dtype.itemsize != dtype.itemsize:
+            raise DMLError(f"OrtValue: {dtype} has {dtype.itemsize} bytes, found {array.dtype}")
+        return OrtValue(array.view(dtype))
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise missing_method(self, name, ORT_VALUE)
+
+    def __repr__(self) -> str:
+        about = f"{self.data_type()} {self.shape()}" if self.is_tensor() else self.data_type()
+        return f"<OrtValue: {about}, {self.device_name()}>"
 
     def __dlpack__(self, **options: Any) -> Any:
         return self._value.__dlpack__(**options)
@@ -134,6 +153,15 @@ class OrtValue:
     def is_tensor(self) -> bool:
         return isinstance(self._value, np.ndarray | DeviceArray)
 
+    def is_sparse_tensor(self) -> bool:
+        return False
+
+    def element_type(self) -> int:
+        """The ONNX data type of a tensor's elements."""
+        if not self.is_tensor():
+            raise DMLError("OrtValue.element_type: only tensors have one")
+        return int(helper.np_dtype_to_tensor_dtype(self._value.dtype))
+
     def is_tensor_sequence(self) -> bool:
         return isinstance(self._value, list)
 
@@ -165,6 +193,14 @@ class IOBinding:
         #: None: a new array on the host, or with True on the device.
         self._outputs: dict[str, OrtValue | bool] = {}
         self._results: list[OrtValue] = []
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise missing_method(self, name, IO_BINDING)
+
+    def __repr__(self) -> str:
+        return f"<IOBinding: inputs {', '.join(self._inputs) or 'none'}; outputs {', '.join(self._outputs) or 'none'}>"
 
     def bind_cpu_input(self, name: str, arr_on_cpu: npt.ArrayLike) -> None:
         self.bind_ortvalue_input(name, OrtValue(as_array(arr_on_cpu, f"IOBinding: input {name!r}")))

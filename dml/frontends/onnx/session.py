@@ -11,9 +11,10 @@ What fails is a DMLError. Runs of several threads follow each other on the devic
 from __future__ import annotations
 
 import os
+import threading
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from dml.api.device import Device, create_device
 from dml.api.device_array import DeviceArray
@@ -23,22 +24,15 @@ from dml.errors import HRESULT, DMLError
 
 from .backend import PreparedModel, open_device
 from .described import ModelMetadata, NodeArg, described, metadata, outputs_with_types
+from .environment import HOST_PROVIDER, OWN_PROVIDER, says_warnings
 from .loading import load
+from .missing_names import SESSION, missing_method
 from .ort_value import IOBinding, OrtValue
 from .session_options import RunOptions, SessionOptions
+from .session_profile import SessionProfile
 
-#: This one, and what runs nodes that cannot be mapped.
-_OWN, _HOST = "DmlExecutionProvider", "CPUExecutionProvider"
 #: Options of the provider: the device's index or a part of its name.
 _DEVICE_OPTIONS = ("device_id", "device")
-
-
-def get_available_providers() -> list[str]:
-    return [_OWN, _HOST]
-
-
-def get_device() -> str:
-    return "DML"
 
 
 class InferenceSession:
@@ -71,7 +65,9 @@ class InferenceSession:
         self._path = None if isinstance(path_or_bytes, bytes) else _path(path_or_bytes)
         self._options = sess_options or SessionOptions()
         self._options.check()
-        chosen = _chosen(_paired(providers, provider_options))
+        if providers is None and self._options.has_providers():
+            providers = self._options.providers
+        chosen = _chosen(_paired(providers, provider_options), self._options.log_severity_level)
         self._providers = (providers, provider_options)
         #: What to open it by elsewhere.
         self._device = _Reopened.of(device) if isinstance(device, Device) else device
@@ -79,12 +75,25 @@ class InferenceSession:
             device = chosen
         opened = device if isinstance(device, Device) else open_device(device)
         loaded = load(path_or_bytes)
-        self._model = PreparedModel(loaded, opened, fallback=self._options.fallback)
+        severity = self._options.log_severity_level
+        self._model = PreparedModel(loaded, opened, fallback=self._options.fallback, severity=severity)
+        #: What runs took, where the options ask for that and the profile has not ended.
+        self._profile = SessionProfile(self._options.profile_file_prefix) if self._options.enable_profiling else None
         sizes, graph = self._options.sizes, self._model.model.graph
         self._inputs = {e.name: described(e, sizes) for e in graph.input if e.name in self._model.inputs}
         self._defaults = {e.name: described(e, sizes) for e in graph.input if e.name not in self._model.inputs}
         shapes = {name: array.shape for name, array in loaded.initial.items()}
         self._outputs = {e.name: described(e, sizes) for e in outputs_with_types(self._model.model, shapes)}
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise missing_method(self, name, SESSION)
+
+    def __repr__(self) -> str:
+        model = self._path or "a model of bytes"
+        inputs = ", ".join(f"{one.name} {one.shape}" for one in self._inputs.values())
+        return f"<InferenceSession: {model} on {self.device.vulkan.name}; inputs {inputs}>"
 
     # What it is
 
@@ -111,12 +120,12 @@ class InferenceSession:
 
     def get_providers(self) -> list[str]:
         """What runs the model: CPUExecutionProvider is among them where nodes run on the host."""
-        return [_OWN, _HOST] if any(part.on_host for part in self._model.parts) else [_OWN]
+        return [OWN_PROVIDER, HOST_PROVIDER] if any(part.on_host for part in self._model.parts) else [OWN_PROVIDER]
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         vulkan = self.device.vulkan
         own = {"device_id": str(vulkan.index), "device": vulkan.name}
-        return {name: own if name == _OWN else {} for name in self.get_providers()}
+        return {name: own if name == OWN_PROVIDER else {} for name in self.get_providers()}
 
     def check_input(self, name: str) -> None:
         """Raise DMLError unless the model has an input of that name."""
@@ -150,6 +159,57 @@ class InferenceSession:
         found = self._run(input_dict_ort_values, dict.fromkeys(output_names or self._outputs, stay), run_options)
         return [OrtValue(found[name]) for name in output_names or self._outputs]
 
+    @checked
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[list[Any] | None, Any, str], object],
+        user_data: Any = None,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """Run in a thread of its own, and call callback(outputs, user_data, error) there.
+
+        error: empty where the run succeeded, else its message, and outputs are None.
+        """
+
+        def work() -> None:
+            outputs, error = None, ""
+            try:
+                outputs = self.run(output_names, input_feed, run_options)
+            except DMLError as refused:
+                error = str(refused)
+            callback(outputs, user_data, error)
+
+        threading.Thread(target=work, name="InferenceSession.run_async").start()
+
+    def end_profiling(self) -> str:
+        """Write the trace of all runs since the session was made, and return its path; "" where none is kept.
+
+        The options' enable_profiling keeps one: each run is then measured by running once more. The file is the one
+        of `dml run --profile`, for Perfetto and chrome://tracing.
+        """
+        profile, self._profile = self._profile, None
+        return "" if profile is None else profile.end()
+
+    def get_profiling_start_time_ns(self) -> int:
+        """When the profile began, by time.monotonic_ns(); 0 where none is kept."""
+        return 0 if self._profile is None else self._profile.started
+
+    def set_providers(
+        self, providers: Sequence[Any] | None = None, provider_options: Sequence[Any] | None = None
+    ) -> None:
+        """Make the session of a path anew, on the device that these providers' options choose."""
+        if self._path is None:
+            raise DMLError("InferenceSession.set_providers: a session of bytes is not made anew; make another")
+        InferenceSession.__init__(self, self._path, self._options, providers, provider_options)
+
+    def enable_fallback(self) -> None:
+        """Accepted: a run that fails is not tried again elsewhere."""
+
+    def disable_fallback(self) -> None:
+        """Accepted: a run that fails is not tried again elsewhere."""
+
     def io_binding(self) -> IOBinding:
         return IOBinding(self)
 
@@ -175,6 +235,8 @@ class InferenceSession:
         self._check_sizes(given)
         shared = _shared(given, {name: value.device_array for name, value in (bound or {}).items()})
         results = self._model.run(given, keep=[name for name, stays in wanted.items() if stays], shared=shared)
+        if self._profile is not None:
+            self._profile.add(self._model, given)
         found = dict(zip(self._model.outputs, results, strict=True))
         return {name: found[name] for name in wanted}
 
@@ -240,7 +302,7 @@ def _path(source: Any) -> str:
 def _paired(providers: Sequence[Any] | None, options: Sequence[Any] | None) -> list[tuple[str, Mapping[str, Any]]]:
     """Each provider with its options."""
     if providers is None:
-        return [(_OWN, options[0] if options else {})]
+        return [(OWN_PROVIDER, options[0] if options else {})]
     if options and len(options) != len(providers):
         raise DMLError(f"provider_options: takes one for each of {len(providers)} providers, found {len(options)}")
     paired: list[tuple[str, Mapping[str, Any]]] = []
@@ -252,27 +314,27 @@ def _paired(providers: Sequence[Any] | None, options: Sequence[Any] | None) -> l
     return paired
 
 
-def _chosen(providers: list[tuple[str, Mapping[str, Any]]]) -> int | str | None:
+def _chosen(providers: list[tuple[str, Mapping[str, Any]]], severity: int) -> int | str | None:
     """What the providers' options say of the device."""
-    strange = [name for name, _ in providers if name not in (_OWN, _HOST)]
-    if all(name != _OWN for name, _ in providers):
+    strange = [name for name, _ in providers if name not in (OWN_PROVIDER, HOST_PROVIDER)]
+    if all(name != OWN_PROVIDER for name, _ in providers):
         named = ", ".join(name for name, _ in providers) or "none"
         raise DMLError(
-            f"providers: a session runs on {_OWN}, which must be named; found {named}. For a session on the CPU alone, "
-            "use onnxruntime",
+            f"providers: a session runs on {OWN_PROVIDER}, which must be named; found {named}. For a session on the "
+            "CPU alone, use onnxruntime",
             HRESULT.E_NOTIMPL,
         )
-    if strange:
+    if strange and says_warnings(severity):
         warnings.warn(f"providers that are not here are passed over: {', '.join(strange)}", stacklevel=4)
     for name, options in providers:
-        if name != _OWN:
+        if name != OWN_PROVIDER:
             continue
         for key in options:
             if key not in _DEVICE_OPTIONS:
-                raise DMLError(f"{_OWN}: has the options {', '.join(_DEVICE_OPTIONS)}, found {key!r}")
+                raise DMLError(f"{OWN_PROVIDER}: has the options {', '.join(_DEVICE_OPTIONS)}, found {key!r}")
         found = options.get("device", options.get("device_id"))
         try:
             return int(found) if "device" not in options and found is not None else found
         except ValueError:
-            raise DMLError(f"{_OWN}: device_id takes an index, found {found!r}") from None
+            raise DMLError(f"{OWN_PROVIDER}: device_id takes an index, found {found!r}") from None
     return None

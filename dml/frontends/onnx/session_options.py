@@ -6,11 +6,14 @@ for something that is not here is refused when a session is made.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from dml.errors import HRESULT, DMLError
+
+from .missing_names import RUN_OPTIONS, SESSION_OPTIONS, missing_method
 
 #: "1": nodes that cannot be mapped are refused, instead of running on the host.
 NO_FALLBACK = "session.disable_cpu_ep_fallback"
@@ -45,9 +48,10 @@ class ExecutionOrder(Enum):
 class SessionOptions:
     """How a session is made.
 
-    enable_profiling, optimized_model_filepath: refused where they are set. The session configuration
-    ``session.disable_cpu_ep_fallback`` set to "1" refuses nodes that cannot be mapped. All else is accepted and changes
-    nothing.
+    enable_profiling: ``InferenceSession.end_profiling`` writes a trace; profile_file_prefix is what its name begins
+    with. log_severity_level: 3 and 4 say no warnings. optimized_model_filepath: refused where it is set. The session
+    configuration ``session.disable_cpu_ep_fallback`` set to "1" refuses nodes that cannot be mapped. All else is
+    accepted and changes nothing.
     """
 
     enable_cpu_mem_arena: bool = True
@@ -68,6 +72,24 @@ class SessionOptions:
     use_per_session_threads: bool = True
     _entries: dict[str, str] = field(default_factory=dict)
     _sizes: dict[str, int] = field(default_factory=dict)
+    _providers: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise missing_method(self, name, SESSION_OPTIONS)
+
+    def add_provider(self, provider_name: str, provider_options: Mapping[str, str]) -> None:
+        """A provider of sessions that are given none."""
+        self._providers.append((provider_name, dict(provider_options)))
+
+    def has_providers(self) -> bool:
+        return bool(self._providers)
+
+    @property
+    def providers(self) -> list[tuple[str, dict[str, str]]] | None:
+        """What ``add_provider`` added; None where nothing was."""
+        return list(self._providers) or None
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Keep a configuration; see ``NO_FALLBACK`` for the one that is heeded."""
@@ -92,16 +114,8 @@ class SessionOptions:
         """Symbolic sizes that were given a value, by name."""
         return dict(self._sizes)
 
-    def register_custom_ops_library(self, path: str) -> NoReturn:
-        raise _absent("custom operators' libraries")
-
-    def add_initializer(self, name: str, value: Any) -> NoReturn:
-        raise _absent("initializers that sessions share; equal ones lie on the device once without it")
-
     def check(self) -> None:
         """Raise DMLError for what is not here."""
-        if self.enable_profiling:
-            raise _absent("enable_profiling; `dml run --profile` writes a trace of each kernel")
         if self.optimized_model_filepath:
             raise _absent("optimized_model_filepath; `dml run --explain` shows what a model is compiled to")
 
@@ -120,6 +134,11 @@ class RunOptions:
     only_execute_path_to_fetches: bool = False
     terminate: bool = False
     _entries: dict[str, str] = field(default_factory=dict)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise missing_method(self, name, RUN_OPTIONS)
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         self._entries[key] = value

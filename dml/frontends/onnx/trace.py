@@ -231,7 +231,7 @@ class Trace:
         shared: SharedConstants | None = None,
         mapped: MappedNodes | None = None,
     ) -> None:
-        self.builder = Builder(device, shared)
+        self.builder = Builder(device, shared, converts=True)
         #: What became of the graph's nodes in other walks.
         self.mapped = mapped
         #: Whether the node being mapped adds the same for inputs of the same facts.

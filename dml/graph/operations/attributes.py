@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,22 +12,20 @@ import numpy as np
 from dml.capability import short_name
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_TENSOR_DATA_TYPE
+from dml.enums.naming import snake_case
 from dml.errors import DMLError
 from dml.tensors import DML_SCALAR_UNION, numpy_dtype
 
 
+@cache
 def attribute_names(cls: type[OperatorDesc]) -> dict[str, str]:
     """snake_case -> the name of the field, for the fields that are neither tensors nor counts of others."""
-    return {
-        re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", info.name).lower(): info.name
-        for info in cls.fields_info
-        if not info.is_tensor and info.counts is None
-    }
+    return {snake_case(info.name): info.name for info in cls.fields_info if not info.is_tensor and info.counts is None}
 
 
 def fields_of(cls: type[OperatorDesc], attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes by the names of the descriptor's fields. Raises DMLError for one that the operator lacks."""
-    names = attribute_names(cls)
+    names = attribute_names(cls)  # type: ignore[arg-type]  # a class is hashable
     unknown = sorted(set(attributes) - set(names))
     if unknown:
         name = short_name(cls.OPERATOR_TYPE)

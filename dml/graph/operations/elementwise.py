@@ -49,7 +49,7 @@ class Binary(Protocol):
     def __call__(self, a: Tensor, b: Operand) -> Tensor: ...
 
 
-class Comparison(Protocol):
+class BinaryPredicate(Protocol):
     """A comparison of two tensors, or of a tensor and a number: 1 for true, 0 for false."""
 
     def __call__(self, a: Tensor, b: Operand, data_type: DML_TENSOR_DATA_TYPE = UINT8) -> Tensor: ...
@@ -109,11 +109,11 @@ def _binary_function(cls: type[OperatorDesc]) -> Binary:
     return made
 
 
-def _comparison(cls: type[OperatorDesc]) -> Comparison:
+def _comparison(cls: type[OperatorDesc]) -> BinaryPredicate:
     def function(a: Tensor, b: Operand, data_type: DML_TENSOR_DATA_TYPE = UINT8) -> Tensor:
         return _binary(cls, a, b, data_type)
 
-    made: Comparison = _named(function, cls, "a and b, broadcast to each other")
+    made: BinaryPredicate = _named(function, cls, "a and b, broadcast to each other")
     return made
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+import dml.graph.operations as op
 from dml import enums
-from dml.descriptors import elementwise as ew
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION_OPERATOR_DESC
 from dml.errors import DMLError
 
@@ -148,7 +148,7 @@ def boolean_mask(opened: OnnxValue, sizes: tuple[int, int, int, int]) -> dict[st
 
 
 def both(a: OnnxValue, b: OnnxValue) -> OnnxValue:
-    return binary(ew.DML_ELEMENT_WISE_LOGICAL_AND_OPERATOR_DESC, a, b, BOOL)
+    return binary(op.logical_and, a, b, BOOL)
 
 
 def _open_keys(node: OnnxNode, mask: OnnxValue, sizes: tuple[int, int, int, int], past: int) -> OnnxValue:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dml.descriptors.activation import DML_ACTIVATION_TANH_OPERATOR_DESC
+import dml.graph.operations as op
 from dml.errors import DMLError
 
 from ..dtypes import FLOAT32
@@ -53,7 +53,7 @@ def _attended(
     scores = reshape(scores, (batch, heads, steps, total)) * (node.number("scale", 0.0) or size**-0.5)
     softcap = node.number("softcap", 0.0)
     if softcap > 0:
-        scores = unary(DML_ACTIVATION_TANH_OPERATOR_DESC, scores * (1 / softcap)) * softcap
+        scores = unary(op.tanh, scores * (1 / softcap)) * softcap
     if bias is not None:
         scores = scores + expanded(bias, scores.shape)
     if opened is not None:

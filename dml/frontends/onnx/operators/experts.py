@@ -8,9 +8,8 @@ from math import inf
 
 import numpy as np
 
+import dml.graph.operations as op
 from dml import enums
-from dml.descriptors.activation import DML_ACTIVATION_RELU_OPERATOR_DESC, DML_ACTIVATION_SWISH_OPERATOR_DESC
-from dml.descriptors.elementwise import DML_ELEMENT_WISE_ABS_OPERATOR_DESC, DML_ELEMENT_WISE_CLIP_OPERATOR_DESC
 from dml.descriptors.reduction import DML_TOP_K1_OPERATOR_DESC
 from dml.errors import DMLError
 
@@ -172,7 +171,7 @@ def _sparsely_mixed(node: OnnxNode, scores: OnnxValue, k: int) -> tuple[OnnxValu
     experts = constant(node.builder, np.arange(scores.shape[1], dtype=np.uint32)[None])
     for _ in range(k):
         most, index = _highest(left, 1)
-        factor = maximum(unary(DML_ELEMENT_WISE_ABS_OPERATOR_DESC, scores), most)
+        factor = maximum(unary(op.absolute, scores), most)
         near = (most - scores) / factor <= 2 * _JITTER
         near = where(left > _TAKEN, near, near.filled(0))
         shares.append(gather_elements(softmax_along(where(near, left, left.filled(_TAKEN)), 1), index, 1))
@@ -238,22 +237,22 @@ def _swiglu(node: OnnxNode, gate: OnnxValue, up: OnnxValue) -> OnnxValue:
     limit = node.number("swiglu_limit", inf)
     after = bool(node.integer("swiglu_limit_after_activation", 0))
     if limit < inf:
-        up = unary(DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, up, Min=-limit, Max=limit)
+        up = unary(op.clip, up, min=-limit, max=limit)
         gate = gate if after else minimum(gate, gate.filled(limit))
-    gate = unary(DML_ACTIVATION_SWISH_OPERATOR_DESC, gate, SigmoidInputScale=node.number("activation_alpha", 1.0))
+    gate = unary(op.swish, gate, sigmoid_input_scale=node.number("activation_alpha", 1.0))
     if after and limit < inf:
         gate = minimum(gate, gate.filled(limit))
     return gate * (up + node.number("activation_beta", 0.0))
 
 
 def _relu(x: OnnxValue) -> OnnxValue:
-    return unary(DML_ACTIVATION_RELU_OPERATOR_DESC, x)
+    return unary(op.relu, x)
 
 
 _PLAIN: dict[str, Callable[[OnnxValue], OnnxValue]] = {
     "relu": _relu,
     "relu2": lambda x: _relu(x) * _relu(x),
     "gelu": tanh_gelu,  # as onnxruntime has it
-    "silu": lambda x: unary(DML_ACTIVATION_SWISH_OPERATOR_DESC, x, SigmoidInputScale=1.0),
+    "silu": lambda x: unary(op.swish, x, sigmoid_input_scale=1.0),
     "identity": lambda x: x,
 }

@@ -7,6 +7,8 @@ version of the domain is the size of a block (see ``blocked``).
 
 from __future__ import annotations
 
+from dml.frontends.meaning.resampling import ResizedAxis
+
 from ..blocked import NCHWC
 from ..dtypes import Array
 from ..functions import part
@@ -16,7 +18,7 @@ from ..value import OnnxValue, transpose
 from .movement import padded
 from .optimized import fused_convolution
 from .pooling import average_pool, global_average_pool, global_max_pool, max_pool
-from .resample import ResizedAxis, resized
+from .resample import resized
 
 SMALLEST_BLOCK = 8
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dml.descriptors import elementwise as ew
-from dml.descriptors.activation import DML_ACTIVATION_SWISH_OPERATOR_DESC
+import dml.graph.operations as op
 from dml.descriptors.normalization import (
     DML_BATCH_NORMALIZATION_OPERATOR_DESC,
     DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
@@ -134,7 +133,7 @@ def _group_norm(node: OnnxNode, x: OnnxValue) -> OnnxValue:
     scale, bias = (reshape(node.input(at), sizes) for at in (1, 2))
     made = mean_variance(reshape(x, (x.shape[0], *shape)), axes, node.number("epsilon", 1e-5), scale, bias)
     if activation:
-        made = unary(DML_ACTIVATION_SWISH_OPERATOR_DESC, made, SigmoidInputScale=1.0)
+        made = unary(op.swish, made, sigmoid_input_scale=1.0)
     return reshape(made, x.shape)
 
 
@@ -164,14 +163,14 @@ def layer_normalized(node: OnnxNode, x: OnnxValue, scale: OnnxValue, bias: OnnxV
         results[1] = middle
         if node.wants(2):
             variance = mean(binary_square(exact, middle), axes)
-            root = unary(ew.DML_ELEMENT_WISE_SQRT_OPERATOR_DESC, variance + epsilon)
-            results[2] = unary(ew.DML_ELEMENT_WISE_RECIP_OPERATOR_DESC, root)
+            root = unary(op.sqrt, variance + epsilon)
+            results[2] = unary(op.recip, root)
     return results
 
 
 def binary_square(a: OnnxValue, b: OnnxValue) -> OnnxValue:
     """(a - b) squared."""
-    return binary(ew.DML_ELEMENT_WISE_DIFFERENCE_SQUARE_OPERATOR_DESC, a, b)
+    return binary(op.difference_square, a, b)
 
 
 def root_mean_square(x: OnnxValue, scale: OnnxValue | None, axes: list[int], epsilon: float) -> OnnxValue:
@@ -202,8 +201,8 @@ def rms_normalization(node: OnnxNode) -> list[OnnxValue | None]:
     if not node.wants(1):
         return [made, None]
     exact = cast(x, FLOAT32) if x.dtype.itemsize < 4 else x
-    root = unary(ew.DML_ELEMENT_WISE_SQRT_OPERATOR_DESC, mean(exact * exact, axes) + epsilon)
-    return [made, unary(ew.DML_ELEMENT_WISE_RECIP_OPERATOR_DESC, root)]
+    root = unary(op.sqrt, mean(exact * exact, axes) + epsilon)
+    return [made, unary(op.recip, root)]
 
 
 @onnx_op("EmbedLayerNormalization", domain="com.microsoft")

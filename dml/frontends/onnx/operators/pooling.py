@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+import dml.graph.operations as op
 from dml import enums
-from dml.descriptors.elementwise import DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC
 from dml.descriptors.pooling import (
     DML_AVERAGE_POOLING1_OPERATOR_DESC,
     DML_LP_POOLING1_OPERATOR_DESC,
@@ -118,7 +118,7 @@ def _column_major(indices: OnnxValue, spatial: tuple[int, ...]) -> OnnxValue:
     """Indices into {N, C, spatial...} that count through the first spatial dimension first."""
 
     def remainder(value: OnnxValue, size: int) -> OnnxValue:
-        return binary(DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC, value, value.filled(size))
+        return binary(op.modulus_truncate, value, value.filled(size))
 
     within = remainder(indices, prod(spatial))
     made = indices - within

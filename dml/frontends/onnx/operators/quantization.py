@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import ml_dtypes
 import numpy as np
 
+import dml.graph.operations as op
 from dml import enums
 from dml.descriptors import elementwise as ew
 from dml.descriptors.quantization import (
@@ -91,7 +92,7 @@ def quantize_linear(node: OnnxNode) -> OnnxValue:
     # 16 bits: the same in float32, which holds every such integer.
     exact = cast(x, FLOAT32) / _spread(node, cast(scale, FLOAT32), x)
     mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
-    whole = unary(ew.DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, exact, RoundingMode=mode)
+    whole = unary(op.round_, exact, rounding_mode=mode)
     if zero is not None:
         whole = whole + _spread(node, cast(zero, FLOAT32), x)
     limits = np.iinfo(dtype)

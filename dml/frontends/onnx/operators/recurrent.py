@@ -1,4 +1,4 @@
-"""GRU, LSTM and RNN: ONNX's layouts, defaults and checks; the networks themselves are ``dml.frontends.recurrence``.
+"""GRU, LSTM and RNN: ONNX's layouts, defaults and checks (the networks: ``dml.frontends.meaning.recurrence``).
 
 Activations take their alpha and beta in their order, as far as they use them; what is missing is the default of the
 ONNX operator of that name. Affine is DirectML's LINEAR.
@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.movement import DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC
 from dml.errors import DMLError
-from dml.frontends import recurrence
+from dml.frontends.meaning import recurrence
+from dml.frontends.meaning.activations import recurrent_activations
 from dml.graph.builder import Tensor
 from dml.shapes import with_size
 
@@ -95,7 +96,7 @@ class OnnxRecurrence:
         names = [name.decode() for name in attributes.get("activations", ())] or list(defaults) * self.directions
         if len(names) != count:
             raise DMLError(f"{self.node}: activations must be {count}, found {len(names)}")
-        return recurrence.activations(
+        return recurrent_activations(
             names, attributes.get("activation_alpha", ()), attributes.get("activation_beta", ())
         )
 

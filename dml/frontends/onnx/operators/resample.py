@@ -7,16 +7,22 @@ that is not all it does; linear and cubic multiply each axis by a matrix of weig
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from math import ceil, floor, inf
+from math import floor, inf
 
 import numpy as np
 
+import dml.graph.operations as op
 from dml import enums
-from dml.descriptors.elementwise import DML_ELEMENT_WISE_ROUND_OPERATOR_DESC
 from dml.descriptors.resample import DML_RESAMPLE2_OPERATOR_DESC
 from dml.errors import DMLError
+from dml.frontends.meaning.resampling import (
+    ROUNDINGS,
+    ResizedAxis,
+    nearest_elements,
+    repeats,
+    resample_groups,
+    weights,
+)
 from dml.shapes import checked_axis
 from dml.traced import whole
 
@@ -28,14 +34,6 @@ from ..value import OnnxValue, cast, constant, expanded, maximum, minimum, one, 
 
 #: Of DirectML's tensors.
 _MOST_DIMENSIONS = 8
-_NEAREST: dict[str, Callable[[float], int]] = {
-    "round_prefer_floor": lambda x: ceil(x - 0.5),
-    "round_prefer_ceil": lambda x: floor(x + 0.5),
-    "floor": floor,
-    "ceil": ceil,
-}
-
-
 _MODES = (
     "half_pixel",
     "half_pixel_symmetric",
@@ -45,53 +43,6 @@ _MODES = (
     "tf_half_pixel_for_nn",
     "tf_crop_and_resize",
 )
-
-
-@dataclass
-class ResizedAxis:
-    """How one axis is resized: input coordinate = (output - output offset) / scale - input offset.
-
-    output is size * scale, rounded down where scales were given; align_corners goes by the product itself.
-    """
-
-    size: int
-    output: int
-    scale: float
-    region: tuple[float, float]
-    mode: str
-
-    @property
-    def offsets(self) -> tuple[float, float] | None:
-        """DirectML's InputPixelOffset and OutputPixelOffset, None where they do not say it."""
-        if self.mode in ("half_pixel", "tf_half_pixel_for_nn"):
-            return (0.0, -0.5) if self.mode == "tf_half_pixel_for_nn" else (0.5, -0.5)
-        if self.mode == "pytorch_half_pixel":
-            return (0.5, -0.5) if self.output > 1 else None
-        return (0.0, 0.0) if self.mode in ("asymmetric", "align_corners") else None
-
-    @property
-    def step(self) -> float:
-        """Output elements per input element, as align_corners counts them."""
-        if self.mode == "align_corners":
-            return (self.scale * self.size - 1) / (self.size - 1) if self.size > 1 and self.output > 1 else 1e9
-        return self.scale
-
-    def coordinate(self, x: int) -> float:
-        """Where output element x lies among the input's."""
-        if self.mode == "half_pixel_symmetric":
-            adjustment = self.output / (self.scale * self.size)
-            return self.size / 2 * (1 - adjustment) + (x + 0.5) / self.scale - 0.5
-        if self.mode == "align_corners":
-            return x * (self.size - 1) / (self.scale * self.size - 1) if self.output > 1 else 0.0
-        if self.mode == "pytorch_half_pixel" and self.output == 1:
-            return 0.0
-        if self.mode == "tf_crop_and_resize":
-            start, end = self.region
-            if self.output == 1:
-                return 0.5 * (start + end) * (self.size - 1)
-            return start * (self.size - 1) + x * (end - start) * (self.size - 1) / (self.output - 1)
-        input_offset, output_offset = self.offsets or (0.0, 0.0)
-        return (x - output_offset) / self.scale - input_offset
 
 
 @onnx_op("Upsample")
@@ -203,37 +154,29 @@ def resized(
             antialias=antialias, exclude_outside=exclude_outside, cubic=cubic, outside=outside,
         )  # fmt: skip
         return _whole(made, x.dtype)
-    plain = x.dtype.itemsize < 8 and x.dtype.kind != "b" and mode == "linear" and len(changed) <= 4
+    plain = x.dtype.itemsize < 8 and x.dtype.kind != "b" and mode == "linear"
     if plain and not antialias and not exclude_outside and all(axes[at].offsets is not None for at in changed):
-        return _resampled(x, axes, changed)
+        groups = resample_groups(x.rank, changed)
+        if groups is not None:
+            return _resampled(x, axes, changed, groups)
     if mode == "nearest":
-        times = [_times(axis, rounding) if at in changed else 1 for at, axis in enumerate(axes)]
+        if rounding not in ROUNDINGS:
+            raise DMLError(f"Resize: nearest_mode {rounding!r} is not ONNX's")
+        times = [repeats(axis, rounding) if at in changed else 1 for at, axis in enumerate(axes)]
         if x.rank + len(changed) <= _MOST_DIMENSIONS and None not in times:
             return _repeated(x, [n or 1 for n in times])
     for at in changed:
         if mode == "nearest":
             x = _picked(x, axes[at], at, rounding, outside)
         else:
-            x = _weighted(x, at, _weights(axes[at], mode, antialias, exclude_outside, cubic), axes[at], outside)
+            x = _weighted(x, at, weights(axes[at], mode, antialias, exclude_outside, cubic), axes[at], outside)
     return x
 
 
-def _resampled(x: OnnxValue, axes: list[ResizedAxis], changed: list[int]) -> OnnxValue:
-    """RESAMPLE2, which takes four dimensions: those that do not change are put together."""
-    groups: list[list[int]] = []
-    for at in range(x.rank):
-        if at in changed or not groups or groups[-1][-1] in changed:
-            groups.append([at])
-        else:
-            groups[-1].append(at)
-    if len(groups) > 4:
-        for at in changed:
-            x = _weighted(x, at, _weights(axes[at], "linear", False, False, 0.0), axes[at], 0.0)
-        return x
+def _resampled(x: OnnxValue, axes: list[ResizedAxis], changed: list[int], groups: list[list[int]]) -> OnnxValue:
+    """RESAMPLE2 of the groups of dimensions."""
     view = reshape(x, [int(np.prod([x.shape[at] for at in group])) for group in groups])
-    merged = [
-        axes[group[0]] if group[0] in changed else ResizedAxis(1, 1, 1.0, (0, 1), "asymmetric") for group in groups
-    ]
+    merged = [axes[group[0]] if group[0] in changed else ResizedAxis(1, 1, 1.0) for group in groups]
     sizes = [axis.output if group[0] in changed else size
              for axis, group, size in zip(merged, groups, view.shape, strict=True)]  # fmt: skip
     offsets = [axis.offsets or (0.0, 0.0) for axis in merged]
@@ -251,22 +194,6 @@ def _resampled(x: OnnxValue, axes: list[ResizedAxis], changed: list[int]) -> Onn
     return reshape(made, [axis.output for axis in axes])
 
 
-def _nearest(axis: ResizedAxis, rounding: str) -> Array:
-    """The input element that each output element is, by sizes alone."""
-    if rounding not in _NEAREST:
-        raise DMLError(f"Resize: nearest_mode {rounding!r} is not ONNX's")
-    exact = [axis.coordinate(i) for i in range(int(axis.output))]
-    return np.array([min(max(_NEAREST[rounding](c), 0), axis.size - 1) for c in exact], np.int64)
-
-
-def _times(axis: ResizedAxis, rounding: str) -> int | None:
-    """How often each element follows itself where that is all that nearest does along the axis, else None."""
-    if axis.size == 0 or axis.output % axis.size or axis.mode == "tf_crop_and_resize":
-        return None
-    times = axis.output // axis.size
-    return times if (_nearest(axis, rounding) == np.arange(int(axis.output)) // int(times)).all() else None
-
-
 def _repeated(x: OnnxValue, times: list[int]) -> OnnxValue:
     """Each element so often along each axis: a copy, of the same kernel whatever the sizes are."""
     ones, split, whole = [], [], []
@@ -279,7 +206,7 @@ def _repeated(x: OnnxValue, times: list[int]) -> OnnxValue:
 
 def _picked(x: OnnxValue, axis: ResizedAxis, at: int, rounding: str, outside: float) -> OnnxValue:
     """Nearest along one axis: slices by indices."""
-    made = gather(x, constant(x.builder, _nearest(axis, rounding)), at)
+    made = gather(x, constant(x.builder, nearest_elements(axis, rounding)), at)
     return _extrapolated(made, axis, at, outside)
 
 
@@ -287,7 +214,7 @@ def _outside(axis: ResizedAxis) -> Array:
     """Which output elements lie outside the image, where a region may reach beyond it."""
     if axis.mode != "tf_crop_and_resize":
         return np.zeros(axis.output, bool)
-    exact = np.array([axis.coordinate(i) for i in range(axis.output)])
+    exact = axis.coordinates
     return (exact < 0) | (exact > axis.size - 1)
 
 
@@ -300,48 +227,20 @@ def _extrapolated(x: OnnxValue, axis: ResizedAxis, at: int, outside: float) -> O
     return where(constant(x.builder, gone.reshape(shape)), x.filled(outside), x)
 
 
-def _weights(axis: ResizedAxis, mode: str, antialias: bool, exclude_outside: bool, a: float) -> Array:
-    """{output, input}: what each input element gives to each output element; edges repeat beyond the image."""
-    made = np.zeros((axis.output, axis.size))
-    reach = 2.0 if mode == "cubic" else 1.0
-    stretch = max(1.0, 1.0 / axis.scale) if antialias else 1.0
-    for i in range(axis.output):
-        center = axis.coordinate(i)
-        taps = np.arange(floor(center - reach * stretch) + 1, ceil(center + reach * stretch) + (not antialias))
-        if not antialias:
-            taps = np.arange(floor(center) - int(reach) + 1, floor(center) + int(reach) + 1)
-        weights = _kernel((taps - center) / stretch, mode, a)
-        if exclude_outside:
-            weights = np.where((taps >= 0) & (taps < axis.size), weights, 0)
-        weights = weights / weights.sum()
-        np.add.at(made[i], np.clip(taps, 0, axis.size - 1), weights)
-    return made
-
-
-def _kernel(x: Array, mode: str, a: float) -> Array:
-    x = np.abs(x)
-    if mode == "linear":
-        return np.maximum(0.0, 1.0 - x)
-    near = (a + 2) * x**3 - (a + 3) * x**2 + 1
-    far = a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
-    made: Array = np.where(x <= 1, near, np.where(x < 2, far, 0.0))
-    return made
-
-
-def _weighted(x: OnnxValue, at: int, weights: Array, axis: ResizedAxis, outside: float) -> OnnxValue:
+def _weighted(x: OnnxValue, at: int, matrix: Array, axis: ResizedAxis, outside: float) -> OnnxValue:
     """One axis multiplied by a matrix, in float32."""
     order = [*(i for i in range(x.rank) if i != at), at]
     moved = transpose(cast(x, FLOAT32), order)
     rows = reshape(moved, (moved.size // axis.size, axis.size))
-    matrix = OnnxValue(x.builder, weights.shape, FLOAT32, array=weights.astype(np.float32))
-    made = reshape(matmul(rows, matrix, transpose_b=True), (*moved.shape[:-1], axis.output))
+    factor = OnnxValue(x.builder, matrix.shape, FLOAT32, array=matrix.astype(np.float32))
+    made = reshape(matmul(rows, factor, transpose_b=True), (*moved.shape[:-1], axis.output))
     back = transpose(made, [order.index(i) for i in range(x.rank)])
     return cast(_extrapolated(back, axis, at, outside), x.dtype)
 
 
 def _whole(x: OnnxValue, dtype: DType) -> OnnxValue:
     """Rounded toward zero, within what bytes hold (cubic weights are negative too)."""
-    whole = unary(DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, x, RoundingMode=enums.DML_ROUNDING_MODE_TOWARD_ZERO)
+    whole = unary(op.round_, x, rounding_mode=enums.DML_ROUNDING_MODE_TOWARD_ZERO)
     if dtype.itemsize < 4:
         limits = np.iinfo(dtype)
         whole = minimum(maximum(whole, whole.filled(limits.min)), whole.filled(limits.max))

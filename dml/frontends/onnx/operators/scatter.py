@@ -6,8 +6,8 @@ from math import prod
 
 import numpy as np
 
+import dml.graph.operations as op
 from dml import enums
-from dml.descriptors.elementwise import DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC
 from dml.descriptors.movement import DML_SCATTER_ND_OPERATOR_DESC, DML_SCATTER_OPERATOR_DESC
 from dml.shapes import with_rank, with_size
 
@@ -108,7 +108,7 @@ def tensor_scatter(node: OnnxNode) -> OnnxValue:
         node.check(first.shape == x.shape[:1], f"write_indices must be one for each batch, found {first.shape}")
         places = places + reshape(cast(first, INT32), with_size(ones, 0, x.shape[0]))
     if circular:
-        places = binary(DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC, places, places.filled(length))
+        places = binary(op.modulus_floor, places, places.filled(length))
     return one(
         DML_SCATTER_OPERATOR_DESC, x, x.shape,
         InputTensor=x, IndicesTensor=expanded(places, updates.shape), UpdatesTensor=updates, Axis=axis,

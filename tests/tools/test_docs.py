@@ -44,7 +44,7 @@ def test_an_operators_page(name: str) -> None:
     headings = ["Example", "Fields", "Rule", "Feature levels", "How it is computed"]
     assert re.findall(r"^## (.*)$", text, re.M) == headings
     for info in cls.fields_info:
-        assert f"\n`{info.name}`\n: {info.kind.capitalize()}, " in text
+        assert f"\n`{info.name}`\n: {info.kind.capitalize()}, `" in text
     assert f"](https://learn.microsoft.com/windows/{'' if 'ai/directml' in text else 'win32/'}" in text
     assert "def " not in text, "a rule is told in words"
     for path in re.findall(r"`((?:dml|shaders)/[\w/.]+)`", text):

@@ -130,8 +130,7 @@ def _fields(name: str) -> str:
 
 
 def _field(info: FieldInfo, said: str) -> str:
-    words = escaped(said)
-    return f"{info.kind.capitalize()}, {_type(info)}.{f' {words[:1].upper()}{words[1:]}' if words else ''}"
+    return f"{info.kind.capitalize()}, {_type(info)}{f': {escaped(said)}' if said else '.'}"
 
 
 def _letters(name: str) -> str:

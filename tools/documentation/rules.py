@@ -121,5 +121,5 @@ def _conditional(rule: Callable[..., Any]) -> list[str]:
             if isinstance(field, ast.Constant) and isinstance(text, ast.Constant | ast.JoinedStr):
                 parts = text.values if isinstance(text, ast.JoinedStr) else [text]
                 words = "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in parts)
-                found.append(f"`{field.value}` {words}")
+                found.append(f"`{ast.literal_eval(field)}` {words}")
     return found

@@ -99,3 +99,26 @@ def test_every_file_named_exists(document: Path) -> None:
         pages = ROOT / "tools" / "documentation" / "guide"
         places = ROOT / name, ROOT / f"{name}.py", pages / name
         assert any(place.exists() for place in places) or name == "operators/index.md", name
+
+
+def test_every_environment_variable_is_told() -> None:
+    """Each that the package reads, and no other."""
+    read: set[str] = set()
+    for path in (ROOT / "dml").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        names = re.findall(r"\b(DML_(?:CACHE|DEBUG|DISABLE|DUMP|GLSLANG|MEMORY|STRESS|VULKAN)\w*)", text)
+        read |= {name for name in names if f'"{name}"' in text}
+    told = re.findall(r"^\| `(DML_\w+)` \|", (GUIDE[0].parent / "environment.md").read_text(encoding="utf-8"), re.M)
+    assert {*read, "DML_WHEEL_VENDOR"} == set(told)
+
+
+def test_the_commands_reference() -> None:
+    """Each command and option that is there, from the program itself."""
+    sys.path.append(str(ROOT))
+    from tools.documentation import command_line
+
+    text = command_line.page()
+    for words in ("## dml run", "`--size SIZE`\n: A symbolic size", "## dml explain", "### dml conformance merge"):
+        assert words in text
+    for line in ("dml run model.onnx --random --size batch=8", "dml cache --clear"):
+        assert f"\n{line}\n" in text

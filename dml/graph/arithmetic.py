@@ -194,11 +194,13 @@ class TensorArithmetic:
             "operations.logical_and, logical_or and logical_not to combine conditions, `is` to compare objects"
         )
 
-    def __array__(self, *_: object, **__: object) -> NoReturn:
-        raise DMLError(
-            "a graph's tensor has no values before the graph runs: Builder.compile and dispatch give them, and "
-            "dml.graph.operations has functions that take it"
-        )
+    if not TYPE_CHECKING:  # (to type checkers, what has it is an array)
+
+        def __array__(self, *_: object, **__: object) -> NoReturn:
+            raise DMLError(
+                "a graph's tensor has no values before the graph runs: Builder.compile and dispatch give them, and "
+                "dml.graph.operations has functions that take it"
+            )
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Tensor:
         """Support NumPy's functions: np.exp(x), np.maximum(x, 0), array + x.

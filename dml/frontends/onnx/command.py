@@ -1,4 +1,4 @@
-"""ONNX models for `dml run`, and `dml explain`: which node became which DirectML operators, at which feature level."""
+"""ONNX models for `dml run`, and for `dml explain`: the DirectML operators of each node, and their feature level."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _GRAPH_NODE = re.compile(r"\bnode (\d+) \(")
 
 
 class ONNXRun:
-    """A model with its inputs' files, for ``dml run``."""
+    """A model with its input files, for ``dml run``."""
 
     def __init__(self, path: Path, device: Device, options: Options) -> None:
         self._model = prepare(path, device, fallback=options.fallback)
@@ -45,7 +45,7 @@ class ONNXRun:
         self._options.deliver(flat)
 
     def _inputs(self) -> list[ModelInput]:
-        """The inputs that have no default; optional ones may be left out."""
+        """Return the inputs without a default; optional ones may be omitted."""
         entries = {entry.name: entry for entry in self._model.model.graph.input}
         check_sizes(entries.values(), self._options.sizes)
         found = []
@@ -67,7 +67,7 @@ class ONNXRun:
 
 
 def times_by_part(parts: Sequence[WalkedPart], name: str) -> dict[str, list[KernelTime]]:
-    """What each dispatch of each part took, by the part's name, which begins with ``name``."""
+    """Return each dispatch's time by the part's name, which begins with ``name``."""
     if len(parts) == 1:
         return {name: parts[0].times}
     where = ["on the host" if isinstance(each.part, HostPart) else "on the device" for each in parts]
@@ -154,18 +154,18 @@ def _walked(model: PreparedModel, stand: StandIns, profile: bool) -> list[Walked
 
 def _on_host(part: HostPart, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[KernelTime]]:
     made = part.run(values)
-    start = time.perf_counter_ns()  # what the first run made ready is not counted
+    start = time.perf_counter_ns()  # the first run's preparation is not counted
     made = part.run(values)
     return made, [KernelTime(grouped(part.nodes), part.runtime, time.perf_counter_ns() - start)]
 
 
 def _profiled(plan: OnnxPlan, feeds: Mapping[str, Array]) -> list[KernelTime]:
-    """What each dispatch of the plan's program takes for these inputs, in order; nothing where it has no program."""
+    """Return the time of each dispatch of the plan's program for these inputs, in order; nothing without a program."""
     if plan.compiled is None:
         return []
     used = [name for name, tensor in plan.compiled.input_fields if tensor is not None]
     found: list[KernelTime] = plan.compiled.profile({name: held(feeds[name]) for name in used})
-    # (the nodes of a body come before the one that has it)
+    # (a body's nodes come before the node that contains it)
     names = {
         plan.graph_nodes[at]: record.label for record in plan.record for at in record.numbers if at in plan.graph_nodes
     }
@@ -173,14 +173,14 @@ def _profiled(plan: OnnxPlan, feeds: Mapping[str, Array]) -> list[KernelTime]:
 
 
 def _in_the_models_words(label: str, names: Mapping[int, str]) -> str:
-    """The label of a kernel's nodes, with the names that the model has for them: conv1 (CONVOLUTION)."""
+    """Return a kernel's label with the model's node names: conv1 (CONVOLUTION)."""
     return _GRAPH_NODE.sub(lambda found: f"{names[int(found[1])]} (" if int(found[1]) in names else found[0], label)
 
 
 def explain(
     model: PreparedModel, inputs: Mapping[str, Array] | None = None, *, sizes: Mapping[str, int] | None = None
 ) -> Explanation:
-    """What becomes of a model for these inputs; see ``walk``. No node runs on the host."""
+    """Explain a model for these inputs; see ``walk``. No node runs on the host."""
     rows: list[Explained] = []
     given = set(inputs or {})
     readers: dict[str, None] = {}
@@ -209,7 +209,7 @@ def explain(
 
 
 def _numbers(model: PreparedModel, stand: StandIns, given: Collection[str], readers: Collection[str]) -> str:
-    """In words, the numbers that nodes were planned by; nothing where none was."""
+    """Describe the numbers that nodes were planned by; nothing if there are none."""
     missing = [name for name in model.inputs if name not in given]
     if not missing or not readers:
         return ""
@@ -221,5 +221,5 @@ def _numbers(model: PreparedModel, stand: StandIns, given: Collection[str], read
 
 
 def _told_apart(node: str, label: str) -> str:
-    """A node in words; one without a name is told apart by its first output."""
+    """Describe a node; an unnamed one by its first output."""
     return node if repr(label) in node else f"{node} -> {label}"

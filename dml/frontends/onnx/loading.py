@@ -1,7 +1,7 @@
-"""Reads ONNX models that nobody vouches for.
+"""Loading of untrusted ONNX models.
 
-A broken protobuf, an invalid model, a tensor whose data does not fill its dimensions, and external data outside the
-model's folder are DMLErrors, before anything of the claimed size is allocated.
+A broken protobuf, an invalid model, a tensor whose data does not match its dimensions, and external data outside the
+model's folder raise DMLErrors before the claimed size is allocated.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from .lenient import checkable, graph_nodes, mend
 from .registry import mapping_of, schema_of
 from .weights_apart import without_weights
 
-#: Operators that newer versions of their opset forbid, though they still say what they mean.
+#: Operators that newer versions of their opset forbid, although their meaning is clear.
 _DEPRECATED = {"GroupNormalization": range(18, 21), "Upsample": range(10, 1000), "Scatter": range(11, 1000)}
-#: The checker serializes the model's outline, which protobuf cannot do for messages of this size and above.
+#: The checker serializes the model's outline, and protobuf cannot serialize messages of this size.
 _MESSAGE_LIMIT = 2**31 - 1
 _SPARSE_LIMIT = 2**28
-#: Bytes of a model from which on its weights are read by themselves.
+#: Bytes of a model from which on weights are read separately.
 _LARGE_MODEL = 1 << 20
-#: The most elements of an initializer that is copied as it is.
+#: Maximum elements of an initializer copied verbatim.
 _SMALL = 1024
 
 ModelSource = Any  # str | os.PathLike[str] | bytes | onnx.ModelProto
 
 
 def load_model(source: ModelSource) -> Any:
-    """The checked ModelProto of a path, of serialized bytes or of a ModelProto, with external data read in.
+    """Load and check a ModelProto, given by path, serialized bytes or itself, with external data read in.
 
-    Raises DMLError for whatever is wrong with it. External data needs a path: it must lie in the model's folder.
+    Raises DMLError for any fault. External data needs a path: it must lie in the model's folder.
     """
     return _loaded(source, fill=True).model
 
 
 class Loaded(NamedTuple):
-    """A checked model, its graph's initializers by name, over bytes of their own, and its outline (see ``outline``), in
-    which small omissions are mended. The last two do not need the first, which may lack large initializers' data."""
+    """A checked model, its graph's initializers by name, over bytes of their own, and its outline (see ``outline``),
+    with small omissions mended. The last two do not depend on the first, which may lack large initializers' data."""
 
     model: Any
     initial: dict[str, Array]
@@ -59,7 +59,8 @@ class Loaded(NamedTuple):
 
 
 def load(source: ModelSource) -> Loaded:
-    """As ``load_model``, with the initializers as arrays. Large weights are in memory once; twice, of a ModelProto."""
+    """Like ``load_model``, with the initializers as arrays. Large weights are in memory once; twice for a
+    ModelProto."""
     return _loaded(source, fill=False)
 
 

@@ -435,3 +435,19 @@ def test_a_transformers_model(compiled):
     run = compiled(model, fallback=False)
     for sizes in ((2, 7), (3, 7), (5, 9)):
         check(model, run, torch.randint(0, 99, sizes))
+
+
+def test_generation_with_a_static_cache(compiled):
+    """The cache is written step by step; no step is PyTorch's, and the steps share one graph."""
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+    config = transformers.LlamaConfig(vocab_size=101, intermediate_size=64, max_position_embeddings=64, **sizes)
+    model = transformers.LlamaForCausalLM(config).eval()
+    ids = torch.randint(0, 101, (1, 5))
+    given = {"max_new_tokens": 6, "do_sample": False, "cache_implementation": "static", "disable_compile": True}
+    with torch.no_grad():
+        expected = model.generate(ids, **given, pad_token_id=0, eos_token_id=None)
+        model.forward = compiled(model.forward, fallback=False)
+        found = model.generate(ids, **given, pad_token_id=0, eos_token_id=None)
+    assert torch.equal(found, expected)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] <= 2  # of the prompt, and of a token

@@ -109,9 +109,10 @@ class _Compiler:
 
     @contextmanager
     def _labelled(self, builder: ProgramBuilder, label: str) -> Iterator[None]:
-        before, builder.node = builder.node, label
+        before = builder.node, builder.nodes
+        builder.node, builder.nodes = label, ()
         yield
-        builder.node = before
+        builder.node, builder.nodes = before
 
     # Values
 
@@ -155,7 +156,7 @@ class _Compiler:
         once = node in self.once
         if once:
             builder = builder.initialization()
-        builder.node = node.label
+        builder.node, builder.nodes = node.label, node.numbers
         if self.optimize and self._became_view(node):
             return
         blocks = None if once else blocks_of(node, self._read)

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from dml import enums
 from dml.compiler.data_types import DATA_TYPES
-from dml.compiler.lowering import elementwise_of
+from dml.compiler.lowering import Epilogues, elementwise_of, epilogues_of
 from dml.compiler.operators.normalization.batch import batch_expressions
 from dml.compiler.repeated import expression_key
 from dml.compiler.scalar import Expression, Leaf, ScalarNode, depth_of, node, substitute
@@ -26,51 +26,6 @@ from dml.graph.gelu import find_gelu
 from dml.graph.model import Graph, Node, Port, Value, connect, same_layout, static_values
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-#: Operators that can apply an expression to their results: their kernels write each result once, in its final form
-#: (through t_store or t_encode_at, 32 bits also as words), and never read it back.
-_TAKES_EPILOGUE = frozenset(
-    {
-        enums.DML_OPERATOR_GEMM,
-        enums.DML_OPERATOR_MATRIX_MULTIPLY_INTEGER,
-        enums.DML_OPERATOR_MATRIX_MULTIPLY_INTEGER_TO_FLOAT,
-        enums.DML_OPERATOR_QUANTIZED_LINEAR_MATRIX_MULTIPLY,
-        enums.DML_OPERATOR_CONVOLUTION_INTEGER,
-        enums.DML_OPERATOR_QUANTIZED_LINEAR_CONVOLUTION,
-        enums.DML_OPERATOR_CONVOLUTION,
-        enums.DML_OPERATOR_REDUCE,
-        enums.DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION,
-        enums.DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1,
-        enums.DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION2,
-        enums.DML_OPERATOR_LP_NORMALIZATION,
-        enums.DML_OPERATOR_LOCAL_RESPONSE_NORMALIZATION,
-        enums.DML_OPERATOR_AVERAGE_POOLING,
-        enums.DML_OPERATOR_AVERAGE_POOLING1,
-        enums.DML_OPERATOR_LP_POOLING,
-        enums.DML_OPERATOR_LP_POOLING1,
-        enums.DML_OPERATOR_MAX_POOLING,
-        enums.DML_OPERATOR_MAX_POOLING1,
-        enums.DML_OPERATOR_MAX_POOLING2,
-        enums.DML_OPERATOR_UPSAMPLE_2D,
-        enums.DML_OPERATOR_RESAMPLE,
-        enums.DML_OPERATOR_RESAMPLE1,
-        enums.DML_OPERATOR_RESAMPLE2,
-        enums.DML_OPERATOR_RESAMPLE3,
-        enums.DML_OPERATOR_GATHER,
-        enums.DML_OPERATOR_GATHER_ELEMENTS,
-        enums.DML_OPERATOR_GATHER_ND,
-        enums.DML_OPERATOR_GATHER_ND1,
-    }
-)
-#: Operators that can do so only if the result has their own strides, since their kernels write whole rows.
-_TAKES_EPILOGUE_IN_PLACE = frozenset(
-    {
-        enums.DML_OPERATOR_ACTIVATION_SOFTMAX,
-        enums.DML_OPERATOR_ACTIVATION_SOFTMAX1,
-        enums.DML_OPERATOR_ACTIVATION_LOG_SOFTMAX,
-        enums.DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1,
-    }
-)
-_TAKES_ONE = _TAKES_EPILOGUE | _TAKES_EPILOGUE_IN_PLACE
 #: Maximum nesting of an expression: in a kernel of its own, and as an epilogue, whose code is repeated for each sum
 #: that a kernel keeps in registers.
 _DEEPEST, _DEEPEST_EPILOGUE = 128, 16
@@ -289,8 +244,8 @@ def _takes(at: Node, seen: Port, value: Value, target: Target) -> Node | None:
     producer = value.producer
     if producer is None or producer.desc is None or producer.expression is not None or producer.epilogue is not None:
         return None
-    kind = producer.desc.OPERATOR_TYPE
-    if kind not in _TAKES_ONE or not value.is_private:
+    epilogues = epilogues_of(type(producer.desc))
+    if epilogues is Epilogues.NONE or not value.is_private:
         return None
     made, *more = (port for port, _ in filter(None, producer.outputs))
     ((result, written),) = filter(None, at.outputs)
@@ -298,7 +253,7 @@ def _takes(at: Node, seen: Port, value: Value, target: Target) -> Node | None:
         return None
     if not _is_stored(seen, target) or not _is_stored(result, target) or result.tensor.Sizes != seen.tensor.Sizes:
         return None
-    if kind in _TAKES_EPILOGUE_IN_PLACE and result.tensor.strides != made.tensor.strides:
+    if epilogues is Epilogues.SAME_STRIDES and result.tensor.strides != made.tensor.strides:
         return None
     if not same_layout(made.tensor, seen.tensor) and not _reshaped(made.tensor, seen.tensor, result.tensor):
         return None

@@ -67,6 +67,13 @@ class Port:
         return self.name if self.item is None else f"{self.name}[{self.item}]"
 
 
+class NodeLabel(NamedTuple):
+    """A node of the description, by number and in words."""
+
+    number: int
+    text: str
+
+
 @dataclass(eq=False)
 class Node:
     """An operator, or several fused into an expression of the inputs' elements.
@@ -75,7 +82,7 @@ class Node:
     that it computes.
     """
 
-    labels: list[str]
+    labels: list[NodeLabel]
     desc: OperatorDesc | None
     inputs: list[tuple[Port, Value] | None]
     outputs: list[tuple[Port, Value] | None]
@@ -91,7 +98,11 @@ class Node:
 
     @property
     def label(self) -> str:
-        return " + ".join(self.labels)
+        return " + ".join(label.text for label in self.labels)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return tuple([label.number for label in self.labels])
 
 
 @dataclass(eq=False)
@@ -149,7 +160,9 @@ class _Reader:
                     )
                 label = _operator_label(index, type(operator), node.Name)  # type: ignore[arg-type]  # a class
                 ports = _ports_of(operator)
-                self.nodes.append(Node([label], operator, [None] * len(ports[0]), [None] * len(ports[1])))
+                self.nodes.append(
+                    Node([NodeLabel(index, label)], operator, [None] * len(ports[0]), [None] * len(ports[1]))
+                )
                 self.ports.append(ports)
             self.labels.append(label)
 

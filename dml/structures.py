@@ -215,11 +215,17 @@ def enumerator(kind: type[_Enum]) -> Callable[[Any], _Enum]:
     return convert_number
 
 
+class Derived(int):
+    """A number that follows from other fields: ``dataclasses.replace`` passes it on, and it is computed anew."""
+
+    __slots__ = ()
+
+
 def derive_count(desc: Any, field: str, length: int, counted: str) -> None:
     """Fill in an omitted count; refuse one that contradicts the length of the field ``counted``."""
     given = getattr(desc, field)
-    if given is None:
-        object.__setattr__(desc, field, length)
+    if given is None or type(given) is Derived:
+        object.__setattr__(desc, field, Derived(length) if type(length) is int else length)
     elif not is_number(given, length):
         raise DMLError(
             f"{type(desc).__name__}.{field}: must be {length}, found {given!r}: {counted} has {length} item(s)"

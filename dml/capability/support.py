@@ -41,6 +41,16 @@ class TensorSupport:
         return ", ".join(short_name(data_type) for data_type in sorted(self.data_types))
 
     @property
+    def is_image(self) -> bool:
+        """Whether the sizes are those of images, NCHW where they are four."""
+        ends = ("BatchCount", "ChannelCount", "Depth", "Height", "Width")
+        return (
+            self.sizes is not None
+            and all(size.strip("[]").endswith(end) for size, end in zip(self.sizes, ends, strict=False))
+            and len(self.sizes) == len(ends)
+        )
+
+    @property
     def sizes_in_words(self) -> str:
         """{ [BatchCount], M, K }, empty where the reference gives none"""
         return f"{{ {', '.join(self.sizes)} }}" if self.sizes else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import Enum
 from functools import cache
@@ -103,9 +104,21 @@ def edit_distance(one: str, other: str, limit: int) -> int:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name, where one that is known is near; case tells no names apart."""
+    """The end of a message about an unknown name, where one that is known is near.
+
+    Case tells no names apart, nor do C's CamelCase and its prefix: DMLCreateDevice1 is create_device.
+    """
     from difflib import get_close_matches  # only where something is wrong already: it takes long to import
 
-    by_letters = {one.lower(): one for one in known}
-    close = get_close_matches(name.lower(), by_letters, n=1)
+    names = list(known)
+    in_snake_case = snake_case(name).removeprefix("dml_").rstrip("0123456789")
+    if in_snake_case in names:
+        return f"; did you mean {in_snake_case}?"
+    by_letters = {one.lower(): one for one in names}
+    close = get_close_matches(name.lower(), by_letters, n=1, cutoff=0.7)
     return f"; did you mean {by_letters[close[0]]}?" if close else ""
+
+
+def snake_case(name: str) -> str:
+    """CamelCase in snake_case: InputPixelOffsets is input_pixel_offsets, DMLCreateDevice dml_create_device."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

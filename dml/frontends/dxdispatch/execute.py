@@ -341,7 +341,7 @@ def _graph(operator: Any) -> DML_GRAPH_DESC:
     return DML_GRAPH_DESC(
         InputCount=len(edges["in"]),
         OutputCount=len(edges["out"]),
-        Nodes=(DML_OPERATOR_GRAPH_NODE_DESC(operator),),  # type: ignore[arg-type]  # wrapped by the description
+        Nodes=(DML_OPERATOR_GRAPH_NODE_DESC(operator),),
         InputEdges=tuple(edges["in"]),
         OutputEdges=tuple(edges["out"]),
     )

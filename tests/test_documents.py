@@ -13,7 +13,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from example_module import example
@@ -45,14 +44,7 @@ def session_of(document: Path) -> dict[str, object]:
         example("chat").write_folder(Path("folder"))
         write_speech_folder(Path("whisper"))
         Path("speech.wav").write_bytes(wav(tone(0.5)))
-    if document.name != "README.md":
-        return {}
-    rng = np.random.default_rng(0)
-    return {
-        "weights": rng.standard_normal((8, 3, 3, 3)).astype(np.float32),
-        "bias": np.zeros(8, np.float32),
-        "pixels": rng.standard_normal((1, 3, 224, 224)).astype(np.float32),
-    }
+    return {}
 
 
 def run_commands(text: str, folder: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 from scipy import special
 
 import dml
+from browser import PHONE, PROGRAM, WHY_NOT, browser
 from dml.compiler.lowering import lowering_of
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 from dml.validator.base import rule_of
@@ -183,3 +186,24 @@ def test_all_pages_are_written_and_reachable(tmp_path: Path) -> None:
     targets = set(re.findall(r"^\((.*)\)=$", "\n".join(p.read_text() for p in tmp_path.rglob("*.md")), re.M))
     links = re.findall(r"\]\(#(.*?)\)", "\n".join(p.read_text() for p in tmp_path.rglob("*.md")))
     assert {link for link in links if link.startswith(("operator-", "kernel-"))} <= targets
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PROGRAM is None, reason=WHY_NOT)
+def test_pages_fit_a_phone_and_a_desk(tmp_path: Path) -> None:
+    """The first page, an operator and others as sphinx makes them: nothing reaches beyond the window."""
+    for module in ("sphinx", "furo", "myst_parser"):
+        pytest.importorskip(module, reason="tools/setup --docs")
+    write_pages(tmp_path / "all")
+    pages = tmp_path / "pages"
+    for name in ("index.md", "picture.png", "operators/GRU.md", "operators/GEMM.md", "command_line.md", "models.md"):
+        (pages / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(tmp_path / "all" / name, pages / name)
+    command = [sys.executable, "-m", "sphinx", "-Q", "-b", "html", "-c", str(ROOT / "tools" / "documentation")]
+    subprocess.run([*command, str(pages), str(tmp_path / "html")], check=True)
+    with browser() as page:
+        for path in sorted((tmp_path / "html").rglob("*.html")):
+            for width in (PHONE, 1280):
+                page.open(path, width=width)
+                assert page.too_wide() == [], (path.name, width)
+                assert page.complaints == [], (path.name, width)

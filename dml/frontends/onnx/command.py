@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 
 from dml.api.device import Device
 from dml.enums import DML_FEATURE_LEVEL
-from dml.frontends.running import ModelInput, Options
+from dml.frontends.running import ModelInput, Options, in_the_models_words
 from dml.frontends.summary import Explained, Explanation, operators_of
 from dml.runtime.recording import KernelTime
 
@@ -21,9 +20,6 @@ from .host_part import HostPart
 from .stand_ins import StandIns, check_sizes, stand_ins, tried, value_summary
 from .trace import held
 from .unmapped import grouped
-
-#: A node of a graph in a kernel's label; see dml.graph.model.
-_GRAPH_NODE = re.compile(r"\bnode (\d+) \(")
 
 
 class ONNXRun:
@@ -60,7 +56,9 @@ class ONNXRun:
         return "\n".join([*map(str, found.rows), *found.assumed])
 
     def profile(self) -> dict[str, list[KernelTime]]:
-        walked = walk(self._model, self._options.arrays(), sizes=self._options.sizes, profile=True)
+        options = self._options
+        inputs = options.complete(self._inputs()) if options.random else options.arrays()
+        walked = walk(self._model, inputs, sizes=options.sizes, profile=True)
         if walked.inputs.words:
             self._options.say(walked.inputs.words)
         return times_by_part(walked.parts, self._name)
@@ -169,12 +167,7 @@ def _profiled(plan: OnnxPlan, feeds: Mapping[str, Array]) -> list[KernelTime]:
     names = {
         plan.graph_nodes[at]: record.label for record in plan.record for at in record.numbers if at in plan.graph_nodes
     }
-    return [time._replace(node=_in_the_models_words(time.node, names)) for time in found]
-
-
-def _in_the_models_words(label: str, names: Mapping[int, str]) -> str:
-    """Return a kernel's label with the model's node names: conv1 (CONVOLUTION)."""
-    return _GRAPH_NODE.sub(lambda found: f"{names[int(found[1])]} (" if int(found[1]) in names else found[0], label)
+    return in_the_models_words(found, names)
 
 
 def explain(

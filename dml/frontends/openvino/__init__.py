@@ -19,7 +19,7 @@ from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
 from dml.errors import DMLError
 from dml.frontends.openvino.convert import build
 from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, Network, read_network
-from dml.frontends.running import ModelInput, Options
+from dml.frontends.running import ModelInput, Options, in_the_models_words
 from dml.graph.builder import Builder
 from dml.runtime.recording import KernelTime
 
@@ -39,6 +39,9 @@ class CompiledModel:
             for layer, numbers in built.nodes.items()
         }
         self.compiled = graph.compile(built.outputs)
+        made_by = {number: layer.name for layer, numbers in built.nodes.items() for number in numbers}
+        #: By the nodes of the compiled graph: the name of the layer that each belongs to.
+        self.layer_names = {at: made_by[number] for at, number in enumerate(graph.built) if number in made_by}
         assert graph.graph is not None
         #: What was compiled.
         self.graph = graph.graph
@@ -114,8 +117,13 @@ class OpenVINORun:
         return text
 
     def profile(self) -> dict[str, list[KernelTime]]:
-        inputs = self._model.prepare(self._options.arrays())
-        return {self._name: self._model.compiled.profile(inputs)}
+        options, wanted = self._options, self._inputs()
+        given = options.complete(wanted) if options.random else options.arrays()
+        zeros = {one.name: np.zeros(layer.outputs[0].sizes)
+                 for one, layer in zip(wanted, self._model.parameters.values(), strict=True)
+                 if not given.keys() & {one.name, *one.aliases}}  # fmt: skip
+        times = self._model.compiled.profile(self._model.prepare({**zeros, **given}))
+        return {self._name: in_the_models_words(times, self._model.layer_names)}
 
 
 class IrModel:

@@ -39,7 +39,7 @@ def test_error_survives_pickling():
 
 
 def test_a_place_is_named_once_for_each_model_or_document():
-    error = DMLError("must be 1, found 2", HRESULT.E_OUTOFMEMORY)
+    error = dml.DMLError("must be 1, found 2", dml.HRESULT.E_OUTOFMEMORY)
     for place, of in (
         ("node Add", "model"),
         ("node Loop", "model"),
@@ -48,4 +48,4 @@ def test_a_place_is_named_once_for_each_model_or_document():
     ):
         error.at(place, of)
     assert error.message == "commands[0]: node Add: must be 1, found 2"
-    assert (error.args[0], error.hresult) == (error.message, HRESULT.E_OUTOFMEMORY)
+    assert (error.args[0], error.hresult) == (error.message, dml.HRESULT.E_OUTOFMEMORY)

@@ -7,11 +7,15 @@ first use.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+import importlib as _importlib
+from typing import TYPE_CHECKING
 
+from . import descriptors as _descriptors
+from . import enums as _enums
+from . import tensors as _tensors
 from .descriptors import *  # noqa: F403
 from .enums import *  # noqa: F403
+from .enums.naming import did_you_mean as _did_you_mean
 from .errors import HRESULT as HRESULT
 from .errors import DMLError as DMLError
 from .tensors import *  # noqa: F403
@@ -19,38 +23,67 @@ from .tensors import *  # noqa: F403
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from .api.binding import BindingTable as BindingTable
     from .api.device import Device as Device
     from .api.device import create_device as create_device
     from .api.device import dispatch as dispatch
     from .api.device import list_devices as list_devices
     from .api.device_array import DeviceArray as DeviceArray
+    from .api.operator import CompiledOperator as CompiledOperator
+    from .api.operator import Operator as Operator
+    from .api.operator import OperatorInitializer as OperatorInitializer
+    from .api.recorder import CommandList as CommandList
+    from .api.recorder import CommandRecorder as CommandRecorder
     from .capability import OperatorSupport as OperatorSupport
     from .capability import TensorSupport as TensorSupport
+    from .capability import operator_introduced as operator_introduced
     from .capability import operator_support as operator_support
+    from .capability import supports_in_place as supports_in_place
+    from .capability import tensor_data_type_supported as tensor_data_type_supported
     from .capability.differences import support_difference as support_difference
+    from .capability.questions import supported_operators as supported_operators
+    from .frontends.levels import needed_level as needed_level
+    from .runtime.buffer import Buffer as Buffer
+    from .runtime.queue import Fence as Fence
     from .validator import validate as validate
 
-_LAZY = {
-    "Device": ".api.device",
-    "create_device": ".api.device",
-    "dispatch": ".api.device",
-    "list_devices": ".api.device",
-    "OperatorSupport": ".capability",
-    "DeviceArray": ".api.device_array",
-    "TensorSupport": ".capability",
-    "operator_support": ".capability",
-    "support_difference": ".capability.differences",
-    "validate": ".validator",
-}
+if not TYPE_CHECKING:  # Type checkers know the names written above, and no others.
+    _LAZY = {
+        "BindingTable": ".api.binding",
+        "Buffer": ".runtime.buffer",
+        "CommandList": ".api.recorder",
+        "CommandRecorder": ".api.recorder",
+        "CompiledOperator": ".api.operator",
+        "Device": ".api.device",
+        "create_device": ".api.device",
+        "dispatch": ".api.device",
+        "list_devices": ".api.device",
+        "OperatorSupport": ".capability",
+        "DeviceArray": ".api.device_array",
+        "Fence": ".runtime.queue",
+        "Operator": ".api.operator",
+        "OperatorInitializer": ".api.operator",
+        "TensorSupport": ".capability",
+        "needed_level": ".frontends.levels",
+        "operator_introduced": ".capability",
+        "operator_support": ".capability",
+        "supported_operators": ".capability.questions",
+        "supports_in_place": ".capability",
+        "tensor_data_type_supported": ".capability",
+        "support_difference": ".capability.differences",
+        "validate": ".validator",
+    }
+    __all__ = sorted({
+        "DMLError", "HRESULT", *_descriptors.__all__, *_enums.__all__, *_tensors.__all__, *_LAZY,
+    })  # fmt: skip
 
+    def __getattr__(name: str) -> object:
+        if name not in _LAZY:
+            hint = _did_you_mean(name, __all__)
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+        value = getattr(_importlib.import_module(_LAZY[name], __name__), name)
+        globals()[name] = value
+        return value
 
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_LAZY[name], __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    def __dir__() -> list[str]:
+        return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

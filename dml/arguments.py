@@ -16,7 +16,7 @@ from typing import Any, NoReturn, ParamSpec, SupportsIndex, TypeGuard, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .enums.naming import named
+from .enums.naming import did_you_mean, named
 from .errors import DMLError
 
 _P = ParamSpec("_P")
@@ -30,7 +30,8 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
     A class accepts its instances; ``int`` any index, except booleans; sequences and mappings are checked item by item.
     An enumeration also accepts members' numbers and names, which become members (``X | str`` tells type checkers); a
     flags enumeration accepts any combination of its bits. A one-dimensional array is a sequence, text is not. Any,
-    protocols, array-likes and names imported for type checkers alone accept everything.
+    protocols, array-likes and names imported for type checkers alone accept everything. A keyword that the function
+    lacks raises a DMLError, too, with the name near it.
     """
     parameters: dict[str, _Parameter] = {}
     positional: list[_Parameter] = []
@@ -50,11 +51,21 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
                     converted[at] = parameter.named(value)
         for name, value in kwargs.items():
             parameter_ = parameters.get(name)
-            if parameter_ is not None and parameter_.takes is not None and not parameter_.takes(value):
+            if parameter_ is None:
+                _check_keyword(function, name, parameters)
+            elif parameter_.takes is not None and not parameter_.takes(value):
                 kwargs[name] = parameter_.named(value)  # the dictionary belongs to this call
         return function(*(args if converted is None else converted), **kwargs)
 
     return call
+
+
+def _check_keyword(function: Callable[..., Any], name: str, known: Iterable[str]) -> None:
+    """Raise DMLError for a keyword that is no parameter, unless the function takes any."""
+    parameters = inspect.signature(function).parameters.values()
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        where = function.__qualname__.removesuffix(".__init__")
+        raise DMLError(f"{where}: has no parameter {name}{did_you_mean(name, known)}")
 
 
 def field_checks(make: Callable[..., Any], structure: str) -> dict[str, Callable[[Any], Any]]:

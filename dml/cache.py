@@ -32,7 +32,9 @@ _HEAD = len(_MAGIC) + hashlib.sha256().digest_size
 #: An entry's modification time is its time of last use, with this precision in seconds.
 _TOUCHED = 3600.0
 #: Fraction of the limit, as its inverse, that is written between two prunings on average.
-_PRUNE_PARTS = 64
+_PRUNE_PARTS = 128
+#: Fraction of the limit, as its inverse, that a pruning leaves free: eight times what is written until the next one.
+_FREE_PARTS = _PRUNE_PARTS // 8
 
 
 class Usage(NamedTuple):
@@ -101,9 +103,10 @@ def write(entry: Path, content: bytes) -> None:
 
 
 def prune() -> None:
-    """Delete the least recently used entries above the limit."""
+    """Delete the least recently used entries until 1 / _FREE_PARTS of the limit is free."""
     files = [file for name in FOLDERS for file in _files(folder(name))]
-    excess = sum(file.bytes for file in files) - limit()
+    most = limit()
+    excess = sum(file.bytes for file in files) - (most - most // _FREE_PARTS)
     if excess <= 0:
         return
     for file in sorted(files):

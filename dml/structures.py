@@ -10,14 +10,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from enum import Enum
 from typing import Any, TypeVar
 
 import numpy as np
 
 from .arguments import described, field_checks, is_number
-from .enums.naming import by_name, nearby
+from .enums.naming import by_name, did_you_mean, nearby
 from .errors import DMLError
 from .traced import TracedInt
 
@@ -109,15 +109,6 @@ class Signature:
 
 def _may_be_count(value: object) -> bool:
     return value is None or (hasattr(type(value), "__index__") and not isinstance(value, np.ndarray))
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown name, suggesting a similar known one; "" if there is none."""
-    # only after an error: it is slow to import
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, known, n=1)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Kind]], type[_Kind]]:
@@ -224,11 +215,17 @@ def enumerator(kind: type[_Enum]) -> Callable[[Any], _Enum]:
     return convert_number
 
 
+class Derived(int):
+    """A number that follows from other fields: ``dataclasses.replace`` passes it on, and it is computed anew."""
+
+    __slots__ = ()
+
+
 def derive_count(desc: Any, field: str, length: int, counted: str) -> None:
     """Fill in an omitted count; refuse one that contradicts the length of the field ``counted``."""
     given = getattr(desc, field)
-    if given is None:
-        object.__setattr__(desc, field, length)
+    if given is None or type(given) is Derived:
+        object.__setattr__(desc, field, Derived(length) if type(length) is int else length)
     elif not is_number(given, length):
         raise DMLError(
             f"{type(desc).__name__}.{field}: must be {length}, found {given!r}: {counted} has {length} item(s)"

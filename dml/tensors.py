@@ -8,11 +8,11 @@ dml_buffer_tensor_desc, dml-strides, dml-helper-functions, dml_scalar_union.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast, overload
 
 import ml_dtypes
 import numpy as np
@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from .arguments import checked, is_number
 from .enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_FLAGS, DML_TENSOR_TYPE
-from .enums.naming import short_name
+from .enums.naming import did_you_mean, short_name
 from .errors import DMLError
-from .structures import derive_count, did_you_mean, enumerator, integer, integers, not_converted, structure
+from .structures import Derived, derive_count, enumerator, integer, integers, not_converted, structure
 
 _T = DML_TENSOR_DATA_TYPE
 
@@ -209,7 +209,37 @@ class DML_BUFFER_TENSOR_DESC:
     Flags: DML_TENSOR_FLAGS = DML_TENSOR_FLAGS.DML_TENSOR_FLAG_NONE
     DimensionCount: int = None  # type: ignore[assignment]  # derived in __post_init__
 
+    if TYPE_CHECKING:  # what the constructor accepts, which is more than the fields hold
+
+        @overload
+        def __init__(
+            self,
+            DataType: DML_TENSOR_DATA_TYPE | str | int,
+            Sizes: Iterable[SupportsIndex],
+            Strides: Iterable[SupportsIndex] | None = ...,
+            TotalTensorSizeInBytes: SupportsIndex | None = ...,
+            GuaranteedBaseOffsetAlignment: SupportsIndex = ...,
+            Flags: DML_TENSOR_FLAGS | str | int = ...,
+            DimensionCount: SupportsIndex | None = ...,
+        ) -> None: ...
+
+        @overload
+        def __init__(
+            self,
+            DataType: DML_TENSOR_DATA_TYPE | str | int,
+            Flags: DML_TENSOR_FLAGS | str | int,
+            DimensionCount: SupportsIndex | None,
+            Sizes: Iterable[SupportsIndex],
+            Strides: Iterable[SupportsIndex] | None = ...,
+            TotalTensorSizeInBytes: SupportsIndex | None = ...,
+            GuaranteedBaseOffsetAlignment: SupportsIndex = ...,
+        ) -> None: ...
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+
     def __post_init__(self) -> None:
+        if type(self.TotalTensorSizeInBytes) is Derived:
+            object.__setattr__(self, "TotalTensorSizeInBytes", None)
         for name, (converter, wanted) in _FIELDS.items():
             value = getattr(self, name)
             if value is not None or name not in ("Strides", "TotalTensorSizeInBytes"):
@@ -223,7 +253,8 @@ class DML_BUFFER_TENSOR_DESC:
         derive_count(self, "DimensionCount", len(self.Sizes), "Sizes")
         total: int | None = self.TotalTensorSizeInBytes
         if total is None:
-            object.__setattr__(self, "TotalTensorSizeInBytes", self._implied_size())
+            size = self._implied_size()
+            object.__setattr__(self, "TotalTensorSizeInBytes", Derived(size) if type(size) is int else size)
 
     def __repr__(self) -> str:
         return f"DML_BUFFER_TENSOR_DESC{self.in_words}"

@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ import validation
 from dml.compiler import repeated
 from dml.compiler.features import FloatMode
 from dml.conformance import axes
+from dml.recent import Recent
 from dml.runtime import devices
 from dml.runtime.devices import VulkanDevice
 
@@ -125,7 +125,7 @@ def _device_names(chosen: tuple[str, ...]) -> list[str]:
 def lowered_anew(request: pytest.FixtureRequest) -> None:
     """A test that changes something may change what is lowered: it finds nothing from before, and leaves nothing."""
     if "monkeypatch" in request.fixturenames:
-        request.getfixturevalue("monkeypatch").setattr(repeated, "_kept", OrderedDict())
+        request.getfixturevalue("monkeypatch").setattr(repeated, "_kept", Recent(repeated.MOST_KEPT))
 
 
 @pytest.fixture(scope="session")

@@ -177,13 +177,25 @@ def test_what_was_used_lately_is_not_touched_again():
 
 
 def test_many_small_ones_are_counted_now_and_then(monkeypatch):
-    """An entry of a thousandth of the limit leads to a count with a chance of 64 in a thousand."""
+    """An entry of a thousandth of the limit leads to a count with a chance of 128 in a thousand."""
     counts = []
     monkeypatch.setattr(cache, "prune", lambda: counts.append(1))
     monkeypatch.setattr(cache, "random", random.Random(0))
     for i in range(1000):
         cache.write(entry(str(i)), bytes((1 << 20) // 1000))
-    assert 40 < len(counts) < 90
+    assert 95 < len(counts) < 165
+
+
+def test_the_limit_holds_between_two_counts(monkeypatch):
+    """Entries of a two-thousandth of the limit, of which few lead to a count."""
+    monkeypatch.setattr(cache, "random", random.Random(0))
+    sizes = []
+    for i in range(3000):
+        cache.write(entry(str(i)), bytes((1 << 20) // 2000))
+        if i % 50 == 0:
+            sizes.append(cache.usage()["spirv"].bytes)
+    assert max(sizes) <= 1 << 20
+    assert min(sizes[-20:]) > 900 << 10
 
 
 def test_two_processes_may_forget_at_a_time(monkeypatch):

@@ -10,7 +10,7 @@ import dml
 from dml import DMLError, enums
 from dml.arguments import checked
 from dml.capability import operator_introduced, tensor_data_type_supported
-from dml.enums.naming import by_name, named, near, prefix_of, short_name, short_names
+from dml.enums.naming import by_name, edit_distance, named, near, prefix_of, short_name, short_names
 
 KINDS = [kind for name, kind in vars(enums).items() if name.startswith("DML_") and isinstance(kind, enum.EnumMeta)]
 
@@ -37,13 +37,25 @@ def test_a_level_may_be_written_with_a_point():
         ("ADD", ["ELEMENT_WISE_ADD", "ELEMENT_WISE_ADD1", "ELEMENT_WISE_QUANTIZED_LINEAR_ADD"]),  # but no PADDING
         ("VOLUTION_INT", ["CONVOLUTION_INTEGER"]),
         ("GRUU", ["GRU"]),
-        ("IDENTTY", ["ELEMENT_WISE_IDENTITY", "ACTIVATION_IDENTITY"]),
+        ("IDENTTY", ["ACTIVATION_IDENTITY", "ELEMENT_WISE_IDENTITY"]),
+        ("SOFTMX", ["ACTIVATION_SOFTMAX", "ACTIVATION_LOG_SOFTMAX", "ACTIVATION_SOFTMAX1"]),  # but no LSTM
+        ("LTSM", ["LSTM"]),
+        ("BATCHNORM", [name for name in short_names(dml.DML_OPERATOR_TYPE) if name.startswith("BATCH_NORM")]),
         ("XYZZY", []),
         (" ", []),
     ],
 )
 def test_near_names_of_operators(text, expected):
     assert near(text, short_names(dml.DML_OPERATOR_TYPE)) == expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "distance"),
+    [("", "", 0), ("ab", "ba", 1), ("abc", "adc", 1), ("abc", "ac", 1), ("kitten", "sitting", 3), ("abcd", "", 4)],
+)
+def test_edit_distance(one, other, distance):
+    assert edit_distance(one, other, 5) == edit_distance(other, one, 5) == distance
+    assert edit_distance(one, other, max(0, distance - 1)) == distance  # one above the limit
 
 
 def test_a_wrong_name_tells_the_near_ones():
@@ -103,3 +115,10 @@ def test_a_checked_function_gets_the_enumerator():
         _level("three")
     with pytest.raises(DMLError, match=r"_levels: one: must be a DML_FEATURE_LEVEL, found ''"):
         _levels(one="")
+
+
+def test_a_checked_function_refuses_an_unknown_keyword():
+    with pytest.raises(DMLError, match="_level: has no parameter Level; did you mean level"):
+        _level(Level=None)
+    with pytest.raises(DMLError, match=r"_level: has no parameter thing \["):
+        _level(thing=None)

@@ -1,21 +1,53 @@
-"""Hatchling's hook for the wheel that stands alone: it takes along the folder that ``DML_WHEEL_VENDOR`` names.
+"""Hatchling's hook for wheels: it takes along, as dml/_vendor, what dml needs besides Python code and shaders.
 
-The folder becomes dml/_vendor. tools/wheel sets the variable; without it a wheel, or an editable installation, stays
-free of compiled code.
+tools/wheel names a folder of it by ``DML_WHEEL_VENDOR``. Where pip installs the sources, tools/vendoring/build makes
+one; where system packages are missing for that, the build ends with their names before anything is installed.
+``DML_WHEEL_VENDOR=`` (empty) does without: descriptions, rules and compilation work, devices do not. An editable
+installation takes nothing along; tools/setup puts it into .venv/.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+BUILD = Path("tools", "vendoring", "build")
+
 
 class VendoredFiles(BuildHookInterface[Any]):
+    _made: str | None = None
+
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         vendored = os.environ.get("DML_WHEEL_VENDOR")
+        if vendored is None and version == "standard":
+            vendored = self._made = tempfile.mkdtemp()
+            _build(Path(self.root), vendored)
         if vendored:
             build_data["force_include"][vendored] = "dml/_vendor"
             build_data["pure_python"] = False
             build_data["infer_tag"] = True
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        if self._made is not None:
+            shutil.rmtree(self._made, ignore_errors=True)
+
+
+def _build(root: Path, folder: str) -> None:
+    """Fill the folder, or end with what the script says."""
+    # (pip's environment for building would reach into those that the script makes)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [root / BUILD, sys.executable, folder], env=environment, stdout=sys.stderr, stderr=subprocess.PIPE, text=True
+    )
+    if done.returncode:
+        shutil.rmtree(folder, ignore_errors=True)
+        remedy = "after that, try again; with DML_WHEEL_VENDOR= in the environment, dml is installed without devices"
+        sys.exit(f"{done.stderr}dml: Kompute and glslang could not be built; {remedy}")
+    sys.stderr.write(done.stderr)

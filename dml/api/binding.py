@@ -10,7 +10,7 @@ from dml.api.bound_resources import BoundResources
 from dml.api.hazards import BoundRange
 from dml.api.objects import DeviceChild, require_device
 from dml.api.operator import CompiledOperator, Dispatchable, OperatorInitializer
-from dml.arguments import checked
+from dml.arguments import checked, described
 from dml.descriptors.binding import (
     DML_BINDING_DESC,
     DML_BINDING_TABLE_DESC,
@@ -80,7 +80,6 @@ class BindingTable(DeviceChild):
     def dispatchable(self) -> Dispatchable:
         return self.bound.dispatchable
 
-    @checked
     def bind_inputs(self, bindings: Sequence[AnyBinding] | None = ()) -> None:
         """Bind the inputs in the order of the descriptor's fields, tensor arrays one after another.
 
@@ -90,7 +89,7 @@ class BindingTable(DeviceChild):
         dml_buffer_tensor_desc.
         """
         bound, dispatchable = self.bound, self.dispatchable
-        given = [_unwrap(binding) for binding in (() if bindings is None else bindings)]
+        given = _unwrapped("bind_inputs", bindings)
         if not given:
             bound.inputs = None
         elif isinstance(dispatchable, OperatorInitializer):
@@ -126,12 +125,11 @@ class BindingTable(DeviceChild):
             places.append(self._range(binding, slot.where, refused, size, _alignment(slot.tensor), slot.tensor))
         return places
 
-    @checked
     def bind_outputs(self, bindings: Sequence[AnyBinding] | None = ()) -> None:
         """Bind the outputs in the order of the fields; for an initializer, the operators' persistent resources. An
         empty sequence unbinds all. Offsets as for ``bind_inputs``. Reference: idmlbindingtable-bindoutputs."""
         bound, dispatchable = self.bound, self.dispatchable
-        given = [_unwrap(binding) for binding in (() if bindings is None else bindings)]
+        given = _unwrapped("bind_outputs", bindings)
         places: list[BoundRange | None] = []
         if not given:
             bound.outputs = None
@@ -214,6 +212,28 @@ def _alignment(tensor: DML_BUFFER_TENSOR_DESC | None) -> int:
     """Return the alignment in bytes, a power of two, that the offset of a tensor's binding needs."""
     guaranteed = 0 if tensor is None else tensor.GuaranteedBaseOffsetAlignment
     return max(enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, guaranteed)
+
+
+def _unwrapped(
+    method: str, bindings: Sequence[AnyBinding] | None
+) -> list[DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None]:
+    """The bindings without their DML_BINDING_DESC. Raises DMLError for what is none, and says how a buffer is bound."""
+    where = f"BindingTable.{method}"
+    wanted = "takes a sequence of DML_BUFFER_BINDING, DML_BUFFER_ARRAY_BINDING, DML_BINDING_DESC or None"
+    if bindings is None:
+        return []
+    if not isinstance(bindings, Sequence):
+        raise DMLError(f"{where}: {wanted}, found {described(bindings)}{_how_to_bind(bindings, '[', ']')}")
+    for at, binding in enumerate(bindings):
+        if not isinstance(binding, DML_BINDING_DESC | DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None):
+            raise DMLError(f"{where}: {wanted}, found {described(binding)} at index {at}{_how_to_bind(binding)}")
+    return [_unwrap(binding) for binding in bindings]
+
+
+def _how_to_bind(found: object, before: str = "", behind: str = "") -> str:
+    if not isinstance(found, Buffer):
+        return ""
+    return f"; a buffer is bound by {before}DML_BUFFER_BINDING(buffer, 0, {found.size}){behind}"
 
 
 def _unwrap(binding: AnyBinding) -> DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None:

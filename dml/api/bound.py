@@ -6,11 +6,11 @@ A loop that feeds an output back as an input alternates between few buffers, and
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable
 
 from dml.api.device_array import Lease
 from dml.api.working import fits, grown
+from dml.recent import Recent
 from dml.runtime.buffer import Buffer
 from dml.runtime.context import Context
 from dml.runtime.recording import Recording
@@ -24,7 +24,7 @@ class BoundRecordings:
 
     def __init__(self) -> None:
         #: Keys hold the buffers, so that no other object takes a buffer's identity.
-        self._recordings: OrderedDict[tuple[Buffer, ...], Recording] = OrderedDict()
+        self._recordings: Recent[tuple[Buffer, ...], Recording] = Recent(MOST_RECORDINGS)
         #: Number of recordings made or dropped so far.
         self.changes = 0
 
@@ -35,11 +35,10 @@ class BoundRecordings:
         """Return the recording over these buffers; make it if missing."""
         found = self._recordings.get(buffers)
         if found is None:
-            while len(self._recordings) >= MOST_RECORDINGS:
-                self._recordings.popitem(last=False)
+            self._recordings.shrink(MOST_RECORDINGS - 1)
             self.changes += 1
-            found = self._recordings[buffers] = make()
-        self._recordings.move_to_end(buffers)
+            found = make()
+            self._recordings.put(buffers, found)
         return found
 
     def clear(self) -> None:
@@ -48,11 +47,11 @@ class BoundRecordings:
 
     @property
     def recordings(self) -> list[Recording]:
-        return list(self._recordings.values())
+        return [recording for _, recording in self._recordings.items()]
 
     @property
     def buffers(self) -> set[Buffer]:
-        return {buffer for key in self._recordings for buffer in key}
+        return {buffer for key, _ in self._recordings.items() for buffer in key}
 
 
 class OutputBuffers:

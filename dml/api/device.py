@@ -54,6 +54,8 @@ class Device(DMLObject):
     physical device, and all its Device objects share them.
     """
 
+    _internal = frozenset({"adopt", "context", "dispatched", "require_open", "vulkan"})
+
     def __init__(
         self,
         vulkan: VulkanDevice,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from uuid import UUID
 
 from dml.arguments import checked
+from dml.enums.naming import did_you_mean
 from dml.errors import HRESULT, DMLError
 
 if TYPE_CHECKING:
@@ -14,6 +15,21 @@ if TYPE_CHECKING:
 
 class DMLObject:
     """An object with a name for messages, and private data of the program. Reference: idmlobject."""
+
+    #: Attributes for the package itself, which ``dir`` leaves out.
+    _internal: ClassVar[frozenset[str]] = frozenset({"release"})
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """C's names of methods are told those here."""
+            hint = "" if name.startswith("_") else did_you_mean(name, dir(self))
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name)
+
+    def __dir__(self) -> list[str]:
+        own = type(self)
+        hidden = {name for kind in own.__mro__ for name in getattr(kind, "_internal", ())}
+        return sorted(set(super().__dir__()) - hidden)
 
     def __init__(self) -> None:
         self._name = ""

@@ -89,6 +89,11 @@ class CompiledOperator(Dispatchable):
     executed.
     """
 
+    _internal = frozenset({
+        "binds_late", "constants", "dispatch_all", "forget_constants", "in_place", "initialization",
+        "initialize_kernels", "input_slots", "kept", "kernels", "of_sizes", "output_slots", "shared",
+    })  # fmt: skip
+
     def __init__(
         self,
         device: Device,

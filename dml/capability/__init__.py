@@ -1,12 +1,13 @@
 """What each feature level accepts: operators, tensors, data types, enumerators.
 
 `operators.json` holds the facts. Per operator: `value`, `introduced`, `in_place` (its page lets an output lie in an
-input's buffer; GELU's and IS_INFINITY's do not speak of it), `fields` in C order, `same` (tensors that must share
-properties) and `support`, a table of tensors per feature level that holds until the next higher level with a table;
-REDUCE has such tables per group of functions. Where the reference contradicts itself, the facts decide:
-ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL came with 3_0 (feature level history; its page says 1_0), and the tensors of
-FOLD and UNFOLD differ in dimension count (their examples). The data types of those two, which the reference leaves out,
-are FLOAT32 and FLOAT16 here. `own.json` holds the same of operators that DirectML does not have, which no query lists.
+input's buffer; GELU's and IS_INFINITY's do not, nor those of FILL_VALUE_CONSTANT and FILL_VALUE_SEQUENCE, which have no
+input), `fields` in C order, `same` (tensors that must share properties) and `support`, a table of tensors per feature
+level that holds until the next higher level with a table; REDUCE has such tables per group of functions. Where the
+reference contradicts itself, the facts decide: ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL came with 3_0 (feature level
+history; its page says 1_0), and the tensors of FOLD and UNFOLD differ in dimension count (their examples). The data
+types of those two, which the reference leaves out, are FLOAT32 and FLOAT16 here. `own.json` holds the same of operators
+that DirectML does not have, which no query lists.
 """
 
 from __future__ import annotations
@@ -194,6 +195,7 @@ def _tensor_support(facts: dict[str, Any]) -> TensorSupport:
         optional=facts.get("optional", False),
         sizes=tuple(facts["sizes"].split(", ")) if "sizes" in facts else None,
         array=facts.get("array", False),
+        choice=facts.get("choice", ""),
     )
 
 
@@ -201,7 +203,9 @@ def _union(a: TensorSupport, b: TensorSupport) -> TensorSupport:
     counts = range(
         min(a.dimension_counts.start, b.dimension_counts.start), max(a.dimension_counts.stop, b.dimension_counts.stop)
     )
-    return TensorSupport(counts, a.data_types | b.data_types, a.kind, a.optional or b.optional, a.sizes, a.array)
+    return TensorSupport(
+        counts, a.data_types | b.data_types, a.kind, a.optional or b.optional, a.sizes, a.array, a.choice or b.choice
+    )
 
 
 @cache

@@ -11,6 +11,7 @@ from ..capability import LATEST, short_name
 from ..descriptors import operators
 from ..enums import DML_FEATURE_LEVEL
 from ..enums.naming import named, short_names
+from ..errors import DMLError
 from .app import MISUSED, fail
 
 
@@ -35,7 +36,34 @@ LevelOption = Annotated[str, typer.Option(help="A feature level, 3_0.", autocomp
 
 def level_of(text: str) -> DML_FEATURE_LEVEL:
     """The feature level of that name: 3_0, 3.0 or in full."""
-    return named(DML_FEATURE_LEVEL, text, "--feature-level")
+    try:
+        return named(DML_FEATURE_LEVEL, text, "--feature-level")
+    except DMLError as error:
+        raise fail(error.message, MISUSED) from None
+
+
+#: Symbolic sizes of a model's inputs that are not given.
+SizeOption = Annotated[
+    list[str] | None,
+    typer.Option("--size", help="A symbolic size, batch=8, of inputs that are not given, else 1; may repeat."),
+]
+
+
+def sizes_of(given: list[str] | None) -> dict[str, int]:
+    """name=number, each."""
+    sizes: dict[str, int] = {}
+    for text in given or []:
+        name, equals, number = text.rpartition("=")
+        if not (name and equals and number.isdecimal() and int(number) > 0):
+            raise fail(f"--size: name=number is needed, 1 at least, found {text!r}", MISUSED)
+        sizes[name] = int(number)
+    return sizes
+
+
+def check_folder(option: str, file: Path) -> None:
+    """Refuse a file to be written into a folder that is not there, before the work whose result it holds."""
+    if not file.parent.is_dir():
+        raise fail(f"{option}: there is no folder {file.parent}", MISUSED)
 
 
 def input_files(given: list[str] | None) -> dict[str, Path]:

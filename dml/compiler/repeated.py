@@ -7,8 +7,6 @@ regions, and copies get the actual ones.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
@@ -17,6 +15,7 @@ from typing import Any, NamedTuple
 from dml.compiler.builder import OperandOrArray, ProgramBuilder
 from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space, StorageBinding
 from dml.compiler.scalar import Expression, Leaf
+from dml.recent import Recent
 from dml.structures import HashedOnce
 
 #: Maximum lowerings kept, the most recently used.
@@ -24,8 +23,7 @@ MOST_KEPT = 1024
 
 _Operands = Mapping[str, OperandOrArray]
 _Work = Callable[[ProgramBuilder], None]
-_kept: OrderedDict[Hashable, Program] = OrderedDict()
-_lock = threading.Lock()
+_kept: Recent[Hashable, Program] = Recent(MOST_KEPT)
 
 
 class Lowered(NamedTuple):
@@ -70,21 +68,14 @@ def lowered(builder: ProgramBuilder, what: Hashable, operands: _Operands, work: 
         return None
     stage = builder.initializes
     key = HashedOnce((what, builder.target, stage, layouts))
-    with _lock:
-        made = _kept.get(key)
-        # (the order of use only matters once something must be dropped)
-        if made is not None and 2 * len(_kept) > MOST_KEPT:
-            _kept.move_to_end(key)
+    made = _kept.get(key)
     if made is None:
         made = Program()
         stand_ins = {region: _stand_in(region, number) for region, number in numbers.items()}
         inner = ProgramBuilder(made, builder.target, {n: _moved(value, stand_ins) for n, value in operands.items()})
-        inner.operator, inner.node = builder.operator, builder.node
+        inner.operator, inner.node, inner.nodes = builder.operator, builder.node, builder.nodes
         work(inner.initialization() if stage else inner)
-        with _lock:
-            _kept[key] = made
-            if len(_kept) > MOST_KEPT:
-                _kept.popitem(last=False)
+        _kept.put(key, made)
     return Lowered(made, regions)
 
 
@@ -174,7 +165,7 @@ def add(builder: ProgramBuilder, found: Lowered) -> None:
 
     def moved(dispatch: Dispatch) -> Dispatch:
         bound = [StorageBinding(place(region), access, texel) for region, access, texel in dispatch.bindings]
-        return dispatch.over(tuple(bound), builder.node)
+        return dispatch.over(tuple(bound), builder.node, builder.nodes)
 
     program.initialize += map(moved, made.initialize)
     program.dispatches += map(moved, made.dispatches)

@@ -1,4 +1,4 @@
-"""`dml conformance`: the suite at the command line, and what is done with its reports."""
+"""`dml conformance`: the suite at the command line, and commands on its reports."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from rich.console import Console
 from rich.text import Text
 
 from dml.conformance import report
+from dml.conformance.options import OptionError
 from dml.errors import DMLError
 from dml.files import write_text
 
 _Function = TypeVar("_Function", bound=Callable[..., None])
 
-#: Exit statuses: no case failed, nothing got worse; one did; wrong options; it could not be done; ended by Ctrl-C.
+#: Exit statuses: no failure or regression; some; wrong options; not possible; ended by Ctrl-C.
 DONE, WORSE, MISUSED, NOT_DONE, INTERRUPTED = 0, 1, 2, 3, 130
 
 _STATUSES = (
@@ -30,7 +31,7 @@ ReportPath = Annotated[Path, typer.Argument(help="A report, as --json writes it.
 
 
 def _refusing(function: _Function) -> _Function:
-    """A DMLError ends the command in one line."""
+    """Decorate a command so that a DMLError ends it in one line."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -38,13 +39,14 @@ def _refusing(function: _Function) -> _Function:
             function(*args, **kwargs)
         except DMLError as error:
             Console(stderr=True).print(Text(str(error), style="red"), soft_wrap=True)
-            raise typer.Exit(NOT_DONE) from None
+            raise typer.Exit(MISUSED if isinstance(error, OptionError) else NOT_DONE) from None
 
     return run  # type: ignore[return-value]  # (it takes what the function does)
 
 
 def console() -> Console:
-    """As wide as a terminal; in a pipe as wide as its lines, so that tools find one row in one line."""
+    """Return a console as wide as the terminal; in a pipe as wide as its lines, so that tools find each row in one
+    line."""
     made = Console(highlight=False)
     return made if made.is_terminal else Console(highlight=False, width=500)
 
@@ -62,7 +64,9 @@ def conformance(
     ] = None,
     axis: Annotated[
         list[str] | None,
-        typer.Option("--as", help="As which kind of device: plain, discrete, discrete64, integrated, minimum, or all."),
+        typer.Option(
+            "--as", help="Kind of device: plain, discrete, discrete64, subgroups, integrated, minimum; or all."
+        ),
     ] = None,
     filter: Annotated[
         list[str] | None, typer.Option(help="An operator, or a part of cases' names; may be repeated.")
@@ -126,7 +130,7 @@ def conformance(
 def _stress(
     device: list[str] | None, axis: list[str] | None, seed: int, minutes: float, memory: int | None, threads: int
 ) -> None:
-    """Ends the command."""
+    """Run --stress and exit."""
     from dml.conformance.places import places
     from dml.conformance.straining import memory_of, run
     from dml.conformance.stress import Strain
@@ -147,14 +151,17 @@ def merge(
     report.write(output, merge_reports([report.read(path) for path in reports], [path.name for path in reports]))
 
 
-@app.command(epilog="Exit status: 0 nothing got worse; 1 something did; 2 wrong options; 3 a file cannot be used.")
+@app.command(
+    epilog="Exit status: 0 nothing got worse; 1 something did, a new case fails, or a case is gone; 2 wrong options; "
+    "3 a file cannot be used, or the reports are of different suites."
+)
 @_refusing
 def compare(before: ReportPath, after: ReportPath) -> None:
     """What got worse or better from one report to another: dml conformance compare before.json after.json"""
     from dml.conformance.comparing import compare as compare_reports
     from dml.conformance.comparing import lines
 
-    found = compare_reports(report.read(before), report.read(after))
+    found = compare_reports(report.read(before), report.read(after), (before.name, after.name))
     for line in lines(found):
         typer.echo(line)
     raise typer.Exit(WORSE if any(one.is_worse for one in found) else DONE)

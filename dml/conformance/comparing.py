@@ -1,56 +1,64 @@
-"""Two reports beside each other: what got worse, what got better, in lines."""
+"""Comparison of two reports: what got worse and what got better, in lines."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from dml.conformance import report
+from dml.conformance.merging import check_suites
 from dml.conformance.page.changes import changes
 from dml.conformance.report import Record
 from dml.errors import DMLError
 
 
 class ReportDifference(NamedTuple):
-    """A case of another status on a device. what: worse, better, new, gone."""
+    """A case whose status on a device changed. what: worse, better, new, gone. fails: whether it fails now."""
 
     what: str
     device: str
     case: str
     how: str
+    fails: bool = False
 
     @property
     def is_worse(self) -> bool:
-        """Also where a case is gone: it may have failed."""
-        return self.what in ("worse", "gone")
+        """Whether the case got worse. One that is gone may have failed, and a new one may fail."""
+        return self.what in ("worse", "gone") or self.fails
 
     def __str__(self) -> str:
         return f"{self.what}: {self.device}: {self.case}{self.how}"
 
 
-def compare(before: Record, after: Record) -> list[ReportDifference]:
-    """Every case that is of another status, new or gone, what got worse first.
+def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "after")) -> list[ReportDifference]:
+    """Return every case whose status changed, or that is new or gone; what got worse first, what is gone last.
 
-    Runs are of one device by its name and axis, so that drivers can be compared; else by the axis alone. Raises
-    DMLError where no run of one report is beside one of the other.
+    Runs are matched by the device's name and axis, so that drivers can be compared; otherwise by the axis alone. names:
+    of the reports, for messages. Raises DMLError for reports of different suites, and if no runs match.
     """
+    check_suites(before, after, *names)
     found = changes(before, after)
     if not found["pairs"]:
-        names = ["; ".join(report.title(run["device"]) for run in one["runs"]) for one in (before, after)]
-        raise DMLError(f"the reports have no axis in common: {names[0] or 'none'}, and {names[1] or 'none'}")
+        devices = ["; ".join(report.title(run["device"]) for run in one["runs"]) for one in (before, after)]
+        raise DMLError(f"the reports have no axis in common: {devices[0] or 'none'}, and {devices[1] or 'none'}")
     made = []
     for one in found["cases"]:
         old, new = one["before"], one["after"]
         how = ""
-        if old and new:
-            how = f": {old['status']} -> {new['status']}".replace("_", " ")
-            how += f": {new['reason']}" if new["reason"] else ""
-        made.append(ReportDifference(one["what"], found["pairs"][one["pair"]][1], one["case"], how))
-    return sorted(made, key=lambda one: not one.is_worse)
+        if new:
+            how = f": {old['status']} -> {new['status']}" if old else f": {new['status']}"
+            how = how.replace("_", " ") + (f": {new['reason']}" if new["reason"] else "")
+        fails = bool(new) and new["status"] == "failed"
+        made.append(ReportDifference(one["what"], found["pairs"][one["pair"]][1], one["case"], how, fails))
+    return sorted(made, key=lambda one: (one.what == "gone", not one.is_worse))
 
 
 def lines(found: list[ReportDifference]) -> Iterator[str]:
-    """What differs, and how much got worse."""
-    yield from map(str, found)
-    worse = sum(one.is_worse for one in found)
-    yield f"{worse} worse, {len(found) - worse} better or new"
+    """Yield a line per case, but one for those that are gone from a device, and the counts."""
+    yield from (str(one) for one in found if one.what != "gone")
+    gone = Counter(one.device for one in found if one.what == "gone")
+    for device, count in gone.items():
+        yield f"gone: {device}: {count} cases"
+    worse = sum(one.is_worse and one.what != "gone" for one in found)
+    yield f"{worse} worse, {gone.total()} gone, {len(found) - worse - gone.total()} better or new"

@@ -76,6 +76,13 @@ class DML_FEATURE_LEVEL(IntEnum):
     DML_FEATURE_LEVEL_6_3 = 0x6300
     DML_FEATURE_LEVEL_6_4 = 0x6400
 
+    def __str__(self) -> str:
+        return self.name
+
+    def __format__(self, spec: str) -> str:
+        """The name, or by ``spec`` the number."""
+        return format(int(self), spec) if spec else self.name
+
 
 DML_FEATURE_LEVEL_1_0 = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0
 DML_FEATURE_LEVEL_2_0 = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_2_0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import Enum
 from functools import cache
@@ -54,17 +55,70 @@ def short_names(kind: type[Enum]) -> list[str]:
 
 
 def near(text: str, known: Iterable[str]) -> list[str]:
-    """The names that ``text`` may stand for, in their order: those with a word that begins with it, else those that
-    hold it anywhere, else the three most alike. GELU is near ACTIVATION_GELU, CONV near every CONVOLUTION."""
+    """The names that ``text`` may stand for.
+
+    Those with a word that begins with it, in their order (GELU: ACTIVATION_GELU), else those that hold it anywhere,
+    also across words (MAXPOOL); else those with the fewest letters to change, in the whole or in a run of words
+    (SOFTMX: every SOFTMAX), the shortest first.
+    """
     name = text.strip().upper().replace(".", "_")
     names = list(known)
     if not name:
         return []
-    found = [other for other in names if f"_{name}" in f"_{other}"] or [other for other in names if name in other]
+    joined = name.replace("_", "")
+    found = (
+        [other for other in names if f"_{name}" in f"_{other}"]
+        or [other for other in names if name in other]
+        or [other for other in names if joined in other.replace("_", "")]
+    )
     if found:
         return found
+    limit = max(1, len(name) // 3)
+    far = [(min(edit_distance(name, run, limit) for run in _runs(other)), other) for other in names]
+    least = min((distance for distance, _ in far), default=limit + 1)
+    close = sorted((pair for pair in far if pair[0] <= limit), key=lambda pair: (pair[0], len(pair[1])))
+    return [other for at, (distance, other) in enumerate(close) if distance == least or at < 3]
+
+
+def _runs(name: str) -> list[str]:
+    """A name and all runs of its words: LOG_SOFTMAX, LOG, SOFTMAX."""
+    words = name.split("_")
+    return ["_".join(words[start:end]) for start in range(len(words)) for end in range(start + 1, len(words) + 1)]
+
+
+def edit_distance(one: str, other: str, limit: int) -> int:
+    """Letters to insert, leave out, replace or swap with their neighbours; limit + 1 for all that is above."""
+    if abs(len(one) - len(other)) > limit:
+        return limit + 1
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        before, last = row, before
+        row = [i]
+        for j, wanted in enumerate(other, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != wanted))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
+    return min(row[-1], limit + 1)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name, where one that is known is near.
+
+    Case tells no names apart, nor do C's CamelCase and its prefix: DMLCreateDevice1 is create_device.
+    """
     from difflib import get_close_matches  # only where something is wrong already: it takes long to import
 
-    words = {word for other in names for word in other.split("_")}
-    close = set(get_close_matches(name, words, n=1, cutoff=0.75))
-    return get_close_matches(name, names, n=3) or [other for other in names if close & set(other.split("_"))]
+    names = list(known)
+    in_snake_case = snake_case(name).removeprefix("dml_").rstrip("0123456789")
+    if in_snake_case in names:
+        return f"; did you mean {in_snake_case}?"
+    by_letters = {one.lower(): one for one in names}
+    close = get_close_matches(name.lower(), by_letters, n=1, cutoff=0.7)
+    return f"; did you mean {by_letters[close[0]]}?" if close else ""
+
+
+def snake_case(name: str) -> str:
+    """CamelCase in snake_case: InputPixelOffsets is input_pixel_offsets, DMLCreateDevice dml_create_device."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

@@ -14,8 +14,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import threading
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -38,6 +36,7 @@ from dml.glslang.source import (
     target_of,
     wants_debug_information,
 )
+from dml.recent import Recent
 
 _SPIRV_MAGIC = (0x07230203).to_bytes(4, "little")
 _MEMORY_BYTES = 64 << 20
@@ -169,7 +168,7 @@ def _kept(key: str) -> bytes | None:
     for folder in (cache.folder("spirv"), _SHIPPED):
         spirv = cache.read(_entry(folder, key))
         if spirv is not None and spirv.startswith(_SPIRV_MAGIC):
-            _memory.put(key, spirv)
+            _memory.put(key, spirv, len(spirv))
             return spirv
     return None
 
@@ -178,36 +177,8 @@ def _entry(folder: Path, key: str) -> Path:
     return folder / key[:2] / f"{key[2:]}.spv"
 
 
-class _Memory:
-    """A bounded cache, in bytes, of recently used SPIR-V modules."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._size = 0
-        self._entries: OrderedDict[str, bytes] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: str) -> bytes | None:
-        with self._lock:
-            if key in self._entries:
-                self._entries.move_to_end(key)
-            return self._entries.get(key)
-
-    def put(self, key: str, spirv: bytes) -> None:
-        with self._lock:
-            self._size += len(spirv) - len(self._entries.get(key, b""))
-            self._entries[key] = spirv
-            self._entries.move_to_end(key)
-            while self._size > self._limit and len(self._entries) > 1:
-                self._size -= len(self._entries.popitem(last=False)[1])
-
-    def clear(self) -> None:
-        with self._lock:
-            self._entries.clear()
-            self._size = 0
-
-
-_memory = _Memory(_MEMORY_BYTES)
+#: SPIR-V by the identity of its source.
+_memory: Recent[str, bytes] = Recent(None, _MEMORY_BYTES, always=1)
 #: Maximum cached keys, with the files that each depends on.
 _MOST_KEYS = 1024
 _keys: dict[Hashable, tuple[tuple[Search, ...], str]] = {}

@@ -1,4 +1,4 @@
-"""Weights of 4, 8 and 16 bits that products and gathers read as they are stored: these make them wider themselves."""
+"""Weights of 4, 8 and 16 bits that products and gathers read as stored, and widen themselves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Sizes = tuple[int, int]
 
 
 class _Weights(NamedTuple):
-    """The stored numbers of a matrix, and how many scales it has along each dimension (None: it has none)."""
+    """The stored numbers of a matrix, and its number of scales along each dimension (None without scales)."""
 
     tensor: DML_BUFFER_TENSOR_DESC
     sizes: _Sizes
@@ -32,14 +32,14 @@ class _Weights(NamedTuple):
 
 
 class StoredWeights(NamedTuple):
-    """The numbers of a matrix, and their scales and zero points where they have them."""
+    """A matrix's numbers, and its scales and zero points if it has them."""
 
     numbers: Operand
     scales: Operand | None = None
     zeros: Operand | None = None
 
     def operands(self, name: str, tensor: DML_BUFFER_TENSOR_DESC) -> dict[str, Operand]:
-        """What a lowering gets for an input that it describes by ``tensor``: NAME, NAME.Scales, NAME.ZeroPoints."""
+        """Return a lowering's operands for an input described by ``tensor``: NAME, NAME.Scales, NAME.ZeroPoints."""
         lead = len(tensor.Sizes) - 2
 
         def seen(operand: Operand) -> Operand:
@@ -50,7 +50,7 @@ class StoredWeights(NamedTuple):
 
 
 def blocks_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operand]) -> StoredWeights | None:
-    """What is read instead of a node's result where only products and gathers read that; else None.
+    """Return what replaces a node's result if only products and gathers read it; else None.
 
     read: a value as a description sees it.
     """
@@ -65,7 +65,7 @@ def blocks_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operan
 
 
 def is_streamed(node: Node, target: Target) -> bool:
-    """Whether all that reads the node's result are products that are fastest with the numbers as they are stored."""
+    """Whether all readers of the node's result are products that are fastest with the numbers as stored."""
     weights = _weights(node)
     return weights is not None and all(
         _multiplies(reader, at, weights) and _streams(reader, target, weights) for reader, at in _readers(node)
@@ -73,7 +73,7 @@ def is_streamed(node: Node, target: Target) -> bool:
 
 
 def _weights(node: Node) -> _Weights | None:
-    """What a node makes wider, where it does nothing else and the numbers are those of one matrix."""
+    """Return what a node widens, if it does nothing else and the numbers form one matrix."""
     desc = node.desc
     bits: tuple[int, ...]
     scales: tuple[int, ...] | None
@@ -121,7 +121,7 @@ def _reads_stored(node: Node, at: int, weights: _Weights) -> bool:
 
 
 def _gathers(node: Node, at: int, weights: _Weights) -> bool:
-    """Whether a node's input ``at`` is the matrix that it gathers rows of."""
+    """Whether a node's input ``at`` is the matrix whose rows it gathers."""
     desc, entry = node.desc, node.inputs[at]
     assert entry is not None
     tensor = entry[0].tensor
@@ -168,7 +168,7 @@ def _streams(node: Node, target: Target, weights: _Weights) -> bool:
 
 
 def _matrix(sizes: tuple[int, ...]) -> _Sizes | None:
-    """The last two sizes, where the others are 1."""
+    """Return the last two sizes if the others are 1; else None."""
     *outer, rows, columns = (1, *sizes)
     return (rows, columns) if math.prod(outer) == 1 else None
 

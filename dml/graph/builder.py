@@ -1,4 +1,4 @@
-"""Builds DML_GRAPH_DESC from expressions, in the manner of DirectMLX.
+"""Builds DML_GRAPH_DESC from expressions, as DirectMLX does.
 
     graph = Builder(device)
     x = graph.input("x", (8, 16))
@@ -10,10 +10,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol
 
 import numpy.typing as npt
 
@@ -30,10 +31,18 @@ from dml.descriptors.graph import (
     DML_OPERATOR_GRAPH_NODE_DESC,
     DML_OUTPUT_GRAPH_EDGE_DESC,
 )
-from dml.enums import DML_GRAPH_EDGE_TYPE, DML_TENSOR_DATA_TYPE, DML_TENSOR_DIMENSION_COUNT_MAX1
+from dml.descriptors.movement import DML_CAST_OPERATOR_DESC
+from dml.enums import (
+    DML_EXECUTION_FLAGS,
+    DML_GRAPH_EDGE_TYPE,
+    DML_TENSOR_DATA_TYPE,
+    DML_TENSOR_DIMENSION_COUNT_MAX1,
+)
 from dml.errors import HRESULT, DMLError
 from dml.graph.arithmetic import TensorArithmetic
 from dml.graph.constants import SharedConstants, tensor_bytes
+from dml.graph.conversions import conversions
+from dml.graph.policies import TensorPolicy, described
 from dml.tensors import (
     DML_BUFFER_TENSOR_DESC,
     broadcast_strides,
@@ -47,23 +56,34 @@ from dml.traced import Numbers, TracedInt, filled
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from typing_extensions import TypeVar
+
+    #: A device's compiled graph.
+    Compiled = TypeVar("Compiled", default=Any)
+    Compiled_co = TypeVar("Compiled_co", default=Any, covariant=True)
+else:
+    from typing import TypeVar
+
+    Compiled = TypeVar("Compiled")
+    Compiled_co = TypeVar("Compiled_co", covariant=True)
+
 FLOAT32 = enums.DML_TENSOR_DATA_TYPE_FLOAT32
 
 
-class DeviceLike(Protocol):
-    """What a builder needs of a device (dml.api.device stands above this module)."""
+class DeviceLike(Protocol[Compiled_co]):
+    """The part of a device that a builder uses (dml.api.device imports this module)."""
 
     def create_operator(self, desc: Any) -> Any: ...
 
     def compile_graph(
         self, desc: DML_GRAPH_DESC, flags: Any = ..., *, optimize: bool = ..., inputs: Any = ..., outputs: Any = ...
-    ) -> Any: ...
+    ) -> Compiled_co: ...
 
 
 class Tensor(TensorArithmetic):
-    """A value in a graph being built: where it comes from and how it is laid out.
+    """A value in a graph under construction: its source and its layout.
 
-    Python's operators, NumPy's functions of elements (np.exp(x)) and ``x[...]`` add operators to the graph.
+    Python's operators, NumPy's element-wise functions (np.exp(x)) and ``x[...]`` add operators to the graph.
     """
 
     def __init__(self, builder: Builder, source: tuple[str, int, int], desc: DML_BUFFER_TENSOR_DESC) -> None:
@@ -87,14 +107,30 @@ class Tensor(TensorArithmetic):
         return f"Tensor({self.desc.DataType.name}, {self.sizes}, from {self.source})"
 
     @checked
-    def view(self, sizes: Sequence[int], strides: Sequence[int] | None = None) -> Tensor:
-        """The same bytes under other sizes and strides; nothing is computed (DirectMLX: Reinterpret)."""
-        desc = _viewed(self.desc, tuple(sizes), None if strides is None else tuple(strides))
+    def view(
+        self,
+        sizes: Sequence[int] | None = None,
+        strides: Sequence[int] | None = None,
+        data_type: DML_TENSOR_DATA_TYPE | None = None,
+    ) -> Tensor:
+        """View the same bytes with other sizes, strides or data type; nothing is computed (DirectMLX: Reinterpret).
+
+        sizes: default to the tensor's own, with its strides. Raises DMLError if the view exceeds its bytes.
+        """
+        if sizes is None:
+            sizes, strides = self.sizes, self.desc.Strides if strides is None else strides
+        desc = _viewed(
+            self.desc,
+            self.data_type if data_type is None else data_type,
+            tuple(sizes),
+            None if strides is None else tuple(strides),
+        )
         return Tensor(self.builder, self.source, desc)
 
     @checked
     def reshape(self, *sizes: int) -> Tensor:
-        """Other sizes of the same elements in row-major order; one size may be -1. Copies where strides need it."""
+        """Return other sizes of the same elements in row-major order; one size may be -1. Copies if strides require
+        it."""
         count = self.desc.element_count
         wanted = list(sizes)
         if -1 in wanted:
@@ -106,7 +142,7 @@ class Tensor(TensorArithmetic):
 
     @checked
     def transpose(self, *axes: int) -> Tensor:
-        """The dimensions in another order (reversed when none is given); nothing is computed."""
+        """Permute the dimensions (by default reverse them); nothing is computed."""
         order = [axis % self.rank for axis in axes] or list(range(self.rank))[::-1]
         if sorted(order) != list(range(self.rank)):
             raise DMLError(f"transpose: {axes} is not an order of {self.rank} dimensions")
@@ -115,20 +151,24 @@ class Tensor(TensorArithmetic):
 
     @checked
     def broadcast(self, sizes: Sequence[int]) -> Tensor:
-        """Repeated to larger sizes, aligned at the right; nothing is computed."""
+        """Broadcast to larger sizes, aligned at the right; nothing is computed."""
         sizes = tuple(sizes)
         return (
             self if sizes == self.sizes else self.view(sizes, broadcast_strides(self.sizes, sizes, self.desc.strides))
         )
 
     def packed(self) -> Tensor:
-        """Itself where its elements lie in row-major order without gaps, else a copy."""
+        """Return the tensor itself if its elements are in row-major order without gaps, else a copy."""
         if self.desc.is_packed:
             return self
-        return self.builder.one(DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, self.sizes, InputTensor=self, ScaleBias=None)
+        return self.builder.written(self, packed_tensor(self.data_type, self.sizes))
 
 
-#: Most edges of a graph are those of the graph before it.
+#: Placeholder for graph inputs beyond those of the Builder.
+_UNUSED = packed_tensor(FLOAT32, (1,))
+
+
+#: Most edges of a graph repeat those of the previous graph.
 @lru_cache(maxsize=8192)
 def _input_edge(*fields: Any) -> DML_GRAPH_EDGE_DESC:
     return DML_GRAPH_EDGE_DESC(DML_GRAPH_EDGE_TYPE.DML_GRAPH_EDGE_TYPE_INPUT, DML_INPUT_GRAPH_EDGE_DESC(*fields))
@@ -142,18 +182,21 @@ def _edge_between(*fields: Any) -> DML_GRAPH_EDGE_DESC:
 
 @lru_cache(maxsize=8192)
 def _most_dimensions(desc: OperatorDesc) -> int:
-    """The dimensions of the tensor of a description that has most."""
+    """Return the largest dimension count of a description's tensors."""
     tensors = [tensor for _, given in (*desc.inputs(), *desc.outputs()) if given is not None
                for tensor in (given if isinstance(given, tuple) else (given,))]  # fmt: skip
     return max((tensor.rank for tensor in tensors if tensor is not None), default=0)
 
 
 def _viewed(
-    seen: DML_BUFFER_TENSOR_DESC, sizes: tuple[int, ...], strides: tuple[int, ...] | None
+    seen: DML_BUFFER_TENSOR_DESC,
+    data_type: DML_TENSOR_DATA_TYPE,
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...] | None,
 ) -> DML_BUFFER_TENSOR_DESC:
-    """The tensor's bytes under other sizes and strides."""
+    """View the tensor's bytes with other sizes and strides."""
     total = seen.TotalTensorSizeInBytes
-    desc = DML_BUFFER_TENSOR_DESC(seen.DataType, sizes, strides, total, Flags=seen.Flags)
+    desc = DML_BUFFER_TENSOR_DESC(data_type, sizes, strides, total, Flags=seen.Flags)
     needed = calc_buffer_tensor_size(desc.DataType, desc.Sizes, desc.Strides)
     if needed > total:
         raise DMLError(
@@ -162,16 +205,27 @@ def _viewed(
     return desc
 
 
+def _of_type(
+    desc: DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC], kind: DML_TENSOR_DATA_TYPE | None
+) -> DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]:
+    """Return an output, or an array's outputs, with another data type; unchanged for None."""
+    if kind is None:
+        return desc
+    if isinstance(desc, DML_BUFFER_TENSOR_DESC):
+        return DML_BUFFER_TENSOR_DESC(kind, desc.Sizes, desc.Strides)
+    return [DML_BUFFER_TENSOR_DESC(kind, one.Sizes, one.Strides) for one in desc]
+
+
 Operand: TypeAlias = Tensor | int | float | npt.NDArray[Any]
-#: Where a tensor comes from: ("input", its number, 0), or ("node", its number, which output).
+#: A tensor's source: ("input", its number, 0), or ("node", its number, output).
 Source: TypeAlias = tuple[str, int, int]
 
 
 class Fragment(NamedTuple):
-    """Nodes that were added to a Builder, and the edges to them, so that they can be added again.
+    """Nodes that were added to a Builder, and their edges, ready to be added again.
 
-    input_edges: (the number of a tensor from outside, node, its input), where that is an input of the graph. edges:
-    (node, its output, node, its input); (-1 - n, 0, ...) where the value is the tensor n from outside.
+    input_edges: (number of an outside tensor, node, its input), if that is an input of the graph. edges: (node, its
+    output, node, its input); (-1 - n, 0, ...) for values of outside tensor n.
     """
 
     nodes: tuple[Any, ...]
@@ -179,22 +233,34 @@ class Fragment(NamedTuple):
     edges: tuple[tuple[int, int, int, int], ...]
 
 
-class Builder:
+class Builder(Generic[Compiled]):
     """Collects nodes and edges; ``build`` makes the DML_GRAPH_DESC, ``compile`` the compiled graph.
 
-    shared: constants that other graphs hold as well.
+    shared: constants that other graphs hold too. tensor_policy: the layout of operators' outputs, packed by default; it
+    may be changed between operators (see ``dml.graph.policies``). converts: whether to cast tensors whose data type an
+    operator does not take, and its results back; otherwise the operator is refused.
     """
 
-    def __init__(self, device: DeviceLike, shared: SharedConstants | None = None) -> None:
+    def __init__(
+        self,
+        device: DeviceLike[Compiled],
+        shared: SharedConstants | None = None,
+        *,
+        tensor_policy: TensorPolicy | None = None,
+        converts: bool = False,
+    ) -> None:
         self.device = device
+        self.tensor_policy = tensor_policy
+        self._converts = converts
+        self._scopes: list[str] = []
         self._shared = shared or SharedConstants()
         self._nodes: list[Any] = []
         self._inputs: list[str] = []
         self._input_descs: list[DML_BUFFER_TENSOR_DESC] = []
-        #: Edges, as the numbers of (graph input, node, its input) and of (node, its output, node, its input).
+        #: Edges, as (graph input, node, its input) and as (node, its output, node, its input), by numbers.
         self._input_edges: list[tuple[int, int, int]] = []
         self._edges: list[tuple[int, int, int, int]] = []
-        #: The graph that was built last, and which of the nodes that were added it has, in its order.
+        #: The most recently built graph, and its nodes' numbers, in its order.
         self.graph: DML_GRAPH_DESC | None = None
         self.built: list[int] = []
 
@@ -214,7 +280,7 @@ class Builder:
         *,
         owned_by_dml: bool = False,
     ) -> Tensor:
-        """A new input of the graph. owned_by_dml: given once, at initialization."""
+        """Add an input to the graph. owned_by_dml: given once, at initialization."""
         if name in self._inputs:
             raise DMLError(f"Builder.input: the graph has an input {name!r} already")
         flags = enums.DML_TENSOR_FLAG_OWNED_BY_DML if owned_by_dml else enums.DML_TENSOR_FLAG_NONE
@@ -225,7 +291,7 @@ class Builder:
 
     @checked
     def constant(self, array: npt.ArrayLike, data_type: DML_TENSOR_DATA_TYPE | None = None) -> Tensor:
-        """An array that the graph holds. Scalars become tensors of sizes (1,); booleans UINT8."""
+        """Add a constant array. Scalars become tensors of sizes (1,); booleans UINT8."""
         value = as_array(array, "Builder.constant")
         if data_type is not None:
             value = value.astype(numpy_dtype(data_type), copy=False)
@@ -240,7 +306,7 @@ class Builder:
         numbers: Iterable[TracedInt],
         make: Callable[[Numbers], npt.NDArray[Any]],
     ) -> Tensor:
-        """As ``constant``, of an array that follows from traced numbers. now: what it is for those at hand."""
+        """Like ``constant``, for an array that follows from traced numbers. now: its value for the current ones."""
         desc = packed_tensor(data_type_of(now.dtype), sizes or (1,))
         self._nodes.append(
             TracedConstant(
@@ -251,9 +317,24 @@ class Builder:
         )
         return Tensor(self, ("node", len(self._nodes) - 1, 0), desc)
 
+    def output(self, data_type: DML_TENSOR_DATA_TYPE, sizes: Sequence[int]) -> DML_BUFFER_TENSOR_DESC:
+        """Describe an operator's output by the graph's tensor policy."""
+        if self.tensor_policy is None:
+            return packed_tensor(data_type, tuple(sizes))
+        return described(self.tensor_policy, data_type, enums.DML_TENSOR_FLAG_NONE, tuple(sizes))
+
+    @contextmanager
+    def name_scope(self, name: str) -> Iterator[None]:
+        """Prefix the names of nodes made in the block with the scopes' names, joined by "_"."""
+        self._scopes.append(name)
+        try:
+            yield
+        finally:
+            self._scopes.pop()
+
     @checked
     def like(self, value: Operand, other: Tensor) -> Tensor:
-        """The value as a tensor of the graph, in the data type of ``other`` where it is a number."""
+        """Return the value as a tensor; a number gets the data type of ``other``."""
         if isinstance(value, Tensor):
             if value.builder is not self:
                 raise DMLError("a tensor of another Builder cannot be used here")
@@ -265,11 +346,55 @@ class Builder:
         self, cls: type[OperatorDesc], outputs: Mapping[str, DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]],
         name: str | None = None, **fields: Any,
     ) -> dict[str, Any]:  # fmt: skip
-        """Add an operator: Tensors (or sequences of them, or None) for its inputs, values for its attributes.
+        """Add an operator with Tensors (or sequences of them, or None) as inputs and values as attributes.
 
-        Returns output name -> Tensor, or a list of them for a tensor array.
-        Raises DMLError where the description breaks a rule: DXGI_ERROR_UNSUPPORTED for more than eight dimensions.
+        Returns output name -> Tensor, or a list of them for a tensor array. Raises DMLError if the description breaks a
+        rule: DXGI_ERROR_UNSUPPORTED for more than eight dimensions.
         """
+        if self._converts:
+            return self._converting_node(cls, outputs, name, fields)
+        return self._node(cls, outputs, name, fields)
+
+    def _converting_node(
+        self, cls: type[OperatorDesc], outputs: Mapping[str, DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]],
+        name: str | None, fields: dict[str, Any],
+    ) -> dict[str, Any]:  # fmt: skip
+        """Like ``node``, with casts around it if the operator does not take the data types."""
+        found = {
+            field: (value[0] if isinstance(value, list | tuple) else value).data_type
+            for field in cls.input_names
+            if (value := fields.get(field)) is not None
+        }
+        for field, desc in outputs.items():
+            found[field] = (desc if isinstance(desc, DML_BUFFER_TENSOR_DESC) else desc[0]).DataType
+        kinds = conversions(cls, tuple(found.items()), fields.get("Function"))  # type: ignore[arg-type]  # a class
+        if not kinds:
+            return self._node(cls, outputs, name, fields)
+        for field in cls.input_names:
+            if field in kinds:
+                value, kind = fields[field], kinds[field]
+                several = isinstance(value, list | tuple)
+                fields[field] = [self._cast(one, kind) for one in value] if several else self._cast(value, kind)
+        described = {field: _of_type(desc, kinds.get(field)) for field, desc in outputs.items()}
+        made = self._node(cls, described, name, fields)
+        for field in outputs:
+            if field in kinds:
+                value, kind = made[field], found[field]
+                several = isinstance(value, list)
+                made[field] = [self._cast(one, kind) for one in value] if several else self._cast(value, kind)
+        return made
+
+    def _cast(self, tensor: Tensor, kind: DML_TENSOR_DATA_TYPE) -> Tensor:
+        if tensor.data_type == kind:
+            return tensor
+        outputs = {"OutputTensor": packed_tensor(kind, tensor.sizes)}
+        made: Tensor = self._node(DML_CAST_OPERATOR_DESC, outputs, None, {"InputTensor": tensor})["OutputTensor"]
+        return made
+
+    def _node(
+        self, cls: type[OperatorDesc], outputs: Mapping[str, DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]],
+        name: str | None, fields: dict[str, Any],
+    ) -> dict[str, Any]:  # fmt: skip
         described: dict[str, Any] = {}
         sources: list[Tensor | None] = []
         for field in cls.input_names:
@@ -292,6 +417,8 @@ class Builder:
                 raise DMLError(error.message, HRESULT.DXGI_ERROR_UNSUPPORTED) from error
             raise
         index = len(self._nodes)
+        if self._scopes:
+            name = "_".join([*self._scopes, *([name] if name else [])])
         self._nodes.append(DML_OPERATOR_GRAPH_NODE_DESC(operator, name))
         for at, tensor in enumerate(sources):
             if tensor is not None:
@@ -316,7 +443,7 @@ class Builder:
         data_type: DML_TENSOR_DATA_TYPE | None = None,
         **fields: Any,
     ) -> Tensor:
-        """``node`` for an operator with one output, packed, of the first input's data type where none is given."""
+        """Like ``node``, for an operator with one output; its data type defaults to the first input's."""
         (output,) = cls.output_names
         if data_type is None:
             first = next((fields[name] for name in cls.input_names if name in fields), None)
@@ -324,7 +451,14 @@ class Builder:
             if not isinstance(first, Tensor):
                 raise DMLError(f"{cls.__name__}: its first input must be a Tensor, found {first!r}")
             data_type = first.data_type
-        result = self.node(cls, {output: packed_tensor(data_type, tuple(sizes))}, **fields)[output]
+        result = self.node(cls, {output: self.output(data_type, sizes)}, **fields)[output]
+        assert isinstance(result, Tensor)
+        return result
+
+    def written(self, tensor: Tensor, desc: DML_BUFFER_TENSOR_DESC) -> Tensor:
+        """Copy the tensor to the described layout."""
+        copy = DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC
+        result = self.node(copy, {"OutputTensor": desc}, InputTensor=tensor, ScaleBias=None)["OutputTensor"]
         assert isinstance(result, Tensor)
         return result
 
@@ -337,11 +471,15 @@ class Builder:
 
     @property
     def added(self) -> tuple[int, int, int]:
-        """How many nodes and edges there are, for ``fragment``."""
+        """Return the current numbers of nodes and edges, for ``fragment``."""
         return len(self._nodes), len(self._input_edges), len(self._edges)
 
+    def nodes_added(self, numbers: range) -> list[Any]:
+        """Return nodes by number, in the order of addition."""
+        return self._nodes[numbers.start : numbers.stop]
+
     def fragment(self, since: tuple[int, int, int], sources: Sequence[Source]) -> Fragment | None:
-        """What was added since; None where that reads other values made before than those from ``sources``."""
+        """Return what was added since; None if it reads earlier values other than ``sources``."""
         first, inputs, edges = since
         numbers = {source: number for number, source in enumerate(sources)}
         outer: list[tuple[int, int, int]] = []
@@ -362,7 +500,7 @@ class Builder:
         return Fragment(tuple(self._nodes[first:]), tuple(outer), tuple(inner))
 
     def add(self, fragment: Fragment, sources: Sequence[Source]) -> int:
-        """Add a fragment again, its tensors from outside from these sources. Returns the number of its first node."""
+        """Add a fragment again, with its outside tensors from these sources; return its first node's number."""
         first = len(self._nodes)
         self._nodes += fragment.nodes
         self._input_edges += [(sources[number][1], first + node, at) for number, node, at in fragment.input_edges]
@@ -373,11 +511,19 @@ class Builder:
         return first
 
     @checked
-    def build(self, outputs: Mapping[str, Tensor] | Sequence[Tensor]) -> DML_GRAPH_DESC:
-        """The graph with these outputs; what none of them needs is left out.
+    def build(
+        self, outputs: Mapping[str, Tensor] | Sequence[Tensor], *, input_count: int | None = None
+    ) -> DML_GRAPH_DESC:
+        """Build the graph with these outputs; unneeded nodes are left out.
 
-        An output that is an input, a constant or a strided view gets an identity that writes it packed.
+        An output that is an input, a constant or a strided view gets an identity that writes it packed, or by the
+        tensor policy. input_count: number of graph inputs, the last ones unused. Raises DMLError for tensors of another
+        Builder, and for an ``input_count`` below the graph's own.
         """
+        if not 0 <= len(self._inputs) <= (len(self._inputs) if input_count is None else input_count):
+            raise DMLError(
+                f"Builder.build: input_count must be at least the graph's {len(self._inputs)}, found {input_count}"
+            )
         named = list(outputs.items()) if isinstance(outputs, Mapping) else [(None, tensor) for tensor in outputs]
         for name, tensor in named:
             if tensor.builder is not self:
@@ -401,7 +547,7 @@ class Builder:
             for at, ((_, node, output), (name, _)) in enumerate(zip(sources, named, strict=True))
         ]
         self.graph = DML_GRAPH_DESC(
-            InputCount=len(self._inputs),
+            InputCount=len(self._inputs) if input_count is None else input_count,
             OutputCount=len(results),
             Nodes=tuple(self._nodes[node] for node in place),
             InputEdges=tuple(inputs),
@@ -411,6 +557,8 @@ class Builder:
         return self.graph
 
     def _materialized(self, tensor: Tensor) -> Tensor:
+        """Return the tensor, or a copy if its node does not write the layout of a graph output."""
+        wanted = self.output(tensor.data_type, tensor.sizes)
         kind, index, output = tensor.source
         if kind == "node" and isinstance(self._nodes[index], DML_OPERATOR_GRAPH_NODE_DESC):
             made = [
@@ -418,9 +566,11 @@ class Builder:
                 for _, desc in self._nodes[index].Operator.desc.outputs()
                 for item in (desc if isinstance(desc, tuple) else (desc,))
             ][output]
-            if made.is_packed and tensor.desc.is_packed and made.element_count == tensor.desc.element_count:
-                return tensor
-        return self.one(DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, tensor.sizes, InputTensor=tensor, ScaleBias=None)
+            if made.TotalTensorSizeInBytes == wanted.TotalTensorSizeInBytes:
+                is_packed = wanted.is_packed and made.is_packed and tensor.desc.is_packed
+                if is_packed or (made.Sizes == wanted.Sizes and made.strides == tensor.desc.strides == wanted.strides):
+                    return tensor
+        return self.written(tensor, wanted)
 
     def _live(self, wanted: Sequence[int]) -> set[int]:
         feeds: dict[int, list[int]] = {}
@@ -436,17 +586,26 @@ class Builder:
         return live
 
     def depends_on_inputs(self, tensor: Tensor) -> bool:
-        """Whether an input of the graph is among what it is made of."""
+        """Whether the tensor depends on an input of the graph."""
         kind, index, _ = tensor.source
         return kind == "input" or not self._live([index]).isdisjoint(node for _, node, _ in self._input_edges)
 
     @checked
-    def compile(self, outputs: Mapping[str, Tensor] | Sequence[Tensor], *, optimize: bool = True) -> Any:
-        """The compiled graph; see ``Device.compile_graph``."""
+    def compile(
+        self,
+        outputs: Mapping[str, Tensor] | Sequence[Tensor],
+        flags: DML_EXECUTION_FLAGS = DML_EXECUTION_FLAGS.DML_EXECUTION_FLAG_NONE,
+        *,
+        optimize: bool = True,
+        input_count: int | None = None,
+    ) -> Compiled:
+        """Compile the graph; see ``Device.compile_graph``, also for flags. input_count: as for ``build``."""
         tensors = list(outputs.values()) if isinstance(outputs, Mapping) else list(outputs)
+        graph = self.build(outputs, input_count=input_count)
         return self.device.compile_graph(
-            self.build(outputs),
+            graph,
+            flags,
             optimize=optimize,
-            inputs=self._input_descs,
-            outputs=[packed_tensor(tensor.data_type, tensor.sizes) for tensor in tensors],
+            inputs=[*self._input_descs, *[_UNUSED] * (graph.InputCount - len(self._inputs))],
+            outputs=[self.output(tensor.data_type, tensor.sizes) for tensor in tensors],
         )

@@ -25,7 +25,7 @@ def picture_of(path: Path, device: Device, options: Options, *, profile: bool = 
 
         from .onnx import onnx_picture
 
-        return onnx_picture(prepare(path, device), path.name, inputs, profile=profile)
+        return onnx_picture(prepare(path, device), path.name, inputs, sizes=options.sizes, profile=profile)
     if path.suffix.lower() == ".xml":
         from dml.frontends.openvino import read_model
 

@@ -24,7 +24,8 @@ class PictureNode:
     kind: node, input or output. operators: the DirectML operators it became; level: their feature level. inner: nodes
     of its body or function. fate: see ``fate_of``. kernels: indices of its kernels, fused ones included. group: number
     of the nodes that a kernel computes together; None if alone. nanoseconds: time of the kernels that begin with it, so
-    that nodes add up; None if not measured. on_host: what runs it on the host; "" on the device.
+    that nodes add up; None if not measured. on_host: what runs it on the host; "" on the device. is_planned: False if
+    its kernels depend on a shape that only a run tells.
     """
 
     kind: str
@@ -41,6 +42,7 @@ class PictureNode:
     group: int | None = None
     nanoseconds: int | None = None
     on_host: str = ""
+    is_planned: bool = True
 
 
 @dataclass
@@ -129,6 +131,8 @@ def fate_of(node: PictureNode, kernels: list[PictureKernel]) -> str:
         return node.kind
     if node.on_host:
         return "host"
+    if not node.is_planned:
+        return "unplanned"
     if node.group is not None:
         return "fused"
     if any(not kernels[at].once for at in node.kernels):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Any
 
 from dml.capability import short_name
 from dml.frontends.onnx import PreparedModel
-from dml.frontends.onnx.command import WalkedPart, walk
+from dml.frontends.onnx.command import Walk, WalkedPart, walk
 from dml.frontends.onnx.device_part import OnnxPlan
 from dml.frontends.onnx.dtypes import Array
 from dml.frontends.onnx.host_part import HostPart
@@ -20,26 +20,35 @@ from .model import Picture, PictureKernel, PictureNode, PictureValue, relate, sh
 
 
 def onnx_picture(
-    model: PreparedModel, title: str, inputs: Mapping[str, Array] | None = None, *, profile: bool = False
+    model: PreparedModel,
+    title: str,
+    inputs: Mapping[str, Array] | None = None,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    profile: bool = False,
 ) -> Picture:
     """Draw a model as compiled for these inputs (zeros for missing ones, as ``dml explain``).
 
+    sizes: symbolic sizes of missing inputs by name, 1 by default.
     profile: run it and show each kernel's time. Raises DMLError if it cannot be compiled.
     """
     drawing = _Drawing()
-    parts = walk(model, inputs, profile=profile)
+    walked = walk(model, inputs, sizes=sizes, profile=profile)
+    parts = walked.parts
     for part in parts:
         for name in (name for name in part.feeds if name in model.inputs):
             drawing.add(_input(name, part.feeds[name]), [], [name])
     for part in parts:
         if isinstance(part.part, HostPart):
             _draw_on_host(drawing, part, part.part)
-        elif part.plan is not None:
+        elif part.plan is None:
+            _draw_unplanned(drawing, part)
+        else:
             _draw_on_device(drawing, part, part.plan)
     for name in model.outputs:
         drawing.add(PictureNode("output", "output", name, inputs=drawing.known(name)), [name], [])
     relate(drawing.nodes, drawing.kernels)
-    return Picture(title, drawing.nodes, drawing.edges, drawing.kernels, _facts(model, parts, profile=profile))
+    return Picture(title, drawing.nodes, drawing.edges, drawing.kernels, _facts(model, walked, profile=profile))
 
 
 class _Drawing:
@@ -100,6 +109,16 @@ def _draw_on_host(drawing: _Drawing, walked: WalkedPart, part: HostPart) -> None
     )
 
 
+def _draw_unplanned(drawing: _Drawing, walked: WalkedPart) -> None:
+    """Nodes for the device whose operators depend on shapes that only a run tells."""
+    for facts in walked.part.nodes:
+        node = PictureNode(
+            "node", _operator(facts.raw), facts.name, attributes=_attributes(facts.raw), is_planned=False
+        )
+        node.inputs = [value for name in facts.input for value in drawing.known(name)]
+        drawing.add(node, facts.input, facts.output)
+
+
 def _is_array(walked: WalkedPart, name: str) -> bool:
     return hasattr(walked.outputs.get(name), "dtype")
 
@@ -157,11 +176,16 @@ def _attribute(entry: Any) -> str:
     return shortened(text)
 
 
-def _facts(model: PreparedModel, parts: Sequence[WalkedPart], *, profile: bool) -> list[tuple[str, str]]:
+def _facts(model: PreparedModel, walked: Walk, *, profile: bool) -> list[tuple[str, str]]:
+    parts, stand = walked.parts, walked.inputs
     plans = [part.plan for part in parts if part.plan is not None]
     operators = [desc for plan in plans for record in plan.record for desc in record.operators]
     facts = facts_of(model.device, operators, [plan.compiled for plan in plans if plan.compiled], profile=profile)
-    if len(plans) < len(parts):
-        nodes = sum(len(part.part.nodes) for part in parts if part.plan is None)
-        facts.append(("on the host", f"{nodes} nodes, in {len(parts) - len(plans)} of {len(parts)} parts"))
+    hosts = [part for part in parts if isinstance(part.part, HostPart)]
+    if hosts:
+        nodes = sum(len(part.part.nodes) for part in hosts)
+        facts.append(("on the host", f"{nodes} nodes, in {len(hosts)} of {len(parts)} parts"))
+    if stand.sizes:
+        words = (f"{name}={size}{' (assumed)' if name in stand.assumed else ''}" for name, size in stand.sizes.items())
+        facts.append(("sizes", ", ".join(words)))
     return facts

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 import weakref
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import CancelledError, Future
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from dml import stages
 from dml.compiler.program import Dispatch
 from dml.errors import DMLError
+from dml.recent import Recent
 from dml.runtime import names, pipeline_cache
 from dml.runtime.devices import VulkanDevice
 from dml.runtime.native import vulkan_errors
@@ -91,7 +92,7 @@ class Pipelines:
         self._process = os.getpid()
         self._lock = threading.RLock()
         self._present: weakref.WeakValueDictionary[_Key, Pipeline] = weakref.WeakValueDictionary()
-        self._recent: OrderedDict[_Key, Pipeline] = OrderedDict()
+        self._recent: Recent[_Key, Pipeline] = Recent(KEPT_PIPELINE_BYTES // self.bytes_each)
         self._begun: weakref.WeakValueDictionary[_Key, Future[Pipeline]] = weakref.WeakValueDictionary()
         self._waiting: deque[_Task] = deque()
         self._workers = 0
@@ -155,11 +156,10 @@ class Pipelines:
     def get(self, dispatch: Dispatch, spirv: bytes) -> Pipeline:
         """Return the pipeline for a dispatch's kernel. Raises DMLError if the driver cannot make it."""
         key = _Key.of(dispatch, spirv)
+        pipeline = self._recent.get(key)
+        if pipeline is not None:
+            return pipeline
         with self._lock:
-            pipeline = self._recent.get(key)
-            if pipeline is not None:
-                self._recent.move_to_end(key)
-                return pipeline
             pipeline = self._present.get(key)
             begun = self._begun.get(key)
         if pipeline is None:
@@ -168,11 +168,7 @@ class Pipelines:
                     with contextlib.suppress(DMLError, CancelledError):
                         pipeline = begun.result()
                 pipeline = pipeline or self._make(key, dispatch)
-        with self._lock:
-            self._recent[key] = pipeline
-            self._recent.move_to_end(key)
-            if len(self._recent) > KEPT_PIPELINE_BYTES // self.bytes_each:
-                self._recent.popitem(last=False)
+        self._recent.put(key, pipeline)
         return pipeline
 
     def _make(self, key: _Key, dispatch: Dispatch) -> Pipeline:

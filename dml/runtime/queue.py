@@ -68,6 +68,10 @@ class Fence:
         """Return a fence that is already done."""
         return Fence(queue, None, None)
 
+    def __repr__(self) -> str:
+        """Say what was last known: asking the driver may raise."""
+        return f"<Fence: {'done' if self._submission is None else 'not known to be done'}>"
+
     @property
     def is_done(self) -> bool:
         """Whether the work is done. Raises DMLError if the device was lost."""

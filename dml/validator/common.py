@@ -274,8 +274,9 @@ def _check_memory(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> N
 def check_support(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC, support: TensorSupport) -> None:
     """Require a dimension count and data type of the capability table."""
     at = f"at feature level {short_name(check.level)}"
+    sizes = f", {support.sizes_in_words}{' (NCHW)' if support.is_image else ''}" if support.sizes else ""
     check.attempt(check.that, tensor.rank in support.dimension_counts, f"{field}.DimensionCount",
-                  f"must be {support.counts_in_words} {at}", tensor.rank)  # fmt: skip
+                  f"must be {support.counts_in_words} {at}{sizes}", tensor.rank)  # fmt: skip
     check.attempt(check.that, tensor.DataType in support.data_types, f"{field}.DataType",
                   f"must be one of {support.data_types_in_words} {at}", tensor.DataType)  # fmt: skip
 

@@ -11,7 +11,7 @@ import pytest
 
 import dml
 from dml.api import device as device_module
-from dml.api import dispatched, operator, resident
+from dml.api import operator, resident
 from dml.api.dispatched import Dispatched
 from dml.runtime import recording
 from dml.runtime.memory import Pool
@@ -74,33 +74,33 @@ def test_results_are_the_callers_own(opened):
     np.testing.assert_array_equal(first, 2 * X)
 
 
-def test_so_many_are_kept_the_most_recent_ones(opened, monkeypatch):
-    monkeypatch.setattr(dispatched, "MOST_OPERATORS", 3)
+def test_so_many_are_kept_the_most_recent_ones(opened):
+    opened.dispatched._kept.most_entries = 3
     for scale in (1, 2, 3, 1, 4):
         assert values(opened, scaled(scale)) == (X * scale).ravel().tolist()
     assert len(opened.dispatched) == 3
     assert [opened.dispatched.find(scaled(scale)) is not None for scale in (1, 2, 3, 4)] == [True, False, True, True]
 
 
-def test_what_is_forgotten_goes(opened, monkeypatch):
+def test_what_is_forgotten_goes(opened):
     values(opened, scaled(1))
     gone = weakref.ref(opened.dispatched.find(scaled(1)))
     assert gone() is not None
-    monkeypatch.setattr(dispatched, "MOST_BYTES", 1)
+    opened.dispatched._kept.most_size = 1
     assert values(opened, scaled(2)) == (2 * X).ravel().tolist()
     gc.collect()
     assert gone() is None
-    assert len(opened.dispatched) == opened.dispatched._bytes == 0
+    assert len(opened.dispatched) == opened.dispatched._kept.size == 0
 
 
 def test_bytes_are_counted_with_weights_and_once(opened):
     values(opened, scaled(1))
-    size = opened.dispatched._bytes
+    size = opened.dispatched._kept.size
     assert size >= 2 * X.nbytes
     opened.dispatched.keep(scaled(1), opened.dispatched.find(scaled(1)))
-    assert opened.dispatched._bytes == size
+    assert opened.dispatched._kept.size == size
     dml.dispatch(product(), {"ATensor": X, "BTensor": X}, opened)
-    assert opened.dispatched._bytes >= 2 * size
+    assert opened.dispatched._kept.size >= 2 * size
 
 
 @pytest.mark.parametrize(

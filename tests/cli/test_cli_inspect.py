@@ -54,7 +54,7 @@ def test_it_shows_what_a_model_is(path):
     assert ["MatMul", "1", "yes"] in rows
     assert "opsets: ai.onnx 17, made by tests" in lines
     assert "weights in the file: 32 elements, 128 B" in lines
-    assert " for batch=1: 176 B at most (weights 128 B, inputs 32 B, outputs 16 B" in lines[-1]
+    assert " for batch=1 (assumed): 176 B at most (weights 128 B, inputs 32 B, outputs 16 B" in lines[-1]
 
 
 def test_the_memory_is_what_a_run_takes(path, device):
@@ -75,7 +75,7 @@ def test_it_needs_no_device(monkeypatch, path):
     monkeypatch.setattr(runtime_devices, "list_devices", lambda: ())
     result = run(path)
     assert result.exit_code == 0
-    assert "memory on a discrete GPU with Vulkan's smallest limits for batch=1: " in result.output
+    assert "memory on a discrete GPU with Vulkan's smallest limits for batch=1 (assumed): " in result.output
     result = run(path, "--device", "0")
     assert result.exit_code == 3
 

@@ -20,6 +20,7 @@ from dml.graph import operations as op
 from dml.graph.builder import Builder
 from dml.graph.compile import compile_graph
 from dml.graph.model import read_graph
+from dml.recent import Recent
 
 F32 = dml.DML_TENSOR_DATA_TYPE_FLOAT32
 SMALL = Target(DeviceClass.DISCRETE, max_storage_buffer_range=1 << 16)
@@ -27,7 +28,7 @@ SMALL = Target(DeviceClass.DISCRETE, max_storage_buffer_range=1 << 16)
 
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeated_, "_kept", type(repeated_._kept)())
+    monkeypatch.setattr(repeated_, "_kept", Recent(repeated_.MOST_KEPT))
 
 
 def layers(target: Target) -> Program:
@@ -53,8 +54,7 @@ def layers(target: Target) -> Program:
 def test_programs_are_the_same_with_and_without(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     first, again = layers(target), layers(target)
     assert repeated_._kept
-    monkeypatch.setattr(repeated_, "MOST_KEPT", 0)
-    repeated_._kept.clear()
+    monkeypatch.setattr(repeated_, "_kept", Recent(0))
     plain = layers(target)
     assert not repeated_._kept
     assert plain.initialize, "no weights are laid out beforehand"

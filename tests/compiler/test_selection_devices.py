@@ -15,7 +15,8 @@ from dml.compiler.selection import devices
 from dml.compiler.selection.attention import AttentionShape, AttentionTiles, attention_sharing
 from dml.compiler.selection.bytes import DotProduct, byte_kernel
 from dml.compiler.selection.convolution import WindowSizes, depthwise_tile, implicit_tile
-from dml.compiler.selection.gemm import MatrixProduct, SharedProduct, product_kernel
+from dml.compiler.selection.few_rows import VectorProduct
+from dml.compiler.selection.gemm import MatrixProduct, NarrowProduct, SharedProduct, product_kernel
 from dml.compiler.selection.lines import held_rows
 from dml.compiler.selection.product_tiles import half_steps
 from dml.compiler.selection.tiles import ProductSizes
@@ -32,6 +33,9 @@ CHIPS: dict[str, dict[str, int]] = {
     "lnl": {"vendor": 0x8086, "device": 0x64A0, "driver": 6, "min_subgroup_size": 16},
     "a660": {"vendor": 0x5143, "device": 0x06060000, "driver": 18},
     "a740": {"vendor": 0x5143, "device": 0x43050A01, "driver": 18},
+    "navi21": {"vendor": 0x1002, "device": 0x73BF, "driver": 3, "min_subgroup_size": 32},
+    "navi31": {"vendor": 0x1002, "device": 0x744C, "driver": 3, "min_subgroup_size": 32},
+    "volta": {"vendor": 0x10DE, "device": 0x1D81, "driver": 24, "min_subgroup_size": 32},
     "m1": {"vendor": 0x10005, "device": 0, "driver": 26},
     "Mali": {"vendor": 0x13B5, "device": 0, "driver": 9},
     "V3D": {"vendor": 0x14E4, "device": 0, "driver": 19},
@@ -56,6 +60,25 @@ def test_registers(name: str, registers: int, in_step: int) -> None:
     """Intel's subgroups share the registers of the narrowest one."""
     assert devices.registers(chip(name)) == registers
     assert devices.registers_in_step(chip(name)) == in_step
+
+
+def test_long_rows_are_held_where_they_fit_the_registers() -> None:
+    assert held_rows(chip("navi31"), 40960, 4) is not None
+    assert held_rows(chip("navi21"), 40960, 4) is None
+    assert held_rows(chip("navi21"), 32768, 4) is not None
+
+
+def test_eight_rows_of_halves_stay_in_registers_where_loads_leave_room() -> None:
+    def kernel(name: str, m: int) -> Any:
+        sizes = ProductSizes(m, 1024, 4096, 1)
+        target = replace(chip(name), features=Features())
+        return product_kernel(
+            target, sizes, a_along_columns=False, b_along_k=False, b_per_vector=8, float16=True, halves=True
+        )
+
+    assert isinstance(kernel("navi31", 8), VectorProduct)
+    assert isinstance(kernel("volta", 4), VectorProduct)
+    assert isinstance(kernel("volta", 8), NarrowProduct)
 
 
 def test_a_large_workgroup_has_fewer_registers() -> None:

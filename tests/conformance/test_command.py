@@ -183,18 +183,44 @@ def test_compare_exits_with_one_where_something_got_worse(tmp_path):
     report.write(after, sample)
 
     same = invoke("compare", before, before)
-    assert (same.exit_code, same.stdout) == (0, "0 worse, 0 better or new\n")
+    assert (same.exit_code, same.stdout) == (0, "0 worse, 0 gone, 0 better or new\n")
     told = f"{LAVAPIPE['name']} (plain): {worse['case']}: passed -> unsupported: the device has no such type"
     found = invoke("compare", before, after)
-    assert (found.exit_code, found.stdout) == (1, f"worse: {told}\n1 worse, 0 better or new\n")
+    assert (found.exit_code, found.stdout) == (1, f"worse: {told}\n1 worse, 0 gone, 0 better or new\n")
     found = invoke("compare", after, before)
-    assert (found.exit_code, found.stdout.splitlines()[-1]) == (0, "0 worse, 1 better or new")
+    assert (found.exit_code, found.stdout.splitlines()[-1]) == (0, "0 worse, 0 gone, 1 better or new")
     assert invoke("compare", before, tmp_path / "none.json").exit_code == 3
     gone = sample["runs"][0]["results"].pop()
     report.write(after, sample)
     found = invoke("compare", before, after)
     assert found.exit_code == 1
-    assert f"gone: {LAVAPIPE['name']} (plain): {gone['case']}\n" in found.stdout
+    assert gone["case"] not in found.stdout
+    assert found.stdout.endswith(f"gone: {LAVAPIPE['name']} (plain): 1 cases\n1 worse, 1 gone, 0 better or new\n")
+
+
+def test_a_new_case_that_fails_is_worse(tmp_path):
+    before, after = tmp_path / "before.json", tmp_path / "after.json"
+    sample = sample_report()
+    report.write(after, sample)
+    run, failed = report.failures(sample)[0]
+    run["results"].remove(failed)
+    report.write(before, sample)
+    found = invoke("compare", before, after)
+    assert found.exit_code == 1
+    assert found.stdout.startswith("new: ")
+    assert f"{failed['case']}: failed" in found.stdout
+    assert found.stdout.endswith("1 worse, 0 gone, 0 better or new\n")
+
+
+def test_reports_of_different_suites_are_not_compared(tmp_path):
+    before, after = tmp_path / "before.json", tmp_path / "after.json"
+    sample = sample_report()
+    report.write(before, sample)
+    sample["suite"]["filter"] = ["GRU"]
+    report.write(after, sample)
+    found = invoke("compare", before, after)
+    assert found.exit_code == 3
+    assert "after.json: its suite.filter is ['GRU'], that of before.json is []" in found.stderr
 
 
 @pytest.mark.parametrize("option", ["--json", "--junit", "--html"])
@@ -221,11 +247,11 @@ def test_a_bug_report_has_the_device_and_what_failed(tmp_path):
 
 @pytest.mark.parametrize(("arguments", "code", "message"), [
     (["--device", "no such device"], 3, "no Vulkan device 'no such device'"),
-    (["--as", "discreet"], 3, "--as discreet: there is no such axis; there are plain, discrete"),
-    (["--filter", "NOTHING"], 3, "--filter NOTHING: no case of default size fits"),
-    (["--case", "ELEMENT_WISE_ADD:sizes=nine"], 3, "sizes has no value 'nine'; it has 2x3x5, 1, 13"),
-    (["--case", "ELEMENT_WISE_ADD:sizes=0x2x3"], 3, "--case ELEMENT_WISE_ADD:sizes=0x2x3: ELEMENT_WISE_ADD.ATensor"),
-    (["--shard", "3/2"], 3, "--shard 3/2: must be i/n"),
+    (["--as", "discreet"], 2, "--as discreet: there is no such axis; there are plain, discrete"),
+    (["--filter", "NOTHING"], 2, "--filter NOTHING: no case of default size fits"),
+    (["--case", "ELEMENT_WISE_ADD:sizes=nine"], 2, "sizes has no value 'nine'; it has 2x3x5, 1, 13"),
+    (["--case", "ELEMENT_WISE_ADD:sizes=0x2x3"], 2, "--case ELEMENT_WISE_ADD:sizes=0x2x3: ELEMENT_WISE_ADD.ATensor"),
+    (["--shard", "3/2"], 2, "--shard 3/2: must be i/n"),
     (["--resume", "/dev/null"], 3, "/dev/null is no journal"),
     (["--quick", "--full"], 2, "exclude each other"),
     (["--dump", "folder"], 2, "--dump needs --case"),

@@ -260,15 +260,6 @@ def test_many_reports_an_error():
         glslang.compile_many([Source("good.comp", HEAD + "void main() {}\n"), Source("bad.comp", HEAD + "void x\n")])
 
 
-def test_memory_forgets_the_least_recently_used():
-    memory = glslang._Memory(limit=10)
-    memory.put("a", b"1234")
-    memory.put("b", b"1234")
-    memory.get("a")
-    memory.put("c", b"1234")
-    assert (memory.get("a"), memory.get("b"), memory.get("c")) == (b"1234", None, b"1234")
-
-
 def test_without_the_compiler_the_error_says_what_to_install(tmp_path):
     code = NO_SET_UP + "from dml.glslang import *\ncompile(Source('a.comp', '#version 450\\nvoid main() {}'))"
     environment = {**os.environ, "PATH": str(tmp_path), "DML_CACHE_DIR": str(tmp_path), "DML_GLSLANG": "process"}

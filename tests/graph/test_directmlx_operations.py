@@ -221,7 +221,7 @@ def test_quantization_in_blocks(device: Any, kind: str) -> None:
         (lambda t: op.padding(op.cast(t, "UINT8"), (0,) * 4, (1,) * 4, value=256), "range of .*UINT8"),
         (lambda t: op.clip(op.cast(t, "INT8"), 0.5, 2), "clip: min: must be an integer"),
         (lambda t: op.clip(op.cast(t, "INT32"), 0, float("inf")), "clip: max: must be an integer"),
-        (lambda t: op.leaky_relu(t, Alpha=0.1), "its attributes are alpha, found Alpha"),
+        (lambda t: op.leaky_relu(t, Alpha=0.1), "leaky_relu: has no parameter Alpha; did you mean alpha"),
         (lambda t: op.lstm(t.view((4, 4)), t, t), "lstm: takes tensors of 4 dimensions"),
         (lambda t: op.quantize_linear(t, np.ones((1, 1, 3, 1), np.float32)), "divide"),
     ],

@@ -175,7 +175,7 @@ def test_the_command(device, tmp_path):
     assert "block/conv1" in made.read_text("utf-8")
     result = CliRunner().invoke(app, [*arguments, "--profile"])
     assert result.exit_code == 2
-    assert "--profile: needs --html" in result.output
+    assert "--profile: needs --html or --json" in result.output
     (tmp_path / "file").write_text("")
     result = CliRunner().invoke(app, [*arguments, "--html", str(tmp_path / "file" / "page.html")])
     assert result.exit_code == 1

@@ -47,6 +47,8 @@ class Measured(NamedTuple):
 def measure(name: str, device: str | None, rounds: int, wanted: list[str]) -> Measured:
     """Median seconds by peer. A result that differs from the first's is an error: a wrong peer, or ours is wrong."""
     with tempfile.TemporaryDirectory() as folder, peers(wanted, name, Path(folder), device) as running:
+        if not running:
+            return Measured(name, 0.0, {})
         first = next(iter(running.values()))
         for other, peer in running.items():
             for output, value in peer.results.items():
@@ -103,6 +105,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="the figures, for tools/bench --compare")
     parser.add_argument("--peers", default=",".join(PEERS), help="comma-separated: " + ", ".join(PEERS))
     options = parser.parse_args()
+    wanted = options.peers.split(",")
+    if not set(wanted) <= set(PEERS):
+        parser.error(f"--peers: takes some of {', '.join(PEERS)}, found {options.peers!r}")
     device = dml.create_device(options.device)
     console = Console()
     tuned = ", tuned" if device.vulkan.target.tuned else ""
@@ -110,7 +115,7 @@ def main() -> None:
     table = Table("case", *PEERS, "GFLOP/s", "dml / best Vulkan peer")
     all_ratios, measured = [], {}
     for name in options.case or CASES:
-        case = measure(name, options.device, options.rounds, [p for p in PEERS if p in options.peers.split(",")])
+        case = measure(name, options.device, options.rounds, [p for p in PEERS if p in wanted])
         found = case.seconds
         cells = [f"{found[peer] * 1e3:.2f}" if peer in found else "-" for peer in PEERS]
         rate = f"{case.flops / found['dml'] / 1e9:.1f}" if case.flops and "dml" in found else ""

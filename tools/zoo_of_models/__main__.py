@@ -83,8 +83,7 @@ def main(
 def _language(only: list[str], device: str | None, keep: Path | None, report: Path | None, page: Path | None) -> int:
     """tools/zoo --language; its exit status."""
     from tools.zoo_of_models.language_table import (
-        NOT_BUILT,
-        NOT_JUDGED,
+        NOT_OURS,
         RIGHT,
         language_json,
         language_markdown,
@@ -104,7 +103,7 @@ def _language(only: list[str], device: str | None, keep: Path | None, report: Pa
         language_json(rows, report)
     if page is not None:
         write_text(page, text)
-    return 1 if any(row.verdict not in (RIGHT, NOT_BUILT, NOT_JUDGED) for row in rows) else 0
+    return 1 if any(row.verdict not in (RIGHT, *NOT_OURS) for row in rows) else 0
 
 
 def _lack(what: str) -> None:

@@ -34,6 +34,10 @@ _LONG = {"rope_type": "longrope", "type": "longrope", "short_factor": [1.0] * 8,
 _LONG_EXPERTS = {**_LONG, "short_mscale": 1.0, "long_mscale": 1.0, "short_factor": [1.0] * 16,
                  "long_factor": [1.5] * 16}  # fmt: skip
 _HEADS_OF_32 = {"head_dim": 32}
+_SIDES = ("encoder", "decoder")
+#: The family that takes audio features: {1, MELS, FRAMES}.
+WHISPER = "whisper"
+MELS, FRAMES = 80, 3000
 _GEMMA2 = {**_HEADS_OF_32, "query_pre_attn_scalar": 32, "sliding_window": 8}
 
 #: transformers' configuration of each family, and what differs from _COMMON.
@@ -76,12 +80,33 @@ FAMILIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "nemotron": ("NemotronConfig", {"hidden_size": 128, "norm_eps": 1e-5, "partial_rotary_factor": 0.5}),
     "ernie": ("Ernie4_5Config", _HEADS_OF_32),
     "phi": ("PhiConfig", {"hidden_size": 128, "partial_rotary_factor": 0.5}),
+    WHISPER: (
+        "WhisperConfig",
+        {
+            "d_model": 64,
+            "decoder_start_token_id": 1,
+            "num_key_value_heads": 4,
+            **{f"{side}_layers": 2 for side in _SIDES},
+            **{f"{side}_attention_heads": 4 for side in _SIDES},
+            **{f"{side}_ffn_dim": 128 for side in _SIDES},
+        },
+    ),
 }
+_LOCAL_THETA = 1e4  # of gemma3's layers with a window
 #: Entries of config.json by the names that the builder knows, where transformers' are newer.
 _AS_BUILT: Mapping[str, Mapping[str, Any]] = {
     "phimoe": {"architectures": ["PhiMoEForCausalLM"]},
-    "gemma3": {"rope_parameters": {"rope_type": "default", "rope_theta": 1e6}, "rope_local_base_freq": 1e4},
+    "gemma3": {
+        "rope_parameters": {
+            "full_attention": {"rope_type": "default", "rope_theta": 1e6},
+            "sliding_attention": {"rope_type": "default", "rope_theta": _LOCAL_THETA},
+            "rope_type": "default",
+            "rope_theta": 1e6,
+        }
+    },
 }
+#: Attributes of transformers' configurations that the builder reads and today's transformers lacks.
+_READ_BY_BUILDER: Mapping[str, Mapping[str, Any]] = {"Gemma3TextConfig": {"rope_local_base_freq": _LOCAL_THETA}}
 _TEXTS = ["The quick brown fox jumps over the lazy dog.", "Hello world! How are you today?"]
 
 
@@ -94,7 +119,7 @@ def checkpoint(family: str, folder: Path) -> None:
     name, more = FAMILIES[family]
     configuration = getattr(transformers, name)(**{**_COMMON, **more})
     torch.manual_seed(0)
-    model = transformers.AutoModelForCausalLM.from_config(configuration).eval()
+    model = auto_class(family).from_config(configuration).eval()
     with torch.no_grad():  # logits far enough apart that rounding seldom changes the likeliest token
         for parameter in model.parameters():
             if parameter.ndim > 1:
@@ -116,11 +141,22 @@ def checkpoint(family: str, folder: Path) -> None:
     path.write_text(json.dumps({**settings, **_AS_BUILT.get(family, {})}), encoding="utf-8")
 
 
+def auto_class(family: str) -> Any:
+    """transformers' class that loads a family."""
+    import transformers
+
+    return transformers.AutoModelForSpeechSeq2Seq if family == WHISPER else transformers.AutoModelForCausalLM
+
+
 def build(source: Path, folder: Path, precision: str, provider: str, cache: Path) -> None:
     """Have the model builder write a checkpoint's folder. Raises whatever the builder raises."""
+    import transformers
     from onnxruntime_genai.models.builder import create_model, parse_extra_options
 
     place = ("", str(source), str(folder), precision, provider, str(cache))
+    for name, attributes in _READ_BY_BUILDER.items():
+        for attribute, value in attributes.items():
+            setattr(getattr(transformers, name), attribute, value)
     before = logging.root.manager.disable
     logging.disable()
     try:

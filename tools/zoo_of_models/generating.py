@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -14,35 +15,65 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from dml.errors import DMLError
+from tools.zoo_of_models.families import FRAMES, MELS, WHISPER, auto_class
+
 STEPS = 8
+ENCODER = "encoder.onnx"
 PROMPT = (1, 141, 59, 26, 53, 58, 97, 93, 238, 46, 264, 300)
 #: Largest differences of logits, by the largest logit. int4 has activations of FLOAT16 for GPUs.
 TOLERANCES = {"int4": 2e-2, "fp16": 2e-2, "fp32": 1e-4}
 
 
-def _generator(api: Any, model: Any) -> Any:
+def _begun(api: Any, model: Any, folder: Path) -> Any:
+    """A generator that has read the prompt, and for a speech model features of a sound."""
     params = api.GeneratorParams(model)
     params.set_search_options(max_length=64, min_length=64)
-    return api.Generator(model, params)
+    generator = api.Generator(model, params)
+    prompt = np.array(PROMPT, np.int32)
+    if (folder / ENCODER).exists():
+        inputs = api.NamedTensors()
+        entry = onnx.load(folder / ENCODER, load_external_data=False).graph.input[0]
+        inputs[entry.name] = features().astype(helper.tensor_dtype_to_np_dtype(entry.type.tensor_type.elem_type))
+        inputs["input_ids"] = prompt[None]
+        generator.set_inputs(inputs)
+    else:
+        generator.append_tokens(prompt)
+    return generator
+
+
+def features() -> np.ndarray:
+    """What a speech model hears."""
+    return np.random.default_rng(5).uniform(-1, 1, (1, MELS, FRAMES)).astype(np.float32)
 
 
 def _exact(folder: Path, scratch: Path) -> Path:
     """The folder as onnxruntime's CPU provider computes it right.
 
     Its products of 4 bits round activations unless they are told not to, and its GroupQueryAttention passes over norms
-    of query and key: here they are nodes before it.
+    of query and key: here they are nodes before it. What genai_config.json says of providers is left out.
     """
-    model = onnx.load(folder / "model.onnx", load_external_data=False)
+    settings = json.loads((folder / "genai_config.json").read_text(encoding="utf-8"))
+    for part in settings["model"].values():
+        if isinstance(part, dict):
+            part.get("session_options", {}).pop("provider_options", None)
+    (scratch / "genai_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    for path in folder.iterdir():
+        if path.suffix == ".onnx":
+            onnx.save(_exact_model(path), scratch / path.name)
+        elif path.name != "genai_config.json":
+            shutil.copy(path, scratch / path.name)
+    return scratch
+
+
+def _exact_model(path: Path) -> onnx.ModelProto:
+    model = onnx.load(path, load_external_data=False)
     _norms_apart(model.graph)
     for node in model.graph.node:
         for attribute in node.attribute:
             if attribute.name == "accuracy_level":
                 attribute.i = 1
-    for path in folder.iterdir():
-        if path.name != "model.onnx":
-            shutil.copy(path, scratch / path.name)
-    onnx.save(model, scratch / "model.onnx")
-    return scratch
+    return model
 
 
 def _norms_apart(graph: onnx.GraphProto) -> None:
@@ -76,10 +107,7 @@ def expected(folder: Path) -> tuple[list[int], list[np.ndarray]]:
     """onnxruntime-genai's tokens, and the logits that they come from. Raises what it raises."""
     import onnxruntime_genai as theirs
 
-    config = theirs.Config(str(folder))
-    config.clear_providers()
-    generator = _generator(theirs, theirs.Model(config))
-    generator.append_tokens(np.array(PROMPT, np.int32))
+    generator = _begun(theirs, theirs.Model(str(folder)), folder)
     tokens, logits = [], []
     for _ in range(1 + STEPS):
         logits.append(np.array(generator.get_logits(), np.float64).reshape(-1))
@@ -88,14 +116,25 @@ def expected(folder: Path) -> tuple[list[int], list[np.ndarray]]:
     return tokens, logits
 
 
+def _without_places(text: str) -> str:
+    """A message without this machine's folders."""
+    for place in (sys.prefix, tempfile.gettempdir()):
+        text = re.sub(rf"{re.escape(place)}\S*/", "", text)
+    return text
+
+
 def transformers_logits(source: Path, tokens: list[int]) -> list[np.ndarray]:
     """The same positions by transformers in float32, of the checkpoint that the folder was built from."""
     import torch
-    import transformers
 
-    model = transformers.AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, attn_implementation="eager")
+    kind = auto_class(source.name)
+    model = kind.from_pretrained(source, dtype=torch.float32, attn_implementation="eager")
+    ids = torch.tensor([[*PROMPT, *tokens]])
+    given = {"input_ids": ids}
+    if source.name == WHISPER:
+        given = {"input_features": torch.from_numpy(features()), "decoder_input_ids": ids}
     with torch.no_grad():
-        found = model(torch.tensor([[*PROMPT, *tokens]])).logits[0].double().numpy()
+        found = model(**given).logits[0].double().numpy()
     return [found[at] for at in range(len(PROMPT) - 1, len(PROMPT) + STEPS)]
 
 
@@ -106,9 +145,8 @@ def found(folder: Path, device: str, tokens: list[int]) -> tuple[list[np.ndarray
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = ours.Model(str(folder), device=device or None)
-        generator = _generator(ours, model)
+        generator = _begun(ours, model, folder)
         logits = []
-        generator.append_tokens(PROMPT)
         for at in range(1 + STEPS):
             logits.append(generator.get_logits().reshape(-1).astype(np.float64))
             if not tokens:
@@ -117,8 +155,9 @@ def found(folder: Path, device: str, tokens: list[int]) -> tuple[list[np.ndarray
                 generator.append_tokens([tokens[at]])
     if not tokens:
         tokens += [int(one) for one in generator.get_sequence(0)[len(PROMPT) :]]
-    prepared = model.decoder.prepared
-    on_host = sorted({node.op_type for part in prepared.parts if part.on_host for node in part.nodes})
+    models = [model.decoder.prepared, *([model.encoder.prepared] if model.encoder else [])]
+    parts = [part for prepared in models for part in prepared.parts]
+    on_host = sorted({node.op_type for part in parts if part.on_host for node in part.nodes})
     return logits, on_host
 
 
@@ -131,9 +170,14 @@ def compare(folder: Path, source: Path, precision: str, device: str) -> dict[str
         with tempfile.TemporaryDirectory() as scratch:
             tokens, logits = expected(_exact(folder, Path(scratch)))
     except Exception as error:  # (it raises Exception's own kin for what its CPU provider has not)
-        refused = f"{type(error).__name__}: {str(error)[:200]}"
+        refused = f"{type(error).__name__}: {_without_places(str(error))[:200]}"
     judge = "onnxruntime-genai" if logits else "transformers"
-    ours, on_host = found(folder, device, tokens)
+    try:
+        ours, on_host = found(folder, device, tokens)
+    except DMLError as error:
+        if refused:
+            return {"judge": "", "refused": f"{error.message}; {refused}", "both": True}
+        raise
     if not logits and precision == "int4":  # (transformers has the weights before they were rounded)
         return {"judge": "", "refused": refused, "error": 0.0, "same": 0, "on_host": on_host, "right": False}
     if not logits:

@@ -15,6 +15,10 @@ from dml.files import write_text
 from tools.zoo_of_models.families import FAMILIES, PRECISIONS, PROVIDERS, build, checkpoint
 
 RIGHT, WRONG, REFUSED, NOT_BUILT, NOT_JUDGED = "right", "wrong", "refused", "not built", "not judged"
+#: onnxruntime-genai refuses the folder as well.
+BOTH = "refused by both"
+#: Verdicts on the builder or the judge.
+NOT_OURS = (NOT_BUILT, NOT_JUDGED, BOTH)
 #: The builder has no fp16 for CPUs.
 PAIRS = [
     (precision, provider)
@@ -57,7 +61,7 @@ def run_family(row: LanguageRow, place: Path, device: str) -> None:
         if not (folder / "genai_config.json").exists():
             build(source, folder, row.precision, row.provider, place / "cache")
     except Exception as error:  # whatever builders raise
-        row.why = f"{type(error).__name__}: {_one_line(str(error))}"
+        row.why = _one_line(f"{type(error).__name__}: {error}".replace(str(place), "FOLDER"))
         return
     unmade = _unmade(folder)
     if unmade:
@@ -73,16 +77,23 @@ def run_family(row: LanguageRow, place: Path, device: str) -> None:
         row.verdict, row.why = REFUSED, _one_line((done.stderr.strip().splitlines() or ["ended without a word"])[-1])
         return
     found = json.loads(done.stdout.splitlines()[-1])
+    if found.get("both"):
+        row.verdict, row.why = BOTH, _one_line(found["refused"].replace(str(place), "FOLDER"))
+        return
     row.verdict = RIGHT if found["right"] else WRONG if found["judge"] else NOT_JUDGED
     row.why = "" if found["judge"] else _one_line(found["refused"])
     row.judge, row.error, row.same, row.on_host = (found[name] for name in ("judge", "error", "same", "on_host"))
 
 
 def _unmade(folder: Path) -> list[str]:
-    """Outputs of the decoder that no node makes: the file is not valid ONNX."""
-    graph = onnx.load(folder / "model.onnx", load_external_data=False).graph
-    made = {name for node in graph.node for name in node.output}
-    return [output.name for output in graph.output if output.name not in made]
+    """Outputs of the models that no node makes: such a file is not valid ONNX."""
+    graphs = [onnx.load(path, load_external_data=False).graph for path in sorted(folder.glob("*.onnx"))]
+    return [
+        output.name
+        for graph in graphs
+        for output in graph.output
+        if not any(output.name in node.output for node in graph.node)
+    ]
 
 
 def language_rows(only: Sequence[str], place: Path, device: str) -> list[LanguageRow]:
@@ -116,7 +127,7 @@ def language_markdown(rows: Sequence[LanguageRow]) -> str:
         if row.why:
             reasons.setdefault(f"{row.verdict}: {row.why}", []).append(row.name)
     notes = "".join(f"- {', '.join(names)}: {why}\n" for why, names in reasons.items())
-    built = [row for row in rows if row.verdict not in (NOT_BUILT, NOT_JUDGED)]
+    built = [row for row in rows if row.verdict not in NOT_OURS]
     right = sum(row.verdict == RIGHT for row in built)
     return f"{text}\n{right} of {len(built)} folders are right.\n\n{notes}"
 

@@ -1,9 +1,10 @@
-"""`dml explain`: which node of an ONNX model became which DirectML operators."""
+"""`dml explain`: which node of a model became which DirectML operators."""
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -11,47 +12,84 @@ from rich.markup import escape
 
 from ...capability import short_name
 from ..app import MISUSED, command, fail
-from ..arguments import DeviceOption, input_files
-from ..tables import show, table
+from ..arguments import DeviceOption, SizeOption, input_files, sizes_of
+from ..tables import print_json, show, table
+
+if TYPE_CHECKING:
+    from ...frontends.summary import Explanation
+    from ...picture import Picture
 
 
 @command(
-    "dml explain model.onnx", "dml explain model.onnx --input x=x.npy",
-    "dml explain model.onnx --html page.html --profile",
+    "dml explain model.onnx", "dml explain model.onnx --input x=x.npy --size batch=8",
+    "dml explain model.onnx --html page.html --profile", "dml explain model.xml --json --profile",
 )  # fmt: skip
 def explain(
-    model: Annotated[Path, typer.Argument(help="The model: .onnx; with --html also OpenVINO's .xml.")],
+    model: Annotated[Path, typer.Argument(help="The model: .onnx, or OpenVINO's .xml.")],
     device: DeviceOption = "",
     input: Annotated[
         list[str] | None, typer.Option(help="An input, name=file.npy, where its values or sizes matter; may repeat.")
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Draw the model into this page instead, with what fused.")] = None,
-    profile: Annotated[bool, typer.Option("--profile", help="With --html: run it; add each kernel's time.")] = False,
+    size: SizeOption = None,
+    html: Annotated[Path | None, typer.Option(help="Draw the model into this page, with what fused.")] = None,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="With --html or --json: run it; add each kernel's time.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON: nodes, and with --profile kernels.")] = False,
 ) -> None:
-    """Show which node of an ONNX model became which DirectML operators, and the feature level they need."""
+    """Show which node of a model became which DirectML operators, and the feature level they need.
+
+    Nodes for the host do not run, unless with --profile.
+    """
     from ...api.device import create_device
-    from ...frontends.onnx import prepare
-    from ...frontends.onnx.command import explain as explained
-    from ...frontends.running import Options
+    from ...frontends.running import Options, explain_file
+    from ...picture.files import picture_of
     from ...waiting import Waiting
 
-    if profile and html is None:
-        words = "--profile: needs --html, the page that the times go into; `dml run --profile` prints them"
+    if profile and html is None and not json:
+        words = "--profile: needs --html or --json, where the times go; `dml run --profile` prints them"
         raise fail(words, MISUSED)
-    options = Options(inputs=input_files(input))
+    options = Options(inputs=input_files(input), sizes=sizes_of(size))
     opened = create_device(device or None)
+    picture, found = None, None
     with Waiting(Console(stderr=True)):
-        if html is not None:
-            from ...picture import write_picture
-            from ...picture.files import picture_of
+        if html is not None or profile:
+            picture = picture_of(model, opened, options, profile=profile)
+        if html is None or json:
+            found = explain_file(model, opened, options)
+    if html is not None and picture is not None:
+        from ...picture import write_picture
 
-            write_picture(picture_of(model, opened, options, profile=profile), html)
-            return
-        rows, assumed = explained(prepare(model, opened), options.arrays())
+        write_picture(picture, html)
+    if json and found is not None:
+        print_json(_as_json(found, picture if profile else None, opened.vulkan.name))
+    elif found is not None:
+        _show(model, found)
+
+
+def _show(model: Path, found: Explanation) -> None:
     listed = table(escape(model.name), "node", "operators", "feature level")
-    for row in rows:
+    for row in found.rows:
         became = row.on_host or ", ".join(row.operators) or "(a constant or a view)"
         listed.add_row(escape(row.node), escape(became), short_name(row.level) if row.operators else "")
     show(listed)
-    for words in assumed:
+    for words in found.assumed:
         show(escape(words))
+
+
+def _as_json(found: Explanation, picture: Picture | None, device: str) -> dict[str, Any]:
+    nodes = [
+        {
+            "node": row.node,
+            "operators": row.operators,
+            "feature_level": short_name(row.level) if row.operators else None,
+            "on_host": row.on_host or None,
+        }
+        for row in found.rows
+    ]
+    facts = {"device": device, "sizes": dict(found.sizes), "assumed": found.assumed, "nodes": nodes}
+    if picture is None:
+        return facts
+    names = [node.name or next((value.name for value in node.outputs), node.operator) for node in picture.nodes]
+    kernels = [dataclasses.asdict(one) | {"nodes": [names[at] for at in one.nodes]} for one in picture.kernels]
+    return {**facts, "kernels": kernels}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from ...errors import HRESULT, DMLError
@@ -27,10 +28,12 @@ _QUIT = ("/quit", "/exit")
     'dml generate folder --prompt "Once upon a time"',
     'dml generate folder --prompt "Hello" --tokens 64 --sample --temperature 0.7 --top-p 0.9 --seed 1',
     "dml generate folder --chat",
+    'dml generate whisper --audio speech.wav --prompt "<|startoftranscript|><|en|><|transcribe|><|notimestamps|>"',
 )
 def generate(
     folder: Annotated[Path, typer.Argument(help="A folder with genai_config.json, as onnxruntime-genai writes it.")],
     prompt: Annotated[str | None, typer.Option(help="Text to go on from.")] = None,
+    audio: Annotated[Path | None, typer.Option(help="A WAV file of 16 kHz, for a speech model.")] = None,
     chat: Annotated[bool, typer.Option("--chat", help="Converse, by the folder's chat template; /quit ends.")] = False,
     system: Annotated[str | None, typer.Option(help="With --chat: the system message.")] = None,
     tokens: Annotated[int, typer.Option(min=1, help="New tokens, at most, of each answer.")] = 128,
@@ -49,6 +52,8 @@ def generate(
         raise fail("generate: one of --prompt and --chat is needed", MISUSED)
     if chat and beams is not None and beams > 1:
         raise fail("generate: --chat takes no --beams", MISUSED)
+    if chat and audio is not None:
+        raise fail("generate: --chat takes no --audio", MISUSED)
     from ...frontends import genai
 
     began = time.perf_counter()
@@ -70,9 +75,14 @@ def generate(
         params.set_search_options(max_length=max_length or min(model.context_length, _CHAT_LENGTH))
         figures = _converse(genai.Generator(model, params), tokenizer, system, tokens)
     else:
-        ids = tokenizer.encode(prompt or "")
+        heard = None
+        if audio is not None:
+            heard = model.create_multimodal_processor()(prompt or "", audios=genai.Audios.open(audio))
+        ids = tokenizer.encode(prompt or "") if heard is None else np.asarray(heard.pop(model.decoder.ids))[0]
         params.set_search_options(max_length=max_length or min(model.context_length, len(ids) + tokens))
         generator = genai.Generator(model, params)
+        if heard is not None:
+            generator.set_inputs(heard)
         figures = _Figures()
         figures.answer(generator, tokenizer, ids, tokens, streams=(beams or 1) == 1)
     typer.echo(f"{model.device.vulkan.name}: loaded in {loaded:.1f} s, {figures.text()}", err=True)

@@ -1,4 +1,4 @@
-"""`dml inspect`: what an ONNX model is, before it is run."""
+"""`dml inspect`: what a model is, before it is run."""
 
 from __future__ import annotations
 
@@ -10,36 +10,40 @@ import typer
 from rich.markup import escape
 
 from ...words import bytes_text
-from ..app import MISUSED, command, fail
-from ..arguments import DeviceOption, input_files
+from ..app import command
+from ..arguments import DeviceOption, SizeOption, input_files, sizes_of
 from ..tables import print_json, show, table
 
 if TYPE_CHECKING:
-    from ...frontends.onnx.inspect import ModelSummary, ValueSummary
+    from ...frontends.summary import ModelSummary, ValueSummary
 
 _HOW = {"mapped": "yes", "function": "yes, as a function of others", "host": "no"}
 
 
 @command("dml inspect model.onnx", "dml inspect model.onnx --size batch=8", "dml inspect model.onnx --json")
 def inspect(
-    model: Annotated[Path, typer.Argument(help="The model, an .onnx file.")],
-    size: Annotated[
-        list[str] | None, typer.Option(help="A symbolic size, batch=8, for the memory; 1 if left out; may repeat.")
-    ] = None,
+    model: Annotated[Path, typer.Argument(help="The model: .onnx, or OpenVINO's .xml.")],
+    size: SizeOption = None,
     input: Annotated[
         list[str] | None, typer.Option(help="An input, name=file.npy, where its values matter; may repeat.")
     ] = None,
     device: DeviceOption = "",
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show inputs, outputs, operators and memory of an ONNX model. Nothing runs, and no device is needed."""
-    from ...frontends.onnx.inspect import inspect_model
+    """Show inputs, outputs, operators and memory of a model. Nothing runs, and no device is needed."""
     from ...frontends.planning import planner
     from ...frontends.running import Options
 
-    arrays = Options(inputs=input_files(input)).arrays()
+    arrays, sizes = Options(inputs=input_files(input)).arrays(), sizes_of(size)
     planned, name = planner(device or None)
-    facts = inspect_model(model, planned, sizes=_sizes(size or []), inputs=arrays)
+    if model.suffix.lower() == ".xml":
+        from ...frontends.openvino.command import inspect_network
+
+        facts = inspect_network(model, planned)
+    else:
+        from ...frontends.onnx.inspect import inspect_model
+
+        facts = inspect_model(model, planned, sizes=sizes, inputs=arrays)
     if json:
         print_json({**asdict(facts), "device": name})
     else:
@@ -64,7 +68,9 @@ def _show(model: Path, facts: ModelSummary, device: str) -> None:
     if facts.memory is None:
         typer.echo(f"memory on the device is not known without running: {facts.unplanned}")
         return
-    sizes = ", ".join(f"{name}={size}" for name, size in facts.sizes.items())
+    sizes = ", ".join(
+        f"{name}={size}{' (assumed)' if name in facts.assumed else ''}" for name, size in facts.sizes.items()
+    )
     uses = ", ".join(f"{use} {bytes_text(size)}" for use, size in facts.memory.items())
     whole = bytes_text(sum(facts.memory.values()))
     typer.echo(f"memory on {device}{f' for {sizes}' if sizes else ''}: {whole} at most ({uses or 'nothing'})")
@@ -82,13 +88,3 @@ def _show_weights(facts: ModelSummary) -> None:
 
 def _shape(value: ValueSummary) -> str:
     return "unknown" if value.shape is None else " x ".join(map(str, value.shape)) or "scalar"
-
-
-def _sizes(given: list[str]) -> dict[str, int]:
-    sizes: dict[str, int] = {}
-    for text in given:
-        name, equals, number = text.rpartition("=")
-        if not (name and equals and number.isdecimal() and int(number) > 0):
-            raise fail(f"--size: name=number is needed, 1 at least, found {text!r}", MISUSED)
-        sizes[name] = int(number)
-    return sizes

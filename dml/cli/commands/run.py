@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..app import command
-from ..arguments import NEWEST, DeviceOption, LevelOption, input_files, level_of
+from ..arguments import NEWEST, DeviceOption, LevelOption, SizeOption, check_folder, input_files, level_of, sizes_of
 from ..tables import show, table
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 @command(
     "dml run model.onnx --input x=x.npy --output-dir results",
+    "dml run model.onnx --random --size batch=8",
     "dml run model.json --explain",
     "dml run model.xml --device llvmpipe --profile trace.json",
 )
@@ -36,6 +37,8 @@ def run(
     input: Annotated[
         list[str] | None, typer.Option(help="An input of a model: name=file.npy; may be repeated.")
     ] = None,
+    random: Annotated[bool, typer.Option("--random", help="Random numbers for inputs that are not given.")] = False,
+    size: SizeOption = None,
     output_dir: Annotated[Path | None, typer.Option(help="Where a model's outputs go, an .npy file each.")] = None,
     allow_paths_outside: Annotated[
         bool, typer.Option("--allow-paths-outside", help="Files that the model names may lie outside of its folder.")
@@ -52,13 +55,15 @@ def run(
     from ...frontends.running import Options, open_file, write_trace
     from ...waiting import Waiting
 
-    level = level_of(feature_level)
+    level, sizes = level_of(feature_level), sizes_of(size)
+    if profile is not None:
+        check_folder("--profile", profile)
     flags = DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION if half else DML_EXECUTION_FLAG_NONE
     opened = create_device(device or None, feature_level=level, execution_flags=flags)
     files = input_files(input)
     with Waiting(Console(stderr=True), verbose=verbose) as waiting:
         say = partial(waiting.say, typer.echo)
-        options = Options(say, allow_paths_outside, iterations, not no_fallback, files, output_dir)
+        options = Options(say, allow_paths_outside, iterations, not no_fallback, files, output_dir, sizes, random)
         runnable = open_file(model, opened, options)
         if explain:
             say(runnable.describe())

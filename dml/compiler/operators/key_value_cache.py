@@ -1,4 +1,4 @@
-"""Rows written into a cache of keys or values in place."""
+"""Insertion of rows into a cache of keys or values, in place."""
 
 from __future__ import annotations
 

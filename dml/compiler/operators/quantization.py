@@ -1,6 +1,6 @@
 """QUANTIZE and DEQUANTIZE, with a scale and zero point per block, and DYNAMIC_QUANTIZE_LINEAR.
 
-Quotients are rounded as ELEMENT_WISE_QUANTIZE_LINEAR rounds them.
+Quotients are rounded as by ELEMENT_WISE_QUANTIZE_LINEAR.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DYNAMIC = "quantization/dynamic.glsl"
 def _quantize(
     builder: ProgramBuilder, result: Operand, source: Operand, scale: Operand, zero_point: Operand | None
 ) -> None:
-    """clamp(round(source / scale) + zero point)."""
+    """Compute clamp(round(source / scale) + zero point)."""
     to = DATA_TYPES[result.data_type]
     rounded = node("round_quotient($x0, $x1)", Leaf(0), Leaf(1), includes=[MATH])
     whole = moved(rounded, None if zero_point is None else Leaf(2))
@@ -38,7 +38,8 @@ def _quantize(
 
 
 def _by_block(whole: list[Operand], per_block: Sequence[Operand]) -> tuple[list[Operand], list[Operand]]:
-    """Operands of equal sizes and others with a value per block, split into dimensions over which the latter repeat."""
+    """Split operands of equal sizes and operands with one value per block into dimensions over which the latter
+    repeat."""
     sizes, counts = whole[0].sizes, per_block[0].sizes
     per_block = list(per_block)
     for axis in reversed(range(len(sizes))):
@@ -64,8 +65,8 @@ def dequantize(desc: d.DML_DEQUANTIZE_OPERATOR_DESC, builder: ProgramBuilder) ->
 
 
 def dequantize_blocks(builder: ProgramBuilder, result: Operand, source: Operand, per_block: Sequence[Operand]) -> None:
-    """``result = (source - zero point) * scale``. per_block: the scale and, where there is one, the zero point, whose
-    sizes divide those of the source."""
+    """Compute ``result = (source - zero point) * scale``. per_block: the scale and optionally the zero point, whose
+    sizes divide the source's."""
     (result, source), (scale, *zero_points) = _by_block([result, source], per_block)
     whole: Expression = node("int($x0)", Leaf(0), glsl="int")
     if zero_points:
@@ -73,7 +74,7 @@ def dequantize_blocks(builder: ProgramBuilder, result: Operand, source: Operand,
     apply(builder, node("float($x0) * $x1", whole, Leaf(1)), result, [source, scale, *zero_points])
 
 
-#: The least and the greatest of the elements, or 0 where that is beyond.
+#: The least and the greatest element, with 0 included.
 RANGE = Monoid(
     "vec2",
     "vec2(0.0)",
@@ -86,9 +87,9 @@ RANGE = Monoid(
 
 @lowering(d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC)
 def dynamic_quantize_linear(desc: d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """The range is extended to hold 0, as in the ONNX operator that the page restates: its zero point must be exact.
+    """The range is extended to include 0, as in the ONNX operator that the page restates: its zero point must be exact.
 
-    The zero point is rounded to nearest. Where every element is 0, the scale is 1.
+    The zero point is rounded to nearest. If every element is 0, the scale is 1.
     """
     source, result = builder["InputTensor"], builder["OutputTensor"]
     scale, zero_point = builder["OutputScaleTensor"], builder["OutputZeroPointTensor"]

@@ -1,4 +1,4 @@
-"""RANDOM_GENERATOR: Philox 4x32-10, a counter to every four output elements in row-major order."""
+"""RANDOM_GENERATOR: Philox 4x32-10, one counter value per four output elements in row-major order."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dml.compiler.lowering import lowering
 from dml.descriptors.random import DML_RANDOM_GENERATOR_OPERATOR_DESC
 
 KERNEL = "random/philox.comp"
-#: Words that Philox 4x32 makes of one value of its counter: those of a vector.
+#: Words per counter value of Philox 4x32: those of a vector.
 BLOCK = 4
 
 
 @lowering(DML_RANDOM_GENERATOR_OPERATOR_DESC)
 def random_generator(desc: DML_RANDOM_GENERATOR_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """State element 0 is the counter's lowest word; elements 4 and 5 are the key. The next state is the counter plus
-    the number of blocks made."""
+    """State element 0 is the counter's lowest word; elements 4 and 5 are the key. The next state adds the number of
+    blocks to the counter."""
     state, next_state = builder["InputStateTensor"], builder.get("OutputStateTensor")
     (result,) = merge(builder["OutputTensor"])
     blocks = -(-result.count // BLOCK)

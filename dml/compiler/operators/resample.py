@@ -1,7 +1,7 @@
 """Resampling along any dimensions, its gradients, and upsampling.
 
-An output element o of a dimension stands at x = (o - OutputPixelOffset) / Scale - InputPixelOffset of the input, in
-float32. LINEAR weighs the two neighbours of x, NEAREST_NEIGHBOR takes one; beyond the edges the edge element counts.
+An output element o of a dimension is at x = (o - OutputPixelOffset) / Scale - InputPixelOffset of the input, in
+float32. LINEAR weighs the two neighbors of x, NEAREST_NEIGHBOR takes one; beyond the edges the edge element repeats.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.loops import ranges, rounds
-from dml.compiler.lowering import lowering
+from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.movement.views import merge_between, raw, split
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Leaf
@@ -30,7 +30,7 @@ NEAREST = enums.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR
 
 @dataclass(frozen=True)
 class AxisScale:
-    """How one dimension is resampled; by default about the centres of the elements."""
+    """The resampling of one dimension; by default about the elements' centers."""
 
     scale: float
     input_offset: float = 0.5
@@ -52,7 +52,7 @@ class AxisScale:
 
 @dataclass(frozen=True)
 class Filter:
-    """mode, and how NEAREST_NEIGHBOR rounds: "floor", "ceil" or "half_up". antialiased: see ``_is_wide``."""
+    """mode, and the rounding of NEAREST_NEIGHBOR: "floor", "ceil" or "half_up". antialiased: see ``_is_wide``."""
 
     mode: enums.DML_INTERPOLATION_MODE
     rounding: str = "half_up"
@@ -61,7 +61,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Resampling:
-    """A tensor resampled into another: dimension ``places[k]`` as ``axes[k]`` says; the others stay as they are."""
+    """A tensor resampled into another: dimension ``places[k]`` by ``axes[k]``; the others are unchanged."""
 
     result: Operand
     source: Operand
@@ -71,7 +71,7 @@ class Resampling:
 
     @staticmethod
     def of(result: Operand, source: Operand, axes: Sequence[AxisScale], kernel: Filter) -> Resampling:
-        """With an axis for each dimension; those in which nothing changes are left out."""
+        """Return the resampling with an axis per dimension; unchanged dimensions are left out."""
         chosen = [
             (place, axis)
             for place, axis in enumerate(axes)
@@ -80,12 +80,12 @@ class Resampling:
         return Resampling(result, source, tuple(a for _, a in chosen), kernel, tuple(p for p, _ in chosen))
 
     def merged(self) -> Resampling:
-        """With the dimensions that stay merged."""
+        """Merge the unchanged dimensions."""
         places, (result, source) = merge_between(self.places, self.result, self.source)
         return replace(self, result=result, source=source, places=places)
 
     def along(self, *chosen: int) -> Resampling:
-        """Of the axes with these numbers alone."""
+        """Restrict to the axes with these numbers."""
         return replace(self, axes=tuple(self.axes[k] for k in chosen), places=tuple(self.places[k] for k in chosen))
 
     @property
@@ -99,8 +99,8 @@ class Resampling:
         return constants
 
     def position(self, k: int, element: str) -> str:
-        """GLSL of the place of an output element among the input's."""
-        # Dividing by a power of two is multiplying by its inverse, which is exact on every device.
+        """Return GLSL of an output element's position in the input."""
+        # Dividing by a power of two equals multiplying by its inverse, which is exact on every device.
         exact = self.axes[k].is_power_of_two
         by = f"over_power({element}, INVERSE_{k}" if exact else f"position({element}, SCALE_{k}"
         return f"{by}, INPUT_OFFSET_{k}, OUTPUT_OFFSET_{k})"
@@ -114,7 +114,7 @@ _DIRECTIONS = {enums.DML_AXIS_DIRECTION_INCREASING: "ceil", enums.DML_AXIS_DIREC
 
 def _resample(builder: ProgramBuilder, task: Resampling) -> None:
     if task.kernel.mode == NEAREST:
-        if task.result.epilogue is None:  # (which is given values)
+        if task.result.epilogue is None:  # (epilogues get values)
             task = replace(task, result=raw(task.result), source=raw(task.source))
         if task.kernel.rounding == "half_up" and _repeats(task):
             _repeat(builder, task.result, task.source)
@@ -149,7 +149,7 @@ def _repeats(task: Resampling) -> bool:
 
 
 def _repeat(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
-    """Copy each element of the source to a block of the result's, all of one size."""
+    """Copy each source element to a block of the result; all blocks have one size."""
     sizes: list[int] = []
     strides: list[int] = []
     for at in reversed(range(source.rank)):
@@ -166,15 +166,17 @@ def _is_wide(axis: AxisScale, kernel: Filter) -> bool:
 
 
 def _filter_length(task: Resampling, k: int) -> int:
-    """Rounds of the loop over an axis: a stretched filter covers 2 / Scale elements and, rounding outwards, 3 more."""
+    """Return the rounds of the loop over an axis: a stretched filter covers 2 / Scale elements and, rounding outwards,
+    3 more."""
     length = math.ceil(2 / task.axes[k].scale + 3) if _is_wide(task.axes[k], task.kernel) else 1
     return min(length, task.source.sizes[task.places[k]])
 
 
 def _weighted(task: Resampling, *, parted: bool) -> list[str]:
-    """GLSL that sums the weighted elements: loops over stretched filters, then both neighbours in the other dimensions.
+    """Return GLSL that sums the weighted elements: loops over stretched filters, then both neighbors in the other
+    dimensions.
 
-    A weight of zero keeps even an infinity or NaN out.
+    A weight of zero excludes even an infinity or NaN.
     """
     lines = [_SUM, "    uint s[RANK] = c;"]
     outer, loops = "1.0", 0
@@ -202,7 +204,8 @@ def _weighted(task: Resampling, *, parted: bool) -> list[str]:
 
 
 def _gradient(builder: ProgramBuilder, task: Resampling) -> None:
-    """Each element of the forward input collects the gradients of the outputs it went into, with their weights."""
+    """Each element of the forward input gathers the gradients of the outputs that it contributed to, with their
+    weights."""
     lengths = [_outputs_of_one(task, k) for k in range(len(task.axes))]
     if _one_by_one(builder, _gradient, task, lengths):
         return
@@ -229,7 +232,7 @@ def _gradient(builder: ProgramBuilder, task: Resampling) -> None:
 
 
 def _outputs_of_one(task: Resampling, k: int) -> int:
-    """Rounds of the loop over an axis: the outputs within 1 of an element and, of one at an edge, all beyond it.
+    """Return the rounds of the loop over an axis: the outputs within 1 of an element and, at an edge, all beyond it.
 
     outputs_of, in shaders/resample/filter.glsl, takes up to 6 more, since it rounds outwards on both sides.
     """
@@ -240,21 +243,21 @@ def _outputs_of_one(task: Resampling, k: int) -> int:
     return min(outputs, math.ceil(2 * axis.scale + 6 + max(0.0, outputs - inputs * axis.scale)))
 
 
-# --- Loops over the elements that an element is made of ---------------------------------------------------------------
+# --- Loops over an element's contributions ----------------------------------------------------------------------------
 
-#: The sum begins with that of the part before, if there is one.
+#: The sum continues the previous part's, if there is one.
 _SUM = "    float sum = 0.0;\n#ifdef carry_VALUE\n    sum = carry_load(carry_at(c));\n#endif"
 
 
 def _loop(place: str, range_: str, *, parted: bool) -> str:
-    """The head of a loop from range_.x to range_.y, both included; where it goes in parts, from round FROM up to TO."""
+    """Return the head of a loop from range_.x to range_.y inclusive; in parts, from round FROM up to TO."""
     if not parted:
         return f"    for ({place} = {range_}.x; {place} <= {range_}.y; ++{place}) {{"
     return f"    for ({place} = {range_}.x + FROM; {place} <= {range_}.y && {place} - {range_}.x < TO; ++{place}) {{"
 
 
 def _most_rounds(builder: ProgramBuilder, result: Operand) -> int:
-    """Of the loops for one element."""
+    """Return the most rounds of the loops for one element."""
     return max_steps(builder.target) // DATA_TYPES[result.data_type].per_word
 
 
@@ -264,10 +267,10 @@ def _one_by_one(
     task: Resampling,
     lengths: Sequence[int],
 ) -> bool:
-    """Take one dimension apart from the others, where together they are too much for an invocation's loops.
+    """Resample one dimension separately from the others if together they exceed an invocation's loops.
 
-    lengths: how often the loop over each axis goes round. The filters are products, so that the order is free.
-    Answers False where nothing had to be done, or can be.
+    lengths: rounds of the loop over each axis. The filters are separable, so the order is free. Returns False if
+    nothing had to be done, or could be.
     """
     if rounds(lengths) <= _most_rounds(builder, task.result) or len(lengths) == 1:
         return False
@@ -281,10 +284,10 @@ def _one_by_one(
 
 
 def _in_parts(builder: ProgramBuilder, task: Resampling, count: int, sampled: Callable[..., list[str]]) -> None:
-    """Dispatch the kernel: once, or where its one loop has too many rounds, for FROM up to TO of them at a time.
+    """Dispatch the kernel once or, if its one loop has too many rounds, for FROM up to TO of them at a time.
 
-    count: rounds of the innermost loop. sampled: its lines, for the operand it writes. Sums go from part to part in
-    float32.
+    count: rounds of the innermost loop. sampled: returns its lines for the operand it writes. Sums pass between parts
+    in float32.
     """
     parts = list(ranges((count,), _most_rounds(builder, task.result)))
     tensors = {"source": task.source}
@@ -311,14 +314,14 @@ def _head(kernel: Filter) -> str:
 # --- Operators --------------------------------------------------------------------------------------------------------
 
 
-@lowering(d.DML_UPSAMPLE_2D_OPERATOR_DESC)
+@lowering(d.DML_UPSAMPLE_2D_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def upsample_2d(desc: d.DML_UPSAMPLE_2D_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     result, source = builder["OutputTensor"], builder["InputTensor"]
     axes = [AxisScale(1.0)] * (result.rank - 2) + [AxisScale(desc.ScaleSize.Height), AxisScale(desc.ScaleSize.Width)]
     _resample(builder, Resampling.of(result, source, axes, Filter(desc.InterpolationMode)))
 
 
-@lowering(d.DML_RESAMPLE_OPERATOR_DESC)
+@lowering(d.DML_RESAMPLE_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def resample(desc: d.DML_RESAMPLE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     axes, kernel = [AxisScale(scale) for scale in desc.Scales], Filter(desc.InterpolationMode)
     _resample(builder, Resampling.of(builder["OutputTensor"], builder["InputTensor"], axes, kernel))
@@ -341,7 +344,9 @@ def _read(desc: _WithOffsets) -> tuple[list[AxisScale], Filter]:
     return [AxisScale(*axis) for axis in offsets], kernel
 
 
-@lowering(d.DML_RESAMPLE1_OPERATOR_DESC, d.DML_RESAMPLE2_OPERATOR_DESC, d.DML_RESAMPLE3_OPERATOR_DESC)
+@lowering(
+    d.DML_RESAMPLE1_OPERATOR_DESC, d.DML_RESAMPLE2_OPERATOR_DESC, d.DML_RESAMPLE3_OPERATOR_DESC, epilogue=Epilogues.ANY
+)
 def resample_with_offsets(
     desc: d.DML_RESAMPLE1_OPERATOR_DESC | d.DML_RESAMPLE2_OPERATOR_DESC | d.DML_RESAMPLE3_OPERATOR_DESC,
     builder: ProgramBuilder,

@@ -1,4 +1,4 @@
-"""ADAM_OPTIMIZER: the bias correction once, then every parameter by itself."""
+"""ADAM_OPTIMIZER: the bias correction once, then every parameter separately."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _OUTPUTS = {"new_x": "OutputParametersTensor", "new_m": "OutputFirstMomentTensor
 
 @lowering(DML_ADAM_OPTIMIZER_OPERATOR_DESC)
 def adam_optimizer(desc: DML_ADAM_OPTIMIZER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """Arithmetic in float32. At training step 0 the correction is 0 / 0, as the page's formula has it: parameters
-    become NaN, so the first step is 1."""
+    """Computes in float32. At training step 0 the correction is 0 / 0, by the page's formula: parameters become NaN, so
+    the first step is 1."""
     alpha = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (1,))
     step = builder["TrainingStepTensor"].view((1,), (1,))
     apply(builder, _correction(desc.Beta1, desc.Beta2), alpha, [step])
@@ -65,7 +65,7 @@ def _step(
 
 
 def _rates(desc: DML_ADAM_OPTIMIZER_OPERATOR_DESC) -> dict[str, Constant]:
-    """The attributes as the kernels know them; REST1 is 1 - Beta1."""
+    """Return the attributes as the kernels name them; REST1 is 1 - Beta1."""
     beta1, beta2 = np.float32(desc.Beta1), np.float32(desc.Beta2)
     return {
         "LEARNING_RATE": float(desc.LearningRate),
@@ -78,7 +78,7 @@ def _rates(desc: DML_ADAM_OPTIMIZER_OPERATOR_DESC) -> dict[str, Constant]:
 
 
 def _correction(beta1: float, beta2: float) -> Expression:
-    """sqrt(1 - Beta2^T) / (1 - Beta1^T) of step T. As 1 - e^(T log Beta), which keeps its digits for Beta near 1."""
+    """Return sqrt(1 - Beta2^T) / (1 - Beta1^T) of step T, as 1 - e^(T log Beta), which is precise for Beta near 1."""
 
     def logarithm(beta: float) -> float:
         value = float(np.float32(beta))

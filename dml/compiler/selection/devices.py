@@ -40,6 +40,11 @@ _H100 = Profile()
 #: and 48 of a 740's.
 _ADRENO_6, _ADRENO_7 = Profile(128, 32768), Profile(192, 49152)
 _LAST_ADRENO_6 = 0x0700
+#: AMD's second generation of RDNA: RADV gives an invocation of a workgroup of 512 120 registers, and ACO spilled one
+#: of them in a row of 80 held elements; with RDNA's other generations it did not.
+_RDNA_2 = Profile(256, 61440)
+_RDNA_2_DEVICES = range(0x73A0, 0x7440)
+_RDNA_2_PROCESSORS = frozenset({0x1435, 0x1506, 0x163F, 0x164D, 0x164E, 0x1681})
 _PROFILES = {
     _AMD: Profile(256, 131072),
     _APPLE: Profile(128, 49152),
@@ -57,6 +62,8 @@ def profile(target: Target) -> Profile:
 
 @cache
 def _profile(vendor: int, device: int, driver: int) -> Profile:
+    if vendor == _AMD and (device in _RDNA_2_DEVICES or device in _RDNA_2_PROCESSORS):
+        return _RDNA_2
     if driver == _HONEYKRISP:
         return _PROFILES[_APPLE]
     if vendor == _NVIDIA and driver == _NVK:

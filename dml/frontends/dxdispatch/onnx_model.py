@@ -36,7 +36,7 @@ class OnnxReady:
 
     def __init__(self, made: DxOnnx, device: Device) -> None:
         from dml.frontends.onnx import prepare
-        from dml.frontends.onnx.inspect import zeros
+        from dml.frontends.onnx.stand_ins import zeros
 
         self.model = prepare(made.source, device)
         self.outputs = self.model.outputs
@@ -62,4 +62,4 @@ class OnnxReady:
     def profile(self, feeds: Mapping[str, Array]) -> list[KernelTime]:
         from dml.frontends.onnx.command import walk
 
-        return [time for part in walk(self.model, {**self.inputs, **feeds}, profile=True) for time in part.times]
+        return walk(self.model, {**self.inputs, **feeds}, profile=True).times

@@ -16,6 +16,9 @@ from dml.frontends.dxdispatch.model import is_onnx, read, refuse_foreign
 from dml.frontends.dxdispatch.operators import read_operator
 from dml.validator import validate
 
+#: Models that other commands take.
+_OTHER_FORMATS = {".onnx": "an ONNX model", ".xml": "an OpenVINO model"}
+
 
 @dataclass(frozen=True)
 class OperatorFaults:
@@ -35,8 +38,13 @@ def faults_of_file(path: Path, feature_level: DML_FEATURE_LEVEL | str = LATEST) 
     """What is wrong with each operator of a file, and with the rest of a model once its operators are right.
 
     The file is a DxDispatch model, {"resources", "dispatchables", "commands"}, or one operator, {"Type", "Desc"}. Needs
-    no device. Raises DMLError for a file that cannot be read.
+    no device. Raises DMLError for a file that cannot be read, and for a model of another format.
     """
+    if path.suffix.lower() in _OTHER_FORMATS:
+        raise DMLError(
+            f"{path}: takes DxDispatch models and operators as JSON, found {_OTHER_FORMATS[path.suffix.lower()]}; "
+            f"`dml explain {path.name}` shows the operators of one, with their feature levels"
+        )
     with reading(path):
         data = path.read_bytes()
     try:

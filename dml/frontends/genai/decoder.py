@@ -86,8 +86,8 @@ class Decoder:
         found = []
         for layer in range(config.number("model.decoder.num_hidden_layers")):
             for kind in ("key", "value"):
-                past = _of_layer(given.get(f"past_{kind}_names"), layer)
-                present = _of_layer(made.get(f"present_{kind}_names"), layer)
+                past = name_of_layer(given.get(f"past_{kind}_names"), layer)
+                present = name_of_layer(made.get(f"present_{kind}_names"), layer)
                 if past not in entries or present not in self.prepared.outputs:
                     continue
                 sizes = [dim.dim_value for dim in entries[past].type.tensor_type.shape.dim]
@@ -204,6 +204,13 @@ class DecoderState:
         for name, past in self._cache.items():
             self._cache[name] = self._laid_out(past, "rows", lambda x, i: op.gather(x, i, _BATCH), chosen)
 
+    def repeated(self, array: DeviceArray, times: int) -> DeviceArray:
+        """Each row of an array ``times`` times, one after another."""
+        if times == 1:
+            return array
+        chosen = np.repeat(np.arange(array.shape[_BATCH], dtype=np.uint32), times)
+        return self._laid_out(array, ("repeated", times), lambda x, i: op.gather(x, i, _BATCH), chosen)
+
     def _laid_out(self, array: Any, what: Any, make: Any, *more: npt.NDArray[Any]) -> DeviceArray:
         """An array of the device made anew there. make: from tensors of ``array`` and ``more``; what: names make."""
         key = (array.shape, array.dtype, what)
@@ -218,6 +225,6 @@ class DecoderState:
         return made
 
 
-def _of_layer(pattern: Any, layer: int) -> str:
+def name_of_layer(pattern: Any, layer: int) -> str:
     """The name that a pattern with %d gives a layer."""
     return str(pattern).replace("%d", str(layer))

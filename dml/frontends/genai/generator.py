@@ -15,11 +15,14 @@ from dml.errors import HRESULT, DMLError
 
 from .beams import BeamSearch
 from .decoder import DecoderState
+from .encoder import AudioEncoder
 from .model import Model
 from .params import GeneratorParams
+from .refused import with_refused_names
 from .search import Search, TokenSearch
 
 
+@with_refused_names
 class Generator:
     """A generation. A batch has prompts of equal lengths, which are not masked where they are filled up.
 
@@ -30,6 +33,9 @@ class Generator:
     def __init__(self, model: Model, params: GeneratorParams) -> None:
         self._model = model
         self._options = options = dataclasses.replace(params.search)
+        inputs = params.inputs()
+        if model.decoder.ids in inputs:
+            options.batch_size = len(inputs[model.decoder.ids])
         options.check(model.context_length)
         self._rows = options.batch_size * options.num_beams
         stops = model.config.tokens("eos_token_id")
@@ -47,6 +53,8 @@ class Generator:
         #: Those behind the last token; None while they are not computed.
         self._logits: DeviceArray | None = None
         self._is_terminated = False
+        if inputs:
+            self.set_inputs(inputs)
 
     # Tokens
 
@@ -74,6 +82,12 @@ class Generator:
                 f"Generator.append_tokens: the cache is full: {new.shape[1]} tokens after {held} exceed "
                 f"max_length = {most}",
                 HRESULT.E_OUTOFMEMORY,
+            )
+        encoder = self._model.encoder
+        if encoder and not self._extra.keys() & set(encoder.links.values()):
+            raise DMLError(
+                f"Generator.append_tokens: set_inputs with {encoder.features} comes first",
+                HRESULT.DXGI_ERROR_INVALID_CALL,
             )
         if held and self._options.num_beams > 1:
             raise DMLError("Generator.append_tokens: beams take one prompt", HRESULT.E_NOTIMPL)
@@ -112,6 +126,14 @@ class Generator:
             raise DMLError(f"Generator.get_sequence: there are {count} sequences, found index {index}")
         return self._search.result(index)
 
+    def sequences(self) -> list[npt.NDArray[np.int32]]:
+        """Every sequence, as get_sequence gives them."""
+        options = self._options
+        return [self.get_sequence(at) for at in range(options.batch_size * options.num_return_sequences)]
+
+    def snapshot_state(self) -> None:
+        """Do nothing, as there for models without recurrent state: caches are rewound without it."""
+
     @checked
     def rewind_to(self, new_length: int) -> None:
         """Forget the tokens from a length on."""
@@ -128,6 +150,13 @@ class Generator:
         self._state.rewind(max(0, new_length - 1))
 
     # Logits and other tensors
+
+    def compute_logits(self) -> None:
+        """Compute the scores of the next tokens, which generate_next_token does by itself since 0.6."""
+        if not self.token_count():
+            raise DMLError("Generator.compute_logits: append_tokens comes first", HRESULT.DXGI_ERROR_INVALID_CALL)
+        if not self.is_done():
+            self._compute()
 
     def get_logits(self) -> npt.NDArray[np.float32]:
         """The scores of the next tokens, {rows, 1, vocabulary}."""
@@ -165,11 +194,33 @@ class Generator:
         self.set_inputs({name: value})
 
     def set_inputs(self, inputs: Mapping[str, Any]) -> None:
-        known = self._model.decoder.prepared.inputs
-        for name, value in inputs.items():
+        """Give inputs by name; token ids among them are appended, audio features go through the encoder.
+
+        Raises DMLError for a name that the model does not have.
+        """
+        decoder, encoder = self._model.decoder, self._model.encoder
+        features = encoder.features if encoder else None
+        known = [*decoder.prepared.inputs, *([features] if features else [])]
+        given = {name: np.asarray(value) for name, value in inputs.items()}
+        for name in given:
             if name not in known:
                 raise DMLError(f"Generator: the model has no input {name!r}; it has {', '.join(known)}")
-            self._extra[name] = np.asarray(value)
+        tokens = given.pop(decoder.ids, None)
+        if encoder and features in given:
+            self._hear(encoder, given.pop(features))
+        self._extra |= given
+        if tokens is not None:
+            self.append_tokens(tokens)
+
+    def _hear(self, encoder: AudioEncoder, features: npt.NDArray[Any]) -> None:
+        """Run the encoder; its outputs are the decoder's inputs of each step, for each beam."""
+        batch = self._options.batch_size
+        if features.shape[:1] != (batch,):
+            raise DMLError(
+                f"Generator: {encoder.features} must have batch_size = {batch} rows, found shape {features.shape}"
+            )
+        for name, made in encoder.run(features).items():
+            self._extra[name] = self._state.repeated(made, self._options.num_beams)
 
     @checked
     def set_runtime_option(self, name: str, value: str) -> None:

@@ -12,6 +12,8 @@ float32), INT64 becomes INT32 and UINT64 UINT32 (values must fit, as in ONNX Run
 integers become 32-bit ones or FLOAT32, without loss.
 """
 
+from typing import TYPE_CHECKING
+
 from dml.frontends.extras import missing
 
 try:
@@ -23,9 +25,26 @@ from dml.errors import HostNodesWarning
 
 from .backend import PreparedModel, prepare, run_model, supports_device
 from .described import ModelMetadata, NodeArg
+from .environment import (
+    copy_tensors,
+    disable_telemetry_events,
+    enable_telemetry_events,
+    get_all_providers,
+    get_available_providers,
+    get_build_info,
+    get_device,
+    get_version_string,
+    has_collective_ops,
+    preload_dlls,
+    print_debug_info,
+    set_default_logger_severity,
+    set_default_logger_verbosity,
+    set_seed,
+)
 from .loading import load_model
+from .missing_names import API_VERSION, missing_name
 from .ort_value import IOBinding, OrtValue
-from .session import InferenceSession, get_available_providers, get_device
+from .session import InferenceSession
 from .session_options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
 
 __all__ = [
@@ -41,10 +60,30 @@ __all__ = [
     "PreparedModel",
     "RunOptions",
     "SessionOptions",
+    "copy_tensors",
+    "disable_telemetry_events",
+    "enable_telemetry_events",
+    "get_all_providers",
     "get_available_providers",
+    "get_build_info",
     "get_device",
+    "get_version_string",
+    "has_collective_ops",
     "load_model",
+    "preload_dlls",
     "prepare",
+    "print_debug_info",
     "run_model",
+    "set_default_logger_severity",
+    "set_default_logger_verbosity",
+    "set_seed",
     "supports_device",
 ]
+
+#: The version of onnxruntime whose names these are: programs compare it.
+__version__ = API_VERSION
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        raise missing_name(__name__, name)

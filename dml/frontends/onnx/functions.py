@@ -1,4 +1,4 @@
-"""What mappings are made of beyond one operator: reductions, products, slices, joins, picked slices, fills."""
+"""Building blocks of mappings: reductions, products, slices, joins, gathers, fills."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .value import OnnxValue, constant, emit, expanded, one, reshape
 
 
 def reduce(x: OnnxValue, function: DML_REDUCE_FUNCTION, axes: Sequence[int], keep: bool = True) -> OnnxValue:
-    """A reduction over axes, whose dimensions stay with size 1 or go."""
+    """Reduce over axes, keeping them with size 1 or dropping them."""
     chosen = sorted({axis % x.rank for axis in axes}) if x.rank else []
     kept = ones_along(x.shape, chosen)
     made = one(DML_REDUCE_OPERATOR_DESC, x, kept or (1,), Function=function, InputTensor=x, Axes=chosen or (0,))
@@ -45,7 +45,7 @@ def mean(x: OnnxValue, axes: Sequence[int], keep: bool = True) -> OnnxValue:
 
 
 def matmul(a: OnnxValue, b: OnnxValue, *, transpose_b: bool = False, fused: OperatorDesc | None = None) -> OnnxValue:
-    """Products of matrices of rank 2 and above, batches broadcast; ``transpose_b``: of a with b transposed."""
+    """Multiply matrices of rank 2 and above, with broadcast batches; ``transpose_b``: with b transposed."""
     batch = broadcast_sizes(a.shape[:-2], b.shape[:-2])
     m, n = a.shape[-2], b.shape[-2 if transpose_b else -1]
     result = (*batch, m, n)
@@ -74,7 +74,7 @@ def matmul(a: OnnxValue, b: OnnxValue, *, transpose_b: bool = False, fused: Oper
 
 
 def slice_(x: OnnxValue, starts: Sequence[int], counts: Sequence[int], steps: Sequence[int] | None = None) -> OnnxValue:
-    """counts[i] elements of each dimension from starts[i] on, every steps[i]-th; steps may be negative."""
+    """Slice: counts[i] elements of each dimension from starts[i] on, every steps[i]-th; steps may be negative."""
     steps = tuple(steps or (1,) * x.rank)
     counts = tuple(counts)
     if counts == x.shape and all(step == 1 for step in steps):
@@ -95,14 +95,14 @@ def slice_(x: OnnxValue, starts: Sequence[int], counts: Sequence[int], steps: Se
 
 
 def part(x: OnnxValue, axis: int, start: int, count: int) -> OnnxValue:
-    """Consecutive slices along an axis."""
+    """Return consecutive slices along an axis."""
     starts, counts = [0] * x.rank, list(x.shape)
     starts[axis], counts[axis] = start, count
     return slice_(x, starts, counts)
 
 
 def join(values: Sequence[OnnxValue], axis: int) -> OnnxValue:
-    """One after another along an axis; those without elements are left out."""
+    """Concatenate along an axis; empty values are left out."""
     first = values[0]
     axis %= first.rank
     shape = list(first.shape)
@@ -116,7 +116,7 @@ def join(values: Sequence[OnnxValue], axis: int) -> OnnxValue:
 
 
 def resized(x: OnnxValue, axis: int, count: int, number: complex = 0) -> OnnxValue:
-    """x with a number behind, or without what is behind, so that an axis has a size."""
+    """Pad or truncate an axis to ``count``."""
     if x.shape[axis] >= count:
         return part(x, axis, 0, count)
     missing = list(x.shape)
@@ -125,12 +125,12 @@ def resized(x: OnnxValue, axis: int, count: int, number: complex = 0) -> OnnxVal
 
 
 def gather(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
-    """Slices of x along an axis, picked by indices of any shape."""
+    """Gather slices of x along an axis by indices of any shape."""
     axis %= x.rank
     shape = replaced(x.shape, axis, indices.shape)
     if not prod(shape):
         return x.filled(0, shape)
-    # The operator's tensors have equal rank, with ones in front; indices of rank 0 go in as one of rank 1.
+    # The operator's tensors have equal rank, padded with ones; scalar indices become rank 1.
     index = reshape(indices, indices.shape or (1,))
     long = replaced(x.shape, axis, index.shape)
     rank = len(long)
@@ -148,12 +148,12 @@ def gather(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
 
 
 def gather_elements(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
-    """For each index, the element of x that lies there along the axis and at the index's own place otherwise."""
+    """Gather single elements: the index gives the position along the axis, its own position the others."""
     return one(DML_GATHER_ELEMENTS_OPERATOR_DESC, x, indices.shape, InputTensor=x, IndicesTensor=indices, Axis=axis)
 
 
 def fill(builder: Builder, number: Any, shape: Sequence[int], dtype: DType) -> OnnxValue:
-    """A tensor of one number, filled on the device where it is large."""
+    """Return a tensor filled with one number, on the device if it is large."""
     if prod(shape) <= 4096:
         return constant(builder, np.full(tuple(shape), number, dtype))
     kind = storage(dtype)
@@ -169,5 +169,5 @@ def fill(builder: Builder, number: Any, shape: Sequence[int], dtype: DType) -> O
 
 
 def scalar(number: Any, dtype: DType) -> DML_SCALAR_UNION:
-    """A number as the union that DirectML reads in a data type."""
+    """Return a number as DirectML's scalar union of a data type."""
     return DML_SCALAR_UNION(Bytes=np.asarray(number).astype(dtype).tobytes())

@@ -1,85 +1,28 @@
-"""What an ONNX model is, before it is run: inputs, outputs, operators and whether they are mapped, memory."""
+"""Inspection of an ONNX model without running it: inputs, outputs, operators and their mapping, memory."""
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, cast
-
-import numpy as np
-import onnx
 
 from dml.api.device import Device
 from dml.arguments import checked
 from dml.errors import DMLError
 from dml.frontends.planning import PlannedGraph, Planner
+from dml.frontends.summary import ModelSummary, OperatorSummary, TensorSummary
 from dml.runtime.needs import MemoryNeeds
 
 from .backend import PreparedModel
 from .blocked import with_blocks
-from .dtypes import Array, dtype_of
+from .dtypes import Array
 from .loading import ModelSource, load, nodes
 from .registry import mapping_of, schema_of, standard
+from .stand_ins import StandIns, check_sizes, stand_ins, tried, value_summary
 
-#: Initializers that a summary lists.
+#: Number of initializers that a summary lists.
 _LISTED = 10
-
-
-@dataclass(frozen=True)
-class ValueSummary:
-    """An input or output: its name, its type in words, and its sizes, symbolic ones by name; None where it is no tensor
-    or does not say."""
-
-    name: str
-    kind: str
-    shape: tuple[int | str, ...] | None
-
-
-@dataclass(frozen=True)
-class OperatorSummary:
-    """An operator, as often as the model has it. how: "mapped"; "function", of operators that are; or "host"."""
-
-    name: str
-    domain: str
-    version: int
-    count: int
-    how: str
-
-
-@dataclass(frozen=True)
-class TensorSummary:
-    """An initializer: its type in words, its shape, its bytes in the file, and those of it that runs read on the device
-    (None where no plan says)."""
-
-    name: str
-    kind: str
-    shape: tuple[int, ...]
-    bytes: int
-    device_bytes: int | None
-
-
-@dataclass(frozen=True)
-class ModelSummary:
-    """What a model is. weights: the elements and bytes of its initializers.
-
-    sizes: what the plan takes for symbolic sizes. memory: bytes on the device while it runs, by use, for those sizes;
-    None where it cannot be planned without running, unplanned says why. largest: the largest initializers, their bytes
-    in the file and on the device, where what is made of one counts as something else.
-    """
-
-    opsets: Mapping[str, int]
-    producer: str
-    inputs: tuple[ValueSummary, ...]
-    outputs: tuple[ValueSummary, ...]
-    operators: tuple[OperatorSummary, ...]
-    weight_elements: int
-    weight_bytes: int
-    sizes: Mapping[str, int] = field(default_factory=dict)
-    memory: Mapping[str, int] | None = None
-    unplanned: str = ""
-    largest: tuple[TensorSummary, ...] = ()
 
 
 @checked
@@ -90,10 +33,10 @@ def inspect_model(
     sizes: Mapping[str, int] | None = None,
     inputs: Mapping[str, Any] | None = None,
 ) -> ModelSummary:
-    """Everything about a model that can be said without running it.
+    """Summarize everything about a model that is known without running it.
 
-    sizes: for symbolic sizes, 1 for others. inputs: arrays of inputs, where their values matter; zeros otherwise.
-    Raises DMLError for a broken or invalid model.
+    sizes: of symbolic dimensions, 1 for others. inputs: arrays of inputs whose values matter; zeros otherwise. Raises
+    DMLError for a broken or invalid model.
     """
     loaded = load(source)
     model, initial = loaded.model, loaded.initial
@@ -103,29 +46,24 @@ def inspect_model(
     for name in given:
         if name not in {entry.name for entry in entries}:
             raise DMLError(f"the model has no input {name!r}; it has {', '.join(entry.name for entry in entries)}")
-    found_inputs = tuple(map(_value, entries))
-    names = {size for value in found_inputs for size in value.shape or () if isinstance(size, str)}
-    for name in sizes or {}:
-        if name not in names:
-            raise DMLError(f"the model has no size {name!r}; it has {', '.join(sorted(names)) or 'none'}")
-    taken = {name: (sizes or {}).get(name, 1) for name in sorted(names)}
-    needs, unplanned = None, ""
+    found_inputs = tuple(map(value_summary, entries))
+    check_sizes(entries, sizes)
+    stand, needs, unplanned = StandIns({}), None, ""
     try:
-        for entry in entries:
-            if entry.name not in given:
-                given[entry.name] = zeros(entry, taken)
-        needs = _needs(loaded, planner, given)
+        stand = stand_ins(entries, given, sizes)
+        needs, _ = tried(stand, given, lambda found: _needs(loaded, planner, found.arrays))
     except DMLError as error:
         unplanned = error.message
     return ModelSummary(
         opsets={standard(entry.domain) or "ai.onnx": entry.version for entry in model.opset_import},
         producer=" ".join(filter(None, (model.producer_name, model.producer_version))),
         inputs=found_inputs,
-        outputs=tuple(map(_value, graph.output)),
+        outputs=tuple(map(value_summary, graph.output)),
         operators=_operators(model, initial),
         weight_elements=sum(array.size for array in initial.values()),
         weight_bytes=sum(array.nbytes for array in initial.values()),
-        sizes=taken,
+        sizes=stand.sizes,
+        assumed=stand.assumed,
         memory=None if needs is None else needs.by_use,
         unplanned=unplanned,
         largest=_largest(initial, needs),
@@ -135,7 +73,7 @@ def inspect_model(
 def _needs(loaded: Any, planner: Planner, given: Mapping[str, Any]) -> MemoryNeeds:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = PreparedModel(loaded, cast(Device, planner))  # which asks of a device what a planner does
+        model = PreparedModel(loaded, cast(Device, planner))  # a planner answers what is asked of a device
         plan, _ = model.compiled_for(given)
     return MemoryNeeds(0, 0, 0, 0, ()) if plan.compiled is None else cast(PlannedGraph, plan.compiled).needs()
 
@@ -149,49 +87,8 @@ def _largest(initial: Mapping[str, Array], needs: MemoryNeeds | None) -> tuple[T
     )
 
 
-def _value(entry: Any) -> ValueSummary:
-    kind = entry.type
-    if not kind.HasField("tensor_type"):
-        return ValueSummary(entry.name, (kind.WhichOneof("value") or "unknown").removesuffix("_type"), None)
-    tensor = kind.tensor_type
-    name = _type_name(tensor.elem_type)
-    if not tensor.HasField("shape"):
-        return ValueSummary(entry.name, name, None)
-    return ValueSummary(
-        entry.name,
-        name,
-        tuple(
-            dim.dim_value if dim.HasField("dim_value") and dim.dim_value > 0 else dim.dim_param or f"{entry.name}.{at}"
-            for at, dim in enumerate(tensor.shape.dim)
-        ),
-    )
-
-
-def _type_name(number: int) -> str:
-    """NumPy's name of an ONNX data type: float32."""
-    try:
-        return str(onnx.helper.tensor_dtype_to_np_dtype(number))
-    except (KeyError, ValueError, TypeError):
-        return f"data type {number}"
-
-
-def zeros(entry: Any, sizes: Mapping[str, int]) -> Array:
-    """An input of zeros, where symbolic sizes are these, else 1. Takes no memory.
-
-    Raises DMLError for what is no tensor, says no shape, or is too large.
-    """
-    value = _value(entry)
-    if value.shape is None:
-        raise DMLError(f"input {entry.name!r} has no shape: it must be given")
-    shape = [sizes.get(size, 1) if isinstance(size, str) else size for size in value.shape]
-    try:
-        return np.broadcast_to(np.zeros((), dtype_of(entry.type.tensor_type.elem_type)), shape)
-    except ValueError as error:
-        raise DMLError(f"input {entry.name!r}: no array has shape {tuple(shape)}: {error}") from None
-
-
 def _operators(model: Any, initial: Mapping[str, Array]) -> tuple[OperatorSummary, ...]:
-    """Those of the graph, of graphs inside it and of functions, the most frequent first."""
+    """Summarize operators of the graph, of nested graphs and of functions, most frequent first."""
     opsets = {standard(entry.domain): entry.version for entry in model.opset_import}
     mapped_at = with_blocks(opsets, nodes(model), initial)
     own = {(standard(function.domain), function.name) for function in model.functions}

@@ -1,16 +1,15 @@
-"""The plans of a model, one per set of input shapes: those used last, within bounds."""
+"""A model's recent plans, one per set of input shapes, within bounds."""
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from dml.recent import Recent
+
 from .dtypes import Array
 
-#: How many plans of a model are kept, and how many bytes they may hold together; the weights, which they share, are not
-#: counted.
+#: Maximum plans of a model, and their total bytes, excluding the weights, which they share.
 MOST_PLANS, MOST_BYTES = 64, 128 << 20
 
 
@@ -19,49 +18,39 @@ class Kept(Protocol):
 
     @property
     def kept(self) -> Mapping[object, int]:
-        """What it keeps on the device, with its bytes. What plans have in common, as kernels, counts once."""
+        """Return what it keeps on the device, with bytes. Parts shared by plans, such as kernels, count once."""
         ...
 
     def holds(self, feeds: Mapping[str, Array]) -> bool:
-        """Whether it is right for inputs with these values."""
+        """Whether it is valid for inputs with these values."""
         ...
 
 
 class Plans:
-    """Plans by the shapes they are for, and by values where a plan depends on those. The newest always stays. Safe from
-    any thread."""
+    """Plans by shapes and, if a plan depends on them, by values. The newest is always kept. Thread-safe."""
 
     def __init__(self, most: int = MOST_PLANS, most_bytes: int = MOST_BYTES) -> None:
-        self._most = most
         self._most_bytes = most_bytes
-        #: In the order of their last use.
-        self._plans: OrderedDict[int, tuple[Any, Any]] = OrderedDict()
-        self._lock = threading.Lock()
+        #: Shapes and plan by the plan's identity.
+        self._plans: Recent[int, tuple[Any, Any]] = Recent(most)
 
     def __len__(self) -> int:
         return len(self._plans)
 
     def find(self, shapes: object, feeds: Mapping[str, Array]) -> Any:
-        """The plan for these inputs, None where there is none."""
-        with self._lock:
-            known_plans = list(self._plans.items())
-        for number, (known, plan) in known_plans:
+        """Return the plan for these inputs; None if there is none."""
+        for number, (known, plan) in self._plans.items():
             if known == shapes and plan.holds(feeds):
-                with self._lock:
-                    if number in self._plans:
-                        self._plans.move_to_end(number)
+                self._plans.get(number)  # marks it as most recently used
                 return plan
         return None
 
     def add(self, shapes: object, plan: Kept) -> None:
-        """Keep a plan; those unused longest go where there are too many, or too large ones."""
-        with self._lock:
-            self._plans[id(plan)] = shapes, plan
-            while len(self._plans) > 1 and (len(self._plans) > self._most or self._memory() > self._most_bytes):
-                self._plans.popitem(last=False)
-
-    def _memory(self) -> int:
+        """Keep a plan, and forget the least recently used ones beyond the limits."""
+        self._plans.put(id(plan), (shapes, plan))
         kept: dict[object, int] = {}
-        for _, plan in self._plans.values():
-            kept.update(plan.kept)
-        return sum(kept.values())
+        for place, (_, (_, one)) in enumerate(self._plans.items()):
+            kept.update(one.kept)
+            if place and sum(kept.values()) > self._most_bytes:
+                self._plans.shrink(place)
+                break

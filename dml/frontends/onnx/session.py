@@ -11,9 +11,10 @@ What fails is a DMLError. Runs of several threads follow each other on the devic
 from __future__ import annotations
 
 import os
+import threading
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from dml.api.device import Device, create_device
 from dml.api.device_array import DeviceArray
@@ -23,22 +24,15 @@ from dml.errors import HRESULT, DMLError
 
 from .backend import PreparedModel, open_device
 from .described import ModelMetadata, NodeArg, described, metadata, outputs_with_types
+from .environment import HOST_PROVIDER, OWN_PROVIDER, says_warnings
 from .loading import load
+from .missing_names import SESSION, missing_method
 from .ort_value import IOBinding, OrtValue
 from .session_options import RunOptions, SessionOptions
+from .session_profile import SessionProfile
 
-#: This one, and what runs nodes that cannot be mapped.
-_OWN, _HOST = "DmlExecutionProvider", "CPUExecutionProvider"
 #: Options of the provider: the device's index or a part of its name.
 _DEVICE_OPTIONS = ("device_id", "device")
-
-
-def get_available_providers() -> list[str]:
-    return [_OWN, _HOST]
-
-
-def get_device() -> str:
-    return "DML"
 
 
 class InferenceSession:
@@ -71,26 +65,41 @@ class InferenceSession:
         self._path = None if isinstance(path_or_bytes, bytes) else _path(path_or_bytes)
         self._options = sess_options or SessionOptions()
         self._options.check()
-        chosen = _chosen(_paired(providers, provider_options))
+        if providers is None and self._options.has_providers():
+            providers = self._options.providers
+        chosen = _chosen(_paired(providers, provider_options), self._options.log_severity_level)
         self._providers = (providers, provider_options)
-        #: What to open it by elsewhere.
+        #: How to open the device in another process.
         self._device = _Reopened.of(device) if isinstance(device, Device) else device
         if device is None:
             device = chosen
         opened = device if isinstance(device, Device) else open_device(device)
         loaded = load(path_or_bytes)
-        self._model = PreparedModel(loaded, opened, fallback=self._options.fallback)
+        severity = self._options.log_severity_level
+        self._model = PreparedModel(loaded, opened, fallback=self._options.fallback, severity=severity)
+        #: Run times, if the options request them and the profile has not ended.
+        self._profile = SessionProfile(self._options.profile_file_prefix) if self._options.enable_profiling else None
         sizes, graph = self._options.sizes, self._model.model.graph
         self._inputs = {e.name: described(e, sizes) for e in graph.input if e.name in self._model.inputs}
         self._defaults = {e.name: described(e, sizes) for e in graph.input if e.name not in self._model.inputs}
         shapes = {name: array.shape for name, array in loaded.initial.items()}
         self._outputs = {e.name: described(e, sizes) for e in outputs_with_types(self._model.model, shapes)}
 
-    # What it is
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise missing_method(self, name, SESSION)
+
+    def __repr__(self) -> str:
+        model = self._path or "a model of bytes"
+        inputs = ", ".join(f"{one.name} {one.shape}" for one in self._inputs.values())
+        return f"<InferenceSession: {model} on {self.device.vulkan.name}; inputs {inputs}>"
+
+    # Description
 
     @property
     def device(self) -> Device:
-        """Where it runs: to put arrays there."""
+        """The session's device, for placing arrays there."""
         return self._model.device
 
     def get_inputs(self) -> list[NodeArg]:
@@ -100,7 +109,7 @@ class InferenceSession:
         return list(self._outputs.values())
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """Inputs that have a value where none is given."""
+        """Return the inputs with a default value."""
         return list(self._defaults.values())
 
     def get_modelmeta(self) -> ModelMetadata:
@@ -110,13 +119,13 @@ class InferenceSession:
         return self._options
 
     def get_providers(self) -> list[str]:
-        """What runs the model: CPUExecutionProvider is among them where nodes run on the host."""
-        return [_OWN, _HOST] if any(part.on_host for part in self._model.parts) else [_OWN]
+        """Return the providers that run the model; CPUExecutionProvider if nodes run on the host."""
+        return [OWN_PROVIDER, HOST_PROVIDER] if any(part.on_host for part in self._model.parts) else [OWN_PROVIDER]
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         vulkan = self.device.vulkan
         own = {"device_id": str(vulkan.index), "device": vulkan.name}
-        return {name: own if name == _OWN else {} for name in self.get_providers()}
+        return {name: own if name == OWN_PROVIDER else {} for name in self.get_providers()}
 
     def check_input(self, name: str) -> None:
         """Raise DMLError unless the model has an input of that name."""
@@ -134,7 +143,8 @@ class InferenceSession:
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
     ) -> list[Any]:
-        """The outputs of these names, all where none are given. input_feed: arrays, OrtValues, DeviceArrays by name."""
+        """Run and return the outputs of these names, by default all. input_feed: arrays, OrtValues, DeviceArrays by
+        name."""
         found = self._run(input_feed, dict.fromkeys(output_names or self._outputs, False), run_options)
         return [found[name] for name in output_names or self._outputs]
 
@@ -145,17 +155,68 @@ class InferenceSession:
         input_dict_ort_values: Mapping[str, Any],
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
-        """As ``run``, with OrtValues; the outputs stay on the device where one of the inputs lies there."""
+        """Run with OrtValues; the outputs stay on the device if one of the inputs is there."""
         stay = any(isinstance(one, OrtValue) and one.is_on_device for one in input_dict_ort_values.values())
         found = self._run(input_dict_ort_values, dict.fromkeys(output_names or self._outputs, stay), run_options)
         return [OrtValue(found[name]) for name in output_names or self._outputs]
+
+    @checked
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[list[Any] | None, Any, str], object],
+        user_data: Any = None,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """Run in a separate thread, and call callback(outputs, user_data, error) there.
+
+        error: empty if the run succeeded, else its message, and outputs are None.
+        """
+
+        def work() -> None:
+            outputs, error = None, ""
+            try:
+                outputs = self.run(output_names, input_feed, run_options)
+            except DMLError as refused:
+                error = str(refused)
+            callback(outputs, user_data, error)
+
+        threading.Thread(target=work, name="InferenceSession.run_async").start()
+
+    def end_profiling(self) -> str:
+        """Write the trace of all runs since the session was made, and return its path; "" without one.
+
+        The option enable_profiling requests it: each run is then measured by running once more. The file is that of
+        `dml run --profile`, for Perfetto and chrome://tracing.
+        """
+        profile, self._profile = self._profile, None
+        return "" if profile is None else profile.end()
+
+    def get_profiling_start_time_ns(self) -> int:
+        """Return the profile's start by time.monotonic_ns(); 0 without one."""
+        return 0 if self._profile is None else self._profile.started
+
+    def set_providers(
+        self, providers: Sequence[Any] | None = None, provider_options: Sequence[Any] | None = None
+    ) -> None:
+        """Make the session of a path again, on the device that these providers' options choose."""
+        if self._path is None:
+            raise DMLError("InferenceSession.set_providers: a session of bytes is not made anew; make another")
+        InferenceSession.__init__(self, self._path, self._options, providers, provider_options)
+
+    def enable_fallback(self) -> None:
+        """Accepted; a failed run is not retried elsewhere."""
+
+    def disable_fallback(self) -> None:
+        """Accepted; a failed run is not retried elsewhere."""
 
     def io_binding(self) -> IOBinding:
         return IOBinding(self)
 
     @checked
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        """Run on what is bound; ``iobinding.get_outputs()`` has what came of it."""
+        """Run on the bound values; ``iobinding.get_outputs()`` returns the results."""
         iobinding.take(self._run(iobinding.feeds, iobinding.wanted, run_options, iobinding.bound_outputs))
 
     def _run(
@@ -165,8 +226,8 @@ class InferenceSession:
         options: RunOptions | None,
         bound: Mapping[str, OrtValue] | None = None,
     ) -> dict[str, Any]:
-        """The wanted outputs by name, on the device where their values ask for that. bound: values that outputs are
-        bound to; one that is an input as well is written in place."""
+        """Return the wanted outputs by name, on the device if requested. bound: values that outputs are bound to; one
+        that is an input as well is written in place."""
         if options is not None:
             options.check()
         for name in wanted:
@@ -175,11 +236,13 @@ class InferenceSession:
         self._check_sizes(given)
         shared = _shared(given, {name: value.device_array for name, value in (bound or {}).items()})
         results = self._model.run(given, keep=[name for name, stays in wanted.items() if stays], shared=shared)
+        if self._profile is not None:
+            self._profile.add(self._model, given)
         found = dict(zip(self._model.outputs, results, strict=True))
         return {name: found[name] for name in wanted}
 
     def _check_sizes(self, given: Mapping[str, Any]) -> None:
-        """Symbolic sizes that the options gave a value have it."""
+        """Check symbolic sizes against the values that the options gave them."""
         for name, item in given.items():
             entry = self._inputs.get(name)
             if not self._options.sizes or entry is None or not hasattr(item, "shape"):
@@ -188,7 +251,7 @@ class InferenceSession:
                 if isinstance(size, int) and size != found:
                     raise DMLError(f"input {name!r}: takes arrays of shape {entry.shape}, found {item.shape}")
 
-    # Elsewhere
+    # Pickling
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._path is None:
@@ -197,7 +260,7 @@ class InferenceSession:
 
 
 def _shared(feeds: Mapping[str, Any], outputs: Mapping[str, Any]) -> dict[str, str]:
-    """Outputs with the inputs that lie in the same memory of the device, where these are one of each."""
+    """Return outputs with the inputs that share their device memory, if these correspond one to one."""
     inputs: dict[int, list[str]] = {}
     for name, item in feeds.items():
         if isinstance(item, DeviceArray) and item.buffer is not None:
@@ -211,7 +274,7 @@ def _shared(feeds: Mapping[str, Any], outputs: Mapping[str, Any]) -> dict[str, s
 
 
 class _Reopened(NamedTuple):
-    """What a Device is opened by in another process."""
+    """How to open a Device in another process."""
 
     device: int
     feature_level: DML_FEATURE_LEVEL
@@ -238,9 +301,9 @@ def _path(source: Any) -> str:
 
 
 def _paired(providers: Sequence[Any] | None, options: Sequence[Any] | None) -> list[tuple[str, Mapping[str, Any]]]:
-    """Each provider with its options."""
+    """Return each provider with its options."""
     if providers is None:
-        return [(_OWN, options[0] if options else {})]
+        return [(OWN_PROVIDER, options[0] if options else {})]
     if options and len(options) != len(providers):
         raise DMLError(f"provider_options: takes one for each of {len(providers)} providers, found {len(options)}")
     paired: list[tuple[str, Mapping[str, Any]]] = []
@@ -252,27 +315,27 @@ def _paired(providers: Sequence[Any] | None, options: Sequence[Any] | None) -> l
     return paired
 
 
-def _chosen(providers: list[tuple[str, Mapping[str, Any]]]) -> int | str | None:
-    """What the providers' options say of the device."""
-    strange = [name for name, _ in providers if name not in (_OWN, _HOST)]
-    if all(name != _OWN for name, _ in providers):
+def _chosen(providers: list[tuple[str, Mapping[str, Any]]], severity: int) -> int | str | None:
+    """Return the device that the providers' options choose."""
+    strange = [name for name, _ in providers if name not in (OWN_PROVIDER, HOST_PROVIDER)]
+    if all(name != OWN_PROVIDER for name, _ in providers):
         named = ", ".join(name for name, _ in providers) or "none"
         raise DMLError(
-            f"providers: a session runs on {_OWN}, which must be named; found {named}. For a session on the CPU alone, "
-            "use onnxruntime",
+            f"providers: a session runs on {OWN_PROVIDER}, which must be named; found {named}. For a session on the "
+            "CPU alone, use onnxruntime",
             HRESULT.E_NOTIMPL,
         )
-    if strange:
+    if strange and says_warnings(severity):
         warnings.warn(f"providers that are not here are passed over: {', '.join(strange)}", stacklevel=4)
     for name, options in providers:
-        if name != _OWN:
+        if name != OWN_PROVIDER:
             continue
         for key in options:
             if key not in _DEVICE_OPTIONS:
-                raise DMLError(f"{_OWN}: has the options {', '.join(_DEVICE_OPTIONS)}, found {key!r}")
+                raise DMLError(f"{OWN_PROVIDER}: has the options {', '.join(_DEVICE_OPTIONS)}, found {key!r}")
         found = options.get("device", options.get("device_id"))
         try:
             return int(found) if "device" not in options and found is not None else found
         except ValueError:
-            raise DMLError(f"{_OWN}: device_id takes an index, found {found!r}") from None
+            raise DMLError(f"{OWN_PROVIDER}: device_id takes an index, found {found!r}") from None
     return None

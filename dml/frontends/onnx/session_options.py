@@ -1,16 +1,19 @@
-"""onnxruntime's options of sessions and runs, by their names.
+"""onnxruntime's session and run options, by their names.
 
-What tunes onnxruntime's own machinery (threads, arenas, optimization levels) is accepted and changes nothing; what asks
-for something that is not here is refused when a session is made.
+Options that tune onnxruntime's own machinery (threads, arenas, optimization levels) are accepted without effect; those
+that request something missing are refused when a session is made.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from dml.errors import HRESULT, DMLError
+
+from .missing_names import RUN_OPTIONS, SESSION_OPTIONS, missing_method
 
 #: "1": nodes that cannot be mapped are refused, instead of running on the host.
 NO_FALLBACK = "session.disable_cpu_ep_fallback"
@@ -34,7 +37,7 @@ class ExecutionMode(Enum):
 
 
 class ExecutionOrder(Enum):
-    """Accepted: nodes run in an order that their values allow."""
+    """Accepted: nodes run in any valid order."""
 
     DEFAULT = 0
     PRIORITY_BASED = 1
@@ -43,11 +46,12 @@ class ExecutionOrder(Enum):
 
 @dataclass(slots=True)
 class SessionOptions:
-    """How a session is made.
+    """Options of a session.
 
-    enable_profiling, optimized_model_filepath: refused where they are set. The session configuration
-    ``session.disable_cpu_ep_fallback`` set to "1" refuses nodes that cannot be mapped. All else is accepted and changes
-    nothing.
+    enable_profiling: ``InferenceSession.end_profiling`` writes a trace; its name begins with profile_file_prefix.
+    log_severity_level: 3 and 4 suppress warnings. optimized_model_filepath: refused if set. The session configuration
+    ``session.disable_cpu_ep_fallback`` set to "1" refuses nodes that cannot be mapped. Everything else is accepted
+    without effect.
     """
 
     enable_cpu_mem_arena: bool = True
@@ -68,19 +72,37 @@ class SessionOptions:
     use_per_session_threads: bool = True
     _entries: dict[str, str] = field(default_factory=dict)
     _sizes: dict[str, int] = field(default_factory=dict)
+    _providers: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise missing_method(self, name, SESSION_OPTIONS)
+
+    def add_provider(self, provider_name: str, provider_options: Mapping[str, str]) -> None:
+        """Add a provider for sessions that name none."""
+        self._providers.append((provider_name, dict(provider_options)))
+
+    def has_providers(self) -> bool:
+        return bool(self._providers)
+
+    @property
+    def providers(self) -> list[tuple[str, dict[str, str]]] | None:
+        """The providers that ``add_provider`` added; None without any."""
+        return list(self._providers) or None
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Keep a configuration; see ``NO_FALLBACK`` for the one that is heeded."""
+        """Store a configuration entry; only ``NO_FALLBACK`` has an effect."""
         self._entries[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
-        """Raises DMLError where there is none."""
+        """Return a configuration entry. Raises DMLError if there is none."""
         if key not in self._entries:
             raise DMLError(f"SessionOptions: no configuration {key!r}")
         return self._entries[key]
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """A symbolic size of the inputs has this one value."""
+        """Give a symbolic size of the inputs a fixed value."""
         self._sizes[name] = size
 
     @property
@@ -89,19 +111,11 @@ class SessionOptions:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Symbolic sizes that were given a value, by name."""
+        """Symbolic sizes with fixed values, by name."""
         return dict(self._sizes)
 
-    def register_custom_ops_library(self, path: str) -> NoReturn:
-        raise _absent("custom operators' libraries")
-
-    def add_initializer(self, name: str, value: Any) -> NoReturn:
-        raise _absent("initializers that sessions share; equal ones lie on the device once without it")
-
     def check(self) -> None:
-        """Raise DMLError for what is not here."""
-        if self.enable_profiling:
-            raise _absent("enable_profiling; `dml run --profile` writes a trace of each kernel")
+        """Raise DMLError for options that request something missing."""
         if self.optimized_model_filepath:
             raise _absent("optimized_model_filepath; `dml run --explain` shows what a model is compiled to")
 
@@ -112,7 +126,7 @@ def _absent(what: str) -> DMLError:
 
 @dataclass(slots=True)
 class RunOptions:
-    """How a session runs. terminate: the run is refused. All else is accepted and changes nothing."""
+    """Options of a run. terminate: the run is refused. Everything else is accepted without effect."""
 
     log_severity_level: int = -1
     log_verbosity_level: int = 0
@@ -121,16 +135,21 @@ class RunOptions:
     terminate: bool = False
     _entries: dict[str, str] = field(default_factory=dict)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise missing_method(self, name, RUN_OPTIONS)
+
     def add_run_config_entry(self, key: str, value: str) -> None:
         self._entries[key] = value
 
     def get_run_config_entry(self, key: str) -> str:
-        """Raises DMLError where there is none."""
+        """Return a configuration entry. Raises DMLError if there is none."""
         if key not in self._entries:
             raise DMLError(f"RunOptions: no configuration {key!r}")
         return self._entries[key]
 
     def check(self) -> None:
-        """Raise DMLError where the run is to end."""
+        """Raise DMLError if the run is to be terminated."""
         if self.terminate:
             raise DMLError("RunOptions: terminate is set", HRESULT.E_ABORT)

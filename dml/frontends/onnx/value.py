@@ -7,29 +7,24 @@ float8 are FLOAT32.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dml.capability import TensorSupport, operator_support, same_properties, short_name
-from dml.descriptors import elementwise as ew
+import dml.graph.operations as op
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.movement import (
-    DML_CAST_OPERATOR_DESC,
-)
-from dml.enums import DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
+from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.graph.builder import Builder, Tensor
 from dml.shapes import broadcast_sizes
 from dml.tensors import packed_tensor
 from dml.traced import whole
 
-from .dtypes import _SUBSTITUTES, BOOL, HELD_AS_FLOAT32, INT64, Array, DType, storage
+from .dtypes import BOOL, HELD_AS_FLOAT32, INT64, Array, DType, storage
 from .traced_arrays import TracedArray, as_traced_array, is_traced
 
 
@@ -120,44 +115,44 @@ class OnnxValue:
 
     # Element by element, as in NumPy; a number takes the dtype of the value.
 
-    def _with(self, cls: type[OperatorDesc], other: OnnxValue | float, swap: bool = False) -> OnnxValue:
+    def _with(self, function: Operation, other: OnnxValue | float, swap: bool = False) -> OnnxValue:
         second = other if isinstance(other, OnnxValue) else self.filled(other)
-        return binary(cls, second, self) if swap else binary(cls, self, second)
+        return binary(function, second, self) if swap else binary(function, self, second)
 
     def __add__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._with(ew.DML_ELEMENT_WISE_ADD_OPERATOR_DESC, other)
+        return self._with(op.add, other)
 
     def __sub__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._with(ew.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, other)
+        return self._with(op.subtract, other)
 
     def __rsub__(self, other: float) -> OnnxValue:
-        return self._with(ew.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, other, swap=True)
+        return self._with(op.subtract, other, swap=True)
 
     def __mul__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._with(ew.DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC, other)
+        return self._with(op.multiply, other)
 
     def __truediv__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._with(ew.DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, other)
+        return self._with(op.divide, other)
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def _compare(self, cls: type[OperatorDesc], other: OnnxValue | float) -> OnnxValue:
-        return binary(cls, self, other if isinstance(other, OnnxValue) else self.filled(other), BOOL)
+    def _compare(self, function: Operation, other: OnnxValue | float) -> OnnxValue:
+        return binary(function, self, other if isinstance(other, OnnxValue) else self.filled(other), BOOL)
 
     def __lt__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._compare(ew.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OPERATOR_DESC, other)
+        return self._compare(op.less_than, other)
 
     def __gt__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._compare(ew.DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OPERATOR_DESC, other)
+        return self._compare(op.greater_than, other)
 
     def __ge__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._compare(ew.DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL_OPERATOR_DESC, other)
+        return self._compare(op.greater_than_or_equal, other)
 
     def __le__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._compare(ew.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL_OPERATOR_DESC, other)
+        return self._compare(op.less_than_or_equal, other)
 
     def equals(self, other: OnnxValue | float) -> OnnxValue:
-        return self._compare(ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC, other)
+        return self._compare(op.equals, other)
 
 
 @dataclass(frozen=True)
@@ -188,76 +183,29 @@ def constant(builder: Builder, array: npt.ArrayLike | TracedArray) -> OnnxValue:
     return OnnxValue(builder, held.shape, INT64 if is_traced(held) else held.dtype, array=held)
 
 
-@cache
-def _type_groups(cls: type[OperatorDesc]) -> list[set[str]]:
-    """The tensor fields of an operator, those together that must have the same data type."""
-    groups = [{info.name} for info in cls.fields_info if info.is_tensor]
-    for same in same_properties(cls.OPERATOR_TYPE):
-        if "DataType" in same.properties:
-            joined = [group for group in groups if group & set(same.tensors)]
-            groups = [group for group in groups if group not in joined] + [set().union(*joined)]
-    return groups
-
-
-@lru_cache(maxsize=1024)
-def _conversions(
-    cls: type[OperatorDesc], of: tuple[tuple[str, DML_TENSOR_DATA_TYPE], ...], function: DML_REDUCE_FUNCTION | None
-) -> Mapping[str, DML_TENSOR_DATA_TYPE]:
-    """The data type that each tensor gets, given the one it has."""
-    held = dict(of)
-    support: Mapping[str, TensorSupport] = operator_support(cls.OPERATOR_TYPE, function=function) or {}
-    result = {}
-    for group in _type_groups(cls):  # type: ignore[arg-type]  # a class is hashable
-        present = [name for name in group if name in held]
-        for kind in {held[name] for name in present}:
-            names = [name for name in present if held[name] == kind]
-            for candidate in (kind, *_SUBSTITUTES.get(kind, ())):
-                if all(candidate in support[name].data_types for name in names):
-                    result.update(dict.fromkeys(names, candidate))
-                    break
-            else:
-                raise DMLError(
-                    f"{short_name(cls.OPERATOR_TYPE)} does not take {short_name(kind)}", HRESULT.DXGI_ERROR_UNSUPPORTED
-                )
-    return result
-
-
 def _as_type(tensor: Tensor, kind: DML_TENSOR_DATA_TYPE) -> Tensor:
-    if tensor.data_type == kind:
-        return tensor
-    return tensor.builder.one(DML_CAST_OPERATOR_DESC, tensor.sizes, kind, InputTensor=tensor)
+    return tensor if tensor.data_type == kind else op.cast(tensor, kind)
 
 
+#: A function of ``dml.graph.operations``.
+Operation = Callable[..., Tensor]
 OutputKind = tuple[Sequence[int], DType]
 
 
 def emit(
     cls: type[OperatorDesc], outputs: Mapping[str, OutputKind], builder: Builder, **fields: Any
 ) -> dict[str, OnnxValue]:
-    """Add an operator to the graph, with casts around it where it does not take the data types.
+    """Add an operator to the graph.
 
-    outputs: field -> (sizes, dtype). fields: Values (or Tensors, where sizes were changed) for inputs, sequences of
+    outputs: field -> (sizes, dtype). fields: values (or Tensors, where sizes were changed) for inputs, sequences of
     them for tensor arrays, plain values for attributes. Returns field -> OnnxValue of those sizes.
     """
-    inputs: dict[str, Any] = {}
-    held: dict[str, DML_TENSOR_DATA_TYPE] = {}
     for name in cls.input_names:
-        given = fields.get(name)
-        if given is not None:
-            inputs[name] = tensors = _tensors(given)
-            held[name] = (tensors[0] if isinstance(tensors, list) else tensors).data_type
-    for name, (_, dtype) in outputs.items():
-        held[name] = storage(dtype)
-    kinds = _conversions(cls, tuple(held.items()), fields.get("Function"))  # type: ignore[arg-type]  # classes are hashable
-    for name, given in inputs.items():
-        kind = kinds[name]
-        fields[name] = [_as_type(t, kind) for t in given] if isinstance(given, list) else _as_type(given, kind)
-    described = {name: packed_tensor(kinds[name], tuple(sizes) or (1,)) for name, (sizes, _) in outputs.items()}
+        if fields.get(name) is not None:
+            fields[name] = _tensors(fields[name])
+    described = {name: packed_tensor(storage(dtype), tuple(sizes) or (1,)) for name, (sizes, dtype) in outputs.items()}
     made = builder.node(cls, described, **fields)
-    return {
-        name: OnnxValue(builder, sizes, dtype, tensor=_as_type(made[name], storage(dtype)))
-        for name, (sizes, dtype) in outputs.items()
-    }
+    return {name: OnnxValue(builder, sizes, dtype, tensor=made[name]) for name, (sizes, dtype) in outputs.items()}
 
 
 def _tensors(given: Any) -> Any:
@@ -276,19 +224,19 @@ def one(
     return emit(cls, {output: (shape, dtype or x.dtype)}, x.builder, **fields)[output]
 
 
-def unary(cls: type[OperatorDesc], x: OnnxValue, dtype: DType | None = None, **attributes: Any) -> OnnxValue:
-    """An operator on each element."""
-    return one(cls, x, x.shape, dtype, InputTensor=x, **attributes)
+def unary(function: Operation, x: OnnxValue, dtype: DType | None = None, **attributes: Any) -> OnnxValue:
+    """Apply an operation of ``dml.graph.operations`` to each element. dtype: of the result where it is another one."""
+    if not x.size:
+        return x.filled(0, x.shape, dtype)
+    return x.made(function(x.tensor, **attributes), dtype=dtype)
 
 
-def binary(
-    cls: type[OperatorDesc], a: OnnxValue, b: OnnxValue, dtype: DType | None = None, **attributes: Any
-) -> OnnxValue:
-    """An operator on pairs of elements, broadcast as in NumPy."""
+def binary(function: Operation, a: OnnxValue, b: OnnxValue, dtype: DType | None = None) -> OnnxValue:
+    """Apply an operation of ``dml.graph.operations`` to pairs of elements, broadcast as in NumPy."""
     shape = broadcast_sizes(a.shape, b.shape)
     if not prod(shape):
         return a.filled(0, shape, dtype)
-    return one(cls, a, shape, dtype, ATensor=expanded(a, shape).tensor, BTensor=expanded(b, shape).tensor, **attributes)
+    return a.made(function(a.tensor, b.tensor), shape, dtype)
 
 
 def expanded(x: OnnxValue, shape: Sequence[int]) -> OnnxValue:
@@ -336,7 +284,7 @@ def cast(x: OnnxValue, dtype: npt.DTypeLike) -> OnnxValue:
 
 
 def logical_not(x: OnnxValue) -> OnnxValue:
-    return unary(ew.DML_ELEMENT_WISE_LOGICAL_NOT_OPERATOR_DESC, x)
+    return unary(op.logical_not, x)
 
 
 def where(condition: OnnxValue, a: OnnxValue, b: OnnxValue) -> OnnxValue:
@@ -344,19 +292,12 @@ def where(condition: OnnxValue, a: OnnxValue, b: OnnxValue) -> OnnxValue:
     shape = broadcast_sizes(condition.shape, a.shape, b.shape)
     if not prod(shape):
         return a.filled(0, shape)
-    return one(
-        ew.DML_ELEMENT_WISE_IF_OPERATOR_DESC,
-        a,
-        shape,
-        ConditionTensor=expanded(condition, shape),
-        ATensor=expanded(a, shape),
-        BTensor=expanded(b, shape),
-    )
+    return a.made(op.if_(condition.tensor, a.tensor, b.tensor), shape)
 
 
 def maximum(a: OnnxValue, b: OnnxValue) -> OnnxValue:
-    return binary(ew.DML_ELEMENT_WISE_MAX_OPERATOR_DESC, a, b)
+    return binary(op.maximum, a, b)
 
 
 def minimum(a: OnnxValue, b: OnnxValue) -> OnnxValue:
-    return binary(ew.DML_ELEMENT_WISE_MIN_OPERATOR_DESC, a, b)
+    return binary(op.minimum, a, b)

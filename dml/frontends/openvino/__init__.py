@@ -15,10 +15,11 @@ import numpy.typing as npt
 
 from dml.api.device import Device, create_device
 from dml.arguments import as_array, checked
+from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
 from dml.errors import DMLError
 from dml.frontends.openvino.convert import build
 from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, Network, read_network
-from dml.frontends.running import Options
+from dml.frontends.running import ModelInput, Options, in_the_models_words
 from dml.graph.builder import Builder
 from dml.runtime.recording import KernelTime
 
@@ -32,7 +33,15 @@ class CompiledModel:
         graph = Builder(device)
         built = build(network, graph)
         self.parameters, self.results, self._late = built.parameters, built.results, built.late
+        #: What each layer became.
+        self.nodes = {
+            layer: [node for node in graph.nodes_added(numbers) if isinstance(node, DML_OPERATOR_GRAPH_NODE_DESC)]
+            for layer, numbers in built.nodes.items()
+        }
         self.compiled = graph.compile(built.outputs)
+        made_by = {number: layer.name for layer, numbers in built.nodes.items() for number in numbers}
+        #: By the nodes of the compiled graph: the name of the layer that each belongs to.
+        self.layer_names = {at: made_by[number] for at, number in enumerate(graph.built) if number in made_by}
         assert graph.graph is not None
         #: What was compiled.
         self.graph = graph.graph
@@ -90,18 +99,31 @@ class OpenVINORun:
         self._name = path.name
 
     def run(self) -> None:
-        inputs = self._options.arrays()
+        inputs = self._options.complete(self._inputs())
         for _ in range(self._options.iterations):
             outputs = self._model(inputs)
         self._options.deliver(outputs)
+
+    def _inputs(self) -> list[ModelInput]:
+        found = []
+        for name, layer in self._model.parameters.items():
+            port = layer.outputs[0]
+            dtype = np.dtype(ELEMENT_TYPES[port.element_type])
+            found.append(ModelInput(name, str(dtype), tuple(port.sizes), dtype, tuple(port.names)))
+        return found
 
     def describe(self) -> str:
         text: str = self._model.compiled.describe()
         return text
 
     def profile(self) -> dict[str, list[KernelTime]]:
-        inputs = self._model.prepare(self._options.arrays())
-        return {self._name: self._model.compiled.profile(inputs)}
+        options, wanted = self._options, self._inputs()
+        given = options.complete(wanted) if options.random else options.arrays()
+        zeros = {one.name: np.zeros(layer.outputs[0].sizes)
+                 for one, layer in zip(wanted, self._model.parameters.values(), strict=True)
+                 if not given.keys() & {one.name, *one.aliases}}  # fmt: skip
+        times = self._model.compiled.profile(self._model.prepare({**zeros, **given}))
+        return {self._name: in_the_models_words(times, self._model.layer_names)}
 
 
 class IrModel:

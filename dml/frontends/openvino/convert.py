@@ -148,13 +148,14 @@ def _data_type(dtype: np.dtype[Any]) -> DML_TENSOR_DATA_TYPE:
 class BuiltNetwork:
     """A network in a graph: its outputs by name, of late ones the rows, and the Parameter and Result layers by the same
     names. late: those outputs of whose rows another output has the count, by that one's name, and whether they are
-    transposed."""
+    transposed. nodes: the numbers that each layer's nodes have in the Builder."""
 
     def __init__(self) -> None:
         self.outputs: dict[str, Tensor] = {}
         self.parameters: dict[str, IrLayer] = {}
         self.results: dict[str, IrLayer] = {}
         self.late: dict[str, tuple[str, bool]] = {}
+        self.nodes: dict[IrLayer, range] = {}
 
 
 def build(network: Network, graph: Builder) -> BuiltNetwork:
@@ -187,7 +188,7 @@ def build(network: Network, graph: Builder) -> BuiltNetwork:
                 raise context.error(f"its sizes must be {sizes}, found {made.sizes}")
         built.results[name] = context.layer
 
-    _run(network, graph, parameter, result)
+    built.nodes = _run(network, graph, parameter, result)
     return built
 
 
@@ -212,8 +213,8 @@ def _run(
     graph: Builder,
     parameter: Callable[[IrContext], IrValue],
     result: Callable[[IrContext], None],
-) -> None:
-    """Put the layers into the graph, in order; what is known here stays out of it."""
+) -> dict[IrLayer, range]:
+    """Put the layers into the graph, in order; what is known here stays out of it. The numbers of each one's nodes."""
     from dml.frontends.openvino.numbers import known  # (which reads contexts)
 
     values: dict[IrLayer, list[Any]] = {}  # (late ones go to results alone: _check_counts)
@@ -221,7 +222,9 @@ def _run(
     for at in network.layers:
         for source, index in at.inputs:
             read.setdefault(source, set()).add(index)
+    nodes: dict[IrLayer, range] = {}
     for at in network.layers:
+        before = graph.added[0]
         inputs = [_output(values, source, index) for source, index in at.inputs]
         context = IrContext(graph, at, inputs, read.get(at, set()))
         if at.type == "Parameter":
@@ -234,6 +237,15 @@ def _run(
             numbers = known(context)
             made = _LAYERS[at.type](context) if numbers is None else numbers
             values[at] = list(made) if isinstance(made, Sequence) else [made]
+            nodes[at] = range(before, graph.added[0])
+    return nodes
+
+
+def is_mapped(kind: str) -> bool:
+    """Whether layers of the type become operators."""
+    from dml.frontends.openvino import layers as _layers  # noqa: F401  they register themselves
+
+    return kind in _LAYERS
 
 
 def _every(network: Network) -> Iterator[IrLayer]:

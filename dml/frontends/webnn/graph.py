@@ -13,6 +13,7 @@ from dml.api.operator import CompiledOperator, Dispatchable
 from dml.api.recorder import CommandList
 from dml.descriptors.binding import DML_BINDING_TABLE_DESC, DML_BUFFER_BINDING
 from dml.frontends.webnn.operands import MLOperandDescriptor
+from dml.recent import Recent
 from dml.runtime.buffer import Buffer
 
 #: Sets of buffers whose recordings a graph keeps: a stream that alternates between a few pairs of states needs as many.
@@ -33,7 +34,7 @@ class MLGraph:
         self.outputs = dict(outputs)
         self._device = device
         self._compiled: CompiledOperator | None = compiled
-        self._recorded: dict[tuple[Buffer, ...], CommandList] = {}
+        self._recorded: Recent[tuple[Buffer, ...], CommandList] = Recent(KEPT_RECORDINGS)
         properties = compiled.get_binding_properties()
         self._temporary = _bound(device, properties.TemporaryResourceSize)
         self._persistent = _bound(device, properties.PersistentResourceSize)
@@ -56,15 +57,17 @@ class MLGraph:
 
     def forget(self, buffer: Buffer) -> None:
         """Let go of a buffer that will not be dispatched on again."""
-        self._recorded = {bound: commands for bound, commands in self._recorded.items() if buffer not in bound}
+        for bound, _ in self._recorded.items():
+            if buffer in bound:
+                self._recorded.discard(bound)
 
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
         """Run on these buffers, in the order of the descriptors, without waiting."""
         key = (*inputs, *outputs)
-        commands = self._recorded.pop(key, None) or self._record(inputs, outputs)
-        self._recorded[key] = commands  # (the newest stands last)
-        while len(self._recorded) > KEPT_RECORDINGS:
-            del self._recorded[next(iter(self._recorded))]
+        commands = self._recorded.get(key)
+        if commands is None:
+            commands = self._record(inputs, outputs)
+            self._recorded.put(key, commands)
         commands.execute(wait=False)
 
     def _record(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> CommandList:

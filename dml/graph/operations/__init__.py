@@ -1,8 +1,7 @@
-"""The operators as functions of graph tensors, output sizes inferred (DirectMLX's functions under snake_case names).
+"""The operators as functions of graph tensors, with inferred output sizes (DirectMLX's functions in snake_case).
 
-Each takes the operator's fields by the reference's meaning; see the descriptor's class for data types and rules, which
-the device checks when the node is made. Attributes are named in
-snake_case. Element-wise functions broadcast as NumPy does.
+Parameters are the operator's fields; see the descriptor's class for their meaning, data types and rules, which the
+device checks when the node is made. Attributes are named in snake_case. Element-wise functions broadcast as NumPy does.
 """
 
 from .activation import (
@@ -122,7 +121,7 @@ from .movement import (
 )
 from .normalization import batch_normalization, local_response_normalization, mean_variance_normalization
 from .pooling import average_pooling, lp_pooling, max_pooling, max_pooling_with_indices
-from .quantization import dequantize_linear, quantize_linear
+from .quantization import dequantize, dequantize_linear, quantize, quantize_linear
 from .recurrent import gru, lstm, rnn
 from .reduction import cumulative_product, cumulative_sum, reduce, top_k
 from .regions import roi_align, roi_align_grad
@@ -163,6 +162,7 @@ __all__ = [
     "cumulative_product",
     "cumulative_sum",
     "depth_to_space",
+    "dequantize",
     "dequantize_linear",
     "difference_square",
     "divide",
@@ -220,6 +220,7 @@ __all__ = [
     "parameterized_relu",
     "parametric_softplus",
     "pow_",
+    "quantize",
     "quantize_linear",
     "quantized_linear_convolution",
     "random_generator",

@@ -6,7 +6,6 @@ from dml import enums
 from dml.arguments import checked
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION_OPERATOR_DESC
 from dml.graph.builder import Tensor
-from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 from .sizes import sizes_of
 
@@ -22,7 +21,7 @@ def multihead_attention(
         kind = enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN
     made = query.builder.node(
         DML_MULTIHEAD_ATTENTION_OPERATOR_DESC,
-        {"OutputTensor": DML_BUFFER_TENSOR_DESC(query.data_type, (batch, sequence, value.sizes[-1]))},
+        {"OutputTensor": query.builder.output(query.data_type, (batch, sequence, value.sizes[-1]))},
         QueryTensor=query,
         KeyTensor=key,
         ValueTensor=value,

@@ -33,19 +33,27 @@ def convolution(
     dilations: Sequence[int] | None = None,
     start_padding: Sequence[int] | None = None,
     end_padding: Sequence[int] | None = None,
+    output_sizes: Sequence[int] | None = None,
     groups: int = 1,
+    mode: enums.DML_CONVOLUTION_MODE = enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
     activation: OperatorDesc | None = None,
 ) -> Tensor:
-    """Cross-correlation of {N, C, spatial...} with {K, C / groups, window...}; bias {1, K, 1...} or {K}."""
+    """Convolution of {N, C, spatial...} with {K, C / groups, window...}; bias {1, K, 1...} or {K}.
+
+    mode: CONVOLUTION flips the window along every spatial axis. output_sizes: the spatial sizes; they must be those
+    that windows and padding give. Raises DMLError for others. Reference: dml_convolution_operator_desc.
+    """
     w = x.builder.like(weights, x)
     sizes, fields = _forward("convolution", x, w, strides, dilations, start_padding, end_padding)
+    if output_sizes is not None and tuple(output_sizes) != sizes[2:]:
+        raise DMLError(f"convolution: output_sizes must be {sizes[2:]}, found {tuple(output_sizes)}")
     return x.builder.one(
         DML_CONVOLUTION_OPERATOR_DESC,
         sizes,
         InputTensor=x,
         FilterTensor=w,
         BiasTensor=_channels(x, bias),
-        Mode=enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+        Mode=mode,
         Direction=enums.DML_CONVOLUTION_DIRECTION_FORWARD,
         OutputPadding=(0,) * (x.rank - 2),
         GroupCount=groups,
@@ -67,12 +75,14 @@ def transposed_convolution(
     output_padding: Sequence[int] | None = None,
     output_sizes: Sequence[int] | None = None,
     groups: int = 1,
+    mode: enums.DML_CONVOLUTION_MODE = enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
     activation: OperatorDesc | None = None,
 ) -> Tensor:
     """The gradient of a convolution, as a layer: {N, C, spatial...} with {C, K / groups, window...}; bias as there.
 
     The padding is cut off the output. output_padding: elements behind it, fewer than the stride. output_sizes: the
-    spatial sizes instead of that; they must lie less than a stride above the least. Raises DMLError for others.
+    spatial sizes instead of that; they must lie less than a stride above the least. Raises DMLError for others. mode:
+    CONVOLUTION flips the window along every spatial axis.
     Reference: dml_convolution_operator_desc, direction BACKWARD.
     """
     w = x.builder.like(weights, x)
@@ -97,7 +107,7 @@ def transposed_convolution(
         InputTensor=x,
         FilterTensor=w,
         BiasTensor=_channels(x, bias),
-        Mode=enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+        Mode=mode,
         Direction=enums.DML_CONVOLUTION_DIRECTION_BACKWARD,
         Strides=strides,
         Dilations=dilations,
@@ -209,4 +219,4 @@ def _channels(x: Tensor, bias: Operand | None) -> Tensor | None:
     if bias is None:
         return None
     tensor = x.builder.like(bias, x)
-    return tensor.view((1, tensor.desc.element_count, *(1,) * (x.rank - 2)))
+    return tensor.packed().view((1, tensor.desc.element_count, *(1,) * (x.rank - 2)))

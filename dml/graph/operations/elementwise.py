@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from dml import enums
 from dml.arguments import checked
@@ -21,105 +20,190 @@ from dml.shapes import (
 )
 from dml.tensors import DML_SCALE_BIAS
 
-from .attributes import attribute_names, fields_of, scalar_of
+from .attributes import scalar_of
 
 UINT8 = enums.DML_TENSOR_DATA_TYPE_UINT8
 
 
-def unary_function(
-    cls: type[OperatorDesc], data_type: DML_TENSOR_DATA_TYPE | None = None, **defaults: Any
-) -> Callable[..., Tensor]:
-    """A function of one tensor; attributes by keyword in snake_case, with DirectMLX's defaults."""
-    names = attribute_names(cls)
+class Unary(Protocol):
+    """A function of one tensor."""
 
-    def function(x: Tensor, **attributes: Any) -> Tensor:
-        given = {"axes": (x.rank - 1,), "scale_bias": None}
-        chosen = {name: value for name, value in given.items() if name in names} | defaults | attributes
-        fields = fields_of(cls, chosen)
-        return x.builder.one(cls, x.sizes, data_type or x.data_type, InputTensor=x, **fields)
-
-    told = [f"{name} {value}" for name, value in defaults.items()] + ["axes the last one"] * ("axes" in names)
-    function.__doc__ = (
-        f"{cls.__name__} of x: its sizes and, but for predicates, its data type."
-        f"{' Where not given: ' + ', '.join(told) + '.' if told else ''}"
-    )
-    function.__qualname__ = short_name(cls.OPERATOR_TYPE)
-    return checked(function)
+    def __call__(self, x: Tensor) -> Tensor: ...
 
 
-def binary_function(cls: type[OperatorDesc], data_type: DML_TENSOR_DATA_TYPE | None = None) -> Callable[..., Tensor]:
+class ScaledUnary(Protocol):
+    """A function of one tensor. scale_bias: applied to x first."""
+
+    def __call__(self, x: Tensor, scale_bias: DML_SCALE_BIAS | None = None) -> Tensor: ...
+
+
+class UnaryPredicate(Protocol):
+    """A question about each element of a tensor: 1 for true, 0 for false."""
+
+    def __call__(self, x: Tensor, data_type: DML_TENSOR_DATA_TYPE = UINT8) -> Tensor: ...
+
+
+class Binary(Protocol):
     """A function of two tensors, or of a tensor and a number."""
 
-    def function(a: Tensor, b: Operand, **attributes: Any) -> Tensor:
-        second = a.builder.like(b, a)
-        sizes = broadcast_sizes(a.sizes, second.sizes)
-        inputs = {"ATensor": a.broadcast(sizes), "BTensor": second.broadcast(sizes)}
-        fields = fields_of(cls, attributes)
-        return a.builder.one(cls, sizes, data_type or a.data_type, **inputs, **fields)
+    def __call__(self, a: Tensor, b: Operand) -> Tensor: ...
 
-    function.__doc__ = f"{cls.__name__} of a and b, broadcast to each other."
+
+class BinaryPredicate(Protocol):
+    """A comparison of two tensors, or of a tensor and a number: 1 for true, 0 for false."""
+
+    def __call__(self, a: Tensor, b: Operand, data_type: DML_TENSOR_DATA_TYPE = UINT8) -> Tensor: ...
+
+
+def unary(cls: type[OperatorDesc], x: Tensor, data_type: DML_TENSOR_DATA_TYPE | None = None, **fields: Any) -> Tensor:
+    """An operator of one tensor and its attributes: of x's sizes and, where none is given, its data type."""
+    return x.builder.one(cls, x.sizes, data_type or x.data_type, InputTensor=x, **fields)
+
+
+def _binary(
+    cls: type[OperatorDesc], a: Tensor, b: Operand, data_type: DML_TENSOR_DATA_TYPE | None = None, **fields: Any
+) -> Tensor:
+    second = a.builder.like(b, a)
+    sizes = broadcast_sizes(a.sizes, second.sizes)
+    inputs = {"ATensor": a.broadcast(sizes), "BTensor": second.broadcast(sizes)}
+    return a.builder.one(cls, sizes, data_type or a.data_type, **inputs, **fields)
+
+
+def _named(function: Any, cls: type[OperatorDesc], of: str) -> Any:
+    function.__doc__ = f"{cls.__name__} of {of}."
     function.__qualname__ = short_name(cls.OPERATOR_TYPE)
     return checked(function)
 
 
-identity = unary_function(ew.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC)
-absolute = unary_function(ew.DML_ELEMENT_WISE_ABS_OPERATOR_DESC)
-acos = unary_function(ew.DML_ELEMENT_WISE_ACOS_OPERATOR_DESC)
-acosh = unary_function(ew.DML_ELEMENT_WISE_ACOSH_OPERATOR_DESC)
-asin = unary_function(ew.DML_ELEMENT_WISE_ASIN_OPERATOR_DESC)
-asinh = unary_function(ew.DML_ELEMENT_WISE_ASINH_OPERATOR_DESC)
-atan = unary_function(ew.DML_ELEMENT_WISE_ATAN_OPERATOR_DESC)
-atanh = unary_function(ew.DML_ELEMENT_WISE_ATANH_OPERATOR_DESC)
-bit_count = unary_function(ew.DML_ELEMENT_WISE_BIT_COUNT_OPERATOR_DESC, UINT8)
+def unary_function(cls: type[OperatorDesc]) -> Unary:
+    """The function of an operator without attributes."""
+
+    def function(x: Tensor) -> Tensor:
+        return unary(cls, x)
+
+    made: Unary = _named(function, cls, "x: its sizes and its data type")
+    return made
+
+
+def _scaled(cls: type[OperatorDesc]) -> ScaledUnary:
+    def function(x: Tensor, scale_bias: DML_SCALE_BIAS | None = None) -> Tensor:
+        return unary(cls, x, ScaleBias=scale_bias)
+
+    made: ScaledUnary = _named(function, cls, "x: its sizes and its data type. scale_bias: applied to x first")
+    return made
+
+
+def _predicate(cls: type[OperatorDesc]) -> UnaryPredicate:
+    def function(x: Tensor, data_type: DML_TENSOR_DATA_TYPE = UINT8) -> Tensor:
+        return unary(cls, x, data_type)
+
+    made: UnaryPredicate = _named(function, cls, "x: its sizes")
+    return made
+
+
+def _binary_function(cls: type[OperatorDesc]) -> Binary:
+    def function(a: Tensor, b: Operand) -> Tensor:
+        return _binary(cls, a, b)
+
+    made: Binary = _named(function, cls, "a and b, broadcast to each other")
+    return made
+
+
+def _comparison(cls: type[OperatorDesc]) -> BinaryPredicate:
+    def function(a: Tensor, b: Operand, data_type: DML_TENSOR_DATA_TYPE = UINT8) -> Tensor:
+        return _binary(cls, a, b, data_type)
+
+    made: BinaryPredicate = _named(function, cls, "a and b, broadcast to each other")
+    return made
+
+
+absolute = _scaled(ew.DML_ELEMENT_WISE_ABS_OPERATOR_DESC)
+acos = _scaled(ew.DML_ELEMENT_WISE_ACOS_OPERATOR_DESC)
+acosh = _scaled(ew.DML_ELEMENT_WISE_ACOSH_OPERATOR_DESC)
+asin = _scaled(ew.DML_ELEMENT_WISE_ASIN_OPERATOR_DESC)
+asinh = _scaled(ew.DML_ELEMENT_WISE_ASINH_OPERATOR_DESC)
+atan = _scaled(ew.DML_ELEMENT_WISE_ATAN_OPERATOR_DESC)
+atanh = _scaled(ew.DML_ELEMENT_WISE_ATANH_OPERATOR_DESC)
+ceil = _scaled(ew.DML_ELEMENT_WISE_CEIL_OPERATOR_DESC)
+cos = _scaled(ew.DML_ELEMENT_WISE_COS_OPERATOR_DESC)
+cosh = _scaled(ew.DML_ELEMENT_WISE_COSH_OPERATOR_DESC)
+erf = _scaled(ew.DML_ELEMENT_WISE_ERF_OPERATOR_DESC)
+exp = _scaled(ew.DML_ELEMENT_WISE_EXP_OPERATOR_DESC)
+floor = _scaled(ew.DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC)
+identity = _scaled(ew.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC)
+log = _scaled(ew.DML_ELEMENT_WISE_LOG_OPERATOR_DESC)
+recip = _scaled(ew.DML_ELEMENT_WISE_RECIP_OPERATOR_DESC)
+sin = _scaled(ew.DML_ELEMENT_WISE_SIN_OPERATOR_DESC)
+sinh = _scaled(ew.DML_ELEMENT_WISE_SINH_OPERATOR_DESC)
+sqrt = _scaled(ew.DML_ELEMENT_WISE_SQRT_OPERATOR_DESC)
+tan = _scaled(ew.DML_ELEMENT_WISE_TAN_OPERATOR_DESC)
 bit_not = unary_function(ew.DML_ELEMENT_WISE_BIT_NOT_OPERATOR_DESC)
-ceil = unary_function(ew.DML_ELEMENT_WISE_CEIL_OPERATOR_DESC)
-constant_pow = unary_function(ew.DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC)
-cos = unary_function(ew.DML_ELEMENT_WISE_COS_OPERATOR_DESC)
-cosh = unary_function(ew.DML_ELEMENT_WISE_COSH_OPERATOR_DESC)
-erf = unary_function(ew.DML_ELEMENT_WISE_ERF_OPERATOR_DESC)
-exp = unary_function(ew.DML_ELEMENT_WISE_EXP_OPERATOR_DESC)
-floor = unary_function(ew.DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC)
-is_infinity = unary_function(
-    ew.DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC, UINT8, infinity_mode=enums.DML_IS_INFINITY_MODE_EITHER
-)
-is_nan = unary_function(ew.DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC, UINT8)
-log = unary_function(ew.DML_ELEMENT_WISE_LOG_OPERATOR_DESC)
 logical_not = unary_function(ew.DML_ELEMENT_WISE_LOGICAL_NOT_OPERATOR_DESC)
 negate = unary_function(ew.DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC)
-recip = unary_function(ew.DML_ELEMENT_WISE_RECIP_OPERATOR_DESC)
-round_ = unary_function(
-    ew.DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, rounding_mode=enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
-)
 sign = unary_function(ew.DML_ELEMENT_WISE_SIGN_OPERATOR_DESC)
-sin = unary_function(ew.DML_ELEMENT_WISE_SIN_OPERATOR_DESC)
-sinh = unary_function(ew.DML_ELEMENT_WISE_SINH_OPERATOR_DESC)
-sqrt = unary_function(ew.DML_ELEMENT_WISE_SQRT_OPERATOR_DESC)
-tan = unary_function(ew.DML_ELEMENT_WISE_TAN_OPERATOR_DESC)
-threshold = unary_function(ew.DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC)
-add = binary_function(ew.DML_ELEMENT_WISE_ADD_OPERATOR_DESC)
-atan_yx = binary_function(ew.DML_ELEMENT_WISE_ATAN_YX_OPERATOR_DESC)
-bit_and = binary_function(ew.DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC)
-bit_or = binary_function(ew.DML_ELEMENT_WISE_BIT_OR_OPERATOR_DESC)
-bit_shift_left = binary_function(ew.DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC)
-bit_shift_right = binary_function(ew.DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC)
-bit_xor = binary_function(ew.DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC)
-difference_square = binary_function(ew.DML_ELEMENT_WISE_DIFFERENCE_SQUARE_OPERATOR_DESC)
-divide = binary_function(ew.DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC)
-equals = binary_function(ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC, UINT8)
-greater_than = binary_function(ew.DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OPERATOR_DESC, UINT8)
-greater_than_or_equal = binary_function(ew.DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL_OPERATOR_DESC, UINT8)
-less_than = binary_function(ew.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OPERATOR_DESC, UINT8)
-less_than_or_equal = binary_function(ew.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL_OPERATOR_DESC, UINT8)
-logical_and = binary_function(ew.DML_ELEMENT_WISE_LOGICAL_AND_OPERATOR_DESC)
-logical_or = binary_function(ew.DML_ELEMENT_WISE_LOGICAL_OR_OPERATOR_DESC)
-logical_xor = binary_function(ew.DML_ELEMENT_WISE_LOGICAL_XOR_OPERATOR_DESC)
-maximum = binary_function(ew.DML_ELEMENT_WISE_MAX_OPERATOR_DESC)
-mean = binary_function(ew.DML_ELEMENT_WISE_MEAN_OPERATOR_DESC)
-minimum = binary_function(ew.DML_ELEMENT_WISE_MIN_OPERATOR_DESC)
-modulus_floor = binary_function(ew.DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC)
-modulus_truncate = binary_function(ew.DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC)
-multiply = binary_function(ew.DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC)
-subtract = binary_function(ew.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC)
+bit_count = _predicate(ew.DML_ELEMENT_WISE_BIT_COUNT_OPERATOR_DESC)
+is_nan = _predicate(ew.DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC)
+atan_yx = _binary_function(ew.DML_ELEMENT_WISE_ATAN_YX_OPERATOR_DESC)
+bit_and = _binary_function(ew.DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC)
+bit_or = _binary_function(ew.DML_ELEMENT_WISE_BIT_OR_OPERATOR_DESC)
+bit_shift_left = _binary_function(ew.DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC)
+bit_shift_right = _binary_function(ew.DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC)
+bit_xor = _binary_function(ew.DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC)
+difference_square = _binary_function(ew.DML_ELEMENT_WISE_DIFFERENCE_SQUARE_OPERATOR_DESC)
+divide = _binary_function(ew.DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC)
+logical_and = _binary_function(ew.DML_ELEMENT_WISE_LOGICAL_AND_OPERATOR_DESC)
+logical_or = _binary_function(ew.DML_ELEMENT_WISE_LOGICAL_OR_OPERATOR_DESC)
+logical_xor = _binary_function(ew.DML_ELEMENT_WISE_LOGICAL_XOR_OPERATOR_DESC)
+maximum = _binary_function(ew.DML_ELEMENT_WISE_MAX_OPERATOR_DESC)
+mean = _binary_function(ew.DML_ELEMENT_WISE_MEAN_OPERATOR_DESC)
+minimum = _binary_function(ew.DML_ELEMENT_WISE_MIN_OPERATOR_DESC)
+modulus_floor = _binary_function(ew.DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC)
+modulus_truncate = _binary_function(ew.DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC)
+multiply = _binary_function(ew.DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC)
+subtract = _binary_function(ew.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC)
+equals = _comparison(ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC)
+greater_than = _comparison(ew.DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OPERATOR_DESC)
+greater_than_or_equal = _comparison(ew.DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL_OPERATOR_DESC)
+less_than = _comparison(ew.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OPERATOR_DESC)
+less_than_or_equal = _comparison(ew.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL_OPERATOR_DESC)
+
+
+@checked
+def add(a: Tensor, b: Operand, activation: OperatorDesc | None = None) -> Tensor:
+    """a + b, broadcast to each other. activation: fused behind the sum (ADD1, from feature level 2_0 on)."""
+    if activation is None:
+        return _binary(ew.DML_ELEMENT_WISE_ADD_OPERATOR_DESC, a, b)
+    return _binary(ew.DML_ELEMENT_WISE_ADD1_OPERATOR_DESC, a, b, FusedActivation=activation)
+
+
+@checked
+def constant_pow(x: Tensor, exponent: float, scale_bias: DML_SCALE_BIAS | None = None) -> Tensor:
+    """x to the power of a number. scale_bias: applied to x first."""
+    return unary(ew.DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC, x, ScaleBias=scale_bias, Exponent=exponent)
+
+
+@checked
+def is_infinity(
+    x: Tensor,
+    infinity_mode: enums.DML_IS_INFINITY_MODE = enums.DML_IS_INFINITY_MODE_EITHER,
+    data_type: DML_TENSOR_DATA_TYPE = UINT8,
+) -> Tensor:
+    """1 where x is infinite, of the sign that the mode asks for."""
+    return unary(ew.DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC, x, data_type, InfinityMode=infinity_mode)
+
+
+@checked
+def round_(
+    x: Tensor, rounding_mode: enums.DML_ROUNDING_MODE = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
+) -> Tensor:
+    """x rounded to whole numbers."""
+    return unary(ew.DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, x, RoundingMode=rounding_mode)
+
+
+@checked
+def threshold(x: Tensor, min: float, scale_bias: DML_SCALE_BIAS | None = None) -> Tensor:
+    """x, but at least min. scale_bias: applied to x first."""
+    return unary(ew.DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC, x, ScaleBias=scale_bias, Min=min)
 
 
 @checked
@@ -144,10 +228,10 @@ def clip(x: Tensor, min: float, max: float, *, scale_bias: DML_SCALE_BIAS | None
 
 
 @checked
-def pow_(x: Tensor, exponent: Operand) -> Tensor:
-    """x to the power of a number or a tensor."""
+def pow_(x: Tensor, exponent: Operand, scale_bias: DML_SCALE_BIAS | None = None) -> Tensor:
+    """x to the power of a number or a tensor. scale_bias: applied to x first."""
     if isinstance(exponent, int | float):
-        return constant_pow(x, exponent=float(exponent))
+        return constant_pow(x, float(exponent), scale_bias)
     second = x.builder.like(exponent, x)
     sizes = broadcast_sizes(x.sizes, second.sizes)
     return x.builder.one(
@@ -156,7 +240,7 @@ def pow_(x: Tensor, exponent: Operand) -> Tensor:
         x.data_type,
         InputTensor=x.broadcast(sizes),
         ExponentTensor=second.broadcast(sizes),
-        ScaleBias=None,
+        ScaleBias=scale_bias,
     )
 
 

@@ -49,7 +49,7 @@ def gemm(
         Beta=beta,
         FusedActivation=activation,
     )
-    return product if len(batch) <= 2 else product.view(sizes)
+    return product if len(batch) <= 2 else product.packed().view(sizes)
 
 
 def _flat_sizes(sizes: tuple[int, ...]) -> tuple[int, ...]:

@@ -12,7 +12,6 @@ from dml.descriptors.reduction import DML_NONZERO_COORDINATES_OPERATOR_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.graph.builder import Builder, Tensor
 from dml.shapes import effective_rank
-from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 from .attributes import scalar_of
 
@@ -71,8 +70,8 @@ def random_generator(
     made = state.builder.node(
         DML_RANDOM_GENERATOR_OPERATOR_DESC,
         {
-            "OutputTensor": DML_BUFFER_TENSOR_DESC(UINT32, tuple(sizes)),
-            "OutputStateTensor": DML_BUFFER_TENSOR_DESC(UINT32, state.sizes),
+            "OutputTensor": state.builder.output(UINT32, sizes),
+            "OutputStateTensor": state.builder.output(UINT32, state.sizes),
         },
         InputStateTensor=state,
         Type=type,
@@ -90,8 +89,8 @@ def nonzero_coordinates(x: Tensor) -> tuple[Tensor, Tensor]:
     made = x.builder.node(
         DML_NONZERO_COORDINATES_OPERATOR_DESC,
         {
-            "OutputCountTensor": DML_BUFFER_TENSOR_DESC(UINT32, (1,)),
-            "OutputCoordinatesTensor": DML_BUFFER_TENSOR_DESC(
+            "OutputCountTensor": x.builder.output(UINT32, (1,)),
+            "OutputCoordinatesTensor": x.builder.output(
                 UINT32, (x.desc.element_count, max(1, effective_rank(x.sizes)))
             ),
         },

@@ -17,7 +17,6 @@ from dml.descriptors.normalization import (
 from dml.descriptors.resample import DML_RESAMPLE_GRAD_OPERATOR_DESC
 from dml.graph.builder import Operand, Tensor
 from dml.shapes import each_dimension
-from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 from .normalization import along_channels
 from .sizes import given_or
@@ -63,17 +62,26 @@ def slice_grad(
 
 @checked
 def resample_grad(
-    gradient: Tensor, sizes: Sequence[int], mode: enums.DML_INTERPOLATION_MODE = enums.DML_INTERPOLATION_MODE_LINEAR
+    gradient: Tensor,
+    sizes: Sequence[int],
+    mode: enums.DML_INTERPOLATION_MODE = enums.DML_INTERPOLATION_MODE_LINEAR,
+    *,
+    scales: Sequence[float] | None = None,
+    input_pixel_offsets: Sequence[float] | None = None,
+    output_pixel_offsets: Sequence[float] | None = None,
 ) -> Tensor:
-    """The gradient of ``resample`` for its input of these sizes. Reference: dml_resample_grad_operator_desc."""
+    """The gradient of ``resample`` for its input of these sizes; scales and offsets as there.
+
+    Reference: dml_resample_grad_operator_desc.
+    """
     return gradient.builder.one(
         DML_RESAMPLE_GRAD_OPERATOR_DESC,
         sizes,
         InputGradientTensor=gradient,
         InterpolationMode=mode,
-        Scales=tuple(out / size for out, size in each_dimension(gradient.sizes, sizes)),
-        InputPixelOffsets=(0.5,) * gradient.rank,
-        OutputPixelOffsets=(-0.5,) * gradient.rank,
+        Scales=tuple(scales or (out / size for out, size in each_dimension(gradient.sizes, sizes))),
+        InputPixelOffsets=tuple(input_pixel_offsets or (0.5,) * gradient.rank),
+        OutputPixelOffsets=tuple(output_pixel_offsets or (-0.5,) * gradient.rank),
     )
 
 
@@ -94,7 +102,11 @@ def batch_normalization_training(
     scales = along_channels(x, scale)
     made = x.builder.node(
         DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
-        {"OutputTensor": _packed(x), "OutputMeanTensor": _packed(scales), "OutputVarianceTensor": _packed(scales)},
+        {
+            "OutputTensor": x.builder.output(x.data_type, x.sizes),
+            "OutputMeanTensor": x.builder.output(x.data_type, scales.sizes),
+            "OutputVarianceTensor": x.builder.output(x.data_type, scales.sizes),
+        },
         InputTensor=x,
         ScaleTensor=scales,
         BiasTensor=along_channels(x, bias),
@@ -136,7 +148,17 @@ def _normalization_grad(
     names = ("OutputGradientTensor", "OutputScaleGradientTensor", "OutputBiasGradientTensor")
     made = x.builder.node(
         cls,
-        dict(zip(names, (_packed(x), _packed(scales), _packed(scales)), strict=True)),
+        dict(
+            zip(
+                names,
+                (
+                    x.builder.output(x.data_type, x.sizes),
+                    x.builder.output(x.data_type, scales.sizes),
+                    x.builder.output(x.data_type, scales.sizes),
+                ),
+                strict=True,
+            )
+        ),
         InputTensor=x,
         InputGradientTensor=gradient,
         MeanTensor=along_channels(x, mean),
@@ -145,8 +167,3 @@ def _normalization_grad(
         Epsilon=epsilon,
     )
     return made[names[0]], made[names[1]], made[names[2]]
-
-
-def _packed(x: Tensor) -> DML_BUFFER_TENSOR_DESC:
-    """A new tensor of x's data type and sizes."""
-    return DML_BUFFER_TENSOR_DESC(x.data_type, x.sizes)

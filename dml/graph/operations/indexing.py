@@ -40,7 +40,7 @@ def gather(x: Tensor, indices: Operand, axis: int) -> Tensor:
         Axis=axis + rank - x.rank,
         IndexDimensions=indices.rank,
     )
-    return made.view(sizes)
+    return made.packed().view(sizes)
 
 
 @checked
@@ -73,7 +73,7 @@ def gather_nd(x: Tensor, indices: Operand, batch_dimensions: int = 0) -> Tensor:
         IndicesDimensionCount=chosen.rank,
         BatchDimensionCount=batch_dimensions,
     )
-    return made.view(sizes)
+    return made.packed().view(sizes)
 
 
 @checked
@@ -104,4 +104,4 @@ def scatter_nd(x: Tensor, indices: Operand, updates: Operand) -> Tensor:
         InputDimensionCount=x.rank,
         IndicesDimensionCount=chosen.rank,
     )
-    return made.view(x.sizes)
+    return made.packed().view(x.sizes)

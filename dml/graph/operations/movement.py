@@ -35,7 +35,6 @@ from dml.shapes import (
     space_to_depth_sizes,
     with_size,
 )
-from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 from .attributes import scalar_of
 from .sizes import given_or, sizes_of, told_by
@@ -61,7 +60,7 @@ def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Seq
 def split(x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
     """Parts of these sizes along an axis."""
     axis = checked_axis(axis, x.rank, "split")
-    parts = [DML_BUFFER_TENSOR_DESC(x.data_type, with_size(x.sizes, axis, size)) for size in sizes]
+    parts = [x.builder.output(x.data_type, with_size(x.sizes, axis, size)) for size in sizes]
     made = x.builder.node(DML_SPLIT_OPERATOR_DESC, {"OutputTensors": parts}, InputTensor=x, Axis=axis)
     return list(made["OutputTensors"])
 
@@ -145,7 +144,7 @@ def one_hot(indices: Tensor, depth: int, off: float = 0.0, on: float = 1.0, axis
         with_size(indices.sizes, axis, depth),
         values.data_type,
         IndicesTensor=indices,
-        ValuesTensor=values.view((*(1,) * (indices.rank - 1), 2)),
+        ValuesTensor=values.packed().view((*(1,) * (indices.rank - 1), 2)),
         Axis=axis,
     )
 
@@ -185,4 +184,4 @@ def triangular(x: Tensor, *, upper: bool = True, diagonal: int = 0) -> Tensor:
         DiagonalFillBegin=begin,
         DiagonalFillEnd=end,
     )
-    return made.view(x.sizes)
+    return made.packed().view(x.sizes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from dml.arguments import checked
 from dml.descriptors.base import OperatorDesc
@@ -10,6 +11,7 @@ from dml.descriptors.normalization import (
     DML_BATCH_NORMALIZATION_OPERATOR_DESC,
     DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
     DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
+    DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
 )
 from dml.graph.builder import Operand, Tensor
 from dml.shapes import checked_axis
@@ -18,7 +20,9 @@ from dml.shapes import checked_axis
 def along_channels(x: Tensor, value: Operand) -> Tensor:
     """{C} as {1, C, 1...}; tensors of x's rank stay as they are."""
     tensor = x.builder.like(value, x)
-    return tensor if tensor.rank == x.rank else tensor.view((1, tensor.desc.element_count, *(1,) * (x.rank - 2)))
+    if tensor.rank == x.rank:
+        return tensor
+    return tensor.packed().view((1, tensor.desc.element_count, *(1,) * (x.rank - 2)))
 
 
 @checked
@@ -56,22 +60,33 @@ def mean_variance_normalization(
     bias: Operand | None = None,
     *,
     normalize_variance: bool = True,
+    normalize_mean: bool = True,
     epsilon: float = 1e-5,
     activation: OperatorDesc | None = None,
 ) -> Tensor:
-    """x less its mean over the axes, over its standard deviation; then scaled and shifted (both broadcast to x)."""
+    """x less its mean over the axes, over its standard deviation; then scaled and shifted (both broadcast to x).
+
+    normalize_mean: False leaves the mean in, and divides by the root of the mean square
+    (MEAN_VARIANCE_NORMALIZATION2, from feature level 6_3 on). References:
+    dml_mean_variance_normalization1_operator_desc, dml_mean_variance_normalization2_operator_desc.
+    """
 
     def like(value: Operand | None) -> Tensor | None:
         return None if value is None else x.builder.like(value, x).broadcast(x.sizes)
 
+    cls: type[OperatorDesc] = DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC
+    chosen: dict[str, Any] = {"NormalizeVariance": normalize_variance}
+    if not normalize_mean:
+        cls = DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC
+        chosen = {"UseMean": False, "UseVariance": normalize_variance}
     return x.builder.one(
-        DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
+        cls,
         x.sizes,
         InputTensor=x,
         ScaleTensor=like(scale),
         BiasTensor=like(bias),
         Axes=tuple(checked_axis(axis, x.rank, "mean_variance_normalization") for axis in axes),
-        NormalizeVariance=normalize_variance,
+        **chosen,
         Epsilon=epsilon,
         FusedActivation=activation,
     )

@@ -25,7 +25,6 @@ from dml.descriptors.pooling import (
 from dml.errors import DMLError
 from dml.graph.builder import Tensor
 from dml.shapes import covered_size, each_dimension, pooled_sizes, window_count, window_reach
-from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 from .movement import padding
 from .sizes import given_or, told_by
@@ -188,9 +187,9 @@ def max_pooling_with_indices(
 def _max_pooling(
     x: Tensor, found: _Windows, index_type: enums.DML_TENSOR_DATA_TYPE | None
 ) -> tuple[Tensor, Tensor | None]:
-    outputs = {"OutputTensor": DML_BUFFER_TENSOR_DESC(x.data_type, found.sizes)}
+    outputs = {"OutputTensor": x.builder.output(x.data_type, found.sizes)}
     if index_type is not None:
-        outputs["OutputIndicesTensor"] = DML_BUFFER_TENSOR_DESC(index_type, found.sizes)
+        outputs["OutputIndicesTensor"] = x.builder.output(index_type, found.sizes)
     made = x.builder.node(
         DML_MAX_POOLING2_OPERATOR_DESC, outputs, InputTensor=x, Dilations=found.dilations, **found.fields
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dml import enums
 from dml.arguments import checked
 from dml.descriptors.base import OperatorDesc
@@ -10,7 +12,8 @@ from dml.descriptors.elementwise import (
     DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC,
 )
 from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC, DML_QUANTIZE_OPERATOR_DESC
-from dml.enums import DML_TENSOR_DATA_TYPE
+from dml.enums import DML_QUANTIZATION_TYPE, DML_TENSOR_DATA_TYPE
+from dml.errors import DMLError
 from dml.graph.builder import Operand, Tensor
 from dml.shapes import broadcast_sizes, with_rank
 
@@ -53,6 +56,47 @@ def dequantize_linear(
     return _linear(x, scale, zero_point, data_type, quantizes=False)
 
 
+@checked
+def quantize(
+    x: Tensor, parameters: Sequence[Tensor], type: DML_QUANTIZATION_TYPE, data_type: DML_TENSOR_DATA_TYPE | None = None
+) -> Tensor:
+    """x in steps of its blocks' scales. parameters: the scale, and with SCALE_ZERO_POINT the zero point, of x's rank.
+
+    data_type: the zero point's where none is given, else UINT8. Reference: dml_quantize_operator_desc.
+    """
+    if data_type is None:
+        data_type = parameters[1].data_type if len(parameters) > 1 else enums.DML_TENSOR_DATA_TYPE_UINT8
+    return x.builder.one(
+        DML_QUANTIZE_OPERATOR_DESC,
+        x.sizes,
+        data_type,
+        InputTensor=x,
+        QuantizationType=type,
+        QuantizationTensors=list(parameters),
+    )
+
+
+@checked
+def dequantize(
+    x: Tensor, parameters: Sequence[Tensor], type: DML_QUANTIZATION_TYPE, data_type: DML_TENSOR_DATA_TYPE | None = None
+) -> Tensor:
+    """The numbers that blocks of integers stand for, in the scale's data type (DirectMLX's Dequantize).
+
+    parameters: the scale, and with SCALE_ZERO_POINT the zero point, of x's rank; their sizes divide x's into blocks.
+    Reference: dml_dequantize_operator_desc.
+    """
+    if not parameters:
+        raise DMLError("dequantize: parameters must hold the scale, found none")
+    return x.builder.one(
+        DML_DEQUANTIZE_OPERATOR_DESC,
+        x.sizes,
+        parameters[0].data_type if data_type is None else data_type,
+        InputTensor=x,
+        QuantizationType=type,
+        QuantizationTensors=list(parameters),
+    )
+
+
 def _linear(
     x: Tensor, scale: Operand, zero_point: Operand | None, data_type: DML_TENSOR_DATA_TYPE, *, quantizes: bool
 ) -> Tensor:
@@ -77,18 +121,11 @@ def _linear(
             ScaleTensor=scales.broadcast(x.sizes),
             ZeroPointTensor=None if zeros is None else zeros.broadcast(x.sizes),
         )
-    blocks = [tensor.view(with_rank(tensor.sizes, x.rank)) for tensor in given]
+    blocks = [tensor.packed().view(with_rank(tensor.sizes, x.rank)) for tensor in given]
     sizes = broadcast_sizes(*(tensor.sizes for tensor in blocks))
-    return x.builder.one(
-        DML_QUANTIZE_OPERATOR_DESC if quantizes else DML_DEQUANTIZE_OPERATOR_DESC,
-        x.sizes,
-        data_type,
-        InputTensor=x,
-        QuantizationType=enums.DML_QUANTIZATION_TYPE_SCALE
-        if zeros is None
-        else enums.DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT,
-        QuantizationTensors=[tensor.broadcast(sizes) for tensor in blocks],
-    )
+    kind = enums.DML_QUANTIZATION_TYPE_SCALE if zeros is None else enums.DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT
+    parameters = [tensor.broadcast(sizes) for tensor in blocks]
+    return quantize(x, parameters, kind, data_type) if quantizes else dequantize(x, parameters, kind, data_type)
 
 
 def _broadcasts(tensor: Tensor, x: Tensor) -> bool:

@@ -12,7 +12,7 @@ from dml.descriptors import activation as act
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
 from dml.graph.builder import Operand, Tensor
-from dml.tensors import DML_BUFFER_TENSOR_DESC
+from dml.tensors import DML_BUFFER_TENSOR_DESC, ordered_strides
 
 from .activation import fused
 from .sizes import sizes_of
@@ -30,15 +30,17 @@ def gru(
     activations: Sequence[OperatorDesc] = (),
     direction: enums.DML_RECURRENT_NETWORK_DIRECTION = enums.DML_RECURRENT_NETWORK_DIRECTION_FORWARD,
     linear_before_reset: bool = True,
+    steps_together: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The whole output sequence {S, D, B, H} and the last state {1, D, B, H} of a GRU over {1, S, B, I}.
 
     weight {1, D, 3H, I}, recurrence {1, D, 3H, H}, bias {1, 1, D, 6H}, hidden {1, D, B, H}, lengths {1, 1, 1, B}.
-    activations: f and g of each direction; sigmoid and tanh when none are given.
+    activations: f and g of each direction; sigmoid and tanh when none are given. steps_together: store both directions
+    of a step of a sequence next to each other, as a further layer reads them.
     """
     w, r = _like(x, weight), _like(x, recurrence)
     sizes = _sizes("gru", x, r)
-    sequence, last = sizes.outputs(x)
+    sequence, last = sizes.outputs(x, steps_together)
     default = fused(act.DML_ACTIVATION_SIGMOID_OPERATOR_DESC), fused(act.DML_ACTIVATION_TANH_OPERATOR_DESC)
     made = x.builder.node(
         DML_GRU_OPERATOR_DESC,
@@ -71,16 +73,18 @@ def lstm(
     direction: enums.DML_RECURRENT_NETWORK_DIRECTION = enums.DML_RECURRENT_NETWORK_DIRECTION_FORWARD,
     clip_threshold: float | None = None,
     couple_input_forget: bool = False,
+    steps_together: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The output sequence {S, D, B, H}, the last state and the last cell {1, D, B, H} of an LSTM over {1, S, B, I}.
 
     weight {1, D, 4H, I}, recurrence {1, D, 4H, H}, bias {1, 1, D, 8H}, hidden and cell {1, D, B, H}, lengths
     {1, 1, 1, B}, peephole {1, 1, D, 3H}; gates lie in the order input, output, forget, cell. activations: f, g
-    and h of each direction; sigmoid, tanh and tanh when none are given. Reference: dml_lstm_operator_desc.
+    and h of each direction; sigmoid, tanh and tanh when none are given. steps_together: see ``gru``.
+    Reference: dml_lstm_operator_desc.
     """
     w, r = _like(x, weight), _like(x, recurrence)
     sizes = _sizes("lstm", x, r)
-    sequence, last = sizes.outputs(x)
+    sequence, last = sizes.outputs(x, steps_together)
     tanh = fused(act.DML_ACTIVATION_TANH_OPERATOR_DESC)
     default = fused(act.DML_ACTIVATION_SIGMOID_OPERATOR_DESC), tanh, tanh
     made = x.builder.node(
@@ -114,15 +118,17 @@ def rnn(
     *,
     activations: Sequence[OperatorDesc] = (),
     direction: enums.DML_RECURRENT_NETWORK_DIRECTION = enums.DML_RECURRENT_NETWORK_DIRECTION_FORWARD,
+    steps_together: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The whole output sequence {S, D, B, H} and the last state {1, D, B, H} of a simple layer over {1, S, B, I}.
 
     weight {1, D, H, I}, recurrence {1, D, H, H}, bias {1, 1, D, 2H}, hidden {1, D, B, H}, lengths {1, 1, 1, B}.
-    activations: f of each direction; tanh when none are given. Reference: dml_rnn_operator_desc.
+    activations: f of each direction; tanh when none are given. steps_together: see ``gru``.
+    Reference: dml_rnn_operator_desc.
     """
     w, r = _like(x, weight), _like(x, recurrence)
     sizes = _sizes("rnn", x, r)
-    sequence, last = sizes.outputs(x)
+    sequence, last = sizes.outputs(x, steps_together)
     made = x.builder.node(
         DML_RNN_OPERATOR_DESC,
         {"OutputSequenceTensor": sequence, "OutputSingleTensor": last},
@@ -159,13 +165,14 @@ class _Sizes:
     batch: int
     hidden: int
 
-    def outputs(self, x: Tensor) -> tuple[DML_BUFFER_TENSOR_DESC, DML_BUFFER_TENSOR_DESC]:
+    def outputs(self, x: Tensor, steps_together: bool = False) -> tuple[DML_BUFFER_TENSOR_DESC, DML_BUFFER_TENSOR_DESC]:
         """The whole sequence and one state."""
         each = (self.directions, self.batch, self.hidden)
-        return (
-            DML_BUFFER_TENSOR_DESC(x.data_type, (self.sequence, *each)),
-            DML_BUFFER_TENSOR_DESC(x.data_type, (1, *each)),
-        )
+        whole = (self.sequence, *each)
+        sequence = x.builder.output(x.data_type, whole)
+        if steps_together and self.directions == 2:
+            sequence = DML_BUFFER_TENSOR_DESC(x.data_type, whole, ordered_strides(whole, (0, 2, 1, 3)))
+        return sequence, x.builder.output(x.data_type, (1, *each))
 
 
 def _sizes(name: str, x: Tensor, recurrence: Tensor) -> _Sizes:

@@ -22,7 +22,6 @@ from dml.shapes import (
     ones_along,
     with_size,
 )
-from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 
@@ -49,8 +48,8 @@ def top_k(
     made = x.builder.node(
         DML_TOP_K1_OPERATOR_DESC,
         {
-            "OutputValueTensor": DML_BUFFER_TENSOR_DESC(x.data_type, sizes),
-            "OutputIndexTensor": DML_BUFFER_TENSOR_DESC(UINT32, sizes),
+            "OutputValueTensor": x.builder.output(x.data_type, sizes),
+            "OutputIndexTensor": x.builder.output(UINT32, sizes),
         },
         InputTensor=x,
         Axis=axis,

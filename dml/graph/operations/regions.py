@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dml import enums
 from dml.arguments import checked
 from dml.descriptors.pooling import DML_ROI_ALIGN1_OPERATOR_DESC, DML_ROI_ALIGN_GRAD_OPERATOR_DESC
 from dml.errors import DMLError
 from dml.graph.builder import Operand, Tensor
-from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-from .attributes import fields_of
 from .sizes import sizes_of
-
-_DEFAULTS: dict[str, Any] = {
-    "reduction_function": enums.DML_REDUCE_FUNCTION_AVERAGE,
-    "interpolation_mode": enums.DML_INTERPOLATION_MODE_LINEAR,
-    "spatial_scale_x": 1.0,
-    "spatial_scale_y": 1.0,
-    "input_pixel_offset": 0.5,
-    "output_pixel_offset": -0.5,
-    "minimum_samples_per_output": 1,
-    "maximum_samples_per_output": 128,
-    "align_regions_to_corners": False,
-}
 
 
 @checked
-def roi_align(x: Tensor, roi: Operand, batch_indices: Operand, height: int, width: int, **attributes: Any) -> Tensor:
+def roi_align(
+    x: Tensor,
+    roi: Operand,
+    batch_indices: Operand,
+    height: int,
+    width: int,
+    *,
+    reduction_function: enums.DML_REDUCE_FUNCTION = enums.DML_REDUCE_FUNCTION_AVERAGE,
+    interpolation_mode: enums.DML_INTERPOLATION_MODE = enums.DML_INTERPOLATION_MODE_LINEAR,
+    spatial_scale_x: float = 1.0,
+    spatial_scale_y: float = 1.0,
+    input_pixel_offset: float = 0.5,
+    output_pixel_offset: float = -0.5,
+    out_of_bounds_input_value: float = 0.0,
+    minimum_samples_per_output: int = 1,
+    maximum_samples_per_output: int = 128,
+    align_regions_to_corners: bool = False,
+) -> Tensor:
     """Each region {x1, y1, x2, y2} of the image that its index names, as height by width means of samples.
 
-    x: {N, C, H, W}. roi: {regions, 4}. batch_indices: {regions}. attributes: the operator's in snake_case; where not
-    given a mean of linear samples, scales of 1, pixels' centres at halves, 0 outside of the image, as many samples as
-    pixels up to 128. Result: {regions, C, height, width}. Reference: dml_roi_align1_operator_desc.
+    x: {N, C, H, W}. roi: {regions, 4}. batch_indices: {regions}. Result: {regions, C, height, width}. The defaults
+    are a mean of linear samples, as many as pixels up to 128, with the pixels' centres at halves. Reference:
+    dml_roi_align1_operator_desc.
     """
     regions = x.builder.like(roi, x)
     sizes = (regions.sizes[-2] if regions.rank > 1 else 0, sizes_of("roi_align", x, 4)[1], height, width)
@@ -43,7 +44,16 @@ def roi_align(x: Tensor, roi: Operand, batch_indices: Operand, height: int, widt
         InputTensor=x,
         ROITensor=regions,
         BatchIndicesTensor=x.builder.like(batch_indices, x),
-        **fields_of(DML_ROI_ALIGN1_OPERATOR_DESC, _DEFAULTS | {"out_of_bounds_input_value": 0.0} | attributes),
+        ReductionFunction=reduction_function,
+        InterpolationMode=interpolation_mode,
+        SpatialScaleX=spatial_scale_x,
+        SpatialScaleY=spatial_scale_y,
+        InputPixelOffset=input_pixel_offset,
+        OutputPixelOffset=output_pixel_offset,
+        OutOfBoundsInputValue=out_of_bounds_input_value,
+        MinimumSamplesPerOutput=minimum_samples_per_output,
+        MaximumSamplesPerOutput=maximum_samples_per_output,
+        AlignRegionsToCorners=align_regions_to_corners,
     )
 
 
@@ -57,7 +67,15 @@ def roi_align_grad(
     image_height: int,
     image_width: int,
     x: Tensor | None = None,
-    **attributes: Any,
+    reduction_function: enums.DML_REDUCE_FUNCTION = enums.DML_REDUCE_FUNCTION_AVERAGE,
+    interpolation_mode: enums.DML_INTERPOLATION_MODE = enums.DML_INTERPOLATION_MODE_LINEAR,
+    spatial_scale_x: float = 1.0,
+    spatial_scale_y: float = 1.0,
+    input_pixel_offset: float = 0.5,
+    output_pixel_offset: float = -0.5,
+    minimum_samples_per_output: int = 1,
+    maximum_samples_per_output: int = 128,
+    align_regions_to_corners: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
     """Gradients of ``roi_align`` for its image and, where its input x is given, for its regions (else None).
 
@@ -67,9 +85,9 @@ def roi_align_grad(
         raise DMLError(f"roi_align_grad: takes a gradient of 4 dimensions, found sizes {gradient.sizes}")
     regions = gradient.builder.like(roi, gradient)
     image = (batch_size, gradient.sizes[1], image_height, image_width)
-    outputs = {"OutputGradientTensor": DML_BUFFER_TENSOR_DESC(gradient.data_type, image)}
+    outputs = {"OutputGradientTensor": gradient.builder.output(gradient.data_type, image)}
     if x is not None:
-        outputs["OutputROIGradientTensor"] = DML_BUFFER_TENSOR_DESC(gradient.data_type, regions.sizes)
+        outputs["OutputROIGradientTensor"] = gradient.builder.output(gradient.data_type, regions.sizes)
     made = gradient.builder.node(
         DML_ROI_ALIGN_GRAD_OPERATOR_DESC,
         outputs,
@@ -77,6 +95,14 @@ def roi_align_grad(
         InputGradientTensor=gradient,
         ROITensor=regions,
         BatchIndicesTensor=gradient.builder.like(batch_indices, gradient),
-        **fields_of(DML_ROI_ALIGN_GRAD_OPERATOR_DESC, _DEFAULTS | attributes),
+        ReductionFunction=reduction_function,
+        InterpolationMode=interpolation_mode,
+        SpatialScaleX=spatial_scale_x,
+        SpatialScaleY=spatial_scale_y,
+        InputPixelOffset=input_pixel_offset,
+        OutputPixelOffset=output_pixel_offset,
+        MinimumSamplesPerOutput=minimum_samples_per_output,
+        MaximumSamplesPerOutput=maximum_samples_per_output,
+        AlignRegionsToCorners=align_regions_to_corners,
     )
     return made["OutputGradientTensor"], made.get("OutputROIGradientTensor")

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from dml import enums
 from dml.arguments import checked
+from dml.descriptors.base import OperatorDesc
 from dml.descriptors.movement import DML_VALUE_SCALE_2D_OPERATOR_DESC
-from dml.descriptors.resample import DML_RESAMPLE1_OPERATOR_DESC, DML_UPSAMPLE_2D_OPERATOR_DESC
+from dml.descriptors.resample import (
+    DML_RESAMPLE1_OPERATOR_DESC,
+    DML_RESAMPLE2_OPERATOR_DESC,
+    DML_RESAMPLE3_OPERATOR_DESC,
+    DML_UPSAMPLE_2D_OPERATOR_DESC,
+)
 from dml.graph.builder import Tensor
 from dml.shapes import (
     each_dimension,
@@ -41,23 +48,37 @@ def resample(
     sizes: Sequence[int],
     mode: enums.DML_INTERPOLATION_MODE = enums.DML_INTERPOLATION_MODE_LINEAR,
     *,
+    rounding_direction: enums.DML_AXIS_DIRECTION | None = None,
     scales: Sequence[float] | None = None,
     input_pixel_offsets: Sequence[float] | None = None,
     output_pixel_offsets: Sequence[float] | None = None,
+    antialiased: bool = False,
 ) -> Tensor:
     """x at other sizes. scales: the sizes' quotients where not given; pixels' centres lie at halves where no offsets
     say else.
 
-    Reference: dml_resample1_operator_desc.
+    rounding_direction: where the nearest neighbours of a half lie (RESAMPLE2, from feature level 5_1 on), INCREASING
+    where not given. antialiased: smaller sizes weigh all pixels (RESAMPLE3, from 6_4 on). The oldest operator that
+    takes the arguments is used. References: dml_resample1_operator_desc, dml_resample2_operator_desc,
+    dml_resample3_operator_desc.
     """
+    cls: type[OperatorDesc] = DML_RESAMPLE1_OPERATOR_DESC
+    more: dict[str, Any] = {}
+    if rounding_direction is not None or antialiased:
+        cls, more = DML_RESAMPLE2_OPERATOR_DESC, {"RoundingDirection": rounding_direction}
+        if rounding_direction is None:
+            more["RoundingDirection"] = enums.DML_AXIS_DIRECTION_INCREASING
+    if antialiased:
+        cls, more = DML_RESAMPLE3_OPERATOR_DESC, {**more, "Antialiased": True}
     return x.builder.one(
-        DML_RESAMPLE1_OPERATOR_DESC,
+        cls,
         sizes,
         InputTensor=x,
         InterpolationMode=mode,
         Scales=tuple(scales or (out / size for out, size in each_dimension(sizes, x.sizes))),
         InputPixelOffsets=tuple(input_pixel_offsets or (0.5,) * x.rank),
         OutputPixelOffsets=tuple(output_pixel_offsets or (-0.5,) * x.rank),
+        **more,
     )
 
 

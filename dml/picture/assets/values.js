@@ -32,6 +32,7 @@ const FATES = {
   once: "runs once, at initialization: nothing it reads changes",
   known: "known before the model runs",
   view: "nothing runs: it only looks at what others made, or went into their kernels",
+  unplanned: "runs on the device; its kernels depend on a shape that only a run tells",
   host: "runs on the host, not on the device",
   input: "an input of the model",
   output: "an output of the model",

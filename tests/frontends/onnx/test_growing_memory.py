@@ -101,7 +101,7 @@ def test_the_memory_goes_with_the_model(each_kind: dml.Device) -> None:
     gc.collect()
     before = used()
     model = cache(each_kind)
-    model.parts[0].plans._most = 1
+    model.parts[0].plans._plans.most_entries = 1
     x = np.ones((1, WIDTH), np.float32)
     gc.disable()
     try:

@@ -82,7 +82,11 @@ def test_rotary_embedding_names_what_it_does_not_take(device: dml.Device) -> Non
     assert message == "node RotaryEmbedding: is_packed_batching = 1 is not mapped"
     message = refused(device, "RotaryEmbedding", {**inputs, "c": floats(8, 9), "s": floats(8, 9)}, {"y": 3},
                       num_heads=1, rotary_embedding_dim=18)  # fmt: skip
-    assert "at most for heads of 16, found (8, 9)" in message
+    assert "of 9 columns where 18 elements of heads of 16 are rotated, found (8, 9) and (8, 9)" in message
+    for rotated, width in ((0, 4), (8, 8), (8, 2)):
+        wrong = {**inputs, "c": floats(8, width), "s": floats(8, width)}
+        message = refused(device, "RotaryEmbedding", wrong, {"y": 3}, num_heads=1, rotary_embedding_dim=rotated)
+        assert f"of {(rotated or 16) // 2} columns" in message
 
 
 # MatMulNBits
@@ -192,6 +196,16 @@ def test_group_query_attention_of_a_prompt(device: dml.Device) -> None:
 @pytest.mark.parametrize("interleaved", [0, 1])
 def test_group_query_attention_turns_a_prompt(device: dml.Device, interleaved: int) -> None:
     agree_gqa(device, cache(2, 3, 0, (0, 0), 3, packed=True, turned=True), rotary_interleaved=interleaved)
+
+
+@pytest.mark.parametrize("columns, sines", [(SIZE, SIZE), (SIZE // 4, SIZE // 4), (SIZE // 2, SIZE)])
+def test_group_query_attention_refuses_angles_of_another_width(device: dml.Device, columns: int, sines: int) -> None:
+    inputs = cache(1, 3, 0, (0,), 3) | {"cos": floats(32, columns), "sin": floats(32, sines)}
+    given = {name: array for name, array in inputs.items() if name not in ("positions", "bias")}
+    attributes = {"num_heads": HEADS, "kv_num_heads": KEY_HEADS, "do_rotary": 1}
+    ranks = {"y": 3, "present_k": 4, "present_v": 4}
+    message = refused(device, "GroupQueryAttention", given, ranks, **attributes)
+    assert f"for heads of {SIZE}, found {(32, columns)} and {(32, sines)}" in message
 
 
 @pytest.mark.parametrize("room", [5, 9], ids=["grows", "has-room"])

@@ -249,8 +249,9 @@ def test_explain_names_operators_and_levels(device: dml.Device) -> None:
         node("Gelu", ["x"], ["g"], name="b"),
         node("Reshape", ["g", "s"], ["y"], name="c"),
     ]
-    rows, assumed = explain(prepare(model_of(nodes, {"x": x}, ["y"], 20, symbolic=True), device))
-    assert not assumed
+    rows, assumed, sizes = explain(prepare(model_of(nodes, {"x": x}, ["y"], 20, symbolic=True), device))
+    assert assumed == ["sizes assumed: x_0=1, x_1=1 (--size x_0=NUMBER gives one)"]
+    assert sizes == {"x_0": 1, "x_1": 1}
     assert [(name.split("'")[1], operators) for name, operators, *_ in rows] == [
         ("a", []), ("b", ["ACTIVATION_GELU"]), ("c", []),
     ]  # fmt: skip
@@ -290,11 +291,11 @@ def test_explain_says_what_was_planned_without_values(device: dml.Device, tmp_pa
     x, n = np.ones(2, np.float32), np.array(3)
     model = model_of(nodes, {"x": x, "n": n}, ["y"], 21)
     prepared = prepare(model, device)
-    rows, assumed = explain(prepared)
+    rows, assumed, _ = explain(prepared)
     assert [row.operators for row in rows] == [[]]
     zeros = "planned by numbers, which are zeros for x, n (--input x=file.npy gives numbers): node 'often' (Loop)"
     assert assumed == [zeros]
-    rows, assumed = explain(prepared, {"n": n})
+    rows, assumed, _ = explain(prepared, {"n": n})
     assert [row.operators for row in rows if "often" in row.node] == [["ELEMENT_WISE_ADD"] * 3]
     assert not assumed
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())

@@ -67,7 +67,7 @@ def test_a_plan_that_goes_frees_its_memory_at_once(device: dml.Device) -> None:
     prepared.run([x])
     gone = weakref.ref(prepared.parts[0].plans.find((("x", ((1, 64), "float32")),), {}).compiled._resident)
     assert gone() is not None
-    prepared.parts[0].plans._most = 1
+    prepared.parts[0].plans._plans.most_entries = 1
     gc.disable()
     try:
         prepared.run([np.ones((2, 64), np.float32)])

@@ -129,9 +129,9 @@ def dispatch_bytes(
     defines: Mapping[str, object],
     constants: Mapping[str, Constant] | None = None,
 ) -> None:
-    """One of the kernels of gemm/bytes.glsl over bound tensors; those named ``beside0``, ... are read by ``finish``.
+    """Dispatch a kernel of gemm/bytes.glsl over bound tensors; ``finish`` reads those named ``beside0``, ...
 
-    sizes: M, N and K, which is filled up. flips: whether 128 is taken off the bytes of a and of b.
+    sizes: M, N and K, which is padded. flips: whether 128 is subtracted from the bytes of a and of b.
     """
     m, n, k = sizes
     besides = [name for name in tensors if name.startswith("beside")]
@@ -158,7 +158,7 @@ def dispatch_bytes(
             **tile,
             "LONG_FINISH": int(bool(besides) or tensors["result"].operand.epilogue is not None),
         },
-        push={"K": k},  # no constant, as in gemm/shared.comp
+        push={"K": k},  # not a constant, as in gemm/shared.comp
         code="\n".join([code, emitted.code, finished]),
         steps=-(-k // kernel.slab) + 6,
         each=kernel.slab * math.prod(kernel.tile) // kernel.workgroup // 4,
@@ -166,7 +166,7 @@ def dispatch_bytes(
 
 
 def _kernel_defines(kernel: ByteKernel) -> tuple[str, dict[str, object]]:
-    """The shader of the kernel, and what its tile is called there."""
+    """Return the kernel's shader and the defines of its tile."""
     rows, columns = kernel.tile
     defines: dict[str, object] = {"TILE_M": f"{rows}u", "TILE_N": f"{columns}u", "TILE_K": f"{kernel.slab}u"}
     match kernel:
@@ -186,12 +186,12 @@ def _is_multiple(numbers: Sequence[int], of: int) -> bool:
 
 
 def _filled(k: int) -> int:
-    """The bytes of a row of k when it is filled up to whole vectors."""
+    """Return the bytes of a row of k padded to whole vectors."""
     return -(-k // VECTOR) * VECTOR
 
 
 def lines(builder: ProgramBuilder, factor: Bytes, *, signed: bool) -> Operand:
-    """The bytes, or a copy, in rows of whole vectors; those of the copy are filled up with what counts as zero."""
+    """Return the bytes, or a copy, in rows of whole vectors; a copy is padded with bytes that count as zero."""
     operand = factor.operand
     *outer, k = operand.sizes
     steps = [step for step, size in zip(operand.strides, outer, strict=False) if size > 1]
@@ -215,9 +215,9 @@ def lines(builder: ProgramBuilder, factor: Bytes, *, signed: bool) -> Operand:
 def row_terms(
     builder: ProgramBuilder, factor: Bytes, matrix: Operand, *, signed: bool, adds: bool, less: int
 ) -> Operand:
-    """INT32 {..., rows, 2}: for each row of the matrix its zero point and its sum (see gemm/bytes_terms.comp).
+    """Return INT32 {..., rows, 2}: the zero point and the sum of each row of the matrix (see gemm/bytes_terms.comp).
 
-    adds: whether the sum is needed, which the other factor's zero point is multiplied with.
+    adds: whether the sum is needed, which the other factor's zero point multiplies.
     """
     *outer, filled = matrix.sizes
     distinct = tuple(1 if step == 0 else size for step, size in zip(matrix.strides, outer, strict=False))
@@ -256,7 +256,7 @@ def dispatch_terms(
     defines: Mapping[str, object],
     steps: int,
 ) -> Operand:
-    """gemm/bytes_terms.comp over rows of these sizes: INT32 {*sizes, 2}. point: the zero points, of these sizes."""
+    """Run gemm/bytes_terms.comp over rows of these sizes: INT32 {*sizes, 2}. point: the zero points, of these sizes."""
     sources = [bound.operand for bound in tensors.values()] + ([] if point is None else [point])
     stage = builder.prepare(*sources)
     terms = stage.temporary(DML_TENSOR_DATA_TYPE_INT32, (*sizes, 2))

@@ -1,4 +1,4 @@
-"""Products of matrices of integers, and what convolutions of integers share with them."""
+"""Products of integer matrices, and what they share with integer convolutions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.kinds import MATH
-from dml.compiler.lowering import lowering
+from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.elementwise.linear_quantization import difference, quantized
 from dml.compiler.operators.gemm.bytes import Bytes, product_of_bytes
 from dml.compiler.operators.gemm.layout import transposed, with_rows_of_fours
@@ -26,9 +26,9 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 
 def along_dimension(parameter: Operand, rank: int, axis: int) -> Operand:
-    """A scale or zero point as a tensor that broadcasts to ``rank`` dimensions.
+    """View a scale or zero point as a tensor that broadcasts to ``rank`` dimensions.
 
-    It has one element, or one for each place along ``axis``; those may lie along any one of its own dimensions.
+    It has one element, or one per position along ``axis``; these may lie along any of its own dimensions.
     """
     (size, stride), *others = sorted(zip(parameter.sizes, parameter.strides, strict=True), reverse=True)
     assert all(other == 1 for other, _ in others), parameter.sizes
@@ -38,7 +38,7 @@ def along_dimension(parameter: Operand, rank: int, axis: int) -> Operand:
 
 
 def without_zero_point(builder: ProgramBuilder, operand: Operand, zero_point: Operand | None, axis: int) -> Operand:
-    """The 8-bit operand as INT32 with its zero point, one or one for each place along ``axis``, taken off."""
+    """Return the 8-bit operand as INT32 less its zero point, one for all or one per position along ``axis``."""
     if zero_point is None:
         expression, sources = node("int($x0)", Leaf(0), glsl="int"), [operand]
     else:
@@ -52,13 +52,14 @@ def without_zero_point(builder: ProgramBuilder, operand: Operand, zero_point: Op
 
 @dataclass(frozen=True)
 class Finish:
-    """What sums of products become: an expression of one, an int (leaf 0), and of other elements (leaves 1, 2, ...)."""
+    """What to make of a sum of products: an expression of it, an int (leaf 0), and of other elements (leaves 1, 2,
+    ...)."""
 
     expression: Expression
     besides: Sequence[Operand] = ()
 
     def of(self, builder: ProgramBuilder, sums: Operand, result: Operand) -> None:
-        """Write it by a kernel of its own."""
+        """Compute it in a separate kernel."""
         apply(builder, self.expression, result, [sums, *self.besides])
 
 
@@ -68,11 +69,11 @@ def requantization(
     bias: Operand | None,
     tensor: DML_BUFFER_TENSOR_DESC,
 ) -> Finish:
-    """clamp(round((sum + bias) * (scales[0] * scales[1] / scales[2])) + zero_point), all broadcasting.
+    """Return clamp(round((sum + bias) * (scales[0] * scales[1] / scales[2])) + zero_point), with broadcasting.
 
-    tensor: the description of the result, of an 8-bit type. Rounds to nearest even. The reference asks for results that
-    mathematically equal those of quantizing a dequantized product; as in ONNX Runtime, the three scales are put
-    together to one float32 factor first.
+    tensor: the result's description, of an 8-bit type. Rounds to nearest even. The reference asks for results
+    mathematically equal to quantizing a dequantized product; as in ONNX Runtime, the three scales are first combined to
+    one float32 factor.
     """
     besides = list(scales)
     total: Expression = Leaf(0)
@@ -89,7 +90,7 @@ def requantization(
 
 
 def _product(builder: ProgramBuilder, result: Operand, finish: Finish) -> None:
-    """``finish`` of the product of the 8-bit ATensor and BTensor, less their zero points."""
+    """Compute ``finish`` of the product of the 8-bit ATensor and BTensor, less their zero points."""
     a, b = builder["ATensor"], builder["BTensor"]
     points = builder.get("AZeroPointTensor"), builder.get("BZeroPointTensor")
     rows, columns = (
@@ -107,12 +108,12 @@ def _product(builder: ProgramBuilder, result: Operand, finish: Finish) -> None:
     finish.of(builder, sums, result)
 
 
-@lowering(DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC)
+@lowering(DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def matrix_multiply_integer(desc: DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     _product(builder, builder["OutputTensor"], Finish(Leaf(0)))
 
 
-@lowering(DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC)
+@lowering(DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def quantized_linear_matrix_multiply(
     desc: DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC, builder: ProgramBuilder
 ) -> None:
@@ -128,11 +129,11 @@ def quantized_linear_matrix_multiply(
     _product(builder, result, requantization(scales, zero_point, None, desc.OutputTensor))
 
 
-#: Products of 8-bit integers less their zero points, at most 255 each, of which 32 bits hold every sum.
+#: Number of products of 8-bit integers less zero points, at most 255 each, whose sum always fits 32 bits.
 _MOST_PRODUCTS = (2**31 - 1) // 255**2
 
 
-@lowering(DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC)
+@lowering(DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def matrix_multiply_integer_to_float(
     desc: DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC, builder: ProgramBuilder
 ) -> None:
@@ -145,7 +146,7 @@ def matrix_multiply_integer_to_float(
 
 
 def _product_to_float(builder: ProgramBuilder, result: Operand, bias: Operand | None) -> bool:
-    """By the sum of integers, times the scales at last; False where the device has no kernel for it."""
+    """Compute the integer sum, then multiply by the scales; return False if the device has no kernel for it."""
     a, b = builder["ATensor"], builder["BTensor"]
     if any(DATA_TYPES[x.data_type].bits != 8 for x in (a, b)) or a.sizes[-1] > _MOST_PRODUCTS:
         return False
@@ -161,7 +162,7 @@ def _product_to_float(builder: ProgramBuilder, result: Operand, bias: Operand | 
 
 
 def _dequantized(builder: ProgramBuilder, which: str, tensor: DML_BUFFER_TENSOR_DESC, axis: int) -> Operand:
-    """Operand "A" or "B" less its zero point, times its scale, in FLOAT32."""
+    """Return operand "A" or "B" less its zero point, times its scale, in FLOAT32."""
     x, scale, zero_point = (builder.get(f"{which}{part}Tensor") for part in ("", "Scale", "ZeroPoint"))
     assert x is not None
     assert scale is not None

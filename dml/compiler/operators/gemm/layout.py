@@ -1,4 +1,4 @@
-"""How matrices lie in memory: transposed, read four elements at a time, and copied where they cannot be."""
+"""Layouts of matrices: transposes, reads of four elements at a time, and copies that allow them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT32
 
 
 def transposed(matrix: Operand) -> Operand:
-    """The matrix with its last two dimensions exchanged: another view of the same elements."""
+    """Transpose the matrix: another view of the same elements."""
     sizes, strides = matrix.sizes, matrix.strides
     return matrix.view((*sizes[:-2], sizes[-1], sizes[-2]), (*strides[:-2], strides[-1], strides[-2]))
 
@@ -23,17 +23,18 @@ def transposed(matrix: Operand) -> Operand:
 def with_rows_of_fours(
     stage: ProgramBuilder, data_type: DML_TENSOR_DATA_TYPE, sizes: Sequence[int], of: int = 4
 ) -> Operand:
-    """A temporary tensor whose rows begin at multiples of four (``of``) elements, to be read so many at a time."""
+    """Return a temporary whose rows begin at multiples of four (``of``) elements, for reads of so many at a time."""
     *outer, columns = sizes
     whole = stage.temporary(data_type, (*outer, -(-columns // of) * of))
     return whole.view(tuple(sizes), whole.strides)
 
 
 def quads(operand: Operand, *, store: bool = False, of: int = 4) -> str | None:
-    """The direction, "row" or "column", along which four (``of``) elements can be read (stored) at once, or None.
+    """Return the direction, "row" or "column", along which four (``of``) elements can be read (stored) at once; else
+    None.
 
-    They are neighbours in memory and begin at multiples of as many elements. Reading may reach beyond the end of a row,
-    never beyond the region.
+    They must be contiguous and aligned to as many elements. Reads may go beyond the end of a row, never beyond the
+    region.
     """
     *batch, row, column = operand.strides
     *counts, rows, columns = operand.sizes
@@ -50,9 +51,9 @@ def quads(operand: Operand, *, store: bool = False, of: int = 4) -> str | None:
 
 
 def readable(builder: ProgramBuilder, operand: Operand, uses: int) -> Operand:
-    """The operand, or a copy in 32-bit words, read four elements at a time, where each is used often enough.
+    """Return the operand, or a copy in 32-bit words read four elements at a time if each is used often enough.
 
-    A wider copy of what never changes is kept where it is small; else it is made each time.
+    A wider copy of a constant is kept only if it is small; else it is made in each run.
     """
     whole_words = DATA_TYPES[operand.data_type].bits == 32
     keeps = whole_words or keeps_wider(operand.region.size)
@@ -69,7 +70,7 @@ def readable(builder: ProgramBuilder, operand: Operand, uses: int) -> Operand:
 
 
 def in_eights(builder: ProgramBuilder, operand: Operand) -> Operand:
-    """The operand, or a copy in its data type that is read in vectors of eight elements."""
+    """Return the operand, or a copy in its data type that can be read in vectors of eight elements."""
     if quads(operand, of=8) is not None:
         return operand
     if operand.strides[-1] > operand.strides[-2]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.lowering import lowering
+from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.activation.softmax import axes_of, softmax
 from dml.compiler.operators.gemm.blocks import Blocks, product_of_blocks
@@ -20,7 +20,7 @@ from dml.enums import DML_MATRIX_TRANSFORM_TRANSPOSE, DML_TENSOR_DATA_TYPE_FLOAT
 _SOFTMAX = DML_ACTIVATION_SOFTMAX_OPERATOR_DESC | DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC
 
 
-@lowering(DML_GEMM_OPERATOR_DESC)
+@lowering(DML_GEMM_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def gemm(desc: DML_GEMM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     a, b, c, result = builder["ATensor"], builder["BTensor"], builder.get("CTensor"), builder["OutputTensor"]
     if desc.TransA == DML_MATRIX_TRANSFORM_TRANSPOSE:
@@ -31,7 +31,7 @@ def gemm(desc: DML_GEMM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     scales, zeros = builder.get("BTensor.Scales"), builder.get("BTensor.ZeroPoints")
     is_single = math.prod(result.sizes[:-2]) == 1 and not isinstance(fused, _SOFTMAX)
     if scales is not None or (is_single and _is_stored_half(b) and widens_halves(builder.target, result.sizes[-2])):
-        # B is as it is stored: so a graph left it (see dml/graph/blocks.py), or it is FLOAT16.
+        # B is as stored: a graph left it so (see dml/graph/blocks.py), or it is FLOAT16.
         if scales is not None and desc.TransB != DML_MATRIX_TRANSFORM_TRANSPOSE:
             scales, zeros = transposed(scales), zeros and transposed(zeros)
         product_of_blocks(
@@ -60,5 +60,5 @@ def _is_stored_half(b: Operand) -> bool:
 
 
 def _matrix(operand: Operand) -> Operand:
-    """The last two dimensions of an operand whose others have size 1."""
+    """View the last two dimensions of an operand whose others have size 1."""
     return operand.view(operand.sizes[-2:], operand.strides[-2:])

@@ -1,4 +1,4 @@
-"""The product of matrices on which GEMM, recurrences, attention and convolutions build."""
+"""The matrix product that GEMM, recurrences, attention and convolutions use."""
 
 from __future__ import annotations
 
@@ -52,14 +52,13 @@ def matmul(
     activation: Expression | None = None,
     one_by_one: bool = False,
 ) -> None:
-    """``result = activation(alpha * a x b + beta * c)``, one product of matrices for each batch element.
+    """Compute ``result = activation(alpha * a x b + beta * c)``, one matrix product per batch element.
 
     a {..., M, K}, b {..., K, N}, c (or None) broadcasting to result {..., M, N}: FLOAT32 or FLOAT16 each; or a, b and
-    result INT32 without c, alpha and activation (sums modulo 2^32). Any strides: transposes are strides
-    (``transposed``). Leading dimensions of a and b broadcast to those of result, which may have none. Sums of floats
-    accumulate in float32, in an order that never changes; c is not read where beta is 0. activation: an expression of
-    Leaf(0), the sum. one_by_one: results are stored so by the tiled kernel, also where four of them lie side by side:
-    the same kernel for all n.
+    result INT32 without c, alpha and activation (sums modulo 2^32). Strides are arbitrary: transposes are strides
+    (``transposed``). Leading dimensions of a and b broadcast to those of result, which may have none. Floating-point
+    sums accumulate in float32, in a fixed order; c is not read if beta is 0. activation: an expression of Leaf(0), the
+    sum. one_by_one: the tiled kernel stores results singly, even if four are contiguous: the same kernel for all n.
     """
     target = builder.target
     if is_better_transposed(target, _sizes_of({"a": a, "b": b, "result": result})):
@@ -81,14 +80,15 @@ def matmul(
 
 
 def sum_type(result: Operand) -> tuple[str, DML_TENSOR_DATA_TYPE]:
-    """In what the sums for a result are kept: the name in GLSL, and the data type."""
+    """Return the type of a result's sums: the GLSL name, and the data type."""
     if DATA_TYPES[result.made].kind == "int":
         return "int", DML_TENSOR_DATA_TYPE_INT32
     return "float", DML_TENSOR_DATA_TYPE_FLOAT32
 
 
 def _parts(operands: Mapping[str, Operand], target: Target) -> Iterator[list[Mapping[str, Operand]]]:
-    """Parts of the result, each as the products along k that add up to it: what bindings hold and loops take."""
+    """Yield parts of the result, each as the products along k that add up to it, small enough for bindings and
+    loops."""
     result = operands["result"]
     space = (*result.sizes, operands["a"].sizes[-1])
     longest = longest_product(target, _kernel(target, operands))
@@ -97,7 +97,7 @@ def _parts(operands: Mapping[str, Operand], target: Target) -> Iterator[list[Map
         yield [operands]
         return
     axes = range(len(space))
-    # All operands over (batch, m, n, k), still where they do not vary.
+    # All operands over (batch, m, n, k), with stride 0 where they do not vary.
     views = {}
     for name, operand in operands.items():
         *batch, down, across = operand.strides
@@ -105,7 +105,7 @@ def _parts(operands: Mapping[str, Operand], target: Target) -> Iterator[list[Map
         views[name] = operand.view(space, (*batch, *steps))
     extents = space
     if not fit:
-        # A sum of several products is kept in a temporary of 32 bits.
+        # A sum of several products needs a temporary of 32 bits.
         sums = words(space, (*packed_strides(result.sizes), 0))
         extents = cut([*views.values(), sums], target.max_region, axes) or space
     along_k = list(boxes(space[-1:], (min(extents[-1], longest),)))
@@ -130,7 +130,7 @@ def _sum_of_products(
     finish: Expression,
     one_by_one: bool,
 ) -> None:
-    """``finish`` of the sum of some products along k and of c: each is added to the one before."""
+    """Compute ``finish`` of the sum of products along k and of c, adding each to the previous."""
     sums: Operand | None = None
     for product in products:
         is_last = product is products[-1]
@@ -174,7 +174,7 @@ def _is_half(operand: Operand) -> bool:
 def _kernel_defines(
     target: Target, kernel: ProductKernel, operands: Mapping[str, Operand]
 ) -> tuple[str, dict[str, object]]:
-    """The shader of the kernel, and what its tile is called there."""
+    """Return the kernel's shader and the defines of its tile."""
     match kernel:
         case TiledProduct():
             return "gemm/tiled.comp", {
@@ -227,13 +227,13 @@ def _kernel_defines(
 
 
 def _each(kernel: ProductKernel) -> int:
-    """The multiply-adds of an invocation in a step, as long as they take it."""
+    """Return the multiply-adds of an invocation in a step, in units of their duration."""
     together = kernel.depth * math.prod(kernel.tile) // kernel.workgroup
     return -(-together // MATRIX_UNITS) if isinstance(kernel, MatrixProduct) else together
 
 
 def _along(target: Target, name: str, operands: Mapping[str, Operand]) -> str | None:
-    """The direction in which the kernel reads or stores four elements of an operand at once."""
+    """Return the direction in which the kernel reads or stores four elements of an operand at once."""
     operand, is_result = operands[name], name == "result"
     whole_words = DATA_TYPES[operand.data_type].bits == 32
     if (name == "a" or (is_result and whole_words)) and has_any_rows(target, _sizes_of(operands)):
@@ -242,7 +242,7 @@ def _along(target: Target, name: str, operands: Mapping[str, Operand]) -> str | 
 
 
 def merge_batch(operands: Mapping[str, Operand]) -> dict[str, Operand]:
-    """The operands, whose batch dimensions have equal sizes, with those merged; at least one is left."""
+    """Merge the batch dimensions, of equal sizes, of the operands; at least one remains."""
     batch = operands["result"].sizes[:-2]
     sizes, strides = merge_dimensions(batch, [operand.strides[:-2] for operand in operands.values()])
     if not sizes:
@@ -254,7 +254,8 @@ def merge_batch(operands: Mapping[str, Operand]) -> dict[str, Operand]:
 
 
 def matrix_code(operands: Mapping[str, Operand]) -> str:
-    """For each operand ``t``: t_batch(at), the index where a batch element's matrix begins, and T_ROW, T_COLUMN."""
+    """Return, for each operand ``t``, t_batch(at), the index at which a batch element's matrix begins, and T_ROW,
+    T_COLUMN."""
     lines = []
     for name, operand in operands.items():
         rank = operand.rank - 2
@@ -266,9 +267,9 @@ def matrix_code(operands: Mapping[str, Operand]) -> str:
 
 
 def matrix_defines(name: str, operand: Operand, along: str | None) -> tuple[dict[str, object], bool]:
-    """How gemm/matrix.glsl reads or, for "result", stores a matrix, and whether it is bound as vectors for that.
+    """Return how gemm/matrix.glsl reads or, for "result", stores a matrix, and whether it is bound as vectors.
 
-    along: the direction of four neighbours that it takes at once.
+    along: the direction of four adjacent elements accessed at once.
     """
     wide = along is not None and DATA_TYPES[operand.data_type].bits == 32
     which = name.upper()
@@ -287,7 +288,7 @@ def _product(
     finish: Expression,
     one_by_one: bool,
 ) -> None:
-    """One dispatch, or one that makes sums of parts of k and one that adds these."""
+    """Add one dispatch, or one for sums of parts of k and one that adds these."""
     kernel = _kernel(builder.target, operands)
     result, k = operands["result"], operands["a"].sizes[-1]
     part = part_of_k(kernel, k)
@@ -339,7 +340,7 @@ def _dispatch(
     *,
     one_by_one: bool = False,
 ) -> None:
-    """parts: of k, for each of which the result has a matrix, ``stride`` elements apart."""
+    """parts: number of parts of k, each with its own matrix of results, ``stride`` elements apart."""
     shader, tile = _kernel_defines(builder.target, kernel, operands)
     result = operands["result"]
     batch, (m, n), k = result.sizes[:-2], result.sizes[-2:], operands["a"].sizes[-1]
@@ -370,7 +371,7 @@ def _dispatch(
         workgroup=kernel.workgroup,
         constants={**constants, "BETA": float(beta), **emitted.constants},
         defines=defines,
-        push={"K": k},  # no constant: drivers would unroll a short loop whose body is long as it is
+        push={"K": k},  # not a constant: drivers would unroll a short loop, whose body is long already
         code=half_arithmetic(steps) + matrix_code(operands) + "\n" + emitted.code,
         steps=product_steps(kernel, k),
         each=_each(kernel),

@@ -1,7 +1,7 @@
 """CAST between any two data types.
 
-From float to integer the whole part counts; what the integer type does not hold saturates, and NaN becomes 0 (the page
-leaves both open). Between integers the low bits stay. To a float type the value rounds once, to nearest even.
+From float to integer the value is truncated; values outside the integer type saturate, and NaN becomes 0 (the page
+leaves both open). Between integers the low bits are kept. To a float type the value rounds once, to nearest even.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def cast(desc: DML_CAST_OPERATOR_DESC) -> Expression:
 
 
 def cast_expression(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) -> Expression:
-    """Leaf 0 of one data type as the value type of another."""
+    """Return leaf 0 of one data type as the value type of another."""
     kind = DATA_TYPES[result].kind
     if kind == "float":
         return _to_float(source, result)
@@ -49,7 +49,7 @@ def _to_float(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) -> Exp
         wide = {"int": "i64_from_int($x0)", "uint": "uvec2($x0, 0u)"}.get(value.kind, "$x0")
         sign = "i" if value.kind.startswith("int") else "u"
         made = node(f"float_from_{sign}64({wide})", Leaf(0), includes=CONVERT)
-    # Rounded here, not only when it is stored: a graph may fuse the cast with what reads its result, and store nothing.
+    # Rounded here, not only when stored: a graph may fuse the cast with its reader and store nothing.
     return node(wanted.rounded, made) if wanted.rounds else made
 
 

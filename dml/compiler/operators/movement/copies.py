@@ -18,7 +18,7 @@ def slice_(desc: d.DML_SLICE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
 def _input_window(
     desc: d.DML_SLICE1_OPERATOR_DESC | d.DML_SLICE_GRAD_OPERATOR_DESC, tensor: Operand, sizes: tuple[int, ...]
 ) -> Operand:
-    """The elements that a slice takes; along a negative stride it starts at the window's end."""
+    """Return the elements that a slice takes; along a negative stride it starts at the window's end."""
     first = tuple(
         offset + (size - 1 if step < 0 else 0)
         for offset, size, step in zip(
@@ -82,7 +82,7 @@ _BlockMove = (
 
 
 def _depth_and_space(desc: _BlockMove, depth: Operand, space: Operand) -> tuple[Operand, Operand]:
-    """Both tensors as {N, C, H, BlockHeight, W, BlockWidth}. The structures without an Order have the first one."""
+    """View both tensors as {N, C, H, BlockHeight, W, BlockWidth}. Structures without an Order have the first one."""
     block, channels = desc.BlockSize, space.sizes[1]
     order = getattr(desc, "Order", enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW)
     if order == enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW:
@@ -115,7 +115,7 @@ def reverse_subsequences(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, builder
 
 
 def reverse(builder: ProgramBuilder, result: Operand, source: Operand, lengths: Operand, axis: int) -> None:
-    """Reverse the first elements along an axis, as many as ``lengths`` says, which broadcasts; copy the others."""
+    """Reverse the first ``lengths`` elements along an axis, with broadcasting; copy the others."""
     at, (result, source, lengths) = merge_around(axis, raw(result), raw(source), lengths.broadcast(source.sizes))
     builder.for_each(
         "movement/reverse_subsequences.comp",

@@ -23,7 +23,7 @@ _Fold = d.DML_FOLD_OPERATOR_DESC | d.DML_UNFOLD_OPERATOR_DESC
 
 
 def _by_window(desc: _Fold, columns: Operand, spatial: tuple[int, ...]) -> Operand:
-    """The columns as {N, C, window..., blocks...}."""
+    """View the columns as {N, C, window..., blocks...}."""
     channels = columns.sizes[1] // math.prod(desc.WindowSizes)
     blocks = window_counts(spatial, desc.WindowSizes, desc.Strides, desc.Dilations, desc.StartPadding, desc.EndPadding)
     return split(split(columns, 2, blocks), 1, (channels, *desc.WindowSizes))
@@ -85,12 +85,12 @@ def fold(desc: d.DML_FOLD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
 
 
 def _gathered(desc: d.DML_FOLD_OPERATOR_DESC, source: Operand, result: Operand) -> str:
-    """gathered(c): the sum of what element c has in the windows, over their taps from FROM_k to before TO_k.
+    """Return gathered(c): the sum of element c's occurrences in the windows, over taps FROM_k to before TO_k.
 
-    ``carry`` is the sum over the taps before.
+    ``carry`` is the sum over earlier taps.
     """
     dimensions = desc.DimensionCount
-    # A loop over the window for each dimension. The window whose place t covers c starts at c + start - t * dilation.
+    # A loop over the window in each dimension. The window whose tap t covers c starts at c + start - t * dilation.
     lines = [
         f"float gathered(uint c[{result.rank}]) {{",
         "    float sum = 0.0;\n#ifdef carry_VALUE\n    sum = carry_load(carry_at(c));\n#endif",

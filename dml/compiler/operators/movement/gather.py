@@ -1,4 +1,4 @@
-"""The gathers: each output element is the input's at a place that indices give."""
+"""The gathers: each output element is the input's at a position given by indices."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder, merge
-from dml.compiler.lowering import lowering
+from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.movement.move import move_each
 from dml.compiler.operators.movement.views import raw, trailing
 from dml.compiler.operators.quantization import dequantize_blocks
@@ -19,7 +19,7 @@ from dml.shapes import gather_kept, gathered_nd_sizes, gathered_sizes, with_size
 
 
 def indexed(dimensions: Sequence[tuple[int, int]]) -> tuple[dict[str, Constant], dict[str, int], str]:
-    """The (size, stride) of each indexed dimension as constants, and GLSL: TUPLE, extent(k) and pitch(k)."""
+    """Return the (size, stride) of each indexed dimension as constants, and GLSL: TUPLE, extent(k) and pitch(k)."""
     extents: dict[str, Constant] = {f"EXTENT_{k}": size for k, (size, _) in enumerate(dimensions)}
     pitches = {f"PITCH_{k}": stride for k, (_, stride) in enumerate(dimensions)}
     count = len(dimensions)
@@ -28,7 +28,7 @@ def indexed(dimensions: Sequence[tuple[int, int]]) -> tuple[dict[str, Constant],
 
 
 def _cases(name: str, count: int) -> str:
-    """GLSL uint name(k): the constant NAME_k."""
+    """Return GLSL uint name(k): the constant NAME_k."""
     cases = "".join(f"k == {k}u ? {name.upper()}_{k} : " for k in range(count - 1))
     return f"uint {name}(uint k) {{ return {cases}{name.upper()}_{count - 1}; }}"
 
@@ -43,10 +43,10 @@ def _gather(
 ) -> None:
     """All three operands have the output's sizes, with stride 0 where they do not vary.
 
-    dimensions: (size, stride) of the input's dimensions that a tuple of indices gives the coordinates of. step: from
-    one index of a tuple to the next.
+    dimensions: (size, stride) of the input's dimensions that an index tuple addresses. step: from one index of a tuple
+    to the next.
     """
-    if result.epilogue is None:  # (which is given values)
+    if result.epilogue is None:  # (epilogues get values)
         result, source = raw(result), raw(source)
     result, source, indices = merge(result, source, indices)
     whole = _Lookup(result, source, indices, tuple(dimensions), step)
@@ -71,7 +71,7 @@ def _gather(
 
 @dataclass(frozen=True)
 class _Lookup:
-    """What ``_gather`` is told, merged."""
+    """The arguments of ``_gather``, with merged dimensions."""
 
     result: Operand
     source: Operand
@@ -80,15 +80,15 @@ class _Lookup:
     step: int
 
     def parts(self, builder: ProgramBuilder) -> Iterator[tuple[Box | None, _Lookup]]:
-        """Parts that are small enough to be bound.
+        """Yield parts small enough to be bound.
 
-        Where the indexed dimensions are cut, the box says which places of them a part holds: each part writes the
-        elements whose indices are there and leaves the others as they are.
+        If indexed dimensions are cut, the box says which positions a part holds: each part writes the elements whose
+        indices fall into it and keeps the others.
         """
         rank = self.result.rank
         counts, pitches = zip(*self.dimensions, strict=True)
         zeros = (0,) * len(counts)
-        # After the output's dimensions come one for each indexed dimension, and one for the indices of a tuple.
+        # After the output's dimensions come the indexed dimensions, then one for the indices of a tuple.
         views = [
             self.result.view((*self.result.sizes, *counts, 1), (*self.result.strides, *zeros, 0)),
             self.source.view((*self.source.sizes, *counts, 1), (*self.source.strides, *pitches, 0)),
@@ -109,7 +109,7 @@ class _Lookup:
             yield box[rank:] if is_cut else None, part
 
 
-@lowering(d.DML_GATHER_OPERATOR_DESC)
+@lowering(d.DML_GATHER_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def gather(desc: d.DML_GATHER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source, indices, result = builder["InputTensor"], builder["IndicesTensor"], builder["OutputTensor"]
 
@@ -119,7 +119,7 @@ def gather(desc: d.DML_GATHER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     if source.data_type == desc.InputTensor.DataType:
         gathered(source, result)
         return
-    # A graph left the input as it is stored (see dml/graph/blocks.py): what was gathered of it is made wider.
+    # A graph left the input as stored (see dml/graph/blocks.py): only the gathered elements are dequantized.
     rows = builder.temporary(source.data_type, result.sizes)
     gathered(source, rows)
     per_block = []
@@ -153,7 +153,7 @@ def _gather_along(
     _gather(builder, result, trailing(source_view, rank), trailing(indices_view, rank), [dimension], 0)
 
 
-@lowering(d.DML_GATHER_ELEMENTS_OPERATOR_DESC)
+@lowering(d.DML_GATHER_ELEMENTS_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def gather_elements(desc: d.DML_GATHER_ELEMENTS_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source, indices, result = builder["InputTensor"], builder["IndicesTensor"], builder["OutputTensor"]
     strides = with_size(source.strides, desc.Axis, 0)
@@ -161,7 +161,7 @@ def gather_elements(desc: d.DML_GATHER_ELEMENTS_OPERATOR_DESC, builder: ProgramB
     _gather(builder, result, source.view(result.sizes, strides), indices, [dimension], 0)
 
 
-@lowering(d.DML_GATHER_ND_OPERATOR_DESC, d.DML_GATHER_ND1_OPERATOR_DESC)
+@lowering(d.DML_GATHER_ND_OPERATOR_DESC, d.DML_GATHER_ND1_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def gather_nd(desc: d.DML_GATHER_ND_OPERATOR_DESC | d.DML_GATHER_ND1_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source, indices, result = builder["InputTensor"], builder["IndicesTensor"], builder["OutputTensor"]
     batches = getattr(desc, "BatchDimensionCount", 0)

@@ -1,4 +1,4 @@
-"""Kernels that move elements: one by one, or by whole vectors where their neighbours move along with them."""
+"""Kernels that move elements, singly or by whole vectors if adjacent elements stay adjacent."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def move_each(
     alike: Iterable[int] = (),
     reads_result: bool = False,
 ) -> None:
-    """Run a kernel that defines ``ELEMENT value(uint c[RANK])``, as ``for_each`` does, but by whole uvec4 if it can.
+    """Run a kernel that defines ``ELEMENT value(uint c[RANK])``, like ``for_each`` but by whole uvec4 if possible.
 
     The kernel includes "movement/move.glsl", which reads elements of ``moved`` tensors with name_ELEMENT(i). It runs by
-    vectors where elements of the last dimension stay together: moved tensors are contiguous and aligned along it, those
-    in ``still`` (which are read element by element) do not vary, and it is not in ``keep``. pitches: constants that
-    count elements of moved tensors. alike, reads_result: as in ``for_each``.
+    vectors if elements of the last dimension stay together: moved tensors are contiguous and aligned along it, those in
+    ``still`` (read singly) do not vary, and it is not in ``keep``. pitches: constants that count elements of moved
+    tensors. alike, reads_result: as in ``for_each``.
     """
     strides = pitches or {}
     for part, *others in in_parts((result, *moved.values(), *still.values()), builder.target.max_region, alike):
         named = dict(zip((*moved, *still), others, strict=True))
         unit = _elements_together(part, [named[name] for name in moved], [named[name] for name in still])
-        # Epilogues go by values, of which vectors hold FLOAT32 alone.
+        # Epilogues need values, and vectors hold FLOAT32 alone.
         values = part.epilogue is not None and any(
             DATA_TYPES[one.data_type].bits < 32 for one in (part, *(named[name] for name in moved))
         )
@@ -64,21 +64,21 @@ def move_each(
 
 
 def _elements_together(result: Operand, moved: Sequence[Operand], still: Sequence[Operand]) -> int:
-    """The elements of a vector where the last dimension can move by vectors, else 1."""
+    """Return the elements per vector if the last dimension can move by vectors, else 1."""
     unit = DATA_TYPES[result.data_type].per_vector
     same = all(operand.strides[-1] == 0 for operand in still)
     return unit if same and all(_holds_vectors(operand, unit) for operand in (result, *moved)) else 1
 
 
 def _holds_vectors(operand: Operand, unit: int) -> bool:
-    """Whether the last dimension is whole aligned vectors. Dimensions that run backwards are left out."""
+    """Whether the last dimension is whole aligned vectors. Reversed dimensions do not count."""
     *outer, inner = operand.strides
     aligned = all(stride % unit == 0 and stride < 2**31 for stride in outer)
     return inner == 1 and aligned and operand.sizes[-1] % unit == 0 and operand.base % unit == 0
 
 
 def _in_vectors(operand: Operand, unit: int) -> Operand:
-    """Counted in vectors of ``unit`` elements."""
+    """View in vectors of ``unit`` elements."""
     sizes = (*operand.sizes[:-1], operand.sizes[-1] // unit)
     strides = (*(stride // unit for stride in operand.strides[:-1]), 1)
     return replace(operand, sizes=sizes, strides=strides, base=operand.base // unit)

@@ -1,7 +1,7 @@
-"""The scatters: the input with updates written over it, at places that indices give.
+"""The scatters: the input with updates written at positions given by indices.
 
-Where several updates meet, the last in row-major order wins, on every device: a first pass keeps, for each place, the
-highest number of the updates that go there; a second one writes the output element by element.
+If several updates meet, the last in row-major order wins, on every device: a first pass stores, for each position, the
+highest number of its updates; a second one writes the output element by element.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def _mark(
     dimensions: Sequence[tuple[int, int]],
     step: int,
 ) -> None:
-    """Into ``winners``, cleared first: 1 + the highest number of the updates that go to a place, 0 where none does.
+    """Write to ``winners``, cleared first, 1 + the highest number of each position's updates; 0 without updates.
 
-    winners, indices: over the updates' sizes. numbers: the strides of the updates' numbers over those sizes.
+    winners, indices: over the updates' sizes. numbers: strides of the updates' numbers over those sizes.
     """
     winners, numbered, indices = merge(winners, winners.view(winners.sizes, numbers, -winners.base), indices)
     extents, pitches, code = indexed(dimensions)
@@ -57,7 +57,7 @@ def _write(
     updates: Operand,
     dimensions: Sequence[tuple[int, int]],
 ) -> None:
-    """All operands over the output's sizes. dimensions: (size, stride) of those that an update's number counts."""
+    """All operands have the output's sizes. dimensions: (size, stride) of those that an update's number counts."""
     result, source, winners, updates = merge(raw(result), raw(source), winners, raw(updates))
     extents, pitches, code = indexed(dimensions)
     move_each(
@@ -83,7 +83,7 @@ def scatter(desc: d.DML_SCATTER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
 
     winners, updates = builder.crop(builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, result.sizes)), builder.crop(updates)
     fill(builder, winners, 0)
-    # Updates to one place differ only in their coordinate along the axis, so that coordinate can number them.
+    # Updates of one position differ only in their coordinate along the axis, which therefore numbers them.
     numbers = tuple(int(dimension == axis) for dimension in range(result.rank))
     axis_of_winners = (result.sizes[axis], winners.strides[axis])
     _mark(builder, without_axis(winners, indices.sizes), numbers, indices, [axis_of_winners], 0)
@@ -97,7 +97,7 @@ def scatter_nd(desc: d.DML_SCATTER_ND_OPERATOR_DESC, builder: ProgramBuilder) ->
     result = builder["OutputTensor"]
     indices = trailing(indices, desc.IndicesDimensionCount)
     tuples, coordinates = indices.sizes[:-1], indices.sizes[-1]
-    # A tuple addresses a place in the first dimensions of the input; what is there is a block of those after them.
+    # A tuple addresses a position in the input's first dimensions, which holds a block of the remaining ones.
     blocks = desc.InputDimensionCount - coordinates
     places = trailing(source, desc.InputDimensionCount).sizes[:coordinates]
     winners = builder.crop(builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, places))

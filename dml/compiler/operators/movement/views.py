@@ -1,7 +1,7 @@
-"""Views of operands: what operators that only move elements are made of.
+"""Views of operands, from which operators that only move elements are built.
 
-Strides and bases count modulo 2^32, as the shaders' index arithmetic does: a dimension that runs backwards has the
-stride -n modulo 2^32, and the index of every element still comes out right.
+Strides and bases count modulo 2^32, as the shaders' index arithmetic does: a reversed dimension has the stride -n
+modulo 2^32, and every element's index is still right.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dml.tensors import DML_SCALAR_UNION, nearest_float
 
 
 def raw(operand: Operand) -> Operand:
-    """The same elements as unsigned integers, so that moving them changes no bit, whatever the device does to NaN."""
+    """View the elements as unsigned integers, so that moving them preserves all bits, NaN's included."""
     return operand.as_type(UNSIGNED[DATA_TYPES[operand.data_type].bits])
 
 
@@ -40,20 +40,20 @@ def fill(builder: ProgramBuilder, result: Operand, bits: int) -> None:
 
 
 def window(operand: Operand, offsets: Sequence[int], sizes: Sequence[int], steps: Sequence[int]) -> Operand:
-    """Every ``steps``-th element from ``offsets`` on, ``sizes`` of them; steps may be negative."""
+    """View every ``steps``-th element from ``offsets`` on, ``sizes`` of them; steps may be negative."""
     base = sum(offset * stride for offset, stride in zip(offsets, operand.strides, strict=True))
     strides = tuple(step * stride % 2**32 for step, stride in zip(steps, operand.strides, strict=True))
     return operand.view(tuple(sizes), strides, base)
 
 
 def part(operand: Operand, axis: int, offset: int, size: int) -> Operand:
-    """``size`` elements along one dimension, from ``offset`` on."""
+    """View ``size`` elements along one dimension, from ``offset`` on."""
     sizes = shapes.with_size(operand.sizes, axis, size)
     return operand.view(sizes, operand.strides, offset * operand.strides[axis])
 
 
 def split(operand: Operand, axis: int, sizes: Sequence[int]) -> Operand:
-    """Dimension ``axis`` as several, slowest first, whose sizes multiply to its own."""
+    """Split dimension ``axis`` into several, slowest first, whose sizes multiply to its own."""
     strides: list[int] = []
     step = operand.strides[axis]
     for size in reversed(sizes):
@@ -63,30 +63,30 @@ def split(operand: Operand, axis: int, sizes: Sequence[int]) -> Operand:
 
 
 def permute(operand: Operand, order: Sequence[int]) -> Operand:
-    """The dimensions in another order."""
+    """Permute the dimensions."""
     return operand.view(tuple(operand.sizes[d] for d in order), tuple(operand.strides[d] for d in order))
 
 
 def trailing(operand: Operand, rank: int) -> Operand:
-    """With ``rank`` dimensions: leading ones of size 1 dropped or added."""
+    """View with ``rank`` dimensions: leading ones of size 1 are dropped or added."""
     return operand.view(shapes.trailing(operand.sizes, rank), shapes.trailing(operand.strides, rank, 0))
 
 
 def volume(operand: Operand) -> Operand:
-    """With three spatial dimensions: {N, C, [depth], [height], width} as {N, C, depth, height, width}."""
+    """View {N, C, [depth], [height], width} as {N, C, depth, height, width}."""
     return operand.view(shapes.with_spatial(operand.sizes, 3), shapes.with_spatial(operand.strides, 3, 0))
 
 
 def drop(operand: Operand, axis: int) -> Operand:
-    """Without a dimension of size 1."""
+    """Drop a dimension of size 1."""
     return operand.view(shapes.without_axis(operand.sizes, axis), shapes.without_axis(operand.strides, axis))
 
 
 def merge_between(keep: Iterable[int], *operands: Operand) -> tuple[tuple[int, ...], tuple[Operand, ...]]:
-    """Merge dimensions as ``merge`` does, but leave those in ``keep`` by themselves.
+    """Merge dimensions as ``merge`` does, but keep those in ``keep`` separate.
 
-    Returns the new places of ``keep``, in their order, and the operands; at least one dimension is left. Operands have
-    equal sizes except along ``keep``, where each has its own.
+    Returns the new positions of ``keep``, in their order, and the operands; at least one dimension remains. Operands
+    have equal sizes except along ``keep``, where each has its own.
     """
     kept = sorted(set(keep))
     sizes: list[list[int]] = [[] for _ in operands]
@@ -112,7 +112,8 @@ def merge_between(keep: Iterable[int], *operands: Operand) -> tuple[tuple[int, .
 
 
 def encode(value: float, data_type: enums.DML_TENSOR_DATA_TYPE) -> int:
-    """The bits of a FLOAT attribute in a data type. Integers take its whole part, at most their limits; NaN gives 0."""
+    """Return the bits of a FLOAT attribute in a data type. Integers take its truncated value, clamped to their limits;
+    NaN gives 0."""
     row = DATA_TYPES[data_type]
     value = nearest_float(value)
     if row.is_floating:
@@ -123,12 +124,13 @@ def encode(value: float, data_type: enums.DML_TENSOR_DATA_TYPE) -> int:
 
 
 def union_bits(value: DML_SCALAR_UNION, data_type: enums.DML_TENSOR_DATA_TYPE) -> int:
-    """The bits that a scalar union holds for a data type of at least 8 bits."""
+    """Return a scalar union's bits for a data type of at least 8 bits."""
     return int.from_bytes(value.Bytes[: DATA_TYPES[data_type].bits // 8], "little")
 
 
 def constant_words(name: str, bits: int, data_type: enums.DML_TENSOR_DATA_TYPE) -> tuple[str, dict[str, Constant]]:
-    """GLSL for an element given by its bits, as the unsigned value that ``raw`` operands have, and its constants."""
+    """Return GLSL for an element given by its bits, as the unsigned value that ``raw`` operands have, and its
+    constants."""
     if DATA_TYPES[data_type].bits == 64:
         return f"uvec2({name}_LOW, {name}_HIGH)", {f"{name}_LOW": bits & 0xFFFFFFFF, f"{name}_HIGH": bits >> 32}
     return name, {name: bits}

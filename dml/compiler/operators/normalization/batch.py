@@ -1,4 +1,4 @@
-"""Batch normalization with given statistics, with those of the batch itself, and the gradients of both."""
+"""Batch normalization with given statistics or those of the batch itself, and the gradients of both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf, node
 from dml.descriptors import normalization as d
 
-#: Two sums at once: of the gradient, and of the gradient times the centred input.
+#: Two sums at once: of the gradient, and of the gradient times the centered input.
 TWO_SUMS = Monoid(
     "vec2",
     "vec2(0.0)",
@@ -40,7 +40,8 @@ def batch(desc: d.DML_BATCH_NORMALIZATION_OPERATOR_DESC, builder: ProgramBuilder
 
 
 def batch_expressions(desc: d.DML_BATCH_NORMALIZATION_OPERATOR_DESC) -> tuple[Expression, Expression]:
-    """The factor, of variance and scale; and the result, of input, mean, factor and bias. All of them broadcast."""
+    """Return expressions of the factor (from variance and scale) and of the result (from input, mean, factor and bias),
+    all broadcasting."""
     factor = inverse_root(Leaf(0), desc.Epsilon, Leaf(1))
     value = node("($x0 - $x1) * $x2 + $x3", Leaf(0), Leaf(1), Leaf(2), Leaf(3))
     return factor, activate(desc.FusedActivation, value)
@@ -48,7 +49,7 @@ def batch_expressions(desc: d.DML_BATCH_NORMALIZATION_OPERATOR_DESC) -> tuple[Ex
 
 @lowering(d.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC)
 def batch_training(desc: d.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """The variance is the population's."""
+    """Uses the population variance."""
     scale = builder["ScaleTensor"]
     value, parameters = affine(Leaf(0), scale, builder["BiasTensor"], builder.get("FusedAddTensor"))
     what = Normalization(
@@ -65,7 +66,7 @@ def batch_training(desc: d.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC, build
 
 
 def summed(parameter: Operand) -> tuple[int, ...]:
-    """The dimensions that statistics run over: those in which the parameters have size 1."""
+    """Return the dimensions that statistics reduce: those in which the parameters have size 1."""
     return tuple(axis for axis, size in enumerate(parameter.sizes) if size == 1)
 
 
@@ -73,8 +74,8 @@ def summed(parameter: Operand) -> tuple[int, ...]:
 def batch_grad(desc: Any, builder: ProgramBuilder) -> None:
     """The gradients of scale and bias are sums over the batch; in training the input's gradient depends on both sums.
 
-    Training: factor * (dy - mean(dy) - (x - mean) * mean(dy * (x - mean)) / (variance + epsilon)). For mean(Input) in
-    the reference's formula this takes MeanTensor, which the forward pass computed.
+    Training: factor * (dy - mean(dy) - (x - mean) * mean(dy * (x - mean)) / (variance + epsilon)). In place of
+    mean(Input) in the reference's formula it uses MeanTensor, which the forward pass computed.
     """
     source, gradient = builder["InputTensor"], builder["InputGradientTensor"]
     mean, variance, scale = builder["MeanTensor"], builder["VarianceTensor"], builder["ScaleTensor"]

@@ -1,4 +1,4 @@
-"""LOCAL_RESPONSE_NORMALIZATION: each element over a power of the sum of the squares around it; and its gradient."""
+"""LOCAL_RESPONSE_NORMALIZATION: each element over a power of the sum of squares around it; and its gradient."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.prelude import Bound, read, write
-from dml.compiler.lowering import lowering
+from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.pooling.boxes import BoxKernel, each_result
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant
@@ -19,8 +19,8 @@ from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 class LocalRegion:
     """The region around each element, as a window of the pooling kernels.
 
-    It has LocalSize elements per dimension (where that is even, one more after the element than before), cut to what
-    can lie inside the tensor. Its dimensions are height and width, or with CrossChannel the channel, seen as depth.
+    It has LocalSize elements per dimension (if even, one more after the element than before), clipped to the tensor.
+    Its dimensions are height and width, or with CrossChannel the channel, treated as depth.
     """
 
     def __init__(self, desc: Any, sizes: Sequence[int]) -> None:
@@ -32,16 +32,17 @@ class LocalRegion:
         self._factors = {"ALPHA": desc.Alpha / desc.LocalSize, "BETA": desc.Beta, "BIAS": desc.Bias}
 
     def view(self, operand: Operand) -> Operand:
-        """{N, C, depth, height, width} with the region's dimensions among the last three."""
+        """View as {N, C, depth, height, width} with the region's dimensions among the last three."""
         at = 1 if self._across else 2
         return operand.view(
             (*operand.sizes[:at], 1, *operand.sizes[at:]), (*operand.strides[:at], 0, *operand.strides[at:])
         )
 
     def kernel(self, name: str, tensors: Mapping[str, Bound], *, mirrored: bool = False) -> BoxKernel:
-        """A kernel that visits each element's region; mirrored: the elements in whose regions the element lies."""
+        """Return a kernel that visits each element's region; mirrored: the elements whose regions contain the
+        element."""
         starts, windows = self._after if mirrored else self._before, self._windows
-        # Along dimensions that are none of the region's the window is the element itself.
+        # Along other dimensions the window is the element itself.
         starts, windows = ([*starts, 0, 0], [*windows, 1, 1]) if self._across else ([0, *starts], [1, *windows])
         constants: dict[str, Constant] = {}
         for axis, (window, start) in enumerate(zip(windows, starts, strict=True)):
@@ -51,7 +52,7 @@ class LocalRegion:
         return BoxKernel(name, tensors, math.prod(windows), {**constants, **self._factors}, alike=alike)
 
 
-@lowering(d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC)
+@lowering(d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def local_response(desc: d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source = builder["InputTensor"]
     region = LocalRegion(desc, source.sizes)
@@ -61,9 +62,9 @@ def local_response(desc: d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, build
 
 @lowering(d.DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC)
 def local_response_grad(desc: d.DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """With s the base of the power at each place and a = Alpha / LocalSize, dx is
+    """With s the base of the power at each position and a = Alpha / LocalSize, dx is
 
-    dy * s^-Beta - 2 a Beta x * sum(dy * x * s^(-Beta - 1) over the regions that hold the element).
+    dy * s^-Beta - 2 a Beta x * sum(dy * x * s^(-Beta - 1) over the regions that contain the element).
     """
     source = builder["InputTensor"]
     region = LocalRegion(desc, source.sizes)

@@ -1,7 +1,7 @@
 """The engine of the normalizations: statistics over any set of axes, then an expression of each element.
 
-Variances are means of squared differences to the mean (in "normalization/rows.comp" to the mean so far), in float32
-sums of sums, so that a large mean costs no digits.
+Variances are means of squared differences to the mean (in "normalization/rows.comp" to the running mean), in float32
+partial sums, so a large mean costs no precision.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from dml.shapes import ones_along
 
 
 def inverse_root(variance: Expression, epsilon: float, by: Expression | None = None) -> Expression:
-    """``by / sqrt(variance + epsilon)``, 1 over it where ``by`` is None."""
+    """Return ``by / sqrt(variance + epsilon)``; 1 in place of ``by`` if it is None."""
     if by is None:
         return node("reciprocal(sqrt_accurate($x0 + $Epsilon))", variance, includes=[MATH], Epsilon=epsilon)
     return node("divide($x1, sqrt_accurate($x0 + $Epsilon))", variance, by, includes=[MATH], Epsilon=epsilon)
 
 
 def small(builder: ProgramBuilder, *operands: Operand) -> Operand:
-    """A float temporary of the sizes that these operands broadcast to."""
+    """Return a float temporary of the sizes that these operands broadcast to."""
     sizes = (max(sizes) for sizes in zip(*(operand.sizes for operand in operands), strict=True))
     return builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
 
 
 def mean_of(builder: ProgramBuilder, source: Operand, axes: Sequence[int], *more: Operand) -> Operand:
-    """The means over the axes, as a temporary and in the operands ``more``."""
+    """Compute the means over the axes, in a temporary and in the operands ``more``."""
     mean = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, ones_along(source.sizes, axes))
     finish = _mean(source, axes)
     reduce(builder, FLOAT_SUM, [source], axes, [(result, finish) for result in (mean, *more)])
@@ -52,9 +52,9 @@ def _mean(source: Operand, axes: Sequence[int]) -> Expression:
 def factor_of(
     builder: ProgramBuilder, source: Operand, mean: Operand | None, axes: Sequence[int], epsilon: float, *more: Operand
 ) -> Operand:
-    """1 / sqrt(variance + epsilon) over the axes; the variances themselves go to ``more``.
+    """Compute 1 / sqrt(variance + epsilon) over the axes; write the variances themselves to ``more``.
 
-    mean: where it is None, the mean of the squares stands for the variance.
+    mean: if None, the mean of the squares replaces the variance.
     """
     factor = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, ones_along(source.sizes, axes))
     variance = _mean(source, axes)
@@ -68,7 +68,7 @@ def factor_of(
 
 
 def affine(x: Expression, scale: Operand | None, *added: Operand | None) -> tuple[Expression, dict[str, Operand]]:
-    """``x * scale + added...``, the operands as leaves 1, 2, ... and by name; what is None is left out."""
+    """Return ``x * scale + added...`` and its operands, as leaves 1, 2, ... and by name; None operands are left out."""
     operands: dict[str, Operand] = {}
     if scale is not None:
         operands["scale"] = scale
@@ -83,9 +83,9 @@ def affine(x: Expression, scale: Operand | None, *added: Operand | None) -> tupl
 def normalize(
     builder: ProgramBuilder, what: Normalization, mean: Operand | None = None, variance: Operand | None = None
 ) -> None:
-    """In one dispatch where the rows suit that, else the statistics first, by reductions, and then the results.
+    """Normalize in one dispatch if the rows suit it, else by reductions for the statistics and then the results.
 
-    mean, variance: where the statistics also go.
+    mean, variance: operands that also receive the statistics.
     """
     statistics = {name: operand for name, operand in (("mean", mean), ("variance", variance)) if operand is not None}
     if normalize_rows(builder, replace(what, statistics=statistics)):

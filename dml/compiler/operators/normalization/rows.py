@@ -1,4 +1,4 @@
-"""Normalization of rows in one dispatch, statistics and result, where rows are many or short enough for that."""
+"""Normalization of rows in one dispatch, statistics and result, if rows are many or short enough."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ KERNEL, HELD_KERNEL = "normalization/rows.comp", "normalization/held.comp"
 
 @dataclass(frozen=True)
 class Normalization:
-    """What to compute: ``finish`` of each element, its leaves the normalized element and then the parameters.
+    """What to compute: ``finish`` of each element; its leaves are the normalized element and then the parameters.
 
     parameters, statistics: operands by name that broadcast to the source's sizes; the kernel reads parameters, and
-    writes the statistics ``mean`` and ``variance``, if there are any, once per row.
+    writes the statistics ``mean`` and ``variance``, if any, once per row.
     """
 
     source: Operand
@@ -44,7 +44,7 @@ class Normalization:
 
 
 def normalize_rows(builder: ProgramBuilder, what: Normalization) -> bool:
-    """Add the dispatch, or answer False where the rows want reductions that split them."""
+    """Add the dispatch; return False if the rows need reductions that split them."""
     whole = _operands(what)
     views, outer, most = tuple(whole.named.values()), range(whole.kept), builder.target.max_region
     held = None if whole.rows.beside else held_rows(builder.target, whole.rows.segments * whole.x.sizes[-1], whole.unit)
@@ -62,7 +62,7 @@ def normalize_rows(builder: ProgramBuilder, what: Normalization) -> bool:
 
 
 def _operands(what: Normalization) -> RowOperands:
-    """All operands as (kept dimensions..., reduced dimensions...), each part merged, innermost in memory last."""
+    """View all operands as (kept dimensions..., reduced dimensions...), each part merged, innermost in memory last."""
     x = what.source
     full = {"y": what.result, "x": x, **what.parameters, **what.statistics}
     operands = [operand.broadcast(x.sizes) for operand in full.values()]

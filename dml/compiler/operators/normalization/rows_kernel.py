@@ -1,7 +1,7 @@
-"""The part of "normalization/rows.comp" that depends on the operands, as GLSL for the end of its prelude.
+"""The operand-dependent part of "normalization/rows.comp", as GLSL for the end of its prelude.
 
-A step is ``unit`` neighbouring elements of a row. Names in the text: ``from_t`` is the index at which the segment of an
-invocation's row begins in tensor t; ``all_t`` the element of a parameter that holds for the whole segment; ``t_0``,
+A step is ``unit`` adjacent elements of a row. Names in the text: ``from_t`` is the index at which the current segment
+of an invocation's row begins in tensor t; ``all_t`` a parameter's element that holds for the whole segment; ``t_0``,
 ``t_1``, ... the vectors of a step.
 """
 
@@ -26,7 +26,7 @@ from dml.compiler.selection.lines import Rows
 class RowOperands:
     """The operands of rows by name, as (kept dimensions, reduced dimensions): ``x``, ``y``, parameters and statistics.
 
-    The innermost reduced dimension is a row's segment. kept: the number of kept dimensions.
+    A row's segments lie along the innermost reduced dimension. kept: number of kept dimensions.
     """
 
     named: Mapping[str, Operand]
@@ -57,7 +57,7 @@ class RowOperands:
 
     @property
     def vectors(self) -> int:
-        """Those of x in a step, 0 where it takes elements one by one."""
+        """Vectors of x per step; 0 if it takes elements singly."""
         return self.unit // DATA_TYPES[self.x.data_type].per_vector if self.unit > 1 else 0
 
     @cached_property
@@ -71,8 +71,8 @@ class RowOperands:
 def kernel_code(
     of: RowOperands, finish: Expression, *, held: bool = False, packed: bool = False
 ) -> tuple[str, dict[str, Constant]]:
-    """The text and its constants. finish: of the normalized element and the parameters.
-    held: for "normalization/held.comp"; packed: which holds vectors."""
+    """Return the text and its constants. finish: of the normalized element and the parameters. held: for
+    "normalization/held.comp"; packed: it holds vectors."""
     count = len(of.parameters)
     normalized = node("($x0 - $x1) * $x2", Leaf(0), Leaf(1 + count), Leaf(2 + count))
     value = substitute(finish, [normalized, *(Leaf(1 + i) for i in range(count))])
@@ -92,9 +92,9 @@ def kernel_code(
 
 
 def _step_sums(of: RowOperands) -> list[str]:
-    """step_sums(from, at, shift): of a step's differences to ``shift``, and of their squares.
+    """Return step_sums(from, at, shift): the sums of a step's differences to ``shift``, and of their squares.
 
-    The step lies ``at`` elements into the segment that begins at index ``from``.
+    The step starts ``at`` elements into the segment that begins at index ``from``.
     """
     lines = ["vec2 step_sums(uint from, uint at, float shift) {"]
     if of.unit == 1:
@@ -108,27 +108,27 @@ def _step_sums(of: RowOperands) -> list[str]:
 
 
 def _tree(terms: list[str]) -> str:
-    """Their sum, taken in pairs: as many terms as a power of two."""
+    """Return the pairwise sum of a power of two of terms."""
     while len(terms) > 1:
         terms = [f"({a} + {b})" for a, b in zip(terms[::2], terms[1::2], strict=True)]
     return terms[0]
 
 
 def _load_vectors(of: RowOperands, name: str, index: str) -> list[str]:
-    """Loads the vectors of a step that begins at an element's index; ``_element`` takes them apart."""
+    """Load the vectors of a step that begins at an element's index; ``_element`` unpacks them."""
     operand = of.named[name]
     first = f"({index}) / {DATA_TYPES[operand.data_type].per_vector}u"
     return lanes.load(name, lanes.variables(f"{name}_", operand, of.unit), first)
 
 
 def _element(of: RowOperands, name: str, k: int) -> str:
-    """Element k of a step whose vectors are loaded."""
+    """Return element k of a step whose vectors are loaded."""
     operand = of.named[name]
     return lanes.element(name, operand, lanes.variables(f"{name}_", operand, of.unit), k)
 
 
 def _start_segment(of: RowOperands) -> list[str]:
-    """start_segment(c): where an invocation's row has the segment, and the parameters that hold for all of it."""
+    """Return start_segment(c): the segment's start in each tensor, and the parameters that hold for all of it."""
     moving = ["x", "y", *of.varying]
     same = [name for name in of.parameters if name not in of.varying]
     return [
@@ -142,7 +142,7 @@ def _start_segment(of: RowOperands) -> list[str]:
 
 
 def _read_held(of: RowOperands) -> list[str]:
-    """read_held(at, v): a step's elements."""
+    """Return read_held(at, v), which reads a step's elements."""
     lines = [f"void read_held(uint at, out float v[{of.unit}]) {{"]
     if of.unit == 1:
         return [*lines, f"    v[0] = x_load(from_x + at * x_STRIDE_{of.last});", "}"]
@@ -151,7 +151,7 @@ def _read_held(of: RowOperands) -> list[str]:
 
 
 def _read_packed(of: RowOperands) -> list[str]:
-    """read_held(at, w): a step's vectors; elements_of(w, v): the elements in them."""
+    """Return read_held(at, w), which reads a step's vectors, and elements_of(w, v), which unpacks them."""
     held = [f"w[{v}]" for v in range(of.vectors)]
     first = f"(from_x + at) / {DATA_TYPES[of.x.data_type].per_vector}u"
     return [
@@ -165,9 +165,9 @@ def _read_packed(of: RowOperands) -> list[str]:
 
 
 def _write_step(of: RowOperands, *, held: bool) -> list[str]:
-    """write_step(at): the results of one step of an invocation's row, every load before the first store.
+    """Return write_step(at): the results of one step of an invocation's row, with every load before the first store.
 
-    held: write_held(at, v), whose elements are at hand.
+    held: return write_held(at, v), which gets the elements.
     """
 
     def element(name: str, k: int) -> str:

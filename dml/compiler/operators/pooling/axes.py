@@ -1,4 +1,4 @@
-"""Windows that are taken along one axis after the other: sums and maxima of what the axis before left."""
+"""Separable windows, one axis after the other: sums and maxima of the previous axis's results."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def along_axes(
     *,
     mean: Mapping[str, Constant] | None = None,
 ) -> bool:
-    """Pool volumes axis by axis, where that is faster; answers False where it is not.
+    """Pool volumes axis by axis; return False if that is not faster.
 
-    window: as ``pooling.window`` has it. mean: further constants of the mean; None for the largest element.
+    window: see ``pooling.window``. mean: further constants of the mean; None for the maximum.
     """
     lines = [
         LineOfWindows(
@@ -52,7 +52,7 @@ def along_axes(
 
 
 def _stays(axis: int, source: Operand, result: Operand, window: Mapping[str, Constant]) -> bool:
-    """Whether windows along the axis are its elements, in their places. (Padding may stand before as many results.)"""
+    """Whether windows along the axis are its elements, in place. (The padding before it may make as many results.)"""
     at = axis - 2
     own = window[f"WINDOW_{at}"], window[f"STEP_{at}"], window[f"START_{at}"]
     return own == (1, 1, 0) and source.sizes[axis] == result.sizes[axis]

@@ -1,4 +1,4 @@
-"""Kernels that visit a box of places for each element of their result: windows, local regions, cells of a grid."""
+"""Kernels that visit a box of positions for each element of their result: windows, local regions, grid cells."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from dml.errors import HRESULT, DMLError
 class BoxKernel:
     """A kernel that ends in "pooling/store.glsl", to run for each element of the tensor ``result``.
 
-    places: those that it visits for one element, at most (seldom_full: mostly far fewer). cost: loop iterations that a
-    place takes. alike: as for ``ProgramBuilder.for_each``.
+    places: maximum positions visited per element (seldom_full: mostly far fewer). cost: loop iterations per position.
+    alike: as for ``ProgramBuilder.for_each``.
     """
 
     kernel: str
@@ -33,9 +33,9 @@ class BoxKernel:
 
 
 def each_result(builder: ProgramBuilder, what: BoxKernel) -> None:
-    """Run it. An invocation walks a small box by itself, a workgroup a large one together.
+    """Run it. One invocation walks a small box, a workgroup a large one.
 
-    Raises DMLError where a box is too large for the loops of a workgroup.
+    Raises DMLError if a box is too large for the loops of a workgroup.
     """
     most = largest_window(builder.target, what.cost)
     if what.places > most:
@@ -56,7 +56,7 @@ def each_result(builder: ProgramBuilder, what: BoxKernel) -> None:
 
 
 def _each_result(builder: ProgramBuilder, what: BoxKernel, tensors: Mapping[str, Bound]) -> None:
-    """tensors: parts of those of ``what`` that one binding each holds."""
+    """tensors: parts of those of ``what``, each within a binding."""
     result = tensors["result"].operand
     per_word = DATA_TYPES[result.data_type].per_word if owns_whole_words(result) else 1
     sharing = window_sharing(builder.target, what.places, what.cost, per_word, seldom_full=what.seldom_full)

@@ -53,7 +53,7 @@ def roi_align(desc: d.DML_ROI_ALIGN_OPERATOR_DESC | d.DML_ROI_ALIGN1_OPERATOR_DE
 
 @lowering(d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC)
 def roi_align_grad(desc: d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """Both gradients gather in a fixed order. A maximum passes its gradient to the sample that won."""
+    """Both gradients gather in a fixed order. A maximum passes its gradient to the winning sample."""
     gradient = builder["InputGradientTensor"]
     result, edges = builder.get("OutputGradientTensor"), builder.get("OutputROIGradientTensor")
     source = builder.get("InputTensor")
@@ -98,9 +98,9 @@ def _each_part(
     constants: Mapping[str, Constant],
     defines: Mapping[str, object],
 ) -> None:
-    """Run a kernel over the outputs, once for each part of their places.
+    """Run a kernel over the outputs, once for each part of their positions.
 
-    found: the name and the place of what a dispatch leaves for the next one.
+    found: name and index of what a dispatch leaves for the next one.
     """
     carried = {found[0]: update(found[1])}
     for part in range(parts.count):
@@ -116,7 +116,7 @@ def _each_part(
 
 
 def _winner(builder: ProgramBuilder, sampling: RegionSampling, source: Operand) -> Operand:
-    """{3, ...}: the numbers x and y of the sample that is each output's maximum, and its bits."""
+    """Return {3, ...}: x and y numbers of the sample that is each output's maximum, and its bits."""
     places = sampling.places(extremes=True)
     parts = places.parts()
     winner = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, (3, *sampling.pooled))
@@ -130,7 +130,7 @@ def _winner(builder: ProgramBuilder, sampling: RegionSampling, source: Operand) 
 def _gather(
     builder: ProgramBuilder, gradient: Operand, result: Operand, winner: Operand | None, sampling: RegionSampling
 ) -> None:
-    """The input's gradient, in as many dispatches over the regions' outputs as an invocation's loops ask for."""
+    """Compute the input's gradient, in as many dispatches over the regions' outputs as the loops need."""
     tensors = {"gradient": gradient, **sampling.batches}
     if winner is not None:
         tensors.update(winner=winner, **sampling.regions)
@@ -158,7 +158,7 @@ def _gather(
 def _weights(
     builder: ProgramBuilder, gradient: Operand, result: Operand, sampling: RegionSampling
 ) -> dict[str, Operand]:
-    """The weights of rows and of columns of the image in the outputs: a mean's weights are products of the two."""
+    """Compute the weights of the image's rows and columns in the outputs: a mean's weights are products of the two."""
     places = sampling.places()
     weights = {}
     for axis, (name, longest) in enumerate((("rows", places.rows), ("columns", places.columns))):
@@ -178,7 +178,7 @@ def _edges(
     winner: Operand | None,
     sampling: RegionSampling,
 ) -> None:
-    """The regions' gradient: every output's share first, then their sums."""
+    """Compute the regions' gradient: every output's share first, then their sums."""
     shares = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (4, *gradient.sizes))
     tensors = {"source": source, "gradient": gradient, **sampling.batches}
     parts = PlaceParts()

@@ -28,7 +28,7 @@ MOST_PARTS = 1024
 
 @dataclass(frozen=True)
 class RegionSampling:
-    """How the outputs {ROIs, C, height, width} of regions sample an image {N, C, height, width}."""
+    """The sampling of an image {N, C, height, width} for regions' outputs {ROIs, C, height, width}."""
 
     builder: ProgramBuilder
     pooled: tuple[int, ...]
@@ -37,7 +37,8 @@ class RegionSampling:
 
     @classmethod
     def of(cls, desc: Any, builder: ProgramBuilder, pooled: Operand, image: Operand) -> RegionSampling:
-        """What ROI_ALIGN does not say: it samples between pixel centres, with zeros outside."""
+        """Return ROI_ALIGN's sampling where its description has no field for it: between pixel centers, with zeros
+        outside."""
         constants: dict[str, Constant] = {
             "SCALE_X": float(desc.SpatialScaleX),
             "SCALE_Y": float(desc.SpatialScaleY),
@@ -64,11 +65,11 @@ class RegionSampling:
         return {"batches": trailing(self.builder["BatchIndicesTensor"], 1)}
 
     def places(self, *, extremes: bool = False, on_elements: bool = False) -> PlaceLists:
-        """Where the outputs are sampled, by one dispatch or several.
+        """Compute the outputs' sample positions, in one dispatch or several.
 
-        extremes: the first and the last sample of each cell, else the mean of its samples. on_elements: samples that
-        lie on elements apart from those between, all of them linear.
-        Raises DMLError where a list may be longer than an invocation's loops on this device.
+        extremes: the first and the last sample of each cell, else the mean of its samples. on_elements: samples on
+        elements are separate from those in between, all of them linear. Raises DMLError if a list may be longer than an
+        invocation's loops on this device.
         """
         constants, words, longest = self._lists(2 if extremes or on_elements else 1, 2 if extremes else 1)
         limit = max_steps(self.builder.target)
@@ -101,10 +102,10 @@ class RegionSampling:
         return PlaceLists(self.builder.target, table, *longest)
 
     def _lists(self, per_cell: int, per_output: int) -> tuple[dict[str, Constant], int, tuple[int, int]]:
-        """The constants that say where the lists lie, the words of a region's lists, and the places of the longest.
+        """Return constants for the lists' layout, the words of a region's lists, and the positions of the longest list.
 
-        per_cell, per_output: the places of each cell of the image, and those that an output may have more because it
-        shares its first and its last cell with others.
+        per_cell, per_output: positions per cell of the image, and additional ones of an output that shares its first
+        and last cell with others.
         """
         most = int(self.constants["MAXIMUM"])
         constants: dict[str, Constant] = {"PER_CELL": float(per_cell), "PER_OUTPUT": per_output}
@@ -123,7 +124,7 @@ class RegionSampling:
 
 @dataclass(frozen=True)
 class PlaceParts:
-    """Over how many dispatches the walk along lists of places is spread, the steps of each, and their constants."""
+    """The number of dispatches for a walk along lists of positions, the steps of each, and their constants."""
 
     count: int = 1
     steps: int = 1
@@ -132,7 +133,7 @@ class PlaceParts:
 
 @dataclass(frozen=True)
 class PlaceLists:
-    """The lists of places (see "pooling/places.glsl"), and how long those of one output may be."""
+    """The lists of positions (see "pooling/places.glsl"), and the maximum length of one output's lists."""
 
     target: Target
     table: Operand
@@ -140,9 +141,9 @@ class PlaceLists:
     columns: int
 
     def parts(self, outputs: int = 1) -> PlaceParts:
-        """For invocations that walk the lists of so many outputs each.
+        """Split the walk for invocations that walk the lists of ``outputs`` outputs each.
 
-        Raises DMLError where that takes more than MOST_PARTS dispatches.
+        Raises DMLError if that takes more than MOST_PARTS dispatches.
         """
         down, across = places_parts(self.target, self.rows, self.columns, outputs)
         if down * across > MOST_PARTS:

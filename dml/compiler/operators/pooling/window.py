@@ -1,10 +1,10 @@
-"""Pooling: a sliding window over the spatial dimensions, and the gradients that gather what a window spread.
+"""Pooling with a sliding window over the spatial dimensions, and the gradients, which gather.
 
 Every kernel sees {N, C, depth, height, width}; a tensor of four dimensions has depth 1.
 
-Where the reference is silent: a window of nothing but padding has average 0, the type's lowest value as its maximum
-and index -1, which MAX_UNPOOLING ignores like any index beyond its output; of equal indices the last element wins;
-a maximum lets NaN through; Lp pooling takes magnitudes, as in ONNX.
+Where the reference is silent: a window of padding alone has average 0, the type's lowest value as its maximum and index
+-1, which MAX_UNPOOLING ignores like any index beyond its output; of equal indices the last element wins; a maximum
+passes NaN through; Lp pooling takes magnitudes, as in ONNX.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.kinds import MATH
 from dml.compiler.kernels.prelude import read, update, write
-from dml.compiler.lowering import lowering
+from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.movement.views import volume
 from dml.compiler.operators.pooling.axes import along_axes
 from dml.compiler.operators.pooling.boxes import BoxKernel, each_result
@@ -30,18 +30,18 @@ from dml.compiler.selection.windows import largest_window
 from dml.descriptors import pooling as d
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 
-#: The dimensions that windows do not reach along: batch and channel.
+#: The dimensions without windows: batch and channel.
 PLANES = (0, 1)
 
 
 def dilations(desc: Any) -> tuple[int, ...]:
-    """The window's dilations; 1 for operators that have none."""
+    """Return the window's dilations; 1 for operators without any."""
     found: tuple[int, ...] = getattr(desc, "Dilations", (1,) * len(desc.WindowSize))
     return found
 
 
 def window(desc: Any) -> dict[str, Constant]:
-    """The window as constants by spatial axis: WINDOW_0 (depth) to WINDOW_2, STEP_d, DILATION_d and START_d."""
+    """Return the window as constants by spatial axis: WINDOW_0 (depth) to WINDOW_2, STEP_d, DILATION_d and START_d."""
     fields = {
         "WINDOW": desc.WindowSize,
         "STEP": desc.Strides,
@@ -56,13 +56,13 @@ def window(desc: Any) -> dict[str, Constant]:
     return constants
 
 
-#: Windows of at most so many places are unrolled, each size a kernel of its own: on llvmpipe the largest of 3 x 3 takes
-#: two thirds of the time, the quantized mean and the sum of magnitudes four fifths.
+#: Largest window, in positions, that is unrolled, with a kernel per size: on llvmpipe the maximum of 3 x 3 takes two
+#: thirds of the time, the quantized mean and the sum of magnitudes four fifths.
 UNROLLED = 16
 
 
 def unrolled(desc: Any) -> tuple[dict[str, Constant], dict[str, str]]:
-    """``window``, and apart from it the sizes of a small window, as numbers of the kernel's text."""
+    """Return ``window``, and separately the sizes of a small window, as literals of the kernel's text."""
     constants = window(desc)
     if math.prod(desc.WindowSize) > UNROLLED:
         return constants, {}
@@ -73,7 +73,7 @@ def unrolled(desc: Any) -> tuple[dict[str, Constant], dict[str, str]]:
 def _reduced(desc: Any, builder: ProgramBuilder, monoid: Monoid, finish: Expression) -> bool:
     """Pool windows that are too large for a workgroup by reductions, which split them further.
 
-    Answers False where they are not too large, or hold padding, which reductions do not know.
+    Returns False if they are not too large, or include padding, which reductions do not support.
     """
     source, result = volume(builder["InputTensor"]), volume(builder["OutputTensor"])
     if math.prod(desc.WindowSize) <= largest_window(builder.target):
@@ -94,7 +94,7 @@ def _reduced(desc: Any, builder: ProgramBuilder, monoid: Monoid, finish: Express
     return True
 
 
-@lowering(d.DML_AVERAGE_POOLING_OPERATOR_DESC, d.DML_AVERAGE_POOLING1_OPERATOR_DESC)
+@lowering(d.DML_AVERAGE_POOLING_OPERATOR_DESC, d.DML_AVERAGE_POOLING1_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def average(
     desc: d.DML_AVERAGE_POOLING_OPERATOR_DESC | d.DML_AVERAGE_POOLING1_OPERATOR_DESC,
     builder: ProgramBuilder,
@@ -120,7 +120,7 @@ def average(
     )
 
 
-@lowering(d.DML_LP_POOLING_OPERATOR_DESC, d.DML_LP_POOLING1_OPERATOR_DESC)
+@lowering(d.DML_LP_POOLING_OPERATOR_DESC, d.DML_LP_POOLING1_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def lp(desc: d.DML_LP_POOLING_OPERATOR_DESC | d.DML_LP_POOLING1_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     constants, sizes = unrolled(desc)
     each_result(
@@ -131,13 +131,18 @@ def lp(desc: d.DML_LP_POOLING_OPERATOR_DESC | d.DML_LP_POOLING1_OPERATOR_DESC, b
             math.prod(desc.WindowSize),
             {**constants, "P": desc.P},
             sizes,
-            cost=1 if desc.P == 1 else 2 + desc.P.bit_length(),  # two rounds, and the bits of P for each power
+            cost=1 if desc.P == 1 else 2 + desc.P.bit_length(),  # two rounds, and one per bit of P for each power
             alike=PLANES,
         ),
     )
 
 
-@lowering(d.DML_MAX_POOLING_OPERATOR_DESC, d.DML_MAX_POOLING1_OPERATOR_DESC, d.DML_MAX_POOLING2_OPERATOR_DESC)
+@lowering(
+    d.DML_MAX_POOLING_OPERATOR_DESC,
+    d.DML_MAX_POOLING1_OPERATOR_DESC,
+    d.DML_MAX_POOLING2_OPERATOR_DESC,
+    epilogue=Epilogues.ANY,
+)
 def maximum(desc: Any, builder: ProgramBuilder) -> None:
     source, indices = builder["InputTensor"], builder.get("OutputIndicesTensor")
     if indices is None and _reduced(desc, builder, largest_of(DATA_TYPES[source.data_type].kind), Leaf(0)):
@@ -164,7 +169,7 @@ def maximum(desc: Any, builder: ProgramBuilder) -> None:
 
 @lowering(d.DML_MAX_UNPOOLING_OPERATOR_DESC)
 def max_unpooling(desc: d.DML_MAX_UNPOOLING_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """Elements claim their places first, so that equal indices have one winner, the last element, on every device."""
+    """Elements first claim their positions, so that of equal indices the last element wins on every device."""
     source, indices, result = builder["InputTensor"], builder["IndicesTensor"], builder["OutputTensor"]
     winner = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, result.sizes)
     apply(builder, node("0u", glsl="uint"), winner, [])
@@ -180,7 +185,7 @@ def average_grad(desc: d.DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC, builder: Progra
 
 @lowering(d.DML_MAX_POOLING_GRAD_OPERATOR_DESC)
 def max_grad(desc: d.DML_MAX_POOLING_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """The winner of each window first, then each element gathers the gradients of the windows it won."""
+    """The winner of each window first; then each element gathers the gradients of the windows it won."""
     winner = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, volume(builder["InputGradientTensor"]).sizes)
     tensors = {"result": write(winner), "source": read(volume(builder["InputTensor"]))}
     places, defines = math.prod(desc.WindowSize), {"INDICES_ALONE": 1}
@@ -189,7 +194,7 @@ def max_grad(desc: d.DML_MAX_POOLING_GRAD_OPERATOR_DESC, builder: ProgramBuilder
 
 
 def _gather(builder: ProgramBuilder, desc: Any, constants: Mapping[str, Constant], winner: Operand | None) -> None:
-    """Each element's box: per axis as many windows as may hold it."""
+    """Gather over each element's box: per axis all windows that may contain it."""
     gradient = volume(builder["InputGradientTensor"])
     tensors = {"result": write(volume(builder["OutputGradientTensor"])), "gradient": read(gradient)}
     if winner is not None:
@@ -214,7 +219,7 @@ def _gather(builder: ProgramBuilder, desc: Any, constants: Mapping[str, Constant
     )
 
 
-#: Scales and zero points, as the kernel and the descriptor name them.
+#: Scales and zero points: the kernel's name and the descriptor's.
 _PARAMETERS = {
     "input_scale": "InputScaleTensor",
     "input_zero_point": "InputZeroPointTensor",

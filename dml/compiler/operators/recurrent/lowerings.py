@@ -17,7 +17,7 @@ def rnn(desc: DML_RNN_OPERATOR_DESC, builder: ProgramBuilder) -> None:
 
 @lowering(DML_GRU_OPERATOR_DESC)
 def gru(desc: DML_GRU_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """Gates z, r, h. LinearBeforeReset leaves the recurrence's bias of h inside the product with r."""
+    """Gates z, r, h. With LinearBeforeReset the recurrence bias of h stays inside the product with r."""
     bias = builder.get("BiasTensor") if desc.LinearBeforeReset else None
     recur(
         builder,
@@ -32,8 +32,8 @@ def gru(desc: DML_GRU_OPERATOR_DESC, builder: ProgramBuilder) -> None:
 def lstm(desc: DML_LSTM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     """Gates i, o, f, c.
 
-    The reference lets the clip threshold bound the activations' inputs, in the words of ONNX. As ONNX Runtime reads
-    them, those are the gates' sums, which f and g are given, and not the cell, which h is given.
+    The reference says, in ONNX's words, that the clip threshold bounds the activations' inputs. As in ONNX Runtime,
+    these are the gates' sums, the inputs of f and g, but not the cell, the input of h.
     """
     peepholes = builder.get("PeepholeTensor")
     recur(

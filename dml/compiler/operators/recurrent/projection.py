@@ -1,4 +1,4 @@
-"""The input's part of a recurrent network: one product of matrices for all steps."""
+"""The input's contribution to a recurrent network: one matrix product for all steps."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 
 
 def project(builder: ProgramBuilder, cell: Cell, directions: int) -> Operand:
-    """The input's part of every gate at every step: {direction, step, row, gate * unit}, FLOAT32, biases added."""
+    """Return the input's contribution to every gate at every step: {direction, step, row, gate * unit}, FLOAT32, biases
+    included."""
     x, w, bias = drop(builder["InputTensor"], 0), drop(builder["WeightTensor"], 0), builder.get("BiasTensor")
     steps, batch, size = x.sizes
     width = w.sizes[1]
     gates = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (directions, steps, batch, width))
     addend = None if bias is None else _joined_bias(builder, cell, drop(drop(bias, 0), 0))
     if x.strides[0] == batch * x.strides[1] or steps == 1 or batch == 1:
-        # Rows of all steps are evenly apart: one matrix.
+        # Rows of all steps are evenly spaced: one matrix.
         step = x.strides[0] if batch == 1 else x.strides[1]
         a = x.view((1, steps * batch, size), (0, step, x.strides[2]))
         result = gates.view((directions, steps * batch, width), (steps * batch * width, width, 1))
@@ -36,7 +37,7 @@ def project(builder: ProgramBuilder, cell: Cell, directions: int) -> Operand:
 
 
 def _joined_bias(builder: ProgramBuilder, cell: Cell, bias: Operand) -> Operand:
-    """{direction, gate * unit}: the input's bias, and the recurrence's of the gates that it is joined in."""
+    """Return {direction, gate * unit}: the input's bias, plus the recurrence's for gates that join them."""
     directions, both = bias.sizes
     width = both // 2
     stage = builder.prepare(bias)

@@ -1,7 +1,7 @@
-"""The recurrence of a network: its steps, each of which needs the states that the one before it left.
+"""The recurrence of a network: steps that each need the previous one's states.
 
-It is a loop over the steps in each workgroup where the state of a workgroup's sequences fits shared memory; in one
-dispatch, or in several that hand the state on where the loop is long. Else a step takes a dispatch or two.
+It is a loop over the steps in each workgroup if the state of the workgroup's sequences fits shared memory; in one
+dispatch, or in several that pass the state on if the loop is long. Otherwise a step takes one or two dispatches.
 ``selection.recurrent`` chooses.
 """
 
@@ -32,9 +32,9 @@ _BACKWARD = DML_RECURRENT_NETWORK_DIRECTION.DML_RECURRENT_NETWORK_DIRECTION_BACK
 
 @dataclass(frozen=True)
 class CarriedState:
-    """What units hand from step to step, {direction, row, unit}: where it starts (zero without) and where it ends up.
+    """A state passed from step to step, {direction, row, unit}: its start (zeros by default) and its final value.
 
-    start_name, end_name: what the kernel calls these.
+    start_name, end_name: their names in the kernel.
     """
 
     start_name: str
@@ -45,7 +45,7 @@ class CarriedState:
 
 @dataclass(frozen=True)
 class Recurrence:
-    """A recurrence ready to go into dispatches. bound: the tensors of all of them, by their names in the kernel."""
+    """A recurrence ready for dispatch. bound: the tensors of all its dispatches, by their names in the kernel."""
 
     builder: ProgramBuilder
     cell: Cell
@@ -60,7 +60,7 @@ class Recurrence:
 
     @property
     def carried(self) -> list[CarriedState]:
-        """The states that loops over steps carry. What a cell keeps from one phase to the next stays in its step."""
+        """The states that loops over steps carry. Values that a cell passes between phases stay within a step."""
         has_memory = self.cell.keeps and self.cell.phases == 1
         return [self.hidden_state, self.cell_memory] if has_memory else [self.hidden_state]
 
@@ -88,7 +88,7 @@ class Recurrence:
         )
 
     def started(self, copies: int, width: int, state: CarriedState) -> Operand:
-        """What the steps start from, {copy, direction, row, unit}, with zeros behind the units."""
+        """Return the initial state, {copy, direction, row, unit}, zero-padded along units."""
         sizes = (copies, self.sizes.directions, self.sizes.batch, width)
         first = self.builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
         tensors = {} if state.start is None else {"initial": state.start}
@@ -106,7 +106,7 @@ def recur(
     constants: Mapping[str, Constant] | None = None,
     defines: Mapping[str, object] | None = None,
 ) -> None:
-    """Lower a network of this cell. tensors: what the cell's own part of the kernel reads, by its name there."""
+    """Lower a network of this cell. tensors: those that the cell's own part of the kernel reads, by name."""
     if has_reducing_activation(desc):
         recur_by_parts(builder, cell, desc)
         return
@@ -145,7 +145,7 @@ def recur(
 
 
 def _packed(builder: ProgramBuilder, weights: Operand, sizes: RecurrenceSizes, cut: RecurrenceCut) -> Operand:
-    """The recurrence's weights as the kernel reads them; once, where they are static."""
+    """Return the recurrence's weights as the kernel reads them; prepared once if static."""
     stage = builder.prepare(weights)
     beside = 1 if cut.slices else cut.workgroup
     shape = (sizes.directions, cut.tiles, sizes.fours, sizes.gates, cut.units, beside, 4)
@@ -166,7 +166,7 @@ def _constants(sizes: RecurrenceSizes, direction: DML_RECURRENT_NETWORK_DIRECTIO
         "STEPS": sizes.steps,
         "BATCH": sizes.batch,
         "DIRECTIONS": sizes.directions,
-        # Its number among the directions: the second of two, the only one, or none.
+        # The number of the backward direction: the second of two, the only one, or none.
         "BACKWARD_DIRECTION": 1 if sizes.directions == 2 else 0 if direction == _BACKWARD else 2,
     }
 
@@ -194,7 +194,7 @@ def _defines(cell: Cell, sizes: RecurrenceSizes, cut: RecurrenceCut) -> dict[str
 
 
 def _activation_code(cell: Cell, descs: Sequence[OperatorDesc], directions: int) -> tuple[str, dict[str, Constant]]:
-    """GLSL functions ``float activation_<name>(uint direction, float x)`` and their constants."""
+    """Return GLSL functions ``float activation_<name>(uint direction, float x)`` and their constants."""
     code: list[str] = []
     constants: dict[str, Constant] = {}
     for index, name in enumerate(cell.functions):
@@ -211,7 +211,7 @@ def _activation_code(cell: Cell, descs: Sequence[OperatorDesc], directions: int)
 
 
 def _one_dispatch(recurrence: Recurrence) -> None:
-    """All steps, from the initial states to the last ones."""
+    """Run all steps, from the initial states to the last ones."""
     around, each = recurrence_rounds(recurrence.sizes, recurrence.cut)
     states = recurrence.carried
     recurrence.dispatch(
@@ -222,7 +222,8 @@ def _one_dispatch(recurrence: Recurrence) -> None:
 
 
 def _several_dispatches(recurrence: Recurrence) -> None:
-    """Some steps in each. States pass in float32, as in shared memory: results are those of one dispatch to the bit."""
+    """Run some steps in each dispatch. States pass in float32, as in shared memory: results equal one dispatch's bit
+    for bit."""
     builder, sizes, at_once = recurrence.builder, recurrence.sizes, recurrence.cut.at_once
     around, each = recurrence_rounds(sizes, recurrence.cut)
     states = recurrence.carried
@@ -242,7 +243,8 @@ def _several_dispatches(recurrence: Recurrence) -> None:
 
 
 def _step_by_step(recurrence: Recurrence) -> None:
-    """A dispatch for each phase of each step. The state lies in a buffer twice: one is read as the other is written."""
+    """Add a dispatch for each phase of each step. The state is double-buffered: one copy is read as the other is
+    written."""
     cell, sizes, cut = recurrence.cell, recurrence.sizes, recurrence.cut
     _, each = recurrence_rounds(sizes, cut)
     state = recurrence.started(2, 4 * sizes.fours, recurrence.hidden_state)
@@ -253,7 +255,7 @@ def _step_by_step(recurrence: Recurrence) -> None:
             recurrence.dispatch(states, tiles=cut.tiles, defines={"PHASE": phase}, push={"STEP": step}, steps=each)
     hidden_end, memory_end = recurrence.hidden_state.end, recurrence.cell_memory.end
     if hidden_end is not None:
-        # Two phases leave the state in its first copy, else steps take turns.
+        # Two phases leave the state in its first copy, otherwise steps alternate.
         last = 0 if cell.phases == 2 else sizes.steps % 2
         end = state.view(hidden_end.sizes, state.strides[1:], last * state.strides[0])
         apply(recurrence.builder, Leaf(0), hidden_end, [end])

@@ -1,7 +1,7 @@
 """Recurrent networks with an activation that reduces over the hidden units: softmax, its logarithm, hardmax.
 
-Such an activation needs a gate of all units, so no kernel keeps a step to itself. Each step is put together from
-products, activations and element-wise kernels; the directions run one after the other.
+Such an activation needs all units of a gate, so no kernel can compute a step alone. Each step is composed of products,
+activations and element-wise kernels; the directions run one after the other.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def has_reducing_activation(desc: RecurrentDesc) -> bool:
 
 @dataclass(frozen=True)
 class _DirectionSteps:
-    """One direction of a network, and the arithmetic that its steps share.
+    """One direction of a network, and its steps' arithmetic.
 
-    gates: the input's part {step, row, gate * unit} in the order in which the steps run; weights {gate * unit, unit};
-    bias {2 * gate * unit} and peepholes {3 * unit}, None where absent.
+    gates: the input's contribution {step, row, gate * unit} in execution order of the steps; weights {gate * unit,
+    unit}; bias {2 * gate * unit} and peepholes {3 * unit}, None if absent.
     """
 
     builder: ProgramBuilder
@@ -58,13 +58,14 @@ class _DirectionSteps:
         return self.builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
 
     def compute(self, code: str, *operands: Operand) -> Operand:
-        """A new {row, unit} tensor: GLSL of the operands' elements $x0, $x1, ..."""
+        """Compute a new {row, unit} tensor from GLSL over the operands' elements $x0, $x1, ..."""
         result = self.temporary()
         apply(self.builder, node(code, *map(Leaf, range(len(operands)))), result, operands)
         return result
 
     def products(self, state: Operand, step: int, first: int, count: int, *, added: bool = True) -> Operand:
-        """The state times the weights of ``count`` gates; with the input's part added, unless it is not to be."""
+        """Multiply the state by the weights of ``count`` gates; add the input's contribution unless ``added`` is
+        False."""
         start, width = first * self.hidden, count * self.hidden
         addend = part(drop(part(self.gates, 0, step, 1), 0), 1, start, width) if added else None
         result = self.temporary(width)
@@ -75,18 +76,18 @@ class _DirectionSteps:
         return part(sums, 1, number * self.hidden, self.hidden)
 
     def units(self, parameters: Operand, number: int) -> Operand:
-        """A vector of parameters by unit, for every row."""
+        """Return a vector of parameters by unit, for every row."""
         return part(parameters, 0, number * self.hidden, self.hidden).broadcast((self.gates.sizes[1], self.hidden))
 
     def activated(self, function: int, x: Operand) -> Operand:
-        """An activation, which sees the gate as {1, 1, row, unit}."""
+        """Apply an activation, which sees the gate as {1, 1, row, unit}."""
         result = self.temporary()
         shape = (1, 1, *x.sizes)
         source, target = (each.view(shape, (0, 0, *each.strides)) for each in (x, result))
         lower(self.functions[function], self.builder.scope({"InputTensor": source, "OutputTensor": target}))
         return result
 
-    # --- steps: the states before it to the states behind it, the hidden state first ----------------------------------
+    # --- steps: from the states before to the states after, the hidden state first -----------------------------------
 
     def rnn(self, step: int, hidden: Operand) -> tuple[Operand, ...]:
         return (self.activated(0, self.products(hidden, step, 0, 1)),)
@@ -147,7 +148,7 @@ def _one_direction(
     builder: ProgramBuilder, cell: Cell, desc: RecurrentDesc, number: int, gates: Operand, weights: Operand
 ) -> None:
     def own(name: str, leading: int) -> Operand | None:
-        """This direction's part of a tensor, without the dimensions before it."""
+        """Return this direction's part of a tensor, without its leading dimensions."""
         operand = builder.get(name)
         for _ in range(leading if operand is not None else 0):
             assert operand is not None
@@ -163,7 +164,7 @@ def _one_direction(
     result = sequence
     if lengths is not None:
         lengths = lengths.view((batch, 1), (lengths.strides[3], 0))
-        if is_backward:  # in the order of the steps, each row's beginning at its own last one
+        if is_backward:  # in step order, each row beginning with its own last step
             own_gates = _reversed(builder, own_gates, lengths)
             if sequence is not None:
                 result = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sequence.sizes)
@@ -209,7 +210,7 @@ def _one_direction(
 
 
 def _started(direction: _DirectionSteps, given: Operand | None) -> Operand:
-    """An initial state {row, unit}, zero where none is given."""
+    """Return an initial state {row, unit}; zeros by default."""
     state = direction.temporary()
     if given is None:
         fill(direction.builder, state, 0)
@@ -221,7 +222,7 @@ def _started(direction: _DirectionSteps, given: Operand | None) -> Operand:
 def _store(
     builder: ProgramBuilder, result: Operand, new: Operand, old: Operand | None, lengths: Operand | None, step: int
 ) -> None:
-    """Write a step's value; of rows whose sequence has ended the old one, or zero without an old one."""
+    """Store a step's value; rows whose sequence has ended get the old value, or zero without one."""
     if lengths is None:
         apply(builder, Leaf(0), result, [new])
         return
@@ -231,7 +232,7 @@ def _store(
 
 
 def _reversed(builder: ProgramBuilder, source: Operand, lengths: Operand) -> Operand:
-    """The steps {step, row, ...} of each row up to its length in reverse order, the rest in their places."""
+    """Reverse the steps {step, row, ...} of each row up to its length; the rest stays."""
     result = builder.temporary(source.data_type, source.sizes)
     of_rows = lengths.view((1, *lengths.sizes), (0, *lengths.strides))
     reverse(builder, result, source, of_rows, 0)

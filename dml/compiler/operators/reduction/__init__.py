@@ -1,1 +1,1 @@
-"""Reductions along axes, cumulative sums and products, top k, coordinates of what is not zero."""
+"""Reductions along axes, cumulative sums and products, top k, coordinates of nonzero elements."""

@@ -1,7 +1,7 @@
-"""The engine that reduces over any set of axes, of any length.
+"""The engine of reductions over any set of axes, of any length.
 
-``reduce`` is what the operators of reduce.py stand on, and softmax, normalizations, quantization and large pooling
-windows. What elements are combined with is in monoids.py, the kernel's text in kernel.py.
+``reduce`` serves the operators of reduce.py, softmax, normalizations, quantization and large pooling windows. The
+combining operations are in monoids.py, the kernel's text in kernel.py.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def reduce(
 ) -> None:
     """Combine ``element`` over ``axes`` and store expressions of the outcome.
 
-    inputs: operands of any types that broadcast to the sizes of the first. element: what one place contributes, of the
-    monoid's type; its leaves are the inputs, and after them the place's row-major number among the reduced axes (with
-    ``positional``). results: operands of the first input's sizes, 1 along the axes, with an expression each: leaf 0 is
-    the accumulator, leaf i input i, which must not vary along the axes.
+    inputs: operands of any types that broadcast to the sizes of the first. element: one position's contribution, of the
+    monoid's type; its leaves are the inputs and then, with ``positional``, the position's row-major number among the
+    reduced axes. results: operands of the first input's sizes, 1 along the axes, with an expression each: leaf 0 is the
+    accumulator, leaf i input i, which must not vary along the axes.
 
     Any length: long reductions to few results take two or more dispatches through a temporary. Float sums run in
-    float32 in blocks and trees. Any size: tensors that one binding does not hold are reduced in parts.
+    float32 in blocks and trees. Any size: tensors larger than a binding are reduced in parts.
     """
     what = Combination(monoid, element, [expression for _, expression in results])
     stored = [operand for operand, _ in results]
@@ -57,7 +57,7 @@ def reduce(
     extents = cut(operands, most, dimensions) or sizes
     reduced_boxes = list(boxes(sizes[kept:], extents[kept:]))
     if len(reduced_boxes) > 1:
-        # Each part of the results keeps a partial result of every box.
+        # Each part of the results keeps a partial result per box.
         shape = (*sizes[:kept], len(reduced_boxes))
         *outer, inner = packed_strides(shape)
         partial = words((*sizes, len(reduced_boxes)), (*outer, *(0 for _ in sizes[kept:]), inner))
@@ -72,13 +72,13 @@ def reduce(
 
 
 def _once(operand: Operand, sizes: tuple[int, ...], axes: Sequence[int]) -> Operand:
-    """An operand that does not vary along the axes, with strides that say so even where a size along them is 1."""
+    """Return an operand that does not vary along the axes with stride 0 there, even if a size along them is 1."""
     wide = operand.broadcast(sizes)
     return wide.view(sizes, tuple(0 if axis in axes else stride for axis, stride in enumerate(wide.strides)))
 
 
 def _reduce_whole(builder: ProgramBuilder, layout: ReductionLayout, what: Combination) -> None:
-    """In one dispatch, or where that has chunks, in one that stores partial results and others that combine them."""
+    """Reduce in one dispatch or, in chunks, in one for partial results and others that combine them."""
     groups = layout.count // layout.wide
     sharing = reduction_sharing(builder.target, groups, layout.steps, layout.row_bytes)
     chunk, chunks = sharing.cut(layout.steps)
@@ -109,7 +109,7 @@ def _reduce_whole(builder: ProgramBuilder, layout: ReductionLayout, what: Combin
             "WIDE": layout.wide,
             "UNIT": layout.unit,
             "BLOCK": SUM_BLOCK,
-            # (SwiftShader takes minutes to compile norms that stand there several times.)
+            # (SwiftShader takes minutes to compile norms that appear several times.)
             "TOGETHER": sharing.together if one_word else 1,
             "APART": int(sharing.apart),
             "SUBGROUP": sharing.subgroup if one_word else 0,
@@ -124,10 +124,10 @@ def _reduce_whole(builder: ProgramBuilder, layout: ReductionLayout, what: Combin
 
 
 def _reduce_boxes(builder: ProgramBuilder, layout: ReductionLayout, what: Combination, parts: Sequence[Box]) -> None:
-    """Over parts of the reduced dimensions one by one, as boxes, and then over their partial results."""
+    """Reduce boxes of the reduced dimensions one by one, then their partial results."""
     sizes = layout.reduced_sizes
     axes = range(layout.kept, layout.rank)
-    # What belongs to one result lies together, so that the partial results can be cut by results.
+    # Values of one result are contiguous, so that the partial results can be cut by results.
     shape = (*layout.kept_sizes, len(parts))
     planes = [_plane(builder, shape) for _ in what.monoid.pack]
     strides = packed_strides(shape)
@@ -159,17 +159,17 @@ def _combine(builder: ProgramBuilder, layout: ReductionLayout, what: Combination
 
 
 def _plane(builder: ProgramBuilder, sizes: Sequence[int]) -> Operand:
-    """Room for one word of each partial result."""
+    """Return a temporary for one word of each partial result."""
     return builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, sizes)
 
 
 def _packed(monoid: Monoid) -> list[Expression]:
-    """The accumulator as words."""
+    """Return the accumulator as words."""
     return [node(word, VALUE, glsl="uint") for word in monoid.pack]
 
 
 def _position(place: Expression, sizes: Sequence[int], part: Box) -> Expression:
-    """The row-major number among dimensions of these sizes of a part's ``place``, which counts in the part alone."""
+    """Return the row-major number, among dimensions of these sizes, of ``place``, which is relative to the part."""
     terms: list[str] = []
     constants: dict[str, Any] = {}
     own = whole = 1

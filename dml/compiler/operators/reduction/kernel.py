@@ -1,4 +1,4 @@
-"""The part of "reduction/reduce.comp" that depends on what is reduced, as GLSL for the end of its prelude."""
+"""The operand-dependent part of "reduction/reduce.comp", as GLSL for the end of its prelude."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dml.compiler.scalar import Constant, Expression
 
 @dataclass(frozen=True)
 class Combination:
-    """What to compute: ``element`` of every place, combined by the monoid; and an expression of that for each result.
+    """What to compute: ``element`` of every position, combined by the monoid, and an expression of that per result.
 
     See ``reduce`` for the leaves of the expressions.
     """
@@ -30,9 +30,9 @@ class Combination:
 def kernel_code(
     layout: ReductionLayout, what: Combination, stored: Sequence[Operand], *, partial: bool
 ) -> tuple[str, dict[str, Constant]]:
-    """The text and its constants.
+    """Return the text and its constants.
 
-    stored: the tensors y0, y1, ... that the results go to. partial: the results of chunks go there one after the other.
+    stored: the tensors y0, y1, ... for the results. partial: chunks' results are stored one after the other.
     """
     monoid, rank = what.monoid, layout.rank
     emitted = emit(what.element, [*_types(layout), "uint"], "element", monoid.glsl)
@@ -54,7 +54,7 @@ def _types(layout: ReductionLayout) -> list[str]:
 
 
 def _load_rows(layout: ReductionLayout) -> list[str]:
-    """void load_rows(c): the inputs that belong to a result, read once."""
+    """Return void load_rows(c): the inputs that belong to a result, read once."""
     lines = [f"x{i}_VALUE row_x{i}[WIDE];" for i in sorted(layout.rows)]
     lines.append(f"void load_rows(uint c[{layout.rank}]) {{")
     lines += _first_reduced(layout)
@@ -65,12 +65,12 @@ def _load_rows(layout: ReductionLayout) -> list[str]:
 
 
 def _first_reduced(layout: ReductionLayout) -> list[str]:
-    """Sets the coordinates of the reduced dimensions to 0, where operands that do not vary along them are at home."""
+    """Set the coordinates of the reduced dimensions to 0, for operands that do not vary along them."""
     return [f"    c[{d}] = 0u;" for d in range(layout.kept, layout.rank)]
 
 
 def _accumulate(layout: ReductionLayout) -> list[str]:
-    """void accumulate(c, position, a): a step's elements, every load before the first combination."""
+    """Return void accumulate(c, position, a): a step's elements, every load before the first combination."""
     group = layout.wide * layout.unit
     lines = [f"void accumulate(uint c[{layout.rank}], uint position, inout ACC a[WIDE]) {{"]
     for i, operand in enumerate(layout.inputs):
@@ -92,7 +92,7 @@ def _accumulate(layout: ReductionLayout) -> list[str]:
 
 
 def _element(layout: ReductionLayout, k: int) -> str:
-    """The call of element() for place k of a step."""
+    """Return the call of element() for position k of a step."""
     group = layout.wide * layout.unit
     arguments = []
     for i, operand in enumerate(layout.inputs):
@@ -109,7 +109,7 @@ def _element(layout: ReductionLayout, k: int) -> str:
 def _store_results(
     layout: ReductionLayout, what: Combination, stored: Sequence[Operand], *, partial: bool
 ) -> tuple[list[str], dict[str, Constant]]:
-    """void store_results(c, slot, chunk, a), and the functions finish0(), finish1(), ... that it calls."""
+    """Return void store_results(c, slot, chunk, a), and the functions finish0(), finish1(), ... that it calls."""
     acc, types = what.monoid.glsl, _types(layout)
     functions: list[str] = []
     calls: list[str] = []

@@ -1,4 +1,4 @@
-"""How operands lie for a reduction: which of their dimensions stay, and what a step of its kernel takes at once."""
+"""Operand layouts of a reduction: the kept dimensions, and what one step of its kernel takes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from dml.compiler.target import Target
 class ReductionLayout:
     """Inputs and results as ``kept_first`` makes them: (kept dimensions, reduced dimensions).
 
-    kept: the number of the former. rows: the numbers of the inputs that do not vary along the reduced dimensions. wide,
-    unit: adjacent results, and adjacent reduced elements, that one step of an invocation takes; one of them is 1.
+    kept: number of kept dimensions. rows: indices of inputs that do not vary along the reduced dimensions. wide, unit:
+    adjacent results, and adjacent reduced elements, per step of an invocation; one of them is 1.
     """
 
     inputs: tuple[Operand, ...]
@@ -51,7 +51,7 @@ class ReductionLayout:
 
     @property
     def count(self) -> int:
-        """The elements of each result."""
+        """Elements per result."""
         return math.prod(self.kept_sizes)
 
     @property
@@ -61,7 +61,7 @@ class ReductionLayout:
 
     @property
     def row_bytes(self) -> int:
-        """The bytes of the elements of neighbouring results, where those are adjacent in memory; else 0."""
+        """Bytes of adjacent results' elements if those are contiguous in memory; else 0."""
         first = self.inputs[0]
         if self.wide == 1 and not 0 < first.strides[self.kept - 1] < first.strides[-1]:
             return 0
@@ -71,9 +71,9 @@ class ReductionLayout:
 def kept_first(
     inputs: Sequence[Operand], axes: Sequence[int], results: Sequence[Operand], *, in_order: bool
 ) -> tuple[list[Operand], int]:
-    """Inputs and results as (kept dimensions, reduced dimensions), neighbours merged; and the number of the former.
+    """Return inputs and results as (kept dimensions, reduced dimensions), merged, and the number of kept dimensions.
 
-    in_order: the reduced elements stay in row-major order; else those that are innermost in memory come last.
+    in_order: keep the reduced elements in row-major order; otherwise the innermost in memory come last.
     """
     sizes = inputs[0].sizes
     operands = [operand.broadcast(sizes) for operand in inputs]

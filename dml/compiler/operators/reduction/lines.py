@@ -1,4 +1,4 @@
-"""Tensors as lines along one of their dimensions: what scans and selections work on."""
+"""Tensors as lines along one of their dimensions, for scans and selections."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dml.compiler.program import Operand
 
 
 def lines_along(axis: int, *operands: Operand) -> tuple[Operand, ...]:
-    """The operands as (lines..., length), the dimensions of the lines merged; at least one of those is left.
+    """View the operands as (lines..., length), with the lines' dimensions merged; at least one of those remains.
 
     The operands have equal sizes except along ``axis``, where each keeps its own.
     """

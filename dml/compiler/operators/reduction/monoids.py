@@ -1,4 +1,4 @@
-"""What reductions and scans combine elements with: sums, products, extremes, norms, as GLSL."""
+"""The combining operations of reductions and scans, as GLSL: sums, products, extremes, norms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from dml.compiler.kernels.kinds import INT64
 
-#: Libraries of shaders/: extremes that let NaN through, and unsigned keys in the order of any type's elements.
+#: Libraries of shaders/: extremes that pass NaN through, and unsigned keys in the order of any type's elements.
 REDUCE, ORDER = "lib/reduce.glsl", "lib/order.glsl"
 
 
@@ -14,9 +14,9 @@ REDUCE, ORDER = "lib/reduce.glsl", "lib/order.glsl"
 class Monoid:
     """An associative and commutative combination of accumulators, as GLSL.
 
-    glsl: the accumulator's type. identity: its neutral element. combine: an expression over ``a`` and ``b``.
-    pack: the accumulator ``$x0`` as 32-bit words, each a uint expression. unpack: an expression over those words,
-    ``$x0``, ``$x1``, ... includes: the libraries that these need.
+    glsl: the accumulator's type. identity: its neutral element. combine: an expression over ``a`` and ``b``. pack: the
+    accumulator ``$x0`` as 32-bit words, each a uint expression. unpack: an expression over those words, ``$x0``,
+    ``$x1``, ... includes: the libraries that these need.
     """
 
     glsl: str
@@ -28,20 +28,20 @@ class Monoid:
 
     @property
     def function(self) -> list[str]:
-        """combine(a, b), with what it includes."""
+        """Return combine(a, b), with its includes."""
         head = f"{self.glsl} combine({self.glsl} a, {self.glsl} b)"
         return [*(f'#include "{include}"' for include in self.includes), f"{head} {{ return {self.combine}; }}"]
 
 
 FLOAT_SUM = Monoid("float", "0.0", "a + b", ("floatBitsToUint($x0)",), "uintBitsToFloat($x0)")
 FLOAT_PRODUCT = replace(FLOAT_SUM, identity="1.0", combine="a * b")
-#: NaN among the elements makes the result NaN.
+#: A NaN element makes the result NaN.
 FLOAT_MAX = replace(FLOAT_SUM, identity="uintBitsToFloat(0xff800000u)", combine="reduce_max(a, b)", includes=(REDUCE,))
 FLOAT_MIN = replace(FLOAT_SUM, identity="uintBitsToFloat(0x7f800000u)", combine="reduce_min(a, b)", includes=(REDUCE,))
 
-#: For the root of a sum of squares, which float32 may hold where it does not hold the squares: those of large, medium
-#: and small elements are scaled each in their way and summed apart. ``norm_terms`` makes an element's three terms, and
-#: ``norm_of`` the root of three sums.
+#: For the root of a sum of squares that float32 may hold although it cannot hold the squares: squares of large, medium
+#: and small elements are scaled differently and summed separately. ``norm_terms`` computes an element's three terms,
+#: and ``norm_of`` the root of three sums.
 NORM = Monoid(
     "vec3",
     "vec3(0.0)",
@@ -63,21 +63,21 @@ def _integer64(combine: str, identity: str) -> Monoid:
 
 
 def sum_of(kind: str) -> Monoid:
-    """The sum of values of a kind (see DataType); integers wrap."""
+    """Return the sum of values of a kind (see DataType); integers wrap."""
     if kind == "float":
         return FLOAT_SUM
     return _integer64("add64(a, b)", "uvec2(0u)") if kind.endswith("64") else _integer(kind, "a + b", "0")
 
 
 def product_of(kind: str) -> Monoid:
-    """The product of values of a kind; integers wrap."""
+    """Return the product of values of a kind; integers wrap."""
     if kind == "float":
         return FLOAT_PRODUCT
     return _integer64("mul64(a, b)", "uvec2(1u, 0u)") if kind.endswith("64") else _integer(kind, "a * b", "1")
 
 
 def largest_of(kind: str) -> Monoid:
-    """The largest value of a kind; NaN where there is one."""
+    """Return the maximum of a kind; NaN if any element is."""
     if kind == "float":
         return FLOAT_MAX
     if kind.endswith("64"):
@@ -87,7 +87,7 @@ def largest_of(kind: str) -> Monoid:
 
 
 def smallest_of(kind: str) -> Monoid:
-    """The smallest value of a kind; NaN where there is one."""
+    """Return the minimum of a kind; NaN if any element is."""
     if kind == "float":
         return FLOAT_MIN
     if kind.endswith("64"):

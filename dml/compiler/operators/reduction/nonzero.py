@@ -1,4 +1,4 @@
-"""NONZERO_COORDINATES: counted by chunks, placed by a scan of the counts, so that the order is that of the elements."""
+"""NONZERO_COORDINATES: counts per chunk, then positions by a scan of the counts, which keeps the elements' order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KERNEL = "reduction/nonzero.comp"
 
 @lowering(DML_NONZERO_COORDINATES_OPERATOR_DESC)
 def nonzero_coordinates(desc: DML_NONZERO_COORDINATES_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """NaN is not zero. Rows past the count, which the page leaves undefined, are zeros: no memory of the process."""
+    """NaN is not zero. Rows after the count, which the page leaves undefined, are zeroed: no process memory leaks."""
     x, count, y = builder["InputTensor"], builder["OutputCountTensor"], builder["OutputCoordinatesTensor"]
     y = y.view(y.sizes[-2:], y.strides[-2:])
     chunk = nonzero_chunk(x.count)

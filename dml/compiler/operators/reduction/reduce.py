@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.kinds import INT64, MATH
-from dml.compiler.lowering import lowering
+from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.reduction.engine import VALUE, reduce
 from dml.compiler.operators.reduction.monoids import (
     FLOAT_MAX,
@@ -52,9 +52,9 @@ def _glsl(kind: str) -> str:
     return "uvec2" if kind.endswith("64") else kind
 
 
-@lowering(DML_REDUCE_OPERATOR_DESC)
+@lowering(DML_REDUCE_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def reduce_operator(desc: DML_REDUCE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """REDUCE. FLOAT16 accumulates in float32; integers wrap; NaN among the elements makes MIN and MAX NaN."""
+    """REDUCE. FLOAT16 accumulates in float32; integers wrap; a NaN element makes MIN and MAX NaN."""
     source, result = builder["InputTensor"], builder["OutputTensor"]
     axes, kind = desc.Axes, DATA_TYPES[source.data_type].kind
     name = DML_REDUCE_FUNCTION(desc.Function).name.removeprefix("DML_REDUCE_FUNCTION_")
@@ -83,7 +83,7 @@ def reduce_operator(desc: DML_REDUCE_OPERATOR_DESC, builder: ProgramBuilder) -> 
 
 
 def norm(builder: ProgramBuilder, source: Operand, result: Operand, axes: Sequence[int], more: float = 0.0) -> None:
-    """The root of the sum of squares plus ``more``; it overflows only where float32 does not hold the root itself."""
+    """Compute the root of the sum of squares plus ``more``; it overflows only if float32 cannot hold the root."""
     if DATA_TYPES[source.data_type].has_exact_squares:
         finish = node("sqrt_accurate($x0 + $More)", VALUE, includes=[MATH], More=more)
         reduce(builder, FLOAT_SUM, [source], axes, [(result, finish)], square("float"))
@@ -93,10 +93,10 @@ def norm(builder: ProgramBuilder, source: Operand, result: Operand, axes: Sequen
 
 
 def log_sum_exp(builder: ProgramBuilder, source: Operand, result: Operand, axes: Sequence[int]) -> None:
-    """log(sum(exp(x))) with the maximum taken out first, so that no exponential overflows."""
+    """Compute log(sum(exp(x))), with the maximum subtracted first, so that no exponential overflows."""
     largest = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
     reduce(builder, FLOAT_MAX, [source], axes, [(largest, VALUE)])
-    # An infinite maximum is not taken out: the difference of two infinities would be NaN.
+    # An infinite maximum is not subtracted: the difference of two infinities would be NaN.
     shift = node("abs($x0) < 3.402824e38 ? $x0 : 0.0", Leaf(1))
     element = node("exp_accurate($x0 - $x1)", VALUE, shift, includes=[MATH])
     finish = node("log_accurate($x0) + $x1", VALUE, shift, includes=[MATH])
@@ -119,7 +119,7 @@ def arg_reduce(
     largest: bool,
     direction: DML_AXIS_DIRECTION,
 ) -> None:
-    """The row-major index among ``axes`` of the largest or smallest element: the first of equals, or the last.
+    """Return the row-major index among ``axes`` of the largest or smallest element: the first of equals, or the last.
 
     NaN wins in both, as in NumPy; the zeros are equal. result: any integer type of 32 or 64 bits.
     """
@@ -127,7 +127,7 @@ def arg_reduce(
     position = Leaf(1)
     last = direction == DML_AXIS_DIRECTION_DECREASING
     before, none = (">", "0u") if last else ("<", "0xffffffffu")
-    # The largest key wins. For the smallest element keys are complemented, but that of NaN, which wins either way.
+    # The largest key wins. For the smallest element keys are complemented, except NaN's, which wins either way.
     flip = "" if largest else "~"
     if kind.endswith("64"):
         pick = f"(a.y != b.y ? a.y > b.y : a.x != b.x ? a.x > b.x : a.z {before} b.z) ? a : b"

@@ -42,7 +42,8 @@ def scan(
     exclusive: bool = False,
     backwards: bool = False,
 ) -> None:
-    """The running combination along ``axis``. ``result`` has the source's sizes and kind, and may be the same place.
+    """Compute the running combination along ``axis``. ``result`` has the source's sizes and kind, and may be the same
+    memory.
 
     exclusive: of the elements before each one. backwards: from the last element on. Float sums are compensated.
     """
@@ -52,7 +53,7 @@ def scan(
 
 
 def _scan(builder: ProgramBuilder, monoid: Monoid, x: Operand, y: Operand, *, exclusive: bool, backwards: bool) -> None:
-    """Along the last dimension."""
+    """Scan along the last dimension."""
     length, lines = x.sizes[-1], math.prod(x.sizes[:-1])
     beside = lines > 1 and 0 < x.strides[-2] < x.strides[-1]
     sharing = scan_sharing(builder.target, lines, length, beside=beside, unit=adjacent((x, y), x.rank - 1))
@@ -110,7 +111,8 @@ def _scan(builder: ProgramBuilder, monoid: Monoid, x: Operand, y: Operand, *, ex
 
 
 def _moves(monoid: Monoid, tensors: dict[str, Operand], items: int) -> list[str]:
-    """load_items(at, v) and store_items(at, v): the vectors from index ``at`` on, backwards where all goes so."""
+    """Return load_items(at, v) and store_items(at, v): the vectors from index ``at`` on, reversed in a backwards
+    scan."""
     if items == 1:
         return []
     lines: list[str] = []

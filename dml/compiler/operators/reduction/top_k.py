@@ -1,7 +1,7 @@
-"""TOP_K, TOP_K1: the first K of each line in order; equal elements by ascending index, whatever the direction.
+"""TOP_K, TOP_K1: the first K of each line in order; equal elements by ascending index, in either direction.
 
-The first K of each block of a line are found, by a sort in shared memory or one after the other (selection.lines says
-how), and merged pair by pair. NaN counts as the largest value and the zeros are equal; values are copied as they are.
+The first K of each block of a line are found, by a sort in shared memory or one after the other (selection.lines
+chooses), and merged pairwise. NaN counts as the largest value and the zeros are equal; values are copied unchanged.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ def top_k_operator(desc: DML_TOP_K_OPERATOR_DESC | DML_TOP_K1_OPERATOR_DESC, bui
 def top_k(
     builder: ProgramBuilder, source: Operand, values: Operand, indices: Operand, axis: int, k: int, *, largest: bool
 ) -> None:
-    """The k largest elements along ``axis``, falling, or the k smallest, rising, with their places along it."""
+    """Write the k largest elements along ``axis`` in descending order, or the k smallest in ascending order, with their
+    indices."""
     lines = lines_along(axis, source, values, indices)
     for x, y, z in in_parts(lines, builder.target.max_region, range(lines[0].rank - 1)):
         _top_k(builder, x, y, z, k, largest=largest)
 
 
 def _top_k(builder: ProgramBuilder, x: Operand, values: Operand, indices: Operand, k: int, *, largest: bool) -> None:
-    """Along the last dimension."""
+    """Select along the last dimension."""
     search = _LineSearch(builder, x, values, indices, k, largest)
     runs = search.first_of_blocks()
     while runs.entries is not None:
@@ -54,9 +55,9 @@ def _top_k(builder: ProgramBuilder, x: Operand, values: Operand, indices: Operan
 
 @dataclass(frozen=True)
 class _SortedRuns:
-    """Each line as ``count`` runs: each stands for ``span`` of its elements, of which it has the first ``keep``.
+    """Each line as ``count`` runs: each represents ``span`` of its elements and holds the first ``keep`` of them.
 
-    entries: the runs' keys and places as words; None where a line is one run, which is the result.
+    entries: the runs' keys and indices as words; None if a line is one run, which is the result.
     """
 
     count: int
@@ -67,7 +68,7 @@ class _SortedRuns:
 
 @dataclass(frozen=True)
 class _LineSearch:
-    """What the kernels that find the first ``k`` along the last dimension have in common."""
+    """The common part of the kernels that find the first ``k`` along the last dimension."""
 
     builder: ProgramBuilder
     x: Operand
@@ -89,14 +90,14 @@ class _LineSearch:
         return {"x": read(self.x), "values": write(self.values), "indices": write(self.indices)}
 
     def entries(self, runs: int, keep: int) -> Operand | None:
-        """Room for the entries of the lines' runs; None where a line is one run."""
+        """Return memory for the entries of the lines' runs; None if a line is one run."""
         if runs == 1:
             return None
         words = 3 if self.has_wide_keys else 2
         return self.builder.temporary(enums.DML_TENSOR_DATA_TYPE_UINT32, (self.lines * runs * keep * words,))
 
     def first_of_blocks(self) -> _SortedRuns:
-        """The first of each block of a line, in order."""
+        """Find the first of each block of a line, in order."""
         lines, length = self.lines, self.x.sizes[-1]
         sharing = top_k_sharing(self.builder.target, lines, length, self.k)
         blocks, keep = -(-length // sharing.block), min(self.k, sharing.block)
@@ -126,7 +127,7 @@ class _LineSearch:
         return _SortedRuns(blocks, sharing.block, keep, entries)
 
     def merge(self, runs: _SortedRuns, entries: Operand) -> _SortedRuns:
-        """Neighbouring runs as one."""
+        """Merge adjacent runs."""
         merged = _SortedRuns(-(-runs.count // 2), 2 * runs.span, min(self.k, 2 * runs.span), None)
         after = self.entries(merged.count, merged.keep)
         self.builder.dispatch(
@@ -148,13 +149,13 @@ class _LineSearch:
         return replace(merged, entries=after)
 
     def _line_code(self) -> str:
-        """line_coordinates(line, c), and index_of(i): a place as the type of the indices."""
+        """Return line_coordinates(line, c), and index_of(i): an index in the indices' type."""
         line = coordinates("line", "x", self.x.rank, range(self.x.rank - 1))
         if DATA_TYPES[self.indices.data_type].bits == 64:
             return line + "\nuvec2 index_of(uint i) { return uvec2(i, 0u); }"
         return line + "\nuint index_of(uint i) { return i; }"
 
     def _key_code(self) -> str:
-        """key_of(v): an unsigned integer that is the smaller the earlier an element comes."""
+        """Return key_of(v): an unsigned integer, smaller for elements that come earlier."""
         key, turned = "uvec2" if self.has_wide_keys else "uint", "~" if self.largest else ""
         return f"{key} key_of(x_VALUE v) {{ return {turned}order_{DATA_TYPES[self.x.data_type].kind}(v); }}"

@@ -22,7 +22,7 @@ function worstRow(cell) {
     make("th", {scope: "row"}, data.operators[cell.operator][0]),
     make("td", {}, data.data_types[cell.type]),
     make("td", {}, make("span.badge", {title: runName(cell.run)}, String(data.runs[cell.run].number))),
-    make("td.number", {}, short(worst.worst_ulp)),
+    make("td.number", {}, ulpText(worst.worst_ulp)),
     make("td.number", {}, limitOf(worst)),
     make(`td.number${over}`, {}, percent(worst.share)),
     make("td", {}, usedBar(worst.share)),

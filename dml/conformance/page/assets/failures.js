@@ -27,7 +27,7 @@ function failureCard(outcome, open) {
 function failureFacts(outcome, failure) {
   const run = data.runs[outcome.run];
   const differing = failure.differing ? `${grouped(failure.differing)} of ${grouped(failure.of)} elements` : "";
-  const ulp = failure.ulp === null || failure.ulp === undefined ? "" : `${short(failure.ulp)} ulp, allowed ${short(failure.allowed_ulp)}`;
+  const ulp = failure.ulp === null || failure.ulp === undefined ? "" : `${ulpText(failure.ulp)} ulp, allowed ${ulpText(failure.allowed_ulp)}`;
   const index = failure.index ? `${failure.tensor ?? ""}[${failure.index.join(", ")}]` : failure.tensor;
   const code = (text) => (text === null || text === undefined ? "" : make("code", {}, breakable(text)));
   const smallest = failure.smallest && make("span", {}, code(failure.smallest.case), make("div.quiet", {}, failure.smallest.message));

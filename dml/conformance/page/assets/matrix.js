@@ -62,7 +62,7 @@ function detailsRow(cells, runs) {
       make("th", {scope: "row"}, data.data_types[cell.type]),
       make("td", {}, make("span.badge", {title: runName(cell.run)}, String(data.runs[cell.run].number))),
       make("td", {}, STATUSES.flatMap((status, at) => (cell.counts[at] ? [statusText(status, cell.counts[at]), " "] : []))),
-      make("td.number", {"data-label": worst && "worst ulp"}, worst ? short(worst.worst_ulp) : ""),
+      make("td.number", {"data-label": worst && "worst ulp"}, worst ? ulpText(worst.worst_ulp) : ""),
       make("td.number", {"data-label": worst && "limit"}, worst ? limitOf(worst) : ""),
       make("td.number", {"data-label": worst && "of allowed"}, worst ? percent(worst.share) : ""),
       make("td", {}, spark(cell.histogram)),

@@ -56,6 +56,11 @@ function inReport(run) {
   return data.changes.length ? `${String.fromCharCode(65 + data.runs[run].report)} ` : "";
 }
 
+// Units of the last place; more of them than float32 has digits say "entirely different".
+function ulpText(ulp) {
+  return ulp < 2 ** 24 ? short(ulp) : "over 2^24";
+}
+
 // A limit that is not in ulp is an absolute one; so is one that allows more ulp than float32 has digits.
 function limitOf(tensor) {
   return tensor.ulp_limit > 0 && tensor.ulp_limit < 2 ** 24 ? short(tensor.ulp_limit) : "absolute";

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dml.descriptors.activation import DML_ACTIVATION_TANH_OPERATOR_DESC
+import dml.graph.operations as op
 from dml.errors import DMLError
 
 from ..dtypes import FLOAT32
@@ -53,7 +53,7 @@ def _attended(
     scores = reshape(scores, (batch, heads, steps, total)) * (node.number("scale", 0.0) or size**-0.5)
     softcap = node.number("softcap", 0.0)
     if softcap > 0:
-        scores = unary(DML_ACTIVATION_TANH_OPERATOR_DESC, scores * (1 / softcap)) * softcap
+        scores = unary(op.tanh, scores * (1 / softcap)) * softcap
     if bias is not None:
         scores = scores + expanded(bias, scores.shape)
     if opened is not None:
@@ -71,7 +71,7 @@ def _weights(node: OnnxNode, scores: OnnxValue) -> OnnxValue:
     if sink is None and not node.integer("smooth_softmax", 0):
         return softmax_along(scores, 3)
     if sink is not None and sink.size != heads:
-        raise DMLError(f"{node}: head_sink must have {heads} elements, found shape {sink.shape}")
+        raise DMLError(f"head_sink must have {heads} elements, found shape {sink.shape}")
     column = node.constant(np.zeros(1, np.float32)) if sink is None else cast(sink, FLOAT32)
     column = expanded(reshape(column, (1, column.size, 1, 1)), (batch, heads, steps, 1))
     return part(softmax_along(join([scores, column], 3), 3), 3, 0, total)

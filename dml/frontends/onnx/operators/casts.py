@@ -7,9 +7,8 @@ from dataclasses import replace
 import ml_dtypes
 import numpy as np
 
+import dml.graph.operations as op
 from dml import enums
-from dml.descriptors import elementwise as ew
-from dml.descriptors.base import OperatorDesc
 from dml.descriptors.quantization import DML_QUANTIZE_OPERATOR_DESC
 from dml.graph.builder import Tensor
 from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
@@ -18,7 +17,7 @@ from ..dtypes import BFLOAT16, BOOL, FLOAT8, FLOAT32, HELD_AS_FLOAT32, INT32, UI
 from ..few_bits import dequantized_blocks
 from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..value import OnnxValue, binary, cast, constant, unary, where
+from ..value import OnnxValue, Operation, binary, cast, constant, unary, where
 
 #: 4-bit integers, which CAST does not take.
 NARROW = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
@@ -43,7 +42,7 @@ def _cast(node: OnnxNode, x: OnnxValue, dtype: DType) -> OnnxValue:
         x = widened(x, FLOAT32)
     for kind in (x.dtype, dtype):
         if kind not in (*NARROW, *FLOAT8) and kind.itemsize == 1 and kind.kind not in "biu":
-            raise Unsupported(f"{node}: no cast of {x.dtype} to {dtype}")
+            raise Unsupported(f"no cast of {x.dtype} to {dtype}")
     if dtype in HELD_AS_FLOAT32:
         return rounded(cast(x, FLOAT32), dtype, bool(node.integer("saturate", 1)))
     return narrowed(x, dtype) if dtype in NARROW else cast(x, dtype)
@@ -56,9 +55,9 @@ def widened(x: OnnxValue, dtype: DType) -> OnnxValue:
 
 def narrowed(x: OnnxValue, dtype: DType) -> OnnxValue:
     """Numbers as 4-bit integers: the lowest bits of the integer, quantized with a scale of 1."""
-    bits = binary(ew.DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC, cast(x, INT32), x.filled(15, (), INT32))
+    bits = binary(op.bit_and, cast(x, INT32), x.filled(15, (), INT32))
     if dtype == np.dtype(ml_dtypes.int4):
-        bits = binary(ew.DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC, bits, bits.filled(8)) - 8
+        bits = binary(op.bit_xor, bits, bits.filled(8)) - 8
     exact = cast(bits, FLOAT32)
     made = x.builder.node(
         DML_QUANTIZE_OPERATOR_DESC,
@@ -78,37 +77,37 @@ def rounded(x: OnnxValue, dtype: DType, saturate: bool = True) -> OnnxValue:
     kind = ml_dtypes.finfo(dtype)
     dropped = 23 - int(kind.nmant)
     bits = bit_cast(x, UINT32)
-    odd = _bitwise(ew.DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC, _shifted(bits, dropped), 1)
+    odd = _bitwise(op.bit_and, _shifted(bits, dropped), 1)
     up = bits + odd + ((1 << (dropped - 1)) - 1)
-    near = bit_cast(_bitwise(ew.DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC, up, 2**32 - (1 << dropped)), FLOAT32)
-    is_nan = unary(ew.DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC, x, BOOL)
+    near = bit_cast(_bitwise(op.bit_and, up, 2**32 - (1 << dropped)), FLOAT32)
+    is_nan = unary(op.is_nan, x, BOOL)
     if dtype == BFLOAT16:  # which has the exponents of FLOAT32
         return x.made(where(is_nan, x, near).tensor, dtype=dtype)
-    size = unary(ew.DML_ELEMENT_WISE_ABS_OPERATOR_DESC, x)
+    size = unary(op.absolute, x)
     # Below its least normal number, the type's numbers are multiples of one, by which division is exact
     step = float(kind.smallest_subnormal)
     mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
-    small = unary(ew.DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, x * (1 / step), RoundingMode=mode) * step
+    small = unary(op.round_, x * (1 / step), rounding_mode=mode) * step
     near = where(size < float(kind.smallest_normal), small, near)
     if "fnuz" in dtype.name:  # which has one zero
         near = where(near.equals(0), near.filled(0), near)
     most = float(kind.max)
-    beyond = unary(ew.DML_ELEMENT_WISE_ABS_OPERATOR_DESC, near) > most
+    beyond = unary(op.absolute, near) > most
     if saturate:
-        limits = unary(ew.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, near, Min=-most, Max=most)
+        limits = unary(op.clip, near, min=-most, max=most)
     elif np.isinf(np.array(np.inf, dtype).astype(np.float32)):
-        limits = unary(ew.DML_ELEMENT_WISE_SIGN_OPERATOR_DESC, near) * np.inf
+        limits = unary(op.sign, near) * np.inf
     else:
         limits = near.filled(np.nan)
     return x.made(where(is_nan, x, where(beyond, limits, near)).tensor, dtype=dtype)
 
 
-def _bitwise(cls: type[OperatorDesc], x: OnnxValue, number: int) -> OnnxValue:
-    return binary(cls, x, x.filled(number))
+def _bitwise(function: Operation, x: OnnxValue, number: int) -> OnnxValue:
+    return binary(function, x, x.filled(number))
 
 
 def _shifted(x: OnnxValue, count: int) -> OnnxValue:
-    return _bitwise(ew.DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC, x, count)
+    return _bitwise(op.bit_shift_right, x, count)
 
 
 def bit_cast(x: OnnxValue, dtype: np.dtype[np.generic]) -> OnnxValue:

@@ -43,9 +43,9 @@ def _fields(node: OnnxNode, window: Window) -> dict[str, Any]:
 
 def _checked(node: OnnxNode, x: OnnxValue, weight: OnnxValue, most: int) -> None:
     if x.rank != weight.rank or not x.rank >= 3:
-        raise DMLError(f"{node}: X and W must have the same rank of 3 at least, found {x.shape} and {weight.shape}")
+        raise DMLError(f"X and W must have the same rank of 3 at least, found {x.shape} and {weight.shape}")
     if x.rank > most:
-        raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes {most - 2} at most")
+        raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes {most - 2} at most")
 
 
 @onnx_op("Conv")

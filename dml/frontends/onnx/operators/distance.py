@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dml.descriptors.elementwise import DML_ELEMENT_WISE_SQRT_OPERATOR_DESC
+import dml.graph.operations as op
 
 from ..functions import matmul, total
 from ..node import OnnxNode
@@ -20,4 +20,4 @@ def distances(node: OnnxNode) -> OnnxValue:
     squares = expanded(total(a * a, (1,)), shape) + expanded(transpose(total(b * b, (1,)), (1, 0)), shape)
     made = squares - matmul(a, b, transpose_b=True) * 2.0
     made = maximum(made, made.filled(0))
-    return made if metric == "sqeuclidean" else unary(DML_ELEMENT_WISE_SQRT_OPERATOR_DESC, made)
+    return made if metric == "sqeuclidean" else unary(op.sqrt, made)

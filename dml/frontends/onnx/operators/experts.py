@@ -8,9 +8,8 @@ from math import inf
 
 import numpy as np
 
+import dml.graph.operations as op
 from dml import enums
-from dml.descriptors.activation import DML_ACTIVATION_RELU_OPERATOR_DESC, DML_ACTIVATION_SWISH_OPERATOR_DESC
-from dml.descriptors.elementwise import DML_ELEMENT_WISE_ABS_OPERATOR_DESC, DML_ELEMENT_WISE_CLIP_OPERATOR_DESC
 from dml.descriptors.reduction import DML_TOP_K1_OPERATOR_DESC
 from dml.errors import DMLError
 
@@ -78,9 +77,9 @@ def quantized_mixture_of_experts(node: OnnxNode) -> OnnxValue:
     """MoE with weights of 2, 4 or 8 bits, by a scale for each row or block. Chosen weights are gathered packed."""
     kind = node.text("quant_type", "int")
     if kind != "int":
-        raise Unsupported(f"{node}: quant_type = {kind!r} is not mapped")
+        raise Unsupported(f"quant_type = {kind!r} is not mapped")
     if node.integer("weights_prepacked", -1) == 1:
-        raise Unsupported(f"{node}: weights_prepacked = 1 is not mapped")
+        raise Unsupported("weights_prepacked = 1 is not mapped")
     layers = [_quantized_layer(node, at, name) for at, name in enumerate(("fc1", "fc2", "fc3"))]
     return _mixed(node, layers, router_weights=node.optional(14, rank=2))
 
@@ -91,14 +90,14 @@ def _quantized_layer(node: OnnxNode, number: int, name: str) -> _Layer | None:
         return None
     bits = node.integer(f"{name}_expert_weight_bits", node.integer("expert_weight_bits", 4))
     if bits not in (2, 4, 8) or weights.dtype != UINT8:
-        raise Unsupported(f"{node}: {name} weights of {bits} bits in {weights.dtype} are not mapped")
+        raise Unsupported(f"{name} weights of {bits} bits in {weights.dtype} are not mapped")
     experts, rows, columns = weights.shape[0], weights.shape[1], weights.shape[2] * 8 // bits
     block = node.integer("block_size", 0, least=0) or columns
     blocks = -(-columns // block)
     node.check(columns % block == 0, f"{name} weights must be whole blocks of {block}, found {columns} columns")
     if scales is None or scales.size != experts * rows * blocks:
         found = None if scales is None else scales.shape
-        raise DMLError(f"{node}: {name}_scales must have shape {(experts, rows, blocks)}, found {found}")
+        raise DMLError(f"{name}_scales must have shape {(experts, rows, blocks)}, found {found}")
     held = scales if scales.dtype in (FLOAT32, FLOAT16) else cast(scales, FLOAT32)
     zeros = node.optional(11 + number)
 
@@ -113,7 +112,7 @@ def _quantized_layer(node: OnnxNode, number: int, name: str) -> _Layer | None:
             points = unpacked(zero, bits, blocks, as_bytes=codes.dtype == UINT8)
         else:  # packed along the rows
             if rows * bits % 8:
-                raise Unsupported(f"{node}: zero points of {rows} rows of {bits} bits are not mapped")
+                raise Unsupported(f"zero points of {rows} rows of {bits} bits are not mapped")
             points = reshape(unpacked(zero, bits, rows, as_bytes=codes.dtype == UINT8), scale.shape)
         return dequantized_blocks(codes, scale, points)
 
@@ -125,12 +124,12 @@ def _mixed(node: OnnxNode, layers: list[_Layer | None], *, router_weights: OnnxV
     x, scores = node.input(0, least=2), node.input(1, rank=2)
     first, second, third = layers
     if first is None or second is None:
-        raise DMLError(f"{node}: the weights of fc1 and fc2 must be given")
+        raise DMLError("the weights of fc1 and fc2 must be given")
     tokens, experts = scores.shape
     k = node.integer("k", 1, least=1, most=experts)
     width = x.shape[-1]
     if x.size != tokens * width:
-        raise DMLError(f"{node}: router_probs must have a row for each token, found {scores.shape} for {x.shape}")
+        raise DMLError(f"router_probs must have a row for each token, found {scores.shape} for {x.shape}")
     rows = reshape(x, (tokens, width))
     chosen, shares = _routed(node, cast(scores, FLOAT32), k, router_weights)
 
@@ -172,7 +171,7 @@ def _sparsely_mixed(node: OnnxNode, scores: OnnxValue, k: int) -> tuple[OnnxValu
     experts = constant(node.builder, np.arange(scores.shape[1], dtype=np.uint32)[None])
     for _ in range(k):
         most, index = _highest(left, 1)
-        factor = maximum(unary(DML_ELEMENT_WISE_ABS_OPERATOR_DESC, scores), most)
+        factor = maximum(unary(op.absolute, scores), most)
         near = (most - scores) / factor <= 2 * _JITTER
         near = where(left > _TAKEN, near, near.filled(0))
         shares.append(gather_elements(softmax_along(where(near, left, left.filled(_TAKEN)), 1), index, 1))
@@ -217,7 +216,7 @@ def _activated(
     elif third is not None:
         gate, up = made, third.of(x, chosen)
     else:
-        raise DMLError(f"{node}: {kind} without swiglu_fusion takes the weights of fc3")
+        raise DMLError(f"{kind} without swiglu_fusion takes the weights of fc3")
     if kind == "geglu":
         return tanh_gelu(gate) * up
     return _swiglu(node, gate, up)
@@ -238,22 +237,22 @@ def _swiglu(node: OnnxNode, gate: OnnxValue, up: OnnxValue) -> OnnxValue:
     limit = node.number("swiglu_limit", inf)
     after = bool(node.integer("swiglu_limit_after_activation", 0))
     if limit < inf:
-        up = unary(DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, up, Min=-limit, Max=limit)
+        up = unary(op.clip, up, min=-limit, max=limit)
         gate = gate if after else minimum(gate, gate.filled(limit))
-    gate = unary(DML_ACTIVATION_SWISH_OPERATOR_DESC, gate, SigmoidInputScale=node.number("activation_alpha", 1.0))
+    gate = unary(op.swish, gate, sigmoid_input_scale=node.number("activation_alpha", 1.0))
     if after and limit < inf:
         gate = minimum(gate, gate.filled(limit))
     return gate * (up + node.number("activation_beta", 0.0))
 
 
 def _relu(x: OnnxValue) -> OnnxValue:
-    return unary(DML_ACTIVATION_RELU_OPERATOR_DESC, x)
+    return unary(op.relu, x)
 
 
 _PLAIN: dict[str, Callable[[OnnxValue], OnnxValue]] = {
     "relu": _relu,
     "relu2": lambda x: _relu(x) * _relu(x),
     "gelu": tanh_gelu,  # as onnxruntime has it
-    "silu": lambda x: unary(DML_ACTIVATION_SWISH_OPERATOR_DESC, x, SigmoidInputScale=1.0),
+    "silu": lambda x: unary(op.swish, x, sigmoid_input_scale=1.0),
     "identity": lambda x: x,
 }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
+import dml.graph.operations as op
 from dml import enums
-from dml.descriptors.elementwise import DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC
 from dml.descriptors.gemm import (
     DML_GEMM_OPERATOR_DESC,
     DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
@@ -206,7 +206,7 @@ def _unsigned(x: OnnxValue, zero: OnnxValue | None) -> tuple[OnnxValue, OnnxValu
         return x, zero
 
     def raised(value: OnnxValue) -> OnnxValue:
-        return binary(DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC, bit_cast(value, UINT8), value.filled(128, (), UINT8))
+        return binary(op.bit_xor, bit_cast(value, UINT8), value.filled(128, (), UINT8))
 
     return raised(x), x.filled(128, (1,), UINT8) if zero is None else raised(zero)
 

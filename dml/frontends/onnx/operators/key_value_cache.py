@@ -7,13 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import dml.graph.operations as op
 from dml import enums
 from dml.descriptors.attention import OWN_INSERT_ROWS_OPERATOR_DESC
-from dml.descriptors.elementwise import (
-    DML_ELEMENT_WISE_CLIP_OPERATOR_DESC,
-    DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC,
-    DML_ELEMENT_WISE_ROUND_OPERATOR_DESC,
-)
 
 from ..dtypes import FLOAT32, INT32, UINT8
 from ..functions import gather_elements, join, slice_
@@ -72,7 +68,7 @@ class KeyValueCache:
         node.check(bits in (4, 8), f"attribute 'kv_cache_bit_width' must be 4 or 8, found {bits}")
         before = node.optional(3 + at, rank=4)
         if before is not None and before.dtype != (np.int8 if bits == 8 else UINT8):
-            raise Unsupported(f"{node}: a past of {bits} bits in {before.dtype} is not mapped")
+            raise Unsupported(f"a past of {bits} bits in {before.dtype} is not mapped")
         wanted = 1 if kind == "PER_TENSOR" else heads * size
         node.check(scale.size == wanted, f"{name}_scale must have {wanted} elements, found shape {scale.shape}")
         return cls(bits, reshape(cast(scale, FLOAT32), (1, heads, 1, size) if wanted > 1 else (1, 1, 1, 1)))
@@ -82,11 +78,11 @@ class KeyValueCache:
             return x
         least = -(2.0 ** (self.bits - 1))
         steps = unary(
-            DML_ELEMENT_WISE_ROUND_OPERATOR_DESC,
+            op.round_,
             cast(x, FLOAT32) / self.scale,
-            RoundingMode=enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN,
+            rounding_mode=enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN,
         )
-        steps = unary(DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, steps, Min=least, Max=-least - 1)
+        steps = unary(op.clip, steps, min=least, max=-least - 1)
         if self.bits == 8:
             return cast(steps, np.int8)
         counts = (*steps.shape[:3], steps.shape[3] // 2)
@@ -98,7 +94,7 @@ class KeyValueCache:
             return x
         steps = cast(x, FLOAT32)
         if self.bits == 4:
-            high = unary(DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC, steps * 0.0625)
+            high = unary(op.floor, steps * 0.0625)
             pair = [reshape(half, (*half.shape, 1)) for half in (steps - high * 16, high)]
             steps = reshape(join(pair, 4), (*x.shape[:3], 2 * x.shape[3])) - 8
         return steps * self.scale

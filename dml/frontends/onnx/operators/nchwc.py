@@ -7,6 +7,8 @@ version of the domain is the size of a block (see ``blocked``).
 
 from __future__ import annotations
 
+from dml.frontends.meaning.resampling import ResizedAxis
+
 from ..blocked import NCHWC
 from ..dtypes import Array
 from ..functions import part
@@ -16,7 +18,7 @@ from ..value import OnnxValue, transpose
 from .movement import padded
 from .optimized import fused_convolution
 from .pooling import average_pool, global_average_pool, global_max_pool, max_pool
-from .resample import ResizedAxis, resized
+from .resample import resized
 
 SMALLEST_BLOCK = 8
 
@@ -43,7 +45,7 @@ def blocked_convolution(node: OnnxNode) -> OnnxValue:
     of each channel by itself: of their filters, only the channels of the output are in blocks."""
     x, filters = node.input(0, rank=4), node.input(1, rank=4)
     if filters.array is None:
-        raise Unsupported(f"{node}: its filter must be a constant")
+        raise Unsupported("its filter must be a constant")
     block, (outputs, inputs) = node.version, filters.shape[:2]
     groups = node.integer("group", 1)
     is_plain = inputs == 1 if groups > 1 else x.shape[1] < block

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dml.descriptors.elementwise import DML_ELEMENT_WISE_CLIP_OPERATOR_DESC
+import dml.graph.operations as op
 from dml.descriptors.gemm import DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC
 from dml.tensors import nearest_float
 
@@ -30,7 +30,7 @@ def fused_convolution(node: OnnxNode) -> OnnxValue:
     if name == "Clip":
         node.check(len(numbers) == 2, f"Clip takes two activation_params, found {numbers}")
         low, high = map(nearest_float, numbers)
-        return unary(DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, made, Min=low, Max=high)
+        return unary(op.clip, made, min=low, max=high)
     return activated_by(node, made, name, numbers) if name else made
 
 

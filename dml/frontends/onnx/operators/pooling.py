@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+import dml.graph.operations as op
 from dml import enums
-from dml.descriptors.elementwise import DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC
 from dml.descriptors.pooling import (
     DML_AVERAGE_POOLING1_OPERATOR_DESC,
     DML_LP_POOLING1_OPERATOR_DESC,
@@ -34,7 +34,7 @@ from .window import Window, window_of
 def _planar(node: OnnxNode, x: OnnxValue, window: Window) -> tuple[OnnxValue, dict[str, Any]]:
     """The input with two or three spatial dimensions, and the window's fields for it."""
     if not 3 <= x.rank <= 5:
-        raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes 3 at most")
+        raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes 3 at most")
     flat = x.rank == 3
     fields: dict[str, Any] = {
         "Strides": window.strides,
@@ -118,7 +118,7 @@ def _column_major(indices: OnnxValue, spatial: tuple[int, ...]) -> OnnxValue:
     """Indices into {N, C, spatial...} that count through the first spatial dimension first."""
 
     def remainder(value: OnnxValue, size: int) -> OnnxValue:
-        return binary(DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC, value, value.filled(size))
+        return binary(op.modulus_truncate, value, value.filled(size))
 
     within = remainder(indices, prod(spatial))
     made = indices - within
@@ -172,7 +172,7 @@ def max_unpool(node: OnnxNode) -> OnnxValue:
         shape = [whole(size) for size in given.reshape(-1)]
         node.check(len(shape) == x.rank, f"output_shape must have {x.rank} items, found {shape}")
     if x.rank != 4:
-        raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes 2")
+        raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes 2")
     index = cast(indices, UINT32)
     made = one(DML_MAX_UNPOOLING_OPERATOR_DESC, x, plain, InputTensor=x, IndicesTensor=index)
     if tuple(shape) == plain:

@@ -5,7 +5,7 @@ Their numbers are FLOAT32 in between, as in onnxruntime, and rounded once.
 
 from __future__ import annotations
 
-from dml.descriptors.activation import DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC, DML_ACTIVATION_SIGMOID_OPERATOR_DESC
+import dml.graph.operations as op
 from dml.descriptors.pooling import DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
 from dml.shapes import checked_axis
 
@@ -58,13 +58,13 @@ def qlinear_mul(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("QLinearSigmoid", domain="com.microsoft")
 def qlinear_sigmoid(node: OnnxNode) -> OnnxValue:
-    return _requantized(node, unary(DML_ACTIVATION_SIGMOID_OPERATOR_DESC, _real(node, 0)))
+    return _requantized(node, unary(op.sigmoid, _real(node, 0)))
 
 
 @onnx_op("QLinearLeakyRelu", domain="com.microsoft")
 def qlinear_leaky_relu(node: OnnxNode) -> OnnxValue:
     alpha = node.number("alpha", 0.01)
-    return _requantized(node, unary(DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC, _real(node, 0), Alpha=alpha))
+    return _requantized(node, unary(op.leaky_relu, _real(node, 0), alpha=alpha))
 
 
 @onnx_op("QLinearSoftmax", domain="com.microsoft")
@@ -126,7 +126,7 @@ def qlinear_average_pool(node: OnnxNode) -> OnnxValue:
     whole = node.op == "QLinearGlobalAveragePool"
     window = window_of(node, x.shape[2:], x.shape[2:] if whole else ())
     if x.rank not in (4, 5):
-        raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes 2 or 3")
+        raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes 2 or 3")
 
     def parameter(at: int) -> OnnxValue | None:
         value = node.optional(at)

@@ -1,40 +1,24 @@
-"""Resize and Upsample.
-
-DirectML resamples nearest and linear with pixel offsets. What it cannot say (cubic interpolation, regions of interest,
-more than four dimensions that change) is said by its parts: nearest repeats elements, or picks slices with GATHER where
-that is not all it does; linear and cubic multiply each axis by a matrix of weights, which depends on nothing but sizes.
-"""
+"""Resize and Upsample: ONNX's attributes, versions and checks (arithmetic: ``dml.frontends.meaning.resampling``)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from math import ceil, floor, inf
+from collections.abc import Sequence
+from math import floor, inf
+from typing import Any
 
 import numpy as np
 
+import dml.graph.operations as op
 from dml import enums
-from dml.descriptors.elementwise import DML_ELEMENT_WISE_ROUND_OPERATOR_DESC
-from dml.descriptors.resample import DML_RESAMPLE2_OPERATOR_DESC
 from dml.errors import DMLError
+from dml.frontends.meaning.resampling import ROUNDINGS, ResizedAxis, resampled
 from dml.shapes import checked_axis
 from dml.traced import whole
 
-from ..dtypes import FLOAT32, Array, DType
-from ..functions import gather, matmul
+from ..dtypes import BFLOAT16, FLOAT16, FLOAT32, DType
 from ..node import OnnxNode
 from ..registry import onnx_op
-from ..value import OnnxValue, cast, constant, expanded, maximum, minimum, one, reshape, transpose, unary, where
-
-#: Of DirectML's tensors.
-_MOST_DIMENSIONS = 8
-_NEAREST: dict[str, Callable[[float], int]] = {
-    "round_prefer_floor": lambda x: ceil(x - 0.5),
-    "round_prefer_ceil": lambda x: floor(x + 0.5),
-    "floor": floor,
-    "ceil": ceil,
-}
-
+from ..value import OnnxValue, cast, maximum, minimum, unary
 
 _MODES = (
     "half_pixel",
@@ -45,53 +29,6 @@ _MODES = (
     "tf_half_pixel_for_nn",
     "tf_crop_and_resize",
 )
-
-
-@dataclass
-class ResizedAxis:
-    """How one axis is resized: input coordinate = (output - output offset) / scale - input offset.
-
-    output is size * scale, rounded down where scales were given; align_corners goes by the product itself.
-    """
-
-    size: int
-    output: int
-    scale: float
-    region: tuple[float, float]
-    mode: str
-
-    @property
-    def offsets(self) -> tuple[float, float] | None:
-        """DirectML's InputPixelOffset and OutputPixelOffset, None where they do not say it."""
-        if self.mode in ("half_pixel", "tf_half_pixel_for_nn"):
-            return (0.0, -0.5) if self.mode == "tf_half_pixel_for_nn" else (0.5, -0.5)
-        if self.mode == "pytorch_half_pixel":
-            return (0.5, -0.5) if self.output > 1 else None
-        return (0.0, 0.0) if self.mode in ("asymmetric", "align_corners") else None
-
-    @property
-    def step(self) -> float:
-        """Output elements per input element, as align_corners counts them."""
-        if self.mode == "align_corners":
-            return (self.scale * self.size - 1) / (self.size - 1) if self.size > 1 and self.output > 1 else 1e9
-        return self.scale
-
-    def coordinate(self, x: int) -> float:
-        """Where output element x lies among the input's."""
-        if self.mode == "half_pixel_symmetric":
-            adjustment = self.output / (self.scale * self.size)
-            return self.size / 2 * (1 - adjustment) + (x + 0.5) / self.scale - 0.5
-        if self.mode == "align_corners":
-            return x * (self.size - 1) / (self.scale * self.size - 1) if self.output > 1 else 0.0
-        if self.mode == "pytorch_half_pixel" and self.output == 1:
-            return 0.0
-        if self.mode == "tf_crop_and_resize":
-            start, end = self.region
-            if self.output == 1:
-                return 0.5 * (start + end) * (self.size - 1)
-            return start * (self.size - 1) + x * (end - start) * (self.size - 1) / (self.output - 1)
-        input_offset, output_offset = self.offsets or (0.0, 0.0)
-        return (x - output_offset) / self.scale - input_offset
 
 
 @onnx_op("Upsample")
@@ -112,10 +49,7 @@ def _scaled(node: OnnxNode, x: OnnxValue, scales: list[float]) -> list[ResizedAx
     """Every axis by its scale; coordinates are asymmetric."""
     node.check(len(scales) == x.rank, f"scales must have {x.rank} items, found {scales}")
     _check_scales(node, scales)
-    return [
-        ResizedAxis(size, floor(size * scale), scale, (0.0, 1.0), "asymmetric")
-        for size, scale in zip(x.shape, scales, strict=True)
-    ]
+    return [ResizedAxis(size, floor(size * scale), scale) for size, scale in zip(x.shape, scales, strict=True)]
 
 
 def _check_scales(node: OnnxNode, scales: list[float]) -> None:
@@ -138,7 +72,7 @@ def resize(node: OnnxNode) -> OnnxValue:
     roi, scales, sizes = (node.known(at) if node.has(at) and node.input(at).size else None for at in (1, 2, 3))
     given = [array.size for array in (scales, sizes) if array is not None]
     if given != [len(order)]:
-        raise DMLError(f"{node}: scales or sizes must be given, one for each axis")
+        raise DMLError("scales or sizes must be given, one for each axis")
     if sizes is not None:
         factors, outputs = _by_sizes(
             node, [x.shape[axis] for axis in order], [whole(size) for size in sizes.reshape(-1)]
@@ -150,7 +84,7 @@ def resize(node: OnnxNode) -> OnnxValue:
     if roi is not None and mode == "tf_crop_and_resize":
         roi = roi.reshape(-1)
         node.check(roi.size == 2 * len(order), f"roi must have {2 * len(order)} items, found {roi.size}")
-    axes = [ResizedAxis(size, size, 1.0, (0.0, 1.0), "asymmetric") for size in x.shape]
+    axes = [ResizedAxis(size, size, 1.0) for size in x.shape]
     for at, axis in enumerate(order):
         region = (0.0, 1.0)
         if roi is not None and mode == "tf_crop_and_resize":
@@ -180,168 +114,28 @@ def _by_sizes(node: OnnxNode, shape: list[int], sizes: list[int]) -> tuple[list[
     return [scale] * len(shape), [floor(own * scale + 0.5) for own in shape]
 
 
-def resized(
-    x: OnnxValue,
-    axes: list[ResizedAxis],
-    mode: str,
-    rounding: str,
-    *,
-    antialias: bool = False,
-    exclude_outside: bool = False,
-    cubic: float = -0.75,
-    outside: float = 0.0,
-) -> OnnxValue:
-    """x with every axis resized."""
+def resized(x: OnnxValue, axes: Sequence[ResizedAxis], mode: str, rounding: str, **options: Any) -> OnnxValue:
+    """x with every axis resized. options: see ``resampled``."""
     if mode not in ("nearest", "linear", "cubic"):
         raise DMLError(f"Resize: mode must be nearest, linear or cubic, found {mode!r}")
-    changed = [at for at, axis in enumerate(axes) if axis.size != axis.output or axis.mode == "tf_crop_and_resize"]
+    changed = {
+        at: axis for at, axis in enumerate(axes) if axis.size != axis.output or axis.mode == "tf_crop_and_resize"
+    }
     if not changed:
         return x
-    if mode != "nearest" and x.dtype.kind in "iu":  # (rounded once, not along each axis)
-        made = resized(
-            cast(x, FLOAT32), axes, mode, rounding,
-            antialias=antialias, exclude_outside=exclude_outside, cubic=cubic, outside=outside,
-        )  # fmt: skip
-        return _whole(made, x.dtype)
-    plain = x.dtype.itemsize < 8 and x.dtype.kind != "b" and mode == "linear" and len(changed) <= 4
-    if plain and not antialias and not exclude_outside and all(axes[at].offsets is not None for at in changed):
-        return _resampled(x, axes, changed)
-    if mode == "nearest":
-        times = [_times(axis, rounding) if at in changed else 1 for at, axis in enumerate(axes)]
-        if x.rank + len(changed) <= _MOST_DIMENSIONS and None not in times:
-            return _repeated(x, [n or 1 for n in times])
-    for at in changed:
-        if mode == "nearest":
-            x = _picked(x, axes[at], at, rounding, outside)
-        else:
-            x = _weighted(x, at, _weights(axes[at], mode, antialias, exclude_outside, cubic), axes[at], outside)
-    return x
-
-
-def _resampled(x: OnnxValue, axes: list[ResizedAxis], changed: list[int]) -> OnnxValue:
-    """RESAMPLE2, which takes four dimensions: those that do not change are put together."""
-    groups: list[list[int]] = []
-    for at in range(x.rank):
-        if at in changed or not groups or groups[-1][-1] in changed:
-            groups.append([at])
-        else:
-            groups[-1].append(at)
-    if len(groups) > 4:
-        for at in changed:
-            x = _weighted(x, at, _weights(axes[at], "linear", False, False, 0.0), axes[at], 0.0)
-        return x
-    view = reshape(x, [int(np.prod([x.shape[at] for at in group])) for group in groups])
-    merged = [
-        axes[group[0]] if group[0] in changed else ResizedAxis(1, 1, 1.0, (0, 1), "asymmetric") for group in groups
-    ]
-    sizes = [axis.output if group[0] in changed else size
-             for axis, group, size in zip(merged, groups, view.shape, strict=True)]  # fmt: skip
-    offsets = [axis.offsets or (0.0, 0.0) for axis in merged]
-    made = one(
-        DML_RESAMPLE2_OPERATOR_DESC,
-        view,
-        sizes,
-        InputTensor=view,
-        InterpolationMode=enums.DML_INTERPOLATION_MODE_LINEAR,
-        RoundingDirection=enums.DML_AXIS_DIRECTION_INCREASING,
-        Scales=[axis.step for axis in merged],
-        InputPixelOffsets=[own for own, _ in offsets],
-        OutputPixelOffsets=[other for _, other in offsets],
-    )
-    return reshape(made, [axis.output for axis in axes])
-
-
-def _nearest(axis: ResizedAxis, rounding: str) -> Array:
-    """The input element that each output element is, by sizes alone."""
-    if rounding not in _NEAREST:
+    if mode == "nearest" and rounding not in ROUNDINGS:
         raise DMLError(f"Resize: nearest_mode {rounding!r} is not ONNX's")
-    exact = [axis.coordinate(i) for i in range(int(axis.output))]
-    return np.array([min(max(_NEAREST[rounding](c), 0), axis.size - 1) for c in exact], np.int64)
+    shape = [axis.output for axis in axes]
+    if 0 in (*x.shape, *shape):
+        return x.filled(0, shape)
+    source = x if mode == "nearest" or x.dtype in (FLOAT16, BFLOAT16) else cast(x, FLOAT32)
+    made = source.made(resampled(source.tensor, changed, mode, rounding, **options), shape)
+    return _truncated(made, x.dtype) if mode != "nearest" and x.dtype.kind in "iu" else cast(made, x.dtype)
 
 
-def _times(axis: ResizedAxis, rounding: str) -> int | None:
-    """How often each element follows itself where that is all that nearest does along the axis, else None."""
-    if axis.size == 0 or axis.output % axis.size or axis.mode == "tf_crop_and_resize":
-        return None
-    times = axis.output // axis.size
-    return times if (_nearest(axis, rounding) == np.arange(int(axis.output)) // int(times)).all() else None
-
-
-def _repeated(x: OnnxValue, times: list[int]) -> OnnxValue:
-    """Each element so often along each axis: a copy, of the same kernel whatever the sizes are."""
-    ones, split, whole = [], [], []
-    for size, n in zip(x.shape, times, strict=True):
-        ones += [size] if n == 1 else [size, 1]
-        split += [size] if n == 1 else [size, n]
-        whole.append(size * n)
-    return reshape(expanded(reshape(x, ones), split), whole)
-
-
-def _picked(x: OnnxValue, axis: ResizedAxis, at: int, rounding: str, outside: float) -> OnnxValue:
-    """Nearest along one axis: slices by indices."""
-    made = gather(x, constant(x.builder, _nearest(axis, rounding)), at)
-    return _extrapolated(made, axis, at, outside)
-
-
-def _outside(axis: ResizedAxis) -> Array:
-    """Which output elements lie outside the image, where a region may reach beyond it."""
-    if axis.mode != "tf_crop_and_resize":
-        return np.zeros(axis.output, bool)
-    exact = np.array([axis.coordinate(i) for i in range(axis.output)])
-    return (exact < 0) | (exact > axis.size - 1)
-
-
-def _extrapolated(x: OnnxValue, axis: ResizedAxis, at: int, outside: float) -> OnnxValue:
-    gone = _outside(axis)
-    if not gone.any():
-        return x
-    shape = [1] * x.rank
-    shape[at] = axis.output
-    return where(constant(x.builder, gone.reshape(shape)), x.filled(outside), x)
-
-
-def _weights(axis: ResizedAxis, mode: str, antialias: bool, exclude_outside: bool, a: float) -> Array:
-    """{output, input}: what each input element gives to each output element; edges repeat beyond the image."""
-    made = np.zeros((axis.output, axis.size))
-    reach = 2.0 if mode == "cubic" else 1.0
-    stretch = max(1.0, 1.0 / axis.scale) if antialias else 1.0
-    for i in range(axis.output):
-        center = axis.coordinate(i)
-        taps = np.arange(floor(center - reach * stretch) + 1, ceil(center + reach * stretch) + (not antialias))
-        if not antialias:
-            taps = np.arange(floor(center) - int(reach) + 1, floor(center) + int(reach) + 1)
-        weights = _kernel((taps - center) / stretch, mode, a)
-        if exclude_outside:
-            weights = np.where((taps >= 0) & (taps < axis.size), weights, 0)
-        weights = weights / weights.sum()
-        np.add.at(made[i], np.clip(taps, 0, axis.size - 1), weights)
-    return made
-
-
-def _kernel(x: Array, mode: str, a: float) -> Array:
-    x = np.abs(x)
-    if mode == "linear":
-        return np.maximum(0.0, 1.0 - x)
-    near = (a + 2) * x**3 - (a + 3) * x**2 + 1
-    far = a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
-    made: Array = np.where(x <= 1, near, np.where(x < 2, far, 0.0))
-    return made
-
-
-def _weighted(x: OnnxValue, at: int, weights: Array, axis: ResizedAxis, outside: float) -> OnnxValue:
-    """One axis multiplied by a matrix, in float32."""
-    order = [*(i for i in range(x.rank) if i != at), at]
-    moved = transpose(cast(x, FLOAT32), order)
-    rows = reshape(moved, (moved.size // axis.size, axis.size))
-    matrix = OnnxValue(x.builder, weights.shape, FLOAT32, array=weights.astype(np.float32))
-    made = reshape(matmul(rows, matrix, transpose_b=True), (*moved.shape[:-1], axis.output))
-    back = transpose(made, [order.index(i) for i in range(x.rank)])
-    return cast(_extrapolated(back, axis, at, outside), x.dtype)
-
-
-def _whole(x: OnnxValue, dtype: DType) -> OnnxValue:
+def _truncated(x: OnnxValue, dtype: DType) -> OnnxValue:
     """Rounded toward zero, within what bytes hold (cubic weights are negative too)."""
-    whole = unary(DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, x, RoundingMode=enums.DML_ROUNDING_MODE_TOWARD_ZERO)
+    whole = unary(op.round_, x, rounding_mode=enums.DML_ROUNDING_MODE_TOWARD_ZERO)
     if dtype.itemsize < 4:
         limits = np.iinfo(dtype)
         whole = minimum(maximum(whole, whole.filled(limits.min)), whole.filled(limits.max))

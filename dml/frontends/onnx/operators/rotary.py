@@ -22,11 +22,6 @@ def rotated(
     behind the pairs stay. Pairs are neighbours where ``interleaved``, else the first half with the second.
     """
     pairs = cosines.shape[1]
-    if sines.shape != cosines.shape or 2 * pairs > x.shape[3]:
-        raise DMLError(
-            f"cos_cache and sin_cache must have equal shapes of {x.shape[3] // 2} columns at most for heads of "
-            f"{x.shape[3]}, found {cosines.shape} and {sines.shape}"
-        )
     cos, sin = (_angles(cache, positions) for cache in (cosines, sines))
     if interleaved:
         counts = (*x.shape[:3], pairs)
@@ -66,9 +61,16 @@ def turned(
         positions = reshape(cast(past, INT64), (batch, 1)) + positions
     interleaved = bool(node.integer("rotary_interleaved", 0))
     made = []
+    cosines, sines = (node.input(at, rank=2) for at in caches)
+    # (onnxruntime's rule, whose kernels take eight at a time)
+    width, most = cosines.shape[1], size // 16 * 8
+    if sines.shape != cosines.shape or not 0 < width <= most or width % 8:
+        raise DMLError(
+            f"cos_cache and sin_cache must have equal shapes, of a multiple of 8 columns, {most} at most for "
+            f"heads of {size}, found {cosines.shape} and {sines.shape}"
+        )
     for x in (query, key):
         split = reshape(x, (batch, steps, x.shape[2] // size, size))
-        cosines, sines = (node.input(at, rank=2) for at in caches)
         made.append(reshape(rotated(split, positions, cosines, sines, interleaved=interleaved), x.shape))
     return made
 
@@ -86,23 +88,30 @@ def rotary_embedding(node: OnnxNode) -> OnnxValue:
     """
     x, positions, cosines, sines = node.input(0), node.input(1), node.input(2, rank=2), node.input(3, rank=2)
     if node.integer("is_packed_batching", 0):
-        raise Unsupported(f"{node}: is_packed_batching = {node.integer('is_packed_batching', 0)} is not mapped")
+        raise Unsupported(f"is_packed_batching = {node.integer('is_packed_batching', 0)} is not mapped")
     if x.rank not in (3, 4):
-        raise DMLError(f"{node}: input must have rank 3 or 4, found shape {x.shape}")
+        raise DMLError(f"input must have rank 3 or 4, found shape {x.shape}")
+    dim = node.integer("rotary_embedding_dim", 0, least=0)
     if x.rank == 4:
         held = transpose(x, (0, 2, 1, 3))
     else:
-        # Without rotary_embedding_dim all elements of a head are rotated.
-        heads = node.integer("num_heads", 0, least=0) if node.integer("rotary_embedding_dim", 0) else 0
+        heads = node.integer("num_heads", 0, least=0)
         size = x.shape[2] // heads if heads else 2 * cosines.shape[1]
         if not size or x.shape[2] % size:
-            raise DMLError(f"{node}: input of shape {x.shape} does not divide into heads of {size}")
+            raise DMLError(f"input of shape {x.shape} does not divide into heads of {size}")
         held = reshape(x, (*x.shape[:2], x.shape[2] // size, size))
+    # Without rotary_embedding_dim all elements of a head are rotated.
+    wanted = dim or held.shape[3]
+    if sines.shape != cosines.shape or 2 * cosines.shape[1] != wanted or wanted > held.shape[3]:
+        raise DMLError(
+            f"cos_cache and sin_cache must have equal shapes, of {wanted // 2} columns where {wanted} elements "
+            f"of heads of {held.shape[3]} are rotated, found {cosines.shape} and {sines.shape}"
+        )
     batch, steps = held.shape[:2]
     if positions.size == 1 and positions.rank < 2:
         positions = reshape(cast(positions, INT64), (1, 1)) + node.constant(np.arange(steps)[None])
     elif positions.shape != (batch, steps):
-        raise DMLError(f"{node}: position_ids must have shape (1,) or {(batch, steps)}, found {positions.shape}")
+        raise DMLError(f"position_ids must have shape (1,) or {(batch, steps)}, found {positions.shape}")
     interleaved = bool(node.integer("interleaved", 0))
     made = rotated(held, positions, cosines, sines, interleaved=interleaved)
     return transpose(made, (0, 2, 1, 3)) if x.rank == 4 else reshape(made, x.shape)

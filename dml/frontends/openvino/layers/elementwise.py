@@ -62,7 +62,7 @@ for _name, _cls in {
 }.items():
     layer(_name)(partial(_binary, cls=_cls, data_type=UINT8))
 
-for _name, _function in {
+_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "Abs": op.absolute,
     "Acos": op.acos,
     "Atanh": op.atanh,
@@ -90,7 +90,8 @@ for _name, _function in {
     "Tan": op.tan,
     "TanH": op.tanh,
     "Tanh": op.tanh,
-}.items():
+}
+for _name, _function in _FUNCTIONS.items():
     layer(_name)(partial(_unary, function=_function))
 
 

@@ -14,7 +14,8 @@ import numpy as np
 
 import dml.graph.operations as op
 from dml import enums
-from dml.frontends import recurrence as rec
+from dml.frontends.meaning import recurrence as rec
+from dml.frontends.meaning.activations import recurrent_activations
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
 
@@ -40,11 +41,11 @@ def _layer(c: IrContext, kind: str, x: Tensor, lengths: Tensor | None, w: int) -
     count, wanted = recurrence.sizes[0], len(_DEFAULTS[kind])
     if len(names) not in (wanted, wanted * count):  # (each direction's, as converted models have them)
         raise c.error(f"activations must be {wanted}, found {names}")
-    chosen = rec.activations(names, c.layer.numbers("activations_alpha"), c.layer.numbers("activations_beta"))
+    chosen = recurrent_activations(names, c.layer.numbers("activations_alpha"), c.layer.numbers("activations_beta"))
     clip = c.layer.number("clip", 0.0)
     if kind == "LSTM":
-        weights, recurrence = (_ordered(t) for t in (weights, recurrence))
-        bias = None if bias is None else _ordered(bias)
+        weights, recurrence = (rec.in_gate_order(t, _LSTM_ORDER) for t in (weights, recurrence))
+        bias = None if bias is None else rec.in_gate_order(bias, _LSTM_ORDER)
     return rec.RecurrentLayer(
         x,
         weights,
@@ -58,25 +59,15 @@ def _layer(c: IrContext, kind: str, x: Tensor, lengths: Tensor | None, w: int) -
     )
 
 
-def _ordered(tensor: Tensor) -> Tensor:
-    """Gates along dimension 1 from OpenVINO's order to ONNX's."""
-    size = tensor.sizes[1] // 4
-    parts = op.split(tensor, 1, [size] * 4)
-    return op.join([parts[k] for k in _LSTM_ORDER], 1)
-
-
-def _both(bias: Tensor, linear_before_reset: bool) -> Tensor:
+def _both(bias: Tensor, linear_before_reset: bool) -> Tensor | None:
     """{D, gates * H}, or {D, 4 * H}, as ONNX's {D, 2 * gates * H}: the bias of the input, then that of the state."""
-    directions, width = bias.sizes
-
-    def zeros(size: int) -> Tensor:
-        return bias.builder.constant(np.zeros((directions, size)), bias.data_type)
-
     if not linear_before_reset:
-        return op.join([bias, zeros(width)], 1)
+        return rec.joined_bias(bias, None)
+    directions, width = bias.sizes
     hidden = width // 4
     gates, state = op.split(bias, 1, [3 * hidden, hidden])
-    return op.join([gates, zeros(2 * hidden), state], 1)
+    zeros = bias.builder.constant(np.zeros((directions, 2 * hidden)), bias.data_type)
+    return op.join([gates, zeros, state], 1)
 
 
 def _lengths(c: IrContext, index: int) -> Tensor:

@@ -6,27 +6,17 @@ Letters: S steps, B batch, I input size, H hidden size, D directions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
-
-import dml.graph.operations as op
 from dml import enums
 from dml.arguments import checked
-from dml.descriptors import activation as act
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC
+from dml.frontends.meaning.activations import recurrent_activations
+from dml.frontends.meaning.recurrence import RecurrentLayer, gru, in_gate_order, joined_bias, lstm
 from dml.frontends.webnn.operands import MLOperand, is_dimension
 from dml.frontends.webnn.steps import OperationBuilder, OperationStep
 from dml.graph.builder import Tensor
-from dml.shapes import with_rank
-from dml.tensors import packed_tensor
 
-ACTIVATIONS: dict[str, type[OperatorDesc]] = {
-    "relu": act.DML_ACTIVATION_RELU_OPERATOR_DESC,
-    "sigmoid": act.DML_ACTIVATION_SIGMOID_OPERATOR_DESC,
-    "tanh": act.DML_ACTIVATION_TANH_OPERATOR_DESC,
-}
+ACTIVATIONS = ("relu", "sigmoid", "tanh")
 DIRECTIONS = {
     "forward": enums.DML_RECURRENT_NETWORK_DIRECTION_FORWARD,
     "backward": enums.DML_RECURRENT_NETWORK_DIRECTION_BACKWARD,
@@ -78,11 +68,9 @@ class RecurrentOperations(OperationBuilder):
         def lower(
             x: Tensor, w: Tensor, r: Tensor, wb: Tensor | None, rb: Tensor | None, h: Tensor | None
         ) -> list[Tensor]:
-            made = _recur(
-                DML_GRU_OPERATOR_DESC, x, _in_order(w, order), _in_order(r, order), _both(x, wb, rb, order), h,
-                ActivationDescs=functions, Direction=DIRECTIONS[direction], LinearBeforeReset=bool(reset_after),
-            )  # fmt: skip
-            return [made["OutputSingleTensor"], made["OutputSequenceTensor"]]
+            layer = _layer(x, w, r, wb, rb, h, order, functions, direction)
+            sequence, last = gru(layer, linear_before_reset=bool(reset_after))
+            return [last, sequence]
 
         last = (directions, batch, hidden_size)
         return step.outputs(input.data_type, [last, (steps, *last)][: 1 + return_sequence], lower)
@@ -119,13 +107,8 @@ class RecurrentOperations(OperationBuilder):
         functions = _activations(step, activations, ("sigmoid", "tanh"))
 
         def lower(x: Tensor, w: Tensor, r: Tensor, h: Tensor, wb: Tensor | None, rb: Tensor | None) -> Tensor:
-            made = _recur(
-                DML_GRU_OPERATOR_DESC, x, _in_order(w, order), _in_order(r, order), _both(x, wb, rb, order), h,
-                ActivationDescs=functions, Direction=DIRECTIONS["forward"], LinearBeforeReset=bool(reset_after),
-            )  # fmt: skip
-            result = made["OutputSingleTensor"]
-            assert isinstance(result, Tensor)
-            return result
+            layer = _layer(x, w, r, wb, rb, h, order, functions, "forward")
+            return gru(layer, linear_before_reset=bool(reset_after))[1]
 
         return step.output(input.data_type, (batch, hidden_size), lower)
 
@@ -177,8 +160,9 @@ class RecurrentOperations(OperationBuilder):
             x: Tensor, w: Tensor, r: Tensor, wb: Tensor | None, rb: Tensor | None, p: Tensor | None, h: Tensor | None,
             c: Tensor | None,
         ) -> list[Tensor]:  # fmt: skip
-            made = _lstm(x, w, r, wb, rb, p, h, c, order, ActivationDescs=functions, Direction=DIRECTIONS[direction])
-            return [made["OutputSingleTensor"], made["OutputCellSingleTensor"], made["OutputSequenceTensor"]]
+            layer = _layer(x, w, r, wb, rb, h, order, functions, direction)
+            sequence, last, cell = lstm(layer, initial_cell=c, peephole=p)
+            return [last, cell, sequence]
 
         return step.outputs(input.data_type, [last, last, (steps, *last)][: 2 + return_sequence], lower)
 
@@ -222,8 +206,9 @@ class RecurrentOperations(OperationBuilder):
             x: Tensor, w: Tensor, r: Tensor, h: Tensor, c: Tensor, wb: Tensor | None, rb: Tensor | None,
             p: Tensor | None,
         ) -> list[Tensor]:  # fmt: skip
-            made = _lstm(x, w, r, wb, rb, p, h, c, order, ActivationDescs=functions, Direction=DIRECTIONS["forward"])
-            return [made["OutputSingleTensor"], made["OutputCellSingleTensor"]]
+            layer = _layer(x, w, r, wb, rb, h, order, functions, "forward")
+            _, *states = lstm(layer, initial_cell=_in_front(c), peephole=_in_front_if(p))
+            return states
 
         return step.outputs(input.data_type, [next_shape, next_shape], lower)
 
@@ -256,65 +241,30 @@ def _check_gates(
 def _activations(step: OperationStep, given: Sequence[str] | None, default: Sequence[str]) -> tuple[OperatorDesc, ...]:
     names = default if given is None else given
     step.require(len(names) == len(default), f"activations takes {len(default)} names, found {list(names)}")
-    return tuple(op.fused(ACTIVATIONS[step.one_of("activations", name, tuple(ACTIVATIONS))]) for name in names)
+    return recurrent_activations([step.one_of("activations", name, ACTIVATIONS) for name in names])
 
 
-def _as4(x: Tensor) -> Tensor:
-    """With leading dimensions of size 1 up to four."""
-    return x.reshape(*with_rank(x.sizes, 4))
-
-
-def _in_order(x: Tensor, order: Sequence[int]) -> Tensor:
-    """Weights {D, gates * H, ...}, or without directions, as {1, D, gates * H, ...} in DirectML's order of gates."""
-    whole = _as4(x)
-    if list(order) == sorted(order):
-        return whole
-    size = whole.sizes[2] // len(order)
-    parts = op.split(whole, 2, [size] * len(order))
-    return op.join([parts[place] for place in order], 2)
-
-
-def _both(x: Tensor, of_input: Tensor | None, of_state: Tensor | None, order: Sequence[int]) -> Tensor | None:
-    """The two biases {D, gates * H} as DirectML's one, {1, 1, D, 2 * gates * H}; zeros for one that is left out."""
-    given = of_input if of_input is not None else of_state
-    if given is None:
-        return None
-    rows = given.sizes[-1]
-    directions = given.desc.element_count // rows
-
-    def placed(bias: Tensor | None) -> Tensor:
-        if bias is None:
-            return x.builder.constant(np.zeros((1, 1, directions, rows)), x.data_type)
-        gates = _in_order(bias.reshape(1, directions, rows, 1), order)
-        return gates.reshape(1, 1, directions, rows)
-
-    return op.join([placed(of_input), placed(of_state)], 3)
-
-
-def _lstm(
-    x: Tensor, w: Tensor, r: Tensor, wb: Tensor | None, rb: Tensor | None, p: Tensor | None, h: Tensor | None,
-    c: Tensor | None, order: Sequence[int], **fields: Any,
-) -> dict[str, Any]:  # fmt: skip
-    return _recur(
-        DML_LSTM_OPERATOR_DESC, x, _in_order(w, order), _in_order(r, order), _both(x, wb, rb, order), h,
-        PeepholeTensor=None if p is None else _as4(p), CellMemInitTensor=None if c is None else _as4(c),
-        ClipThreshold=0.0, UseClipThreshold=False, CoupleInputForget=False, **fields,
+def _layer(
+    x: Tensor, weights: Tensor, recurrence: Tensor, bias_of_input: Tensor | None, bias_of_state: Tensor | None,
+    state: Tensor | None, order: Sequence[int], functions: tuple[OperatorDesc, ...], direction: str,
+) -> RecurrentLayer:  # fmt: skip
+    """The layer, or the cell whose tensors lack the dimensions of steps and directions. order: of DirectML's gates."""
+    if x.rank == 2:
+        x, weights, recurrence = (_in_front(tensor) for tensor in (x, weights, recurrence))
+        bias_of_input, bias_of_state, state = (
+            None if tensor is None else _in_front(tensor) for tensor in (bias_of_input, bias_of_state, state)
+        )
+    biases = [None if bias is None else in_gate_order(bias, order) for bias in (bias_of_input, bias_of_state)]
+    return RecurrentLayer(
+        x, in_gate_order(weights, order), in_gate_order(recurrence, order), joined_bias(*biases), state, None,
+        functions, DIRECTIONS[direction], steps_together=False,
     )  # fmt: skip
 
 
-def _recur(
-    cls: type[OperatorDesc], x: Tensor, w: Tensor, r: Tensor, bias: Tensor | None, state: Tensor | None, **fields: Any
-) -> dict[str, Any]:
-    """The operator over x {S, B, I}, or {B, I} for one step; w and r have four dimensions."""
-    sequence = _as4(x)
-    _, steps, batch, _ = sequence.sizes
-    _, directions, _, hidden = r.sizes
-    last = packed_tensor(x.data_type, (1, directions, batch, hidden))
-    outputs = {
-        "OutputSequenceTensor": packed_tensor(x.data_type, (steps, directions, batch, hidden)),
-        **{name: last for name in cls.output_names if name != "OutputSequenceTensor"},
-    }
-    return x.builder.node(
-        cls, outputs, InputTensor=sequence, WeightTensor=w, RecurrenceTensor=r, BiasTensor=bias,
-        HiddenInitTensor=None if state is None else _as4(state), SequenceLengthsTensor=None, **fields,
-    )  # fmt: skip
+def _in_front(tensor: Tensor) -> Tensor:
+    """With a dimension of size 1 in front."""
+    return tensor.reshape(1, *tensor.sizes)
+
+
+def _in_front_if(tensor: Tensor | None) -> Tensor | None:
+    return None if tensor is None else _in_front(tensor)

@@ -1,73 +1,40 @@
-"""GRU, LSTM and RNN as ONNX and OpenVINO define them, in a DML graph: by the operator where its descriptor can say
-everything, step by step in other operators where it cannot (a clip threshold before the activations of GRU and RNN).
+"""GRU, LSTM and RNN as formats define them, as graphs of DirectML operators.
+
+Each is one operator where its descriptor can express the layer. GRU and RNN with a clip threshold, which applies before
+the activations, are built step by step from other operators.
 
 Sizes: x {S, B, I}, weights {D, gates * H, I}, recurrence {D, gates * H, H}, bias {D, 2 * gates * H} (of the input, then
-of the state), initial states {D, B, H}, lengths {B} UINT32. Gates as in ONNX: z r h; i o f c. Results: the sequence
-{S, D, B, H}, zero beyond a length, and the last states {D, B, H}.
+of the state), initial states {D, B, H}, lengths {B} UINT32. Gates in DirectML's order: z r h; i o f c. Results: the
+sequence {S, D, B, H}, zero beyond a length, and the last states {D, B, H}.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 import dml.graph.operations as op
 from dml import enums
-from dml.descriptors import activation as act
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.movement import DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC
-from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
 from dml.enums import DML_RECURRENT_NETWORK_DIRECTION
-from dml.errors import DMLError
 from dml.graph.builder import Tensor
 from dml.shapes import with_rank
-from dml.tensors import DML_BUFFER_TENSOR_DESC, ordered_strides
 
 DIRECTIONS = {
     "forward": enums.DML_RECURRENT_NETWORK_DIRECTION_FORWARD,
     "reverse": enums.DML_RECURRENT_NETWORK_DIRECTION_BACKWARD,
     "bidirectional": enums.DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL,
 }
-#: By lower-case ONNX name: the activation, its fields and their defaults (of the ONNX operator of that name).
-_ACTIVATIONS: dict[str, tuple[type[OperatorDesc], dict[str, float]]] = {
-    "affine": (act.DML_ACTIVATION_LINEAR_OPERATOR_DESC, {"Alpha": 1.0, "Beta": 0.0}),
-    "elu": (act.DML_ACTIVATION_ELU_OPERATOR_DESC, {"Alpha": 1.0}),
-    "hardsigmoid": (act.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC, {"Alpha": 0.2, "Beta": 0.5}),
-    "leakyrelu": (act.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC, {"Alpha": 0.01}),
-    "relu": (act.DML_ACTIVATION_RELU_OPERATOR_DESC, {}),
-    "scaledtanh": (act.DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC, {"Alpha": 1.0, "Beta": 1.0}),
-    "sigmoid": (act.DML_ACTIVATION_SIGMOID_OPERATOR_DESC, {}),
-    "softplus": (act.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC, {"Steepness": 1.0}),
-    "softsign": (act.DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC, {}),
-    "tanh": (act.DML_ACTIVATION_TANH_OPERATOR_DESC, {}),
-    "thresholdedrelu": (act.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC, {"Alpha": 1.0}),
-}
-
-
-def activations(
-    names: Sequence[str], alphas: Sequence[float] = (), betas: Sequence[float] = ()
-) -> tuple[OperatorDesc, ...]:
-    """The fused activations of these names. Each takes its parameters from the lists in turn, else their defaults.
-
-    Raises DMLError for an unknown name.
-    """
-    rest = {"Alpha": list(alphas), "Beta": list(betas)}
-    made = []
-    for name in names:
-        if name.lower() not in _ACTIVATIONS:
-            raise DMLError(f"activation {name!r} is not one of {', '.join(sorted(_ACTIVATIONS))}")
-        cls, defaults = _ACTIVATIONS[name.lower()]
-        fields = {field: rest[field].pop(0) if rest.get(field) else value for field, value in defaults.items()}
-        made.append(cls(**fields))
-    return tuple(made)
 
 
 @dataclass(frozen=True)
 class RecurrentLayer:
-    """The tensors and attributes that the three kinds share. clip: None or a threshold."""
+    """The tensors and attributes that the three kinds share.
+
+    clip: threshold for what goes into activations, or None. steps_together: see ``dml.graph.operations.gru``.
+    """
 
     x: Tensor
     weights: Tensor
@@ -78,6 +45,7 @@ class RecurrentLayer:
     activations: tuple[OperatorDesc, ...]
     direction: DML_RECURRENT_NETWORK_DIRECTION
     clip: float | None = None
+    steps_together: bool = True
 
     @property
     def hidden(self) -> int:
@@ -87,60 +55,72 @@ class RecurrentLayer:
     def directions(self) -> int:
         return self.recurrence.sizes[0]
 
-    def fields(self) -> dict[str, Any]:
-        """The fields that the three descriptors share."""
-        bias, initial, lengths = self.bias, self.initial, self.lengths
-        return {
-            "InputTensor": _as4(self.x),
-            "WeightTensor": _as4(self.weights),
-            "RecurrenceTensor": _as4(self.recurrence),
-            "BiasTensor": None if bias is None else _as4(bias),
-            "HiddenInitTensor": None if initial is None else _as4(initial),
-            "SequenceLengthsTensor": None if lengths is None else _as4(lengths),
-            "ActivationDescs": self.activations,
-            "Direction": self.direction,
-        }
+    @property
+    def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]:
+        """Input, weights, recurrence, bias and initial state in the operators' four dimensions."""
+        return _as4(self.x), _as4(self.weights), _as4(self.recurrence), _as4_if(self.bias), _as4_if(self.initial)
 
-    def outputs(self, *states: str) -> dict[str, DML_BUFFER_TENSOR_DESC]:
-        sequence, batch, _ = self.x.sizes
-        kind, each = self.x.data_type, (self.directions, batch, self.hidden)
-        last = DML_BUFFER_TENSOR_DESC(kind, (1, *each))
-        # What both directions make of a step of a sequence lies together: so the next layer reads it without a copy
-        order = (0, 2, 1, 3) if self.directions == 2 else range(4)
-        whole = DML_BUFFER_TENSOR_DESC(kind, (sequence, *each), ordered_strides((sequence, *each), order))
-        return {"OutputSequenceTensor": whole, **dict.fromkeys(states, last)}
+
+def in_gate_order(tensor: Tensor, order: Sequence[int]) -> Tensor:
+    """Reorder the gates along dimension 1 of {D, gates * H, ...}. order: the place of each of DirectML's gates."""
+    if list(order) == sorted(order):
+        return tensor
+    gates = op.split(tensor, 1, [tensor.sizes[1] // len(order)] * len(order))
+    return op.join([gates[place] for place in order], 1)
+
+
+def joined_bias(of_input: Tensor | None, of_state: Tensor | None) -> Tensor | None:
+    """Join the biases {D, gates * H} of input and state; zeros stand for one of them, None for both."""
+    given = of_state if of_input is None else of_input
+    if given is None:
+        return None
+
+    def zeros() -> Tensor:
+        return given.builder.constant(np.zeros(given.sizes), given.data_type)
+
+    return op.join([zeros() if bias is None else bias for bias in (of_input, of_state)], 1)
 
 
 def _as4(tensor: Tensor) -> Tensor:
-    """With leading dimensions of size 1 up to four."""
+    """View with leading dimensions of size 1 up to four."""
     return tensor.view(with_rank(tensor.sizes, 4), with_rank(tensor.desc.strides, 4, 0))
 
 
-def _state(made: dict[str, Any], name: str) -> Tensor:
-    tensor = made[name]
-    assert isinstance(tensor, Tensor)
+def _as4_if(tensor: Tensor | None) -> Tensor | None:
+    return None if tensor is None else _as4(tensor)
+
+
+def _without_first(tensor: Tensor) -> Tensor:
     return tensor.view(tensor.sizes[1:])
 
 
 def gru(layer: RecurrentLayer, *, linear_before_reset: bool) -> tuple[Tensor, Tensor]:
-    """The sequence and the last state."""
+    """Return the sequence and the last state."""
     if layer.clip is not None:
         return _step_by_step(layer, lambda at, t, h: _gru(at, t, h, linear_before_reset))
-    made = layer.x.builder.node(
-        DML_GRU_OPERATOR_DESC,
-        layer.outputs("OutputSingleTensor"),
-        LinearBeforeReset=linear_before_reset,
-        **layer.fields(),
+    sequence, last = op.gru(
+        *layer.tensors,
+        _as4_if(layer.lengths),
+        activations=layer.activations,
+        direction=layer.direction,
+        linear_before_reset=linear_before_reset,
+        steps_together=layer.steps_together,
     )
-    return made["OutputSequenceTensor"], _state(made, "OutputSingleTensor")
+    return sequence, _without_first(last)
 
 
 def rnn(layer: RecurrentLayer) -> tuple[Tensor, Tensor]:
-    """The sequence and the last state."""
+    """Return the sequence and the last state."""
     if layer.clip is not None:
         return _step_by_step(layer, _rnn)
-    made = layer.x.builder.node(DML_RNN_OPERATOR_DESC, layer.outputs("OutputSingleTensor"), **layer.fields())
-    return made["OutputSequenceTensor"], _state(made, "OutputSingleTensor")
+    sequence, last = op.rnn(
+        *layer.tensors,
+        _as4_if(layer.lengths),
+        activations=layer.activations,
+        direction=layer.direction,
+        steps_together=layer.steps_together,
+    )
+    return sequence, _without_first(last)
 
 
 def lstm(
@@ -150,22 +130,19 @@ def lstm(
     peephole: Tensor | None = None,
     input_forget: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The sequence, the last state and the last cell. peephole {D, 3 * H}: i o f."""
-    made = layer.x.builder.node(
-        DML_LSTM_OPERATOR_DESC,
-        layer.outputs("OutputSingleTensor", "OutputCellSingleTensor"),
-        CellMemInitTensor=None if initial_cell is None else _as4(initial_cell),
-        PeepholeTensor=None if peephole is None else _as4(peephole),
-        ClipThreshold=layer.clip or 0.0,
-        UseClipThreshold=layer.clip is not None,
-        CoupleInputForget=input_forget,
-        **layer.fields(),
+    """Return the sequence, the last state and the last cell. peephole {D, 3 * H}: i o f."""
+    sequence, last, cell = op.lstm(
+        *layer.tensors,
+        _as4_if(initial_cell),
+        _as4_if(layer.lengths),
+        _as4_if(peephole),
+        activations=layer.activations,
+        direction=layer.direction,
+        clip_threshold=layer.clip,
+        couple_input_forget=input_forget,
+        steps_together=layer.steps_together,
     )
-    return (
-        made["OutputSequenceTensor"],
-        _state(made, "OutputSingleTensor"),
-        _state(made, "OutputCellSingleTensor"),
-    )
+    return sequence, _without_first(last), _without_first(cell)
 
 
 # Step by step
@@ -279,5 +256,4 @@ def _reversed(x: Tensor, lengths: Tensor | None) -> Tensor:
         counts = x.builder.constant(np.full(1, steps, np.uint32)).broadcast(sizes)
     else:
         counts = lengths.view(sizes, (0, 1, *(0,) * (x.rank - 2)))
-    cls = DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC
-    return x.builder.one(cls, x.sizes, x.data_type, InputTensor=x, SequenceLengthsTensor=counts, Axis=0)
+    return op.reverse_subsequences(x, counts, 0)

@@ -1,0 +1,9 @@
+"""Errors of command-line options, which have their own exit status."""
+
+from __future__ import annotations
+
+from dml.errors import DMLError
+
+
+class OptionError(DMLError):
+    """An option with a value that cannot be used."""

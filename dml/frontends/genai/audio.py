@@ -1,0 +1,149 @@
+"""Sounds from WAV files, and the log-mel features that Whisper's encoder takes of them."""
+
+from __future__ import annotations
+
+import io
+import os
+import wave
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.errors import HRESULT, DMLError
+
+from .config import Config, read_json
+
+Samples = npt.NDArray[np.float32]
+#: Samples a second that Whisper's features are made of.
+SAMPLE_RATE = 16_000
+_CONFIG = "audio_processor_config.json"
+_WIDTHS: Mapping[int, Any] = {1: np.uint8, 2: np.int16, 4: np.int32}
+#: Powers below this count as this; and those this many decades below the loudest.
+_LEAST_POWER, _DECADES = 1e-10, 8.0
+
+
+class Audios:
+    """Sounds of 16 kHz, one channel: ``Audios.open`` and ``Audios.open_bytes``."""
+
+    def __init__(self, sounds: Sequence[Samples]) -> None:
+        self.sounds = list(sounds)
+
+    @classmethod
+    def open(cls, *paths: str | os.PathLike[str]) -> Audios:
+        """Read WAV files. Raises DMLError for missing ones, other formats and other rates."""
+        sounds = []
+        for path in paths:
+            try:
+                data = Path(path).read_bytes()
+            except OSError as error:
+                raise DMLError(
+                    f"Audios.open: {path}: {error.strerror or error}", HRESULT.DXGI_ERROR_NOT_FOUND
+                ) from None
+            sounds.append(_decoded(data, f"Audios.open: {path}"))
+        return cls(sounds)
+
+    @classmethod
+    def open_bytes(cls, *data: bytes) -> Audios:
+        """Read the contents of WAV files."""
+        return cls([_decoded(bytes(one), f"Audios.open_bytes: number {at}") for at, one in enumerate(data)])
+
+
+class LogMel:
+    """Whisper's features: the logarithm of a mel spectrogram of 30 seconds, as audio_processor_config.json says.
+
+    Raises DMLError for a folder without that file, and for one of other operations.
+    """
+
+    def __init__(self, config: Config) -> None:
+        path = config.folder / str(config.section("model.speech").get("config_filename", _CONFIG))
+        operations = _operations(read_json(path), path)
+        transform, mel = (operations.get(name) for name in ("STFTNorm", "LogMelSpectrum"))
+        if transform is None or mel is None:
+            found = ", ".join(operations) or "nothing"
+            raise DMLError(f"{path}: STFTNorm and LogMelSpectrum are needed, found {found}")
+        self._length = _positive(transform, "n_fft", path)
+        self._hop = _positive(transform, "hop_length", path)
+        self._frames = _positive(mel, "chunk_size", path) * SAMPLE_RATE // self._hop
+        turns = np.arange(self._length) / self._length
+        self._window = 0.5 - 0.5 * np.cos(2 * np.pi * turns)  # Hann's, periodic
+        self._filters = mel_filters(_positive(mel, "n_mel", path), self._length)
+
+    def __call__(self, audios: Audios) -> npt.NDArray[np.float32]:
+        """{sounds, mels, frames} features; what is longer than 30 seconds is cut."""
+        return np.stack([self._features(sound) for sound in audios.sounds])
+
+    def _features(self, sound: Samples) -> npt.NDArray[np.float32]:
+        """Those of a sound as onnxruntime-genai computes them: it fills up with zeros where OpenAI's code reflects."""
+        samples = sound[: self._frames * self._hop].astype(np.float64)
+        count = len(samples) // self._hop
+        around = np.pad(samples, self._length // 2)
+        power = np.zeros((self._frames, self._length // 2 + 1))
+        if count:
+            frames = np.lib.stride_tricks.sliding_window_view(around, self._length)[:: self._hop][:count]
+            power[:count] = np.abs(np.fft.rfft(frames * self._window)) ** 2
+        logs = np.log10(np.maximum(self._filters @ power.T, _LEAST_POWER))
+        made: npt.NDArray[np.float32] = ((np.maximum(logs, logs.max() - _DECADES) + 4.0) / 4.0).astype(np.float32)
+        return made
+
+
+def mel_filters(count: int, length: int) -> npt.NDArray[np.float64]:
+    """{count, length // 2 + 1} triangles on Slaney's mel scale from 0 to 8 kHz, each of area 1."""
+    frequencies = np.linspace(0, SAMPLE_RATE / 2, length // 2 + 1)
+    edges = _hertz(np.linspace(0, _mel(SAMPLE_RATE / 2), count + 2))
+    widths = np.diff(edges)
+    away = edges[:, None] - frequencies
+    rising, falling = -away[:-2] / widths[:-1, None], away[2:] / widths[1:, None]
+    heights = 2.0 / (edges[2:] - edges[:-2])
+    made: npt.NDArray[np.float64] = np.maximum(0, np.minimum(rising, falling)) * heights[:, None]
+    return made
+
+
+#: Slaney's mel scale is linear to 1 kHz, logarithmic above.
+_STEP, _KNEE, _GROWTH = 200.0 / 3, 1000.0, np.log(6.4) / 27.0
+
+
+def _mel(hertz: float) -> float:
+    return hertz / _STEP if hertz < _KNEE else float(_KNEE / _STEP + np.log(hertz / _KNEE) / _GROWTH)
+
+
+def _hertz(mels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    knee = _KNEE / _STEP
+    return np.where(mels < knee, mels * _STEP, _KNEE * np.exp(_GROWTH * (np.maximum(mels, knee) - knee)))
+
+
+def _decoded(data: bytes, where: str) -> Samples:
+    """The samples of a WAV file from -1 to 1, the mean of its channels."""
+    try:
+        with wave.open(io.BytesIO(data)) as file:
+            rate, width, channels = file.getframerate(), file.getsampwidth(), file.getnchannels()
+            frames = file.readframes(file.getnframes())
+    except (wave.Error, EOFError) as error:
+        raise DMLError(f"{where}: WAV files of integers are read: {error}", HRESULT.E_NOTIMPL) from None
+    if rate != SAMPLE_RATE or width not in _WIDTHS:
+        raise DMLError(
+            f"{where}: {SAMPLE_RATE} samples a second of 8, 16 or 32 bits are read, found {rate} of {8 * width}",
+            HRESULT.E_NOTIMPL,
+        )
+    numbers = np.frombuffer(frames, np.dtype(_WIDTHS[width]).newbyteorder("<")).astype(np.float64)
+    middle, largest = (128, 128) if width == 1 else (0, 2 ** (8 * width - 1))
+    made: Samples = ((numbers - middle) / largest).reshape(-1, channels).mean(1).astype(np.float32)
+    return made
+
+
+def _operations(values: Mapping[str, Any], path: Path) -> dict[str, Mapping[str, Any]]:
+    """The attributes of each operation in a feature extraction, by its type."""
+    try:
+        sequence = values["feature_extraction"]["sequence"]
+        return {str(one["operation"]["type"]): one["operation"].get("attrs", {}) for one in sequence}
+    except (KeyError, TypeError):
+        raise DMLError(f"{path}: feature_extraction.sequence must be a list of operations") from None
+
+
+def _positive(attributes: Mapping[str, Any], name: str, path: Path) -> int:
+    found = attributes.get(name)
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise DMLError(f"{path}: {name} must be a positive integer, found {found!r}")
+    return found

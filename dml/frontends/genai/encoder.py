@@ -1,0 +1,62 @@
+"""The encoder of a speech model: what it makes of audio features, the decoder reads at each step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from dml.api.device_array import DeviceArray
+from dml.errors import DMLError
+from dml.frontends.onnx.backend import PreparedModel
+from dml.frontends.onnx.dtypes import dtype_of
+
+from .config import Config
+from .decoder import Decoder, name_of_layer
+
+_HIDDEN_STATES = "encoder_hidden_states"
+
+
+class AudioEncoder:
+    """Audio features in; keys and values of the decoder's cross attention out, or hidden states in older models.
+
+    Raises DMLError for an encoder that the decoder takes nothing from.
+    """
+
+    def __init__(self, prepared: PreparedModel, decoder: Decoder, config: Config) -> None:
+        self.prepared = prepared
+        file = config.file("model.encoder")
+        self.features = str(config.section("model.encoder.inputs").get("audio_features", "audio_features"))
+        if self.features not in prepared.inputs:
+            raise DMLError(f"{file}: has no {self.features!r}; it has {', '.join(prepared.inputs)}")
+        (entry,) = (one for one in prepared.model.graph.input if one.name == self.features)
+        self.dtype = dtype_of(entry.type.tensor_type.elem_type)
+        made, taken = prepared.outputs, decoder.prepared.inputs
+        #: The decoder's inputs by the encoder's outputs that they are.
+        self.links = {name: into for name, into in _links(config) if name in made and into in taken}
+        if not self.links:
+            raise DMLError(f"{file}: none of its outputs ({', '.join(made)}) is an input of the decoder")
+
+    def run(self, features: npt.NDArray[Any]) -> dict[str, DeviceArray]:
+        """Inputs of the decoder for {batch, mels, frames} features, on the device."""
+        if features.ndim != 3 or features.dtype.kind != "f":
+            raise DMLError(
+                f"{self.features}: takes floats of shape (batch, mels, frames), "
+                f"found {features.dtype} of shape {features.shape}"
+            )
+        names = self.prepared.outputs
+        found = self.prepared.run({self.features: features.astype(self.dtype)}, keep=names)
+        return {self.links[name]: made for name, made in zip(names, found, strict=True) if name in self.links}
+
+
+def _links(config: Config) -> list[tuple[str, str]]:
+    """Each output that an encoder may have with the decoder's input for it."""
+    made = config.section("model.encoder.outputs")
+    taken = config.section("model.decoder.inputs")
+    found = [(str(made.get(_HIDDEN_STATES, _HIDDEN_STATES)), str(taken.get(_HIDDEN_STATES, _HIDDEN_STATES)))]
+    for layer in range(config.number("model.decoder.num_hidden_layers")):
+        for kind in ("key", "value"):
+            present = made.get(f"cross_present_{kind}_names", f"present_{kind}_cross_%d")
+            past = taken.get(f"cross_past_{kind}_names", f"past_{kind}_cross_%d")
+            found.append((name_of_layer(present, layer), name_of_layer(past, layer)))
+    return found

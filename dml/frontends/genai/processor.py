@@ -1,0 +1,56 @@
+"""onnxruntime-genai's MultiModalProcessor, for speech: prompts and sounds become a model's inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from dml.arguments import checked
+from dml.errors import HRESULT, DMLError
+
+from .audio import Audios, LogMel
+from .tensors import NamedTensors, Tensor
+from .tokenizer import Tokenizer, TokenizerStream
+
+if TYPE_CHECKING:
+    from .model import Model
+
+
+class MultiModalProcessor:
+    """``model.create_multimodal_processor()``. Raises DMLError for models that take no audio features."""
+
+    def __init__(self, model: Model) -> None:
+        if model.encoder is None:
+            raise DMLError(
+                f"create_multimodal_processor: model type {model.type!r} takes text alone; use Tokenizer",
+                HRESULT.E_NOTIMPL,
+            )
+        self._encoder = model.encoder
+        self._ids = model.decoder.ids
+        self._features = LogMel(model.config)
+        self._tokenizer = Tokenizer(model)
+        self._tokenizer.update_options(add_special_tokens=False)  # prompts spell them
+
+    def __call__(
+        self, prompt: str | Sequence[str] | None = None, *, audios: Audios | None = None, images: Any = None
+    ) -> NamedTensors:
+        """The inputs for ``Generator.set_inputs``: token ids of the prompts, features of the sounds, one for each."""
+        if images is not None:
+            raise DMLError("MultiModalProcessor: images are not supported", HRESULT.E_NOTIMPL)
+        prompts = [prompt] if isinstance(prompt, str) else list(prompt or [])
+        if not isinstance(audios, Audios) or not prompts or len(audios.sounds) != len(prompts):
+            sounds = len(audios.sounds) if isinstance(audios, Audios) else "none"
+            raise DMLError(f"MultiModalProcessor: a prompt for each sound is needed, found {len(prompts)} and {sounds}")
+        made = NamedTensors()
+        made[self._encoder.features] = Tensor(self._features(audios).astype(self._encoder.dtype))
+        made[self._ids] = self._tokenizer.encode_batch(prompts)
+        return made
+
+    @checked
+    def decode(self, tokens: npt.ArrayLike) -> str:
+        return self._tokenizer.decode(tokens)
+
+    def create_stream(self) -> TokenizerStream:
+        return self._tokenizer.create_stream()

@@ -1,0 +1,243 @@
+"""Resize: where output elements lie among an image's, which of its elements they take and with which weights.
+
+ONNX and OpenVINO share these modes. RESAMPLE computes the linear ones from ``ResizedAxis.offsets`` and ``step``;
+nearest elements and other weights are tables that depend on sizes alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import dml.graph.operations as op
+from dml import enums
+from dml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
+from dml.graph.builder import Tensor
+from dml.shapes import with_size
+
+_Array = npt.NDArray[Any]
+_FLOAT32 = enums.DML_TENSOR_DATA_TYPE_FLOAT32
+
+_NEAREST: dict[str, Callable[[_Array], _Array]] = {
+    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
+    "round_prefer_ceil": lambda x: np.floor(x + 0.5),
+    "floor": np.floor,
+    "ceil": np.ceil,
+}
+#: How coordinates between two elements are rounded to the nearest one.
+ROUNDINGS = tuple(_NEAREST)
+
+
+@dataclass
+class ResizedAxis:
+    """How one axis is resized: input coordinate = (output - output offset) / step - input offset.
+
+    size, output: elements before and after. scale: output elements per input element; where formats are given scales,
+    size * scale need not be whole. region: start and end of tf_crop_and_resize's part, in [0, 1]. mode: ONNX's name of
+    the coordinate transformation.
+    """
+
+    size: int
+    output: int
+    scale: float
+    region: tuple[float, float] = (0.0, 1.0)
+    mode: str = "asymmetric"
+
+    @property
+    def offsets(self) -> tuple[float, float] | None:
+        """DirectML's InputPixelOffset and OutputPixelOffset; None where a step and two offsets cannot express it."""
+        if self.mode in ("half_pixel", "tf_half_pixel_for_nn"):
+            return (0.0, -0.5) if self.mode == "tf_half_pixel_for_nn" else (0.5, -0.5)
+        if self.mode == "pytorch_half_pixel":
+            return (0.5, -0.5) if self.output > 1 else (0.0, 0.0)
+        return (0.0, 0.0) if self.mode in ("asymmetric", "align_corners") else None
+
+    @property
+    def step(self) -> float:
+        """Output elements per input element, as the mode counts them: RESAMPLE's Scales."""
+        if self.mode == "align_corners":
+            return (self.scale * self.size - 1) / (self.size - 1) if self.size > 1 and self.output > 1 else 1e9
+        if self.mode == "pytorch_half_pixel" and self.output == 1:
+            return 1e9
+        return self.scale
+
+    def coordinate(self, x: int) -> float:
+        """The coordinate of output element x in the input."""
+        if self.mode == "half_pixel_symmetric":
+            adjustment = self.output / (self.scale * self.size)
+            return self.size / 2 * (1 - adjustment) + (x + 0.5) / self.scale - 0.5
+        if self.mode == "align_corners":
+            return x * (self.size - 1) / (self.scale * self.size - 1) if self.output > 1 else 0.0
+        if self.mode == "pytorch_half_pixel" and self.output == 1:
+            return 0.0
+        if self.mode == "tf_crop_and_resize":
+            start, end = self.region
+            if self.output == 1:
+                return 0.5 * (start + end) * (self.size - 1)
+            return start * (self.size - 1) + x * (end - start) * (self.size - 1) / (self.output - 1)
+        input_offset, output_offset = self.offsets or (0.0, 0.0)
+        return (x - output_offset) / self.scale - input_offset
+
+    @property
+    def coordinates(self) -> npt.NDArray[np.float64]:
+        """{output}: the coordinate of each output element."""
+        return np.array([self.coordinate(x) for x in range(int(self.output))], np.float64)
+
+
+def nearest_elements(axis: ResizedAxis, rounding: str) -> npt.NDArray[np.int64]:
+    """{output}: the input element that each output element is. rounding: one of ROUNDINGS.
+
+    Coordinates are rounded to float32 first, in which the references compute them.
+    """
+    found = _NEAREST[rounding](axis.coordinates.astype(np.float32))
+    return np.clip(found, 0, int(axis.size) - 1).astype(np.int64)
+
+
+def repeats(axis: ResizedAxis, rounding: str) -> int | None:
+    """How often nearest repeats each element, one after another; None where that is not all it does."""
+    if axis.size == 0 or axis.output % axis.size or axis.mode == "tf_crop_and_resize":
+        return None
+    times = axis.output // axis.size
+    plain = np.arange(int(axis.output)) // int(times)
+    return times if (nearest_elements(axis, rounding) == plain).all() else None
+
+
+def weights(axis: ResizedAxis, mode: str, antialias: bool, exclude_outside: bool, cubic: float) -> _Array:
+    """{output, size}: the weight of each input element in each output element.
+
+    mode: linear or cubic. antialias: smaller outputs weigh all the elements that they cover. exclude_outside: elements
+    beyond the edges weigh nothing, else they repeat the edge. cubic: parameter a of Keys' kernel.
+    """
+    size, output = int(axis.size), int(axis.output)
+    made = np.zeros((output, size))
+    reach = 2 if mode == "cubic" else 1
+    stretch = max(1.0, 1.0 / axis.scale) if antialias else 1.0
+    centers = axis.coordinates
+    first = np.floor(centers - reach * stretch).astype(np.int64) + 1 if antialias else _floor(centers) - reach + 1
+    count = ceil(2 * reach * stretch) + 1 if antialias else 2 * reach
+    taps = first[:, None] + np.arange(count)
+    values = _kernel((taps - centers[:, None]) / stretch, mode, cubic)
+    if exclude_outside:
+        values = np.where((taps >= 0) & (taps < size), values, 0)
+    values = values / values.sum(1, keepdims=True)
+    np.add.at(made, (np.arange(output)[:, None], np.clip(taps, 0, size - 1)), values)
+    return made
+
+
+def _floor(x: _Array) -> _Array:
+    found: _Array = np.floor(x).astype(np.int64)
+    return found
+
+
+def _kernel(x: _Array, mode: str, a: float) -> _Array:
+    x = np.abs(x)
+    if mode == "linear":
+        return np.maximum(0.0, 1.0 - x)
+    near = (a + 2) * x**3 - (a + 3) * x**2 + 1
+    far = a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
+    made: _Array = np.where(x <= 1, near, np.where(x < 2, far, 0.0))
+    return made
+
+
+def resample_groups(rank: int, changed: Sequence[int]) -> list[list[int]] | None:
+    """Merge neighbouring dimensions that do not change into at most RESAMPLE's four; None where more are left."""
+    groups: list[list[int]] = []
+    for at in range(rank):
+        if at in changed or not groups or groups[-1][-1] in changed:
+            groups.append([at])
+        else:
+            groups[-1].append(at)
+    return groups if len(groups) <= 4 else None
+
+
+def resampled(
+    x: Tensor,
+    axes: Mapping[int, ResizedAxis],
+    mode: str,
+    rounding: str = "round_prefer_floor",
+    *,
+    antialias: bool = False,
+    exclude_outside: bool = False,
+    cubic: float = -0.75,
+    outside: float = 0.0,
+) -> Tensor:
+    """Resize a tensor of floats, or of any type where the mode is nearest.
+
+    axes: those that change, by dimension. mode: nearest, linear or cubic. outside: the value beyond the input where
+    tf_crop_and_resize reaches there. The other parameters are those of ``weights`` and ``nearest_elements``.
+    """
+    changed = sorted(axes)
+    if mode == "linear" and not antialias and not exclude_outside:
+        groups = resample_groups(x.rank, changed)
+        if groups is not None and all(axis.offsets is not None for axis in axes.values()):
+            return _by_operator(x, axes, groups)
+    if mode == "nearest":
+        times = [repeats(axes[at], rounding) if at in axes else 1 for at in range(x.rank)]
+        if x.rank + len(changed) <= DML_TENSOR_DIMENSION_COUNT_MAX1 and None not in times:
+            return _repeated(x, [n or 1 for n in times])
+        for at in changed:
+            x = op.gather(x, x.builder.constant(nearest_elements(axes[at], rounding)), at)
+            x = _with_outside(x, axes[at], at, outside)
+        return x
+    made = x if x.data_type == _FLOAT32 else op.cast(x, _FLOAT32)
+    for at in changed:
+        made = _weighted(made, at, weights(axes[at], mode, antialias, exclude_outside, cubic))
+        made = _with_outside(made, axes[at], at, outside)
+    return made if made.data_type == x.data_type else op.cast(made, x.data_type)
+
+
+def _by_operator(x: Tensor, axes: Mapping[int, ResizedAxis], groups: Sequence[Sequence[int]]) -> Tensor:
+    """RESAMPLE2 of the groups of dimensions."""
+    view = x.reshape(*(prod(x.sizes[at] for at in group) for group in groups))
+    stays = [ResizedAxis(size, size, 1.0) for size in view.sizes]
+    merged = [axes.get(group[0], own) for group, own in zip(groups, stays, strict=True)]
+    offsets = [axis.offsets or (0.0, 0.0) for axis in merged]
+    made = op.resample(
+        view,
+        [axis.output for axis in merged],
+        rounding_direction=enums.DML_AXIS_DIRECTION_INCREASING,
+        scales=[axis.step for axis in merged],
+        input_pixel_offsets=[own for own, _ in offsets],
+        output_pixel_offsets=[other for _, other in offsets],
+    )
+    return made.reshape(*(axes[at].output if at in axes else size for at, size in enumerate(x.sizes)))
+
+
+def _repeated(x: Tensor, times: Sequence[int]) -> Tensor:
+    """Repeat each element along each axis: a copy, by the same kernel whatever the sizes are."""
+    ones, split, whole = [], [], []
+    for size, n in zip(x.sizes, times, strict=True):
+        ones += [size] if n == 1 else [size, 1]
+        split += [size] if n == 1 else [size, n]
+        whole.append(size * n)
+    return x.reshape(*ones).broadcast(split).reshape(*whole)
+
+
+def _weighted(x: Tensor, at: int, matrix: _Array) -> Tensor:
+    """Multiply one axis by a matrix of weights {output, size}."""
+    output, size = matrix.shape
+    factor = x.builder.constant(matrix, x.data_type).view((1, 1, output, size))
+    before, behind = prod(x.sizes[:at]), prod(x.sizes[at + 1 :])
+    if behind == 1:
+        made = op.gemm(x.reshape(1, 1, before, size), factor, transpose_b=True)
+    else:
+        flat = x.reshape(1, before, size, behind)
+        made = op.gemm(factor.broadcast((1, before, output, size)), flat)
+    return made.reshape(*with_size(x.sizes, at, output))
+
+
+def _with_outside(x: Tensor, axis: ResizedAxis, at: int, outside: float) -> Tensor:
+    """Put ``outside`` where the coordinate lies beyond the input, which only a region of interest can reach."""
+    if axis.mode != "tf_crop_and_resize":
+        return x
+    places = axis.coordinates
+    gone = (places < 0) | (places > int(axis.size) - 1)
+    if not gone.any():
+        return x
+    mask = x.builder.constant(gone.reshape(with_size((1,) * x.rank, at, axis.output)))
+    return op.if_(mask, x.builder.constant(np.full(1, outside), x.data_type), x)

@@ -1,0 +1,89 @@
+"""`dml inspect` and `dml explain` of OpenVINO IR: layers and what they became, inputs, outputs, memory."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from dml.api.device import Device
+from dml.errors import DMLError
+from dml.frontends.openvino import CompiledModel, read_model
+from dml.frontends.openvino.convert import is_mapped
+from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, IrPort, Network
+from dml.frontends.planning import PlannedGraph, Planner
+from dml.frontends.summary import (
+    Explained,
+    Explanation,
+    ModelSummary,
+    OperatorSummary,
+    TensorSummary,
+    ValueSummary,
+    operators_of,
+)
+
+#: Layers that become no operator.
+_ENDS = ("Parameter", "Const", "Result")
+#: Constants that a summary lists.
+_LISTED = 10
+
+
+def explain(path: Path, device: Device) -> Explanation:
+    """What each layer became. Raises DMLError where the model cannot be read or compiled."""
+    model = read_model(path).compile(device)
+    rows = [
+        Explained(str(layer), *operators_of([node.Operator.desc for node in nodes]))
+        for layer, nodes in model.nodes.items()
+        if layer.type not in _ENDS
+    ]
+    return Explanation(rows, [], {})
+
+
+def inspect_network(path: Path, planner: Planner) -> ModelSummary:
+    """What a model is, and what memory it takes; see ``ModelSummary``. Raises DMLError where it cannot be read."""
+    network = read_model(path).network
+    needs, unplanned = None, ""
+    try:
+        compiled = CompiledModel(network, cast(Device, planner)).compiled  # (a planner is asked what a device is)
+        needs = cast(PlannedGraph, compiled).needs()
+    except DMLError as error:
+        unplanned = error.message
+    constants = {layer: network.constant(layer) for layer in network.layers if layer.type == "Const"}
+    largest = sorted(constants.items(), key=lambda item: -item[1].nbytes)[:_LISTED]
+    return ModelSummary(
+        opsets={"OpenVINO": max((int(re.sub(r"\D", "", layer.version) or 0) for layer in network.layers), default=0)},
+        producer=f"OpenVINO IR {network.version}",
+        inputs=tuple(_value(layer.name, layer.outputs[0]) for layer in network.layers if layer.type == "Parameter"),
+        outputs=tuple(_result(layer) for layer in network.layers if layer.type == "Result"),
+        operators=_operators(network),
+        weight_elements=sum(array.size for array in constants.values()),
+        weight_bytes=sum(array.nbytes for array in constants.values()),
+        memory=None if needs is None else needs.by_use,
+        unplanned=unplanned,
+        largest=tuple(
+            TensorSummary(layer.name, str(array.dtype), array.shape, array.nbytes, None) for layer, array in largest
+        ),
+    )
+
+
+def _value(name: str, port: IrPort) -> ValueSummary:
+    sizes = tuple(f"{name}.{at}" if size < 0 else size for at, size in enumerate(port.sizes))
+    return ValueSummary(name, str(np.dtype(ELEMENT_TYPES[port.element_type])), sizes)
+
+
+def _result(layer: IrLayer) -> ValueSummary:
+    source, index = layer.inputs[0]
+    port = source.outputs[index]
+    return _value((*port.names, source.name)[0], port)
+
+
+def _operators(network: Network) -> tuple[OperatorSummary, ...]:
+    """The layers by type, the most frequent first."""
+    counts = Counter((layer.type, layer.version) for layer in network.layers if layer.type not in _ENDS)
+    return tuple(
+        OperatorSummary(kind, version, 0, count, "mapped" if is_mapped(kind) else "host")
+        for (kind, version), count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    )

@@ -1,0 +1,105 @@
+"""What `dml inspect` and `dml explain` say of a model, whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from dml.capability import short_name
+from dml.descriptors.base import OperatorDesc, operators
+from dml.enums import DML_FEATURE_LEVEL
+from dml.validator import needed_level
+
+
+@dataclass(frozen=True)
+class ValueSummary:
+    """An input or output: its name, its type in words, and its sizes, symbolic ones by name; None where it is no tensor
+    or does not say."""
+
+    name: str
+    kind: str
+    shape: tuple[int | str, ...] | None
+
+
+@dataclass(frozen=True)
+class OperatorSummary:
+    """An operator, as often as the model has it. how: "mapped"; "function", of operators that are; or "host"."""
+
+    name: str
+    domain: str
+    version: int
+    count: int
+    how: str
+
+
+@dataclass(frozen=True)
+class TensorSummary:
+    """An initializer: its type in words, its shape, its bytes in the file, and those of it that runs read on the device
+    (None where no plan says)."""
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    bytes: int
+    device_bytes: int | None
+
+
+@dataclass(frozen=True)
+class ModelSummary:
+    """What a model is. weights: the elements and bytes of its initializers.
+
+    sizes: what the plan takes for symbolic sizes; assumed: those of them that nobody gave. memory: bytes on the device
+    while it runs, by use, for those sizes; None where it cannot be planned without running, unplanned says why.
+    largest: the largest initializers, their bytes in the file and on the device, where what is made of one counts as
+    something else.
+    """
+
+    opsets: Mapping[str, int]
+    producer: str
+    inputs: tuple[ValueSummary, ...]
+    outputs: tuple[ValueSummary, ...]
+    operators: tuple[OperatorSummary, ...]
+    weight_elements: int
+    weight_bytes: int
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    assumed: tuple[str, ...] = ()
+    memory: Mapping[str, int] | None = None
+    unplanned: str = ""
+    largest: tuple[TensorSummary, ...] = ()
+
+
+class Explained(NamedTuple):
+    """What became of a node: operators and the feature level that takes all of them with these tensors, or what runs it
+    on the host."""
+
+    node: str
+    operators: list[str]
+    level: DML_FEATURE_LEVEL
+    on_host: str = ""
+
+    def __str__(self) -> str:
+        if self.on_host:
+            return f"{self.node}: {self.on_host}"
+        if not self.operators:
+            return f"{self.node}: a constant or a view"
+        return f"{self.node}: {', '.join(self.operators)} (feature level {short_name(self.level)})"
+
+
+class Explanation(NamedTuple):
+    """What became of each node, in the order of the parts that the model was cut into; and in words what was assumed
+    for sizes and inputs that were not given. sizes: what was taken for symbolic sizes."""
+
+    rows: list[Explained]
+    assumed: list[str]
+    sizes: Mapping[str, int]
+
+
+def operators_of(descs: list[OperatorDesc]) -> tuple[list[str], DML_FEATURE_LEVEL]:
+    """Their names, and the lowest feature level that takes all of them."""
+    level = max(map(needed_level, descs), default=DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0)
+    names = [
+        short_name(desc.OPERATOR_TYPE) + ("" if desc.OPERATOR_TYPE in operators() else " (not DirectML's)")
+        for desc in descs
+    ]
+    return names, level

@@ -1,0 +1,238 @@
+"""Every public name of onnxruntime is here or refused with a word; and those that are here do what they say."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from models import model_of
+from onnx import helper
+from packaging.version import Version
+
+import dml
+import dml.frontends.onnx as ort
+from dml.frontends.onnx import missing_names
+from dml.frontends.onnx.session_options import RunOptions, SessionOptions
+
+GUIDE = Path(__file__).parents[3] / "tools" / "documentation" / "guide" / "from_onnxruntime.md"
+#: onnxruntime's classes, what is here of each, and what is refused.
+CLASSES: dict[str, tuple[Any, dict[str, str]]] = {
+    "InferenceSession": (ort.InferenceSession, dict(missing_names.SESSION)),
+    "SessionOptions": (SessionOptions, dict(missing_names.SESSION_OPTIONS)),
+    "RunOptions": (RunOptions, dict(missing_names.RUN_OPTIONS)),
+    "OrtValue": (ort.OrtValue, dict(missing_names.ORT_VALUE)),
+    "IOBinding": (ort.IOBinding, dict(missing_names.IO_BINDING)),
+    "NodeArg": (ort.NodeArg, {}),
+    "ModelMetadata": (ort.ModelMetadata, {}),
+}
+#: A newer onnxruntime may have names that nobody has looked at yet.
+is_newer = Version(onnxruntime.__version__) > Version(missing_names.API_VERSION)
+
+
+def public(thing: Any) -> set[str]:
+    return {name for name in dir(thing) if not name.startswith("_")}
+
+
+def test_every_name_of_the_module_is_mapped_or_refused() -> None:
+    here = {name for name in public(ort) if name in ort.__all__}
+    assert here.isdisjoint(missing_names.MODULE)
+    if not is_newer:
+        assert public(onnxruntime) - here - set(missing_names.MODULE) == set()
+        # (older ones lack some)
+    for name in missing_names.MODULE:
+        with pytest.raises(dml.DMLError, match=f"{name}: not here; "):
+            getattr(ort, name)
+        with pytest.raises(ImportError, match=f"{name}: not here; "):
+            exec(f"from dml.frontends.onnx import {name}")
+    with pytest.raises(AttributeError, match="has no attribute 'InferenceSesion'"):
+        _ = ort.InferenceSesion  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_method_is_mapped_or_refused(name: str) -> None:
+    own, refused = CLASSES[name]
+    here = public(own) | set(getattr(own, "__slots__", ()))
+    fields = set(getattr(own, "__dataclass_fields__", ()))
+    here |= fields | set(getattr(own, "__annotations__", ()))
+    assert here.isdisjoint(refused)
+    if not is_newer:
+        assert public(getattr(onnxruntime, name)) - here - set(refused) == set()
+    made = object.__new__(own)
+    for missing in refused:
+        assert not hasattr(made, missing)
+        with pytest.raises(dml.DMLError, match=rf"{name}\.{missing}: not here; "):
+            getattr(made, missing)
+    with pytest.raises(AttributeError):
+        _ = made.nothing_of_the_kind
+
+
+def test_the_guide_lists_them() -> None:
+    """The page's table has every refused name with its word."""
+    text = GUIDE.read_text(encoding="utf-8")
+    tables = {"": missing_names.MODULE} | {f"{name}.": refused for name, (_, refused) in CLASSES.items()}
+    reasons: dict[str, list[str]] = {}
+    for owner, names in tables.items():
+        for name, reason in names.items():
+            reasons.setdefault(reason, []).append(f"`{owner}{name}`")
+    for reason, names in reasons.items():
+        assert f"| {', '.join(names)} | {reason} |" in text
+
+
+def test_versions_and_providers() -> None:
+    assert Version(ort.__version__) >= Version("1.32")
+    assert ort.get_version_string() == ort.__version__
+    assert ort.get_all_providers() == ort.get_available_providers()
+    assert "directml-vulkan" in ort.get_build_info()
+    assert not ort.has_collective_ops()
+    ort.preload_dlls(cuda=True)
+    ort.disable_telemetry_events()
+
+
+def test_debug_information(capsys: pytest.CaptureFixture[str]) -> None:
+    ort.print_debug_info()
+    assert "NumPy" in capsys.readouterr().out
+
+
+def small(op: str = "Sigmoid") -> bytes:
+    x = np.zeros((2, 3), np.float32)
+    found: bytes = model_of([helper.make_node(op, ["x"], ["y"])], {"x": x}, ["y"], 21).SerializeToString()
+    return found
+
+
+X = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3)
+
+
+def test_a_profile_is_a_trace_of_every_run(device: dml.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = ort.SessionOptions(enable_profiling=True, profile_file_prefix="steps")
+    before = time.monotonic_ns()
+    session = ort.InferenceSession(small(), options, device=device)
+    assert before <= session.get_profiling_start_time_ns() <= time.monotonic_ns()
+    for _ in range(2):
+        (y,) = session.run(None, {"x": X})
+    np.testing.assert_allclose(y, 1 / (1 + np.exp(-X)), rtol=1e-6)
+    path = session.end_profiling()
+    assert path.startswith("steps_")
+    events = json.loads(Path(path).read_text())["traceEvents"]
+    rows = [event["args"]["name"] for event in events if event["name"] == "thread_name"]
+    assert rows == ["run 1", "run 2"]
+    kernels = [event for event in events if event["ph"] == "X"]
+    assert len(kernels) == 2
+    assert all(event["args"]["kernel"].startswith("elementwise/") for event in kernels)
+    assert session.end_profiling() == ""
+    assert session.get_profiling_start_time_ns() == 0
+
+
+def test_no_profile_unless_asked_for(device: dml.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    session = ort.InferenceSession(small(), device=device)
+    session.run(None, {"x": X})
+    assert session.end_profiling() == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_run_async_calls_back(device: dml.Device) -> None:
+    session = ort.InferenceSession(small(), device=device)
+    done, found = threading.Event(), []
+
+    def callback(*given: Any) -> None:
+        found.append((threading.current_thread().name, *given))
+        done.set()
+
+    for feeds in ({"x": X}, {"x": X.astype(np.int32)}):
+        done.clear()
+        session.run_async(None, feeds, callback, "mine")
+        assert done.wait(60)
+    (thread, outputs, data, error), (_, nothing, _, message) = found
+    assert (thread, data, error) == ("InferenceSession.run_async", "mine", "")
+    np.testing.assert_allclose(outputs[0], 1 / (1 + np.exp(-X)), rtol=1e-6)
+    assert nothing is None
+    assert "takes arrays of float32, found int32" in message
+
+
+@pytest.fixture
+def unchanged_severity() -> Any:
+    yield
+    ort.set_default_logger_severity(2)
+
+
+@pytest.mark.usefixtures("unchanged_severity")
+def test_severity_says_which_warnings_are_said(device: dml.Device) -> None:
+    names = helper.make_node("StringNormalizer", ["s"], ["t"], case_change_action="LOWER")
+    entries = [helper.make_tensor_value_info(name, onnx.TensorProto.STRING, [2]) for name in "st"]
+    graph = helper.make_graph([names], "text", entries[:1], entries[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
+
+    def said(**options: Any) -> list[str]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            providers = ["CUDAExecutionProvider", "DmlExecutionProvider"]
+            ort.InferenceSession(model, ort.SessionOptions(**options), providers=providers)
+        return [one.category.__name__ for one in caught]
+
+    both = ["UserWarning", "HostNodesWarning"]
+    assert said() == both
+    assert said(log_severity_level=3) == []
+    ort.set_default_logger_severity(3)
+    assert said() == []
+    assert said(log_severity_level=2) == both
+    with pytest.raises(dml.DMLError, match="takes 0 to 4, found 5"):
+        ort.set_default_logger_severity(5)
+
+
+def test_providers_of_the_options_and_set_anew(device: dml.Device, tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(small())
+    options = ort.SessionOptions()
+    assert not options.has_providers()
+    options.add_provider("DmlExecutionProvider", {"device_id": str(device.vulkan.index)})
+    session = ort.InferenceSession(tmp_path / "model.onnx", options)
+    assert session.device.vulkan.index == device.vulkan.index
+    session.set_providers([("DmlExecutionProvider", {"device_id": device.vulkan.index})])
+    session.disable_fallback()
+    np.testing.assert_allclose(session.run(None, {"x": X})[0], 1 / (1 + np.exp(-X)), rtol=1e-6)
+    with pytest.raises(dml.DMLError, match="a session of bytes is not made anew"):
+        ort.InferenceSession(small(), device=device).set_providers()
+
+
+def test_values(device: dml.Device) -> None:
+    value = ort.OrtValue.ortvalue_from_numpy(X)
+    assert value.element_type() == onnx.TensorProto.FLOAT
+    assert not value.is_sparse_tensor()
+    assert repr(value) == "<OrtValue: tensor(float) [2, 3], cpu>"
+    halves = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(np.array([0x3F80], np.uint16), onnx.TensorProto.BFLOAT16)
+    assert float(halves.numpy()[0]) == 1.0
+    with pytest.raises(dml.DMLError, match="has 2 bytes, found float32"):
+        ort.OrtValue.ortvalue_from_numpy_with_onnx_type(X, onnx.TensorProto.BFLOAT16)
+    target = ort.OrtValue.ortvalue_from_shape_and_type([2, 3], np.float32, "dml")
+    ort.copy_tensors([value], [target])
+    np.testing.assert_array_equal(target.numpy(), X)
+    with pytest.raises(dml.DMLError, match="found 1 and 0"):
+        ort.copy_tensors([value], [])
+
+
+def test_a_seed_reaches_random_nodes(device: dml.Device) -> None:
+    node = helper.make_node("RandomUniformLike", ["x"], ["y"], dtype=onnx.TensorProto.FLOAT)
+    model = model_of([node], {"x": X}, ["y"], 21).SerializeToString()
+    found = []
+    for seed in (3, 3, 4):
+        ort.set_seed(seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            (y,) = ort.InferenceSession(model, device=device).run(None, {"x": X})
+        found.append(y)
+    np.testing.assert_array_equal(found[0], found[1])
+    assert (found[0] != found[2]).any()
+
+
+def test_a_session_says_what_it_is(device: dml.Device) -> None:
+    session = ort.InferenceSession(small(), device=device)
+    assert repr(session) == f"<InferenceSession: a model of bytes on {device.vulkan.name}; inputs x [2, 3]>"
+    assert repr(session.io_binding()) == "<IOBinding: inputs none; outputs none>"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from dml.compiler.selection import compile_cost, max_steps, reads_texels, tile_compilation
-from dml.compiler.selection.devices import half_matrices, has_few_registers, has_room_for_matrices, keeps
+from dml.compiler.selection.devices import filling, half_matrices, has_few_registers, has_room_for_matrices, keeps
 from dml.compiler.selection.product_tiles import FEWEST_SUMS, half_steps
 from dml.compiler.selection.tiles import ProductSizes, product_cost
 from dml.compiler.selection.tuned import at_least, half_work, tuned
@@ -359,7 +359,7 @@ def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTi
         if divides and tile.workgroup <= threads and tile.memory() <= target.shared_memory:
             fitting.append(tile)
             tiles = sizes.groups * -(-sizes.outputs // channels) * -(-places // beside)
-            if rule is None and sizes.outputs > channels // 2 and tiles >= enough:
+            if rule is None and sizes.outputs > channels // 2 and tiles >= filling(target, enough):
                 rule = tile
     too_long = sizes.products // slab >= max_steps(target)
     matrix = 2 * sizes.groups * (sizes.products + slab) * (sizes.outputs + 8)
@@ -412,7 +412,7 @@ def implicit_tile(target: Target, sizes: WindowSizes, *, halves: bool = False) -
 
     def cost(tile: ImplicitTile) -> float:
         tiles = sizes.groups * -(-sizes.outputs // tile.channels) * -(-places // tile.places)
-        rounds = -(-tiles // _CORES)
+        rounds = -(-tiles // filling(target, _CORES))
         return (rounds if rounds > 1 else _ALONE) * tile.channels * tile.places / tile.weight
 
     steps = half_steps(target) if halves else 0

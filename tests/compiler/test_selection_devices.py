@@ -87,7 +87,7 @@ def test_a_large_workgroup_has_fewer_registers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("vendor", "device", "told", "cores"),
+    ("vendor", "number", "told", "cores"),
     [
         (0x8086, 0x56A0, 0, 32),  # Arc A770
         (0x8086, 0x56A5, 0, 8),  # Arc A380
@@ -102,9 +102,9 @@ def test_a_large_workgroup_has_fewer_registers() -> None:
         (0, 0, 0, 132),
     ],
 )
-def test_cores(vendor: int, device: int, told: int, cores: int) -> None:
+def test_cores(vendor: int, number: int, told: int, cores: int) -> None:
     """What Vulkan tells, else what the chip is known to have, else an H100's."""
-    assert devices.cores(replace(DESKTOP, vendor=vendor, device=device, cores=told)) == cores
+    assert devices.cores(replace(DESKTOP, vendor=vendor, device=number, cores=told)) == cores
 
 
 def test_fewer_cores_are_filled_by_larger_tiles_and_fewer_parts() -> None:

@@ -31,6 +31,8 @@ _OPENINGS = 8
 #: Seconds after which a kernel, or the opening of a device, has failed. (Broadcom's compiler spills one register after
 #: another, each time with a new allocation: a kernel of hundreds of spills takes it minutes.)
 LONGEST = 120.0
+#: VkDriverId
+_NVK = 24
 # One chip at a time has its GLSL compiled, on all cores; the others find it done.
 _lowering = threading.Lock()
 
@@ -146,8 +148,11 @@ def _version(driver: str) -> str:
 
 
 def target_of(device: VulkanDevice) -> Target:
-    """As the device's own; a card where a shim made an integrated GPU of it."""
+    """As the device's own; a card where a shim made an integrated GPU of it, and with a card's processors where a shim
+    tells of two (NVIDIA's)."""
     target = device.target
+    if target.driver == _NVK:
+        target = replace(target, cores=0)
     is_gpu = target.device_class in (DeviceClass.DISCRETE, DeviceClass.INTEGRATED)
     return target if is_gpu else replace(target, device_class=DeviceClass.DISCRETE)
 

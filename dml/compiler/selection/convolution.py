@@ -12,7 +12,14 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from dml.compiler.selection import compile_cost, max_steps, reads_texels, tile_compilation
-from dml.compiler.selection.devices import filling, half_matrices, has_few_registers, has_room_for_matrices, keeps
+from dml.compiler.selection.devices import (
+    filling,
+    half_matrices,
+    has_few_registers,
+    has_room_for_matrices,
+    keeps,
+    keeps_beside_places,
+)
 from dml.compiler.selection.product_tiles import FEWEST_SUMS, half_steps
 from dml.compiler.selection.tiles import ProductSizes, product_cost
 from dml.compiler.selection.tuned import at_least, half_work, tuned
@@ -418,7 +425,9 @@ def implicit_tile(target: Target, sizes: WindowSizes, *, halves: bool = False) -
     steps = half_steps(target) if halves else 0
     tiles = [replace(tile, half_steps=steps) for tile in (_IMPLICIT_HALF_TILES if steps else _IMPLICIT_TILES)]
     most = target.max_workgroup_invocations
-    fitting = [t for t in tiles if t.workgroup <= most and (t.sums <= FEWEST_SUMS or keeps(target, t.sums))]
+    fitting = [
+        t for t in tiles if t.workgroup <= most and (t.sums <= FEWEST_SUMS or keeps_beside_places(target, t.sums))
+    ]
     kind = "implicit in halves" if steps else "implicit"
     tile = tuned(target, "convolution", lambda: f"{kind} {_work(sizes)}", min(fitting, key=cost), lambda: fitting)
     larger = tile if has_few_registers(target) else replace(tile, slab=16)

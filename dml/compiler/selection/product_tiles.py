@@ -149,9 +149,13 @@ def fits(target: Target, tile: ProductTile) -> bool:
 
 
 def first_of_enough(target: Target, tiles: Sequence[tuple[_Tile, int]], m: int, n: int, batch: int) -> _Tile:
-    """The largest tile, of which come first, of which there are as many as are enough; else the last."""
+    """The largest tile, of which come first, of which there are as many as are enough; else the last.
+
+    Fewer cores are enough for whole tiles alone: those at an edge would be mostly empty on any device.
+    """
     for tile, enough in tiles:
         rows, columns = tile.tile
-        if batch * -(-m // rows) * -(-n // columns) >= filling(target, enough):
+        is_whole = m >= rows and n >= columns
+        if batch * -(-m // rows) * -(-n // columns) >= (filling(target, enough) if is_whole else enough):
             return tile
     return tiles[-1][0]

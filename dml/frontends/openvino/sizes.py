@@ -50,8 +50,8 @@ def _rule(*types: str) -> Callable[[_Rule], _Rule]:
     "ConvertLike", "Cos", "Cosh", "CumSum", "Elu", "Erf", "Exp", "FakeQuantize", "Floor", "Gelu", "GroupNormalization",
     "HSigmoid", "HSwish", "HardSigmoid", "Identity", "IsFinite", "IsInf", "IsNaN", "LRN", "Log", "LogSoftmax",
     "LogicalNot", "MVN", "Mish", "Negative", "NormalizeL2", "PReLU", "ReLU", "Reverse", "ReverseSequence", "Roll",
-    "Round", "ScatterElementsUpdate", "ScatterNDUpdate", "ScatterUpdate", "Selu", "ShuffleChannels", "Sigmoid", "Sign", "Sin",
-    "Sinh", "SoftMax", "SoftPlus", "SoftSign", "Softmax", "Sqrt", "Swish", "Tan", "TanH", "Tanh",
+    "Round", "ScatterElementsUpdate", "ScatterNDUpdate", "ScatterUpdate", "Selu", "ShuffleChannels", "Sigmoid",
+    "Sign", "Sin", "Sinh", "SoftMax", "SoftPlus", "SoftSign", "Softmax", "Sqrt", "Swish", "Tan", "TanH", "Tanh",
 )  # fmt: skip
 def _same(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return inputs[0]

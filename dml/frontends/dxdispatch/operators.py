@@ -85,9 +85,8 @@ def tensor(value: Json) -> DML_BUFFER_TENSOR_DESC:
             count.unsigned() if count is not None else None,
         )
     except DMLError as error:
-        raise (
-            error if error.message.startswith(desc.path) else DMLError(f"{desc.path}: {error.message}", error.hresult)
-        ) from None
+        error.at(desc.path, "document")
+        raise
 
 
 def _unsigned(value: Json) -> tuple[int, ...]:
@@ -197,7 +196,8 @@ def read_operator(value: Json, *, fused: bool = False) -> tuple[OperatorDesc | N
             try:
                 return cls(**fields), []
             except DMLError as error:
-                raise DMLError(f"{desc.path}: {error.message}", error.hresult) from None
+                error.at(desc.path, "document")
+                raise
     except DMLError as error:
         faults.append(error)
     return None, faults

@@ -95,7 +95,7 @@ class OnnxNode:
     def check(self, holds: bool, rule: str) -> None:
         """Raise DMLError with the rule, and what was found instead, unless the rule holds."""
         if not holds:
-            raise DMLError(f"{self}: {rule}")
+            raise DMLError(rule)
 
     def constant(self, array: Any) -> OnnxValue:
         return constant(self.builder, array)
@@ -111,7 +111,7 @@ class OnnxNode:
         self.check(self.has(at), f"input {at} must be given")
         item = self.inputs[at]
         if not isinstance(item, OnnxValue):
-            raise DMLError(f"{self}: input {at} must be a tensor")
+            raise DMLError(f"input {at} must be a tensor")
         self.check(rank in (None, item.rank), f"input {at} must have rank {rank}, found shape {item.shape}")
         self.check(item.rank >= least, f"input {at} must have rank {least} at least, found shape {item.shape}")
         return item
@@ -166,7 +166,7 @@ class OnnxNode:
     def limit(self, at: int, most: int, more: int, rule: str) -> None:
         """Raise DMLError if a number in an input plus ``more`` exceeds ``most``, now and in each later run."""
         if self.has(at):
-            self.trace.limit(self.input(at), most, more, f"{self}: {rule}")
+            self.trace.limit(self.input(at), most, more, rule, str(self))
 
     def is_late(self, value: OnnxValue) -> bool:
         """Whether the node, whose row count depends on ``value``, returns ``LateRows``: the graph is split after it.

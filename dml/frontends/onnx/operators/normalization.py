@@ -73,15 +73,15 @@ def group_normalization_21(node: OnnxNode) -> OnnxValue:
 def _group_normalization(node: OnnxNode, *, per_channel: bool) -> OnnxValue:
     x, scale, bias = node.input(0), node.input(1), node.input(2)
     if x.rank < 2:
-        raise DMLError(f"{node}: X must have rank 2 at least, found shape {x.shape}")
+        raise DMLError(f"X must have rank 2 at least, found shape {x.shape}")
     channels = x.shape[1]
     groups = node.integer("num_groups", 0)
     if groups < 1 or channels % groups:
-        raise DMLError(f"{node}: num_groups must divide {channels} channels, found {groups}")
+        raise DMLError(f"num_groups must divide {channels} channels, found {groups}")
     for name, value in (("scale", scale), ("bias", bias)):
         if value.shape != (channels if per_channel else groups,):
             wanted = (channels if per_channel else groups,)
-            raise DMLError(f"{node}: {name} must have shape {wanted}, found {value.shape}")
+            raise DMLError(f"{name} must have shape {wanted}, found {value.shape}")
     if not x.size:
         return x
     scales, shifts = cast(scale, x.dtype).tensor, cast(bias, x.dtype).tensor
@@ -119,9 +119,9 @@ def _group_norm(node: OnnxNode, x: OnnxValue) -> OnnxValue:
     groups, activation = node.integer("groups", 0), node.integer("activation", 0)
     channels = x.shape[-1 if last else 1]
     if groups < 1 or channels % groups:
-        raise DMLError(f"{node}: groups must divide {channels} channels, found {groups}")
+        raise DMLError(f"groups must divide {channels} channels, found {groups}")
     if activation not in (0, 1):
-        raise DMLError(f"{node}: activation must be 0 or 1, found {activation}")
+        raise DMLError(f"activation must be 0 or 1, found {activation}")
     scale, bias = (node.input(at) for at in (1, 2))
     for name, value in (("gamma", scale), ("beta", bias)):
         node.check(value.size == channels, f"{name} must have {channels} elements, found shape {value.shape}")
@@ -225,7 +225,7 @@ def embed_layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
 def skip_layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
     simplified = node.op.startswith("SkipSimplified")
     if node.wants(1) or node.wants(2):
-        raise Unsupported(f"{node}: its outputs mean and inv_std_var are not mapped")
+        raise Unsupported("its outputs mean and inv_std_var are not mapped")
     x = node.input(0) + node.input(1)
     bias = node.optional(3 if simplified else 4)
     if bias is not None:

@@ -72,7 +72,7 @@ def resize(node: OnnxNode) -> OnnxValue:
     roi, scales, sizes = (node.known(at) if node.has(at) and node.input(at).size else None for at in (1, 2, 3))
     given = [array.size for array in (scales, sizes) if array is not None]
     if given != [len(order)]:
-        raise DMLError(f"{node}: scales or sizes must be given, one for each axis")
+        raise DMLError("scales or sizes must be given, one for each axis")
     if sizes is not None:
         factors, outputs = _by_sizes(
             node, [x.shape[axis] for axis in order], [whole(size) for size in sizes.reshape(-1)]

@@ -20,9 +20,6 @@ PROGRAMS = ROOT / "tests" / "typing_programs"
 GUIDES = ROOT / "tools" / "documentation" / "guide"
 _ERROR = re.compile(r"^(?P<path>[^:\n]+):(?P<line>\d+): error: (?P<message>.*)$", re.MULTILINE)
 
-#: Names that a page's programs take from their readers.
-_GIVEN = {"README.md": ("weights", "bias", "pixels")}
-_HEAD = "from typing import Any\n\ndef _given() -> Any: ...\n"
 #: A mistake as (file name, line, message).
 Faults = set[tuple[str, int, str]]
 
@@ -42,9 +39,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for page in (ROOT / "README.md", *GUIDES.glob("*.md")):
         blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
         if blocks:
-            given = "".join(f"{name} = _given()\n" for name in _GIVEN.get(page.name, ()))
-            text = "\n".join([_HEAD if given else "", given, *blocks])
-            (folder / f"page_{page.stem.lower()}.py").write_text(text, encoding="utf-8")
+            (folder / f"page_{page.stem.lower()}.py").write_text("\n".join(blocks), encoding="utf-8")
     return folder
 
 

@@ -133,6 +133,7 @@ def test_what_comes_behind_an_unknown_rank_has_no_plan(explain: Any, tmp_path: P
     for arguments in ((), ("--html", tmp_path / "page.html")):
         result = explain(tmp_path / "m.onnx", *arguments)
         assert result.exit_code == 0, result.output
+    assert "on the device, known once it runs" in (tmp_path / "page.html").read_text(encoding="utf-8")
     listed = explain(tmp_path / "m.onnx").output
     assert "depend on the shape of t" in " ".join(listed.split())
 

@@ -183,7 +183,7 @@ def explain_file(path: Path, device: Device, options: Options) -> Explanation:
     if path.suffix.lower() == ".xml":
         from dml.frontends.openvino.command import explain as explain_layers
 
-        return explain_layers(path, device)
+        return explain_layers(path, device, options.arrays(), options.sizes)
     raise DMLError(f"{path}: only .onnx and OpenVINO's .xml are explained, found the suffix {path.suffix!r}")
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import contextmanager
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, cast
 
 import numpy.typing as npt
 
@@ -111,7 +111,7 @@ class Tensor(TensorArithmetic):
         self,
         sizes: Sequence[int] | None = None,
         strides: Sequence[int] | None = None,
-        data_type: DML_TENSOR_DATA_TYPE | None = None,
+        data_type: DML_TENSOR_DATA_TYPE | str | None = None,
     ) -> Tensor:
         """View the same bytes with other sizes, strides or data type; nothing is computed (DirectMLX: Reinterpret).
 
@@ -121,7 +121,7 @@ class Tensor(TensorArithmetic):
             sizes, strides = self.sizes, self.desc.Strides if strides is None else strides
         desc = _viewed(
             self.desc,
-            self.data_type if data_type is None else data_type,
+            self.data_type if data_type is None else cast(DML_TENSOR_DATA_TYPE, data_type),
             tuple(sizes),
             None if strides is None else tuple(strides),
         )
@@ -275,7 +275,7 @@ class Builder(Generic[Compiled]):
         self,
         name: str,
         sizes: Sequence[int],
-        data_type: DML_TENSOR_DATA_TYPE = FLOAT32,
+        data_type: DML_TENSOR_DATA_TYPE | str = FLOAT32,
         strides: Sequence[int] | None = None,
         *,
         owned_by_dml: bool = False,
@@ -290,12 +290,13 @@ class Builder(Generic[Compiled]):
         return Tensor(self, ("input", len(self._inputs) - 1, 0), desc)
 
     @checked
-    def constant(self, array: npt.ArrayLike, data_type: DML_TENSOR_DATA_TYPE | None = None) -> Tensor:
+    def constant(self, array: npt.ArrayLike, data_type: DML_TENSOR_DATA_TYPE | str | None = None) -> Tensor:
         """Add a constant array. Scalars become tensors of sizes (1,); booleans UINT8."""
         value = as_array(array, "Builder.constant")
+        kind = data_type_of(value.dtype) if data_type is None else cast(DML_TENSOR_DATA_TYPE, data_type)
         if data_type is not None:
-            value = value.astype(numpy_dtype(data_type), copy=False)
-        desc = packed_tensor(data_type or data_type_of(value.dtype), value.shape or (1,))
+            value = value.astype(numpy_dtype(kind), copy=False)
+        desc = packed_tensor(kind, value.shape or (1,))
         self._nodes.append(self._shared.node(tensor_bytes(value, desc)))
         return Tensor(self, ("node", len(self._nodes) - 1, 0), desc)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import shutil
 import subprocess
@@ -144,10 +145,27 @@ def test_what_fields_are_comes_from_the_docstring() -> None:
     said = operators.said_of(dml.DML_ADAM_OPTIMIZER_OPERATOR_DESC)
     assert said["TrainingStepTensor"] == "one element, t."
     said = operators.said_of(dml.DML_GEMM_OPERATOR_DESC)
-    assert said["CTensor"] == said["OutputTensor"] != said["BTensor"]
+    assert said["CTensor"] == "{batch, channel, M, N}; 0 when None."
     said = operators.said_of(dml.DML_GRU_OPERATOR_DESC)
     assert said["ActivationDescs"] == "f (gates) and g (hidden) for each direction."
     assert said["LinearBeforeReset"].startswith("LinearBeforeReset multiplies")
+
+
+def test_prose_about_all_is_in_no_fields_row() -> None:
+    resample, gemm = dml.DML_RESAMPLE2_OPERATOR_DESC, dml.DML_GEMM_OPERATOR_DESC
+    assert operators.said_of(resample)["OutputTensor"] == "any sizes of the same dimension count."
+    assert operators.notes_of(resample) == ["The arrays have one item per dimension."]
+    assert operators.notes_of(gemm) == ["From 4_0 batch and channel may be left out."]
+    assert operators.said_of(gemm)["OutputTensor"] == "{batch, channel, M, N}."
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_has_all_of_the_docstring(name: str) -> None:
+    cls = operators.desc_class(name)
+    text = " ".join((inspect.getdoc(cls) or "").partition("\n\n")[2].split()).partition("Reference: ")[0]
+    told = " ".join([*operators.said_of(cls).values(), *operators.notes_of(cls)])
+    fields = {info.name for info in cls.fields_info}
+    assert set(re.findall(r"\w+", text)) <= {*re.findall(r"\w+", told), *fields}, name
 
 
 def test_levels_are_shown_where_they_change() -> None:

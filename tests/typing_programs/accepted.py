@@ -106,6 +106,10 @@ def expressions(device: dml.Device) -> None:
     y = op.softmax(op.leaky_relu(x * 2 + 1, 0.1), [1])
     large = (y > 0.5) | (x == 0)
     z = op.if_(large, np.exp(y), 0.0)[:, 1:]
+    bits = x.view(data_type="UINT32") | graph.constant([0], "UINT32")
+    total = op.reduce(x, "SUM", [1])
+    wide = op.upsample_2d(graph.input("image", (1, 1, 2, 2), "FLOAT16"), 2, 2, "NEAREST_NEIGHBOR")
+    assert (bits.sizes, total.sizes, wide.sizes) == ((2, 3), (2, 1), (1, 1, 4, 4))
     compiled: dml.CompiledOperator = graph.compile({"z": z})
     found = compiled.dispatch({"x": np.zeros((2, 3), np.float32)})["z"]
     assert found.shape == (2, 2)

@@ -25,7 +25,7 @@ from dml.compiler.target import DeviceClass, Target
 from dml.descriptors.base import FieldInfo, OperatorDesc
 from dml.validator.base import rule_of
 from tools.documentation.examples import example
-from tools.documentation.formulas import FIELDS, FORMULAS, LETTERS
+from tools.documentation.formulas import COMMON, FIELDS, FORMULAS, LETTERS
 from tools.documentation.markdown import code, escaped, escaped_within, target
 from tools.documentation.rules import in_words
 
@@ -102,6 +102,18 @@ def _formula(name: str) -> str:
     return f"{code('text', formula)}\n{' '.join(notes)}\n"
 
 
+#: Between sentences, of which a field has the first one; what follows is said of all.
+_SENTENCE = re.compile(r"(?<=[a-z0-9)}]\.) (?=[A-Z])")
+
+
+def notes_of(cls: type[OperatorDesc]) -> list[str]:
+    """What the docstring says of the operator as a whole, below its first paragraph."""
+    text = " ".join((inspect.getdoc(cls) or "").partition("\n\n")[2].split()).partition("Reference: ")[0].strip()
+    of_fields = " ".join(said_of(cls).values())
+    name = rf"(?:{'|'.join(info.name for info in cls.fields_info)})\b"
+    return [one for one in _SENTENCE.split(text) if one and not re.match(name, one) and one not in of_fields]
+
+
 def said_of(cls: type[OperatorDesc]) -> dict[str, str]:
     """Field -> what the docstring says of it: behind "Field, Field: ", or in a sentence that begins with the field."""
     text = " ".join((inspect.getdoc(cls) or "").split()).partition(" Reference: ")[0]
@@ -111,8 +123,11 @@ def said_of(cls: type[OperatorDesc]) -> dict[str, str]:
     for part in re.split(rf"(?:(?<=[.;] )|^)(?={name})", text)[1:]:
         head = re.match(rf"{one}(?:(?:, | and ){one})*(: )?", part)
         assert head is not None, part
-        words = part[head.end() :] if head[1] else part
-        found |= {field: f"{found.get(field, '')} {words}".strip() for field in re.findall(name, head[0])}
+        words, *_ = _SENTENCE.split(part[head.end() :] if head[1] else part)
+        words = words.strip().rstrip(";.") + "."
+        for field, aside in re.findall(rf"({name})(?: \(([^)]*)\))?", head[0]):
+            own = f"{words[:-1]}; {aside}." if head[1] and aside else words
+            found[field] = f"{found.get(field, '')} {own}".strip()
     return found
 
 
@@ -126,11 +141,13 @@ def _fields(name: str) -> str:
     ]
     agree = f"\nTensors that must agree:\n\n{''.join(same)}" if same else ""
     fields = "\n".join(rows)
-    return f"## Fields\n\n{_letters(name)}{fields}{agree}"
+    notes = "".join(f"{escaped(' '.join(found))}\n\n" for found in [notes_of(cls)] if found)
+    return f"## Fields\n\n{_letters(name)}{notes}{fields}{agree}"
 
 
 def _field(info: FieldInfo, said: str) -> str:
-    return f"{info.kind.capitalize()}, {_type(info)}{f': {escaped(said)}' if said else '.'}"
+    words = said or COMMON.get(info.name, "")
+    return f"{info.kind.capitalize()}, {_type(info)}{f': {escaped(words)}' if words else '.'}"
 
 
 def _letters(name: str) -> str:

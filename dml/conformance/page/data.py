@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dml.capability import short_name
+from dml.conformance.compare import ulp_text
 from dml.conformance.coverage import total
 from dml.descriptors import operators
 from dml.enums import DML_TENSOR_DATA_TYPE
@@ -90,7 +91,9 @@ def loose(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for (number, operator, kind), outcomes in found.items():
         farthest = max(outcomes, key=lambda outcome: _weight(outcome["loose"]["tight_share"]))
         of = {"run": number, "operator": operator, "data_type": kind, "cases": len(outcomes), "case": farthest["case"]}
-        made.append({**of, **farthest["loose"]})
+        far = farthest["loose"]
+        texts = {name: "none" if far[name] is None else ulp_text(far[name]) for name in ("ulp", "tight_ulp")}
+        made.append({**of, **far, **texts})
     return sorted(made, key=lambda one: -_weight(one["tight_share"]))
 
 

@@ -8,31 +8,28 @@ from typing import Any
 
 import numpy as np
 
+import dml.graph.operations as op
 from dml import enums
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
 from dml.descriptors.movement import (
     DML_FILL_VALUE_CONSTANT_OPERATOR_DESC,
-    DML_GATHER_ELEMENTS_OPERATOR_DESC,
     DML_GATHER_OPERATOR_DESC,
-    DML_JOIN_OPERATOR_DESC,
     DML_SLICE1_OPERATOR_DESC,
 )
-from dml.descriptors.reduction import DML_REDUCE_OPERATOR_DESC
 from dml.enums import DML_REDUCE_FUNCTION
 from dml.graph.builder import Builder
 from dml.shapes import broadcast_sizes, ones_along, replaced, with_rank
 from dml.tensors import DML_SCALAR_UNION, numpy_dtype
 
 from .dtypes import DType, storage
-from .value import OnnxValue, constant, emit, expanded, one, reshape
+from .value import OnnxValue, constant, emit, one, reshape
 
 
 def reduce(x: OnnxValue, function: DML_REDUCE_FUNCTION, axes: Sequence[int], keep: bool = True) -> OnnxValue:
     """Reduce over axes, keeping them with size 1 or dropping them."""
     chosen = sorted({axis % x.rank for axis in axes}) if x.rank else []
     kept = ones_along(x.shape, chosen)
-    made = one(DML_REDUCE_OPERATOR_DESC, x, kept or (1,), Function=function, InputTensor=x, Axes=chosen or (0,))
+    made = x.made(op.reduce(x.tensor, function, chosen or (0,)), kept or (1,)) if prod(kept) else x.filled(0, kept)
     return reshape(made, kept if keep else [size for axis, size in enumerate(x.shape) if axis not in chosen])
 
 
@@ -54,23 +51,7 @@ def matmul(a: OnnxValue, b: OnnxValue, *, transpose_b: bool = False, fused: Oper
     if b.rank == 2 and a.rank > 2:  # one product of all rows
         rows = reshape(a, (prod(batch) * m, a.shape[-1]))
         return reshape(matmul(rows, b, transpose_b=transpose_b, fused=fused), result)
-    a, b = expanded(a, (*batch, *a.shape[-2:])), expanded(b, (*batch, *b.shape[-2:]))
-    if len(batch) > 2:
-        a, b = (reshape(x, (prod(batch), *x.shape[-2:])) for x in (a, b))
-        return reshape(matmul(a, b, transpose_b=transpose_b, fused=fused), result)
-    return one(
-        DML_GEMM_OPERATOR_DESC,
-        a,
-        result,
-        ATensor=a,
-        BTensor=b,
-        CTensor=None,
-        TransA=enums.DML_MATRIX_TRANSFORM_NONE,
-        TransB=enums.DML_MATRIX_TRANSFORM(int(transpose_b)),
-        Alpha=1.0,
-        Beta=0.0,
-        FusedActivation=fused,
-    )
+    return a.made(op.gemm(a.tensor, b.tensor, transpose_b=transpose_b, beta=0.0, activation=fused), result)
 
 
 def slice_(x: OnnxValue, starts: Sequence[int], counts: Sequence[int], steps: Sequence[int] | None = None) -> OnnxValue:
@@ -112,7 +93,7 @@ def join(values: Sequence[OnnxValue], axis: int) -> OnnxValue:
         return first.filled(0, shape)
     if len(full) == 1:
         return full[0]
-    return one(DML_JOIN_OPERATOR_DESC, first, shape, InputTensors=full, Axis=axis)
+    return first.made(op.join([value.tensor for value in full], axis), shape)
 
 
 def resized(x: OnnxValue, axis: int, count: int, number: complex = 0) -> OnnxValue:
@@ -149,7 +130,9 @@ def gather(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
 
 def gather_elements(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
     """Gather single elements: the index gives the position along the axis, its own position the others."""
-    return one(DML_GATHER_ELEMENTS_OPERATOR_DESC, x, indices.shape, InputTensor=x, IndicesTensor=indices, Axis=axis)
+    if not indices.size:
+        return x.filled(0, indices.shape)
+    return x.made(op.gather_elements(x.tensor, indices.tensor, axis), indices.shape)
 
 
 def fill(builder: Builder, number: Any, shape: Sequence[int], dtype: DType) -> OnnxValue:

@@ -211,6 +211,52 @@ def _gated(linear_before_reset: bool) -> DoorCase:
     )  # fmt: skip
 
 
+def _convolved(lower: bool) -> DoorCase:
+    """A convolution that keeps the size: of three elements of padding one end gets two."""
+    x, w = (_RNG.integers(-4, 5, sizes).astype(np.float32) for sizes in ((1, 2, 7, 6), (3, 2, 4, 4)))
+
+    def reference() -> list[Array]:
+        start = 2 if lower else 1
+        wide = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (start, 3 - start), (start, 3 - start)))
+        windows = np.lib.stride_tricks.sliding_window_view(wide, (4, 4), (2, 3))
+        return [np.einsum("nchwij,kcij->nkhw", windows, w.astype(np.float64))]
+
+    def convolved(opset: Any, x: Any) -> Any:
+        auto = "same_lower" if lower else "same_upper"
+        return opset.convolution(x, opset.constant(w), [1, 1], [0, 0], [0, 0], [1, 1], auto)
+
+    start, end = (2, 1) if lower else (1, 2)
+    return DoorCase(
+        f"automatic padding, {'lower' if lower else 'upper'}",
+        {
+            "onnx": lambda device, folder: by_onnx(
+                device, "Conv", [x, w], constants=[1], auto_pad="SAME_LOWER" if lower else "SAME_UPPER"
+            ),
+            "openvino": lambda device, folder: by_openvino(device, folder, convolved, x),
+            "webnn": lambda device, folder: by_webnn(
+                device, lambda builder, x, w: builder.conv2d(x, w, padding=[start, end, start, end]), x, w
+            ),
+        },
+        reference,
+    )
+
+
+def _reduced_over_axes() -> DoorCase:
+    x = _RNG.integers(-8, 9, (3, 4, 5)).astype(np.float32)
+    axes = np.array([-1, 0], np.int64)
+    return DoorCase(
+        "reduction over axes from both ends",
+        {
+            "onnx": lambda device, folder: by_onnx(device, "ReduceSum", [x, axes], constants=[1], keepdims=0),
+            "openvino": lambda device, folder: by_openvino(
+                device, folder, lambda opset, x: opset.reduce_sum(x, opset.constant(axes), False), x
+            ),
+            "webnn": lambda device, folder: by_webnn(device, lambda builder, x: builder.reduce_sum(x, axes=[0, 2]), x),
+        },
+        lambda: [x.astype(np.float64).sum((0, 2))],
+    )
+
+
 CASES = [
     _resized("larger linear", "linear", (10, 9)),
     _resized("smaller linear", "linear", (3, 4)),
@@ -232,6 +278,9 @@ CASES = [
     _activated("leaky_relu", "LeakyRelu", lambda x: np.where(x > 0, x, 0.01 * x)),
     _activated("softplus", "Softplus", lambda x: np.log1p(np.exp(x))),
     _activated("softsign", "Softsign", lambda x: x / (1 + abs(x))),
+    _convolved(False),
+    _convolved(True),
+    _reduced_over_axes(),
     _gated(True),
     _gated(False),
 ]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dml.errors import DMLError
-from dml.shapes import same_padding, window_count, window_reach
+from dml.shapes import same_paddings, window_count, window_reach
 
 from ..node import OnnxNode
 
@@ -45,9 +45,7 @@ def window_of(node: OnnxNode, spatial: Sequence[int], kernel: Sequence[int]) -> 
     auto = auto_pad(node)
     start, end = pads[:rank], pads[rank:]
     if auto.startswith("SAME"):
-        needed = [same_padding(n, r, s) for n, r, s in zip(spatial, reach, strides, strict=True)]
-        small, large = [p // 2 for p in needed], [p - p // 2 for p in needed]
-        start, end = (large, small) if auto == "SAME_LOWER" else (small, large)
+        start, end = map(list, same_paddings(spatial, reach, strides, more_at_start=auto == "SAME_LOWER"))
     elif auto == "VALID":
         start, end = [0] * rank, [0] * rank
     declared, output = list(end), []

@@ -80,11 +80,14 @@ def quantized_mixture_of_experts(node: OnnxNode) -> OnnxValue:
         raise Unsupported(f"quant_type = {kind!r} is not mapped")
     if node.integer("weights_prepacked", -1) == 1:
         raise Unsupported("weights_prepacked = 1 is not mapped")
-    layers = [_quantized_layer(node, at, name) for at, name in enumerate(("fc1", "fc2", "fc3"))]
+    width = node.input(0, least=2).shape[-1]
+    depths = {"fc1": width, "fc2": None, "fc3": width}
+    layers = [_quantized_layer(node, at, name, depth) for at, (name, depth) in enumerate(depths.items())]
     return _mixed(node, layers, router_weights=node.optional(14, rank=2))
 
 
-def _quantized_layer(node: OnnxNode, number: int, name: str) -> _Layer | None:
+def _quantized_layer(node: OnnxNode, number: int, name: str, depth: int | None) -> _Layer | None:
+    """depth: the columns that its weights must have; None for any."""
     weights, scales = node.optional(2 + 3 * number, rank=3), node.optional(3 + 3 * number)
     if weights is None:
         return None
@@ -92,6 +95,14 @@ def _quantized_layer(node: OnnxNode, number: int, name: str) -> _Layer | None:
     if bits not in (2, 4, 8) or weights.dtype != UINT8:
         raise Unsupported(f"{name} weights of {bits} bits in {weights.dtype} are not mapped")
     experts, rows, columns = weights.shape[0], weights.shape[1], weights.shape[2] * 8 // bits
+    if depth not in (None, columns):
+        transposed = ""
+        if weights.shape[1] == depth:
+            transposed = "; they are transposed, as the builder writes them for CUDA: build for another provider"
+        raise DMLError(
+            f"{name} weights must have {depth} columns of {bits} bits, as the input has, "
+            f"found {weights.shape}{transposed}"
+        )
     block = node.integer("block_size", 0, least=0) or columns
     blocks = -(-columns // block)
     node.check(columns % block == 0, f"{name} weights must be whole blocks of {block}, found {columns} columns")

@@ -151,11 +151,21 @@ class Tensor(TensorArithmetic):
 
     @checked
     def broadcast(self, sizes: Sequence[int]) -> Tensor:
-        """Broadcast to larger sizes, aligned at the right; nothing is computed."""
+        """Broadcast to larger sizes, aligned at the right; nothing is computed.
+
+        If both sizes are 1, a constant's dimension repeats where an inner one does (see ``Operand.broadcast``).
+        """
         sizes = tuple(sizes)
-        return (
-            self if sizes == self.sizes else self.view(sizes, broadcast_strides(self.sizes, sizes, self.desc.strides))
-        )
+        if sizes == self.sizes:
+            return self
+        strides = list(broadcast_strides(self.sizes, sizes, self.desc.strides))
+        if self.builder.is_constant(self):
+            repeats = False
+            for axis in reversed(range(len(sizes))):
+                repeats |= sizes[axis] > 1 and strides[axis] == 0
+                if repeats and sizes[axis] == 1:
+                    strides[axis] = 0
+        return self.view(sizes, strides)
 
     def packed(self) -> Tensor:
         """Return the tensor itself if its elements are in row-major order without gaps, else a copy."""
@@ -585,6 +595,11 @@ class Builder(Generic[Compiled]):
                 live.add(node)
                 stack += feeds.get(node, ())
         return live
+
+    def is_constant(self, tensor: Tensor) -> bool:
+        """Whether the tensor's bytes are a constant of the graph."""
+        kind, index, _ = tensor.source
+        return kind == "node" and not isinstance(self._nodes[index], DML_OPERATOR_GRAPH_NODE_DESC)
 
     def depends_on_inputs(self, tensor: Tensor) -> bool:
         """Whether the tensor depends on an input of the graph."""

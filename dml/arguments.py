@@ -35,6 +35,7 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """
     parameters: dict[str, _Parameter] = {}
     positional: list[_Parameter] = []
+    takes_any = bool(function.__code__.co_flags & inspect.CO_VARKEYWORDS)
 
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -52,20 +53,14 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
         for name, value in kwargs.items():
             parameter_ = parameters.get(name)
             if parameter_ is None:
-                _check_keyword(function, name, parameters)
+                if not takes_any:
+                    where = function.__qualname__.removesuffix(".__init__")
+                    raise DMLError(f"{where}: has no parameter {name}{did_you_mean(name, parameters)}")
             elif parameter_.takes is not None and not parameter_.takes(value):
                 kwargs[name] = parameter_.named(value)  # the dictionary belongs to this call
         return function(*(args if converted is None else converted), **kwargs)
 
     return call
-
-
-def _check_keyword(function: Callable[..., Any], name: str, known: Iterable[str]) -> None:
-    """Raise DMLError for a keyword that is no parameter, unless the function takes any."""
-    parameters = inspect.signature(function).parameters.values()
-    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        where = function.__qualname__.removesuffix(".__init__")
-        raise DMLError(f"{where}: has no parameter {name}{did_you_mean(name, known)}")
 
 
 def field_checks(make: Callable[..., Any], structure: str) -> dict[str, Callable[[Any], Any]]:

@@ -138,7 +138,7 @@ class Operand:
         strides: list[int] = []
         repeats = False
         for own, stride, size in zip(reversed(self.sizes), reversed(self.strides), reversed(sizes), strict=False):
-            repeats |= own != size
+            repeats |= own != size or (stride == 0 and size > 1)
             strides.append(0 if own == 1 and (size > 1 or (repeats and self.is_static)) else stride)
         return self.view(tuple(sizes), (0,) * lead + tuple(reversed(strides)))
 

@@ -151,21 +151,11 @@ class Tensor(TensorArithmetic):
 
     @checked
     def broadcast(self, sizes: Sequence[int]) -> Tensor:
-        """Broadcast to larger sizes, aligned at the right; nothing is computed.
-
-        If both sizes are 1, a constant's dimension repeats where an inner one does (see ``Operand.broadcast``).
-        """
+        """Broadcast to larger sizes, aligned at the right; nothing is computed."""
         sizes = tuple(sizes)
         if sizes == self.sizes:
             return self
-        strides = list(broadcast_strides(self.sizes, sizes, self.desc.strides))
-        if self.builder.is_constant(self):
-            repeats = False
-            for axis in reversed(range(len(sizes))):
-                repeats |= sizes[axis] > 1 and strides[axis] == 0
-                if repeats and sizes[axis] == 1:
-                    strides[axis] = 0
-        return self.view(sizes, strides)
+        return self.view(sizes, broadcast_strides(self.sizes, sizes, self.desc.strides))
 
     def packed(self) -> Tensor:
         """Return the tensor itself if its elements are in row-major order without gaps, else a copy."""
@@ -383,17 +373,17 @@ class Builder(Generic[Compiled]):
             return self._node(cls, outputs, name, fields)
         for field in cls.input_names:
             if field in kinds:
-                value, kind = fields[field], kinds[field]
-                several = isinstance(value, list | tuple)
-                fields[field] = [self._cast(one, kind) for one in value] if several else self._cast(value, kind)
+                fields[field] = self._as_type(fields[field], kinds[field])
         described = {field: _of_type(desc, kinds.get(field)) for field, desc in outputs.items()}
         made = self._node(cls, described, name, fields)
         for field in outputs:
             if field in kinds:
-                value, kind = made[field], found[field]
-                several = isinstance(value, list)
-                made[field] = [self._cast(one, kind) for one in value] if several else self._cast(value, kind)
+                made[field] = self._as_type(made[field], found[field])
         return made
+
+    def _as_type(self, value: Tensor | Sequence[Tensor], kind: DML_TENSOR_DATA_TYPE) -> Tensor | list[Tensor]:
+        """Cast a tensor, or each of several."""
+        return self._cast(value, kind) if isinstance(value, Tensor) else [self._cast(one, kind) for one in value]
 
     def _cast(self, tensor: Tensor, kind: DML_TENSOR_DATA_TYPE) -> Tensor:
         if tensor.data_type == kind:
@@ -595,11 +585,6 @@ class Builder(Generic[Compiled]):
                 live.add(node)
                 stack += feeds.get(node, ())
         return live
-
-    def is_constant(self, tensor: Tensor) -> bool:
-        """Whether the tensor's bytes are a constant of the graph."""
-        kind, index, _ = tensor.source
-        return kind == "node" and not isinstance(self._nodes[index], DML_OPERATOR_GRAPH_NODE_DESC)
 
     def depends_on_inputs(self, tensor: Tensor) -> bool:
         """Whether the tensor depends on an input of the graph."""

@@ -16,11 +16,13 @@ class Activation(NamedTuple):
     """An activation as an operation of a graph, and as a descriptor to fuse into another operator.
 
     parameters: for each attribute of the operation the parameter's name in ONNX, and its default there.
+    fixed: attributes that DirectML requires and formats lack.
     """
 
     function: Callable[..., Tensor]
     descriptor: type[OperatorDesc]
     parameters: Mapping[str, tuple[str, float]] = {}
+    fixed: Mapping[str, float] = {}
 
 
 _ALPHA, _BETA = {"alpha": ("alpha", 1.0)}, {"beta": ("beta", 1.0)}
@@ -52,7 +54,7 @@ ACTIVATIONS = {
         op.shrink, act.DML_ACTIVATION_SHRINK_OPERATOR_DESC, {"bias": ("bias", 0.0), "threshold": ("lambd", 0.5)}
     ),
     "Sigmoid": Activation(op.sigmoid, act.DML_ACTIVATION_SIGMOID_OPERATOR_DESC),
-    "Softplus": Activation(op.softplus, act.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC),
+    "Softplus": Activation(op.softplus, act.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC, fixed={"steepness": 1.0}),
     "Softsign": Activation(op.softsign, act.DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC),
     "Swish": Activation(op.swish, act.DML_ACTIVATION_SWISH_OPERATOR_DESC, {"sigmoid_input_scale": ("alpha", 1.0)}),
     "Tanh": Activation(op.tanh, act.DML_ACTIVATION_TANH_OPERATOR_DESC),
@@ -87,5 +89,5 @@ def recurrent_activations(
             attribute: rest[attribute].pop(0) if rest.get(attribute) else default
             for attribute, (_, default) in found.parameters.items()
         }
-        made.append(op.fused(found.descriptor, **attributes))
+        made.append(op.fused(found.descriptor, **attributes, **found.fixed))
     return tuple(made)

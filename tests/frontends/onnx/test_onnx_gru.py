@@ -204,6 +204,14 @@ def test_gru_of_other_float_types(device: dml.Device, dtype: Any, tolerance: flo
     assert_close(found, [part.astype(dtype) for part in reference(inputs, attributes)], tolerance)
 
 
+@pytest.mark.parametrize("name", SMOOTH)
+def test_each_activation_by_name(device: dml.Device, name: str) -> None:
+    inputs = arrays(np.random.default_rng(8), 2, 2, 3, 4, 1)
+    attributes = {"hidden_size": 4, "activations": ["Sigmoid", name]}
+    found = prepare(gru(inputs, attributes, 14), device).run(inputs)
+    assert_close(found, [part.astype(np.float32) for part in reference(inputs, attributes)], 2e-5)
+
+
 def test_alpha_and_beta_go_to_the_functions_that_take_them_in_order(device: dml.Device) -> None:
     inputs = arrays(np.random.default_rng(6), 3, 2, 3, 4, 2)
     attributes = {

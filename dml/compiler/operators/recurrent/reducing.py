@@ -180,9 +180,7 @@ def _one_direction(
     )
     starts = ["HiddenInitTensor"]
     ends = ["OutputSingleTensor"]
-    run: Callable[..., tuple[Operand, ...]] = (
-        direction.gru if isinstance(desc, DML_GRU_OPERATOR_DESC) else direction.rnn
-    )
+    run: Callable[..., tuple[Operand, ...]] = direction.rnn
     if isinstance(desc, DML_GRU_OPERATOR_DESC):
         run = direction.gru
     elif isinstance(desc, DML_LSTM_OPERATOR_DESC):

@@ -139,7 +139,7 @@ def activated_by(node: OnnxNode, x: OnnxValue, name: str, numbers: Sequence[floa
         return activated(node, x, name, "activation_")
     if name not in ACTIVATIONS:
         raise Unsupported(f"activation {name!r} is not mapped")
-    function, _, parameters = ACTIVATIONS[name]
+    function, parameters = ACTIVATIONS[name].function, ACTIVATIONS[name].parameters
     node.check(len(numbers) <= len(parameters), f"{name} takes {len(parameters)} parameters, found {list(numbers)}")
     attributes: dict[str, Any] = {own: value for own, (_, value) in parameters.items()}
     return unary(function, x, **attributes | dict(zip(parameters, numbers, strict=False)))

@@ -72,6 +72,16 @@ def widens_halves(target: Target, m: int) -> bool:
     return target.is_cpu and m >= _WORTH_WIDENING
 
 
+def parts_end_with_blocks(columns: int, blocks: int) -> bool:
+    """Whether parts of the columns of weights hold whole blocks of them. blocks: along the columns."""
+    return blocks in (1, columns) or _COLUMNS % (columns // blocks) == 0
+
+
+def rows_in_part(bytes_of_row: int, multiple: int = 1) -> int:
+    """How many rows a part has that working memory of a part's bytes holds, in whole multiples."""
+    return max(1, _PART_BYTES // bytes_of_row // multiple) * multiple
+
+
 def columns_in_part(target: Target, bytes_of_column: int, most: int | None = None) -> int:
     """How many columns of the weights one part has: whole tiles, of ``most`` bytes where that is possible."""
     within = min(_PART_BYTES if most is None else most, target.max_region // 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dml.compiler.apply import apply
@@ -54,8 +54,16 @@ class Blocks:
 
     def rows(self, start: int, count: int) -> Blocks:
         """Return the weights of some of the product's columns."""
-        others = (each if each.sizes[0] == 1 else part(each, 0, start, count) for each in self.per_block)
-        return Blocks(part(self.numbers, 0, start, count), *others)
+        return Blocks(*rows_of_blocks(self.numbers, self.per_block, start, count))
+
+
+def rows_of_blocks(numbers: Operand, per_block: Sequence[Operand], start: int, count: int) -> list[Operand]:
+    """Return slices along the first dimension of numbers and of what is given per block; they hold whole blocks."""
+    taken = [part(numbers, 0, start, count)]
+    for each in per_block:
+        size = numbers.sizes[0] // each.sizes[0]
+        taken.append(each if each.sizes[0] == 1 else part(each, 0, start // size, count // size))
+    return taken
 
 
 def product_of_blocks(

@@ -36,8 +36,13 @@ if TYPE_CHECKING:
     from .api.recorder import CommandRecorder as CommandRecorder
     from .capability import OperatorSupport as OperatorSupport
     from .capability import TensorSupport as TensorSupport
+    from .capability import operator_introduced as operator_introduced
     from .capability import operator_support as operator_support
+    from .capability import supports_in_place as supports_in_place
+    from .capability import tensor_data_type_supported as tensor_data_type_supported
     from .capability.differences import support_difference as support_difference
+    from .capability.questions import supported_operators as supported_operators
+    from .frontends.levels import needed_level as needed_level
     from .runtime.buffer import Buffer as Buffer
     from .runtime.queue import Fence as Fence
     from .validator import validate as validate
@@ -59,7 +64,12 @@ if not TYPE_CHECKING:  # Type checkers know the names written above, and no othe
         "Operator": ".api.operator",
         "OperatorInitializer": ".api.operator",
         "TensorSupport": ".capability",
+        "needed_level": ".frontends.levels",
+        "operator_introduced": ".capability",
         "operator_support": ".capability",
+        "supported_operators": ".capability.questions",
+        "supports_in_place": ".capability",
+        "tensor_data_type_supported": ".capability",
         "support_difference": ".capability.differences",
         "validate": ".validator",
     }

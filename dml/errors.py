@@ -42,6 +42,15 @@ class DMLError(Exception):
         super().__init__(message)
         self.message = message
         self.hresult = HRESULT(hresult)
+        #: Of what the message names a place: "model" for a node, "document" for a path in a JSON file.
+        self.placed_in: frozenset[str] = frozenset()
+
+    def at(self, place: str, of: str) -> None:
+        """Put a place in front of the message, unless it has an inner place of the same model or document."""
+        if of not in self.placed_in:
+            self.message = f"{place}: {self.message}"
+            self.args = (self.message, *self.args[1:])
+            self.placed_in |= {of}
 
     def __str__(self) -> str:
         return f"{self.message} [{self.hresult.name} 0x{self.hresult.value:08X}]"

@@ -126,6 +126,23 @@ def same_padding(size: int, reach: int, stride: int) -> int:
     return max(0, covered_size(-(-size // step), reach, step) - size)
 
 
+def halves(total: int, *, more_at_start: bool = False) -> tuple[int, int]:
+    """Split padding evenly between start and end; an odd element goes to the end, or to the start where asked."""
+    small, large = total // 2, total - total // 2
+    return (large, small) if more_at_start else (small, large)
+
+
+def same_paddings(
+    sizes: Sequence[int], reach: Sequence[int], strides: Sequence[int], *, more_at_start: bool = False
+) -> tuple[Sizes, Sizes]:
+    """Return start and end of `same_padding` along each spatial dimension. more_at_start: see `halves`."""
+    pairs = [
+        halves(same_padding(*dimension), more_at_start=more_at_start)
+        for dimension in each_dimension(sizes, reach, strides)
+    ]
+    return tuple(start for start, _ in pairs), tuple(end for _, end in pairs)
+
+
 def window_counts(
     sizes: Sequence[int],
     window: Sequence[int],

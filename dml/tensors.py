@@ -8,11 +8,11 @@ dml_buffer_tensor_desc, dml-strides, dml-helper-functions, dml_scalar_union.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast, overload
 
 import ml_dtypes
 import numpy as np
@@ -208,6 +208,34 @@ class DML_BUFFER_TENSOR_DESC:
     GuaranteedBaseOffsetAlignment: int = 0
     Flags: DML_TENSOR_FLAGS = DML_TENSOR_FLAGS.DML_TENSOR_FLAG_NONE
     DimensionCount: int = None  # type: ignore[assignment]  # derived in __post_init__
+
+    if TYPE_CHECKING:  # what the constructor accepts, which is more than the fields hold
+
+        @overload
+        def __init__(
+            self,
+            DataType: DML_TENSOR_DATA_TYPE | str | int,
+            Sizes: Iterable[SupportsIndex],
+            Strides: Iterable[SupportsIndex] | None = ...,
+            TotalTensorSizeInBytes: SupportsIndex | None = ...,
+            GuaranteedBaseOffsetAlignment: SupportsIndex = ...,
+            Flags: DML_TENSOR_FLAGS | str | int = ...,
+            DimensionCount: SupportsIndex | None = ...,
+        ) -> None: ...
+
+        @overload
+        def __init__(
+            self,
+            DataType: DML_TENSOR_DATA_TYPE | str | int,
+            Flags: DML_TENSOR_FLAGS | str | int,
+            DimensionCount: SupportsIndex | None,
+            Sizes: Iterable[SupportsIndex],
+            Strides: Iterable[SupportsIndex] | None = ...,
+            TotalTensorSizeInBytes: SupportsIndex | None = ...,
+            GuaranteedBaseOffsetAlignment: SupportsIndex = ...,
+        ) -> None: ...
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
     def __post_init__(self) -> None:
         if type(self.TotalTensorSizeInBytes) is Derived:

@@ -28,13 +28,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import ray
-from ray.exceptions import RayActorError, RayTaskError
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 import dml
 from dml.frontends.npy import read_npy
 from dml.frontends.onnx import InferenceSession
+
+try:
+    import ray
+    from ray.exceptions import RayActorError, RayTaskError
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+except ModuleNotFoundError:
+    sys.exit('this example needs Ray: pip install "directml-vulkan[ray]", or tools/setup --ray')
 
 Arrays = dict[str, npt.NDArray[Any]]
 

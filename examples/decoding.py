@@ -11,6 +11,7 @@ provider.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,11 +19,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 import dml
 from dml.frontends.onnx import prepare
+
+try:
+    import onnxruntime
+except ModuleNotFoundError:
+    sys.exit("this example compares with onnxruntime: pip install onnxruntime")
 
 LAYERS, WIDTH, HEADS, KEY_HEADS, VOCABULARY, ROOM = 2, 128, 4, 2, 512, 128
 SIZE = WIDTH // HEADS

@@ -36,3 +36,16 @@ def test_results_have_their_windows_values(name, value):
 def test_error_survives_pickling():
     error = pickle.loads(pickle.dumps(dml.DMLError("lost", dml.HRESULT.DXGI_ERROR_DEVICE_REMOVED)))
     assert (error.message, error.hresult) == ("lost", dml.HRESULT.DXGI_ERROR_DEVICE_REMOVED)
+
+
+def test_a_place_is_named_once_for_each_model_or_document():
+    error = dml.DMLError("must be 1, found 2", dml.HRESULT.E_OUTOFMEMORY)
+    for place, of in (
+        ("node Add", "model"),
+        ("node Loop", "model"),
+        ("commands[0]", "document"),
+        ("commands", "document"),
+    ):
+        error.at(place, of)
+    assert error.message == "commands[0]: node Add: must be 1, found 2"
+    assert (error.args[0], error.hresult) == (error.message, dml.HRESULT.E_OUTOFMEMORY)

@@ -300,3 +300,17 @@ def test_gathered_tuples_are_numpys(sizes, indices, batches):
 def test_sequences_of_different_lengths_are_refused(call):
     with pytest.raises(DMLError, match=r"as many sizes, offsets, steps as dimensions are needed, found \d"):
         call()
+
+
+@given(st.integers(0, 99), st.booleans())
+def test_halves_differ_by_one_at_most(total, more_at_start):
+    start, end = shapes.halves(total, more_at_start=more_at_start)
+    assert start + end == total
+    assert (start - end if more_at_start else end - start) == total % 2
+
+
+def test_same_paddings_keep_one_window_for_each_stride():
+    start, end = shapes.same_paddings((7, 6), (4, 3), (1, 2))
+    assert (start, end) == ((1, 0), (2, 1))
+    assert shapes.window_counts((7, 6), (4, 3), (1, 2), None, start, end) == (7, 3)
+    assert shapes.same_paddings((7, 6), (4, 3), (1, 2), more_at_start=True) == (end, start)

@@ -195,6 +195,7 @@ def _tensor_support(facts: dict[str, Any]) -> TensorSupport:
         optional=facts.get("optional", False),
         sizes=tuple(facts["sizes"].split(", ")) if "sizes" in facts else None,
         array=facts.get("array", False),
+        choice=facts.get("choice", ""),
     )
 
 
@@ -202,7 +203,9 @@ def _union(a: TensorSupport, b: TensorSupport) -> TensorSupport:
     counts = range(
         min(a.dimension_counts.start, b.dimension_counts.start), max(a.dimension_counts.stop, b.dimension_counts.stop)
     )
-    return TensorSupport(counts, a.data_types | b.data_types, a.kind, a.optional or b.optional, a.sizes, a.array)
+    return TensorSupport(
+        counts, a.data_types | b.data_types, a.kind, a.optional or b.optional, a.sizes, a.array, a.choice or b.choice
+    )
 
 
 @cache

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ..descriptors import operators as all_operators
-from ..enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE
+from ..enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE, DML_TENSOR_DATA_TYPE
 from ..enums.naming import short_name
 from . import feature_level, operator_support, operator_type
 from .support import TensorSupport
@@ -23,6 +24,10 @@ class SupportDifference:
     operator: DML_OPERATOR_TYPE
     is_new: bool
     tensors: Mapping[str, tuple[TensorSupport | None, TensorSupport]]
+
+    def lists(self) -> dict[str, dict[str, Any]]:
+        """What changed of each tensor that differs, as lists: for programs."""
+        return {name: _lists(old, new) for name, (old, new) in self.tensors.items()}
 
     def changes(self) -> dict[str, str]:
         """Return what each changed tensor may newly be, in words."""
@@ -48,6 +53,21 @@ def support_difference(
         tensors = {name: (old.get(name), new) for name, new in after.items() if old.get(name) != new}
         found.append(SupportDifference(kind, before is None, tensors))
     return found
+
+
+def _lists(old: TensorSupport | None, new: TensorSupport) -> dict[str, Any]:
+    had = frozenset[DML_TENSOR_DATA_TYPE]() if old is None else old.data_types
+    return {
+        "is_new": old is None,
+        "data_types_added": [short_name(kind) for kind in sorted(new.data_types - had)],
+        "data_types_removed": [short_name(kind) for kind in sorted(had - new.data_types)],
+        "dimension_counts": [new.dimension_counts.start, new.dimension_counts.stop - 1],
+        "dimension_counts_before": None if old is None else [old.dimension_counts.start, old.dimension_counts.stop - 1],
+        "optional": new.optional,
+        "optional_before": None if old is None else old.optional,
+        "sizes": None if new.sizes is None else list(new.sizes),
+        "sizes_before": None if old is None or old.sizes is None else list(old.sizes),
+    }
 
 
 def _changes(old: TensorSupport | None, new: TensorSupport) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE, DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
 from ..enums.naming import short_name
@@ -23,6 +23,7 @@ class TensorSupport:
     optional: bool = False
     sizes: tuple[str, ...] | None = None
     array: bool = False
+    choice: str = field(default="", compare=False)
 
     @property
     def kind_in_words(self) -> str:
@@ -92,15 +93,24 @@ class OperatorSupport(Mapping[str, TensorSupport]):
     def columns(self) -> list[str]:
         """Column titles of the table."""
         sizes = ["sizes ([X] may be left out)"] if any(tensor.sizes for tensor in self.values()) else []
-        return ["tensor", "kind", "dimensions", "data types", *sizes]
+        choices = ["chosen here, since"] if any(tensor.choice for tensor in self.values()) else []
+        return ["tensor", "kind", "dimensions", "data types", *sizes, *choices]
 
     def rows(self) -> list[list[str]]:
         """Rows of the table, one per tensor."""
-        cells = [
-            [name, tensor.kind_in_words, tensor.counts_in_words, tensor.data_types_in_words, tensor.sizes_in_words]
+        has_sizes = any(tensor.sizes for tensor in self.values())
+        has_choices = any(tensor.choice for tensor in self.values())
+        return [
+            [
+                name,
+                tensor.kind_in_words,
+                tensor.counts_in_words,
+                tensor.data_types_in_words,
+                *([tensor.sizes_in_words] if has_sizes else []),
+                *([tensor.choice] if has_choices else []),
+            ]
             for name, tensor in self.items()
         ]
-        return [row[: len(self.columns())] for row in cells]
 
     def __repr__(self) -> str:
         tensors = "; ".join(": ".join((row[0], ", ".join(row[1:4]))) for row in self.rows())

@@ -50,8 +50,9 @@ class ProgramBuilder:
         self.target = target
         self._operands = operands or {}
         self.dispatches = program.dispatches
-        #: The computed node, for descriptions and profiles.
+        #: The computed nodes, for descriptions and profiles: in words, and by number.
         self.node = ""
+        self.nodes: tuple[int, ...] = ()
         #: The operator being lowered, for errors.
         self.operator = ""
         #: Packed copies of regions, for kernels with more tensors than the device has storage buffers.
@@ -61,7 +62,7 @@ class ProgramBuilder:
     def scope(self, operands: Mapping[str, OperandOrArray]) -> ProgramBuilder:
         """Return a builder for another descriptor's tensors, in the same program and stage."""
         scope = ProgramBuilder(self.program, self.target, operands)
-        scope.node = self.node
+        scope.node, scope.nodes = self.node, self.nodes
         scope.operator = self.operator
         return scope.initialization() if self._initializes else scope
 
@@ -69,7 +70,7 @@ class ProgramBuilder:
         """Return a builder for dispatches that run once; its ``temporary`` tensors are in the persistent resource."""
         stage = ProgramBuilder(self.program, self.target, self._operands)
         stage.dispatches = self.program.initialize
-        stage.node = self.node
+        stage.node, stage.nodes = self.node, self.nodes
         stage.operator = self.operator
         stage._initializes = True
         return stage
@@ -169,6 +170,7 @@ class ProgramBuilder:
             push=(*(push or {}).values(), *head.push),
             parameters=head.parameters,
             node=self.node,
+            nodes=self.nodes,
             invocations=math.prod(shape),
             steps=max(1, steps),
             each=max(1, each),

@@ -7,6 +7,7 @@ import importlib.util
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from typing import Any, TypeVar
 
 from dml.capability import supports_in_place
@@ -23,15 +24,34 @@ from dml.errors import HRESULT, DMLError
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 Lowering = Callable[[Any, ProgramBuilder], None]
+
+
+class Epilogues(Enum):
+    """Whether an operator's kernels can apply an expression to its results.
+
+    ANY: they write each result once, in its final form (through t_store or t_encode_at, 32 bits also as words), and
+    never read it back. SAME_STRIDES: likewise, where the final result has the operator's own strides.
+    """
+
+    NONE = auto()
+    ANY = auto()
+    SAME_STRIDES = auto()
+
+
 _LOWERINGS: dict[type[OperatorDesc], Lowering] = {}
+_EPILOGUES: dict[type[OperatorDesc], Epilogues] = {}
 
 
-def lowering(*classes: type[OperatorDesc]) -> Callable[[Lowering], Lowering]:
-    """Register a function ``(desc, builder)`` as the lowering of these descriptors."""
+def lowering(*classes: type[OperatorDesc], epilogue: Epilogues = Epilogues.NONE) -> Callable[[Lowering], Lowering]:
+    """Register a function ``(desc, builder)`` as the lowering of these descriptors.
+
+    epilogue: whether a graph may fuse an expression behind them, which the output's Operand then has.
+    """
 
     def register(function: Lowering) -> Lowering:
         for cls in classes:
             _LOWERINGS[cls] = function
+            _EPILOGUES[cls] = epilogue
         return function
 
     return register
@@ -73,6 +93,12 @@ def elementwise_of(desc: OperatorDesc) -> Elementwise | None:
     """Return a descriptor as an expression; None if it is not element-wise."""
     _load_family_of(type(desc))
     return _ELEMENTWISE.get(type(desc))
+
+
+def epilogues_of(cls: type[OperatorDesc]) -> Epilogues:
+    """Return whether a descriptor's lowering takes an epilogue."""
+    _load_family_of(cls)
+    return _EPILOGUES.get(cls, Epilogues.NONE)
 
 
 def lowering_of(cls: type[OperatorDesc]) -> Callable[..., object] | None:

@@ -230,7 +230,8 @@ class Dispatch:
     """One shader over a grid of workgroups.
 
     push: the words after the bindings' offsets. parameters: the words of the kernel's uniform block, bound after the
-    storage buffers; empty without one. node: the graph nodes that it computes, in words. invocations: per workgroup.
+    storage buffers; empty without one. node: the graph nodes that it computes, in words. nodes: their numbers in the
+    graph's description. invocations: per workgroup.
 
     The order of magnitude of its duration: steps counts the rounds of size-dependent loops (of nested loops, the
     innermost) in the longest invocation, each of which waits for memory about once; each: multiply-adds or loaded
@@ -244,13 +245,18 @@ class Dispatch:
     push: tuple[int, ...] = ()
     parameters: tuple[int, ...] = ()
     node: str = ""
+    nodes: tuple[int, ...] = ()
     invocations: int = 1
     steps: int = 1
     each: int = 1
 
-    def over(self, bindings: tuple[StorageBinding, ...], node: str | None = None) -> Dispatch:
-        """Copy, over other regions and, if given, of another node."""
-        return having(self, bindings=bindings, node=self.node if node is None else node)
+    def over(
+        self, bindings: tuple[StorageBinding, ...], node: str | None = None, nodes: tuple[int, ...] = ()
+    ) -> Dispatch:
+        """Copy, over other regions and, if given, of other nodes."""
+        if node is None:
+            node, nodes = self.node, self.nodes
+        return having(self, bindings=bindings, node=node, nodes=nodes)
 
     @property
     def work(self) -> int:

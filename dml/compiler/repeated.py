@@ -73,7 +73,7 @@ def lowered(builder: ProgramBuilder, what: Hashable, operands: _Operands, work: 
         made = Program()
         stand_ins = {region: _stand_in(region, number) for region, number in numbers.items()}
         inner = ProgramBuilder(made, builder.target, {n: _moved(value, stand_ins) for n, value in operands.items()})
-        inner.operator, inner.node = builder.operator, builder.node
+        inner.operator, inner.node, inner.nodes = builder.operator, builder.node, builder.nodes
         work(inner.initialization() if stage else inner)
         _kept.put(key, made)
     return Lowered(made, regions)
@@ -165,7 +165,7 @@ def add(builder: ProgramBuilder, found: Lowered) -> None:
 
     def moved(dispatch: Dispatch) -> Dispatch:
         bound = [StorageBinding(place(region), access, texel) for region, access, texel in dispatch.bindings]
-        return dispatch.over(tuple(bound), builder.node)
+        return dispatch.over(tuple(bound), builder.node, builder.nodes)
 
     program.initialize += map(moved, made.initialize)
     program.dispatches += map(moved, made.dispatches)

@@ -48,6 +48,8 @@ class Target:
     vendor: int = 0
     device: int = 0
     driver: int = 0
+    #: What runs workgroups beside each other: compute units, multiprocessors, shader cores; 0 if Vulkan does not tell.
+    cores: int = 0
     #: Enabled features beyond Vulkan 1.1's core.
     features: Features = NO_FEATURES
     #: Mesa version of llvmpipe; (0, 0) for other drivers.

@@ -1,4 +1,4 @@
-"""The activations with the attributes that are tried of each, by themselves and as other operators fuse them."""
+"""The activations with the attributes tested of each, alone and fused into other operators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dml.conformance.references.activations import ACTIVATIONS
 from dml.descriptors.base import OperatorDesc
 from dml.validator.base import FUSABLE_ACTIVATIONS
 
-#: The attributes of those that have some; the pages' defaults first.
+#: Tested attributes; the pages' defaults first.
 ATTRIBUTES: Mapping[str, tuple[dict[str, float], ...]] = {
     "ELU": ({"Alpha": 1.0}, {"Alpha": 0.3}),
     "HARD_SIGMOID": ({"Alpha": 0.2, "Beta": 0.5}, {"Alpha": 1.0, "Beta": 0.0}),
@@ -29,12 +29,12 @@ ATTRIBUTES: Mapping[str, tuple[dict[str, float], ...]] = {
 
 
 def activation_class(name: str) -> Any:
-    """The structure of RELU, SOFTMAX1, ..."""
+    """Return the structure of RELU, SOFTMAX1, ..."""
     return getattr(descriptors, f"DML_ACTIVATION_{name}_OPERATOR_DESC")
 
 
 def fused(*names: str) -> dict[str, OperatorDesc | None]:
-    """Fused activations by label, none first: those named, else every one that operators can fuse."""
+    """Return fused activations by label, none first: those named, else all that operators can fuse."""
     found: dict[str, OperatorDesc | None] = {"none": None}
     for name in names or [name for name in ACTIVATIONS if activation_class(name).OPERATOR_TYPE in FUSABLE_ACTIVATIONS]:
         found[name] = activation_class(name)(**ATTRIBUTES.get(name, ({},))[-1])

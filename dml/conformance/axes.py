@@ -1,7 +1,7 @@
-"""Kinds of device that one physical device can stand for, so that a CPU's driver runs what GPUs get.
+"""Kinds of device that one physical device can stand for, so that a CPU driver runs GPU kernels.
 
-An axis changes what the compiler and the runtime are told, not the device: as ``discrete`` it gets the kernels for GPUs
-and staged buffers, as ``integrated`` those kernels over memory that the host shares.
+An axis changes what compiler and runtime see, not the device: ``discrete`` selects the kernels for GPUs and staged
+buffers, ``integrated`` the same kernels with shared memory.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from dml.conformance.options import OptionError
 from dml.enums import DML_FEATURE_LEVEL
 from dml.runtime.devices import VulkanDevice
 
-#: A CPU's driver that stands for a GPU still ends loops that are longer.
+#: A CPU driver that stands for a GPU still ends longer loops.
 _LOOPS = {"fewer_steps": CPU_ITERATIONS}
 
-#: Axis -> the fields of ``Target`` that it changes. "minimum" has no more than Vulkan 1.1 promises of each limit, and
-#: no optional feature. "subgroups" is a discrete GPU with the device's own subgroups, and so with what needs those:
-#: where they are said to be wider than they are, their operations cannot be used.
+#: Axis -> the fields of ``Target`` that it changes. "minimum" has Vulkan 1.1's minimum for each limit, and no optional
+#: feature. "subgroups" is a discrete GPU with the device's own subgroups and what needs them; subgroup operations
+#: cannot be used with a wrong subgroup size.
 AXES: Mapping[str, Mapping[str, Any]] = {
     "plain": {},
     "discrete": {"device_class": DeviceClass.DISCRETE, "subgroup_size": 32, **_LOOPS},
@@ -35,7 +35,7 @@ AXES: Mapping[str, Mapping[str, Any]] = {
 
 
 def selected(asked: Iterable[str]) -> list[str]:
-    """The axes of the options ``--as``, each once; "all" stands for every one.
+    """Return the axes of the options ``--as``, without repetition; "all" means every one.
 
     Raises OptionError for an unknown one.
     """
@@ -48,9 +48,9 @@ def selected(asked: Iterable[str]) -> list[str]:
 
 
 def seen_as(vulkan: VulkanDevice, axis: str = "plain", **limits: Any) -> VulkanDevice:
-    """The physical device as the axis has it and with these limits.
+    """Return the physical device as an axis has it, with these limits.
 
-    A CPU's driver that stands for a GPU still ends long loops, so its kernels go in parts as short as on CPUs.
+    A CPU driver that stands for a GPU still ends long loops, so its kernels are split as for CPUs.
     """
     changes = {**AXES[axis], **limits}
     if vulkan.target.is_cpu and "device_class" in changes:
@@ -59,7 +59,7 @@ def seen_as(vulkan: VulkanDevice, axis: str = "plain", **limits: Any) -> VulkanD
 
 
 def open_as(vulkan: VulkanDevice, axis: str = "plain", **limits: Any) -> Device:
-    """The device that ``seen_as`` gives, opened; a process opens each once."""
+    """Open the device that ``seen_as`` returns; a process opens each once."""
     return _open(seen_as(vulkan, axis, **limits))
 
 

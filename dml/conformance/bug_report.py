@@ -1,4 +1,4 @@
-"""What to put into a bug report: device, driver, Vulkan version, limits, features, commit, and what failed."""
+"""Contents of a bug report: device, driver, Vulkan version, limits, features, commit, and failures."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dml.conformance.page.bug_text import bug_text
 from dml.conformance.report import Record
 from dml.conformance.terminal import failure_lines, words
 
-#: Failures that are told in full, and that are named.
+#: Maximum failures shown in full, and by name.
 MOST, MOST_NAMED = 5, 50
 
 
 def bug_report(made: Record) -> str:
-    """Markdown: a section per device and axis, with the first failures in full."""
+    """Return Markdown: a section per device and axis, with the first failures in full."""
     lines = []
     for run in made["runs"]:
         counts = ", ".join(f"{count} {words(status)}" for status, count in report.counts(run["results"]).items())

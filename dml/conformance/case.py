@@ -1,4 +1,4 @@
-"""A case: one operator with one choice of its parameters, under an id that finds it again."""
+"""A case: one operator with one choice of its parameters, and an id that reproduces it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from dml.validator import validate
 
 @dataclass(frozen=True)
 class Case:
-    """labels: of every parameter of the subject, ``layout`` and ``values`` among them."""
+    """labels: of every parameter of the subject, ``layout`` and ``values`` included."""
 
     subject: Subject
     labels: Mapping[str, str]
 
     @property
     def id(self) -> str:
-        """``GRU:type=FLOAT16,layout=padded``: what is not the default, in the order of the parameters."""
+        """``GRU:type=FLOAT16,layout=padded``: labels other than the default, in the order of the parameters."""
         said = [
             f"{name}={self.labels[name]}"
             for name, values in self.subject.all_parameters.items()
@@ -38,7 +38,7 @@ class Case:
 
     @classmethod
     def parse(cls, text: str) -> Case:
-        """The case of an id. Raises DMLError for an operator, a parameter or a label that there is not."""
+        """Return the case with this id. Raises DMLError for an unknown operator, parameter or label."""
         name, _, said = text.partition(":")
         known = subjects()
         if name not in known:
@@ -59,7 +59,7 @@ class Case:
         return case
 
     def _check(self, text: str) -> None:
-        """Raise DMLError where labels that the subject does not list make no valid description."""
+        """Raise DMLError if labels that the subject does not list make no valid description."""
         try:
             validate(self.desc)
         except Skip:
@@ -73,26 +73,26 @@ class Case:
 
     @cached_property
     def desc(self) -> OperatorDesc:
-        """The description in its layout. Raises Skip where the parameters do not go together."""
+        """The description in its layout. Raises Skip if the parameters exclude each other."""
         described: OperatorDesc = self.subject.describe(self.choice)
         return laid_out(described, self.labels["layout"])
 
     def values(self, seed: int = 0) -> Values:
-        """Makes the case's inputs: others for every case and seed, the same at every run."""
+        """Return a generator of the case's inputs: different for each case and seed, the same in every run."""
         return Values(zlib.crc32(f"{seed} {self.id}".encode()), edges=self.labels["values"] == "edges")
 
     def inputs(self, seed: int = 0) -> Mapping[str, Any]:
-        """The inputs by field, before a layout repeats elements."""
+        """Return the inputs by field, before a layout repeats elements."""
         return self.subject.make_inputs(self.desc, self.values(seed))
 
     @property
     def data_type(self) -> str:
-        """The label of the type that the case is about; empty for an operator that has one only."""
+        """Label of the case's data type; empty for an operator with only one."""
         return self.labels.get("type", "")
 
 
 def cases(subject: Subject, strength: int, seed: int = 0) -> Iterator[Case]:
-    """A subject's cases: every label, every pair or every triple of labels that go together (strength 1, 2, 3)."""
+    """Return a subject's cases: every label, every pair or every triple of compatible labels (strength 1, 2, 3)."""
 
     def makes_sense(labels: Mapping[str, str]) -> bool:
         try:

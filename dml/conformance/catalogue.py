@@ -1,7 +1,7 @@
-"""Shapes of operators in real models, as cases: selection is asked about them and about the suite's own small shapes.
+"""Operator shapes of real models, as cases: selection is asked about them as about the suite's own small shapes.
 
-A line is a case's name in which ``|`` separates alternatives; every combination of them is one case. Nothing here is
-run as it stands. ``coverage`` lowers it for a device and looks for the smallest case that gets each kernel's variant.
+A line is a case's name with alternatives separated by ``|``; each combination of them is one case. They are not run:
+``coverage`` lowers them for a device and looks for the smallest case that gets each kernel variant.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 _FLOATS = "type=FLOAT32|FLOAT16"
 _WEIGHTS = "layout=packed|owned"
 
-#: By model or kind of model, its operators.
+#: Operators by model or kind of model.
 MODELS: Mapping[str, tuple[str, ...]] = {
     "ResNet-50": (
         f"CONVOLUTION:{_FLOATS},sizes=1x3x224x224|8x3x224x224,outputs=64,window=7,strides=2,padding=3,bias=yes,{_WEIGHTS}",

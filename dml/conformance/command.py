@@ -1,4 +1,4 @@
-"""`dml conformance`: the suite at the command line, and what is done with its reports."""
+"""`dml conformance`: the suite at the command line, and commands on its reports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dml.files import write_text
 
 _Function = TypeVar("_Function", bound=Callable[..., None])
 
-#: Exit statuses: no case failed, nothing got worse; one did; wrong options; it could not be done; ended by Ctrl-C.
+#: Exit statuses: no failure or regression; some; wrong options; not possible; ended by Ctrl-C.
 DONE, WORSE, MISUSED, NOT_DONE, INTERRUPTED = 0, 1, 2, 3, 130
 
 _STATUSES = (
@@ -31,7 +31,7 @@ ReportPath = Annotated[Path, typer.Argument(help="A report, as --json writes it.
 
 
 def _refusing(function: _Function) -> _Function:
-    """A DMLError ends the command in one line."""
+    """Decorate a command so that a DMLError ends it in one line."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -45,7 +45,8 @@ def _refusing(function: _Function) -> _Function:
 
 
 def console() -> Console:
-    """As wide as a terminal; in a pipe as wide as its lines, so that tools find one row in one line."""
+    """Return a console as wide as the terminal; in a pipe as wide as its lines, so that tools find each row in one
+    line."""
     made = Console(highlight=False)
     return made if made.is_terminal else Console(highlight=False, width=500)
 
@@ -129,7 +130,7 @@ def conformance(
 def _stress(
     device: list[str] | None, axis: list[str] | None, seed: int, minutes: float, memory: int | None, threads: int
 ) -> None:
-    """Ends the command."""
+    """Run --stress and exit."""
     from dml.conformance.places import places
     from dml.conformance.straining import memory_of, run
     from dml.conformance.stress import Strain

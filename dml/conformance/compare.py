@@ -1,4 +1,5 @@
-"""How far a result is from what it must be: the worst element, how many are off, and how the errors are spread."""
+"""Comparison of a result with its expectation: the worst element, the number of wrong ones, the distribution of
+errors."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from dml.conformance.limits import Expected, spacing
 
 Array = npt.NDArray[Any]
 
-#: Shares of what is allowed that a histogram tells apart: none, up to each of these, and more than allowed.
+#: Upper bounds of a histogram's bins, as shares of the allowed error: none, up to each of these, and more.
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
 
 
@@ -28,7 +29,7 @@ def ulp_text(ulp: float) -> str:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """The worst element of a tensor that is not what it must be."""
+    """The worst element of a tensor beyond its limit."""
 
     index: tuple[int, ...]
     found: str
@@ -49,11 +50,10 @@ class Mismatch:
 class Comparison:
     """A tensor compared with its expectation.
 
-    loose: the worst element beyond the tight limit, where there is one and nothing is beyond the public one; its
-    allowed_ulp is the tight limit's. tight_share: the largest error as a part of the tight limit, None without one.
-    share: the largest error as a part of what is allowed; None where nothing is. worst_ulp, ulp_limit: the error of the
-    element that has it, in units of the last place (None where a NaN or an infinity is wrong), and what is allowed
-    there. histogram: elements by their share, see SHARES.
+    loose: the worst element beyond the tight limit, if none is beyond the public one; its allowed_ulp is the tight
+    limit's. tight_share: the largest error relative to the tight limit, None without one. share: the largest error
+    relative to the allowed one; None if exact. worst_ulp, ulp_limit: that element's error in units in the last place
+    (None for a wrong NaN or infinity), and its limit. histogram: elements by share, see SHARES.
     """
 
     elements: int
@@ -69,7 +69,7 @@ class Comparison:
 
 
 def compare(found: Array, expected: Expected, flushed: Expected | None = None) -> Comparison:
-    """flushed: what the output must be where subnormal inputs count as zeros, which Vulkan allows; either is right."""
+    """Compare. flushed: the expectation if subnormal inputs count as zeros, which Vulkan allows; either is accepted."""
     if found.shape != expected.values.shape:
         raise ValueError(f"found sizes {found.shape}, the reference has {expected.values.shape}")
     error, allowed, unit = _errors(found, expected)
@@ -86,7 +86,7 @@ def compare(found: Array, expected: Expected, flushed: Expected | None = None) -
         shares = np.where(error == 0, 0.0, error / allowed)
         limits = allowed / unit
     by = np.where(wrong, ulp + 1, 0) if wrong.any() else ulp if expected.is_exact else shares
-    # Where nothing is off, the element of which most is asked.
+    # If nothing is off, the element with the strictest limit.
     place = int(np.argmax(by) if np.any(by) else np.argmin(limits)) if found.size else 0
     at = np.unravel_index(place, found.shape) if found.size else ()
 
@@ -128,7 +128,7 @@ def compare(found: Array, expected: Expected, flushed: Expected | None = None) -
 
 
 def _tight(expected: Expected, allowed: Array, unit: Array) -> Array:
-    """Of each element the tight limit; the public one where none is known, or where that is less."""
+    """Return each element's tight limit; the public one if none is known or if that is smaller."""
     if expected.tight is None:
         return allowed
     kept = expected.tight.ulp * unit + np.nan_to_num(expected.tight.absolute)
@@ -145,7 +145,7 @@ def _histogram(error: Array, shares: Array, wrong: Array) -> tuple[int, ...]:
 
 
 def _errors(found: Array, expected: Expected) -> tuple[Array, Array, Array]:
-    """Of each element the error, what is allowed, and one unit in the last place; an infinite error for a wrong NaN."""
+    """Return each element's error, allowed error, and unit in the last place; a wrong NaN has an infinite error."""
     if expected.undefined is not None:
         found = np.where(expected.undefined, expected.values.astype(found.dtype), found)
     return _float_errors(found, expected) if found.dtype.kind == "f" else _integer_errors(found, expected)
@@ -154,10 +154,10 @@ def _errors(found: Array, expected: Expected) -> tuple[Array, Array, Array]:
 def _integer_errors(found: Array, expected: Expected) -> tuple[Array, Array, Array]:
     ones = np.ones(found.shape)
     wanted = expected.values
-    if found.dtype.name in ("int4", "uint4"):  # NumPy does not subtract them
+    if found.dtype.name in ("int4", "uint4"):  # NumPy cannot subtract them
         found, wanted = found.astype(np.int8), wanted.astype(np.int8)
     off = np.abs(found.astype(np.float64) - wanted.astype(np.float64))
-    if expected.is_exact:  # 64-bit integers may differ where their float64 do not
+    if expected.is_exact:  # 64-bit integers may differ where their float64 values do not
         return np.where(found == wanted, 0.0, np.maximum(off, 1.0)), np.zeros(found.shape), ones
     return off, (expected.ulp + np.asarray(expected.absolute, np.float64)) * ones, ones
 
@@ -170,14 +170,14 @@ def _float_errors(found: Array, expected: Expected) -> tuple[Array, Array, Array
         rounded = wanted.astype(kind)
         unit = spacing(rounded, kind)
         allowed = np.broadcast_to(np.nan_to_num(expected.ulp * unit + expected.absolute), found.shape)
-        # Beside a large number an infinity stands for the first one beyond the type's range.
+        # Compared with a large number, an infinity stands for the first one beyond the type's range.
         beyond = 2.0 ** np.ceil(np.log2(float(info.max)))
         result = found.astype(np.float64)
         result = np.where(np.isinf(result) & np.isfinite(wanted), np.copysign(beyond, result), result)
         error = np.abs(result - (rounded.astype(np.float64) if expected.is_exact else wanted))
         error = np.where(np.isnan(error), np.inf, error)
         same = (found == rounded) | (np.isnan(found) & np.isnan(rounded))
-        # Vulkan lets a device flush what is below the smallest normal number.
+        # Vulkan lets a device flush numbers below the smallest normal one.
         flushed = (found == 0) & (np.abs(wanted) < float(info.tiny))
     error = np.where((same & (error > allowed)) | flushed, 0.0, error)
     if expected.moved:
@@ -191,7 +191,7 @@ def _bits(values: Array) -> Array:
 
 
 def _shown(value: Any, kind: np.dtype[Any] | None = None) -> str:
-    """A number with all of its digits; an expectation rounded to the type and, where that says less, exact."""
+    """Format a number with all digits; an expectation rounded to the type and, if that differs, exactly."""
     if isinstance(value, np.floating) and kind is not None and kind.kind == "f":
         with np.errstate(over="ignore"):
             rounded = value.astype(kind)

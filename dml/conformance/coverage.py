@@ -1,8 +1,7 @@
-"""Which kernels and variants a run enters, of those that selection can choose on the device, and the cases it lacks.
+"""Coverage: the kernels and variants that a run enters, of those that selection can choose, and cases for the rest.
 
-What exists is asked of selection itself, which needs no device: every case of the full suite and of the catalogue of
-real shapes is lowered for the target. For each variant that the suite's cases leave out, the smallest case that gets it
-is added.
+Selection itself says what exists, without a device: every case of the full suite and of the catalogue of real shapes is
+lowered for the target. For each variant that the suite's cases miss, the smallest case that gets it is added.
 """
 
 from __future__ import annotations
@@ -33,19 +32,19 @@ from dml.descriptors.base import OperatorDesc
 from dml.errors import DMLError
 from dml.validator import validate
 
-#: Elements and work (see Dispatch) that count as much as running a case at all.
+#: Elements and work (see Dispatch) that cost as much as the overhead of a case.
 _ELEMENTS, _WORK = 20_000, 20_000_000
-#: Rounds in which each size of a case is made smaller.
+#: Rounds of minimizing each size of a case.
 _ROUNDS = 3
 _FORMAT = 1
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """What there is on a target, and what is run for it.
+    """A target's variants, and the cases for them.
 
-    added: cases that are run besides the suite's own. entered: by case, the variants that it enters, as indices of
-    names. names: every variant, by kernel.
+    added: cases in addition to the suite's own. entered: by case, the variants that it enters, as indices of names.
+    names: every variant, by kernel.
     """
 
     added: tuple[str, ...]
@@ -53,7 +52,7 @@ class Coverage:
     names: tuple[str, ...]
 
     def record(self, run: Iterable[str]) -> dict[str, Any]:
-        """What a report says, of the cases that were run."""
+        """Return the report's coverage for the cases that were run."""
         found = {at for case in run for at in self.entered.get(case, ())}
         kernels: dict[str, Counter[bool]] = defaultdict(Counter)
         for at, name in enumerate(self.names):
@@ -69,10 +68,10 @@ class Coverage:
 
 
 def coverage(target: Target, own: Sequence[str], subjects: Sequence[Subject], share: float, seed: int) -> Coverage:
-    """The coverage of these subjects on a target.
+    """Compute the coverage of these subjects on a target.
 
-    own: the suite's cases. share: the part of the variants that is to be entered; every kernel is. Kept on disk for the
-    same code and target: it takes a minute or two.
+    own: the suite's cases. share: the fraction of variants to enter; every kernel is entered. Cached on disk by code
+    and target, since it takes a minute or two.
     """
     key = hashlib.sha256(repr((_FORMAT, _code(), target, own, [s.name for s in subjects], share, seed)).encode())
     entry = disk.folder("coverage") / key.hexdigest()
@@ -87,7 +86,7 @@ def coverage(target: Target, own: Sequence[str], subjects: Sequence[Subject], sh
 
 
 def total(record: Mapping[str, Any]) -> dict[str, int]:
-    """Of a report's coverage: kernels and variants that exist for the device, and those of them that were run."""
+    """Sum up a report's coverage: existing kernels and variants, and those run."""
     kernels = record["kernels"]
     return {
         "kernels": len(kernels),
@@ -98,7 +97,7 @@ def total(record: Mapping[str, Any]) -> dict[str, int]:
 
 
 def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The coverage of several parts of one run: what any of them ran was run."""
+    """Merge the coverage of several parts of one run."""
     missing = [name for name in records[0]["missing"] if all(name in set(one["missing"]) for one in records[1:])]
     left = Counter(map(kernel_of, missing))
     kernels = [{**one, "run": one["variants"] - left[one["kernel"]]} for one in records[0]["kernels"]]
@@ -108,7 +107,7 @@ def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 @cache
 def _code() -> str:
-    """A digest of all that decides: this package and the kernels."""
+    """Return a digest of everything that decides: this package and the kernels."""
     digest = hashlib.sha256()
     for folder, pattern in ((Path(dml.__file__).parent, "*.py"), (directory(), "*")):
         for path in sorted(folder.rglob(pattern)):
@@ -119,7 +118,7 @@ def _code() -> str:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A case, the variants it enters, and what running it costs, in cases of the suite."""
+    """A case, the variants it enters, and the cost of running it, in cases of the suite."""
 
     name: str
     variants: frozenset[str]
@@ -158,7 +157,7 @@ class _Search:
         )
 
     def _lowered(self, name: str) -> _Candidate | None:
-        """None for a case of another subject, and for labels that do not go together."""
+        """Lower a case; None for another subject, or for labels that exclude each other."""
         if name not in self._known:
             self._known[name] = self._lower(name) if name.partition(":")[0] in self._names else None
         return self._known[name]
@@ -173,7 +172,7 @@ class _Search:
         return _Candidate(case.id, found, _cost(desc, work)) if found else None
 
     def _smallest(self, shapes: Sequence[_Candidate], entered: frozenset[str]) -> Iterator[_Candidate]:
-        """For what only real shapes enter, those with the smallest sizes that still do."""
+        """Yield the smallest cases for variants that only real shapes enter."""
         left = frozenset().union(*(one.variants for one in shapes)) - entered
         for one in sorted(shapes, key=lambda one: one.cost):
             if wanted := one.variants & left:
@@ -192,7 +191,7 @@ class _Search:
         return best
 
     def _least(self, best: _Candidate, wanted: frozenset[str], parameter: str, at: int, value: int) -> _Candidate:
-        """One number as small as can be, by bisection: what gets a variant is nearly always all sizes from one on."""
+        """Minimize one number by bisection: a variant is nearly always selected for all sizes from one on."""
         low, high = 0, value
         while low + 1 < high:
             middle = (low + high) // 2
@@ -212,14 +211,14 @@ class _Search:
             ValueError,
             IndexError,
             ZeroDivisionError,
-        ):  # a subject is written for sizes that it lists
+        ):  # a subject supports only sizes that it lists
             return None
         return self._lowered(case.id)
 
     def _chosen(
         self, candidates: Sequence[_Candidate], entered: frozenset[str], every: frozenset[str], share: float
     ) -> list[_Candidate]:
-        """Greedy: what enters most new variants for its cost first, until every kernel and the share are entered."""
+        """Choose greedily by new variants per cost, until every kernel and the share are entered."""
         missing = set(every - entered)
         kernels = {kernel_of(name) for name in every} - {kernel_of(name) for name in entered}
         most = math.floor(len(every) * (1 - share) + 1e-9)  # variants that may be left out
@@ -254,7 +253,7 @@ def _cost(desc: OperatorDesc, work: int) -> float:
 
 
 def _numbers(case: Case) -> Iterator[tuple[str, int, int]]:
-    """The numbers in the labels of open parameters: (parameter, place, value)."""
+    """Yield the numbers in the labels of open parameters: (parameter, index, value)."""
     for name, values in case.subject.all_parameters.items():
         if isinstance(values, OpenLabels):
             for at, number in enumerate(re.findall(r"\d+", case.labels[name])):
@@ -262,7 +261,7 @@ def _numbers(case: Case) -> Iterator[tuple[str, int, int]]:
 
 
 def _with_number(case: Case, parameter: str, at: int, value: int) -> Case:
-    """The case with another number in a parameter's label."""
+    """Return the case with another number in a parameter's label."""
     places = iter(range(len(case.labels[parameter])))
     replaced: Callable[[re.Match[str]], str] = lambda match: str(value) if next(places) == at else match[0]  # noqa: E731
     return Case(case.subject, {**case.labels, parameter: re.sub(r"\d+", replaced, case.labels[parameter])})

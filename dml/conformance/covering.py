@@ -1,4 +1,4 @@
-"""Covering arrays: few combinations of parameters in which every combination of any t of them occurs."""
+"""Covering arrays: few combinations of parameters that contain every combination of any t of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 
 Row = tuple[str, ...]
 
-#: How many ways to complete a combination are looked at, and the most that find it impossible.
+#: Maximum completions of a combination to consider, and attempts before it counts as impossible.
 _CANDIDATES = 12
 _TRIES = 60
 
@@ -17,11 +17,10 @@ _TRIES = 60
 def covering(
     parameters: Mapping[str, Sequence[str]], strength: int, seed: int, makes_sense: Callable[[Mapping[str, str]], bool]
 ) -> list[dict[str, str]]:
-    """Rows with a label of each parameter, in which any ``strength`` labels that go together do so at least once.
+    """Return rows with a label per parameter, so that any ``strength`` compatible labels occur together at least once.
 
-    The first row has every parameter's first label, where that makes sense. Greedy: each row takes a combination that
-    is still missing, and of some random ways to complete it the one that brings most others. The same for the same
-    seed.
+    The first row has every parameter's first label, if possible. Greedy: each row takes a missing combination and, of
+    some random completions, the one that covers most others. Deterministic for a seed.
     """
     names, labels = list(parameters), [list(of) for of in parameters.values()]
     rng = random.Random(seed)
@@ -52,7 +51,7 @@ def covering(
         fixed = dict(zip(at, combination, strict=True))
         best: Row | None = None
         found = 0
-        # First near the defaults, where most things make sense, then anywhere.
+        # First near the defaults, where most combinations are possible, then anywhere.
         for attempt in range(_TRIES):
             free = 0.5 if attempt % 2 else 1.0
             row = tuple(
@@ -67,7 +66,7 @@ def covering(
             if found == _CANDIDATES:
                 break
         if best is None:
-            missing.pop((at, combination))  # these do not go together
+            missing.pop((at, combination))  # these exclude each other
         else:
             take(best)
     return rows

@@ -1,4 +1,4 @@
-"""Running a case on a device: all bytes of its tensors, gaps included, and the outcome as plain data."""
+"""Running a case on a device: all bytes of its tensors, gaps included, with the outcome as plain data."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from dml.runtime.buffer import Buffer
 Outcome = dict[str, Any]
 Array = npt.NDArray[Any]
 
-#: Bytes before and behind an output that nothing may write to.
+#: Guard bytes before and after an output, which nothing may write.
 GUARD = 256
 
-#: What a device answers to what is beyond it: limits, features, memory.
+#: Errors that mean beyond the device's limits, features or memory.
 _BEYOND = (HRESULT.DXGI_ERROR_UNSUPPORTED, HRESULT.E_OUTOFMEMORY)
 
 
 def run_case(device: Device, case: Case, seed: int = 0) -> Outcome:
-    """The outcome of a case on a device, as reports have it (see report.schema.json).
+    """Run a case on a device; return its outcome as in reports (see report.schema.json).
 
-    Raises DMLError where the device is lost: it can run nothing more.
+    Raises DMLError if the device is lost: it can run nothing more.
     """
     outcome: Outcome = {
         "case": case.id,
@@ -76,7 +76,7 @@ def run_case(device: Device, case: Case, seed: int = 0) -> Outcome:
         compiled = device.compile_operator(operator)
     except DMLError as error:
         _leave_if_lost(device, error)
-        if error.hresult not in _BEYOND:  # a kernel that does not compile, say
+        if error.hresult not in _BEYOND:  # for example a kernel that does not compile
             return _failed(outcome, start, str(error))
         return {**outcome, "status": "unsupported", "reason": str(error), "seconds": time.perf_counter() - start}
     try:
@@ -95,7 +95,7 @@ def run_case(device: Device, case: Case, seed: int = 0) -> Outcome:
 
 
 def kernels(compiled: CompiledOperator) -> list[str]:
-    """The kernels that a compiled operator dispatches, each once, in order."""
+    """Return the kernels that a compiled operator dispatches, without repetition, in order."""
     return list(dict.fromkeys(dispatch.source.name for dispatch in compiled.program.dispatches))
 
 
@@ -105,7 +105,7 @@ def _leave_if_lost(device: Device, error: DMLError) -> None:
 
 
 def _as_held(desc: OperatorDesc, inputs: Inputs) -> dict[str, Any]:
-    """The inputs as their layouts hold them: what a stride of 0 repeats is the same everywhere."""
+    """Return the inputs as their layouts hold them: a stride of 0 repeats the same element."""
     held: dict[str, Any] = {}
     for name, field in desc.inputs():
         if isinstance(field, tuple):
@@ -118,9 +118,9 @@ def _as_held(desc: OperatorDesc, inputs: Inputs) -> dict[str, Any]:
 def _references(
     case: Case, desc: OperatorDesc, inputs: Inputs, part: Sample | None
 ) -> list[tuple[Expected, Expected | None]]:
-    """What each output must be, in the order of binding; and what it may be where subnormal inputs count as zeros.
+    """Return each output's expectation, in binding order, and the one for subnormal inputs that count as zeros.
 
-    Of a large operator those of a part of it.
+    For a large operator, expectations of a part of it.
     """
     if part is not None:
         desc, inputs = part.desc, part.of(inputs)
@@ -154,7 +154,7 @@ def _in_order(desc: OperatorDesc, outputs: Mapping[str, Expected | list[Expected
 
 @dataclass(frozen=True)
 class RecordedCase:
-    """A case that ran: its commands, its outputs, and the bytes that they came to."""
+    """A case that ran: its commands, its outputs, and their bytes."""
 
     case: str
     commands: CommandList
@@ -172,22 +172,22 @@ class RecordedCase:
         self.commands.execute()
 
     def differing(self) -> str:
-        """What became of the outputs since, where that is other bytes."""
+        """Describe a difference between the outputs' bytes now and then; empty if there is none."""
         for at, (buffer, before) in enumerate(zip(self.outputs, self.found, strict=True)):
             if (wrong := buffer.read(np.uint8, len(before)) != before).any():
                 return f"output {at} of {self.case} differs from its first run, from byte {int(np.argmax(wrong))} on"
         return ""
 
 
-#: The last case of each device.
+#: Each device's last case.
 _BEFORE: MutableMapping[Device, RecordedCase] = WeakKeyDictionary()
 
 
 def _run(
     device: Device, compiled: CompiledOperator, desc: OperatorDesc, inputs: Inputs, case: Case
 ) -> tuple[list[npt.NDArray[np.uint8]], str]:
-    """All bytes of the outputs, and what is wrong where a second run gives others: its own, or that of the case before
-    it, which now comes after it."""
+    """Return all bytes of the outputs, and the fault if a second run differs: of this case, or of the previous one run
+    after it."""
     given = [
         device.create_buffer(to_bytes(inputs[name] if at is None else inputs[name][at], tensor))
         for name, at, tensor in tensors(desc.inputs())
@@ -211,7 +211,7 @@ def _run(
 
 
 def _beyond(found: Sequence[npt.NDArray[np.uint8]]) -> str:
-    """The first byte beside an output's bytes that was written; empty where none was."""
+    """Name the first guard byte that was written; empty if none was."""
     for at, data in enumerate(found):
         wrong = data != UNTOUCHED
         wrong[GUARD : len(data) - GUARD] = False
@@ -221,22 +221,22 @@ def _beyond(found: Sequence[npt.NDArray[np.uint8]]) -> str:
 
 
 def last_run(device: Device) -> RecordedCase | None:
-    """The case that a device ran last, to be run again."""
+    """Return the case that a device ran last, to run it again."""
     return _BEFORE.get(device)
 
 
 def forget(device: Device) -> None:
-    """Keep nothing of a device, which is about to be closed."""
+    """Forget a device, which is about to be closed."""
     _BEFORE.pop(device, None)
 
 
 def recorded(
     device: Device, compiled: CompiledOperator, inputs: Sequence[Buffer], outputs: Sequence[Buffer | DML_BUFFER_BINDING]
 ) -> CommandList:
-    """Commands that run an operator through DirectML's own objects; what it keeps is initialized.
+    """Record commands that run an operator through DirectML's own objects, with its initialization.
 
-    inputs, outputs: a buffer, or a part of one, for each tensor that is there, in order. Inputs that DirectML owns are
-    bound to the initializer.
+    inputs, outputs: a buffer, or a part of one, for each tensor present, in order. Inputs that DirectML owns are bound
+    to the initializer.
     """
     given = _bindings(compiled.input_slots, inputs)
     owned = compiled.program.owned
@@ -264,12 +264,12 @@ def _initialize(
 
 
 def _disagreement(device: Device, desc: OperatorDesc, inputs: Inputs, found: Sequence[npt.NDArray[np.uint8]]) -> str:
-    """What the portable kernels, which need nothing beyond Vulkan 1.1, answer else; empty where nothing."""
+    """Describe how the portable kernels, which need only Vulkan 1.1, differ in their result; empty if they do not."""
     portable = open_as(device.vulkan, "minimum")
     try:
         compiled = portable.compile_operator(portable.create_operator(desc))
     except DMLError:
-        return ""  # a tensor is larger than what they bind
+        return ""  # a tensor exceeds their largest binding
     given = [
         portable.create_buffer(to_bytes(inputs[name] if at is None else inputs[name][at], tensor))
         for name, at, tensor in tensors(desc.inputs())
@@ -370,7 +370,7 @@ def _failure(label: str, tensor: Tensor, result: Comparison, touched: int | None
 
 
 def _loose(label: str, result: Comparison) -> Outcome:
-    """The worst element beyond the tight limit of an output that is within its public one."""
+    """Return the worst element beyond the tight limit of an output within its public one."""
     far, share = result.loose, result.tight_share
     assert far is not None
     assert share is not None
@@ -391,7 +391,7 @@ def _loose(label: str, result: Comparison) -> Outcome:
     }
 
 
-#: A failure that is not about one element.
+#: A failure that concerns no single element.
 _NOTHING: Outcome = dict.fromkeys(("index", "found", "expected", "differing", "of", "ulp", "allowed_ulp"))
 
 

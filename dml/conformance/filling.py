@@ -1,4 +1,4 @@
-"""Inputs of operators that have no tensor arrays, made tensor by tensor."""
+"""Inputs of operators without tensor arrays, made tensor by tensor."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Array = npt.NDArray[Any]
 
 
 def filled(desc: OperatorDesc, make: Callable[[str, Tensor], Array]) -> dict[str, Array]:
-    """make(field, tensor) for each input that is there."""
+    """Call make(field, tensor) for each input present."""
     return {name: make(name, tensor) for name, _, tensor in tensors(desc.inputs())}
 
 
 def finite(desc: OperatorDesc, values: Values) -> dict[str, Array]:
-    """`Values.finite` for all inputs: what sums of products are made of."""
+    """Fill all inputs by `Values.finite`, for sums of products."""
     return filled(desc, lambda name, tensor: values.finite(tensor))

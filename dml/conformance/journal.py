@@ -1,7 +1,7 @@
-"""The journal of a run: a JSON line per outcome, written as it comes, so that a killed run can go on.
+"""The journal of a run: a JSON line per outcome, written at once, so that a killed run can continue.
 
-The first line is the report without results and the places; each further one says at which place which outcome came,
-and how many seconds that place had taken by then. The last outcome of a case stands.
+The first line is the report without results and the places; each further one holds a place, its outcome, and the
+place's seconds so far. The last outcome of a case counts.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ FORMAT, VERSION = "dml-conformance-journal", 1
 
 
 class PlacePart(NamedTuple):
-    """What one place is to run: cases, and what they enter of the kernels that there are, where that is known."""
+    """A place's cases, and the variants that they enter, if known."""
 
     cases: Sequence[str]
     coverage: Coverage | None
 
 
 class Journal:
-    """An open journal. found: by place, what it holds: outcomes by case. seconds: what each place had taken."""
+    """An open journal. found: outcomes by place and case. seconds: each place's seconds so far."""
 
     def __init__(self, path: Path, head: Record, devices: Sequence[Record]) -> None:
         self.path, self.head, self.devices = path, head, list(devices)
@@ -40,7 +40,7 @@ class Journal:
 
     @classmethod
     def begin(cls, path: Path, head: Record, devices: Sequence[Record]) -> Journal:
-        """A new one. Raises DMLError where the file cannot be written."""
+        """Create a journal. Raises DMLError if the file cannot be written."""
         made = cls(path, head, devices)
         first = {"format": FORMAT, "version": VERSION, "report": head, "devices": list(devices)}
         write_text(path, json.dumps(first) + "\n")
@@ -48,10 +48,10 @@ class Journal:
 
     @classmethod
     def resume(cls, path: Path) -> Journal:
-        """One that is there. Raises DMLError where it is no journal, or is another version's or checkout's."""
+        """Open an existing journal. Raises DMLError if it is none, or another version's or checkout's."""
         with reading(path):
             data = path.read_bytes()
-        # A run that was killed while it wrote left part of a line.
+        # A run killed while writing leaves an incomplete line.
         whole, _, rest = data.rpartition(b"\n")
         try:
             lines = [json.loads(line) for line in whole.splitlines()]
@@ -72,7 +72,7 @@ class Journal:
         return made
 
     def add(self, place: int, outcome: Record, seconds: float) -> None:
-        """Write an outcome; seconds: what the place has taken so far. Raises DMLError where it cannot be written."""
+        """Write an outcome; seconds: the place's so far. Raises DMLError if it cannot be written."""
         line = {"place": place, "seconds": round(seconds, 3), "outcome": outcome}
         self._take(line)
         with writing(self.path):
@@ -80,7 +80,7 @@ class Journal:
             self._file.flush()
 
     def report(self, parts: Sequence[PlacePart], left: Sequence[str]) -> Record:
-        """What there is by now. parts: by place, what it was to run. left: by place, why cases have no outcome."""
+        """Return the current report. parts: each place's cases. left: by place, why cases have no outcome."""
         made: Record = {**self.head, "runs": []}
         for device, found, seconds, part, why in zip(self.devices, self.found, self.seconds, parts, left, strict=True):
             missing = [not_run(case, why) for case in part.cases if case not in found]

@@ -1,4 +1,4 @@
-"""A report as JUnit XML, for CI: a suite per device and axis, a test per case."""
+"""Reports as JUnit XML, for CI: a suite per device and axis, a test per case."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dml.conformance import report
 from dml.conformance.report import Record
 from dml.conformance.terminal import failure_lines, words
 
-#: What XML 1.0 cannot hold, also escaped.
+#: Characters that XML 1.0 cannot hold, even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(made: Record) -> str:
-    """The XML. Cases that were not tested or are not supported count as skipped, with the reason."""
+    """Return the XML. Cases that were not tested or are not supported count as skipped, with the reason."""
     root = Xml.Element("testsuites", name="dml conformance")
     for run in made["runs"]:
         _suite(root, made, run)

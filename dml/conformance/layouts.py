@@ -1,4 +1,4 @@
-"""Where a case's tensors lie: layouts by name, bytes with gaps, and what of the bytes belongs to elements."""
+"""Layouts of a case's tensors: by name, as bytes with gaps, and which bytes belong to elements."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ Array = npt.NDArray[Any]
 Tensor = DML_BUFFER_TENSOR_DESC
 
 #: packed: row-major. padded: a gap after each row and between slices. permuted: the first dimension is innermost.
-#: broadcast: inputs repeat their first element along the first dimension longer than one. mixed: each tensor has a
-#: layout of its own, its dimensions in any order, some with gaps, those of inputs perhaps repeated.
+#: broadcast: inputs repeat their first element along the first dimension longer than one. mixed: each tensor has its
+#: own layout, with dimensions in any order, perhaps gaps, and perhaps repeated elements in inputs.
 LAYOUTS = ("packed", "padded", "permuted", "broadcast", "mixed")
 
-#: Layouts that the catalogue asks for, where selection chooses by them. owned: packed, and DirectML owns all inputs but
-#: the first, as it does weights. turned: inputs permuted, outputs packed.
+#: Layouts that the catalogue requests because selection depends on them. owned: packed, and DirectML owns all inputs
+#: but the first, like weights. turned: inputs permuted, outputs packed.
 MORE_LAYOUTS = ("owned", "turned")
 
-#: What every byte is that no element covers, and of outputs before a run.
+#: Value of every byte outside elements, and of outputs before a run.
 UNTOUCHED = 0xA5
 
 
 def named_layout(label: str) -> str | None:
-    """One of MORE_LAYOUTS by its label; None for any other label."""
+    """Return one of MORE_LAYOUTS by its label; None for any other label."""
     return label if label in MORE_LAYOUTS else None
 
 
 def laid_out(desc: OperatorDesc, layout: str) -> OperatorDesc:
-    """The description with all of its tensors laid out so."""
+    """Return the description with all of its tensors in a layout."""
     if layout == "packed":
         return desc
     if layout == "owned":
@@ -70,7 +70,8 @@ def _owned(desc: OperatorDesc) -> OperatorDesc:
 
 
 def _mixed(tensor: Tensor, chance: random.Random, is_input: bool) -> Tensor:
-    """A tensor with one layout of many. What a description repeats by a stride of 0 stays repeated."""
+    """Return the tensor in one of many layouts. Dimensions that a description repeats by a stride of 0 stay
+    repeated."""
     sizes, order, strides, step = tensor.Sizes, list(range(tensor.rank)), [0] * tensor.rank, 1
     if chance.random() < 0.5:
         chance.shuffle(order)
@@ -88,7 +89,7 @@ def _with(tensor: Tensor, layout: str) -> Tensor:
 
 
 def _strides(tensor: Tensor, layout: str) -> tuple[int, ...] | None:
-    """What a description repeats by a stride of 0 stays repeated."""
+    """Dimensions that a description repeats by a stride of 0 stay repeated."""
     sizes = tensor.Sizes
     if layout == "packed":
         return tensor.Strides
@@ -110,30 +111,30 @@ def _strides(tensor: Tensor, layout: str) -> tuple[int, ...] | None:
 
 
 def repeated(array: Array, tensor: Tensor) -> Array:
-    """The array as the tensor can hold it: along a stride of 0 all elements are the first."""
+    """Return the array as the tensor can hold it: along a stride of 0 all elements are the first."""
     once = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in tensor.strides)
     return np.ascontiguousarray(np.broadcast_to(array[once], array.shape))
 
 
 def to_bytes(array: Array, tensor: Tensor) -> npt.NDArray[np.uint8]:
-    """All of the tensor's bytes; those in its gaps are UNTOUCHED."""
+    """Return all of the tensor's bytes; those in gaps are UNTOUCHED."""
     words = np.full(int(tensor.TotalTensorSizeInBytes) // 4, UNTOUCHED * 0x01010101, np.uint32)
     TensorMemory(words, tensor).store(array)
     return words.view(np.uint8)
 
 
 def from_bytes(data: npt.NDArray[np.uint8], tensor: Tensor) -> Array:
-    """The tensor's elements."""
+    """Return the tensor's elements."""
     return TensorMemory(data.view(np.uint32), tensor).load()
 
 
 def gaps_touched(data: npt.NDArray[np.uint8], tensor: Tensor) -> int | None:
-    """The first byte outside of the elements that something wrote to; None where there is none."""
+    """Return the first byte outside elements that was written; None if there is none."""
     bits = tensor.element_bits
     places = np.zeros((), np.int64)
     for size, stride in zip(tensor.Sizes, tensor.strides, strict=True):
         places = places[..., None] + np.arange(size) * stride
-    # A packed tensor's bytes end at a word; what pads it belongs to nobody and may be written.
+    # A packed tensor's bytes end at a word; its padding may be written.
     if bits == 4:  # two to a byte
         untouched = np.full(2 * len(data), True)
         untouched[places.ravel()] = False
@@ -151,7 +152,7 @@ def gaps_touched(data: npt.NDArray[np.uint8], tensor: Tensor) -> int | None:
 
 
 def tensors(fields: Iterator[tuple[str, Any]]) -> list[tuple[str, int | None, Tensor]]:
-    """(field, place in its array or None, tensor) of the tensors that are there, in the order of binding."""
+    """Return (field, index in its array or None, tensor) of the tensors present, in binding order."""
     found: list[tuple[str, int | None, Tensor]] = []
     for name, field in fields:
         if isinstance(field, tuple):

@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 
 
 class Tight(NamedTuple):
-    """The error that our kernels keep on any conforming device, as ulp and absolute of Expected, and why."""
+    """The error bound of our kernels on any conforming device, as Expected's ulp and absolute, and the reason."""
 
     ulp: float
     absolute: float | Array
@@ -52,7 +52,8 @@ class Expected:
 
 
 def spacing(values: Array, kind: np.dtype[Any]) -> Array:
-    """One unit in the last place of each value in a floating-point type; below the smallest normal, that one's."""
+    """Return one unit in the last place of each value in a floating-point type; that of the smallest normal number
+    below it."""
     info = np.finfo(kind)
     with np.errstate(over="ignore", invalid="ignore"):
         magnitudes = np.clip(np.nan_to_num(np.abs(values), nan=1.0), float(info.tiny), float(info.max))
@@ -62,10 +63,10 @@ def spacing(values: Array, kind: np.dtype[Any]) -> Array:
 
 
 def sum_of_products(count: int, magnitudes: Array, kind: np.dtype[Any], values: Array) -> Array:
-    """What a sum of ``count`` products in float32, in any order, may be off by, in the output's type.
+    """Return the error bound of a sum of ``count`` float32 products, in any order, in the output's type.
 
-    magnitudes: the sums of the products' magnitudes. Each product and each sum may be off by half an ulp of float32,
-    and so may a few factors and addends beside them; a FLOAT16 result rounds once more.
+    magnitudes: sums of the products' magnitudes. Each product and each sum may be off by half an ulp of float32, and so
+    may a few more factors and addends; a FLOAT16 result rounds once more.
     """
     allowed = (count + 6) * 2.0**-24 * np.abs(magnitudes) + 4 * 2.0**-24 * np.abs(values)
     if kind == np.float16:
@@ -75,9 +76,9 @@ def sum_of_products(count: int, magnitudes: Array, kind: np.dtype[Any], values: 
 
 @dataclass(frozen=True)
 class Limit:
-    """How far results of an operator may be off, by data type: FLOAT32 first, then FLOAT16 (FLOAT64: as FLOAT32).
+    """An operator's error bounds by data type: FLOAT32 first, then FLOAT16 (FLOAT64: as FLOAT32).
 
-    ulp, absolute: as in Expected; a FLOAT16 result is rounded once from float32. why: where they are from. tight: as in
+    ulp, absolute: as in Expected; a FLOAT16 result is rounded once from float32. why: their source. tight: as in
     Expected.
     """
 
@@ -87,7 +88,7 @@ class Limit:
     tight: Limit | None = None
 
     def expected(self, values: Array, kind: np.dtype[Any], absolute: float | Array = 0.0) -> Expected:
-        """The values of an output of a data type; integers are exact. absolute: what may be off besides."""
+        """Return the expectation for values of a data type; integers are exact. absolute: an additional error."""
         if kind.kind != "f":
             return Expected(values)
         at = int(kind == np.float16)
@@ -96,11 +97,11 @@ class Limit:
         return Expected(values, self.ulp[at], self.absolute[at] + absolute, self.why, tight=tight)
 
     def keeping(self, tight: Limit) -> Limit:
-        """This limit, within which our kernels keep a tight one."""
+        """Return this limit with a tight one inside it."""
         return replace(self, tight=tight)
 
     def and_then(self, other: Limit) -> Limit:
-        """That of one step after another."""
+        """Return the limit of two consecutive steps."""
         made = self._and_then(other)
         if self.tight is None and other.tight is None:
             return made
@@ -113,21 +114,21 @@ class Limit:
 
 
 def webnn(single: float, half: float) -> Limit:
-    """The W3C's WebNN tests: so many ulp of FLOAT32, of FLOAT16."""
+    """The W3C's WebNN tests: ulp of FLOAT32, and of FLOAT16."""
     return Limit((single, half), why=f"WebNN: {single:g} ulp ({half:g} of FLOAT16)")
 
 
 def webnn_absolute(single: float, half: float) -> Limit:
-    """The W3C's WebNN tests: an absolute error; they compare with rounded values, so that an ulp comes to it here."""
+    """The W3C's WebNN tests: an absolute error; they compare with rounded values, which adds an ulp here."""
     return Limit(
         (1, 1), (single, half), f"WebNN: 1/{1 / single:g} absolute (1/{1 / half:g} of FLOAT16), and one rounding"
     )
 
 
-#: Where WebNN has none: shaders/lib/math.glsl promises 4 ulp on every device, and FLOAT16 rounds once.
+#: Where WebNN has no limit: shaders/lib/math.glsl keeps 4 ulp on every device, and FLOAT16 rounds once.
 LIBRARY = Limit((4, 0.51), why="the shader library's promise: 4 ulp of float32")
-#: A function of the library, and a product or two around it, each one of the two nearest numbers.
+#: A library function with a product or two, each correctly or faithfully rounded.
 AROUND_LIBRARY = Limit((6, 0.51), why="a function of the shader library to 4 ulp of float32, and two products")
-#: One operation of IEEE 754, rounded to the nearest or, as Vulkan leaves open, otherwise.
+#: One operation of IEEE 754, rounded to nearest or, as Vulkan allows, to the other neighbor.
 ROUNDED = Limit((1, 1), why="one rounding")
 EXACT = Limit()

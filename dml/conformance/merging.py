@@ -1,4 +1,4 @@
-"""Several reports into one: shards of one run, and devices beside each other. Refuses what does not belong together."""
+"""Merging of reports: shards of one run, and several devices. Reports that do not match are refused."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from dml.conformance.places import IDENTITY
 from dml.conformance.report import Record
 from dml.errors import DMLError
 
-#: What must be the same of all reports, and of their suites.
+#: Fields that must be equal in all reports, and in their suites.
 _SAME, _SAME_SUITE = ("dml_version", "commit"), ("size", "seed", "filter", "only")
 
 
 def merge(reports: Sequence[Record], names: Sequence[str]) -> Record:
-    """One report of all; it is complete where every device has all shards.
+    """Merge reports; the result is complete if every device has all shards.
 
-    names: of the reports, for messages. Raises DMLError where they are of different suites or versions, and where two
-    hold the same shard of the same device.
+    names: of the reports, for messages. Raises DMLError for different suites or versions, and if two hold the same
+    shard of the same device.
     """
     first = reports[0]
     for other, name in zip(reports[1:], names[1:], strict=True):
@@ -40,7 +40,7 @@ def merge(reports: Sequence[Record], names: Sequence[str]) -> Record:
 
 
 def _merge_runs(parts: Sequence[tuple[Record, str]], shards: str) -> Record:
-    """One device's; shards: those that there are of any device."""
+    """Merge one device's runs; shards: those present for any device."""
     held = _together([(run["shard"], f"{name}, {report.title(run['device'])}") for run, name in parts])
     return {
         "device": parts[0][0]["device"],
@@ -53,7 +53,7 @@ def _merge_runs(parts: Sequence[tuple[Record, str]], shards: str) -> Record:
 
 
 def _together(shards: Sequence[tuple[str, str]], *, alike: bool = False) -> str:
-    """1/3 and 3/3 -> 1+3/3. alike: a shard may stand twice, as that of another device."""
+    """Merge shards: 1/3 and 3/3 -> 1+3/3. alike: a shard may repeat, for another device."""
     found: dict[int, str] = {}
     total = shards[0][0].partition("/")[2]
     for text, name in shards:

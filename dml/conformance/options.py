@@ -1,4 +1,4 @@
-"""Errors of the command line's options, which exit with another status than errors of a run."""
+"""Errors of command-line options, which have their own exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a subject is varied in: parameters with labelled values, and one choice of them."""
+"""Parameters of a subject with labelled values, and one choice of them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 #: By name, a parameter's values by label; the first is what a case has that says nothing of the parameter.
 Parameters = Mapping[str, Mapping[str, Any]]
 
-#: What a label may be, so that a case's id tells it.
+#: Allowed characters of a label, so that a case's id can be parsed.
 LABEL = re.compile(r"[A-Za-z0-9_.+-]+")
 
 
 class OpenLabels(dict[str, Any]):
-    """A parameter's values by label. Further labels are read by ``read``, which returns None for what it cannot read.
+    """A parameter's values by label. ``read`` parses further labels and returns None for those it cannot read.
 
-    Only the listed ones are combined into cases. A catalogue and ``--case`` may name any: sizes=1x64x56x56.
+    Only listed labels are combined into cases. A catalogue and ``--case`` may use others: sizes=1x64x56x56.
     """
 
     def __init__(self, values: Mapping[str, Any], read: Callable[[str], Any]) -> None:
@@ -53,7 +53,7 @@ def _read_numbers(label: str) -> tuple[int, ...] | None:
 
 
 def _read_padding(label: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """0.2_1: 0 and 2 before, 1 behind; without _ as much behind as before."""
+    """Parse 0.2_1: 0 and 2 before, 1 after; without _ the same before and after."""
     if not re.fullmatch(r"[\d.]+(_[\d.]+)?", label):
         return None
     before, _, behind = label.partition("_")
@@ -62,9 +62,9 @@ def _read_padding(label: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
 
 
 def opened(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The parameter with further labels, where all of its own are numbers, sizes, or paddings of one notation.
+    """Return the parameter open to further labels if all of its own are numbers, sizes, or paddings of one notation.
 
-    Sizes keep to the dimension counts that are listed: a subject may be written for those.
+    Sizes keep to the listed dimension counts, which a subject may rely on.
     """
     readers: tuple[Callable[[str], Any], ...] = (_read_number, _read_sizes, _read_numbers, _read_padding)
     for read in readers:
@@ -82,7 +82,7 @@ def _read_sizes_of(ranks: Collection[int], label: str) -> tuple[int, ...] | None
 
 
 class Skip(Exception):
-    """This combination of parameters has no meaning for the operator; str() says why."""
+    """The operator has no such combination of parameters; str() says why."""
 
 
 class Choice:
@@ -99,12 +99,12 @@ class Choice:
             raise AttributeError(name) from None
 
     def label(self, name: str) -> str:
-        """The label of a parameter's value."""
+        """Return the label of a parameter's value."""
         return self._labels[name]
 
 
 def types_of(operator: type[OperatorDesc], tensor: str, function: DML_REDUCE_FUNCTION | None = None) -> dict[str, Any]:
-    """The data types a tensor may have at the latest feature level, FLOAT32 first where it is among them."""
+    """Return the data types of a tensor at the latest feature level, FLOAT32 first if it is one of them."""
     found = operator_support(operator.OPERATOR_TYPE, function=function)
     assert found is not None
     kinds = sorted(found[tensor].data_types, key=lambda kind: (short_name(kind) != "FLOAT32", kind))
@@ -112,25 +112,25 @@ def types_of(operator: type[OperatorDesc], tensor: str, function: DML_REDUCE_FUN
 
 
 def sizes(*texts: str) -> dict[str, tuple[int, ...]]:
-    """``sizes("1x2x3", "7")``: the sizes by their labels."""
+    """Return sizes by label: ``sizes("1x2x3", "7")``."""
     return {text: tuple(int(size) for size in text.split("x")) for text in texts}
 
 
 def enumerators(enumeration: Iterable[IntEnum]) -> dict[str, Any]:
-    """Enumerators by their short names."""
+    """Return enumerators by their short names."""
     return {short_name(one): one for one in enumeration}
 
 
 def flags() -> dict[str, bool]:
-    """Off and on."""
+    """Return off and on."""
     return {"no": False, "yes": True}
 
 
 def tensor(kind: Any, dimensions: Iterable[int]) -> DML_BUFFER_TENSOR_DESC:
-    """A packed tensor of a data type; the framework lays it out otherwise where the case asks for it."""
+    """Describe a packed tensor of a data type; the framework applies the case's layout."""
     return DML_BUFFER_TENSOR_DESC(kind, tuple(dimensions))
 
 
 def whole_along(dimensions: tuple[int, ...], axes: Collection[int]) -> tuple[int, ...]:
-    """The sizes, 1 in all dimensions but the axes: those of a parameter that broadcasts."""
+    """Return the sizes with 1 in all dimensions but the axes, as of a parameter that broadcasts."""
     return tuple(size if axis in axes else 1 for axis, size in enumerate(dimensions))

@@ -1,4 +1,4 @@
-"""Where the suite runs: Vulkan devices and the axes they stand for, and how to say a case again."""
+"""Places of a run: Vulkan devices on axes, and the commands that reproduce a case there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dml.conformance.axes import seen_as, selected
 from dml.errors import HRESULT, DMLError
 from dml.runtime.devices import VulkanDevice, choose, list_devices
 
-#: What says what a device is; the same of two reports is the same device.
+#: Fields that identify a device across reports.
 IDENTITY = ("name", "driver", "driver_version", "api_version", "vendor_id", "device_id", "axis")
 
 
@@ -25,18 +25,18 @@ class DeviceAxis:
 
     @property
     def which(self) -> str:
-        """What ``--device`` finds the device by: its name, or its index where another one before it has the name."""
+        """What ``--device`` takes to find the device: its name, or its index if an earlier one has the same name."""
         name = self.device.name
         first = next((other for other in list_devices() if name.lower() in other.name.lower()), self.device)
         return name if first.index == self.device.index else str(self.device.index)
 
     def command(self, case: str, seed: int) -> str:
-        """The command that runs exactly that case here."""
+        """Return the command that runs exactly that case here."""
         words = ["dml", "conformance", "--case", case, "--device", self.which, "--as", self.axis]
         return shlex.join([*words, *(["--seed", str(seed)] if seed else [])])
 
     def record(self) -> dict[str, Any]:
-        """The device as it stands in a report."""
+        """The device's record for a report."""
         device, target = self.device, seen_as(self.device, self.axis).target
         limits = {
             field.name: _plain(getattr(target, field.name))
@@ -63,9 +63,9 @@ class DeviceAxis:
 
 
 def places(devices: Sequence[str], axes: Sequence[str]) -> list[DeviceAxis]:
-    """The devices that ``--device`` names (all there are where it names none) on each axis of ``--as`` (plain).
+    """Return the devices that ``--device`` names (by default all) on each axis of ``--as`` (by default plain).
 
-    Raises DMLError where there is no such device or axis, or no device at all.
+    Raises DMLError for an unknown device or axis, or without any device.
     """
     kinds = selected(axes) or ["plain"]
     if not list_devices():
@@ -76,12 +76,12 @@ def places(devices: Sequence[str], axes: Sequence[str]) -> list[DeviceAxis]:
 
 
 def find(records: Sequence[Mapping[str, Any]]) -> list[DeviceAxis]:
-    """The places that have these records, as a journal holds them. Raises DMLError where one is no longer there."""
+    """Return the places with these records from a journal. Raises DMLError if one no longer exists."""
     found: list[DeviceAxis] = []
     for record in records:
         name, driver, axis = (record[key] for key in ("name", "driver", "axis"))
         like = (DeviceAxis(device, axis) for device in list_devices() if (device.name, device.driver) == (name, driver))
-        one = next((place for place in like if place not in found), None)  # there may be several of a kind
+        one = next((place for place in like if place not in found), None)  # several of a kind may exist
         if one is None:
             raise DMLError(f"this machine has no device {name!r} with driver {driver!r}", HRESULT.DXGI_ERROR_NOT_FOUND)
         found.append(one)

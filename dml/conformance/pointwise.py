@@ -1,4 +1,4 @@
-"""Subjects of operators whose output element depends on the elements at the same place of their inputs."""
+"""Subjects of operators whose output elements depend on the inputs' elements at the same position."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Array = npt.NDArray[Any]
 Tensor = DML_BUFFER_TENSOR_DESC
 InputMaker = Callable[[Any, Values], Inputs]
 
-#: From one to eight dimensions, sizes of one, primes, and enough elements for several workgroups.
+#: One to eight dimensions, sizes of one, primes, and enough elements for several workgroups.
 SIZES = sizes("3x5x7", "1", "67", "2x3x1x5", "2x1x2x1x2x1x3x2", "13x331")
-#: The same with every dimension count, for operators of few data types.
+#: As SIZES, with every dimension count, for operators of few data types.
 ALL_RANKS = SIZES | sizes("2x1x3x2x4", "2x1x2x1x3x3", "1x2x1x2x2x3x2")
 
 
 def _along(kept: Callable[[int, int], bool]) -> Callable[[Tensor], Tensor]:
-    """A tensor that repeats its first element along all but the dimensions that are kept (axis, rank)."""
+    """Return a function that makes a tensor repeat its first element along all but the kept dimensions (axis, rank)."""
 
     def repeat(whole: Tensor) -> Tensor:
         sizes = [size if kept(axis, whole.rank) else 1 for axis, size in enumerate(whole.Sizes)]
@@ -38,7 +38,7 @@ def _along(kept: Callable[[int, int], bool]) -> Callable[[Tensor], Tensor]:
     return repeat
 
 
-#: How a second input lies beside the first, by strides of 0: whole, a number for each column, each row, or one.
+#: How a second input broadcasts by strides of 0: not at all, one number per column, per row, or one in all.
 REPEATED: Mapping[str, Callable[[Tensor], Tensor]] = {
     "whole": lambda whole: whole,
     "row": _along(lambda axis, rank: axis == rank - 1),
@@ -55,7 +55,7 @@ SCALES: Mapping[str, Mapping[str, Any]] = {
 
 
 def drawn(values: Values, of: Tensor, low: float, high: float) -> Array:
-    """Values from low to high and, of a case about edges, as many of ``Values.fill``."""
+    """Draw values from low to high; a case about edges gets as many from ``Values.fill``."""
     ordinary = values.between(of, low, high)
     if not values.edges:
         return ordinary
@@ -63,16 +63,17 @@ def drawn(values: Values, of: Tensor, low: float, high: float) -> Array:
 
 
 def any_integers(values: Values, of: Tensor) -> Array:
-    """Integers of their type's whole range."""
+    """Draw integers from their type's whole range."""
     kind = numpy_dtype(of.DataType)
     return values.rng.integers(*integer_range(kind), of.Sizes, dtype=kind, endpoint=True)
 
 
 def domain(low: float, high: float, *others: tuple[float, float], whole: tuple[int, int] | None = None) -> InputMaker:
-    """Inputs with floats from low to high; the second, third, ... input from another range. whole: that of integers,
-    else half are from -100 to 100 and half anything that their type holds.
+    """Return an input generator: floats from low to high; the second, third, ... input from its own range. whole: the
+    range of integers; by default half are from -100 to 100 and half from their type's whole range.
 
-    Integers that a ScaleBias changes stay small: narrower types wrap at the end alone, and steps between are open.
+    Integers that a ScaleBias changes stay small: narrower types wrap only at the end, and intermediate steps are
+    unspecified.
     """
     ranges = [(low, high), *others]
 
@@ -154,10 +155,10 @@ def bits_of(array: Array) -> Array:
 
 
 def attribute_sets(*sets: Mapping[str, float]) -> dict[str, Mapping[str, float]]:
-    """Sets of attributes, labelled by their values: 0.2_0.5."""
+    """Return sets of attributes, labelled by their values: 0.2_0.5."""
     return {"_".join(f"{value:g}" for value in one.values()): one for one in sets}
 
 
 def modes(field: str, enumeration: Any) -> dict[str, Mapping[str, Any]]:
-    """Each enumerator as the value of a field."""
+    """Return each enumerator as the value of a field."""
     return {label: {field: value} for label, value in enumerators(enumeration).items()}

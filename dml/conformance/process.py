@@ -1,4 +1,4 @@
-"""A worker process as the runner sees it: it is asked, answers in time, or is lost and says why."""
+"""A worker process as the runner sees it: it answers requests in time, or is lost with a reason."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from typing import Any
 
 from dml.conformance.places import DeviceAxis
 
-#: The worker ends itself when its time is up; so many seconds later it is ended from here.
+#: The worker ends itself when its time is up; it is killed this many seconds later.
 GRACE = 15.0
-#: Lines of its standard error, or of its main thread's stack, that a message shows.
+#: Maximum lines of its standard error, or of its main thread's stack, in a message.
 LINES = 12
 
 WORKER = (sys.executable, "-m", "dml.conformance.worker")
 
 
 class WorkerLostError(Exception):
-    """The process is gone. reason: one line. str(): with the last lines of its standard error."""
+    """The process has ended. reason: one line. str(): adds the last lines of its standard error."""
 
     def __init__(self, reason: str, lines: Sequence[str] = ()) -> None:
         super().__init__("\n".join((reason, *lines)))
@@ -35,14 +35,14 @@ class WorkerLostError(Exception):
 
 
 class WorkerProcess:
-    """A worker on a place. Raises WorkerLostError where it cannot open the device in so many seconds."""
+    """A worker on a place. Raises WorkerLostError if it cannot open the device in time."""
 
     def __init__(self, place: DeviceAxis, seed: int, seconds: float, **variables: str) -> None:
         self._process = subprocess.Popen(
             WORKER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             encoding="utf-8", errors="replace", env={**os.environ, **variables}, start_new_session=True,
         )  # fmt: skip
-        #: How many requests it has answered.
+        #: Number of answered requests.
         self.answered = 0
         self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._lines: deque[str] = deque(maxlen=200)
@@ -53,10 +53,10 @@ class WorkerProcess:
         self.ask(opening, seconds)
 
     def ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-        """The answer to a request. Raises WorkerLostError where none comes in time; then the process is ended."""
+        """Return the answer to a request. Raises WorkerLostError if none comes in time, after killing the process."""
         start = time.monotonic()
         assert self._process.stdin is not None
-        with contextlib.suppress(OSError):  # it is gone, which the missing answer says
+        with contextlib.suppress(OSError):  # the missing answer will tell that it is gone
             self._process.stdin.write(json.dumps({**request, "seconds": seconds}) + "\n")
             self._process.stdin.flush()
         try:
@@ -74,7 +74,7 @@ class WorkerProcess:
         raise WorkerLostError(reason, _telling(self._lines))
 
     def close(self) -> int | None:
-        """End the process; its exit status, None where even that hangs in the driver."""
+        """End the process; return its exit status, None if it hangs in the driver even then."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
@@ -91,7 +91,7 @@ class WorkerProcess:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self._answers.put(line)
-        # An exit status is there before anybody hears that no answer comes.
+        # Its exit status may be available before its missing answer is noticed.
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(5.0)
         self._answers.put(None)
@@ -103,8 +103,8 @@ class WorkerProcess:
 
 
 def _telling(lines: Iterable[str]) -> list[str]:
-    """The lines that say most: the error and the innermost calls of the main thread where Python told them (it tells
-    other threads first), else the last ones."""
+    """Return the most informative lines: the error and the main thread's innermost calls if Python printed them (it
+    prints other threads first), else the last ones."""
     found = [line for line in lines if line and not line.startswith("Extension modules:")]
     threads = [at for at, line in enumerate(found) if re.match(r"(Current thread|Thread) 0x", line)]
     if not threads:

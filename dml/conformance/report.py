@@ -1,4 +1,4 @@
-"""A report: what it says of its run, reading and writing one. ``report.schema.json`` describes each field."""
+"""Reports: structure, reading and writing. ``report.schema.json`` describes each field."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ import dml
 from dml.errors import DMLError
 from dml.files import check_writable, reading, write_text
 
-#: A report, a run, a device or an outcome, as it stands in the file.
+#: A report, a run, a device or an outcome, as in the file.
 Record = dict[str, Any]
 
 FORMAT, VERSION = "dml-conformance", 2
 SCHEMA = Path(__file__).with_name("report.schema.json")
 #: loose: within the public limit, beyond the tight one.
 STATUSES = ("passed", "failed", "loose", "not_tested", "unsupported")
-#: The statuses of cases whose kernels ran.
+#: Statuses of cases whose kernels ran.
 RAN = ("passed", "failed", "loose")
 
-#: What reading needs of each part.
+#: Required fields of each part.
 _PARTS = {
     "": ("created", "dml_version", "commit", "python", "platform", "suite", "runs"),
     "suite": ("size", "seed", "filter", "shard", "cases"),
@@ -38,7 +38,7 @@ _PARTS = {
 
 
 def started(suite: Mapping[str, Any]) -> Record:
-    """A report without runs: where and when it was made, of which cases."""
+    """Return a report without runs: its origin, and its cases."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -53,40 +53,40 @@ def started(suite: Mapping[str, Any]) -> Record:
 
 
 def in_order(results: Iterable[Record]) -> list[Record]:
-    """Outcomes as a report has them: by operator and case, whoever finished first."""
+    """Sort outcomes by operator and case."""
     return sorted(results, key=lambda outcome: (outcome["operator"], outcome["case"]))
 
 
 def counts(results: Iterable[Record]) -> dict[str, int]:
-    """How many outcomes there are of each status, in the order of STATUSES."""
+    """Count outcomes by status, in the order of STATUSES."""
     found = Counter(outcome["status"] for outcome in results)
     return {status: found[status] for status in STATUSES}
 
 
 def failures(report: Record) -> list[tuple[Record, Record]]:
-    """The failed outcomes of all runs, each with its run."""
+    """Return the failed outcomes of all runs, each with its run."""
     return [(run, outcome) for run in report["runs"] for outcome in run["results"] if outcome["status"] == "failed"]
 
 
 def title(device: Mapping[str, Any]) -> str:
-    """A device and its axis in a few words."""
+    """Return a short title of a device and its axis."""
     name = device["name"].split(" (")[0]
     return name if device["axis"] == "plain" else f"{name} as {device['axis']}"
 
 
 def write(path: Path, report: Record) -> None:
-    """Write a report, all of it or nothing. Raises DMLError where the file cannot be written."""
+    """Write a report atomically. Raises DMLError if the file cannot be written."""
     write_text(path, json.dumps(report, indent=1, allow_nan=False) + "\n")
 
 
 def check_paths(*paths: Path | None) -> None:
-    """Raise DMLError where a file cannot be written: what takes hours to be made is not to be lost in the end."""
+    """Raise DMLError if a file cannot be written, before a run that may take hours."""
     for path in filter(None, paths):
         check_writable(path)
 
 
 def read(path: Path) -> Record:
-    """Read a report. Raises DMLError where the file cannot be read, is no report, or is of another version."""
+    """Read a report. Raises DMLError if the file cannot be read, is no report, or has another version."""
     with reading(path):
         data = path.read_bytes()
     try:
@@ -123,7 +123,7 @@ def _list(value: Any, where: str) -> list[Any]:
 
 
 def _commit() -> str | None:
-    """The commit of the checkout that this package is imported from."""
+    """Return the commit of the checkout that this package is imported from."""
     folder = Path(dml.__file__).parents[1]
     if not (folder / ".git").exists():
         return None

@@ -1,4 +1,4 @@
-"""Runs cases on a place in processes of their own: a case that hangs or ends its process fails, and the run goes on."""
+"""Runs cases on a place in separate processes: a case that hangs or ends its process fails, and the run continues."""
 
 from __future__ import annotations
 
@@ -17,21 +17,20 @@ from dml.conformance.places import DeviceAxis
 from dml.conformance.process import WorkerLostError, WorkerProcess
 from dml.conformance.report import Record
 
-#: Cases that a process runs before another takes its place: each leaves kernels with the device that no other case
-#: needs (some 0.7 MB on llvmpipe).
+#: Cases per process: each leaves kernels on the device that no other case needs (some 0.7 MB on llvmpipe).
 CASES_OF_A_PROCESS = 1000
-#: A device that ends so many cases' processes in a row is left alone.
+#: After this many consecutive lost processes the device is abandoned.
 MOST_LOST = 5
-#: Of how many failures of a place the smallest case is looked for: the first of each operator and data type.
+#: Failures minimized per place: the first of each operator and data type.
 MOST_SMALLEST = 20
-#: Seconds that looking for one takes at most.
+#: Maximum seconds to minimize one.
 SMALLEST_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Conduct:
-    """How a run is done. seconds: that a case may take. jobs: cases at once on a place. smallest: whether it is looked
-    for. variables: the processes' environment has these besides ours."""
+    """How to run. seconds: per case. jobs: concurrent cases on a place. smallest: whether to minimize failures.
+    variables: additional environment variables of the processes."""
 
     seconds: float = 300.0
     jobs: int = 1
@@ -40,9 +39,9 @@ class Conduct:
 
 
 class PlaceRun:
-    """The run of cases on one place: threads with a process each take them from one line.
+    """A run of cases on one place: threads with a process each take them from one queue.
 
-    left: why the cases that had no outcome were left out; empty as long as the device goes on.
+    left: why cases without an outcome were skipped; empty as long as the device works.
     """
 
     def __init__(self, place: DeviceAxis, cases: Sequence[str], seed: int, conduct: Conduct) -> None:
@@ -57,7 +56,7 @@ class PlaceRun:
         self._shrunk: set[tuple[str, str]] = set()
 
     def outcomes(self) -> Generator[Record, None, None]:
-        """The outcome of each case, as they come; a failed one comes again when its smallest case was found.
+        """Yield the outcome of each case as it comes; a failed one again after minimization.
 
         Leaving the iteration ends the processes.
         """
@@ -94,7 +93,7 @@ class PlaceRun:
                     self._drop(process)
                     process = None
                 process = self._run(process, case)
-        except Exception as error:  # a fault of ours: whoever waits for the outcomes gets it
+        except Exception as error:  # a bug of ours: raised to the consumer of the outcomes
             self._found.put(error)
         finally:
             self._drop(process)
@@ -106,7 +105,7 @@ class PlaceRun:
             return self._line.popleft() if goes_on else None
 
     def _run(self, process: WorkerProcess | None, case: str) -> WorkerProcess | None:
-        """Runs one case; returns the process for the next one, None where it is gone."""
+        """Run one case; return the process for the next one, None if it is gone."""
         if process is None:
             try:
                 process = self._start()
@@ -171,7 +170,7 @@ class PlaceRun:
 
 
 def finished(place: DeviceAxis, outcome: Record, seed: int) -> Record:
-    """A worker's outcome with what a failure says besides: the command that runs the case again."""
+    """Complete a worker's outcome: a failure gets the command that runs the case again."""
     if outcome["failure"] is None:
         return outcome
     command = place.command(outcome["case"], seed)
@@ -179,7 +178,7 @@ def finished(place: DeviceAxis, outcome: Record, seed: int) -> Record:
 
 
 def not_run(text: str, reason: str) -> Record:
-    """The outcome of a case that was not tested."""
+    """Return the outcome of a case that was not tested."""
     case = Case.parse(text)
     return {
         "case": text,
@@ -199,7 +198,7 @@ def not_run(text: str, reason: str) -> Record:
 
 
 def ended(place: DeviceAxis, text: str, seed: int, lost: WorkerLostError, seconds: float) -> Record:
-    """The outcome of a case that ended its process."""
+    """Return the outcome of a case that ended its process."""
     case = Case.parse(text)
     nothing = dict.fromkeys(("tensor", "index", "found", "expected", "differing", "of", "ulp", "allowed_ulp"))
     failure = {
@@ -213,7 +212,7 @@ def ended(place: DeviceAxis, text: str, seed: int, lost: WorkerLostError, second
 
 
 def _kernels(place: DeviceAxis, case: Case) -> list[str]:
-    """The kernels that the case would have run; none where it may be its compilation that ended the process."""
+    """Return the kernels that the case would have run; none if its compilation may have ended the process."""
     try:
         program = compile_operator(case.desc, seen_as(place.device, place.axis).target)
     except Exception:

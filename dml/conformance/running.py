@@ -1,4 +1,4 @@
-"""A run from its options to its report: places, journal, progress, the end."""
+"""A run from its options to its report: places, journal, progress."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dml.errors import DMLError
 
 @dataclass(frozen=True)
 class Asked:
-    """What a run is asked for. resume: where its journal lies or shall lie."""
+    """The requested run. resume: path of its journal, existing or new."""
 
     suite: Suite
     devices: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended. journal: what an unfinished one can go on with."""
+    """How a run ended. journal: path to resume an unfinished run."""
 
     report: Record
     interrupted: bool
@@ -44,9 +44,9 @@ class Ended:
 
 
 def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
-    """Run a suite on its places, or the rest of one that has a journal; the console shows how far it is.
+    """Run a suite on its places, or the rest of one with a journal, showing progress on the console.
 
-    Raises DMLError for what cannot be run, and where the journal cannot be written.
+    Raises DMLError for a run that is not possible, or if the journal cannot be written.
     """
     is_there = asked.resume is not None and asked.resume.exists()
     if is_there:
@@ -81,19 +81,19 @@ def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
 
 
 def _cases(suite: Suite, console: Console) -> list[str]:
-    with console.status("choosing the cases"):  # of the full size that takes most of a minute
+    with console.status("choosing the cases"):  # for the full size up to a minute
         return suite.cases()
 
 
 def _part(suite: Suite, place: DeviceAxis, cases: list[str], console: Console) -> PlacePart:
-    """What is run on a place: the suite's cases, and those of the kernels that selection may choose there."""
-    with console.status("asking which kernels there are"):  # most of two minutes where it is not in the cache
+    """Return a place's cases: the suite's, and those for kernels that selection may choose there."""
+    with console.status("asking which kernels there are"):  # up to two minutes if not cached
         found = suite.coverage(seen_as(place.device, place.axis).target)
     return PlacePart(cases, None) if found is None else PlacePart([*cases, *suite.part(found.added)], found)
 
 
 def _check(asked: Asked, journal: Journal) -> None:
-    """What is asked for beside a journal must be what it is of."""
+    """Refuse options that do not match the resumed journal."""
     held = journal.head["suite"]
     if asked.suite != Suite() and asked.suite.record(held["cases"]) != held:
         raise DMLError(f"{journal.path} is the journal of another suite: {_said(held)}; leave out what chooses cases")
@@ -111,7 +111,7 @@ def _said(suite: Record) -> str:
 def _run_place(
     at: int, place: DeviceAxis, cases: Sequence[str], seed: int, conduct: Conduct, journal: Journal, console: Console
 ) -> str:
-    """Run what a place has not run yet; why some of it is left out, where it is."""
+    """Run the remaining cases of a place; return why any were skipped."""
     found = journal.found[at]
     rest = [case for case in cases if case not in found]
     if not rest:
@@ -120,7 +120,7 @@ def _run_place(
     going = PlaceRun(place, rest, seed, conduct)
     with _progress(console, report.title(place.record()), len(cases)) as progress:
         progress.told(found.values())
-        # Closed at once, also by an interrupt: it ends the processes.
+        # Closed at once, also by an interrupt, which ends the processes.
         with contextlib.closing(going.outcomes()) as outcomes:
             for outcome in outcomes:
                 is_new = outcome["case"] not in found
@@ -130,7 +130,7 @@ def _run_place(
 
 
 class SuiteProgress:
-    """How far a place is: a bar at a terminal, else a line at each tenth; failures in lines of their own."""
+    """Progress of a place: a bar at a terminal, else a line per tenth; failures in separate lines."""
 
     def __init__(self, console: Console, title: str, total: int) -> None:
         self._console, self._title, self._total = console, title, total
@@ -144,7 +144,7 @@ class SuiteProgress:
             self.bar.add_task(title, total=total)
 
     def told(self, outcomes: Iterable[Record]) -> None:
-        """Outcomes that came."""
+        """Report new outcomes."""
         for outcome in outcomes:
             self._done += 1
             if outcome["status"] == "failed":

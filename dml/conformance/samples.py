@@ -1,7 +1,7 @@
-"""A part of a large operator that is an operator itself: some rows, channels, heads or sequences of its results.
+"""Parts of large operators that are operators themselves: some rows, channels, heads or sequences of the results.
 
-A reference in float64 of all of a model's product takes longer than it is worth. The part has the same sums, as long as
-the whole has them, and its exact results are some of the whole's.
+A float64 reference of a model's whole product takes too long. The part has sums of the same length, and its exact
+results are some of the whole's.
 """
 
 from __future__ import annotations
@@ -29,30 +29,31 @@ Index = tuple[Any, ...]
 Random = np.random.Generator
 _ALL = slice(None)
 
-#: Multiplications from which an operator is judged by a part of it.
+#: Multiplications from which an operator is judged by a part.
 LARGE = 1 << 31
-#: By which part of the largest result a large operator's may differ from the portable kernel's: some thousand products
-#: in another order, and what FLOAT16 rounds.
+#: Maximum difference from the portable kernel's result, relative to the largest result, by element size: reordered sums
+#: of some thousand products, and FLOAT16's rounding.
 _DIFFERENCE = {2: 1e-2, 4: 1e-3}
-#: Rows and columns of a part, at most.
+#: Maximum rows and columns of a part.
 _ROWS, _COLUMNS = 5, 7
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A part of an operator. inputs, outputs: by field, which elements of the whole's tensor the part has."""
+    """A part of an operator. inputs, outputs: by field, indices of the part's elements in the whole's tensor."""
 
     desc: OperatorDesc
     inputs: Mapping[str, Index]
     outputs: Mapping[str, Index]
 
     def of(self, inputs: Inputs) -> dict[str, Any]:
-        """The part's inputs."""
+        """Return the part's inputs."""
         return {name: inputs[name][index] for name, index in self.inputs.items()}
 
 
 def multiplications(desc: Any) -> int:
-    """About how many a product, a convolution or an attention makes; of other operators the elements."""
+    """Estimate the multiplications of a product, a convolution or an attention; for other operators count the
+    elements."""
     kind = short_name(desc.OPERATOR_TYPE)
     if kind == "GEMM" or kind.startswith("MATRIX_MULTIPLY"):
         turned = getattr(desc, "TransA", None) == DML_MATRIX_TRANSFORM_TRANSPOSE
@@ -67,18 +68,18 @@ def multiplications(desc: Any) -> int:
 
 
 def of_large(desc: OperatorDesc, rng: Random) -> Sample | None:
-    """A part of an operator that is large enough to be judged by one; None for others."""
+    """Return a part if the operator is large enough to be judged by one; else None."""
     return sample(desc, rng) if multiplications(desc) >= LARGE else None
 
 
 def sample(desc: Any, rng: Random) -> Sample | None:
-    """A part of an operator, None where none is an operator by itself."""
+    """Return a part of an operator; None if no part is an operator itself."""
     make = _SAMPLES.get(short_name(desc.OPERATOR_TYPE))
     return None if make is None else make(desc, rng)
 
 
 def judge(desc: OperatorDesc, inputs: Inputs, outputs: Mapping[str, Any], seed: int = 0) -> str:
-    """What is wrong with an operator's outputs, by a part of it where it is large; empty where nothing is.
+    """Return what is wrong with an operator's outputs, judged by a part if it is large; empty if nothing is.
 
     inputs, outputs: arrays by field.
     """
@@ -96,7 +97,8 @@ def judge(desc: OperatorDesc, inputs: Inputs, outputs: Mapping[str, Any], seed: 
 
 
 def disagreement(found: Any, portable: Any) -> str:
-    """Where a large result differs from the portable kernel's by more than another order of sums; empty: nowhere."""
+    """Return where a large result differs from the portable kernel's by more than reordered sums explain; empty if
+    nowhere."""
     if found.dtype.kind != "f":
         wrong = found != portable
     else:
@@ -112,19 +114,19 @@ def disagreement(found: Any, portable: Any) -> str:
 
 
 def _some(rng: Random, count: int, most: int) -> npt.NDArray[np.int64]:
-    """Some of ``count`` places, in order, the first and the last among them."""
+    """Return some of ``count`` indices in order, including the first and the last."""
     chosen = set(rng.choice(count, min(count, most), replace=False).tolist()) | {0, count - 1}
     return np.array(sorted(chosen))
 
 
 def _resized(tensor: Tensor, index: Index) -> Tensor:
-    """The tensor that the elements at ``index`` make, packed."""
+    """Return a packed tensor of the elements at ``index``."""
     shape = np.broadcast_to(np.zeros((), np.int8), tensor.Sizes)[index].shape
     return Tensor(tensor.DataType, shape)
 
 
 def _part(desc: OperatorDesc, indices: Mapping[str, Index], **more: Any) -> Sample:
-    """The part with these elements of its tensors; of tensors that are not named, all."""
+    """Return the part with these elements of the named tensors, and all of the others."""
     fields = {name: indices.get(name, (...,)) for name, tensor in (*desc.inputs(), *desc.outputs()) if tensor}
     tensors = {name: _resized(getattr(desc, name), index) for name, index in fields.items()}
     made = desc.replace(**tensors, **more)
@@ -134,7 +136,7 @@ def _part(desc: OperatorDesc, indices: Mapping[str, Index], **more: Any) -> Samp
 
 def _product(desc: Any, rng: Random) -> Sample | None:
     if getattr(desc, "FusedActivation", None) is not None:
-        return None  # a softmax sees the whole row
+        return None  # a softmax needs the whole row
     turned = DML_MATRIX_TRANSFORM_TRANSPOSE
     m, n = desc.OutputTensor.Sizes[-2:]
     rows, columns = _some(rng, m, _ROWS), _some(rng, n, _COLUMNS)

@@ -1,4 +1,4 @@
-"""The smallest failing case: fewer elements and plainer parameters of the same operator that still fail."""
+"""Minimization of a failing case: fewer elements and simpler parameters of the same operator that still fail."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from dml.conformance.case import Case
 from dml.conformance.layouts import tensors
 from dml.conformance.parameters import Skip
 
-#: How many cases are tried at most.
+#: Maximum cases to try.
 TRIES = 100
 
-#: Elements of all tensors, then how many parameters are not at their defaults.
+#: Elements of all tensors, then number of parameters not at their defaults.
 Weight = tuple[int, int]
 
 
 def smallest(device: Device, case: Case, seed: int, seconds: float) -> dict[str, Any] | None:
-    """The smallest case found to fail, in so many seconds: its id and message; None where none is smaller.
+    """Return the smallest failing case found in the given seconds, id and message; None if none is smaller.
 
-    Goes from a failing case to the smallest one that differs in one parameter and still fails, until there is none.
-    Raises DMLError where the device is lost.
+    Repeatedly moves to the smallest case that differs in one parameter and still fails. Raises DMLError if the device
+    is lost.
     """
     end, tries = time.monotonic() + seconds, TRIES
     best, found, passed = case, None, set[str]()
@@ -46,7 +46,7 @@ def smallest(device: Device, case: Case, seed: int, seconds: float) -> dict[str,
 
 
 def _smaller(case: Case) -> Iterator[Case]:
-    """The cases that differ in one parameter and weigh less, the smallest first."""
+    """Yield lighter cases that differ in one parameter, smallest first."""
     weight = _weight(case)
     found = []
     for name, values in case.subject.all_parameters.items():
@@ -59,7 +59,7 @@ def _smaller(case: Case) -> Iterator[Case]:
 
 
 def _weight(case: Case) -> Weight | None:
-    """None for parameters that do not go together."""
+    """Return the weight; None for parameters that exclude each other."""
     try:
         desc = case.desc
     except Skip:

@@ -1,4 +1,4 @@
-"""`dml conformance --stress`: each place in a process of its own, which may hang or end with the driver."""
+"""`dml conformance --stress`: each place in its own process, which may hang or crash with the driver."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from dml.errors import DMLError
 from dml.runtime.devices import list_devices
 from dml.words import bytes_text
 
-#: MiB that a run may use, where no option says it.
+#: Memory of a run in MiB, if no option gives it.
 MEMORY_VARIABLE = "DML_STRESS_MEMORY"
-#: Seconds without a word, beyond those asked for, after which a process hangs.
+#: Seconds without a message, beyond the requested ones, after which a process counts as hung.
 _GRACE = 300.0
 
 WORKER = (sys.executable, "-m", "dml.conformance.straining")
 
 
 def memory_of(mebibytes: int | None) -> int | None:
-    """Bytes that may be used: the option's, else the variable's, else None. Raises DMLError for what is no number."""
+    """Return the memory to use in bytes: the option's, else the variable's, else None. Raises DMLError for a wrong
+    number."""
     text = os.environ.get(MEMORY_VARIABLE, "") if mebibytes is None else str(mebibytes)
     if not text:
         return None
@@ -43,7 +44,7 @@ def memory_of(mebibytes: int | None) -> int | None:
 
 
 def run(places: Sequence[DeviceAxis], asked: Strain, console: Console) -> bool:
-    """Strain each place and print what was done. Returns whether nothing was wrong."""
+    """Strain each place and print what was done; return whether nothing was wrong."""
     is_right = True
     for place in places:
         name = title(place.record())
@@ -60,7 +61,7 @@ def run(places: Sequence[DeviceAxis], asked: Strain, console: Console) -> bool:
 
 
 def told(done: Done) -> str:
-    """What was done, in words."""
+    """Describe what was done."""
     return (
         f"{done.seconds:.0f} s, {done.steps} steps on {done.devices} devices: {done.cases} cases, {done.dispatches} "
         f"dispatches in {done.submissions} submissions, {bytes_text(done.bytes)} moved, {done.allocations} allocations "
@@ -69,7 +70,7 @@ def told(done: Done) -> str:
 
 
 def command(place: DeviceAxis, asked: Strain) -> str:
-    """What does the same again."""
+    """Return the command that repeats a run."""
     words = ["dml conformance --stress", f"--seed {asked.seed}", f"--minutes {asked.seconds / 60:g}"]
     words += [f"--threads {asked.threads}", f"--device '{place.which}'", f"--as {place.axis}"]
     if asked.memory is not None:
@@ -109,7 +110,8 @@ def _apart(place: DeviceAxis, asked: Strain, heard: Callable[[Done], None]) -> D
 
 
 def main() -> None:
-    """Strain the device of the request in the first argument; a JSON line now and then, the last one with the end."""
+    """Strain the device of the request in the first argument; print JSON lines as it goes, the last one with the
+    result."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     request = json.loads(sys.argv[1])

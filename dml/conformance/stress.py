@@ -32,13 +32,13 @@ from dml.runtime.buffer import Buffer
 from dml.runtime.devices import VulkanDevice
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-#: Part of the memory that is in use.
+#: Fraction of the memory to use.
 SHARE = 0.9
-#: Bytes of a held block, at most and at least, and how many blocks a thread's share of the memory has at least.
+#: Maximum and minimum bytes of a held block, and minimum blocks per thread.
 _LARGEST_BLOCK, _SMALLEST_BLOCK, _BLOCKS = 64 << 20, 1 << 16, 8
-#: Cases that a thread keeps to run again.
+#: Cases that each thread keeps for further runs.
 _KEPT = 12
-#: Elements of a chain, and its dispatches: what takes about the seconds is found by running shorter ones first.
+#: Elements and dispatches of a chain; shorter ones are timed first to find the number that takes this long.
 _CHAIN_ELEMENTS, _CHAIN_FIRST, _CHAIN_MOST, _CHAIN_SECONDS = 4099, 64, 20_000, 1.0
 
 Words = npt.NDArray[np.uint32]
@@ -46,8 +46,7 @@ Words = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Strain:
-    """What is asked for. memory: bytes that may be used, those of the device where None. steps: of each thread, and not
-    until the time is up, where given."""
+    """The requested run. memory: bytes to use; None for the device's. steps: of each thread, instead of a duration."""
 
     seconds: float = 60.0
     seed: int = 0
@@ -58,7 +57,7 @@ class Strain:
 
 @dataclass
 class Done:
-    """What was done, and what was wrong first: empty where nothing."""
+    """What was done, and the first fault; empty if there was none."""
 
     seconds: float = 0.0
     steps: int = 0
@@ -78,11 +77,11 @@ class Done:
 
 
 class WrongError(Exception):
-    """Something came out that must not."""
+    """A result that must not occur."""
 
 
 def strain(vulkan: VulkanDevice, axis: str, asked: Strain, told: Callable[[Done], None] = lambda done: None) -> Done:
-    """Strain a device. told: hears about once a second how much was done."""
+    """Strain a device. told: called about once a second with what was done so far."""
     shared = _StrainShared(seen_as(vulkan, axis), asked)
     threads = [threading.Thread(target=_Thread(shared, number).run, daemon=True) for number in range(asked.threads)]
     for thread in threads:
@@ -97,7 +96,7 @@ def strain(vulkan: VulkanDevice, axis: str, asked: Strain, told: Callable[[Done]
 
 @dataclass
 class _StrainShared:
-    """What all threads see."""
+    """State shared by all threads."""
 
     vulkan: VulkanDevice
     asked: Strain
@@ -121,20 +120,20 @@ class _StrainShared:
                 setattr(self.done, name, getattr(self.done, name) + value)
 
     def fail(self, message: str) -> None:
-        """The first failure counts: others may follow from it."""
+        """Record the first failure: others may follow from it."""
         with self.lock:
             self.done.wrong = self.done.wrong or message
 
 
 @dataclass(frozen=True)
 class _Block:
-    """Held memory, and what it holds: numbers that follow from a key."""
+    """Held memory with known contents: numbers that follow from a key."""
 
     buffer: Buffer
     key: int
 
     def words(self, start: int, count: int) -> Words:
-        """The numbers from a place on."""
+        """Return the numbers from an index on."""
         at = np.arange(start, start + count, dtype=np.uint64)
         mixed = (at + np.uint64(self.key)) * np.uint64(0x9E3779B97F4A7C15)
         return np.asarray((mixed >> np.uint64(32)).astype(np.uint32))
@@ -171,7 +170,7 @@ class _Thread:
             self._fail(str(error))
         except DMLError as error:
             self._fail(f"{error.message} [{error.hresult.name}]")
-        except Exception as error:  # a fault of ours is one as well
+        except Exception as error:  # a bug of ours counts as well
             self._fail(repr(error))
         finally:
             self._blocks.clear()
@@ -184,7 +183,7 @@ class _Thread:
         self._shared.fail(f"thread {self._number}, step {self._step} ({self._doing}): {message}")
 
     def _one(self) -> None:
-        """One step; the ones that find most are taken most often."""
+        """Take one step; the most revealing ones are the most frequent."""
         steps: Sequence[tuple[int, Callable[[], None]]] = (
             (8, self._case), (6, self._again), (6, self._transfer), (3, self._exchange),
             (1, self._long), (1, self._reopen),
@@ -202,13 +201,13 @@ class _Thread:
     # --- memory ---
 
     def _take(self) -> None:
-        """Hold another block, up to the thread's share of the memory."""
+        """Allocate another block, up to the thread's share of the memory."""
         held = sum(block.buffer.size for block in self._blocks)
         most = min(_LARGEST_BLOCK, self._shared.each // _BLOCKS, self._shared.each - held)
         if most < _SMALLEST_BLOCK:
             return
         size = self._rng.randrange(_SMALLEST_BLOCK, most + 1) // 4 * 4
-        if len(self._blocks) == _BLOCKS - 1:  # the last fills the share
+        if len(self._blocks) == _BLOCKS - 1:  # the last one fills the share
             size = most // 4 * 4
         try:
             buffer = self._device.create_buffer(size)
@@ -225,7 +224,7 @@ class _Thread:
             self._shared.done.held = max(self._shared.done.held, (held + size) * self._shared.asked.threads)
 
     def _transfer(self) -> None:
-        """Read some of a block, or write it anew with other numbers."""
+        """Read part of a block, or overwrite it with other numbers."""
         if not self._blocks:
             return
         at = self._rng.randrange(len(self._blocks))
@@ -250,7 +249,7 @@ class _Thread:
             )
 
     def _exchange(self) -> None:
-        """Give a block back, after a look at it, and take another."""
+        """Check and free a block, and allocate another."""
         if self._blocks:
             block = self._blocks.pop(self._rng.randrange(len(self._blocks)))
             self._check(block, 0, block.buffer.size // 4)
@@ -282,7 +281,7 @@ class _Thread:
             self._kept.pop(self._rng.randrange(_KEPT))
 
     def _again(self) -> None:
-        """Run some of what is kept once more, in another order, with a transfer in between."""
+        """Run some of the kept cases again, in another order, with a transfer in between."""
         chosen = self._rng.sample(self._kept, min(len(self._kept), 4))
         for one in chosen:
             one.again()
@@ -298,7 +297,7 @@ class _Thread:
             raise WrongError(differing)
 
     def _long(self) -> None:
-        """A chain of additions in one recording: each adds its input to what the one before it made."""
+        """Record a chain of additions: each adds its input to the previous result."""
         start = np.arange(_CHAIN_ELEMENTS, dtype=np.uint32) * np.uint32(self._rng.getrandbits(16))
         add, one = self._add(), np.full(_CHAIN_ELEMENTS, self._rng.getrandbits(8), np.uint32)
         buffers = [self._device.create_buffer(start), self._device.create_buffer(4 * len(start))]
@@ -331,7 +330,7 @@ class _Thread:
         return self._device.compile_operator(self._device.create_operator(desc))
 
     def _reopen(self) -> None:
-        """Look at all that is held, give it back, and go on with another device."""
+        """Check and free everything, and continue with another device."""
         self._check_all()
         self._doing = "reopen"
         self._blocks.clear()

@@ -1,4 +1,4 @@
-"""A subject: what is tried of one operator, and what must come out."""
+"""A subject: one operator's cases and expected results."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Subject:
 
     @property
     def family(self) -> str:
-        """The family that the operator's structure stands in: movement, gemm, ..."""
+        """The module of the operator's structure: movement, gemm, ..."""
         return self.operator.__module__.removeprefix("dml.descriptors.").partition(".")[0]
 
     @cached_property
     def all_parameters(self) -> Parameters:
-        """The subject's own ones, and how its tensors lie and what they hold."""
+        """The subject's own parameters, layouts and values."""
         return {
             **{name: opened(values) for name, values in self.parameters.items()},
             "layout": OpenLabels({label: label for label in self.layouts}, named_layout),
@@ -61,7 +61,7 @@ class Subject:
         }
 
     def make_inputs(self, desc: OperatorDesc, values: Values) -> Inputs:
-        """The inputs of a description by field."""
+        """Make the inputs of a description by field."""
         if self.inputs is not None:
             return self.inputs(desc, values)
         found: dict[str, Any] = {}
@@ -86,12 +86,12 @@ def subject(operator: type[OperatorDesc], **fields: Any) -> Subject:
 
 @cache
 def load(folders: tuple[str, ...]) -> None:
-    """Import the modules of families in these folders, once."""
+    """Import the families' modules in these folders, once."""
     for module in pkgutil.iter_modules(folders):
         importlib.import_module(f"{families.__name__}.{module.name}")
 
 
 def subjects() -> Mapping[str, Subject]:
-    """Every operator's subject by the operator's short name, in the order of the operator types."""
+    """Return every operator's subject by the operator's short name, in the order of the operator types."""
     load(tuple(families.__path__))
     return dict(sorted(_SUBJECTS.items(), key=lambda item: item[1].operator.OPERATOR_TYPE))

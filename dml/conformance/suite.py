@@ -1,4 +1,4 @@
-"""Which cases a run has: its size, seed, filter and shard."""
+"""The choice of cases: size, seed, filter and shard."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from dml.conformance.subject import Subject, subjects
 from dml.enums.naming import did_you_mean
 from dml.errors import DMLError
 
-#: Size -> how many parameters' labels are all combined: each label, every pair, every triple.
+#: Size -> number of parameters whose labels are all combined: each label, every pair, every triple.
 SIZES = {"quick": 1, "default": 2, "full": 3}
-#: Size -> the part of the variants of kernels that a run enters; of quick ones none is asked for.
+#: Size -> fraction of kernel variants that a run must enter; none for quick runs.
 COVERED = {"default": 0.9, "full": 1.0}
 
 
 @dataclass(frozen=True)
 class Suite:
-    """What was asked for; two equal ones have the same cases.
+    """A choice of cases; equal ones have the same cases.
 
-    filter: operators' names or parts of cases' ids, of which one must fit. only: exactly these cases, by id; then size
-    and filter choose none. shard: the i-th of n parts, every n-th case.
+    filter: operators' names or parts of cases' ids, one of which must match. only: exactly these cases, by id,
+    regardless of size and filter. shard: the i-th of n parts, every n-th case.
     """
 
     size: str = "default"
@@ -37,11 +37,11 @@ class Suite:
     shard: tuple[int, int] = (1, 1)
 
     def cases(self) -> list[str]:
-        """The ids of its cases, by operator. Raises OptionError for a filter or a case that fits nothing."""
+        """Return its cases' ids, by operator. Raises OptionError for a filter or a case that matches nothing."""
         return self.part(self._whole)
 
     def part(self, whole: Sequence[str]) -> list[str]:
-        """The shard's part of cases."""
+        """Return the shard's part of cases."""
         return list(whole[self.shard[0] - 1 :: self.shard[1]])
 
     @cached_property
@@ -59,9 +59,9 @@ class Suite:
         return [case for case in found if not self.filter or any(_fits(text, case) for text in self.filter)]
 
     def coverage(self, target: Target) -> Coverage | None:
-        """The kernels that selection can choose for these operators on a target, and the cases to enter them.
+        """Return the coverage of these operators' kernels on a target, with the cases that enter them.
 
-        None for a quick suite, and where what is asked for is not whole operators.
+        None for a quick suite, and for a choice of less than whole operators.
         """
         if self.only or self.size not in COVERED or (self.filter and not self._named):
             return None
@@ -69,17 +69,17 @@ class Suite:
 
     @property
     def _named(self) -> list[str]:
-        """The operators that the filter names; none where it has anything else."""
+        """The operators that the filter names; none if it contains anything else."""
         names = [text.upper() for text in self.filter]
         return list(dict.fromkeys(names)) if all(name in subjects() for name in names) else []
 
     def _subjects(self) -> Sequence[Subject]:
-        """Those that a case can be of: making a subject's cases takes time."""
+        """Return the subjects whose cases may match: making a subject's cases takes time."""
         known = subjects()
         return [known[name] for name in self._named] if self._named else list(known.values())
 
     def record(self, count: int) -> dict[str, Any]:
-        """It as it stands in a report; count: of its cases."""
+        """Return its record for a report; count: number of its cases."""
         only = {"only": list(self.only)} if self.only else {}
         return {
             "size": self.size,
@@ -92,7 +92,7 @@ class Suite:
 
 
 def from_record(record: Mapping[str, Any]) -> Suite:
-    """The suite of a journal."""
+    """Return the suite of a journal."""
     return Suite(
         record["size"], record["seed"], tuple(record["filter"]), tuple(record.get("only", ())),
         parse_shard(record["shard"]),
@@ -100,7 +100,7 @@ def from_record(record: Mapping[str, Any]) -> Suite:
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """2/4 -> (2, 4). Raises OptionError for anything else."""
+    """Parse 2/4 -> (2, 4). Raises OptionError for anything else."""
     found = re.fullmatch(r"(\d+)/(\d+)", text)
     if found is None or not 1 <= int(found[1]) <= int(found[2]):
         raise OptionError(f"--shard {text}: must be i/n, the i-th of n parts, from 1/n to n/n")
@@ -108,6 +108,7 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 def _fits(text: str, case: str) -> bool:
-    """An operator's whole name is that operator alone; anything else a part of the id, in any case of letters."""
+    """Whether a filter matches: an operator's whole name that operator alone; anything else a part of the id, ignoring
+    case."""
     operator = case.partition(":")[0]
     return operator == text.upper() if text.upper() in subjects() else text.lower() in case.lower()

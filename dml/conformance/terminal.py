@@ -1,4 +1,4 @@
-"""A report at a terminal: a table of operators per device, what was left out and why, and the failures."""
+"""Reports at a terminal: a table of operators per device, skipped cases with reasons, and failures."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from dml.conformance import coverage, report
 from dml.conformance.compare import ulp_text
 from dml.conformance.report import Record
 
-#: Failures of a run that are shown in full, and reasons of each kind.
+#: Maximum failures of a run shown in full, and reasons of each kind.
 MOST_FAILURES, MOST_REASONS = 10, 12
-#: Kernels with variants that did not run.
+#: Maximum kernels listed with variants that did not run.
 MOST_KERNELS = 10
 
 _COLORS = {"passed": "green", "failed": "bold red", "loose": "yellow", "not_tested": "yellow", "unsupported": "cyan"}
 
 
 def show(console: Console, made: Record, *, by_type: bool = False, failures: int = MOST_FAILURES) -> None:
-    """Print a report. by_type: a row for each data type of an operator. failures: so many of each run in full."""
+    """Print a report. by_type: a row for each data type of an operator. failures: number shown in full per run."""
     for run in made["runs"]:
         _title(console, run)
         console.print(table(run["results"], by_type=by_type))
@@ -38,7 +38,7 @@ def show(console: Console, made: Record, *, by_type: bool = False, failures: int
 
 
 def words(status: str) -> str:
-    """A status as people read it."""
+    """Return a status in words."""
     return status.replace("_", " ")
 
 
@@ -100,7 +100,7 @@ def _total(run: Record) -> Text:
 
 
 def _reasons(console: Console, run: Record, status: str) -> None:
-    """Why cases were not tested or are not supported, the most frequent reasons first."""
+    """Print why cases were not tested or are not supported, most frequent reasons first."""
     operators: dict[str, Counter[str]] = defaultdict(Counter)
     for outcome in run["results"]:
         if outcome["status"] == status:
@@ -116,7 +116,7 @@ def _reasons(console: Console, run: Record, status: str) -> None:
 
 
 def _coverage(console: Console, run: Record) -> None:
-    """Kernels and variants that ran, of those that exist for the device, and what did not, by kernel."""
+    """Print the kernels and variants that ran, of those that exist for the device, and those that did not."""
     if not run["coverage"]:
         return
     of = coverage.total(run["coverage"])
@@ -141,7 +141,7 @@ def _coverage(console: Console, run: Record) -> None:
 
 def _failures(console: Console, run: Record, most: int) -> None:
     failed = [outcome for outcome in run["results"] if outcome["status"] == "failed"]
-    # One of each operator and data type before more of the same, so that a broken operator does not hide others.
+    # One of each operator and data type before repetitions, so that a broken operator does not hide others.
     seen: Counter[tuple[str, str]] = Counter()
     ranked = []
     for outcome in failed:
@@ -160,7 +160,7 @@ def _failures(console: Console, run: Record, most: int) -> None:
 
 
 def _loose(console: Console, run: Record, most: int) -> None:
-    """Results beyond the tight limits, the farthest of each operator and data type."""
+    """Print results beyond the tight limits, the farthest per operator and data type."""
     worst: dict[tuple[str, str], Record] = {}
     for outcome in run["results"]:
         if (loose := outcome["loose"]) is not None:
@@ -178,7 +178,7 @@ def _loose(console: Console, run: Record, most: int) -> None:
 
 
 def failure_lines(run: Record, outcome: Record) -> Iterator[str]:
-    """All that is known of a failure, a line each; the last one is the command that runs it again."""
+    """Yield lines with all that is known of a failure; the last one is the command that runs it again."""
     failure: dict[str, Any] = outcome["failure"]
     yield from failure["message"].splitlines()
     device = run["device"]

@@ -1,4 +1,4 @@
-"""Values for input tensors: ordinary ones, and those at the edges of a data type."""
+"""Input values: ordinary ones, and those at the limits of a data type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = npt.NDArray[Any]
 
 
 def integer_range(kind: np.dtype[Any]) -> tuple[int, int]:
-    """The least and the greatest value of an integer type, of ml_dtypes' 4-bit types too."""
+    """Return the least and the greatest value of an integer type, including ml_dtypes' 4-bit types."""
     if kind.name in ("int4", "uint4"):
         return (-8, 7) if kind.name == "int4" else (0, 15)
     info = np.iinfo(kind)
@@ -25,7 +25,7 @@ def is_float(kind: np.dtype[Any]) -> bool:
 
 
 class Values:
-    """Makes arrays for tensors: the same ones whenever a case runs.
+    """Makes arrays for tensors, the same in every run of a case.
 
     edges: ``fill`` mixes in zeros of both signs, subnormals, infinities, NaN, the largest and smallest numbers, and the
     extremes of integers.
@@ -36,7 +36,7 @@ class Values:
         self.edges = edges
 
     def fill(self, tensor: DML_BUFFER_TENSOR_DESC) -> Array:
-        """Values between -4 and 4 (0 and 8 for unsigned types); with ``edges``, a third of them special."""
+        """Draw values between -4 and 4 (0 and 8 for unsigned types); with ``edges``, a third of them special."""
         ordinary = self.between(tensor, -4, 4)
         if not self.edges:
             return ordinary
@@ -50,7 +50,7 @@ class Values:
         return np.asarray(mixed.astype(ordinary.dtype))
 
     def finite(self, tensor: DML_BUFFER_TENSOR_DESC) -> Array:
-        """As ``fill``, without infinities, NaN and what overflows when a few are added or multiplied."""
+        """Like ``fill``, without infinities, NaN and values that overflow when a few are added or multiplied."""
         found = self.fill(tensor)
         if is_float(found.dtype):
             limit = float(np.finfo(found.dtype).max) ** 0.25
@@ -59,7 +59,7 @@ class Values:
         return found
 
     def between(self, tensor: DML_BUFFER_TENSOR_DESC, low: float, high: float) -> Array:
-        """Uniform in [low, high]; integers within their type: an unsigned one goes from 0 to high - low."""
+        """Draw uniformly from [low, high]; integers within their type: unsigned ones from 0 to high - low."""
         kind = numpy_dtype(tensor.DataType)
         if is_float(kind):
             return np.asarray(self.rng.uniform(low, high, tensor.Sizes).astype(kind))
@@ -72,13 +72,13 @@ class Values:
         )
 
     def integers(self, tensor: DML_BUFFER_TENSOR_DESC, low: int, high: int) -> Array:
-        """Integers from low to high, both included: indices, lengths, masks."""
+        """Draw integers from low to high inclusive: indices, lengths, masks."""
         kind = numpy_dtype(tensor.DataType)
         return np.asarray(self.rng.integers(low, high, tensor.Sizes, endpoint=True).astype(kind))
 
 
 def _wide(kind: np.dtype[Any]) -> np.dtype[Any]:
-    """A type that ``np.where`` knows: 4-bit integers go by way of int8."""
+    """Return a type that ``np.where`` supports: int8 for 4-bit integers."""
     return np.dtype(np.int8) if kind.kind == "V" or kind.name in ("int4", "uint4") else kind
 
 
@@ -95,7 +95,7 @@ def _special(kind: np.dtype[Any]) -> Array:
 
 
 def without_subnormals(array: Array) -> Array:
-    """The array with subnormal numbers as zeros of their sign: Vulkan lets a device flush them."""
+    """Replace subnormal numbers by zeros of their sign, since Vulkan lets a device flush them."""
     if not is_float(array.dtype):
         return array
     tiny = np.finfo(array.dtype).tiny

@@ -1,4 +1,4 @@
-"""Variants of kernels: what selection may make of one file under shaders/, by a name that people can read."""
+"""Kernel variants: what selection may make of one file under shaders/, with readable names."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _TENSOR = re.compile(r"#define (\w+)_BITS (\d+)u")
 
 @cache
 def variant(source: Source) -> str:
-    """``gemm/vector.comp TILE_M=4u ... a:float16 b:float16 result:float32+epilogue``.
+    """Return a name: ``gemm/vector.comp TILE_M=4u ... a:float16 b:float16 result:float32+epilogue``.
 
-    Kernel texts are one variant where they have the same file, macros (tiles, flags), data types of tensors, and
-    tensors with an epilogue. Dimension counts and fused expressions make no other variant.
+    Kernel texts are one variant if they have the same file, macros (tiles, flags), data types of tensors, and tensors
+    with an epilogue. Dimension counts and fused expressions do not matter.
     """
     head = source.headers[0][1]
     words = [source.name.removeprefix("shaders/"), *(f"{name}={value}" for name, value in source.defines)]
@@ -36,7 +36,8 @@ def kernel_of(variant_name: str) -> str:
 
 
 def variants(desc: OperatorDesc, target: Target) -> tuple[frozenset[str], int]:
-    """The variants that an operator's program has on a device, and its work (see Dispatch); none where it has none."""
+    """Return the variants in an operator's program for a device, and its work (see Dispatch); none if it has no
+    program."""
     try:
         program = compile_operator(desc, target)
     except DMLError:

@@ -1,4 +1,4 @@
-"""What many subjects share: sizes of any dimension count, the dimension to work along, scalars, exact results."""
+"""Shared parts of subjects: sizes of any dimension count, axes, scalars, exact results."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION
 
 Array = npt.NDArray[Any]
 
-#: From one dimension to eight, sizes of one and primes, rows of whole 16 bytes, and some thousands of elements.
+#: One to eight dimensions, sizes of one and primes, rows of whole 16 bytes, and some thousands of elements.
 SIZES = sizes("2x3x4", "1", "7", "1x3x1x5", "6x64", "2x1x3x2x1x2x1x3", "5x37x41")
 
-#: A parameter's values: the place of the dimension as a part of the dimension count.
+#: Axes by label, as a fraction of the dimension count.
 AXES = {"last": 1.0, "first": 0.0, "middle": 0.5}
 
 
 def axis_of(choice: Choice, rank: int) -> int:
-    """The dimension that ``choice.axis`` names. Raises Skip where another name, before it in AXES, names it as well."""
+    """Return the dimension that ``choice.axis`` names. Raises Skip if an earlier name in AXES means the same one."""
     named = {label: min(int(rank * part), rank - 1) for label, part in AXES.items()}
     label = choice.label("axis")
     first = next(one for one, axis in named.items() if axis == named[label])
@@ -33,16 +33,16 @@ def axis_of(choice: Choice, rank: int) -> int:
 
 
 def greatest(kind: np.dtype[Any]) -> Any:
-    """The greatest finite number of a data type."""
+    """Return the greatest finite number of a data type."""
     return np.finfo(kind).max if is_float(kind) else integer_range(kind)[1]
 
 
 def least(kind: np.dtype[Any]) -> Any:
-    """The least finite number of a data type."""
+    """Return the least finite number of a data type."""
     return np.finfo(kind).min if is_float(kind) else integer_range(kind)[0]
 
 
-#: A parameter's values: functions from a data type to a number of it.
+#: Scalars by label: functions from a data type to one of its numbers.
 SCALARS: dict[str, Any] = {
     "7": lambda kind: 7,
     "0": lambda kind: 0,
@@ -53,25 +53,25 @@ SCALARS: dict[str, Any] = {
 
 
 def union_of(value: Any, kind: np.dtype[Any]) -> DML_SCALAR_UNION:
-    """A number's bytes in a data type, as a scalar union has them."""
+    """Return a number of a data type as a scalar union."""
     return DML_SCALAR_UNION(Bytes=np.array(value, kind).astype(kind.newbyteorder("<")).tobytes())
 
 
 def any_bits(values: Values, tensor: DML_BUFFER_TENSOR_DESC) -> Array:
-    """Integers of a tensor's whole type."""
+    """Draw integers of a tensor's whole type."""
     return values.rng.integers(0, 256, (*tensor.Sizes, tensor.dtype.itemsize), np.uint8).view(tensor.dtype)[..., 0]
 
 
 def far_integers(kind: np.dtype[Any]) -> Array:
-    """Integers at the ends of an index type, and of 64 bits those whose low words are small."""
+    """Return integers at the limits of an index type and, for 64 bits, some whose low words are small."""
     numbers = [least(kind), greatest(kind)] + ([2**32, 2**32 + 1] if kind.itemsize == 8 else [])
     return np.array(numbers + ([-(2**32), -(2**32) - 1] if kind == np.int64 else []), kind)
 
 
 def chosen(values: Array) -> Expected:
-    """Values that a comparison chose: to the bit, but where the choice is among subnormals.
+    """Expect values that a comparison chose: exact, except for a choice among subnormals.
 
-    A device may compare those as zeros and give one of them back as it is (SwiftShader). FLOAT16's are none in float32.
+    A device may compare those as zeros and return one of them unchanged (SwiftShader). FLOAT16's are normal in float32.
     """
     if not is_float(values.dtype) or values.dtype == np.float16:
         return exact(values)
@@ -81,10 +81,10 @@ def chosen(values: Array) -> Expected:
 
 
 def moved(values: Array) -> Expected:
-    """Elements that are copied as they are: with the signs of zeros, and subnormals."""
+    """Expect elements copied unchanged: with the signs of zeros, and subnormals."""
     return replace(exact(values), moved=True)
 
 
 def exact(values: Array) -> Expected:
-    """Values that must come out to the bit."""
+    """Expect exact values."""
     return Expected(values.astype(np.float64) if is_float(values.dtype) else values)

@@ -1,4 +1,4 @@
-"""What subjects of windows that slide over the spatial dimensions share."""
+"""Shared parts of subjects with windows over the spatial dimensions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dml.shapes import pooled_sizes
 
 #: Two and three spatial dimensions, of one, primes, a few workgroups.
 SIZES = sizes("2x3x9x8", "1x1x1x1", "1x2x5x13", "3x1x31x2", "1x4x41x30", "2x2x5x4x6", "1x1x7x1x3")
-#: Along the spatial dimensions in turn; a large window goes to a workgroup together.
+#: Values cycle over the spatial dimensions; a large window is shared by a workgroup.
 WINDOW: dict[str, Any] = {
     "window": {"3": (3,), "1": (1,), "2.3": (2, 3), "5.1": (5, 1), "27": (27,)},
     "strides": {"1": (1,), "2": (2,), "1.3": (1, 3)},
@@ -28,12 +28,13 @@ DILATIONS = {"dilations": {"1": (1,), "2": (2,), "1.3": (1, 3)}}
 
 
 def along(sizes: Sequence[int], values: Sequence[int]) -> tuple[int, ...]:
-    """The values in turn, one for each spatial dimension."""
+    """Return the values for the spatial dimensions, cycling."""
     return tuple(islice(cycle(values), len(sizes) - 2))
 
 
 def pooled_by(choice: Choice) -> tuple[tuple[int, ...], dict[str, Any]]:
-    """The pooled sizes, and the window's fields: Dilations where the choice has some. Raises Skip where none fits."""
+    """Return the pooled sizes, and the window's fields, with Dilations if the choice has some. Raises Skip if none
+    fits."""
     made = {
         "Strides": along(choice.sizes, choice.strides),
         "WindowSize": along(choice.sizes, choice.window),
@@ -51,7 +52,7 @@ def pooled_by(choice: Choice) -> tuple[tuple[int, ...], dict[str, Any]]:
 
 
 def window_of(desc: Any) -> dict[str, Any]:
-    """A description's window as the references take it."""
+    """Return a description's window as the references take it."""
     return {
         "window": desc.WindowSize,
         "strides": desc.Strides,
@@ -64,13 +65,13 @@ def window_of(desc: Any) -> dict[str, Any]:
 def window_parameters(
     operator: type[OperatorDesc], more: Mapping[str, Any], main: str = "InputTensor"
 ) -> dict[str, Any]:
-    """main: the tensor whose data types are tried."""
+    """main: the tensor whose data types are varied."""
     dilated = DILATIONS if any(info.name == "Dilations" for info in operator.fields_info) else {}
     return {"type": types_of(operator, main), "sizes": SIZES, **WINDOW, **dilated, **more}
 
 
 def gathered(values: Any, terms: Any, desc: Any) -> Outputs:
-    """A gradient that gathers at most a window's worth of others, whose magnitudes add up to ``terms``."""
+    """Expect a gradient that gathers at most a window's worth of others, whose magnitudes add up to ``terms``."""
     count = 3 * math.prod(desc.WindowSize)  # each may have been divided
     sums = Rounded(values, sum_of_products(count, terms, np.dtype(np.float32), values))
     return {"OutputGradientTensor": sums.expected(desc.OutputGradientTensor, "a float32 sum in any order")}

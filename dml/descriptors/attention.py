@@ -44,11 +44,11 @@ class DML_MULTIHEAD_ATTENTION_OPERATOR_DESC(OperatorDesc):
 class DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC(OperatorDesc):
     """MULTIHEAD_ATTENTION with fewer key and value heads than query heads, and past lengths per batch.
 
-    Consecutive query heads share a key and value head. PastSequenceLengthsTensor: {B}, how much of the past tensors is
-    filled. Without past tensors it is INT32, and the present tensors {B, N, T, H} are a cache of any length T >= K that
-    holds the past already: new keys and values are written into it in place, the other rows stay as they are. The other
-    tensors as in MULTIHEAD_ATTENTION, N being QueryHeadCount or KeyValueHeadCount. Reference:
-    dml_multihead_attention1_operator_desc.
+    Consecutive query heads share a key and value head. PastSequenceLengthsTensor: {B}, how much of the past tensors
+    is filled. Without past tensors PastSequenceLengthsTensor is INT32, and the present tensors {B, N, T, H} are a
+    cache of any length T >= K that holds the past already: new keys and values are written into it in place, the
+    other rows stay as they are. The other tensors as in MULTIHEAD_ATTENTION, N being QueryHeadCount or
+    KeyValueHeadCount. Reference: dml_multihead_attention1_operator_desc.
     """
 
     QueryTensor: OptionalInput = None

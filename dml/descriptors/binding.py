@@ -7,9 +7,9 @@ dml_binding_table_desc, dml_feature_query_* and dml_feature_data_*.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ..enums import DML_BINDING_TYPE, DML_FEATURE_LEVEL, DML_TENSOR_DATA_TYPE
 from ..errors import DMLError
@@ -50,6 +50,16 @@ class DML_BUFFER_ARRAY_BINDING:
     Bindings: tuple[DML_BUFFER_BINDING, ...]
     BindingCount: int = None  # type: ignore[assignment]  # derived in __post_init__
 
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(self, Bindings: Sequence[DML_BUFFER_BINDING | None], BindingCount: int | None = ...) -> None: ...
+
+        @overload
+        def __init__(self, BindingCount: int | None, Bindings: Sequence[DML_BUFFER_BINDING | None]) -> None: ...
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+
     def __post_init__(self) -> None:
         items: Sequence[object] = self.Bindings
         if not isinstance(items, Sequence) or not all(isinstance(b, DML_BUFFER_BINDING | None) for b in items):
@@ -66,6 +76,14 @@ class DML_BINDING_DESC:
 
     Type: DML_BINDING_TYPE
     Desc: DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            Type: DML_BINDING_TYPE | str | int,
+            Desc: DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None = ...,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         wanted: dict[int, type] = {
@@ -111,6 +129,10 @@ class DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT:
 
     DataType: DML_TENSOR_DATA_TYPE
 
+    if TYPE_CHECKING:
+
+        def __init__(self, DataType: DML_TENSOR_DATA_TYPE | str | int) -> None: ...
+
 
 @structure()
 @dataclass(frozen=True)
@@ -133,6 +155,24 @@ class DML_FEATURE_QUERY_FEATURE_LEVELS:
 
     RequestedFeatureLevels: tuple[DML_FEATURE_LEVEL, ...]
     RequestedFeatureLevelCount: int = None  # type: ignore[assignment]  # derived in __post_init__
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self,
+            RequestedFeatureLevels: Iterable[DML_FEATURE_LEVEL | str | int],
+            RequestedFeatureLevelCount: int | None = ...,
+        ) -> None: ...
+
+        @overload
+        def __init__(
+            self,
+            RequestedFeatureLevelCount: int | None,
+            RequestedFeatureLevels: Iterable[DML_FEATURE_LEVEL | str | int],
+        ) -> None: ...
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
     def __post_init__(self) -> None:
         where = "DML_FEATURE_QUERY_FEATURE_LEVELS.RequestedFeatureLevels"

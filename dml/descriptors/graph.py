@@ -12,11 +12,15 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ..enums import DML_GRAPH_EDGE_TYPE, DML_GRAPH_NODE_TYPE
 from ..errors import DMLError
 from ..structures import derive_count, structure
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from typing_extensions import Buffer
 
 
 @structure()
@@ -39,6 +43,12 @@ class DML_CONSTANT_DATA_GRAPH_NODE_DESC:
     Data: bytes | memoryview
     DataSize: int = None  # type: ignore[assignment]  # derived in __post_init__
     Name: str | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, Data: Buffer | npt.NDArray[Any], DataSize: int | None = ..., Name: str | None = ...
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         view = self.Data
@@ -154,6 +164,10 @@ class DML_GRAPH_NODE_DESC:
     Type: DML_GRAPH_NODE_TYPE
     Desc: _Node
 
+    if TYPE_CHECKING:
+
+        def __init__(self, Type: DML_GRAPH_NODE_TYPE | str | int, Desc: _Node) -> None: ...
+
     def __post_init__(self) -> None:
         _check_type(self, _NODES)
 
@@ -165,6 +179,10 @@ class DML_GRAPH_EDGE_DESC:
 
     Type: DML_GRAPH_EDGE_TYPE
     Desc: _Edge
+
+    if TYPE_CHECKING:
+
+        def __init__(self, Type: DML_GRAPH_EDGE_TYPE | str | int, Desc: _Edge) -> None: ...
 
     def __post_init__(self) -> None:
         _check_type(self, _EDGES)
@@ -194,6 +212,52 @@ class DML_GRAPH_DESC:
     InputEdgeCount: int = None  # type: ignore[assignment]
     OutputEdgeCount: int = None  # type: ignore[assignment]
     IntermediateEdgeCount: int = None  # type: ignore[assignment]
+
+    if TYPE_CHECKING:  # bare nodes and edges; by name, without counts by position, and as in C
+
+        @overload
+        def __init__(
+            self,
+            InputCount: int,
+            OutputCount: int,
+            *,
+            Nodes: Sequence[DML_GRAPH_NODE_DESC | _Node],
+            InputEdges: Sequence[DML_GRAPH_EDGE_DESC | DML_INPUT_GRAPH_EDGE_DESC] = ...,
+            OutputEdges: Sequence[DML_GRAPH_EDGE_DESC | DML_OUTPUT_GRAPH_EDGE_DESC],
+            IntermediateEdges: Sequence[DML_GRAPH_EDGE_DESC | DML_INTERMEDIATE_GRAPH_EDGE_DESC] = ...,
+            NodeCount: int | None = ...,
+            InputEdgeCount: int | None = ...,
+            OutputEdgeCount: int | None = ...,
+            IntermediateEdgeCount: int | None = ...,
+        ) -> None: ...
+
+        @overload
+        def __init__(
+            self,
+            InputCount: int,
+            OutputCount: int,
+            Nodes: Sequence[DML_GRAPH_NODE_DESC | _Node],
+            InputEdges: Sequence[DML_GRAPH_EDGE_DESC | DML_INPUT_GRAPH_EDGE_DESC],
+            OutputEdges: Sequence[DML_GRAPH_EDGE_DESC | DML_OUTPUT_GRAPH_EDGE_DESC],
+            IntermediateEdges: Sequence[DML_GRAPH_EDGE_DESC | DML_INTERMEDIATE_GRAPH_EDGE_DESC] = ...,
+        ) -> None: ...
+
+        @overload
+        def __init__(
+            self,
+            InputCount: int,
+            OutputCount: int,
+            NodeCount: int | None,
+            Nodes: Sequence[DML_GRAPH_NODE_DESC | _Node],
+            InputEdgeCount: int | None,
+            InputEdges: Sequence[DML_GRAPH_EDGE_DESC | DML_INPUT_GRAPH_EDGE_DESC],
+            OutputEdgeCount: int | None,
+            OutputEdges: Sequence[DML_GRAPH_EDGE_DESC | DML_OUTPUT_GRAPH_EDGE_DESC],
+            IntermediateEdgeCount: int | None = ...,
+            IntermediateEdges: Sequence[DML_GRAPH_EDGE_DESC | DML_INTERMEDIATE_GRAPH_EDGE_DESC] = ...,
+        ) -> None: ...
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "Nodes", _wrapped(self, "Nodes", DML_GRAPH_NODE_DESC, _NODES))

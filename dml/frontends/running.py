@@ -183,8 +183,21 @@ def explain_file(path: Path, device: Device, options: Options) -> Explanation:
     if path.suffix.lower() == ".xml":
         from dml.frontends.openvino.command import explain as explain_layers
 
-        return explain_layers(path, device)
+        return explain_layers(path, device, options.arrays(), options.sizes)
     raise DMLError(f"{path}: only .onnx and OpenVINO's .xml are explained, found the suffix {path.suffix!r}")
+
+
+#: A node of a graph in a kernel's label; see dml.graph.model.
+_GRAPH_NODE = re.compile(r"\bnode (\d+) \(")
+
+
+def in_the_models_words(times: Sequence[KernelTime], names: Mapping[int, str]) -> list[KernelTime]:
+    """Put the model's names for nodes of the compiled graph, by number, into labels: conv1 (CONVOLUTION)."""
+
+    def name(found: re.Match[str]) -> str:
+        return f"{names[int(found[1])]} (" if int(found[1]) in names else found[0]
+
+    return [time._replace(node=_GRAPH_NODE.sub(name, time.node)) for time in times]
 
 
 def write_trace(path: Path, profile: Mapping[str, list[KernelTime]], clock: str) -> None:

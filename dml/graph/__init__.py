@@ -1,4 +1,4 @@
-"""Graphs of operators: reading DML_GRAPH_DESC, the passes over it, its program, and the Builder that makes one."""
+"""Graphs of operators: DML_GRAPH_DESC, the passes over it, its program, and the Builder that makes one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ else:
     def __getattr__(name: str) -> object:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from dml.graph import builder  # imported when asked for: a graph in C's words needs none
+        from dml.graph import builder  # imported on request: a graph in C's terms does not need it
 
         return getattr(builder, name)
 

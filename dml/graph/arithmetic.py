@@ -1,7 +1,7 @@
-"""Python's operators on a graph's tensors: each adds the DirectML operator that computes it element by element.
+"""Python's operators on graph tensors: each adds the element-wise DirectML operator that computes it.
 
-Numbers and NumPy arrays take part, broadcast as in NumPy; comparisons give UINT8, 1 for true. Where Python and
-DirectMLX differ Python decides: ``%`` has the sign of the divisor (DirectMLX: operations.modulus_truncate). ``~``
+Operands may be numbers and NumPy arrays, broadcast as in NumPy; comparisons return UINT8, 1 for true. If Python and
+DirectMLX differ, Python decides: ``%`` has the sign of the divisor (DirectMLX: operations.modulus_truncate). ``~``
 inverts bits, as in both; operations.logical_not inverts truth.
 """
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from dml.enums import DML_TENSOR_DATA_TYPE
     from dml.graph.builder import Builder, Operand, Tensor
 
-    #: A method of a binary operator, and of an operator of one operand.
+    #: Methods of a binary and of a unary operator.
     Binary: TypeAlias = Callable[[Any, Any], "Tensor"]
 
 UINT8 = enums.DML_TENSOR_DATA_TYPE_UINT8
 
 
 def _operator(cls: type[OperatorDesc], data_type: DML_TENSOR_DATA_TYPE | None = None, *, swap: bool = False) -> Binary:
-    """A method that adds ``cls`` of both operands, of the left one's data type where no other is given."""
+    """Return a method that adds ``cls`` of both operands; the data type defaults to the left operand's."""
 
     def method(self: TensorArithmetic, other: Operand) -> Tensor:
         if cls is ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC and not _is_operand(other):
@@ -49,7 +49,7 @@ def _is_operand(value: object) -> bool:
 
 
 class TensorArithmetic:
-    """What a ``Tensor`` does by operators. ``==`` is one as well: ``is`` tells tensors apart."""
+    """A ``Tensor``'s operators. ``==`` is one of them; use ``is`` to tell tensors apart."""
 
     __hash__ = object.__hash__
 
@@ -176,9 +176,9 @@ class TensorArithmetic:
         return self.builder.one(cls, x.sizes, x.data_type, InputTensor=x, **fields)
 
     def __getitem__(self, key: Any) -> Tensor:
-        """Integers, slices, None and an ellipsis, as in NumPy; one element has sizes (1,).
+        """Index with integers, slices, None and an ellipsis, as in NumPy; a single element has sizes (1,).
 
-        Raises DMLError for what is out of range, empty, or an array of indices (operations.gather takes those).
+        Raises DMLError for keys that are out of range, empty, or arrays of indices (operations.gather takes those).
         """
         return indexed(self, key)  # type: ignore[arg-type]
 
@@ -194,16 +194,18 @@ class TensorArithmetic:
             "operations.logical_and, logical_or and logical_not to combine conditions, `is` to compare objects"
         )
 
-    def __array__(self, *_: object, **__: object) -> NoReturn:
-        raise DMLError(
-            "a graph's tensor has no values before the graph runs: Builder.compile and dispatch give them, and "
-            "dml.graph.operations has functions that take it"
-        )
+    if not TYPE_CHECKING:  # (to type checkers, what has it is an array)
+
+        def __array__(self, *_: object, **__: object) -> NoReturn:
+            raise DMLError(
+                "a graph's tensor has no values before the graph runs: Builder.compile and dispatch give them, and "
+                "dml.graph.operations has functions that take it"
+            )
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Tensor:
-        """np.exp(x), np.maximum(x, 0), array + x.
+        """Support NumPy's functions: np.exp(x), np.maximum(x, 0), array + x.
 
-        Raises DMLError for a function that DirectML does not have, for its methods (reduce, ...) and for options.
+        Raises DMLError for a function that DirectML lacks, for its methods (reduce, ...) and for options.
         """
         from dml.graph.ufuncs import apply_ufunc
 
@@ -226,7 +228,7 @@ class TensorArithmetic:
 
     @property
     def T(self) -> Tensor:  # NumPy's name
-        """The dimensions in reverse."""
+        """The tensor with its dimensions reversed."""
         return self.transpose()
 
 
@@ -238,14 +240,14 @@ _equals = _operator(ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC, UINT8)
 
 
 def _floor_divided(a: Any, b: Any) -> Tensor:
-    """Rounded towards minus infinity; of integers exactly."""
+    """Floor division; exact for integers."""
     if a._is_float:
         return a._one(ew.DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC, a / b, ScaleBias=None)  # type: ignore[no-any-return]
     return (a - a % b) / b  # type: ignore[no-any-return]
 
 
 def _product(a: Tensor, b: Tensor) -> Tensor:
-    """NumPy's matmul: a tensor of one dimension is a row on the left and a column on the right."""
+    """NumPy's matmul: a one-dimensional tensor is a row on the left and a column on the right."""
     from dml.graph.operations import gemm
 
     row, column = a.rank == 1, b.rank == 1

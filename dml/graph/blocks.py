@@ -1,4 +1,4 @@
-"""Weights of 4, 8 and 16 bits that products, convolutions and gathers read as stored, and make wider themselves."""
+"""Weights of 4, 8 and 16 bits that products, convolutions and gathers read as stored, and widen themselves."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Sizes = tuple[int, int]
 
 
 class _Weights(NamedTuple):
-    """Stored numbers, their sizes, and how many scales they have along each dimension (None: they have none)."""
+    """Stored numbers, their sizes, and their number of scales along each dimension (None without scales)."""
 
     tensor: DML_BUFFER_TENSOR_DESC
     sizes: tuple[int, ...]
@@ -46,15 +46,15 @@ class _Matrix(NamedTuple):
 
 
 class StoredWeights(NamedTuple):
-    """Stored numbers, and their scales and zero points where they have them, of equal rank."""
+    """Stored numbers, and their scales and zero points if they have them, of equal rank."""
 
     numbers: Operand
     scales: Operand | None = None
     zeros: Operand | None = None
 
     def operands(self, name: str, tensor: DML_BUFFER_TENSOR_DESC) -> dict[str, Operand]:
-        """What a lowering gets for an input that it describes by ``tensor``: NAME, NAME.Scales, NAME.ZeroPoints."""
-        # (sizes of 1 may be anywhere)
+        """Return a lowering's operands for an input described by ``tensor``: NAME, NAME.Scales, NAME.ZeroPoints."""
+        # (dimensions of size 1 may be anywhere)
         axes = [axis for axis, size in enumerate(self.numbers.sizes) if size > 1]
         if not _is_packed(tensor):
             axes.reverse()
@@ -70,7 +70,7 @@ class StoredWeights(NamedTuple):
 
 
 def blocks_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operand]) -> StoredWeights | None:
-    """What is read instead of a node's result where only products, convolutions and gathers read that; else None.
+    """Return what replaces a node's result if only products, convolutions and gathers read it; else None.
 
     read: a value as a description sees it.
     """
@@ -85,7 +85,7 @@ def blocks_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operan
 
 
 def is_streamed(node: Node, target: Target) -> bool:
-    """Whether all that reads the node's result are products that are fastest with the numbers as they are stored."""
+    """Whether all readers of the node's result are products that are fastest with the numbers as stored."""
     weights = _weights(node)
     return weights is not None and all(
         _multiplies(reader, at, weights) and _streams(reader, at, target, weights) for reader, at in _readers(node)
@@ -93,7 +93,7 @@ def is_streamed(node: Node, target: Target) -> bool:
 
 
 def _weights(node: Node) -> _Weights | None:
-    """What a node makes wider, where it does nothing else."""
+    """Return what a node widens, if it does nothing else."""
     desc = node.desc
     bits: tuple[int, ...]
     scales: tuple[int, ...] | None
@@ -139,7 +139,7 @@ def _reads_stored(node: Node, at: int, weights: _Weights) -> bool:
 
 
 def _gathers(node: Node, at: int, weights: _Weights) -> bool:
-    """Whether a node's input ``at`` is the matrix that it gathers rows of."""
+    """Whether a node's input ``at`` is the matrix whose rows it gathers."""
     desc, entry = node.desc, node.inputs[at]
     assert entry is not None
     tensor = entry[0].tensor
@@ -229,7 +229,7 @@ def _above_one(sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _matrix(sizes: tuple[int, ...]) -> _Sizes | None:
-    """The last two sizes, where the others are 1."""
+    """Return the last two sizes if the others are 1; else None."""
     *outer, rows, columns = (1, *sizes)
     return (rows, columns) if math.prod(outer) == 1 else None
 

@@ -1,4 +1,4 @@
-"""Builds DML_GRAPH_DESC from expressions, in the manner of DirectMLX.
+"""Builds DML_GRAPH_DESC from expressions, as DirectMLX does.
 
     graph = Builder(device)
     x = graph.input("x", (8, 16))
@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import contextmanager
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, cast
 
 import numpy.typing as npt
 
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar
 
-    #: What a device compiles a graph to.
+    #: A device's compiled graph.
     Compiled = TypeVar("Compiled", default=Any)
     Compiled_co = TypeVar("Compiled_co", default=Any, covariant=True)
 else:
@@ -71,7 +71,7 @@ FLOAT32 = enums.DML_TENSOR_DATA_TYPE_FLOAT32
 
 
 class DeviceLike(Protocol[Compiled_co]):
-    """What a builder needs of a device (dml.api.device stands above this module)."""
+    """The part of a device that a builder uses (dml.api.device imports this module)."""
 
     def create_operator(self, desc: Any) -> Any: ...
 
@@ -81,9 +81,9 @@ class DeviceLike(Protocol[Compiled_co]):
 
 
 class Tensor(TensorArithmetic):
-    """A value in a graph being built: where it comes from and how it is laid out.
+    """A value in a graph under construction: its source and its layout.
 
-    Python's operators, NumPy's functions of elements (np.exp(x)) and ``x[...]`` add operators to the graph.
+    Python's operators, NumPy's element-wise functions (np.exp(x)) and ``x[...]`` add operators to the graph.
     """
 
     def __init__(self, builder: Builder, source: tuple[str, int, int], desc: DML_BUFFER_TENSOR_DESC) -> None:
@@ -111,17 +111,17 @@ class Tensor(TensorArithmetic):
         self,
         sizes: Sequence[int] | None = None,
         strides: Sequence[int] | None = None,
-        data_type: DML_TENSOR_DATA_TYPE | None = None,
+        data_type: DML_TENSOR_DATA_TYPE | str | None = None,
     ) -> Tensor:
-        """The same bytes under other sizes, strides or another data type; nothing is computed (DirectMLX: Reinterpret).
+        """View the same bytes with other sizes, strides or data type; nothing is computed (DirectMLX: Reinterpret).
 
-        sizes: those of the tensor, with its strides, where left out. Raises DMLError where they reach beyond its bytes.
+        sizes: default to the tensor's own, with its strides. Raises DMLError if the view exceeds its bytes.
         """
         if sizes is None:
             sizes, strides = self.sizes, self.desc.Strides if strides is None else strides
         desc = _viewed(
             self.desc,
-            self.data_type if data_type is None else data_type,
+            self.data_type if data_type is None else cast(DML_TENSOR_DATA_TYPE, data_type),
             tuple(sizes),
             None if strides is None else tuple(strides),
         )
@@ -129,7 +129,8 @@ class Tensor(TensorArithmetic):
 
     @checked
     def reshape(self, *sizes: int) -> Tensor:
-        """Other sizes of the same elements in row-major order; one size may be -1. Copies where strides need it."""
+        """Return other sizes of the same elements in row-major order; one size may be -1. Copies if strides require
+        it."""
         count = self.desc.element_count
         wanted = list(sizes)
         if -1 in wanted:
@@ -141,7 +142,7 @@ class Tensor(TensorArithmetic):
 
     @checked
     def transpose(self, *axes: int) -> Tensor:
-        """The dimensions in another order (reversed when none is given); nothing is computed."""
+        """Permute the dimensions (by default reverse them); nothing is computed."""
         order = [axis % self.rank for axis in axes] or list(range(self.rank))[::-1]
         if sorted(order) != list(range(self.rank)):
             raise DMLError(f"transpose: {axes} is not an order of {self.rank} dimensions")
@@ -150,24 +151,34 @@ class Tensor(TensorArithmetic):
 
     @checked
     def broadcast(self, sizes: Sequence[int]) -> Tensor:
-        """Repeated to larger sizes, aligned at the right; nothing is computed."""
+        """Broadcast to larger sizes, aligned at the right; nothing is computed.
+
+        If both sizes are 1, a constant's dimension repeats where an inner one does (see ``Operand.broadcast``).
+        """
         sizes = tuple(sizes)
-        return (
-            self if sizes == self.sizes else self.view(sizes, broadcast_strides(self.sizes, sizes, self.desc.strides))
-        )
+        if sizes == self.sizes:
+            return self
+        strides = list(broadcast_strides(self.sizes, sizes, self.desc.strides))
+        if self.builder.is_constant(self):
+            repeats = False
+            for axis in reversed(range(len(sizes))):
+                repeats |= sizes[axis] > 1 and strides[axis] == 0
+                if repeats and sizes[axis] == 1:
+                    strides[axis] = 0
+        return self.view(sizes, strides)
 
     def packed(self) -> Tensor:
-        """Itself where its elements lie in row-major order without gaps, else a copy."""
+        """Return the tensor itself if its elements are in row-major order without gaps, else a copy."""
         if self.desc.is_packed:
             return self
         return self.builder.written(self, packed_tensor(self.data_type, self.sizes))
 
 
-#: Stands for an input that a graph has beyond those of its Builder.
+#: Placeholder for graph inputs beyond those of the Builder.
 _UNUSED = packed_tensor(FLOAT32, (1,))
 
 
-#: Most edges of a graph are those of the graph before it.
+#: Most edges of a graph repeat those of the previous graph.
 @lru_cache(maxsize=8192)
 def _input_edge(*fields: Any) -> DML_GRAPH_EDGE_DESC:
     return DML_GRAPH_EDGE_DESC(DML_GRAPH_EDGE_TYPE.DML_GRAPH_EDGE_TYPE_INPUT, DML_INPUT_GRAPH_EDGE_DESC(*fields))
@@ -181,7 +192,7 @@ def _edge_between(*fields: Any) -> DML_GRAPH_EDGE_DESC:
 
 @lru_cache(maxsize=8192)
 def _most_dimensions(desc: OperatorDesc) -> int:
-    """The dimensions of the tensor of a description that has most."""
+    """Return the largest dimension count of a description's tensors."""
     tensors = [tensor for _, given in (*desc.inputs(), *desc.outputs()) if given is not None
                for tensor in (given if isinstance(given, tuple) else (given,))]  # fmt: skip
     return max((tensor.rank for tensor in tensors if tensor is not None), default=0)
@@ -193,7 +204,7 @@ def _viewed(
     sizes: tuple[int, ...],
     strides: tuple[int, ...] | None,
 ) -> DML_BUFFER_TENSOR_DESC:
-    """The tensor's bytes under other sizes and strides."""
+    """View the tensor's bytes with other sizes and strides."""
     total = seen.TotalTensorSizeInBytes
     desc = DML_BUFFER_TENSOR_DESC(data_type, sizes, strides, total, Flags=seen.Flags)
     needed = calc_buffer_tensor_size(desc.DataType, desc.Sizes, desc.Strides)
@@ -207,7 +218,7 @@ def _viewed(
 def _of_type(
     desc: DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC], kind: DML_TENSOR_DATA_TYPE | None
 ) -> DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]:
-    """An output, or the outputs of an array, in another data type; unchanged for None."""
+    """Return an output, or an array's outputs, with another data type; unchanged for None."""
     if kind is None:
         return desc
     if isinstance(desc, DML_BUFFER_TENSOR_DESC):
@@ -216,15 +227,15 @@ def _of_type(
 
 
 Operand: TypeAlias = Tensor | int | float | npt.NDArray[Any]
-#: Where a tensor comes from: ("input", its number, 0), or ("node", its number, which output).
+#: A tensor's source: ("input", its number, 0), or ("node", its number, output).
 Source: TypeAlias = tuple[str, int, int]
 
 
 class Fragment(NamedTuple):
-    """Nodes that were added to a Builder, and the edges to them, so that they can be added again.
+    """Nodes that were added to a Builder, and their edges, ready to be added again.
 
-    input_edges: (the number of a tensor from outside, node, its input), where that is an input of the graph. edges:
-    (node, its output, node, its input); (-1 - n, 0, ...) where the value is the tensor n from outside.
+    input_edges: (number of an outside tensor, node, its input), if that is an input of the graph. edges: (node, its
+    output, node, its input); (-1 - n, 0, ...) for values of outside tensor n.
     """
 
     nodes: tuple[Any, ...]
@@ -235,9 +246,9 @@ class Fragment(NamedTuple):
 class Builder(Generic[Compiled]):
     """Collects nodes and edges; ``build`` makes the DML_GRAPH_DESC, ``compile`` the compiled graph.
 
-    shared: constants that other graphs hold as well. tensor_policy: how operators' outputs are laid out, packed by
-    default; it may be set anew between operators (see ``dml.graph.policies``). converts: whether tensors of data types
-    that an operator does not take are cast to one that it takes, and its results back; else the operator is refused.
+    shared: constants that other graphs hold too. tensor_policy: the layout of operators' outputs, packed by default; it
+    may be changed between operators (see ``dml.graph.policies``). converts: whether to cast tensors whose data type an
+    operator does not take, and its results back; otherwise the operator is refused.
     """
 
     def __init__(
@@ -256,10 +267,10 @@ class Builder(Generic[Compiled]):
         self._nodes: list[Any] = []
         self._inputs: list[str] = []
         self._input_descs: list[DML_BUFFER_TENSOR_DESC] = []
-        #: Edges, as the numbers of (graph input, node, its input) and of (node, its output, node, its input).
+        #: Edges, as (graph input, node, its input) and as (node, its output, node, its input), by numbers.
         self._input_edges: list[tuple[int, int, int]] = []
         self._edges: list[tuple[int, int, int, int]] = []
-        #: The graph that was built last, and which of the nodes that were added it has, in its order.
+        #: The most recently built graph, and its nodes' numbers, in its order.
         self.graph: DML_GRAPH_DESC | None = None
         self.built: list[int] = []
 
@@ -274,12 +285,12 @@ class Builder(Generic[Compiled]):
         self,
         name: str,
         sizes: Sequence[int],
-        data_type: DML_TENSOR_DATA_TYPE = FLOAT32,
+        data_type: DML_TENSOR_DATA_TYPE | str = FLOAT32,
         strides: Sequence[int] | None = None,
         *,
         owned_by_dml: bool = False,
     ) -> Tensor:
-        """A new input of the graph. owned_by_dml: given once, at initialization."""
+        """Add an input to the graph. owned_by_dml: given once, at initialization."""
         if name in self._inputs:
             raise DMLError(f"Builder.input: the graph has an input {name!r} already")
         flags = enums.DML_TENSOR_FLAG_OWNED_BY_DML if owned_by_dml else enums.DML_TENSOR_FLAG_NONE
@@ -289,12 +300,13 @@ class Builder(Generic[Compiled]):
         return Tensor(self, ("input", len(self._inputs) - 1, 0), desc)
 
     @checked
-    def constant(self, array: npt.ArrayLike, data_type: DML_TENSOR_DATA_TYPE | None = None) -> Tensor:
-        """An array that the graph holds. Scalars become tensors of sizes (1,); booleans UINT8."""
+    def constant(self, array: npt.ArrayLike, data_type: DML_TENSOR_DATA_TYPE | str | None = None) -> Tensor:
+        """Add a constant array. Scalars become tensors of sizes (1,); booleans UINT8."""
         value = as_array(array, "Builder.constant")
+        kind = data_type_of(value.dtype) if data_type is None else cast(DML_TENSOR_DATA_TYPE, data_type)
         if data_type is not None:
-            value = value.astype(numpy_dtype(data_type), copy=False)
-        desc = packed_tensor(data_type or data_type_of(value.dtype), value.shape or (1,))
+            value = value.astype(numpy_dtype(kind), copy=False)
+        desc = packed_tensor(kind, value.shape or (1,))
         self._nodes.append(self._shared.node(tensor_bytes(value, desc)))
         return Tensor(self, ("node", len(self._nodes) - 1, 0), desc)
 
@@ -305,7 +317,7 @@ class Builder(Generic[Compiled]):
         numbers: Iterable[TracedInt],
         make: Callable[[Numbers], npt.NDArray[Any]],
     ) -> Tensor:
-        """As ``constant``, of an array that follows from traced numbers. now: what it is for those at hand."""
+        """Like ``constant``, for an array that follows from traced numbers. now: its value for the current ones."""
         desc = packed_tensor(data_type_of(now.dtype), sizes or (1,))
         self._nodes.append(
             TracedConstant(
@@ -317,14 +329,14 @@ class Builder(Generic[Compiled]):
         return Tensor(self, ("node", len(self._nodes) - 1, 0), desc)
 
     def output(self, data_type: DML_TENSOR_DATA_TYPE, sizes: Sequence[int]) -> DML_BUFFER_TENSOR_DESC:
-        """The description of an operator's output, by the graph's tensor policy."""
+        """Describe an operator's output by the graph's tensor policy."""
         if self.tensor_policy is None:
             return packed_tensor(data_type, tuple(sizes))
         return described(self.tensor_policy, data_type, enums.DML_TENSOR_FLAG_NONE, tuple(sizes))
 
     @contextmanager
     def name_scope(self, name: str) -> Iterator[None]:
-        """Name the nodes made in the block: the scopes' names and the node's own, joined by "_"."""
+        """Prefix the names of nodes made in the block with the scopes' names, joined by "_"."""
         self._scopes.append(name)
         try:
             yield
@@ -333,7 +345,7 @@ class Builder(Generic[Compiled]):
 
     @checked
     def like(self, value: Operand, other: Tensor) -> Tensor:
-        """The value as a tensor of the graph, in the data type of ``other`` where it is a number."""
+        """Return the value as a tensor; a number gets the data type of ``other``."""
         if isinstance(value, Tensor):
             if value.builder is not self:
                 raise DMLError("a tensor of another Builder cannot be used here")
@@ -345,10 +357,10 @@ class Builder(Generic[Compiled]):
         self, cls: type[OperatorDesc], outputs: Mapping[str, DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]],
         name: str | None = None, **fields: Any,
     ) -> dict[str, Any]:  # fmt: skip
-        """Add an operator: Tensors (or sequences of them, or None) for its inputs, values for its attributes.
+        """Add an operator with Tensors (or sequences of them, or None) as inputs and values as attributes.
 
-        Returns output name -> Tensor, or a list of them for a tensor array.
-        Raises DMLError where the description breaks a rule: DXGI_ERROR_UNSUPPORTED for more than eight dimensions.
+        Returns output name -> Tensor, or a list of them for a tensor array. Raises DMLError if the description breaks a
+        rule: DXGI_ERROR_UNSUPPORTED for more than eight dimensions.
         """
         if self._converts:
             return self._converting_node(cls, outputs, name, fields)
@@ -358,7 +370,7 @@ class Builder(Generic[Compiled]):
         self, cls: type[OperatorDesc], outputs: Mapping[str, DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]],
         name: str | None, fields: dict[str, Any],
     ) -> dict[str, Any]:  # fmt: skip
-        """``node`` with casts around it where the operator does not take the data types."""
+        """Like ``node``, with casts around it if the operator does not take the data types."""
         found = {
             field: (value[0] if isinstance(value, list | tuple) else value).data_type
             for field in cls.input_names
@@ -442,7 +454,7 @@ class Builder(Generic[Compiled]):
         data_type: DML_TENSOR_DATA_TYPE | None = None,
         **fields: Any,
     ) -> Tensor:
-        """``node`` for an operator with one output, of the first input's data type where none is given."""
+        """Like ``node``, for an operator with one output; its data type defaults to the first input's."""
         (output,) = cls.output_names
         if data_type is None:
             first = next((fields[name] for name in cls.input_names if name in fields), None)
@@ -455,7 +467,7 @@ class Builder(Generic[Compiled]):
         return result
 
     def written(self, tensor: Tensor, desc: DML_BUFFER_TENSOR_DESC) -> Tensor:
-        """A copy of the tensor, laid out as described."""
+        """Copy the tensor to the described layout."""
         copy = DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC
         result = self.node(copy, {"OutputTensor": desc}, InputTensor=tensor, ScaleBias=None)["OutputTensor"]
         assert isinstance(result, Tensor)
@@ -470,15 +482,15 @@ class Builder(Generic[Compiled]):
 
     @property
     def added(self) -> tuple[int, int, int]:
-        """How many nodes and edges there are, for ``fragment``."""
+        """Return the current numbers of nodes and edges, for ``fragment``."""
         return len(self._nodes), len(self._input_edges), len(self._edges)
 
     def nodes_added(self, numbers: range) -> list[Any]:
-        """Nodes by number, in the order in which they were added."""
+        """Return nodes by number, in the order of addition."""
         return self._nodes[numbers.start : numbers.stop]
 
     def fragment(self, since: tuple[int, int, int], sources: Sequence[Source]) -> Fragment | None:
-        """What was added since; None where that reads other values made before than those from ``sources``."""
+        """Return what was added since; None if it reads earlier values other than ``sources``."""
         first, inputs, edges = since
         numbers = {source: number for number, source in enumerate(sources)}
         outer: list[tuple[int, int, int]] = []
@@ -499,7 +511,7 @@ class Builder(Generic[Compiled]):
         return Fragment(tuple(self._nodes[first:]), tuple(outer), tuple(inner))
 
     def add(self, fragment: Fragment, sources: Sequence[Source]) -> int:
-        """Add a fragment again, its tensors from outside from these sources. Returns the number of its first node."""
+        """Add a fragment again, with its outside tensors from these sources; return its first node's number."""
         first = len(self._nodes)
         self._nodes += fragment.nodes
         self._input_edges += [(sources[number][1], first + node, at) for number, node, at in fragment.input_edges]
@@ -513,11 +525,11 @@ class Builder(Generic[Compiled]):
     def build(
         self, outputs: Mapping[str, Tensor] | Sequence[Tensor], *, input_count: int | None = None
     ) -> DML_GRAPH_DESC:
-        """The graph with these outputs; what none of them needs is left out.
+        """Build the graph with these outputs; unneeded nodes are left out.
 
-        An output that is an input, a constant or a strided view gets an identity that writes it packed, or as the
-        tensor policy has it. input_count: more inputs than the graph has, the last ones unused.
-        Raises DMLError for tensors of another Builder, and for an ``input_count`` below the graph's own.
+        An output that is an input, a constant or a strided view gets an identity that writes it packed, or by the
+        tensor policy. input_count: number of graph inputs, the last ones unused. Raises DMLError for tensors of another
+        Builder, and for an ``input_count`` below the graph's own.
         """
         if not 0 <= len(self._inputs) <= (len(self._inputs) if input_count is None else input_count):
             raise DMLError(
@@ -556,7 +568,7 @@ class Builder(Generic[Compiled]):
         return self.graph
 
     def _materialized(self, tensor: Tensor) -> Tensor:
-        """The tensor, or a copy where its node does not write it as a graph's output is laid out."""
+        """Return the tensor, or a copy if its node does not write the layout of a graph output."""
         wanted = self.output(tensor.data_type, tensor.sizes)
         kind, index, output = tensor.source
         if kind == "node" and isinstance(self._nodes[index], DML_OPERATOR_GRAPH_NODE_DESC):
@@ -584,8 +596,13 @@ class Builder(Generic[Compiled]):
                 stack += feeds.get(node, ())
         return live
 
+    def is_constant(self, tensor: Tensor) -> bool:
+        """Whether the tensor's bytes are a constant of the graph."""
+        kind, index, _ = tensor.source
+        return kind == "node" and not isinstance(self._nodes[index], DML_OPERATOR_GRAPH_NODE_DESC)
+
     def depends_on_inputs(self, tensor: Tensor) -> bool:
-        """Whether an input of the graph is among what it is made of."""
+        """Whether the tensor depends on an input of the graph."""
         kind, index, _ = tensor.source
         return kind == "input" or not self._live([index]).isdisjoint(node for _, node, _ in self._input_edges)
 
@@ -598,7 +615,7 @@ class Builder(Generic[Compiled]):
         optimize: bool = True,
         input_count: int | None = None,
     ) -> Compiled:
-        """The compiled graph; see ``Device.compile_graph``, also for flags. input_count: as for ``build``."""
+        """Compile the graph; see ``Device.compile_graph``, also for flags. input_count: as for ``build``."""
         tensors = list(outputs.values()) if isinstance(outputs, Mapping) else list(outputs)
         graph = self.build(outputs, input_count=input_count)
         return self.device.compile_graph(

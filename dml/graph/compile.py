@@ -1,4 +1,4 @@
-"""From a checked graph to one Program: where each value lies, what runs once at initialization, what is removed."""
+"""Compilation of a checked graph to one Program: where values lie, what runs at initialization, what is removed."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ UINT32 = DML_TENSOR_DATA_TYPE_UINT32
 
 
 def compile_graph(graph: Graph, target: Target, *, optimize: bool = True) -> Program:
-    """The program of a graph, which it rewrites on the way.
+    """Compile a graph, rewriting it in the process.
 
-    optimize: fuse, remove views and run once what does not change; without it, each operator is lowered by itself.
+    optimize: fuse, remove views and compute constants once; otherwise each operator is lowered separately.
     """
     if optimize:
         fuse(graph, target)
@@ -49,17 +49,17 @@ class _Compiler:
         self.optimize = optimize
         self.program = Program()
         self.regions: dict[Value, Region] = {}
-        #: Values whose operator was removed: views of what it read, and the tensors that it would have written.
+        #: Results of removed operators: views of what they read, and their own tensors.
         self.views: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = {}
-        #: Weights that products and gathers read as they are stored.
+        #: Weights that products and gathers read as stored.
         self.blocks: dict[Value, StoredWeights] = {}
-        #: The nodes that initialization computes.
+        #: Nodes that initialization computes.
         self.once: set[Node] = set()
-        #: Values that lie in joined tensors.
+        #: Values inside joined tensors.
         self.joins = JoinPlan()
-        #: Those of ``joins.copied`` whose copy has been made.
+        #: Values of ``joins.copied`` already copied.
         self.moved: set[Value] = set()
-        #: A value that is several graph outputs is written to the first of them and copied to these.
+        #: A value that is several graph outputs is written to the first and copied to these.
         self.copies: list[tuple[Value, int, DML_BUFFER_TENSOR_DESC]] = []
 
     def compile(self) -> Program:
@@ -95,7 +95,7 @@ class _Compiler:
         return program
 
     def _placed(self, dispatches: list[Dispatch]) -> tuple[list[Dispatch], int]:
-        """The dispatches, their temporaries placed, in the order of fewer barriers where that takes no more memory."""
+        """Order the dispatches for fewer barriers, if that takes no more memory, and place their temporaries."""
         placed, size = place_temporaries(dispatches)
         if not self.optimize:
             return placed, size
@@ -109,14 +109,15 @@ class _Compiler:
 
     @contextmanager
     def _labelled(self, builder: ProgramBuilder, label: str) -> Iterator[None]:
-        before, builder.node = builder.node, label
+        before = builder.node, builder.nodes
+        builder.node, builder.nodes = label, ()
         yield
-        builder.node = before
+        builder.node, builder.nodes = before
 
     # Values
 
     def _read(self, value: Value, tensor: DML_BUFFER_TENSOR_DESC) -> Operand:
-        """The value as a reader's description sees it."""
+        """Return the value as a reader's description sees it."""
         if value in self.views:
             view = seen_through(*self.views[value], tensor)
             assert view is not None
@@ -131,7 +132,7 @@ class _Compiler:
         return Region(Space.CONSTANT, len(self.program.constants) - 1, 0, -(-constant.DataSize // 4) * 4)
 
     def _written(self, port: Port, value: Value, builder: ProgramBuilder) -> Operand:
-        """Where a node writes a value: a graph output, its place in a joined tensor, or scratch memory."""
+        """Return where a node writes a value: a graph output, a place in a joined tensor, or scratch memory."""
         if value in self.joins.places:
             return crop(self.joins.places[value][0], 0)
         if value not in self.regions:
@@ -155,7 +156,7 @@ class _Compiler:
         once = node in self.once
         if once:
             builder = builder.initialization()
-        builder.node = node.label
+        builder.node, builder.nodes = node.label, node.numbers
         if self.optimize and self._became_view(node):
             return
         blocks = None if once else blocks_of(node, self._read)
@@ -244,7 +245,8 @@ class _Compiler:
     def _only_stored(
         self, desc: OperatorDesc, builder: ProgramBuilder, operands: dict[str, OperandOrArray], written: Region
     ) -> bool:
-        """Lower an operator with an epilogue; undone where it comes back to its result or has no room for it."""
+        """Lower an operator with an epilogue; undo it if the operator rereads its result or has no room for the
+        epilogue."""
         if sum(operand.region.overlaps(written) for operand in every(operands)) == 1:
             try:
                 found = lowered(builder, (lower, desc.key), operands, lambda inner: lower(desc, inner))
@@ -270,7 +272,7 @@ class _Compiler:
     def _comes_back(
         self, desc: OperatorDesc, builder: ProgramBuilder, operands: dict[str, OperandOrArray], written: Region
     ) -> bool:
-        """Whether an operator's kernels read what they write of ``written``, which its inputs may overlap."""
+        """Whether an operator's kernels read back what they write to ``written``, which its inputs may overlap."""
         aside = ProgramBuilder(Program(), builder.target)
         aside = aside.initialization() if builder.initializes else aside
         apart = written._replace(index=-1)

@@ -1,4 +1,4 @@
-"""The bytes of a graph's constants, and which of them several graphs share."""
+"""The bytes of a graph's constants, and sharing of constants between graphs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 
 class SharedConstants:
-    """The constant nodes of arrays that several graphs hold, so that each is made, and named by its bytes, once.
+    """Constant nodes of arrays that several graphs hold: each is made, and identified by its bytes, once.
 
-    An array is known by the bytes that it is a view of (see ``bytes_under``), which stay while this does.
+    An array is identified by the bytes under its view (see ``bytes_under``), which live as long as this.
     """
 
     def __init__(self, data: Iterable[tuple[str, Stored]] = ()) -> None:
@@ -28,7 +28,7 @@ class SharedConstants:
     def derived(
         self, array: npt.NDArray[Any], how: Hashable, make: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
     ) -> npt.NDArray[Any]:
-        """What ``make`` makes of an array: once for each ``how``, and shared as they are, of an array among these."""
+        """Return ``make(array)``, cached by ``how`` if the array is one of these."""
         data = bytes_under(array)
         if data is None or id(data) not in self._nodes:
             return make(array)
@@ -48,7 +48,7 @@ class SharedConstants:
 
 
 def bytes_under(array: npt.NDArray[Any]) -> Stored | None:
-    """The bytes, of an object or of a file, that an array views whole and in row-major order; else None."""
+    """Return the bytes, of an object or a file, that an array views whole and in row-major order; else None."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
@@ -58,7 +58,8 @@ def bytes_under(array: npt.NDArray[Any]) -> Stored | None:
 
 
 def tensor_bytes(value: npt.NDArray[Any], desc: DML_BUFFER_TENSOR_DESC) -> Stored:
-    """The array's bytes as the tensor has them: 4-bit elements two to a byte, zeros up to the tensor's size."""
+    """Return the array's bytes in the tensor's layout: two 4-bit elements per byte, zero-padded to the tensor's
+    size."""
     if desc.DataType in (enums.DML_TENSOR_DATA_TYPE_INT4, enums.DML_TENSOR_DATA_TYPE_UINT4):
         flat = np.ravel(value).astype(np.int8).view(np.uint8) & 15
         flat = np.pad(flat, (0, flat.size % 2))

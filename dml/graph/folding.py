@@ -1,8 +1,8 @@
-"""Folds a batch normalization into the weights of the convolution before it, where all of them are known beforehand.
+"""Folding of a batch normalization into the weights of the preceding convolution, if all of them are constant.
 
 The normalization of channel k is ``f x + (bias - f mean)`` with ``f = scale / sqrt(variance + epsilon)``: a convolution
-with weights f times as large. These are computed once, in float32 whatever the data type, and then the normalization
-costs nothing.
+with weights multiplied by f. These are computed once, in float32 for any data type, and the normalization then costs
+nothing.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def fold_batch_normalizations(graph: Graph) -> None:
     if not any(isinstance(at.desc, DML_BATCH_NORMALIZATION_OPERATOR_DESC) for at in graph.nodes):
         return
     static = static_values(graph)
-    nodes: dict[Node, None] = {}  # (as a set in order)
+    nodes: dict[Node, None] = {}  # (an ordered set)
     for at in graph.nodes:
         convolution = _convolution_before(at, static)
         if convolution is None:
             nodes[at] = None
         else:
-            # At the place of the normalization, where all of its parameters have been computed.
+            # In place of the normalization, after all of its parameters.
             del nodes[convolution]
             nodes |= dict.fromkeys(_folded(convolution, at))
     graph.nodes = list(nodes)
@@ -60,7 +60,7 @@ def _convolution_before(at: Node, static: set[Value]) -> Node | None:
 
 
 def _folded(convolution: Node, at: Node) -> list[Node]:
-    """The parameters' nodes and the convolution, which now does both."""
+    """Return the parameters' nodes and the convolution, which now does both."""
     assert isinstance(convolution.desc, DML_CONVOLUTION_OPERATOR_DESC)
     assert isinstance(at.desc, DML_BATCH_NORMALIZATION_OPERATOR_DESC)
     x, weights, own_bias = convolution.inputs

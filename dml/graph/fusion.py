@@ -1,6 +1,6 @@
-"""Fuses trees of element-wise operators into one expression, and that into the operator that computes an input of it.
+"""Fusion of trees of element-wise operators into one expression, and of that into the operator that computes an input.
 
-Between the operators of a fused tree values stay float32; to a narrower type they are rounded once, where the result is
+Between the operators of a fused tree values stay float32; they are rounded to a narrower type once, when the result is
 stored.
 """
 
@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from dml import enums
 from dml.compiler.data_types import DATA_TYPES
-from dml.compiler.lowering import elementwise_of
+from dml.compiler.lowering import Epilogues, elementwise_of, epilogues_of
 from dml.compiler.operators.normalization.batch import batch_expressions
 from dml.compiler.repeated import expression_key
 from dml.compiler.scalar import Expression, Leaf, ScalarNode, depth_of, node, substitute
@@ -26,53 +26,8 @@ from dml.graph.gelu import find_gelu
 from dml.graph.model import Graph, Node, Port, Value, connect, same_layout, static_values
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-#: Operators that can apply an expression to their results: their kernels write each result once, in its final form
-#: (through t_store or t_encode_at, 32 bits also as words), and never read it back.
-_TAKES_EPILOGUE = frozenset(
-    {
-        enums.DML_OPERATOR_GEMM,
-        enums.DML_OPERATOR_MATRIX_MULTIPLY_INTEGER,
-        enums.DML_OPERATOR_MATRIX_MULTIPLY_INTEGER_TO_FLOAT,
-        enums.DML_OPERATOR_QUANTIZED_LINEAR_MATRIX_MULTIPLY,
-        enums.DML_OPERATOR_CONVOLUTION_INTEGER,
-        enums.DML_OPERATOR_QUANTIZED_LINEAR_CONVOLUTION,
-        enums.DML_OPERATOR_CONVOLUTION,
-        enums.DML_OPERATOR_REDUCE,
-        enums.DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION,
-        enums.DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1,
-        enums.DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION2,
-        enums.DML_OPERATOR_LP_NORMALIZATION,
-        enums.DML_OPERATOR_LOCAL_RESPONSE_NORMALIZATION,
-        enums.DML_OPERATOR_AVERAGE_POOLING,
-        enums.DML_OPERATOR_AVERAGE_POOLING1,
-        enums.DML_OPERATOR_LP_POOLING,
-        enums.DML_OPERATOR_LP_POOLING1,
-        enums.DML_OPERATOR_MAX_POOLING,
-        enums.DML_OPERATOR_MAX_POOLING1,
-        enums.DML_OPERATOR_MAX_POOLING2,
-        enums.DML_OPERATOR_UPSAMPLE_2D,
-        enums.DML_OPERATOR_RESAMPLE,
-        enums.DML_OPERATOR_RESAMPLE1,
-        enums.DML_OPERATOR_RESAMPLE2,
-        enums.DML_OPERATOR_RESAMPLE3,
-        enums.DML_OPERATOR_GATHER,
-        enums.DML_OPERATOR_GATHER_ELEMENTS,
-        enums.DML_OPERATOR_GATHER_ND,
-        enums.DML_OPERATOR_GATHER_ND1,
-    }
-)
-#: The same for those whose kernels want rows in memory as they read them: only to a result that lies as their own.
-_TAKES_EPILOGUE_IN_PLACE = frozenset(
-    {
-        enums.DML_OPERATOR_ACTIVATION_SOFTMAX,
-        enums.DML_OPERATOR_ACTIVATION_SOFTMAX1,
-        enums.DML_OPERATOR_ACTIVATION_LOG_SOFTMAX,
-        enums.DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1,
-    }
-)
-_TAKES_ONE = _TAKES_EPILOGUE | _TAKES_EPILOGUE_IN_PLACE
-#: How deeply an expression may nest: as a kernel of its own, and as an epilogue, whose code is repeated for each of the
-#: sums that a kernel keeps in registers.
+#: Maximum nesting of an expression: in a kernel of its own, and as an epilogue, whose code is repeated for each sum
+#: that a kernel keeps in registers.
 _DEEPEST, _DEEPEST_EPILOGUE = 128, 16
 
 
@@ -83,7 +38,7 @@ def fuse(graph: Graph, target: Target) -> None:
     find_gelu(graph)
     graph.nodes = [part for at in graph.nodes for part in _as_expressions(at)]
     static = static_values(graph)
-    left = dict.fromkeys(graph.nodes)  # (as a set in order)
+    left = dict.fromkeys(graph.nodes)  # (an ordered set)
     for at in graph.nodes:
         if at.expression is not None:
             while (absorbed := _absorb_one(at, most, static)) is not None:
@@ -94,17 +49,17 @@ def fuse(graph: Graph, target: Target) -> None:
         if producer is None:
             nodes[at] = None
         else:
-            # The fused node takes the later place of the two, where all that both read has been computed; nothing in
-            # between reads what the producer wrote.
+            # The fused node takes the later position, after everything that both read; nothing in between reads the
+            # producer's result.
             del nodes[producer]
             nodes[producer] = None
     graph.nodes = list(nodes)
 
 
 def _as_expressions(at: Node) -> Sequence[Node]:
-    """Give an element-wise operator its expression over its inputs in their order.
+    """Give an element-wise operator its expression over its inputs, in order.
 
-    Batch normalization becomes two: of its parameters, which run once where those do not change, and of the elements.
+    Batch normalization becomes two: of its parameters, computed once if they are constant, and of the elements.
     """
     if isinstance(at.desc, DML_BATCH_NORMALIZATION_OPERATOR_DESC):
         return _batch_normalization(at, at.desc)
@@ -120,7 +75,7 @@ def _as_expressions(at: Node) -> Sequence[Node]:
 
 @lru_cache(maxsize=4096)
 def _expression_of(key: Hashable, desc: OperatorDesc) -> Expression:
-    """An element-wise operator's expression over its inputs in their order, one object for all sizes. key: the
+    """Return an element-wise operator's expression over its inputs, in order; one object for all sizes. key: the
     description's."""
     entry = elementwise_of(desc)
     assert entry is not None
@@ -130,7 +85,7 @@ def _expression_of(key: Hashable, desc: OperatorDesc) -> Expression:
     return _firsts.setdefault(expression_key(made), made)
 
 
-#: Operators' expressions, the first of those that are equal.
+#: The first of equal expressions, by key.
 _firsts: dict[Hashable, Expression] = {}
 _MOST_FIRSTS = 1024
 
@@ -153,7 +108,7 @@ def _batch_normalization(at: Node, desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC) 
 
 
 def _reshaped(made: DML_BUFFER_TENSOR_DESC, *seen: DML_BUFFER_TENSOR_DESC) -> bool:
-    """Whether all of them have the elements of ``made`` in its order, without gaps."""
+    """Whether all descriptions have the elements of ``made`` in its order, without gaps."""
     tensors = (made, *seen)
     return made.DataType == seen[0].DataType and all(
         tensor.is_packed and tensor.element_count == made.element_count for tensor in tensors
@@ -161,10 +116,10 @@ def _reshaped(made: DML_BUFFER_TENSOR_DESC, *seen: DML_BUFFER_TENSOR_DESC) -> bo
 
 
 def _absorb_one(at: Node, most: int, static: set[Value]) -> Node | None:
-    """Put the expression of one producer in place of the value it makes for ``at`` alone.
+    """Replace a value that only ``at`` reads by its producer's expression.
 
-    What is smaller than the result, or known before it, is better computed by itself. most: how many tensors a kernel
-    may bind.
+    Values smaller than the result, or constant, are better computed separately. most: maximum tensors that a kernel may
+    bind.
     """
     ((result, whole),) = filter(None, at.outputs)
     for place, port in enumerate(at.inputs):
@@ -202,7 +157,7 @@ def _absorb_one(at: Node, most: int, static: set[Value]) -> Node | None:
 def _joined(
     at: Node, place: int, producer: Node
 ) -> tuple[list[tuple[Port, Value]], tuple[list[Leaf | None], list[Expression]]]:
-    """The inputs of both without repetition, and where each one's inputs are among them."""
+    """Merge both nodes' inputs without repetition, and return where each one's inputs are among them."""
     inputs: list[tuple[Port, Value]] = []
 
     def leaf(port: tuple[Port, Value]) -> Leaf:
@@ -240,7 +195,7 @@ def _converted(expression: Expression, found: str, wanted: str) -> Expression:
 
 
 def _behind_producer(at: Node, target: Target, most: int, static: set[Value]) -> Node | None:
-    """Make an expression the epilogue of the operator that produces one of its inputs, which is returned."""
+    """Make an expression the epilogue of the operator that produces one of its inputs; return that operator."""
     if at.expression is None or depth_of(at.expression) > _DEEPEST_EPILOGUE:
         return None
     found = [
@@ -269,7 +224,7 @@ def _behind_producer(at: Node, target: Target, most: int, static: set[Value]) ->
 
 
 def _is_better_apart(at: Node, producer: Node, target: Target) -> bool:
-    """Whether the sum of a convolution and another tensor of its size is to stay a kernel of its own."""
+    """Whether the sum of a convolution and another tensor of its size is better left to a separate kernel."""
     if producer.desc is None or producer.desc.OPERATOR_TYPE != enums.DML_OPERATOR_CONVOLUTION:
         return False
     ((made, result),) = filter(None, at.outputs)
@@ -278,19 +233,19 @@ def _is_better_apart(at: Node, producer: Node, target: Target) -> bool:
 
 
 def _is_stored(port: Port, target: Target) -> bool:
-    """Whether kernels make and store values of its data type by themselves: those of a word at most, of bytes where the
-    device does so without an atomic operation on their word."""
+    """Whether kernels store values of its data type singly: at most a word each, and bytes only if the device stores
+    them without atomics."""
     row = DATA_TYPES[port.tensor.DataType]
     return row.kind in ("float", "int", "uint") and (row.bits >= 16 or row.bits in single_stores(target))
 
 
 def _takes(at: Node, seen: Port, value: Value, target: Target) -> Node | None:
-    """The producer of an input's value, where it can apply the expression as it stores."""
+    """Return the producer of an input's value if it can apply the expression as it stores."""
     producer = value.producer
     if producer is None or producer.desc is None or producer.expression is not None or producer.epilogue is not None:
         return None
-    kind = producer.desc.OPERATOR_TYPE
-    if kind not in _TAKES_ONE or not value.is_private:
+    epilogues = epilogues_of(type(producer.desc))
+    if epilogues is Epilogues.NONE or not value.is_private:
         return None
     made, *more = (port for port, _ in filter(None, producer.outputs))
     ((result, written),) = filter(None, at.outputs)
@@ -298,10 +253,10 @@ def _takes(at: Node, seen: Port, value: Value, target: Target) -> Node | None:
         return None
     if not _is_stored(seen, target) or not _is_stored(result, target) or result.tensor.Sizes != seen.tensor.Sizes:
         return None
-    if kind in _TAKES_EPILOGUE_IN_PLACE and result.tensor.strides != made.tensor.strides:
+    if epilogues is Epilogues.SAME_STRIDES and result.tensor.strides != made.tensor.strides:
         return None
     if not same_layout(made.tensor, seen.tensor) and not _reshaped(made.tensor, seen.tensor, result.tensor):
         return None
     if isinstance(at.expression, Leaf) and result.tensor.DataType == seen.tensor.DataType and not written.outputs:
-        return None  # it only moves elements, which a view does at no cost
+        return None  # it only moves elements, which a view does for free
     return producer

@@ -1,7 +1,6 @@
-"""Finds the Gaussian error linear unit where a model has it operator by operator: x / 2 * (1 + erf(x / sqrt(2))).
+"""Recognition of the Gaussian error linear unit in separate operators: x / 2 * (1 + erf(x / sqrt(2))).
 
-As one operator it takes half the arithmetic, and its last digits do not cancel. Exporters write the factors in several
-orders.
+As one operator it takes half the arithmetic, without cancellation. Exporters write the factors in several orders.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def find_gelu(graph: Graph) -> None:
 
 
 class _Found:
-    """The nodes around an ERF, as far as they are those of a GELU of ``x``; the last one makes the result."""
+    """The nodes around an ERF that belong to a GELU of ``x``; the last one makes the result."""
 
     def __init__(self, erf: Node) -> None:
         self.erf = erf
@@ -47,7 +46,7 @@ class _Found:
         total = self._next(self.erf, ew.DML_ELEMENT_WISE_ADD_OPERATOR_DESC)
         if total is None or not self._is_constant(total[1], 1.0):
             return False
-        # One of the two products takes in x, the other the half; or one takes in half of x.
+        # One of the two products takes x, the other the half; or one takes half of x.
         first = self._next(total[0], ew.DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC)
         if first is None or self._is_half_of_x(first[1]):
             return first is not None
@@ -58,7 +57,7 @@ class _Found:
         return any(self._is_x(a) and self._is_constant(b, 0.5) for a, b in (factors, factors[::-1]))
 
     def _scaled(self, entry: _Entry | None) -> _Entry | None:
-        """What is divided by the square root of 2 to make this."""
+        """Return what is divided by the square root of 2 to make this."""
         producer = self._made_for_one(entry)
         if producer is None:
             return None
@@ -71,7 +70,7 @@ class _Found:
         return None
 
     def _made_for_one(self, entry: _Entry | None) -> Node | None:
-        """The node that makes this, where nothing else sees it and it is as in the ERF's input."""
+        """Return the node that makes this, if nothing else reads it and it has the layout of the ERF's input."""
         assert self.erf.inputs[0] is not None
         if entry is None or not same_layout(entry[0].tensor, self.erf.inputs[0][0].tensor) or not entry[1].is_private:
             return None
@@ -80,7 +79,7 @@ class _Found:
         return producer if made is not None and same_layout(made[0].tensor, entry[0].tensor) else None
 
     def _next(self, at: Node, kind: type) -> tuple[Node, _Entry | None] | None:
-        """The one reader of what a node makes, if it is of this kind, and its other input."""
+        """Return the only reader of a node's result, if it is of this kind, and its other input."""
         made = at.outputs[0]
         assert made is not None
         if not made[1].is_private:
@@ -107,7 +106,7 @@ class _Found:
 
     @staticmethod
     def _is_constant(entry: _Entry | None, wanted: float) -> bool:
-        """Whether all elements are a constant that is ``wanted`` in the tensor's type, or as people write it."""
+        """Whether all elements are the constant ``wanted`` in the tensor's type, or its usual decimal form."""
         source = None if entry is None else entry[1].source
         if entry is None or not isinstance(source, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
             return False

@@ -1,4 +1,4 @@
-"""A graph's tensor indexed as a NumPy array: integers, slices, None and an ellipsis."""
+"""NumPy's indexing of a graph tensor: integers, slices, None and an ellipsis."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def indexed(x: Tensor, key: Any) -> Tensor:
-    """The part of x that ``x[key]`` means, one SLICE1 for all of it; nothing is computed where it is the whole.
+    """Return ``x[key]`` by one SLICE1; nothing is computed for the whole tensor.
 
     Raises DMLError as ``Tensor.__getitem__`` says.
     """
@@ -47,7 +47,7 @@ def indexed(x: Tensor, key: Any) -> Tensor:
 
 
 def _expanded(x: Tensor, keys: tuple[Any, ...]) -> list[Any]:
-    """A key for each dimension and each new one, an ellipsis written out."""
+    """Return a key for each existing and new dimension, with the ellipsis expanded."""
     dots = [at for at, key in enumerate(keys) if key is Ellipsis]
     given = sum(key is not None and key is not Ellipsis for key in keys)
     if len(dots) > 1 or given > x.rank:

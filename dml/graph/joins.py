@@ -1,7 +1,7 @@
-"""Where the inputs of joins lie: in the joined tensor, written there by what makes them, and read there by all.
+"""Placement of joins' inputs: in the joined tensor, where their makers write and all readers read them.
 
-A value that several joins have lies in the last of them. So a chain of joins, or joins of longer and longer lists (as
-DenseNets have them), are one tensor, which grows, and each join of its beginning is a view.
+A value of several joins is placed in the last one. So a chain of joins of longer and longer lists, as in DenseNets, is
+one growing tensor, and each earlier join is a view of its beginning.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 @dataclass
 class JoinPlan:
-    """places: values that lie in a joined tensor, joins included: where, and how their makers describe them.
+    """places: values inside a joined tensor, joins included: where, and how their makers describe them.
 
-    copied: values that cannot be written in their place: where the first join that needs them there copies them.
+    copied: values that cannot be written in place: where the first join that needs them copies them.
     """
 
     places: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = field(default_factory=dict)
@@ -29,11 +29,11 @@ class JoinPlan:
 
 
 def plan_joins(graph: Graph, written: Callable[[Port, Value], Operand]) -> JoinPlan:
-    """written: gives a value that lies in no join its place in memory."""
+    """written: returns the place of a value that is in no join."""
     plan = JoinPlan()
     joins = [(node, node.desc) for node in graph.nodes if isinstance(node.desc, DML_JOIN_OPERATOR_DESC)]
     static = static_values(graph) if joins else set()
-    # Later joins first, since a join can be part of another
+    # Later joins first, since a join can be part of a later one
     for node, desc in reversed(joins):
         if not all(v in static for _, v in filter(None, node.inputs)):
             (result,) = node.outputs
@@ -69,7 +69,7 @@ def _plan_join(
 def _inside_another(
     plan: JoinPlan, desc: DML_JOIN_OPERATOR_DESC, entries: Sequence[tuple[Port, Value]]
 ) -> Operand | None:
-    """The joined tensor as a view of a later join's, where its inputs lie there one behind the other."""
+    """Return the joined tensor as a view of a later join's if its inputs are contiguous there; else None."""
     lie = [plan.places[value][0] if value in plan.places else plan.copied.get(value) for _, value in entries]
     if lie[0] is None:
         return None
@@ -80,13 +80,13 @@ def _inside_another(
 
 
 def is_readable(value: Value, view: Operand, made: DML_BUFFER_TENSOR_DESC) -> bool:
-    """Whether all that read a value can read it as a view. made: how its maker describes it."""
+    """Whether all readers can read a value as a view. made: its maker's description."""
     readers = [node.inputs[at] for node, at in value.consumers]
     return all(entry is not None and seen_through(view, made, entry[0].tensor) is not None for entry in readers)
 
 
 def _is_writable(value: Value, joined: DML_BUFFER_TENSOR_DESC, view: Operand) -> bool:
-    """Whether a join's input can be written straight into the joined tensor, and read from there."""
+    """Whether a join's input can be written directly into the joined tensor, and read from there."""
     producer = value.producer
     if producer is None or value.outputs or not is_readable(value, view, joined):
         return False
@@ -100,6 +100,6 @@ def _is_writable(value: Value, joined: DML_BUFFER_TENSOR_DESC, view: Operand) ->
 
 
 def has_own_words(part: Operand) -> bool:
-    """Whether a part of a tensor shares no 32-bit word with the others."""
+    """Whether a slice of a tensor shares no 32-bit word with the rest."""
     per_word = DATA_TYPES[part.data_type].per_word
     return per_word == 1 or (part.is_packed and part.base % per_word == 0 and part.count % per_word == 0)

@@ -1,4 +1,4 @@
-"""Which nodes run once, at initialization: those whose results are worth the memory that keeps them."""
+"""The nodes that run once, at initialization: those whose results are worth their memory."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dml.compiler.target import Target
 from dml.graph.blocks import is_streamed
 from dml.graph.model import Graph, Node, Value, static_values
 
-#: Bytes that results larger than their sources may take together.
+#: Maximum bytes, together, of results larger than their sources.
 SMALL = 1 << 20
 
 
 def computed_once(graph: Graph, target: Target) -> set[Node]:
-    """The nodes that depend on constants and owned inputs alone, and that initialization computes.
+    """Return the nodes that depend on constants and owned inputs alone, and that initialization computes.
 
-    A result that later nodes read stays on the device, so it may be no larger than the constants and inputs that it is
-    made of: weights of 4 and 8 bits stay as they are. Exceptions take ``SMALL`` bytes together. A node whose results
-    only such nodes read is computed with them, whatever its size.
+    A result that later nodes read stays on the device, so it may be no larger than its constants and inputs: weights of
+    4 and 8 bits stay as they are. Exceptions take ``SMALL`` bytes together. A node whose results only such nodes read
+    is computed with them, whatever its size.
     """
     static = static_values(graph)
     nodes = [node for node in graph.nodes if _is_static(node, static)]
@@ -39,7 +39,7 @@ def computed_once(graph: Graph, target: Target) -> set[Node]:
 
 
 def _is_static(node: Node, static: set[Value]) -> bool:
-    """Whether nothing that a run is given changes the node's results, and no caller reads them."""
+    """Whether no input of a run affects the node's results, and no caller reads them."""
     results = _results(node)
     return all(value in static for value in results) and not any(value.outputs for value in results)
 
@@ -49,11 +49,12 @@ def _results(node: Node) -> list[Value]:
 
 
 def _sources(nodes: Iterable[Node]) -> dict[Node, frozenset[Value]]:
-    """The constants and owned inputs that each node's results are made of. nodes: in running order."""
+    """The smallest values that each node's results are made of. nodes: in running order."""
     found: dict[Node, frozenset[Value]] = {}
+    made_of: dict[Value, frozenset[Value]] = {}
     for node in nodes:
         values = [entry[1] for entry in node.inputs if entry is not None]
-        made = [found.get(value.producer, frozenset()) for value in values if value.producer is not None]
-        given = frozenset(value for value in values if value.producer is None)
-        found[node] = given.union(*made)
+        found[node] = frozenset[Value]().union(*(made_of.get(value, {value}) for value in values))
+        size = sum(value.size for value in found[node])
+        made_of |= {value: found[node] if value.size >= size else frozenset({value}) for value in _results(node)}
     return found

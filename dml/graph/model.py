@@ -1,4 +1,4 @@
-"""A graph as the passes see it: nodes, and the values that flow between them. Reads and checks DML_GRAPH_DESC."""
+"""The passes' view of a graph: nodes, and the values between them. Reads and checks DML_GRAPH_DESC."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from dml.enums.naming import short_name
 from dml.errors import DMLError
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-#: Inputs and outputs of a graph, at most.
+#: Maximum inputs and outputs of a graph.
 _MOST = 2**20
 
-#: Name (index where it has none) and tensor of an input or output of the graph; an unused input has no tensor.
+#: Name (or index) and tensor of a graph's input or output; an unused input has no tensor.
 GraphField = tuple[str | int, DML_BUFFER_TENSOR_DESC | None]
 
 
@@ -33,7 +33,7 @@ GraphField = tuple[str | int, DML_BUFFER_TENSOR_DESC | None]
 class Value:
     """Bytes that flow along edges.
 
-    source: the graph input's index, the constant, or the node that writes it. outputs: the graph outputs it is.
+    source: the graph input's index, the constant, or the node that writes it. outputs: the graph outputs that it is.
     """
 
     source: int | DML_CONSTANT_DATA_GRAPH_NODE_DESC | Node
@@ -51,13 +51,13 @@ class Value:
 
     @property
     def is_private(self) -> bool:
-        """Whether one consumer alone ever sees it."""
+        """Whether it has a single consumer."""
         return isinstance(self.source, Node) and not self.outputs and len(self.consumers) == 1
 
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output of a node: the field's name, its place in a tensor array, and how the node sees the bytes."""
+    """An input or output of a node: the field's name, the index in a tensor array, and the node's view of the bytes."""
 
     name: str
     item: int | None
@@ -67,23 +67,30 @@ class Port:
         return self.name if self.item is None else f"{self.name}[{self.item}]"
 
 
+class NodeLabel(NamedTuple):
+    """A node of the description, by number and in words."""
+
+    number: int
+    text: str
+
+
 @dataclass(eq=False)
 class Node:
     """An operator, or several fused into an expression of the inputs' elements.
 
-    inputs, outputs: (port, value) in binding order; None where an optional tensor is absent. labels: which nodes of the
-    description it computes.
+    inputs, outputs: (port, value) in binding order; None for an absent optional tensor. labels: the description's nodes
+    that it computes.
     """
 
-    labels: list[str]
+    labels: list[NodeLabel]
     desc: OperatorDesc | None
     inputs: list[tuple[Port, Value] | None]
     outputs: list[tuple[Port, Value] | None]
     expression: Expression | None = None
-    #: An expression that the operator applies to each result before it stores it: of the result (leaf 0) and of the
-    #: elements of the inputs after its own (leaves 1, 2, ...). ``outputs`` then has what the expression gives.
+    #: An expression applied to each result before it is stored: of the result (leaf 0) and of the elements of the
+    #: inputs after the operator's own (leaves 1, 2, ...). ``outputs`` then describes its results.
     epilogue: Expression | None = None
-    #: How many inputs are the operator's own.
+    #: Number of inputs that are the operator's own.
     own_inputs: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -91,14 +98,18 @@ class Node:
 
     @property
     def label(self) -> str:
-        return " + ".join(self.labels)
+        return " + ".join(label.text for label in self.labels)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return tuple([label.number for label in self.labels])
 
 
 @dataclass(eq=False)
 class Graph:
-    """Nodes in an order in which they can run, and what flows in and out.
+    """Nodes in running order, and the graph's inputs and outputs.
 
-    owned: the inputs that DirectML owns. constant_outputs: the graph outputs that are constants, and these.
+    owned: the inputs that DirectML owns. constant_outputs: the graph outputs that are constants, with the constants.
     """
 
     nodes: list[Node]
@@ -111,7 +122,7 @@ class Graph:
 
 @lru_cache(maxsize=4096)
 def _ports_of(desc: OperatorDesc) -> tuple[list[Port | None], list[Port | None]]:
-    """The inputs and the outputs of an operator; nobody changes them."""
+    """Return an operator's inputs and outputs; shared, so never modified."""
     return _ports(desc.inputs()), _ports(desc.outputs())
 
 
@@ -126,7 +137,7 @@ def _ports(fields: Any) -> list[Port | None]:
 
 
 class _Reader:
-    """Checks the rules of DML_GRAPH_DESC while it connects the nodes. Each error names node and edge."""
+    """Connects the nodes and checks the rules of DML_GRAPH_DESC. Each error names node and edge."""
 
     def __init__(self, desc: DML_GRAPH_DESC, level: DML_FEATURE_LEVEL) -> None:
         self.desc = desc
@@ -149,12 +160,14 @@ class _Reader:
                     )
                 label = _operator_label(index, type(operator), node.Name)  # type: ignore[arg-type]  # a class
                 ports = _ports_of(operator)
-                self.nodes.append(Node([label], operator, [None] * len(ports[0]), [None] * len(ports[1])))
+                self.nodes.append(
+                    Node([NodeLabel(index, label)], operator, [None] * len(ports[0]), [None] * len(ports[1]))
+                )
                 self.ports.append(ports)
             self.labels.append(label)
 
     def node_port(self, edge: _Edge, node: int, index: int, side: int) -> Port:
-        """The port an edge names; side 0 is inputs, 1 outputs."""
+        """Return the port that an edge names; side 0 is inputs, 1 outputs."""
         word = ("input", "output")[side]
         if not 0 <= node < len(self.nodes):
             raise DMLError(f"{edge}: node {node} does not exist; the graph has {len(self.nodes)} nodes")
@@ -316,7 +329,8 @@ class _Reader:
 
 
 def _tensor_of_constant(value: Value) -> DML_BUFFER_TENSOR_DESC:
-    """How an output sees a constant, which is bytes alone: as its first reader with a packed tensor, else as UINT8."""
+    """Describe a constant, which is only bytes, as an output: like its first reader with a packed tensor, else as
+    UINT8."""
     for node, at in value.consumers:
         entry = node.inputs[at]
         if entry is not None and entry[0].tensor.is_packed:
@@ -334,7 +348,7 @@ def _operator_label(index: int, cls: type[OperatorDesc], name: str | None) -> st
 
 
 class _Edge(NamedTuple):
-    """An edge as messages call it, in words once there is a message."""
+    """An edge as messages name it, formatted only for a message."""
 
     kind: str
     number: int
@@ -345,7 +359,7 @@ class _Edge(NamedTuple):
 
 
 def read_graph(desc: DML_GRAPH_DESC, level: DML_FEATURE_LEVEL) -> Graph:
-    """The description's nodes, connected and in running order.
+    """Connect the description's nodes, in running order.
 
     Raises DMLError for an edge that names a node, input or output that does not exist, is absent or already connected;
     for a required tensor left unconnected; for connected tensors of unequal TotalTensorSizeInBytes; for misplaced
@@ -355,12 +369,12 @@ def read_graph(desc: DML_GRAPH_DESC, level: DML_FEATURE_LEVEL) -> Graph:
 
 
 def same_layout(a: DML_BUFFER_TENSOR_DESC, b: DML_BUFFER_TENSOR_DESC) -> bool:
-    """Whether two descriptions put the element at each place of equal sizes at the same bytes, in the same type."""
+    """Whether two descriptions of equal sizes have the same data type and the same bytes for each element."""
     return a.DataType == b.DataType and a.Sizes == b.Sizes and a.strides == b.strides
 
 
 def connect(at: Node, gone: Node) -> None:
-    """Make ``at`` a consumer of its inputs' values, and ``gone``, whose part it takes, none."""
+    """Make ``at`` a consumer of its inputs' values, in place of ``gone``."""
     values = [None if port is None else port[1] for port in at.inputs]
     for value in filter(None, values):
         others = [(reader, place) for reader, place in value.consumers if reader is not at and reader is not gone]
@@ -368,7 +382,7 @@ def connect(at: Node, gone: Node) -> None:
 
 
 def static_values(graph: Graph) -> set[Value]:
-    """What depends on constants and owned inputs alone."""
+    """Return the values that depend on constants and owned inputs alone."""
     static: set[Value] = set()
     for node in graph.nodes:
         for entry in node.inputs:

@@ -48,6 +48,7 @@ def page(picture: Picture) -> str:
         "kernels": sum(not kernel.once for kernel in picture.kernels),
         "groups": len({node.group for node in picture.nodes if node.group is not None}),
         "on_host": any(node.on_host for node in picture.nodes),
+        "unplanned": any(not node.is_planned for node in picture.nodes),
         "milliseconds": sum(times) / 1e6 if times else None,
     }
     scripts = ("values.js", "drawing.js", "camera.js", "panel.js", "lists.js", "main.js")

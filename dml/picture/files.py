@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from dml.api.device import Device
 from dml.errors import DMLError
 from dml.frontends.running import Options
@@ -27,12 +25,11 @@ def picture_of(path: Path, device: Device, options: Options, *, profile: bool = 
 
         return onnx_picture(prepare(path, device), path.name, inputs, sizes=options.sizes, profile=profile)
     if path.suffix.lower() == ".xml":
-        from dml.frontends.openvino import read_model
+        from dml.frontends.openvino import read_model, static_model, with_zeros
 
         from .graph import graph_picture
 
-        model = read_model(path).compile(device)
-        given = {name: np.zeros(layer.outputs[0].sizes) for name, layer in model.parameters.items()}
-        times = model.compiled.profile(model.prepare({**given, **inputs})) if profile else ()
+        model, _ = static_model(read_model(path).compile(device), inputs, options.sizes)
+        times = model.compiled.profile(model.prepare(with_zeros(model, inputs))) if profile else ()
         return graph_picture(model.graph, model.compiled, device, path.name, times)
     raise DMLError(f"{path}: only .onnx and OpenVINO's .xml are drawn, found the suffix {path.suffix!r}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from dml.api.device import Device
@@ -15,9 +14,6 @@ from dml.validator import needed_level
 from dml.words import bytes_text
 
 from .model import PictureKernel
-
-#: A node of the graph in a dispatch's label; see dml.graph.model.
-_LABEL = re.compile(r"(?:^| \+ )node (\d+) \(")
 
 
 def kernels_of(compiled: CompiledOperator | None, owner: Mapping[int, int]) -> list[PictureKernel]:
@@ -58,8 +54,7 @@ def facts_of(
 
 
 def _kernel(dispatch: Dispatch, owner: Mapping[int, int], *, once: bool) -> PictureKernel:
-    numbers = (int(number) for number in _LABEL.findall(dispatch.node))
-    nodes = list(dict.fromkeys(owner[number] for number in numbers if number in owner))
+    nodes = list(dict.fromkeys(owner[number] for number in dispatch.nodes if number in owner))
     regions = {(binding.region, binding.access) for binding in dispatch.bindings}
     reads = {region for region, access in regions if access is not Access.WRITE}
     known = set() if once else {region for region in reads if region.space in (Space.PERSISTENT, Space.CONSTANT)}

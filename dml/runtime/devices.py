@@ -119,6 +119,7 @@ class VulkanDevice:
             ("workgroups of a dispatch", " x ".join(map(str, target.max_workgroup_count))),
             ("shared memory", bytes_text(target.shared_memory)),
             ("subgroup", str(target.subgroup_size)),
+            ("cores", str(target.cores or "unknown")),
             ("uniform block", bytes_text(target.max_uniform_buffer_range)),
             ("push constants", bytes_text(target.max_push_constants)),
             ("tuned", f"{len(target.tuned.choices)} choices of kernels" if target.tuned else "no"),
@@ -195,7 +196,7 @@ def _llvmpipe(driver: str) -> tuple[int, int]:
 def _read(vk: Any, instance: Any, index: int, physical: Any) -> VulkanDevice:
     base = vk.vkGetPhysicalDeviceProperties(physical)
     api = _version(base.apiVersion)
-    driver, driver_id, subgroup_size, narrowest, max_allocation = "", 0, 1, 0, 1 << 30
+    driver, driver_id, subgroup_size, narrowest, max_allocation, cores = "", 0, 1, 0, 1 << 30, 0
     optional = features.Found(NO_FEATURES, ())
     if api >= (1, 1, 0):
         # A struct in the chain that the device does not know keeps its initial values.
@@ -209,6 +210,7 @@ def _read(vk: Any, instance: Any, index: int, physical: Any) -> VulkanDevice:
         max_allocation = int(allocation.maxMemoryAllocationSize) or max_allocation
         driver = " ".join(filter(None, (vk.ffi.string(s).decode() for s in (names.driverName, names.driverInfo))))
         optional = features.read(vk, instance, physical, api)
+        cores = features.cores(vk, physical)
     limits = base.limits
     identity = Identity(int(base.vendorID), int(base.deviceID), int(base.driverVersion), bytes(base.pipelineCacheUUID))
     # With timestampComputeAndGraphics every compute queue family has timestamps; the narrowest counts.
@@ -239,6 +241,7 @@ def _read(vk: Any, instance: Any, index: int, physical: Any) -> VulkanDevice:
         vendor=identity.vendor,
         device=identity.device,
         driver=driver_id,
+        cores=cores,
         features=optional.features,
         tuned=tuned_file.used(identity.file_name(driver)),
         llvmpipe=_llvmpipe(driver),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -222,6 +223,36 @@ def _read(vk: Any, instance: Any, physical: Any, version: Version) -> Features:
 def _properties(vk: Any, physical: Any, structure: Any) -> Any:
     vk.vkGetPhysicalDeviceProperties2(physical, vk.VkPhysicalDeviceProperties2(pNext=structure))
     return structure
+
+
+class _Cores(NamedTuple):
+    """A Vulkan structure of properties that tells of cores. type: its VkStructureType. words: how many of 32 bits
+    follow its next pointer. factors: the product of these words is the number of cores."""
+
+    extension: str
+    type: int
+    words: int
+    factors: tuple[int, ...]
+
+
+#: The first that a device has is read. (AMD's second extension counts the units that are in use.)
+_CORES = (
+    _Cores("VK_AMD_shader_core_properties2", 1000227000, 2, (1,)),
+    _Cores("VK_AMD_shader_core_properties", 1000185000, 14, (0, 1, 2)),
+    # shaderCoreMask of 64 bits comes first
+    _Cores("VK_ARM_shader_core_builtins", 1000497001, 4, (2,)),
+    _Cores("VK_NV_shader_sm_builtins", 1000154001, 2, (0,)),
+)
+
+
+def cores(vk: Any, physical: Any) -> int:
+    """Return the number of compute units, shader cores or multiprocessors; 0 where no extension tells."""
+    extensions = {one.extensionName for one in vk.vkEnumerateDeviceExtensionProperties(physical, None)}
+    for one in _CORES:
+        if one.extension in extensions:
+            words = _properties(vk, physical, structure(vk, one.type, [False] * one.words))
+            return math.prod(int(words[4 + at]) for at in one.factors)
+    return 0
 
 
 def _subgroup_operations(vk: Any, physical: Any) -> frozenset[str]:

@@ -1,8 +1,8 @@
 #version 450
-// Softmax or its logarithm along rows that are contiguous in memory: LANES neighbours of a workgroup share a row, UNIT
-// adjacent elements make a step. TURNED: elements by which neighbours with a row each write further along it, or 0.
-// RAGGED: rows follow each other without gaps and share the steps in which one ends. The end of the generated prelude
-// holds row_coordinates(), load_step() and store_step().
+// Softmax or its logarithm along rows that are contiguous in memory. LANES adjacent invocations of a workgroup share a
+// row; a step is UNIT adjacent elements. TURNED: the distance in elements between the positions at which adjacent
+// invocations with a row each start writing, or 0. RAGGED: rows are contiguous, and a step may span the end of one and
+// the start of the next. The generated prelude ends with row_coordinates(), load_step() and store_step().
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -12,7 +12,7 @@ WORKGROUP_REDUCTION(lanes_max, float, reduce_max)
 WORKGROUP_REDUCTION(lanes_sum, float, REDUCE_ADD)
 #endif
 
-// A step's elements combined pairwise. Written out: loops with halving bounds stay loops on some drivers.
+// Combines a step's elements pairwise. Written out: some drivers keep loops whose bounds halve.
 #if UNIT == 1
 #define STEP_TREE(F, v) v[0]
 #elif UNIT == 4
@@ -31,7 +31,7 @@ void main() {
     uint from = x_at(c), to = y_at(c);
     uint end = inside ? LENGTH : 0u;
 #if RAGGED
-    // From the start of the first step on; `skip` elements of it belong to the row before.
+    // From the start of the first step on; its first `skip` elements belong to the previous row.
     uint skip = from % UNIT;
     from -= skip;
     to -= skip;
@@ -42,8 +42,8 @@ void main() {
 #endif
 
     float v[UNIT];
-    // The largest by the order of bits: of positive floats the largest integer; where all are negative the smallest
-    // unsigned one; NaN is above both infinities. Three operations an element, where reduce_max() takes four.
+    // The maximum by the order of bits: of positive floats the largest integer; if all are negative the smallest
+    // unsigned one; NaN is above both infinities. Three operations per element, where reduce_max() takes four.
     int positive = int(0x80000000u);
     uint negative = 0xff800000u, largest = 0u;
     for (uint at = lane * UNIT; at < end; at += LANES * UNIT) {
@@ -81,7 +81,7 @@ void main() {
 #if LANES > 1
     total = lanes_sum(total, lane, LANES);
 #endif
-    // exp_nonpositive() is not defined for NaN. A NaN or +infinity in the row shows in `most`, and makes the row NaN.
+    // exp_nonpositive() is undefined for NaN. A NaN or +infinity in the row shows in `most`, and makes the row NaN.
     bool finite = !is_nan(most) && !is_inf(most);
 #if LOG
     float shift = finite ? log_accurate(total) : NOT_A_NUMBER;

@@ -4,9 +4,8 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
-// Softmax or its logarithm as in "softmax.comp", of rows that their invocations hold: read once, written once. LANES
-// neighbours of a workgroup share a row, each with up to STEPS steps of UNIT elements. OF_HALVES: y is FLOAT16, and no
-// logarithm.
+// Softmax or its logarithm as in "softmax.comp", with rows held in registers: read once, written once. LANES adjacent
+// invocations share a row, each with up to STEPS steps of UNIT elements. OF_HALVES: y is FLOAT16, without logarithm.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -55,13 +54,13 @@ void main() {
             v[step][k] = power;
 #endif
         }
-        // What lies behind the row is exp(-infinity), but for a row of -infinity.
+        // Elements after the row are exp(-infinity), except in a row of -infinity.
         if ((step * LANES + lane) * UNIT < end) total += part;
     }
 #if LANES > 1
     total = lanes_sum(total, lane);
 #endif
-    // exp_nonpositive() is not defined for NaN. A NaN or +infinity in the row shows in `most`, and makes the row NaN.
+    // exp_nonpositive() is undefined for NaN. A NaN or +infinity in the row shows in `most`, and makes the row NaN.
     bool finite = !is_nan(most) && !is_inf(most);
 #if LOG
     float shift = finite ? log_accurate(total) : NOT_A_NUMBER;

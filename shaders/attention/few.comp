@@ -1,8 +1,8 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// Attention of few rows, which takes what reading keys and values takes. LANES neighbours share a key, each with one
-// vector of its elements and of its value's, and EACH_ROUND keys of every group of lanes are on their way at once. The
-// prelude ends with k_four() and v_four(): four elements of a vector as float.
+// Attention of few rows, bound by reading keys and values. LANES adjacent invocations share a key, each with one vector
+// of its elements and of its value's; every group of lanes has EACH_ROUND keys in flight. The prelude ends with
+// k_four() and v_four(): four elements of a vector as float.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -91,8 +91,8 @@ void main() {
     [[unroll]] for (uint r = 0u; r < MY_ROWS; ++r) {
         uint row = first_row + r;
         float weight = 0.0;
-        // Every group of lanes has its keys' part of the sums. (Four of each at a time: little shared memory lets more
-        // workgroups run beside each other.)
+        // Every group of lanes holds its keys' partial sums. (Four columns at a time: little shared memory lets more
+        // workgroups run at once.)
         [[unroll]] for (uint h = 0u; h < FOURS; ++h) {
             barrier();
             if (lane == 0u && h == 0u) products[team] = total[r];

@@ -6,9 +6,9 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_NV_cooperative_matrix2 : require
 #pragma use_vulkan_memory_model
-// Attention of FLOAT16 on matrix units, as in "matrices.comp", where matrices have reductions and conversions: scores
-// become weights where they are, in the registers of their subgroup. There are no masks and no biases, and MATRIX_N and
-// MATRIX_K are the same. HALF_WEIGHTS: weights are rounded to FLOAT16 once, as there.
+// Attention of FLOAT16 on matrix units, as in "matrices.comp", for matrices with reductions and conversions: scores
+// become weights in the registers of their subgroup. No masks or biases; MATRIX_N equals MATRIX_K. HALF_WEIGHTS:
+// weights are rounded to FLOAT16 once, as there.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -16,7 +16,7 @@
 #include "attention/part.glsl"
 
 const uint PER = 8u, SUBGROUPS = ROWS_TILE / SUB_ROWS;
-// Lines in vectors of eight, and how far they lie apart: an odd number, so that lines begin in different banks.
+// Row lengths in vectors of eight, and row pitches: odd, so that rows begin in different banks.
 const uint KEY_LINE = DEPTH / PER, KEY_STEP = KEY_LINE | 1u, VALUE_LINE = COLUMNS / PER, VALUE_STEP = VALUE_LINE | 1u;
 const uint VALUES_AT = KEYS_TILE * KEY_STEP;
 const uint MATRICES_M = SUB_ROWS / MATRIX_M, DEPTHS = DEPTH / MATRIX_K, KEYS_N = KEYS_TILE / MATRIX_N;
@@ -25,13 +25,13 @@ const uint VECTORS_OF_K = (KEYS_TILE * KEY_LINE + WORKGROUP - 1u) / WORKGROUP;
 const uint VECTORS_OF_V = (KEYS_TILE * VALUE_LINE + WORKGROUP - 1u) / WORKGROUP;
 const uint FOURS = MATRIX_N / 4u, STAGED = MATRIX_M * FOURS;
 const float LOG2_E = 1.44269504, LN_2 = 0.693147181;
-// Weights are at most 2^12, so that small ones keep their digits.
+// Weights are at most 2^12, which keeps the precision of small ones.
 const float LARGEST_WEIGHT = 12.0;
 
-// Queries, then the keys and values of a tile, and in the end a matrix of each subgroup on its way to be stored.
+// Queries, then the keys and values of a tile, and at the end a matrix per subgroup to be stored.
 shared uvec4 tiles[TILES];
 shared vec2 outcomes[ROWS_TILE];
-// What scores of the matrix begin with in which the keys end: 0, or -infinity for keys that are not there.
+// Initial scores of the matrix that contains the last key: 0, or -infinity for columns after it.
 shared vec4 last_keys[STAGED];
 
 #define MATRIX_OF_A coopmat<float16_t, gl_ScopeSubgroup, MATRIX_M, MATRIX_K, gl_MatrixUseA>
@@ -40,13 +40,13 @@ shared vec4 last_keys[STAGED];
 #define MATRIX_OF_HALVES coopmat<float16_t, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
 
 uint first_row, stop;
-// The next tile, and where an invocation's vectors of it begin at the first key.
+// The next tile, and the positions of an invocation's vectors at its first key.
 uvec4 next_k[VECTORS_OF_K], next_v[VECTORS_OF_V];
 uint from_k[VECTORS_OF_K], from_v[VECTORS_OF_V];
 
 uint vector_of(uint l) { return l * WORKGROUP + gl_LocalInvocationIndex; }
 
-// What lies beyond the edges is read from the last that is there.
+// Beyond the edges the last existing element is read.
 void begin_loads(uint keys_begin, uint values_begin) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_K; ++l) {
         from_k[l] = (keys_begin + min(vector_of(l) % KEY_LINE * PER, SIZE - PER)) / PER;
@@ -56,7 +56,7 @@ void begin_loads(uint keys_begin, uint values_begin) {
     }
 }
 
-// Loads are behind no branch.
+// Loads are not inside branches.
 void load(uint tile) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_K; ++l) {
         next_k[l] = k_vector(from_k[l] + min(tile + vector_of(l) / KEY_LINE, stop - 1u) * (k_STRIDE_2 / PER));
@@ -66,7 +66,7 @@ void load(uint tile) {
     }
 }
 
-// Keys that are not there are zero, and so is what lies behind the others in whole matrices.
+// Zeroes keys after the last one, and the padding of whole matrices.
 void cut_off(uint tile) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_K; ++l) {
         bool is_there = tile + vector_of(l) / KEY_LINE < stop && vector_of(l) % KEY_LINE * PER < SIZE;
@@ -96,7 +96,7 @@ float larger(const in float a, const in float b) { return max(a, b); }
 
 float sum(const in float a, const in float b) { return a + b; }
 
-// What a matrix has of each row, the same in all columns, to the outcomes of rows.
+// Copies per-row values of a matrix, equal in all columns, to per-row variables.
 #define TELL(MATRIX, WHAT) \
     coopMatStore(MATRIX, tiles, staged_at, FOURS, gl_CooperativeMatrixLayoutRowMajor); \
     subgroupBarrier(); \
@@ -118,7 +118,7 @@ void main() {
         uint line = i / KEY_LINE, at = i % KEY_LINE * PER;
         uvec4 bits = uvec4(0u);
         if (first_row + line < ROWS && at < SIZE) bits = q_vector((query_from(first_row + line) + at) / PER);
-        // Scores are scaled by a positive number: the sign goes to the queries.
+        // Scores are scaled by a positive number: its sign goes to the queries.
         if (SCALE < 0.0) bits ^= 0x80008000u;
         tiles[line * KEY_STEP + i % KEY_LINE] = bits;
     }
@@ -131,13 +131,13 @@ void main() {
         }
     }
     barrier();
-    // (A scale of zero makes all scores alike; a small one does, too, and has no quarrel with infinities.)
+    // (A scale of zero makes all scores equal; so does a tiny one, which also works with infinities.)
     float scale = (SCALE == 0.0 ? 1e-30 : abs(SCALE)) * LOG2_E;
 
     uint keys_begin = k_at(uint[4](batch, key_head, 0u, 0u)), values_begin = v_at(uint[4](batch, key_head, 0u, 0u));
     uint first = part * PART_KEYS;
     stop = min(first + PART_KEYS, end);
-    // The largest score of each row is that to base 2.
+    // The largest score of each row, to base 2.
     MATRIX_OF_SUMS most[MATRICES_M], total[MATRICES_M], sums[MATRICES_M][COLUMNS_N];
     [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
         most[m] = MATRIX_OF_SUMS(LEAST);
@@ -201,7 +201,8 @@ void main() {
                 MATRIX_OF_SUMS weights, first_bits;
                 [[unroll]] for (uint i = 0u; i < weights.length(); ++i) {
                     weights[i] = exp2(fma(s[m][k][i], scale, shift[m][i]));
-                    // Its ten bits: no conversion rounds. (NVIDIA's compiler takes there and back for nothing.)
+                    // Its upper ten bits, so that the conversion does not round. (NVIDIA's compiler removes a
+                    // conversion there and back.)
                     first_bits[i] = uintBitsToFloat(floatBitsToUint(weights[i]) & 0xffffe000u);
                 }
                 total[m] = total[m] + weights;

@@ -1,7 +1,7 @@
 #version 450
-// New rows [batch, head, row, element], with their bias, written into a cache [batch, head, position, element] that keeps
-// its other rows. The rows of a batch element begin at its position; those past the cache's end are dropped. An invocation
-// stores a whole word where WHOLE_WORDS says that rows begin and end at words of the cache, else one element.
+// Writes new rows [batch, head, row, element], with their bias, into a cache [batch, head, position, element] that
+// keeps its other rows. A batch element's rows begin at its position; rows past the cache's end are dropped. An
+// invocation stores a whole word if rows begin and end at words of the cache (WHOLE_WORDS), else one element.
 #include "prelude.glsl"
 
 cache_VALUE value(uint c[4]) {

@@ -1,9 +1,9 @@
-// Which keys of a batch element take part, and which of them the mask closes (MASK: the type of mask, a
-// DML_MULTIHEAD_ATTENTION_MASK_TYPE): FILTER is added to the scores of those. KEYS are there, the last NEW of them new.
+// Which of a batch element's KEYS keys, the last NEW of them new, take part, and which the mask closes: FILTER is added
+// to their scores. MASK: the type of mask, a DML_MULTIHEAD_ATTENTION_MASK_TYPE.
 
 #define LEAST uintBitsToFloat(0xff800000u)
 
-// Keys before `end` count at all; those from first_open to before end_open are not masked.
+// Keys before `end` take part; those from first_open to before end_open are open.
 uint end, first_open, end_open;
 
 void limits(uint batch) {
@@ -30,7 +30,7 @@ void limits(uint batch) {
 #endif
 }
 
-// Where a query's row of the mask begins: batch, head and query.
+// The start of a query's row in the mask, for a batch element, head and query.
 uint mask_row(uint batch, uint head, uint query) {
 #if MASK == 4
     return mask_at(uint[4](batch, head, query, 0u));

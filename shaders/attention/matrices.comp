@@ -6,9 +6,10 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #pragma use_vulkan_memory_model
 // Attention of FLOAT16 on matrix units, by tiles as in "tiles.comp". Each subgroup has SUB_ROWS queries, in matrices of
-// MATRIX_M x MATRIX_N with sums in float32, against the KEYS_TILE keys and values that its workgroup has brought to
-// shared memory; the next are on their way to registers meanwhile. Weights go in two halves, the second what the first
-// lost, so that nothing is rounded to FLOAT16 that the other kernels keep in float32; or once (HALF_WEIGHTS).
+// MATRIX_M x MATRIX_N with sums in float32, against the KEYS_TILE keys and values that its workgroup has in shared
+// memory, while the next tile is loaded to registers. Weights are split in two halves, the second being the rounding
+// error of the first, so that nothing is rounded to FLOAT16 that other kernels keep in float32; HALF_WEIGHTS rounds
+// them once.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -16,21 +17,21 @@
 #include "attention/part.glsl"
 
 const uint PER = 8u, SUBGROUPS = ROWS_TILE / SUB_ROWS;
-// Lines in vectors of eight, and how far they lie apart: an odd number, so that lines begin in different banks.
+// Row lengths in vectors of eight, and row pitches: odd, so that rows begin in different banks.
 const uint KEY_LINE = DEPTH / PER, KEY_STEP = KEY_LINE | 1u, VALUE_LINE = COLUMNS / PER, VALUE_STEP = VALUE_LINE | 1u;
 const uint SCORES_STEP = KEYS_TILE / 4u | 1u, WEIGHTS_STEP = KEYS_TILE / PER | 1u;
 const uint MATRICES_M = SUB_ROWS / MATRIX_M, DEPTHS = DEPTH / MATRIX_K, KEYS_N = KEYS_TILE / MATRIX_N;
 const uint COLUMNS_N = COLUMNS / MATRIX_N;
-// A row's scores are shared by so many lanes.
+// Lanes that share a row's scores.
 const uint LANES_OF_ROW = SUBGROUP / SUB_ROWS, MY_KEYS = KEYS_TILE / LANES_OF_ROW;
 const uint VECTORS_OF_K = (KEYS_TILE * KEY_LINE + WORKGROUP - 1u) / WORKGROUP;
 const uint VECTORS_OF_V = (KEYS_TILE * VALUE_LINE + WORKGROUP - 1u) / WORKGROUP;
 const uint FACTORS = SUB_ROWS * MATRIX_N / 4u;
-// Weights are at most this, so that small ones keep their digits.
+// Weights are at most this, which keeps the precision of small ones.
 const float LARGEST_WEIGHT = 4096.0;
 
 shared uvec4 tiles[TILES];
-// Of each subgroup, its scores and then its weights; and the factors of its rows as a matrix.
+// Per subgroup: its scores, then its weights; and its rows' factors as a matrix.
 shared uvec4 own[SUBGROUPS * OWN];
 shared vec4 factors[SUBGROUPS * FACTORS];
 shared float exchanged[WORKGROUP];
@@ -58,7 +59,7 @@ void load_values(uint from, uint tile, uint stop, out uvec4 raw[VECTORS_OF_V]) {
     }
 }
 
-// The sum or the largest of what the lanes of a row have. Lanes of a row lie SUB_ROWS apart in a subgroup.
+// The sum or maximum over the lanes of a row, which are SUB_ROWS apart in a subgroup.
 float over_row(float value, uint first, uint row, bool sum) {
     if (LANES_OF_ROW == 1u) return value;
     exchanged[first + gl_SubgroupInvocationID] = value;
@@ -158,7 +159,7 @@ void main() {
         float shift = shift_of(larger), factor = exp_nonpositive(most - shift);
         most = larger;
         total *= factor;
-        // Behind this all lanes have read the scores, and their place is free.
+        // All lanes have read the scores, so their memory is free.
         if (LANES_OF_ROW == 1u) subgroupBarrier();
         [[unroll]] for (uint e = 0u; e < MY_KEYS / PER; ++e) {
             uvec4 high, low;
@@ -170,7 +171,8 @@ void main() {
 #if HALF_WEIGHTS
                 high[two] = packFloat2x16(f16vec2(w));
 #else
-                vec2 first = uintBitsToFloat(floatBitsToUint(w) & 0xffffe000u);  // its ten bits: no conversion rounds
+                // its upper ten bits, so that the conversion does not round
+                vec2 first = uintBitsToFloat(floatBitsToUint(w) & 0xffffe000u);
                 high[two] = packFloat2x16(f16vec2(first));
                 low[two] = packFloat2x16(f16vec2(w - first));
 #endif
@@ -221,7 +223,7 @@ void main() {
 #if IN_PARTS
     if (share == 0u && first_row + own_row + row < ROWS) store_statistics(first_row + own_row + row, most, total);
 #endif
-    // The factors' place is free: a matrix of sums at a time goes there, to be stored.
+    // The factors' memory is free: each matrix of sums goes there to be stored.
     [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
         [[unroll]] for (uint n = 0u; n < COLUMNS_N; ++n) {
             coopMatStore(sums[m][n], factors, factors_at, MATRIX_N / 4u, gl_CooperativeMatrixLayoutRowMajor);

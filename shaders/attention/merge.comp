@@ -1,6 +1,6 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// Puts the parts of each row of an attention together, in their order (see "attention/part.glsl").
+// Merges the partial results of each row of an attention, in order (see "attention/part.glsl").
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -8,7 +8,7 @@
 result_VALUE value(uint c[RANK]) {
     uint from = sums_at(c), told = statistics_at(c);
     float most = uintBitsToFloat(0xff800000u), sum = 0.0, weight = 0.0;
-    // Four parts' loads are on their way at once.
+    // Loads of four parts are in flight at once.
     for (uint part = 0u; part < PARTS; part += 4u) {
         float larger[4], more[4], part_sum[4];
         [[unroll]] for (uint k = 0u; k < 4u; ++k) {

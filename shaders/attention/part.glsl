@@ -1,7 +1,6 @@
-// What a workgroup knows of its queries, and where the sums of a row go. A row is a query of one of the EACH query heads
-// that share a key and value head; there are ROWS, QUERIES of each head. A workgroup takes a part of the keys where
-// there are several PARTS; it then leaves the row's largest score, the sum of its weights, and the weighted sum of
-// values, for "attention/merge.comp".
+// A workgroup's queries, and where a row's sums are stored. A row is a query of one of the EACH query heads that share
+// a key and value head; there are ROWS, QUERIES per head. With several PARTS, a workgroup takes a part of the keys and
+// stores the row's largest score, the sum of its weights, and the weighted sum of values, for "attention/merge.comp".
 
 uint batch, key_head, part;
 
@@ -24,7 +23,7 @@ uint relative_from(uint row) {
 }
 #endif
 
-// The score of a row and a key as the softmax takes it.
+// The score of a row and a key, as the softmax takes it.
 float scored(float product, uint relative_row, uint mask_row, uint key) {
     float score = product * SCALE;
 #ifdef relative_RANK
@@ -33,7 +32,7 @@ float scored(float product, uint relative_row, uint mask_row, uint key) {
     return masked(score, mask_row, key);
 }
 
-// What scores have to have taken out before their exponential: `most`, but where all are -infinity.
+// The shift of scores before their exponential: `most`, unless all are -infinity.
 float shift_of(float most) { return floatBitsToUint(most) == 0xff800000u ? 0.0 : most; }
 
 #if IN_PARTS
@@ -44,7 +43,7 @@ void store_statistics(uint row, float most, float weight) {
     statistics_store(2u * part_index(row) + 1u, weight);
 }
 
-// Four neighbouring columns of a row's weighted sum of values.
+// Stores four adjacent columns of a row's weighted sum of values.
 void store_sums(uint row, uint column, vec4 v, float most, float weight) {
     uint to = part_index(row) * VALUE_SIZE + column;
     [[unroll]] for (uint k = 0u; k < 4u; ++k) if (column + k < VALUE_SIZE) sums_store(to + k, v[k]);

@@ -1,11 +1,10 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// Attention by tiles of ROWS_TILE queries and KEYS_TILE keys, whose scores never leave the workgroup: each row keeps the
-// largest score so far, and the weights and weighted values that came before are scaled down where a larger one comes.
-// Queries and keys come to shared memory DEPTH elements at a time, values VALUES_TILE keys at a time, and what is next is
-// on its way to registers meanwhile. ACROSS
-// neighbours have the same rows, and of these every ACROSS-th key of a tile and four columns of the result. The prelude
-// ends with q_unit(), k_unit() and v_unit(): neighbouring elements as float.
+// Attention by tiles of ROWS_TILE queries and KEYS_TILE keys, whose scores stay in the workgroup: each row keeps its
+// largest score so far, and rescales earlier weights and sums when a larger one comes. Queries and keys are staged in
+// shared memory DEPTH elements at a time, values VALUES_TILE keys at a time, while the next ones are loaded to
+// registers. ACROSS adjacent invocations have the same rows, each with every ACROSS-th key of a tile and four columns
+// of the result. The prelude ends with q_unit(), k_unit() and v_unit(): adjacent elements as float.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -14,7 +13,7 @@
 
 const uint DOWN = WORKGROUP / ACROSS, SHARES = ACROSS / 4u;
 const uint MY_ROWS = ROWS_TILE / DOWN, MY_KEYS = KEYS_TILE / ACROSS, MY_FOURS = COLUMNS / (4u * ACROSS);
-// From a staged row to the next, in vectors: odd, so that neighbours lie in different banks.
+// Row pitches in vectors: odd, so that adjacent rows begin in different banks.
 const uint STAGED_ROW = DEPTH / 4u + 1u, WEIGHTS_ROW = KEYS_TILE / 4u + 1u;
 const uint NO_ROW = 0xffffffffu;
 
@@ -23,10 +22,10 @@ shared vec4 weights[ROWS_TILE * WEIGHTS_ROW];
 shared vec4 exchanged[ROWS_TILE * SHARES];
 shared uint row_begins[ROWS_TILE];
 
-// How many units of WIDTH elements of COUNT rows an invocation brings to shared memory.
+// Units of WIDTH elements of COUNT rows that an invocation stages.
 #define MINE(T, COUNT, WIDTH) (((COUNT) * ((WIDTH) / T##_UNIT) + WORKGROUP - 1u) / WORKGROUP)
 
-// Reads them, from COLUMN on, to RAW. BEGINS: where row `row` begins in T, or NO_ROW; END: its length.
+// Loads them, from COLUMN on, to RAW. BEGINS: where row `row` begins in T, or NO_ROW; END: its length.
 #define FETCH(T, RAW, COUNT, WIDTH, COLUMN, BEGINS, END) \
     [[unroll]] for (uint n = 0u; n < MINE(T, COUNT, WIDTH); ++n) { \
         uint i = gl_LocalInvocationIndex + n * WORKGROUP; \
@@ -39,7 +38,7 @@ shared uint row_begins[ROWS_TILE];
         [[unroll]] for (uint k = 0u; k < T##_UNIT / 4u; ++k) RAW[n * (T##_UNIT / 4u) + k] = v[k]; \
     }
 
-// Puts them to staged[TO...], whose rows are SPAN apart.
+// Stores them to staged[TO...], with a row pitch of SPAN.
 #define KEEP(T, RAW, COUNT, WIDTH, SPAN, TO) \
     [[unroll]] for (uint n = 0u; n < MINE(T, COUNT, WIDTH); ++n) { \
         uint i = gl_LocalInvocationIndex + n * WORKGROUP; \

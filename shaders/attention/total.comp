@@ -1,6 +1,6 @@
 #version 450
-// Keys or values [batch, head, position, element]: the past ones, then the new ones with their bias. With past lengths,
-// only so many past positions of a batch element count; its new ones follow these, and zeros fill what is left.
+// Keys or values [batch, head, position, element]: past ones, then new ones with their bias. With past lengths, a batch
+// element has that many past positions, then its new ones, then zeros.
 #include "prelude.glsl"
 
 result_VALUE value(uint c[RANK]) {

@@ -1,8 +1,8 @@
-// The windows of a convolution as the rows of a matrix of bytes (see gemm/bytes.glsl): one for each place of the result,
-// counted through all images. x lies with its channels innermost and its padding around it. k counts the window's
-// elements, and in each of them RUN bytes: the channels of the group (of all elements along x, where those follow each
-// other), filled up. x is read in words of four channels, or (B_WORDS 0) vectors of sixteen.
-// PLACES_d: the result's sizes. MOVE_d, STEP_d: how far windows, and the elements of one, lie apart in x.
+// The windows of a convolution as rows of a matrix of bytes (see gemm/bytes.glsl): one per position of the result,
+// counted through all images. x has its channels innermost and includes its padding. k counts the window's elements
+// and, for each, RUN bytes: the group's channels (of all elements along x, if contiguous), padded. x is read in words
+// of four channels or, with B_WORDS 0, vectors of sixteen. PLACES_d: the result's sizes. MOVE_d, STEP_d: the distance
+// of windows, and of a window's elements, in x.
 #define LINE uint
 
 void place_of(uint n, out uint at[4]) {
@@ -18,14 +18,14 @@ LINE line_of_b(uint at[RANK], uint n) {
     return b_BASE + at[0] * GROUP_STEP + place[0] * IMAGE_STEP + place[1] * MOVE_0 + place[2] * MOVE_1 + place[3] * MOVE_2;
 }
 
-// How far an element of a window lies from its beginning.
+// The offset of an element from the window's start.
 uint tap_of(uint rest) {
     uint x = take_coordinate(rest, TAPS_2_DIVISOR), y = take_coordinate(rest, TAPS_1_DIVISOR);
     return rest * STEP_0 + y * STEP_1 + x * STEP_2;
 }
 
 #if IS_SUM
-// Word w of a window, of RUN_WORDS of each of its elements: what lies in x and not behind the channels.
+// Word w of a window, with RUN_WORDS per element: zero outside the channels.
 uint word_of_b(LINE line, uint w) {
     uint within = take_coordinate(w, RUN_WORDS_DIVISOR);
     return b_word((line + tap_of(w)) / 4u + within);

@@ -1,17 +1,17 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// Convolution of groups of one input channel each: an invocation makes TILE_Y rows of TILE_X elements of a
-// channel, and reads each element of x that their windows reach once. Neighbouring invocations make neighbouring
-// columns. The window has TAPS_0 planes of TAPS_1 x TAPS_2 elements, whose tap j along axis d is the filter's FIRST_d + j *
-// STEP_d; windows are MOVE_d apart, their elements DILATION_d, and PADDING_d elements come before x. A tile's rows are
-// GAP_1 apart, its columns GAP_2: the dilation, where windows move by one, so that theirs have elements in common. The
-// space counts {batch, channel, depth, tile of rows, tile of columns}, tiles that begin within a gap one after the other.
-// RESULT_PAIRS: float16, and tiles are whole words. FOURS: a tile has four columns, windows and their elements move by one,
-// and rows on both sides are of fours, which are vectors of float32 or two words of float16; PADDED elements come before x.
+// Convolution with one input channel per group: an invocation computes TILE_Y rows of TILE_X elements of a channel, and
+// reads each element of x in their windows once. Adjacent invocations compute adjacent columns. The window has TAPS_0
+// planes of TAPS_1 x TAPS_2 elements, whose tap j along axis d is the filter's FIRST_d + j * STEP_d; windows are MOVE_d
+// apart, their elements DILATION_d, and PADDING_d elements precede x. A tile's rows are GAP_1 apart, its columns GAP_2:
+// the dilation if windows move by one, so that they share elements. The space counts {batch, channel, depth, tile of
+// rows, tile of columns}, with tiles that begin within a gap in sequence. RESULT_PAIRS: float16, and tiles are whole
+// words. FOURS: a tile has four columns, windows and their elements move by one, and rows on both sides are multiples
+// of four, read as vectors of float32 or two words of float16; PADDED elements precede x.
 #include "prelude.glsl"
 #include "lib/sum.glsl"
 
-// From one window to the next of a tile, and from one element to the next, in gaps.
+// From one window of a tile to the next, and from one element to the next, in gaps.
 const uint MOVED_1 = GAP_1 > 1u ? 1u : MOVE_1, DILATED_1 = GAP_1 > 1u ? 1u : DILATION_1;
 const uint MOVED_2 = GAP_2 > 1u ? 1u : MOVE_2, DILATED_2 = GAP_2 > 1u ? 1u : DILATION_2;
 const uint ROWS = (TILE_Y - 1u) * MOVED_1 + (TAPS_1 - 1u) * DILATED_1 + 1u;
@@ -21,7 +21,7 @@ const uint COLUMNS = (TILE_X - 1u) * MOVED_2 + (TAPS_2 - 1u) * DILATED_2 + 1u;
 #if RESULT_PAIRS
 #include "gemm/half_pair.glsl"
 #endif
-// Four neighbouring elements.
+// Four adjacent elements.
 FOUR x_four(uint i) {
 #if RESULT_PAIRS
     return FOUR(half_pair(x_word(i >> 1)), half_pair(x_word((i >> 1) + 1u)));
@@ -41,7 +41,7 @@ void main() {
     uint corner[5] = uint[5](c[0], group, 0u, 0u, 0u);
     uint tap[6] = uint[6](group, c[1] - group * GROUP_OUTPUTS, 0u, uint(FIRST_0), uint(FIRST_1), uint(FIRST_2));
     uint from = x_at(corner), weight = filter_at(tap);
-    // Below zero, coordinates wrap around to more than any size.
+    // Coordinates below zero wrap around to more than any size.
     uint z = c[2] * MOVE_0 - uint(PADDING_0), y = y0 * MOVE_1 - uint(PADDING_1), x = x0 * MOVE_2 - uint(PADDING_2);
 
     SUM sums[TILE_Y][TILE_X];
@@ -60,7 +60,7 @@ void main() {
             uint down = y + r * GAP_1, row = from + z * x_STRIDE_2 + down * x_STRIDE_3;
             SUM found[COLUMNS];
 #if FOURS
-            // (The first four are those of the first window's place, the others lie around them.)
+            // (The first four are at the first window's position, the others around them.)
             bool here = down < x_SIZE_3 && x0 < x_SIZE_4;
             FOUR four = x_four(here ? row + x0 : from);
             [[unroll]] for (uint s = 0u; s < 4u; ++s) found[PADDED + s] = here ? four[s] : SUM(0);

@@ -1,20 +1,20 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// Convolution by sums kept in registers: an invocation makes TILE_Y rows of TILE_X elements in each of TILE_C output
+// Convolution with sums in registers: an invocation computes TILE_Y rows of TILE_X elements in each of TILE_C output
 // channels, so that every element it reads serves many products. x is padded so that no window leaves it, and its rows
-// begin at multiples of four elements; weights lie as weights.comp writes them. SPAN: the elements of a row of x that
-// TILE_X windows reach, rounded up to a multiple of four. TAPS, TAPS_HIGH, TAPS_DEEP: the window's width, height, depth.
-// MOVE_d: elements from one window to the next along axis d of depth, height, width. The space counts {group, tile of
-// channels, batch, depth, tile of rows, tile of columns}.
+// begin at multiples of four elements; weights are in the layout of weights.comp. SPAN: elements of a row of x that
+// TILE_X windows span, rounded up to a multiple of four. TAPS, TAPS_HIGH, TAPS_DEEP: the window's width, height, depth.
+// MOVE_d: distance of windows along axis d of depth, height, width. The space counts {group, tile of channels, batch,
+// depth, tile of rows, tile of columns}.
 #include "prelude.glsl"
 #include "lib/sums.glsl"
 #if WEIGHTS_HALVES
 #include "gemm/half_pair.glsl"
 #endif
 
-// The loops that store a tile: over channels or, where it has one, over rows; and the rows in each round. Where they are
-// loops (STORES_IN_LOOPS), drivers compile what finishes four sums once and not for each four of the tile. They choose
-// among the sums of all channels (rows): lavapipe takes a third less to compile that than arrays that a loop reads.
+// The loops that store a tile: over channels or, if it has one, over rows; and the rows per round. As loops
+// (STORES_IN_LOOPS), the code that finishes four sums is compiled once and not per four of the tile. They select among
+// the sums of all channels (rows): lavapipe compiles that a third faster than arrays that a loop indexes.
 #if STORES_IN_LOOPS
 #define STORES [[dont_unroll]]
 #else
@@ -23,7 +23,7 @@
 const uint OUTER = TILE_C > 1u ? TILE_C : TILE_Y;
 const uint INNER = TILE_C > 1u ? TILE_Y : 1u;
 
-// The element of x that tap k takes for element i of a channel's tile, and those for the sums that are kept together.
+// The element of x that tap k reads for element i of a channel's tile, and those for sums that are kept together.
 #define ELEMENT(i, k) row[(i) / TILE_X][(i) % TILE_X * MOVE_2 + (k) * DILATION_2]
 #if SUMS_IN_FOURS
 #define WINDOW(i, k) windows[i][k]
@@ -32,8 +32,8 @@ const uint INNER = TILE_C > 1u ? TILE_Y : 1u;
 #endif
 
 void main() {
-    // Invocations outside do not return, since behind a return lavapipe writes every variable under a mask: they make the
-    // last tile's sums and do not store them.
+    // Invocations outside do not return, since after a return lavapipe masks every write: they compute the last tile's
+    // sums without storing them.
     bool is_inside = global_index() < COUNT;
     uint c[RANK];
     coordinates(min(global_index(), COUNT - 1u), c);
@@ -47,7 +47,7 @@ void main() {
     [[unroll]] for (uint o = 0u; o < OUTER; ++o) {
         [[unroll]] for (uint j = 0u; j < INNER * TILE_X / EACH; ++j) sums[o][j] = SUMS(0);
     }
-    // One loop over input channels, planes and rows of the window: drivers carry all sums through each loop around them.
+    // One loop over input channels, planes and rows of the window: drivers carry all sums through each enclosing loop.
     uint at = from, kz = 0u, ky = 0u;
     for (uint step = 0u; step < GROUP_INPUTS * TAPS_DEEP * TAPS_HIGH; ++step) {
         SUM row[TILE_Y][SPAN], w[TAPS][TILE_C];
@@ -80,7 +80,7 @@ void main() {
             }
         }
 #endif
-        // Taps are the innermost loop: a sum is read and written once for all of them.
+        // Taps are the innermost loop: each sum is read and written once for all of them.
         [[unroll]] for (uint o = 0u; o < OUTER; ++o) {
             [[unroll]] for (uint j = 0u; j < INNER * TILE_X / EACH; ++j) {
                 uint i = TILE_C > 1u ? j : o * (TILE_X / EACH) + j;

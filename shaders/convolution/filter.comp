@@ -1,7 +1,7 @@
 #version 450
 // The filter {group, output channel, input channel, window} as a matrix for implicit.comp: {group, k, output channel},
-// where k counts the window's elements and, innermost, the input channels. Beyond K_ALL, and beyond the output channels,
-// it is zero. Tap j along axis d is the filter's element FIRST_d + j * STEP_d.
+// where k counts the window's elements and, innermost, the input channels. Beyond K_ALL and the output channels it is
+// zero. Tap j along axis d is the filter's element FIRST_d + j * STEP_d.
 #include "prelude.glsl"
 
 result_VALUE value(uint c[RANK]) {

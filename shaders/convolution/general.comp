@@ -1,20 +1,20 @@
 #version 450
-// Any convolution, one element of result at a time. Tensors are {batch, channel, depth, height, width}; filter is
-// {output channel, input channel of a group, window} or, BACKWARD, {input channel, output channel of a group, window}.
-// Along axis d of depth, height, width, a window has TAPS_d elements, DILATION_d apart, windows are MOVE_d apart, and
-// PADDING_d elements come before x. Results from LIMIT_d on are output padding, which no window reaches. The loops go
+// Any convolution, one element of the result per invocation. Tensors are {batch, channel, depth, height, width}; filter
+// is {output channel, input channel of a group, window} or, BACKWARD, {input channel, output channel of a group,
+// window}. Along axis d of depth, height, width, a window has TAPS_d elements, DILATION_d apart, windows are MOVE_d
+// apart, and PADDING_d elements precede x. Results from LIMIT_d on are output padding, without a window. The loops go
 // from FROM_d to before TO_d: taps along the three axes, and (d = 3) input channels of the group.
 #include "prelude.glsl"
 
-// Along an axis of x with `size` elements: the element `at` that tap k reads for element o of the result. False where
-// there is none.
+// Finds the element `at`, along an axis of x with `size` elements, that tap k reads for element o of the result.
+// Returns false if there is none.
 bool locate(uint o, uint k, uint move, uint dilation, uint padding, uint size, out uint at) {
 #if BACKWARD
     uint t = o + padding - k * dilation;
     at = t / move;
     return o + padding >= k * dilation && t % move == 0u && at < size;
 #else
-    at = o * move + k * dilation - padding;  // below zero, it wraps around to more than any size
+    at = o * move + k * dilation - padding;  // below zero it wraps around to more than any size
     return at < size;
 #endif
 }

@@ -26,7 +26,7 @@ shared FOUR_KEPT tile_b[TILE_K][TILE_N / 4u];
 
 #include "gemm/add_halves.glsl"
 
-// What was read for the next steps.
+// Elements loaded for the next steps.
 FOUR_KEPT next_a[LOADS_A];
 ONE_KEPT next_b[LOADS_B];
 
@@ -53,13 +53,13 @@ void load_a(uint matrix, uint m0, uint k0) {
     }
 }
 
-// Where a place's window begins: channel 0 of its group in x, and the coordinates there, which wrap around below zero.
-// Elements outside of x are read somewhere inside, since a load behind a branch would wait for those before it.
+// Start of a position's window: channel 0 of its group in x, and the coordinates, which wrap around below zero.
+// Elements outside x are read somewhere inside, since a load in a branch would wait for earlier ones.
 struct Window {
     uint from, z, y, x;
 };
 
-// The first of an invocation's steps of k, and from one to the next (of fours, from one four to the next).
+// An invocation's first step of k, and the increment (in fours, from one four to the next).
 #if X_FOURS
 const uint OWN_K = 4u, NEXT_K = WORKGROUP / TILE_N * 4u;
 #else
@@ -131,7 +131,7 @@ void put() {
     }
 }
 
-// The place's image, and where it lies in its slice.
+// A position's image, and its coordinates.
 void place_of(uint n, out uint at[4]) {
     uint rest = n;
     at[3] = take_coordinate(rest, result_SIZE_4_DIVISOR);
@@ -144,14 +144,14 @@ void main() {
     const uint tiles_m = (GROUP_OUTPUTS + TILE_M - 1u) / TILE_M;
     const uint tiles_n = (PLACES + TILE_N - 1u) / TILE_N;
     uint rest = workgroup_index();
-    // Neighbouring workgroups take other channels of the same places.
+    // Adjacent workgroups take other channels of the same positions.
     uint m0 = rest % tiles_m * TILE_M;
     rest /= tiles_m;
     uint n0 = rest % tiles_n * TILE_N, group = rest / tiles_n;
     if (group >= GROUPS) return;
     uint own_n = gl_LocalInvocationIndex % GROUPS_N, own_m = gl_LocalInvocationIndex / GROUPS_N;
 
-    // Places beyond the last are read as the last; nothing is stored for them.
+    // Positions beyond the last read the last one's data and store nothing.
     uint place[4];
     place_of(min(n0 + gl_LocalInvocationIndex % TILE_N, PLACES - 1u), place);
     uint corner[5] = uint[5](place[0], group * GROUP_INPUTS, 0u, 0u, 0u);

@@ -5,10 +5,10 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
 #pragma use_vulkan_memory_model
-// As implicit.comp, for FLOAT16 on matrix units, with sums in float32: a workgroup makes TILE_M channels of TILE_N places,
-// each of its subgroups SUB_M x SUB_N of that in matrices of MATRIX_M x MATRIX_N, which take MATRIX_K steps of k at once.
-// The filter comes as vectors of eight output channels. x comes as vectors of eight input channels (X_EIGHTS, where these
-// are neighbours; a line of shared memory is a place's) or as pairs of places (a line is a step of k).
+// As implicit.comp, for FLOAT16 on matrix units, with sums in float32: a workgroup computes TILE_M channels of TILE_N
+// positions, each subgroup SUB_M x SUB_N of them in matrices of MATRIX_M x MATRIX_N, which take MATRIX_K steps of k at
+// once. The filter is read as vectors of eight output channels; x as vectors of eight input channels (X_EIGHTS, if
+// contiguous; a row of shared memory is a position) or as pairs of positions (a row is a step of k).
 #include "prelude.glsl"
 #include "lib/sum.glsl"
 
@@ -16,8 +16,7 @@ const uint PER = 8u;
 const uint SUBGROUPS_N = TILE_N / SUB_N, SUBGROUPS = TILE_M / SUB_M * SUBGROUPS_N;
 const uint MATRICES_M = SUB_M / MATRIX_M, MATRICES_N = SUB_N / MATRIX_N;
 
-// Lines of vectors in a slab, their length, and how far they lie apart: an odd number, so that lines begin in different
-// banks.
+// Row lengths in vectors, and row pitches: odd, so that rows begin in different banks.
 const uint A_LINE = TILE_M / PER, A_STEP = A_LINE | 1u;
 #if X_EIGHTS
 const uint B_LINES = TILE_N, B_LINE = TILE_K / PER;
@@ -26,7 +25,8 @@ const uint B_LINES = TILE_K, B_LINE = TILE_N / PER;
 #endif
 const uint B_STEP = B_LINE | 1u;
 
-// What an invocation reads of a slab: vectors of the filter; vectors of x or pairs of places, and of how many places.
+// Loads of an invocation per slab: vectors of the filter; vectors of x or pairs of positions, and of how many
+// positions.
 const uint LOADS_A = (TILE_K * A_LINE + WORKGROUP - 1u) / WORKGROUP;
 #if X_EIGHTS
 const uint LOADS_B = (TILE_N * B_LINE + WORKGROUP - 1u) / WORKGROUP, WINDOWS = LOADS_B;
@@ -53,14 +53,14 @@ void load_a(uint matrix, uint m0, uint k0) {
     }
 }
 
-// Where a place's window begins: channel 0 of its group in x, and the coordinates there, which wrap around below zero.
-// Elements outside of x are read somewhere inside, since a load behind a branch would wait for those before it.
+// Start of a position's window: channel 0 of its group in x, and the coordinates, which wrap around below zero.
+// Elements outside x are read somewhere inside, since a load in a branch would wait for earlier ones.
 struct Window {
     uint from, z, y, x;
 };
 Window windows[WINDOWS];
 
-// Where an element of a window lies, counted from the channel's beginning; false where that is outside of x.
+// Finds a window's element, relative to the channel's start; returns false if it is outside x.
 bool find(Window window, uint tap[3], out uint at) {
     uint z = window.z + tap[0] * DILATION_0, y = window.y + tap[1] * DILATION_1, x = window.x + tap[2] * DILATION_2;
     bool inside = z < x_SIZE_2 && y < x_SIZE_3 && x < x_SIZE_4;
@@ -142,7 +142,7 @@ void put() {
     }
 }
 
-// The place's image, and where it lies in its slice. Places beyond the last are read as the last.
+// A position's image, and its coordinates. Positions beyond the last read the last one's data.
 void place_of(uint n, out uint at[4]) {
     uint rest = min(n, PLACES - 1u);
     at[3] = take_coordinate(rest, result_SIZE_4_DIVISOR);
@@ -158,7 +158,7 @@ uint index_of(uint n, uint channel) {
     return result_at(at);
 }
 
-// What four sums of a channel become, from place n on: all in macros, for the end of main.
+// Finishes four sums of a channel, from position n on; macros, for the end of main.
 #if HAS_BIAS
 #define ADD_BIAS(four, channel) four += bias_load(bias_BASE + channel * bias_STRIDE_1);
 #else

@@ -1,11 +1,10 @@
 #version 450
 // A packed copy of x in 32-bit words with zeros around it, {batch, channel, depth, height, width}: four elements of a
-// row to an invocation. Along axis d of the three, PADDING_d elements come before x; a negative number cuts x's
-// beginning off.
+// row per invocation. Along axis d of the three, PADDING_d elements precede x; a negative number skips x's beginning.
 #include "prelude.glsl"
 
 uvec4 value(uint c[RANK]) {
-    // Places before the beginning wrap around to large numbers, which are behind the end.
+    // Coordinates before the beginning wrap around to large numbers, which are past the end.
     uint z = c[2] - uint(PADDING_0), y = c[3] - uint(PADDING_1), first = c[4] * 4u - uint(PADDING_2);
     uvec4 four = uvec4(0u);
     if (z < x_SIZE_2 && y < x_SIZE_3) {

@@ -1,7 +1,7 @@
 #version 450
-// The filter {group, output channel, input channel, window} as the direct kernel reads it: {tile of output channels,
-// input channel, window, output channel in the tile}. Tap j along axis d is the filter's element FIRST_d + j * STEP_d. The
-// space counts {tile, input channel, plane of the window, row, output channel}: an invocation takes a row of TAPS.
+// The filter {group, output channel, input channel, window} in the direct kernel's layout: {tile of output channels,
+// input channel, window, output channel in the tile}. Tap j along axis d is the filter's element FIRST_d + j * STEP_d.
+// The space counts {tile, input channel, plane of the window, row, output channel}: an invocation takes a row of TAPS.
 #include "prelude.glsl"
 
 void main() {

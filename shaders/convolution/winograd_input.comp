@@ -1,9 +1,9 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// The values of x {batch, channel, depth, height, width} at Winograd's points: result {point, tile, channel}. A tile is
-// what 4 x 4 results need that lie GAP_0 rows and GAP_1 columns apart, the windows' dilation; a slice has TILES_Y x
-// TILES_X of them, those that begin within a gap one after the other. PADDING_0 rows and PADDING_1 columns come before x;
-// negative numbers cut its beginning off. An invocation takes a tile of a channel.
+// Evaluates x {batch, channel, depth, height, width} at Winograd's points: result {point, tile, channel}. A tile is the
+// input of 4 x 4 results that are GAP_0 rows and GAP_1 columns apart, the windows' dilation; a slice has TILES_Y x
+// TILES_X tiles, with those that begin within a gap in sequence. PADDING_0 rows and PADDING_1 columns precede x;
+// negative numbers skip its beginning. An invocation takes a tile of a channel.
 #include "prelude.glsl"
 #include "convolution/winograd.glsl"
 
@@ -16,7 +16,7 @@ void main() {
     uint rest = tile, tile_x = take_coordinate(rest, TILES_X_DIVISOR), tile_y = take_coordinate(rest, TILES_Y_DIVISOR);
     uint z = take_coordinate(rest, x_SIZE_2_DIVISOR);
     uint corner[5] = uint[5](rest, channel, z, 0u, 0u);
-    // Places before the beginning wrap around to large numbers, which are behind the end.
+    // Coordinates before the beginning wrap around to large numbers, which are past the end.
     uint phase_y = take_coordinate(tile_y, GAP_0_DIVISOR), phase_x = take_coordinate(tile_x, GAP_1_DIVISOR);
     uint y0 = tile_y * 4u * GAP_0 + phase_y - uint(PADDING_0), x0 = tile_x * 4u * GAP_1 + phase_x - uint(PADDING_1);
     uint from = x_at(corner);

@@ -1,8 +1,8 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// The values of the filter {output channel, input channel, 3, 3} at Winograd's points: result {point, input channel,
-// output channel}, whose rows are filled up with the last output channel. Tap j along axis d of height, width is the
-// filter's element FIRST_d + j * STEP_d. An invocation takes one pair of channels.
+// Evaluates the filter {output channel, input channel, 3, 3} at Winograd's points: result {point, input channel, output
+// channel}, with rows padded by the last output channel. Tap j along axis d of height, width is the filter's element
+// FIRST_d + j * STEP_d. An invocation takes one pair of channels.
 #include "prelude.glsl"
 #include "convolution/winograd.glsl"
 

@@ -1,5 +1,5 @@
 #version 450
-// The rows (image, class, box) of what was kept, those of each line behind those of the lines before.
+// The rows (image, class, box) of selected boxes, each line's after those of earlier lines.
 #include "prelude.glsl"
 
 void main() {

@@ -1,13 +1,13 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// An expression of one tensor that lies transposed: neighbours along the last dimension of result are neighbours along
-// the dimension before it in x0. A workgroup reads TILE x TILE words' worth of elements along x0's neighbours, and writes
-// them along the result's. NARROW types than words: rows of result are whole words. compute(x), at the end of the
-// generated prelude, is the expression. The space counts tiles along the last two dimensions.
+// An expression of one transposed tensor: elements adjacent along the last dimension of result are adjacent along the
+// dimension before it in x0. A workgroup reads TILE x TILE words' worth of elements in x0's order, and writes them in
+// the result's. NARROW types than words: rows of result are whole words. The generated prelude ends with compute(x),
+// the expression. The space counts tiles along the last two dimensions.
 #include "prelude.glsl"
 
 const uint WIDE = TILE * result_PER_WORD;
-// Rows are an element longer, so that neighbours down a column are in different banks.
+// Rows have one more element, so that adjacent ones in a column are in different banks.
 shared x0_VALUE tile[WIDE][TILE + 1u];
 
 void main() {

@@ -1,8 +1,8 @@
 #version 450
 // Any expression over contiguous data. A step is UNIT elements, moved as whole uvec4. An invocation takes STEPS of
-// them, and its neighbours in the workgroup take those in between; one and no loop where LOOPS is 0. vectors(c), a whole
-// step, and scalar(i), an element, are at the end of the generated prelude. Each is called in one place only, because a
-// driver for a CPU compiles every inlined copy.
+// them, interleaved with those of its workgroup; one step and no loop if LOOPS is 0. The generated prelude ends with
+// vectors(c), a whole step, and scalar(i), an element. Each is called in one place only, because a CPU driver compiles
+// every inlined copy.
 #include "prelude.glsl"
 
 void whole(uint first) {
@@ -11,7 +11,7 @@ void whole(uint first) {
     vectors(c);
 }
 
-// The elements after the last whole step, fewer than UNIT; none where TAIL is false.
+// The elements after the last whole step, fewer than UNIT; none if TAIL is false.
 void rest(uint first) {
     if (TAIL) {
         for (uint i = first; i < COUNT; ++i) scalar(i);

@@ -1,17 +1,17 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// result = finish(ALPHA * a x b + BETA * c) where the result has few rows and b comes as numbers of 4 bits, in blocks of
+// result = finish(ALPHA * a x b + BETA * c) for results of few rows, with b as numbers of 4 bits, in blocks of
 // 2^BLOCK_SHIFT (32 or more) steps of k with a scale and a zero point each: (number - zero) * scale. b is {n, k}, bound
-// as vectors of 32 numbers, and nothing of it is written anywhere else. A workgroup makes TILE_M rows of LANES * COLUMNS
-// columns; SLICES invocations share the products of each, NEAR of which are neighbours along k; their sums are then added
-// in pairs, in an order that never changes. UNROLL: vectors of a column that are on their way at once. IS_SIGNED: the
-// numbers are INT4. A_EIGHTS: rows of a are FLOAT16 and read in vectors of eight.
+// as vectors of 32 numbers, and is never stored dequantized. A workgroup computes TILE_M rows of LANES * COLUMNS
+// columns; SLICES invocations share the products of each column, NEAR of which are adjacent along k; their sums are
+// then added in pairs, in a fixed order. UNROLL: vectors of a column in flight at once. IS_SIGNED: the numbers are
+// INT4. A_EIGHTS: rows of a are FLOAT16, read in vectors of eight.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 
 shared FOUR partial[SLICES][LANES * COLUMNS / 4u];
 
-// Eight neighbouring steps of k of a row of a.
+// Eight adjacent steps of k of a row of a.
 void eight_of_a(uint at, out FOUR low, out FOUR high) {
 #if A_EIGHTS
     uvec4 bits = a_vector(at / 8u);
@@ -23,8 +23,8 @@ void eight_of_a(uint at, out FOUR low, out FOUR high) {
 #endif
 }
 
-// Four numbers of a word, every second from `first` on, as 1 + number / 16 each: put into the bits of a float, which
-// spares the conversion.
+// Four numbers of a word, every second from `first` on, as 1 + number / 16 each: inserted into a float's bits, without
+// a conversion.
 vec4 four_numbers(uint word, uint first) {
     uvec4 bits;
     [[unroll]] for (uint q = 0u; q < 4u; ++q) {
@@ -50,7 +50,7 @@ void main() {
     uint at[RANK];
     coordinates(0u, at);
 
-    // Rows and columns beyond the edges read the last ones again; their sums are not stored.
+    // Rows and columns beyond the edges repeat the last ones; their sums are not stored.
     uint rows[TILE_M], columns[COLUMNS];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) rows[m] = a_batch(at) + min(m0 + m, M - 1u) * A_ROW;
     [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) columns[c] = min(n0 + lane * COLUMNS + c, N - 1u);
@@ -62,7 +62,7 @@ void main() {
         uvec4 b[UNROLL][COLUMNS];
         SUM scale[UNROLL][COLUMNS], zero[UNROLL][COLUMNS];
         [[unroll]] for (uint u = 0u; u < UNROLL; ++u) {
-            // Beyond the last block it is read again, and not added.
+            // Beyond the last block it is read again and not added.
             uint k = min(first_k + u * (SLICES * 32u), K - 32u), block = k >> BLOCK_SHIFT;
             [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
                 b[u][c] = b_vector((b_BASE + columns[c] * b_STRIDE_0 + k) / 32u);
@@ -73,7 +73,7 @@ void main() {
                 zero[u][c] = 0.0;
 #endif
 #if IS_SIGNED
-                // As unsigned numbers, eight more each.
+                // As unsigned numbers, each eight larger.
                 b[u][c] ^= uvec4(0x88888888u);
                 zero[u][c] += 8.0;
 #endif
@@ -82,7 +82,7 @@ void main() {
         [[unroll]] for (uint u = 0u; u < UNROLL; ++u) {
             uint k = first_k + u * (SLICES * 32u);
             if (u > 0u && k >= K) break;
-            // Sums of a alone are what the zero points, and the 1 of each number, are taken off by.
+            // Zero points and the implicit 1 of each number are subtracted using the sums of a.
             SUM products[TILE_M][COLUMNS], ones[TILE_M];
             [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
                 ones[m] = 0.0;
@@ -113,9 +113,9 @@ void main() {
         }
     }
 
-    // (A loop that stays one, as in shared.comp.)
+    // (Not unrolled, as in shared.comp.)
     [[dont_unroll]] for (uint m = 0u; m < TILE_M; ++m) {
-        if (m > 0u) barrier();  // those who stored the row before have read it
+        if (m > 0u) barrier();  // the previous row's sums have been read
         [[unroll]] for (uint p = 0u; p < TILE_M; ++p) {
             if (m == p) {
                 [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {

@@ -1,26 +1,26 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// result = finish(ALPHA * a x b + BETA * c) without shared memory, where the result has few rows and b comes as numbers
-// of BITS (4 or 8) bits, in blocks of 2^BLOCK_SHIFT steps of k with a scale and a zero point each: (number - zero) *
-// scale. b is {n, k}, bound as vectors of which each lies in one block. An invocation makes TILE_M rows of COLUMNS (4)
-// neighbouring columns; those of a workgroup make neighbouring ones, so that they read the same of a. IS_SIGNED: the
-// numbers are INT4 or INT8.
+// result = finish(ALPHA * a x b + BETA * c) without shared memory, for results of few rows, with b as numbers of BITS
+// (4 or 8) bits, in blocks of 2^BLOCK_SHIFT steps of k with a scale and a zero point each: (number - zero) * scale. b
+// is {n, k}, bound as vectors that each lie in one block. An invocation computes TILE_M rows of COLUMNS (4) adjacent
+// columns; a workgroup's invocations are adjacent too, so that they read the same of a. IS_SIGNED: the numbers are INT4
+// or INT8.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 
 const uint PER_WORD = 32u / BITS, PER_VECTOR = 128u / BITS;
 
-// What makes the signed numbers of a vector unsigned ones: each is then larger by 2^(BITS - 1).
+// XOR with it makes the signed numbers of a vector unsigned: each is then larger by 2^(BITS - 1).
 const uint SIGNS = BITS == 4u ? 0x88888888u : 0x80808080u;
 const float OFFSET = IS_SIGNED == 1 ? float(1u << (BITS - 1u)) : 0.0;
 
-// Number q of a word, times 2^(BITS * q) but for the last: a mask and a conversion of a positive int.
+// Number q of a word, times 2^(BITS * q) except for the last: a mask and a conversion of a positive int.
 float scaled_number(uint word, uint q) {
     const uint mask = (1u << BITS) - 1u;
     return q == PER_WORD - 1u ? float(int(word >> (32u - BITS))) : float(int(word & (mask << (BITS * q))));
 }
 
-// By what the elements of a are multiplied for that.
+// The factor of a's elements that compensates for it.
 float number_scale(uint q) { return q == PER_WORD - 1u ? 1.0 : 1.0 / float(1u << (BITS * q)); }
 
 void main() {
@@ -28,13 +28,13 @@ void main() {
     const uint groups_n = (N + LANES * COLUMNS - 1u) / (LANES * COLUMNS);
     uint group = workgroup_index();
     uint m0 = group % tiles_m * TILE_M, n0 = (group / tiles_m * LANES + gl_LocalInvocationIndex) * COLUMNS;
-    // Invocations outside do not return (see tiled.comp): they make sums that they do not store.
+    // Invocations outside do not return (see tiled.comp): they compute sums without storing them.
     uint depth = group < groups_n * tiles_m ? K : 0u;
     uint tile_rows = group < groups_n * tiles_m && n0 < N ? min(TILE_M, M - m0) : 0u;
     uint at[RANK];
     coordinates(0u, at);
 
-    // Rows and columns beyond the edges read the last ones again; their sums are not stored.
+    // Rows and columns beyond the edges repeat the last ones; their sums are not stored.
     uint rows[TILE_M], columns[COLUMNS];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) rows[m] = a_batch(at) + min(m0 + m, M - 1u) * A_ROW;
     [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) columns[c] = min(n0 + c, N - 1u);

@@ -1,8 +1,8 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// Products of 8-bit integers (see bytes.glsl) by dot products of four at a time, through shared memory. A workgroup makes
-// TILE_M x TILE_N of result and adds TILE_K steps of k at a time, while the next ones are on their way from memory to its
-// registers. An invocation keeps blocks of 4 x 4 sums, which lie as in shared.comp.
+// Products of 8-bit integers (see bytes.glsl) by dot products of four at a time, through shared memory. A workgroup
+// computes TILE_M x TILE_N of the result in slabs of TILE_K steps of k, and loads the next slab to registers meanwhile.
+// An invocation keeps blocks of 4 x 4 sums, laid out as in shared.comp.
 #include "prelude.glsl"
 #include "gemm/packed_dot.glsl"
 #include "gemm/bytes.glsl"
@@ -17,7 +17,7 @@ const uint VECTORS_OF_B = TILE_N * VECTORS / WORKGROUP;
 shared uvec4 tile_a[WORDS][TILE_M / 4u + 1u];
 shared uvec4 tile_b[WORDS][TILE_N / 4u + 1u];
 
-// Vector l of this invocation in a slab: its row, and its step of k.
+// Vector l of this invocation in a slab: its row and its step of k.
 #define PLACE(l) uint i = (l) * WORKGROUP + gl_LocalInvocationIndex, row = i / VECTORS, k = i % VECTORS * PER;
 
 void load_a(uint a0, uint m0, uint k0, out uvec4 raw[VECTORS_OF_A]) {
@@ -56,7 +56,7 @@ void main() {
     uint at[RANK];
     coordinates(batch, at);
     uint a0 = a_batch(at);
-    // Invocations stand in patches of 8 x 4, as in shared.comp
+    // Invocations form patches of 8 x 4, as in shared.comp
     uint lane = gl_LocalInvocationIndex % 32u, patch_ = gl_LocalInvocationIndex / 32u;
     uint own_n = patch_ % (GROUPS_N / 8u) * 8u + lane % 8u, own_m = patch_ / (GROUPS_N / 8u) * 4u + lane / 8u;
 
@@ -75,7 +75,7 @@ void main() {
     keep(raw_a, raw_b);
     barrier();
     for (uint k0 = 0u; k0 < K; k0 += TILE_K) {
-        // (Behind the last slab this reads its end again, which nobody adds.)
+        // (After the last slab this reads its end again, which is not added.)
         load_a(a0, m0, k0 + TILE_K, raw_a);
         load_b(lines, k0 + TILE_K, raw_b);
         [[unroll]] for (uint w = 0u; w < WORDS; ++w) {
@@ -93,7 +93,7 @@ void main() {
         barrier();
     }
 
-    // Loops that stay loops, and pick sums by constant indices, as in shared.comp
+    // Not unrolled, selecting sums by constant indices, as in shared.comp
     [[dont_unroll]] for (uint i = 0u; i < 4u * FOURS_M; ++i) {
         uvec4 fours[FOURS_N];
         [[unroll]] for (uint p = 0u; p < 4u * FOURS_M; ++p) {

@@ -1,12 +1,13 @@
-// What the kernels of products of 8-bit integers share: result = finish of the sums over k of (a - its zero point) *
-// (b - its zero point). a is {batch, M, K} and b {batch, N, K}, both along k in memory, in vectors of sixteen: K is a
-// multiple of 16. What is multiplied are a ^ A_FLIP and b ^ B_FLIP: where one of two is unsigned, its bytes less 128.
+// The common part of the kernels for products of 8-bit integers: result = finish of the sums over k of (a - its zero
+// point) * (b - its zero point). a is {batch, M, K} and b {batch, N, K}, both contiguous along k, in vectors of
+// sixteen: K is a multiple of 16. The kernels multiply a ^ A_FLIP and b ^ B_FLIP: if one of the two is unsigned, its
+// bytes less 128.
 //
-// HAS_TERMS: a_terms and b_terms hold, for each row, the zero point (less 128 where it was flipped) and the sum that the
-// other's zero point is multiplied with (see bytes_terms.comp). All sums are exact modulo 2^32.
+// HAS_TERMS: a_terms and b_terms hold, for each row, the zero point (less 128 if flipped) and the sum that the other's
+// zero point multiplies (see bytes_terms.comp). All sums are exact modulo 2^32.
 //
 // WINDOWS: b is the windows of a convolution's x (see convolution/byte_windows.glsl), a its filter, batch the groups.
-// Generated is result_VALUE finished(int sum, uint at[RANK], uint m, uint n).
+// The prelude ends with result_VALUE finished(int sum, uint at[RANK], uint m, uint n).
 const uint PER = 16u;
 
 #if WINDOWS
@@ -18,13 +19,13 @@ uvec4 vector_of_b(LINE line, uint k) { return b_vector((line + k) / PER) ^ B_FLI
 uint index_of_result(uint at[RANK], uint m, uint n) { return result_batch(at) + m * RESULT_ROW + n * RESULT_COLUMN; }
 #endif
 
-// Of row m, which is there, from k on, a multiple of 16; zero from K on.
+// A vector of existing row m from k on, a multiple of 16; zero from K on.
 uvec4 vector_of_a(uint a0, uint m, uint k) {
     uvec4 bits = a_vector((a0 + m * A_ROW + min(k, K - PER)) / PER) ^ A_FLIP;
     return k < K ? bits : uvec4(0u);
 }
 
-// The sum of the products of what lies under the zero points, from that of the bytes.
+// Corrects a sum of products of bytes for the zero points.
 int corrected(uint sum, uint at[RANK], uint m, uint n) {
 #if HAS_TERMS
     uint own = a_terms_batch(at) + m * A_TERMS_ROW, other = b_terms_batch(at) + n * B_TERMS_ROW;
@@ -36,7 +37,7 @@ int corrected(uint sum, uint at[RANK], uint m, uint n) {
 #endif
 }
 
-// LONG_FINISH: a loop that stays one and picks by constant indices, since what finishes a sum is long.
+// LONG_FINISH: a loop, not unrolled, that selects by constant indices, since the code that finishes a sum is long.
 #if LONG_FINISH
 #define EACH_OF_FOUR [[dont_unroll]]
 #define PICKED(four, p) ((p) < 2u ? (p) == 0u ? four.x : four.y : (p) == 2u ? four.z : four.w)
@@ -45,8 +46,8 @@ int corrected(uint sum, uint at[RANK], uint m, uint n) {
 #define PICKED(four, p) four[p]
 #endif
 
-// Stores what the sums of row m and of four neighbouring columns from n on become. STORES: elements of a word of result
-// where these four are neighbours from a multiple of four on, else 0.
+// Stores the finished sums of row m and four adjacent columns from n on. STORES: elements of a word of the result if
+// these four are contiguous and aligned to four, else 0.
 void store_four(uint at[RANK], uint m, uint n, uvec4 sums) {
 #if STORES > 0
     const uint last = uint(STORES) - 1u;

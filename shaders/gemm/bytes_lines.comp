@@ -1,5 +1,5 @@
 #version 450
-// A matrix of bytes with its rows along k in memory, filled up with PAD.
+// A matrix of bytes with rows contiguous along k, padded with PAD.
 #include "prelude.glsl"
 
 result_VALUE value(uint c[RANK]) {

@@ -5,20 +5,20 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
 #pragma use_vulkan_memory_model
-// Products of 8-bit integers (see bytes.glsl) on matrix units: a workgroup makes TILE_M x TILE_N of result, each of its
-// subgroups SUB_M x SUB_N in matrices of MATRIX_M x MATRIX_N, which take MATRIX_K steps of k at once. a and b go through
-// shared memory, TILE_K steps of k at a time, while the next are on their way to registers.
+// Products of 8-bit integers (see bytes.glsl) on matrix units: a workgroup computes TILE_M x TILE_N of the result, each
+// subgroup SUB_M x SUB_N in matrices of MATRIX_M x MATRIX_N, which take MATRIX_K steps of k at once. a and b go through
+// shared memory in slabs of TILE_K steps of k, while the next slab is loaded to registers.
 #include "prelude.glsl"
 #include "gemm/bytes.glsl"
 
 const uint SUBGROUPS_N = TILE_N / SUB_N;
 const uint MATRICES_M = SUB_M / MATRIX_M, MATRICES_N = SUB_N / MATRIX_N;
-// Vectors of a row in a slab, and how far rows lie apart: an odd number, so that they begin in different banks.
+// Vectors per row of a slab, and the row pitch: odd, so that rows begin in different banks.
 const uint VECTORS = TILE_K / PER, STEP = VECTORS | 1u;
 const uint VECTORS_OF_A = (TILE_M * VECTORS + WORKGROUP - 1u) / WORKGROUP;
 const uint VECTORS_OF_B = (TILE_N * VECTORS + WORKGROUP - 1u) / WORKGROUP;
 
-// Matrices are loaded from elements of as many bytes as they have steps of k, 16 at most.
+// Matrices are loaded from elements of as many bytes as they have steps of k, at most 16.
 #if HALF_VECTORS
 #define ELEMENT uvec2
 const uint PARTS = 2u;
@@ -30,7 +30,7 @@ const uint PARTS = 1u;
 #endif
 shared ELEMENT tile_a[TILE_M * STEP * PARTS];
 shared ELEMENT tile_b[TILE_N * STEP * PARTS];
-// A matrix of sums of each subgroup, on its way to be finished.
+// A matrix of sums per subgroup, to be finished.
 shared uvec4 staged[TILE_M / SUB_M * SUBGROUPS_N * MATRIX_M * MATRIX_N / 4u];
 
 #define PLACE(l) uint i = (l) * WORKGROUP + gl_LocalInvocationIndex, row = i / VECTORS, k = i % VECTORS * PER;
@@ -72,7 +72,7 @@ void main() {
     uint group = workgroup_index();
     uint tile = group % (tiles_m * tiles_n), batch = group / (tiles_m * tiles_n);
     if (batch >= BATCH) return;  // the whole workgroup
-    // Tiles go in bands of eight rows, so that those under way together share what they read.
+    // Tiles are ordered in bands of eight rows, so that concurrent ones share what they read.
     const uint BAND = 8u;
     uint band = tile / (BAND * tiles_n), in_band = tile % (BAND * tiles_n), high = min(BAND, tiles_m - band * BAND);
     uint m0 = (band * BAND + in_band % high) * TILE_M, n0 = in_band / high * TILE_N;
@@ -96,7 +96,7 @@ void main() {
     keep(raw_a, raw_b);
     barrier();
     for (uint k0 = 0u; k0 < K; k0 += TILE_K) {
-        // (Behind the last slab this reads its end again, which nobody adds.)
+        // (After the last slab this reads its end again, which is not added.)
         load_a(a0, m0, k0 + TILE_K, raw_a);
         load_b(lines, k0 + TILE_K, raw_b);
         [[unroll]] for (uint k = 0u; k < TILE_K; k += MATRIX_K) {

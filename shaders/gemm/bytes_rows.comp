@@ -1,8 +1,8 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// Products of 8-bit integers (see bytes.glsl) where the result has few rows, at the speed at which b comes from memory. A
-// workgroup makes TILE_M rows of LANES columns; SLICES neighbouring invocations take neighbouring vectors of a column,
-// and their sums are then added in pairs.
+// Products of 8-bit integers (see bytes.glsl) for results of few rows, bound by reading b. A workgroup computes TILE_M
+// rows of LANES columns; SLICES adjacent invocations take adjacent vectors of a column, and their sums are then added
+// in pairs.
 #include "prelude.glsl"
 #include "gemm/packed_dot.glsl"
 #include "gemm/bytes.glsl"
@@ -36,7 +36,7 @@ void main() {
         }
         barrier();
     }
-    // A four of a row for each invocation
+    // Four elements of a row per invocation
     for (uint i = gl_LocalInvocationIndex; i < TILE_M * LANES / 4u; i += WORKGROUP) {
         uint m = i / (LANES / 4u), n = i % (LANES / 4u) * 4u;
         if (m < M && n0 + n < N) {

@@ -1,8 +1,8 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // For each row of a matrix of bytes that bytes.glsl multiplies: its zero point, and the sum of its bytes, both less 128
-// where DOT_SIGNED says that bytes are multiplied as signed ones. The sum is less LESS zero points. FLIP makes the bytes
-// unsigned ones. A workgroup takes ROWS rows, WORKGROUP / ROWS invocations each.
+// if bytes are multiplied as signed (DOT_SIGNED). The sum is reduced by LESS zero points. FLIP makes the bytes
+// unsigned. A workgroup takes ROWS rows, with WORKGROUP / ROWS invocations each.
 #include "prelude.glsl"
 
 const uint LANES = WORKGROUP / ROWS;
@@ -48,7 +48,7 @@ void main() {
 #else
         uint point = 0u;
 #endif
-        // An unsigned zero point moves with the bytes; a signed one is theirs as it is.
+        // An unsigned zero point is shifted with the bytes; a signed one is not.
         point -= POINT_ORIGIN;
         result_word_store(result_BASE + 2u * row, point);
         result_word_store(result_BASE + 2u * row + 1u, sum - LESS * point);

@@ -5,11 +5,12 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
 #pragma use_vulkan_memory_model
-// result = finish(ALPHA * a x b + BETA * c) of FLOAT16 on matrix units, with sums in float32. A workgroup makes TILE_M x
-// TILE_N of result, each of its subgroups SUB_M x SUB_N in matrices of MATRIX_M x MATRIX_N, which take MATRIX_K steps of
-// k at once. a and b come as vectors of eight, through shared memory: TILE_K steps of k at a time, while the next are on
-// their way to registers. They lie there as they do in memory, along k or across it. (A second slab in shared memory
-// spares a barrier; on an H100 it costs more: workgroups of an SM share 48 KiB.) K_PART, K_PART_STRIDE: as in shared.comp.
+// result = finish(ALPHA * a x b + BETA * c) of FLOAT16 on matrix units, with sums in float32. A workgroup computes
+// TILE_M x TILE_N of the result, each subgroup SUB_M x SUB_N in matrices of MATRIX_M x MATRIX_N, which take MATRIX_K
+// steps of k at once. a and b are read as vectors of eight and go through shared memory in slabs of TILE_K steps of k,
+// in the order they have in memory, along k or across it, while the next slab is loaded to registers. (Double buffering
+// in shared memory saves a barrier, but is slower on an H100: workgroups of an SM share 48 KiB.) K_PART, K_PART_STRIDE:
+// as in shared.comp.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 #include "gemm/first_halves.glsl"
@@ -18,8 +19,7 @@ const uint PER = 8u;
 const uint SUBGROUPS_N = TILE_N / SUB_N, SUBGROUPS = TILE_M / SUB_M * SUBGROUPS_N;
 const uint MATRICES_M = SUB_M / MATRIX_M, MATRICES_N = SUB_N / MATRIX_N;
 
-// Lines of vectors in a slab, their length, and how far they lie apart: an odd number, so that lines begin in different
-// banks.
+// Row lengths in vectors, and row pitches: odd, so that rows begin in different banks.
 #if A_ALONG == COLUMN
 const uint A_LINES = TILE_K, A_LINE = TILE_M / PER;
 #else
@@ -32,7 +32,7 @@ const uint B_LINES = TILE_K, B_LINE = TILE_N / PER;
 #endif
 const uint A_STEP = A_LINE | 1u, B_STEP = B_LINE | 1u;
 
-// What an invocation reads of a slab, in vectors.
+// Vectors of a slab that an invocation loads.
 const uint VECTORS_OF_A = (A_LINES * A_LINE + WORKGROUP - 1u) / WORKGROUP;
 const uint VECTORS_OF_B = (B_LINES * B_LINE + WORKGROUP - 1u) / WORKGROUP;
 
@@ -40,13 +40,13 @@ const uint VECTORS_OF_B = (B_LINES * B_LINE + WORKGROUP - 1u) / WORKGROUP;
 const uint B_SLAB = A_LINES * A_STEP, SLABS = B_SLAB + B_LINES * B_STEP;
 #include "gemm/slabs.glsl"
 
-// The next slab, and where an invocation's vectors of it begin at the first step of k.
+// The next slab, and the positions of an invocation's vectors at the first step of k.
 uvec4 next_a[VECTORS_OF_A], next_b[VECTORS_OF_B];
 uint from_a[VECTORS_OF_A], from_b[VECTORS_OF_B];
 
 uint vector_of(uint l) { return l * WORKGROUP + gl_LocalInvocationIndex; }
 
-// What lies beyond the edges is read from the last that is there.
+// Beyond the edges the last existing element is read.
 void begin_loads(uint a0, uint b0, uint m0, uint n0) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_A; ++l) {
 #if A_ALONG == COLUMN
@@ -64,7 +64,7 @@ void begin_loads(uint a0, uint b0, uint m0, uint n0) {
     }
 }
 
-// As in shared.comp, loads are behind no branch.
+// Loads are not inside branches, as in shared.comp.
 void load(uint k0, uint end) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_A; ++l) {
 #if A_ALONG == COLUMN
@@ -131,7 +131,7 @@ void main() {
     const uint tiles_n = (N + TILE_N - 1u) / TILE_N;
     uint group = workgroup_index();
     uint tile = group % (tiles_m * tiles_n), matrix = group / (tiles_m * tiles_n);
-    // Tiles go in bands of BAND rows, so that those under way together share what they read.
+    // Tiles are ordered in bands of BAND rows, so that concurrent ones share what they read.
     uint band = tile / (BAND * tiles_n), in_band = tile % (BAND * tiles_n), high = min(BAND, tiles_m - band * BAND);
     uint m0 = (band * BAND + in_band % high) * TILE_M, n0 = in_band / high * TILE_N;
     uint batch = matrix % BATCH, begin = matrix / BATCH * K_PART;
@@ -150,7 +150,7 @@ void main() {
     keep(begin, end);
     barrier();
     for (uint k0 = begin; k0 < end; k0 += TILE_K) {
-        // (Behind the last slab this reads its end again, which nobody adds.)
+        // (After the last slab this reads its end again, which is not added.)
         load(k0 + TILE_K, end);
         [[unroll]] for (uint k = 0u; k < TILE_K; k += MATRIX_K) {
             MATRIX_OF_A a[MATRICES_M];

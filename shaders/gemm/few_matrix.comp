@@ -5,12 +5,12 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
 #pragma use_vulkan_memory_model
-// result = finish(ALPHA * a x b + BETA * c) of FLOAT16 where the result has few rows, on matrix units, at the speed at
-// which b comes from memory. The columns of b are the rows of the matrices' first factor, and the rows of a the columns of
-// the second, at most MATRIX_N. Elements of a lie along k, those of b along k or across it, in vectors of eight. A
-// workgroup makes MATRICES * MATRIX_M columns; its subgroups take turns along k, SLAB steps each, through shared memory of
-// their own, while the next are on their way to registers. Their sums are then added, in an order that never changes.
-// K_PART, K_PART_STRIDE: as in shared.comp.
+// result = finish(ALPHA * a x b + BETA * c) of FLOAT16 for results of few rows, on matrix units, bound by reading b.
+// The columns of b are the rows of the matrices' first factor, and the rows of a the columns of the second, at most
+// MATRIX_N. Elements of a are contiguous along k, those of b along k or across it, read in vectors of eight. A
+// workgroup computes MATRICES * MATRIX_M columns; its subgroups alternate along k, SLAB steps each, through their own
+// shared memory, while the next slab is loaded to registers. Their sums are then added in a fixed order. K_PART,
+// K_PART_STRIDE: as in shared.comp.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 #include "gemm/first_halves.glsl"
@@ -18,8 +18,7 @@
 const uint PER = 8u;
 const uint SUBGROUP_SIZE = WORKGROUP / SUBGROUPS;
 const uint COLUMNS = MATRICES * MATRIX_M;
-// Lines of vectors in a subgroup's slab, their length, and how far they lie apart: an odd number, so that lines begin in
-// different banks.
+// Row lengths in vectors of a subgroup's slab, and row pitches: odd, so that rows begin in different banks.
 const uint A_LINES = MATRIX_N, A_LINE = SLAB / PER, A_STEP = A_LINE | 1u;
 #if B_ALONG == COLUMN
 const uint B_LINES = COLUMNS, B_LINE = SLAB / PER;
@@ -35,7 +34,7 @@ shared uvec4 slab_b[SUBGROUPS * B_LINES * B_STEP];
 // The sums of each subgroup: rows of the result.
 shared vec4 staged[SUBGROUPS * MATRICES * MATRIX_N * MATRIX_M / 4u];
 
-// Loads are behind no branch, and what lies beyond the edges is read from the last that is there.
+// Loads are not inside branches; beyond the edges the last existing element is read.
 void load_slab(uint a0, uint b0, uint m0, uint n0, uint k0, uint end, out uvec4 a[VECTORS_OF_A],
                out uvec4 b[VECTORS_OF_B]) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_B; ++l) {
@@ -99,13 +98,13 @@ void main() {
     [[unroll]] for (uint i = 0u; i < MATRICES; ++i) sums[i] = MATRIX_OF_SUMS(0.0);
     uvec4 a[VECTORS_OF_A], b[VECTORS_OF_B];
     load_slab(a0, b0, m0, n0, begin + gl_SubgroupID * SLAB, end, a, b);
-    // All subgroups make as many rounds: lavapipe 26.1.6 does what one of them skips, with nobody active.
+    // All subgroups run the same number of rounds: lavapipe 26.1.6 runs skipped ones with no active invocation.
     for (uint all_ = begin; all_ < end; all_ += SUBGROUPS * SLAB) {
         uint k0 = all_ + gl_SubgroupID * SLAB;
-        subgroupBarrier();  // the slab before has been read
+        subgroupBarrier();  // the previous slab has been read
         keep_slab(k0, end, a, b);
         subgroupBarrier();
-        // (Behind the last slab this reads its end again, which nobody adds.)
+        // (After the last slab this reads its end again, which is not added.)
         load_slab(a0, b0, m0, n0, k0 + SUBGROUPS * SLAB, end, a, b);
         [[unroll]] for (uint k = 0u; k < SLAB; k += MATRIX_K) {
             MATRIX_OF_A rows;

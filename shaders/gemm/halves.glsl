@@ -1,6 +1,6 @@
-// What shared memory keeps of the factors: fours of elements, in what they are computed with. Where HALF_STEPS is not 0,
-// that is FLOAT16, for factors that are: the products of so many steps of k are added in it, two at once where the device
-// does so, before they go to the sums in float32. So what a sum loses in FLOAT16 does not grow with k.
+// The factors' type in shared memory: fours of elements, in the type of the arithmetic. With HALF_STEPS, for FLOAT16
+// factors, products of so many steps of k are added in FLOAT16, two at once if the device can, before they are added to
+// the sums in float32. So a sum's error from FLOAT16 does not grow with k.
 #if HALF_STEPS > 0
 #define ONE_KEPT float16_t
 #define FOUR_KEPT f16vec4

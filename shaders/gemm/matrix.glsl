@@ -1,11 +1,11 @@
-// What the kernels of matrix products share: reading four neighbouring elements at once, and making elements of sums.
-// The last two dimensions of a, b, c and result are the matrix, those before it the batch. Generated for each tensor t
-// are t_batch(at), the index where a batch element's matrix begins, and its strides T_ROW and T_COLUMN; and finish(x),
+// The common part of the matrix product kernels: reading four adjacent elements at once, and finishing sums. The last
+// two dimensions of a, b, c and result are the matrix, those before it the batch. The prelude has, for each tensor t,
+// t_batch(at), the index at which a batch element's matrix begins, and its strides T_ROW and T_COLUMN; and finish(x),
 // the activation.
 //
-// A_ALONG, B_ALONG: ROW (COLUMN) where the elements of a row (column) are neighbours in memory and fours of them begin
-// at multiples of four, NOWHERE where neither is so. RESULT_ALONG: the same for stores. A_WIDE, B_WIDE, RESULT_WIDE:
-// 32-bit elements, bound as uvec4. A_PAIRS, B_PAIRS: float16, two to a word.
+// A_ALONG, B_ALONG: ROW (COLUMN) if the elements of a row (column) are contiguous in memory and aligned to four,
+// NOWHERE if neither is. RESULT_ALONG: the same for stores. A_WIDE, B_WIDE, RESULT_WIDE: 32-bit elements, bound as
+// uvec4. A_PAIRS, B_PAIRS: float16, two per word.
 #define NOWHERE 0
 #define ROW 1
 #define COLUMN 2
@@ -34,7 +34,7 @@ FOUR b_four(uint i) {
 #endif
 }
 
-// The element of result, in column n, that a sum of products becomes; c_row: the index where its row of c begins.
+// The result's element in column n for a sum of products; c_row: the start of its row of c.
 SUM finished(SUM sum, uint c_row, uint n) {
 #if SUM_IS_INT && HAS_C
     return sum + c_load(c_row + n * C_COLUMN);
@@ -47,7 +47,7 @@ SUM finished(SUM sum, uint c_row, uint n) {
 #endif
 }
 
-// Stores what four neighbouring sums of a row become, from column n on; row, c_row: the indices where the rows begin.
+// Stores four adjacent finished sums of a row, from column n on; row, c_row: the starts of the rows.
 void store_four(uint row, uint c_row, uint n, FOUR sums) {
     uint i = row + n * RESULT_COLUMN;
 #if RESULT_ALONG == ROW

@@ -1,8 +1,8 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// result = finish(ALPHA * a x b + BETA * c) where the result has few rows. A workgroup makes TILE_M rows of LANES
-// columns. SLICES invocations share the products of each column; their sums are then added in pairs, in an order that
-// never changes. K_FIRST: neighbouring invocations take neighbouring k, else neighbouring columns.
+// result = finish(ALPHA * a x b + BETA * c) for results of few rows. A workgroup computes TILE_M rows of LANES columns.
+// SLICES invocations share the products of each column; their sums are then added in pairs, in a fixed order. K_FIRST:
+// adjacent invocations take adjacent k, else adjacent columns.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 

@@ -1,5 +1,6 @@
-// The sum of the products of four bytes of a and of b, modulo 2^32, by the device's instruction. DOT_SIGNED: whether the
-// bytes are signed. (glslang has no function for it, and this needs no extension of GLSL that Debian 12's lacks.)
+// The sum of the products of four bytes of a and of b, modulo 2^32, by the device's instruction. DOT_SIGNED: whether
+// the bytes are signed. (glslang has no function for it; this works without a GLSL extension that Debian 12's glslang
+// lacks.)
 #extension GL_EXT_spirv_intrinsics : require
 #if DOT_SIGNED
 #define DOT_INSTRUCTION 4450  // OpSDot
@@ -7,7 +8,7 @@
 #define DOT_INSTRUCTION 4451  // OpUDot
 #endif
 
-// The capabilities are DotProduct and DotProductInput4x8BitPacked, the format is PackedVectorFormat4x8Bit
+// Capabilities DotProduct and DotProductInput4x8BitPacked, format PackedVectorFormat4x8Bit
 spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6019, 6018], id = DOT_INSTRUCTION)
 uint packed_dot_of(uint a, uint b, spirv_literal int format);
 

@@ -1,5 +1,5 @@
 #version 450
-// result = finish(ALPHA * sum + BETA * c), the sum of PARTS matrices that lie PARTS_STRIDE elements apart, in their order.
+// result = finish(ALPHA * sum + BETA * c), with the sum of PARTS matrices PARTS_STRIDE elements apart, in order.
 #include "prelude.glsl"
 #include "lib/sum.glsl"
 

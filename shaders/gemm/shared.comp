@@ -1,13 +1,13 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // result = finish(ALPHA * a x b + BETA * c) through shared memory, for devices whose invocations share a cache poorly.
-// A workgroup makes TILE_M x TILE_N of result and adds TILE_K steps of k at a time, while the next ones are on their
-// way from memory to its registers. (Two slabs in shared memory spare a barrier, and took an H100 a fifth longer.)
-// An invocation keeps 4 * FOURS_M x 4 * FOURS_N sums in registers: blocks of 4 x 4 that lie GROUPS_M blocks apart down
-// and GROUPS_N across, so that neighbouring invocations read neighbouring words.
+// A workgroup computes TILE_M x TILE_N of the result in slabs of TILE_K steps of k, and loads the next slab to
+// registers meanwhile. (Double buffering in shared memory saves a barrier, but took an H100 a fifth longer.) An
+// invocation keeps 4 * FOURS_M x 4 * FOURS_N sums in registers: blocks of 4 x 4 that are GROUPS_M blocks apart down and
+// GROUPS_N across, so that adjacent invocations read adjacent words.
 //
-// K_PART: a workgroup adds no more steps of k than this; where they are fewer than K, the result has a matrix for each
-// part, K_PART_STRIDE elements apart.
+// K_PART: the most steps of k that a workgroup adds; if fewer than K, the result has a matrix per part, K_PART_STRIDE
+// elements apart.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 #include "gemm/halves.glsl"
@@ -15,24 +15,24 @@
 const uint GROUPS_M = TILE_M / (4u * FOURS_M);
 const uint GROUPS_N = TILE_N / (4u * FOURS_N);
 
-// What an invocation reads of a slab, in fours.
+// Fours of a slab that an invocation loads.
 const uint FOURS_OF_A = TILE_M * TILE_K / 4u / WORKGROUP;
 const uint FOURS_OF_B = TILE_N * TILE_K / 4u / WORKGROUP;
 
-// [k][m / 4] and [k][n / 4]; rows are a block longer than needed, so that writes along k go to different banks.
+// [k][m / 4] and [k][n / 4]; rows have a spare block, so that writes along k go to different banks.
 shared FOUR_KEPT tile_a[TILE_K][TILE_M / 4u + 1u];
 shared FOUR_KEPT tile_b[TILE_K][TILE_N / 4u + 1u];
 
 #include "gemm/add_halves.glsl"
 
-// Unrolled, AMD's compiler begins all steps' integer products before it adds any: 160 registers and more, or spills.
+// Unrolled, AMD's compiler starts all steps' integer products before adding any: 160 registers and more, or spills.
 #if SUM_IS_INT
 #define STEPS_OF_K [[dont_unroll]]
 #else
 #define STEPS_OF_K [[unroll]]
 #endif
 
-// Four elements as they come from memory: decoding them at once would wait for them.
+// Four undecoded elements: decoding at once would wait for the loads.
 #if A_WIDE
 #define A_RAW uvec4
 #elif A_PAIRS
@@ -92,12 +92,12 @@ FOUR_KEPT b_of_raw(B_RAW raw) {
 #endif
 }
 
-// The first count of four elements, zero for the others.
+// The first `count` of four elements; the others are zero.
 FOUR_KEPT first_of(FOUR_KEPT four, uint count) {
     return mix(FOUR_KEPT(0), four, lessThan(uvec4(0u, 1u, 2u, 3u), uvec4(count)));
 }
 
-// Where four l of this invocation lies in a slab of a: its row and step of k, and how far its elements lie apart.
+// The position of four l of this invocation in a slab of a: row and step of k, and the distance of its elements.
 #if A_ALONG == COLUMN
 #define A_PLACE(l) \
     uint i = (l) * WORKGROUP + gl_LocalInvocationIndex, k = i / (TILE_M / 4u), m = i % (TILE_M / 4u) * 4u;
@@ -112,7 +112,7 @@ FOUR_KEPT first_of(FOUR_KEPT four, uint count) {
 #define B_PLACE(l) \
     uint i = (l) * WORKGROUP + gl_LocalInvocationIndex, n = i / (TILE_K / 4u), k = i % (TILE_K / 4u) * 4u;
 #endif
-// Elements that are not neighbours in memory are read one by one: each element of a four lies in another place.
+// Elements that are not contiguous in memory are read one by one.
 #define A_SINGLE(l, q)                                                     \
     uint i = ((l) * 4u + (q)) * WORKGROUP + gl_LocalInvocationIndex;       \
     uint m = A_ALONG_M ? i % TILE_M : i / TILE_K, k = A_ALONG_M ? i / TILE_M : i % TILE_K;
@@ -120,8 +120,8 @@ FOUR_KEPT first_of(FOUR_KEPT four, uint count) {
     uint i = ((l) * 4u + (q)) * WORKGROUP + gl_LocalInvocationIndex;       \
     uint n = B_ALONG_N ? i % TILE_N : i / TILE_K, k = B_ALONG_N ? i / TILE_N : i % TILE_K;
 
-// Loads are behind no branch, where they would wait for each other: what lies beyond the edges is read from the last
-// row, column or step of k that is there. Sums of such rows and columns are not stored; such steps are taken as zero.
+// Loads are not inside branches, where they would wait for each other: beyond the edges, the last existing row, column
+// or step of k is read. Sums of such rows and columns are not stored; such steps count as zero.
 void load_a(uint a0, uint m0, uint k0, uint end, out A_RAW raw[FOURS_OF_A]) {
     [[unroll]] for (uint l = 0u; l < FOURS_OF_A; ++l) {
 #if A_ALONG == NOWHERE
@@ -215,7 +215,7 @@ void main() {
     uint at[RANK];
     coordinates(batch, at);
     uint a0 = a_batch(at), b0 = b_batch(at);
-    // Invocations stand in patches of 8 x 4: their reads of a tile's row meet in few banks.
+    // Invocations form patches of 8 x 4: their reads of a tile's row hit few banks.
     uint lane = gl_LocalInvocationIndex % 32u, patch_ = gl_LocalInvocationIndex / 32u;
     uint own_n = patch_ % (GROUPS_N / 8u) * 8u + lane % 8u, own_m = patch_ / (GROUPS_N / 8u) * 4u + lane / 8u;
 
@@ -231,7 +231,7 @@ void main() {
     keep_b(begin, end, raw_b);
     barrier();
     for (uint k0 = begin; k0 < end; k0 += TILE_K) {
-        // (Behind the last slab this reads its end again, which nobody adds.)
+        // (After the last slab this reads its end again, which is not added.)
         load_a(a0, m0, k0 + TILE_K, end, raw_a);
         load_b(b0, n0, k0 + TILE_K, end, raw_b);
 #if HALF_STEPS > 0
@@ -252,8 +252,8 @@ void main() {
         barrier();
     }
 
-    // Loops that stay loops, and pick sums by constant indices: NVIDIA's compiler does not unroll loops of long bodies, and
-    // keeps what they index in memory from the start.
+    // Loops that are not unrolled and select sums by constant indices: NVIDIA's compiler does not unroll loops with
+    // long bodies, and keeps arrays that they index in memory from the start.
     uint first = result_batch(at) + begin / K_PART * K_PART_STRIDE;
     [[dont_unroll]] for (uint i = 0u; i < 4u * FOURS_M; ++i) {
         FOUR fours[FOURS_N];

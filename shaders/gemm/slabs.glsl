@@ -1,6 +1,5 @@
-// What kernels of FLOAT16 on matrix units have in shared memory: SLABS vectors for their factors and, in the end, a row of
-// matrices of each subgroup, on its way to be finished: lines of fours of sums, which begin in different banks too. And
-// the matrices that it holds.
+// Shared memory of kernels of FLOAT16 on matrix units: SLABS vectors for the factors and, at the end, a row of matrices
+// per subgroup to be finished, as rows of fours of sums, which begin in different banks too.
 const uint FOURS = SUB_N / 4u, FOURS_STEP = FOURS + 2u, STAGED = MATRIX_M * FOURS_STEP;
 shared uvec4 slabs[SLABS > SUBGROUPS * STAGED ? SLABS : SUBGROUPS * STAGED];
 

@@ -4,8 +4,8 @@
 #extension GL_KHR_shader_subgroup_ballot : require
 #endif
 // result = finish(ALPHA * a x b + BETA * c) without shared memory. An invocation keeps TILE_M x TILE_N sums in
-// registers and takes four steps of k at a time. The invocations of a workgroup make neighbouring columns, so that they
-// read the same rows of a. SHARES_ROWS: they are a subgroup of eight, each reads other rows, and all get them from it.
+// registers and takes four steps of k at a time. A workgroup's invocations compute adjacent columns, so that they read
+// the same rows of a. SHARES_ROWS: they are a subgroup of eight; each reads other rows and broadcasts them.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 #include "lib/sums.glsl"
@@ -16,24 +16,24 @@ const uint ROWS = 4u;
 const uint ROWS = 1u;
 #endif
 
-// Column n of an invocation's tile: neighbours have fours that lie side by side.
+// Column n of an invocation's tile: adjacent invocations have adjacent fours.
 #define BESIDE(n) ((n) / 4u * (4u * WORKGROUP) + (n) % 4u)
 
 void main() {
-    // Neighbouring workgroups take the same columns of b, which stay in the cache.
+    // Adjacent workgroups take the same columns of b, which stay in the cache.
     const uint tiles_m = (M + TILE_M - 1u) / TILE_M;
     const uint groups_n = (N + WORKGROUP * TILE_N - 1u) / (WORKGROUP * TILE_N);
     uint group = workgroup_index();
     uint m0 = group % tiles_m * TILE_M;
     uint n0 = group / tiles_m % groups_n * (WORKGROUP * TILE_N) + 4u * gl_LocalInvocationIndex;
     uint batch = group / (groups_n * tiles_m);
-    // Invocations outside do not return, since behind a return lavapipe writes every variable under a mask: they make
-    // sums that they do not store, and workgroups outside none.
+    // Invocations outside do not return, since after a return lavapipe masks every write: they compute sums without
+    // storing them, and workgroups outside compute none.
     uint depth = batch < BATCH ? K : 0u, tile_rows = batch < BATCH && n0 < N ? min(TILE_M, M - m0) : 0u;
     uint at[RANK];
     coordinates(min(batch, BATCH - 1u), at);
 
-    // Rows and columns beyond the edges read the last ones again; their sums are not stored.
+    // Rows and columns beyond the edges repeat the last ones; their sums are not stored.
     uint rows[TILE_M], columns[TILE_N];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) rows[m] = a_batch(at) + min(m0 + m, (M - 1u) / ROWS * ROWS) * A_ROW;
     [[unroll]] for (uint n = 0u; n < TILE_N; ++n) {
@@ -55,8 +55,8 @@ void main() {
     }
 
     for (uint k = 0u; k < depth; k += 4u) {
-        // Steps beyond the last one read what is there and take it as zero. (No branches: SwiftShader takes a second for
-        // each.)
+        // Steps beyond the last one read existing data and count as zero. (No branches: SwiftShader takes a second to
+        // compile each.)
         uvec4 steps = min(k + uvec4(0u, 1u, 2u, 3u), K - 1u);
         bvec4 counts = lessThan(k + uvec4(0u, 1u, 2u, 3u), uvec4(K));
         SUMS b[TILE_N / EACH][4];
@@ -125,7 +125,7 @@ void main() {
 #endif
             a[0] = mix(FOUR(0), four, counts);
 #endif
-            // k is the innermost loop: a sum is read and written once for four steps.
+            // k is the innermost loop: each sum is read and written once for four steps.
             [[unroll]] for (uint p = 0u; p < ROWS; ++p) {
                 [[unroll]] for (uint n = 0u; n < TILE_N / EACH; ++n) {
                     [[unroll]] for (uint q = 0u; q < 4u; ++q) sums[m + p][n] += a[p][q] * b[n][q];
@@ -134,8 +134,8 @@ void main() {
         }
     }
 
-    // A loop, so that drivers compile what finishes four sums once and not for each four of the tile. It chooses its row
-    // among all: lavapipe takes a quarter less to compile that than arrays of which it reads element m.
+    // A loop, so that drivers compile the code that finishes four sums once and not per four of the tile. It selects
+    // its row among all: lavapipe compiles that a quarter faster than arrays indexed by m.
     [[dont_unroll]] for (uint m = 0u; m < tile_rows; ++m) {
         uint row = result_batch(at) + (m0 + m) * RESULT_ROW;
 #if HAS_C

@@ -1,12 +1,12 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// result = finish(ALPHA * a x b + BETA * c) where the result has few rows, at the speed at which b comes from memory: in
-// vectors of 16 bytes, of PER elements each. A workgroup makes TILE_M rows of LANES * COLUMNS columns; SLICES invocations
-// share the products of each column, whose sums are then added in pairs, in an order that never changes.
+// result = finish(ALPHA * a x b + BETA * c) for results of few rows, bound by reading b: in vectors of 16 bytes, of PER
+// elements each. A workgroup computes TILE_M rows of LANES * COLUMNS columns; SLICES invocations share the products of
+// each column, whose sums are then added in pairs, in a fixed order.
 //
-// B_ALONG COLUMN: a vector holds PER steps of k of a column, and neighbouring invocations take neighbouring ones. ROW:
-// it holds PER (= COLUMNS) columns, an invocation takes four steps of k, and neighbouring ones neighbouring columns.
-// A_EIGHTS: rows of a are FLOAT16 and read in vectors of eight as well. UNROLL: so many times that at once. K_PART,
+// B_ALONG COLUMN: a vector holds PER steps of k of a column, and adjacent invocations take adjacent vectors. ROW: it
+// holds PER (= COLUMNS) columns, an invocation takes four steps of k, and adjacent invocations adjacent columns.
+// A_EIGHTS: rows of a are FLOAT16, also read in vectors of eight. UNROLL: number of these in flight at once. K_PART,
 // K_PART_STRIDE: as in shared.comp.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
@@ -19,12 +19,12 @@ const uint PER = 8u;
 
 shared FOUR partial[SLICES][LANES * COLUMNS / 4u];
 
-// The first count of four elements, zero for the others.
+// The first `count` of four elements; the others are zero.
 FOUR first_of(FOUR four, uint count) {
     return mix(FOUR(0), four, lessThan(uvec4(0u, 1u, 2u, 3u), uvec4(count)));
 }
 
-// Four steps of k of a row of a. cut: those from end on are zero. (Loads behind branches would wait for each other.)
+// Four steps of k of a row of a. cut: those from end on are zero. (Loads in branches would wait for each other.)
 FOUR steps_of_a(uint row, uint k, uint end, bool cut) {
 #if A_ALONG == ROW
     FOUR four = a_four(row + (cut ? min(k, (end - 1u) & ~3u) : k));
@@ -36,7 +36,7 @@ FOUR steps_of_a(uint row, uint k, uint end, bool cut) {
 }
 
 #if A_EIGHTS
-// Eight steps of k of a row of a, as they come; those from the last that are there are read again.
+// Eight undecoded steps of k of a row of a; beyond the end the last existing ones are read again.
 uvec4 eight_of_a(uint row, uint k, uint end, bool cut) { return a_vector((row + (cut ? min(k, (end - 1u) & ~7u) : k)) / 8u); }
 
 // Four of those eight. cut: steps from end on are zero.
@@ -46,7 +46,7 @@ FOUR four_of_eight(uvec4 bits, uint which, uint k, uint end, bool cut) {
 }
 #endif
 
-// Four of the elements of a vector of b: the first or, where it has eight, the second.
+// Four elements of a vector of b: the first or, if it has eight, the second.
 FOUR four_of_b(uvec4 bits, uint which) {
 #if B_WIDE
     return FOUR_OF_BITS(bits);
@@ -139,7 +139,7 @@ void main() {
     uint at[RANK];
     coordinates(batch, at);
 
-    // Rows and columns beyond the edges read the last ones again; their sums are not stored.
+    // Rows and columns beyond the edges repeat the last ones; their sums are not stored.
     uint rows[TILE_M];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) rows[m] = a_batch(at) + min(m0 + m, M - 1u) * A_ROW;
 #if B_ALONG == COLUMN
@@ -166,9 +166,9 @@ void main() {
     for (; k < end; k += STEP) { ADD(1u, true) }
 
     uint first = result_batch(at) + begin / K_PART * K_PART_STRIDE;
-    // (A loop that stays one, as in shared.comp.)
+    // (Not unrolled, as in shared.comp.)
     [[dont_unroll]] for (uint m = 0u; m < TILE_M; ++m) {
-        if (m > 0u) barrier();  // those who stored the row before have read it
+        if (m > 0u) barrier();  // the previous row's sums have been read
         [[unroll]] for (uint p = 0u; p < TILE_M; ++p) {
             if (m == p) {
 #if B_ALONG == COLUMN
@@ -184,7 +184,7 @@ void main() {
             }
         }
         barrier();
-        // Sums of as many slices at once as there are invocations for them.
+        // Adds the sums of as many slices at once as there are invocations.
         for (uint half_of = SLICES / 2u; half_of > 0u; half_of /= 2u) {
             for (uint i = gl_LocalInvocationIndex; i < half_of * (LANES * COLUMNS / 4u); i += WORKGROUP) {
                 uint at_slice = i / (LANES * COLUMNS / 4u), own = i % (LANES * COLUMNS / 4u);

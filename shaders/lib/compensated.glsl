@@ -1,4 +1,4 @@
-// Sums that keep what each addition rounds away.
+// Compensated sums: they keep the rounding error of each addition.
 struct CompensatedSum {
     float sum;
     float lost;
@@ -13,6 +13,6 @@ void add_term(inout CompensatedSum s, float term) {
 }
 
 float total_of(CompensatedSum s) {
-    // Beside infinities the compensation is NaN, and not needed.
+    // With infinities the compensation is NaN, and not needed.
     return (floatBitsToUint(s.lost) & 0x7f800000u) == 0x7f800000u ? s.sum : s.sum + s.lost;
 }

@@ -1,6 +1,6 @@
 #include "lib/int64.glsl"
-// FLOAT64 and 64-bit integers from and to the other types, as uvec2, low word first. Every conversion is exact or rounds
-// once, to nearest even; to integers it takes the whole part, saturates, and makes NaN 0.
+// Conversions between FLOAT64 or 64-bit integers, as uvec2, low word first, and the other types. Every conversion is
+// exact or rounds once, to nearest even; to integers it truncates, saturates, and makes NaN 0.
 
 // --- between floating-point types
 
@@ -20,8 +20,8 @@ uvec2 float64_from_float(float value) {
     return uvec2(fraction << 29, sign | exponent << 20 | fraction >> 3);
 }
 
-// The nearest float; with `odd` the one toward zero, its last bit set where anything was lost: that one can be rounded
-// once more, to a narrower type. (With `odd` zero gets that bit too, and every narrower type makes it zero again.)
+// The nearest float; with `odd` the one toward zero, with its last bit set if anything was lost: it can be rounded once
+// more to a narrower type. (With `odd` zero gets that bit too, and every narrower type rounds it to zero again.)
 float float_from_float64(uvec2 v, bool odd) {
     uint sign = v.y & 0x80000000u;
     uint exponent = (v.y >> 20) & 2047u;
@@ -91,7 +91,7 @@ uvec2 i64_from_int(int v) {
 
 // --- to integers
 
-// The whole part of |v|; 2^64 and more saturate.
+// |v| truncated; 2^64 and more saturate.
 uvec2 magnitude_of_float64(uvec2 v) {
     uint exponent = (v.y >> 20) & 2047u;
     if (exponent < 1023u) return uvec2(0u);

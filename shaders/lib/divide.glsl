@@ -1,6 +1,6 @@
-// Division by a number that is the same for all invocations, and known when the kernel is dispatched: a multiplication by
-// what the host made of it (divisor_words in dml/compiler/kernels/prelude.py). A CPU has no division of vectors, and a GPU
-// takes some twenty instructions for one.
+// Division by a number that is uniform and known at dispatch: a multiplication by the host's precomputed words
+// (divisor_words in dml/compiler/kernels/prelude.py). CPUs have no vector division, and GPUs take some twenty
+// instructions for one.
 struct Divisor {
     uint by, factor, shifts;
 };
@@ -15,7 +15,7 @@ uint remainder(uint x, Divisor d) {
     return x - divided(x, d) * d.by;
 }
 
-// The innermost of the coordinates counted by x along an axis of this size; x becomes what counts the others.
+// Returns the innermost coordinate of index x along an axis of this size; x becomes the index of the others.
 uint take_coordinate(inout uint x, Divisor size) {
     uint others = divided(x, size), own = x - others * size.by;
     x = others;

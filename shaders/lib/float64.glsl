@@ -1,5 +1,5 @@
-// FLOAT64 arithmetic in integers, for devices without doubles: bits as uvec2, low word first. Rounds to nearest, halves
-// to even; subnormals are kept.
+// FLOAT64 arithmetic in integers, for devices without doubles: bits as uvec2, low word first. Rounds to nearest even;
+// subnormals are kept.
 #include "lib/int64.glsl"
 
 uvec2 shift_right_sticky(uvec2 a, uint n) {
@@ -8,7 +8,7 @@ uvec2 shift_right_sticky(uvec2 a, uint n) {
     return shifted;
 }
 
-// The number m 2^(e - 63), rounded. Bit 63 of m is set, and bit 0 too if anything but zeros was cut off below it.
+// The number m 2^(e - 63), rounded. Bit 63 of m is set, and bit 0 is a sticky bit.
 uvec2 pack_f64(uint sign, int e, uvec2 m) {
     if (e < -1022) {
         m = shift_right_sticky(m, uint(min(-1022 - e, 100)));
@@ -23,7 +23,7 @@ uvec2 pack_f64(uint sign, int e, uvec2 m) {
     return uvec2(kept.x, sign | (kept.y + (exponent << 20)));
 }
 
-// The significand of finite bits other than 0 with its leading one at bit 63, and its exponent.
+// The significand of a nonzero finite number with its leading one at bit 63, and its exponent.
 uvec2 unpack_f64(uvec2 a, out int e) {
     e = int((a.y >> 20) & 0x7ffu) - 1023;
     uvec2 m = uvec2(a.x, a.y & 0xfffffu);

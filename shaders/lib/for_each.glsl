@@ -1,5 +1,5 @@
-// One element of `result` per call of value(c), which the kernel defines, or what it has STORE(unit, c) store. WHOLE_WORDS:
-// `result` is packed and narrower than a word, so an invocation puts one whole word together and no two share one. WALKS:
+// One element of `result` per call of value(c), which the kernel defines, or as STORE(unit, c) stores it. WHOLE_WORDS:
+// `result` is packed and narrower than a word, so an invocation assembles one whole word and no two share one. WALKS:
 // an invocation takes WALK of these units, a workgroup apart.
 #ifndef STORE
 #define STORE(unit, c) result_store(result_at(c), value(c))

@@ -1,5 +1,5 @@
-// FLOAT16 <-> float. Subnormals are kept and stores round to nearest even: neither is promised by the built-ins. There
-// are no branches (?: would make some): a kernel has many of these conversions, and drivers compile many blocks slowly.
+// FLOAT16 <-> float. Subnormals are kept and stores round to nearest even; the built-ins promise neither. There are no
+// branches (?: would make some): a kernel has many of these conversions, and drivers compile many blocks slowly.
 float half_decode(uint h) {
     uint sign = (h & 0x8000u) << 16;
     uint exponent = h & 0x7c00u;
@@ -14,13 +14,13 @@ uint half_encode(float v) {
     uint sign = (u >> 16) & 0x8000u;
     u &= 0x7fffffffu;
     uint special = mix(0x7c00u, 0x7e00u, u > 0x7f800000u);
-    // Adding 0.5 lines the 24-bit significand up with a half's subnormal steps; the addition rounds.
+    // Adding 0.5 aligns the 24-bit significand with a half's subnormal steps; the addition rounds.
     uint subnormal = floatBitsToUint(uintBitsToFloat(u) + 0.5) - 0x3f000000u;
     uint normal = (u + 0xc8000fffu + ((u >> 13) & 1u)) >> 13;
     return sign | mix(mix(normal, subnormal, u < 0x38800000u), special, u >= 0x47800000u);
 }
 
-// That in the upper half of a word.
+// Decodes the upper half of a word.
 float half_decode_high(uint word) { return half_decode(word >> 16); }
 
 // The nearest number that a half holds.

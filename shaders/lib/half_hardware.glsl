@@ -1,9 +1,9 @@
-// FLOAT16 <-> float as lib/half.glsl has it, by the device's own conversions, in a kernel that demands what makes them the
-// same (float_modes): subnormals, signed zeros, infinities and NaN are kept, and the nearest is chosen, halves to even.
-// The payload of a NaN may be another.
+// FLOAT16 <-> float as in lib/half.glsl, by the device's own conversions, in a kernel that requires the modes that make
+// them equal (float_modes): subnormals, signed zeros, infinities and NaN are kept, and rounding is to nearest even. NaN
+// payloads may differ.
 //
-// NVIDIA's compiler (580) takes a number that is packed and then unpacked by these instructions as it was, not rounded,
-// whatever the modes. So between them stands a word that is zero, since no dispatch is so large, and unknown to it.
+// NVIDIA's compiler (580) removes a pack followed by an unpack, with its rounding, whatever the modes. So a word is
+// inserted in between that is always zero, since no dispatch is so large, but unknown to the compiler.
 float half_unpacked(uint h) { return unpackHalf2x16(h).x; }
 #define half_rounded(v) half_unpacked(packHalf2x16(vec2(v, 0.0)) ^ (gl_NumWorkGroups.x >> 31))
 #define half_decode(h) unpackHalf2x16(h).x

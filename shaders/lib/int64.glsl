@@ -54,7 +54,7 @@ int top_bit_64(uvec2 a) {
     return a.y != 0u ? 32 + findMSB(a.y) : findMSB(a.x);
 }
 
-// Quotient and remainder, a bit at a time from the first that can be set. By zero: both all ones, as Direct3D's udiv.
+// Quotient and remainder, bit by bit from the first that can be set. By zero: both all ones, as in Direct3D's udiv.
 uvec2 divide_u64(uvec2 a, uvec2 b, out uvec2 remainder) {
     remainder = uvec2(0xffffffffu);
     if ((b.x | b.y) == 0u) return uvec2(0xffffffffu);
@@ -128,7 +128,7 @@ float float_i64(uvec2 a) {
     return negative_i64(a) ? -magnitude : magnitude;
 }
 
-// Truncated; beyond the range its end, NaN zero.
+// Truncated and saturated; NaN gives zero.
 uvec2 u64_of_float(float x) {
     uint bits = floatBitsToUint(x);
     uint exponent = bits >> 23;

@@ -1,7 +1,7 @@
-// 32-bit integers: division with every case defined, powers, and the way from and to float. Narrower types are computed
-// as 32-bit ones and wrap at the store.
+// 32-bit integers: division with every case defined, powers, and conversions from and to float. Narrower types are
+// computed as 32-bit ones and wrap when stored.
 
-// By zero: all ones, quotient and remainder, as Direct3D's udiv.
+// By zero: quotient and remainder are all ones, as in Direct3D's udiv.
 uint divide_uint(uint a, uint b) {
     return b == 0u ? 0xffffffffu : a / b;
 }
@@ -66,7 +66,7 @@ int power_int(int x, int n) {
     return x == 0 ? -1 : x == 1 ? 1 : 0;
 }
 
-// Truncated; beyond the range its end, NaN zero.
+// Truncated and saturated; NaN gives zero.
 int int_of_float(float x) {
     if ((floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u) return 0;
     return x >= 2147483648.0 ? 0x7fffffff : x < -2147483648.0 ? int(0x80000000u) : int(x);

@@ -30,7 +30,8 @@ bool is_inf(float x) {
     return (floatBitsToUint(x) & 0x7fffffffu) == 0x7f800000u;
 }
 
-// 0 for what is below it; NaN stays, which NVIDIA's driver makes 0 where a comparison and a choice say the same.
+// Returns 0 for negative numbers and keeps NaN, which NVIDIA's driver turns into 0 in an equivalent comparison and
+// selection.
 float not_negative(float x) {
     uint bits = floatBitsToUint(x);
     return bits > 0x80000000u && bits <= 0xff800000u ? 0.0 : x;
@@ -43,7 +44,7 @@ float with_sign(float magnitude, float b) {
     return uintBitsToFloat(floatBitsToUint(magnitude) | (floatBitsToUint(b) & 0x80000000u));
 }
 
-// x * 2^n for |n| <= 250, in two steps so that a result near the ends of the range does not overflow on the way.
+// x * 2^n for |n| <= 250, in two steps so that a result near the ends of the range does not overflow in between.
 float scale_by(float x, int n) {
     int a = n / 2;
     precise float y = x * uintBitsToFloat(uint(a + 127) << 23);
@@ -69,7 +70,7 @@ float quotient(float a, float b) {
     return corrected;
 }
 
-// The same, correctly rounded: the float next to it, if what is left of a is more than half a step towards that.
+// Correctly rounded: the adjacent float, if the remainder exceeds half a step towards it.
 float quotient_nearest(float a, float b) {
     float q = quotient(a, b);
     precise float p = q * b;
@@ -143,7 +144,7 @@ float modulus_truncate(float a, float b) {
     eb = max(eb, 1);
     uint r = ma % mb;
     for (int left = ea - eb; left > 0; left -= 8) r = (r << min(left, 8)) % mb;
-    // r 2^(eb - 150), put together by bits.
+    // r 2^(eb - 150), assembled from bits.
     uint bits = 0u;
     if (r != 0u) {
         int shift = min(23 - findMSB(r), eb - 1);
@@ -216,9 +217,9 @@ float exp_accurate(float x) {
     return exp_scaled(x, 0.0, 1.0, 0);
 }
 
-// e^x for x <= 0, without a branch: 0 far below, and what becomes of NaN is open.
+// e^x for x <= 0, without a branch: 0 far below; undefined for NaN.
 float exp_nonpositive(float x) {
-    // No further than -88, where e^x is 0 below: the bits of negative floats have the order of their magnitudes.
+    // At least -88, below which e^x is 0: the bits of negative floats are ordered by magnitude.
     float near = uintBitsToFloat(min(floatBitsToUint(x), 0xc2b00000u));
     // Adding 1.5 * 2^23 rounds to an integer, which then is the low bits of the sum. By fma(): SwiftShader takes away what
     // a sum is given and what is then taken from it, in loops that it unrolls, whose copies lose their `precise`.
@@ -226,7 +227,7 @@ float exp_nonpositive(float x) {
     precise float n = shifted - 12582912.0;
     precise float high = near - n * 0.693359375;
     precise float r = high + n * 2.12194440e-4;
-    // exp_tail() in less terms, which leaves the result within 2.3 ulp, and in an order in which less waits for the rest.
+    // exp_tail() with fewer terms, which keeps the result within 2.3 ulp, in an order with fewer dependencies.
     float square = r * r;
     float p = (0.49999231 + 0.16667114 * r) + (4.1890148e-2 + 8.3125215e-3 * r) * square;
     precise float y = p * square + r + 1.0;
@@ -235,8 +236,8 @@ float exp_nonpositive(float x) {
     return z;
 }
 
-// The same to 3 + 2 |x| ulp, which is all that Vulkan promises of exp2(). An H100's softmax of FLOAT16 takes 110 us so for
-// 16384 x 4096, and 130 with the arithmetic above.
+// The same within 3 + 2 |x| ulp, Vulkan's precision of exp2(). An H100's softmax of FLOAT16 takes 110 us so for 16384 x
+// 4096, and 130 with the arithmetic above.
 float exp_of_half(float x) { return exp2((x > -105.0 ? x : -105.0) * 1.44269504); }
 
 float expm1_accurate(float x) {
@@ -292,7 +293,7 @@ float log1p_accurate(float x) {
     if (is_nan(x) || is_inf(x) && x > 0.0 || abs(x) < 2e-8) return x;
     precise float u = 1.0 + x;
     if (u <= 0.0) return u == 0.0 ? -INFINITY : NOT_A_NUMBER;
-    // What the addition lost, to first order.
+    // The addition's rounding error, to first order.
     precise float lost = x > 1.0 ? 1.0 - (u - x) : x - (u - 1.0);
     precise float result = log_accurate(u) + lost / u;
     return result;
@@ -340,14 +341,14 @@ float pow_magnitude(float x, float y) {
     return exp_scaled(p, p_low, 1.0, 0);
 }
 
-// x^y, where y is known to be an integer or not, and odd or not.
+// x^y; integer, odd: whether y is.
 float pow_special(float x, float y, bool integer, bool odd) {
     uint ux = floatBitsToUint(x) & 0x7fffffffu;
     uint uy = floatBitsToUint(y) & 0x7fffffffu;
     if (uy == 0u || floatBitsToUint(x) == 0x3f800000u) return 1.0;
     if (ux > 0x7f800000u) return x;
     if (uy > 0x7f800000u) return y;
-    // Signs by their bits: a device may compare a subnormal as 0.
+    // Signs from bits: a device may compare a subnormal as 0.
     bool rising = (floatBitsToUint(y) & 0x80000000u) == 0u;
     if (uy == 0x7f800000u) {
         if (ux == 0x3f800000u) return 1.0;
@@ -382,8 +383,8 @@ float pow_truncated(float x, float y) {
     return abs(p - nearest) <= 4e-7 * abs(p) ? nearest : trunc(p);
 }
 
-// Four words of 2/pi, which begins with 32 zero bits, from number `at` on, at most 4. Chosen and not indexed: llvmpipe
-// writes a table into the memory of each invocation, and took 140 ms for the sines of 1 Mi elements, 7 so.
+// Four words of 2/pi, which begins with 32 zero bits, from number `at` on, at most 4. Selected, not indexed: llvmpipe
+// copies a table to each invocation's memory, and took 140 ms for the sines of 1 Mi elements, 7 so.
 uvec4 two_over_pi(uint at) {
     const uvec4 first = uvec4(0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u);
     const uvec4 last = uvec4(0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu);
@@ -394,8 +395,8 @@ uvec4 two_over_pi(uint at) {
     return mix(four, last, bvec4(at == 4u));
 }
 
-// x = (4 k + quadrant) pi/2 + r with |r| <= pi/4; r = high + low. For every finite x: the product with 2/pi is taken in
-// integers, leaving out the first bits of 2/pi, which add whole turns alone (Payne and Hanek).
+// x = (4 k + quadrant) pi/2 + r with |r| <= pi/4; r = high + low. For every finite x: the product with 2/pi is computed
+// in integers, without the first bits of 2/pi, which add only whole turns (Payne and Hanek).
 uint reduce_angle(float x, out float high, out float low) {
     uint u = floatBitsToUint(x) & 0x7fffffffu;
     if (u <= 0x3f490fdau) {
@@ -689,7 +690,7 @@ float softplus_of(float x, float low) {
     return log1p_accurate(exp_negative(x, low)) + (x > 0.0 ? x : 0.0);
 }
 
-// What a product lost to rounding, where the product is far from the ends of the range.
+// A product's rounding error, if the product is far from the ends of the range.
 float factor_error(float x, float factor, float product) {
     return abs(product) < 200.0 && abs(x) < 1e18 && abs(factor) < 1e18 ? product_error(x, factor, product) : 0.0;
 }

@@ -1,5 +1,5 @@
-// Sums of squares that stay within float32's range, in three parts: elements above 2^40 in magnitude count times 2^-80,
-// those from 2^-40 to 2^40 as they are, those below times 2^75.
+// Sums of squares within float32's range, in three parts: magnitudes above 2^40 are scaled by 2^-80, those below 2^-40
+// by 2^75, the others not.
 #include "lib/math.glsl"
 
 vec3 norm_terms(float x) {
@@ -8,9 +8,8 @@ vec3 norm_terms(float x) {
     return vec3(above ? large * large : 0.0, above || below ? 0.0 : x * x, below ? small * small : 0.0);
 }
 
-// The root of the sum of all squares and of `more`: the first part that is not zero, and with it the next one, scaled
-// alike. That takes the factor's square, which is too small for a float: the factor is applied twice. What comes after
-// the next part is too small to count.
+// The root of the sum of all squares and of `more`: the first nonzero part plus the next one in the same scale. That
+// takes the factor's square, which is too small for a float: the factor is applied twice. Later parts are negligible.
 float norm_of(vec3 sums, float more) {
     precise float medium = sums.y + more;
     precise float into_large = medium * 8.271806e-25;

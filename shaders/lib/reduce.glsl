@@ -22,7 +22,7 @@
         return NAME##_shared[id - lane]; \
     }
 
-// GLSL leaves min and max of NaN open and lets compilers drop isnan(): these look at the bits, and NaN wins.
+// GLSL leaves min and max of NaN undefined and compilers may drop isnan(): these test the bits, and NaN wins.
 bool reduce_is_nan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
 float reduce_max(float a, float b) { return a > b || reduce_is_nan(a) ? a : b; }
 float reduce_min(float a, float b) { return a < b || reduce_is_nan(a) ? a : b; }

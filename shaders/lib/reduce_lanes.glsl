@@ -5,7 +5,7 @@
 // SUBGROUP: as in subgroups.glsl; only one of each subgroup then leaves what it has for the others. Its invocations go by
 // pairs, so the order of a sum is the same in every run and on every device.
 #include "lib/subgroups.glsl"
-// What is there for the case that subgroups are not full is to be short.
+// The code for subgroups that are not full is kept short.
 #if SUBGROUP
 #define LANES_LOOP [[dont_unroll]]
 #else

@@ -1,4 +1,4 @@
-// Entries of a selection: a key, and the place along the axis that makes every order total. KEY64: keys of two words,
+// Entries of a selection: a key, and the index along the axis, which makes every order total. KEY64: keys of two words,
 // the high one in y.
 #if KEY64
 #define KEY uvec2

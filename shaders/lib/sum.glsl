@@ -1,4 +1,4 @@
-// The type of a sum of products, that of four sums, and what makes the latter of four 32-bit words.
+// The type of a sum of products, that of four sums, and the conversion of four 32-bit words to the latter.
 #if SUM_IS_INT
 #define SUM int
 #define FOUR ivec4

@@ -1,4 +1,4 @@
-// ELEMENT is what a kernel that moves elements takes at once: a whole vector of them, or one.
+// ELEMENT, the unit that a kernel moves: a whole vector of elements, or one.
 #if VECTORS
 #define ELEMENT uvec4
 #else

@@ -5,9 +5,9 @@
 #ifdef result_IS_FLOAT
 bool finite(float x) { return (floatBitsToUint(x) & 0x7f800000u) != 0x7f800000u; }
 
-// START + i * DELTA with about one rounding; float(i) * DELTA would lose low bits. i and DELTA are taken in parts of at
-// most 12 bits, whose products are exact. These are summed, and what each addition loses is summed apart (as Knuth's
-// two-sum finds it) and added at the end.
+// START + i * DELTA with about one rounding; float(i) * DELTA would lose low bits. i and DELTA are split into parts of
+// at most 12 bits, whose products are exact. Their sums' rounding errors (by Knuth's two-sum) are summed separately and
+// added at the end.
 float value(uint c[RANK]) {
     uint i = position(c);
     if (!finite(START) || !finite(DELTA)) return START + float(i) * DELTA;

@@ -1,6 +1,6 @@
 #version 450
 // The sum of an element's values in all windows that cover it. gathered(c), in the generated prelude, loops over the
-// window's places.
+// window's positions.
 #include "prelude.glsl"
 
 float value(uint c[RANK]) { return gathered(c); }

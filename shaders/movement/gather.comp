@@ -1,6 +1,6 @@
 #version 450
-// An element of the source, at the place that a tuple of indices gives. An index out of range is clamped: the page does
-// not say what is read then, and nothing outside the tensor may be.
+// The source's element that an index tuple addresses. An index out of range is clamped: the page does not define that
+// case, and reads outside the tensor are not allowed.
 #include "prelude.glsl"
 #include "movement/element.glsl"
 #include "movement/index.glsl"
@@ -12,7 +12,7 @@ ELEMENT value(uint c[RANK]) {
         uint index;
         resolve(tuple + k * STEP, extent(k), index);
 #ifdef IN_PARTS
-        // The source is bound in parts. What lies in another part is left to the dispatch for that one.
+        // The source is bound in parts. Elements of another part are left to its dispatch.
         index -= first(k);
         if (index >= held(k)) return result_ELEMENT(result_at(c));
 #endif

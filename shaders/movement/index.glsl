@@ -1,5 +1,5 @@
-// Element i of `indices` as an index below `size`: negative ones count from the end. False where there is no such
-// element; `index` is then the nearest one that exists.
+// Element i of `indices` as an index below `size`: negative ones count from the end. Returns false if there is no such
+// element; `index` is then the nearest existing one.
 bool resolve(uint i, uint size, out uint index) {
     indices_VALUE given = indices_load(i);
 #if defined(indices_IS_UINT)

@@ -1,4 +1,4 @@
-// Stores what the kernel's ELEMENT value(c) returns at every place of the result: an element or a whole vector of them.
+// Stores the kernel's ELEMENT value(c) at every position of the result: an element or a whole vector.
 #if VECTORS
 #define STORE(unit, c) result_vector_store(result_at(c), value(c))
 #endif

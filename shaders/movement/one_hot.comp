@@ -1,5 +1,5 @@
 #version 450
-// The value at ON in `values` where the coordinate along AXIS is what `indices` holds, the one at OFF everywhere else.
+// The value at ON in `values` if the coordinate along AXIS equals the one in `indices`, else the one at OFF.
 #include "prelude.glsl"
 #include "movement/index.glsl"
 

@@ -1,5 +1,5 @@
 #version 450
-// The input between its paddings. locate(c), in the generated prelude, makes the output's coordinates the input's.
+// The input with padding. locate(c), in the generated prelude, converts the output's coordinates to the input's.
 #include "prelude.glsl"
 
 ELEMENT value(uint c[RANK]) {

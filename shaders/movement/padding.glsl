@@ -1,5 +1,5 @@
-// Each of these makes an output coordinate x the input's, along a dimension with `start` elements of padding before
-// `size` elements of input, and returns false where the padding value belongs.
+// Each of these converts an output coordinate x to the input's, along a dimension with `start` elements of padding
+// before `size` elements of input, and returns false in the padding.
 bool place_constant(inout uint x, uint start, uint size) {
     x -= start;
     return x < size;
@@ -10,13 +10,13 @@ bool place_edge(inout uint x, uint start, uint size) {
     return true;
 }
 
-// x - back modulo the period, for back from 0 to period - 1. Unsigned all the way: x - back may be negative.
+// x - back modulo the period, for back from 0 to period - 1, in unsigned arithmetic: x - back may be negative.
 uint phase(uint x, uint back, Divisor period) {
     x = remainder(x, period);
     return x >= back ? x - back : x + (period.by - back);
 }
 
-// These have `back`, what there is of padding before the input modulo the period in which they repeat.
+// back: the padding before the input modulo the period.
 bool place_reflection(inout uint x, uint back, uint size, Divisor period) {
     x = phase(x, back, period);
     x = size == 1u ? 0u : min(x, period.by - x);

@@ -1,6 +1,6 @@
 #version 450
-// The first n elements along AXIS in reverse order, the rest in theirs. Each subsequence has its own n, of which no
-// more than the size of the axis counts.
+// The first n elements along AXIS in reverse order, the rest unchanged. Each subsequence has its own n, clamped to the
+// size of the axis.
 #include "prelude.glsl"
 
 uint length_at(uint c[RANK]) {

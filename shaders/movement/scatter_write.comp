@@ -1,5 +1,5 @@
 #version 450
-// The update whose number a place was marked with, or the input's element where there is none.
+// The update whose number a position was marked with, or the input's element without one.
 #include "prelude.glsl"
 #include "movement/element.glsl"
 

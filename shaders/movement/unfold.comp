@@ -1,6 +1,6 @@
 #version 450
 // An element of a window: the source's, or zero in the padding. locate(c, s), in the generated prelude, finds its
-// place s.
+// coordinates s.
 #include "prelude.glsl"
 
 result_VALUE value(uint c[RANK]) {

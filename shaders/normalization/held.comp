@@ -23,8 +23,8 @@ LANES_REDUCTION(sum_both, vec2, REDUCE_ADD)
 
 #if PACKED
 uvec4 v[STEPS][VECTORS];
-// A compiler that finds the same conversion in all three rounds would hold its results instead. So each has a zero of its
-// own, since no dispatch is so large, that the compiler does not know.
+// A compiler that finds the same conversion in all three rounds would keep its results instead. So each round adds its
+// own zero, which is unknown to the compiler: no dispatch is so large.
 void take(uint step, uint round, out float e[UNIT]) {
     uvec4 w[VECTORS];
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k) w[k] = v[step][k] ^ (gl_NumWorkGroups[round] >> 31);
@@ -35,7 +35,7 @@ float v[STEPS][UNIT];
 void take(uint step, uint round, out float e[UNIT]) { e = v[step]; }
 #endif
 
-// The sums over the row of the elements' differences to `shift`, and of their squares.
+// The row's sums of the elements' differences to `shift`, and of their squares.
 vec2 row_sums(uint lane, uint end, float shift, uint round) {
     vec2 sums = vec2(0.0);
     [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
@@ -51,7 +51,7 @@ vec2 row_sums(uint lane, uint end, float shift, uint round) {
     return sums;
 }
 
-// Where a step of the row lies in its segment, which starts.
+// The position of a row's step in its segment, which begins here.
 uint start_step(uint at, inout uint c[x_RANK]) {
 #if SEGMENTED
     uint segment = divided(at, LENGTH_DIVISOR);
@@ -91,7 +91,7 @@ void main() {
     mean = divide(sum, count);
 #endif
 #if USE_VARIANCE || USE_MEAN
-    // What the mean was rounded by shows in the differences to it, however far from 0 it lies.
+    // The mean's rounding error appears in the differences to it, however far it is from 0.
     vec2 apart = row_sums(lane, end, mean, 1u);
 #if LANES > 1
     apart = sum_both(apart, lane);

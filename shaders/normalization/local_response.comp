@@ -1,6 +1,6 @@
 #version 450
-// x / s^BETA, with s = BIAS + ALPHA * the sum of squares over the element's region. Where `gradient` is bound, instead
-// what "local_response_grad.comp" needs of each place: gradient * x / s^(BETA + 1), and 1 / s^BETA in `power`.
+// x / s^BETA, with s = BIAS + ALPHA * the sum of squares over the element's region. If `gradient` is bound, instead the
+// inputs of "local_response_grad.comp": gradient * x / s^(BETA + 1), and 1 / s^BETA in `power`.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "pooling/window.glsl"

@@ -1,6 +1,6 @@
 #version 450
-// gradient / s^BETA - 2 ALPHA BETA x * the sum of `source` over the places in whose regions the element lies. `source`
-// and `power` (1 / s^BETA) are what "local_response.comp" made of the gradient.
+// gradient / s^BETA - 2 ALPHA BETA x * the sum of `source` over the positions whose regions contain the element.
+// "local_response.comp" computes `source` and `power` (1 / s^BETA) from the gradient.
 #include "prelude.glsl"
 #include "pooling/window.glsl"
 #include "pooling/sum.glsl"

@@ -13,7 +13,7 @@
 WORKGROUP_REDUCTION(sum_lanes, float, REDUCE_ADD)
 #endif
 
-// The sum of x - shift, or of its square, over what the lane has of the row.
+// The sum of x - shift, or of its square, over the lane's share of the row.
 float lane_sum(uint c[x_RANK], uint lane, float shift, bool squared) {
     CompensatedSum sum = CompensatedSum(0.0, 0.0);
     for (uint segment = 0u; segment < SEGMENTS; ++segment) {
@@ -32,9 +32,9 @@ float lane_sum(uint c[x_RANK], uint lane, float shift, bool squared) {
     return total_of(sum);
 }
 
-// The same over the row. Invocations beyond the rows skip their loops by a branch, not by bounds of 0: a loop that a
-// whole subgroup skips is walked through once by lavapipe 26.1.6, with nobody active, and crashes where a buffer's
-// address was to come out of an inner loop.
+// The same over the row. Invocations beyond the rows skip their loops by a branch, not by bounds of 0: lavapipe 26.1.6
+// runs a loop that a whole subgroup skips once, with no active invocation, and crashes if a buffer's address comes from
+// an inner loop.
 float row_sum(uint c[x_RANK], uint lane, bool inside, float shift, bool squared) {
     float sum = 0.0;
     if (inside) sum = lane_sum(c, lane, shift, squared);
@@ -45,8 +45,8 @@ float row_sum(uint c[x_RANK], uint lane, bool inside, float shift, bool squared)
 }
 
 #if USE_MEAN && USE_VARIANCE
-// Count, mean and sum of squared differences to the mean, of a part of the row. The mean is a compensated sum: where it
-// is far from 0, its rounding error would not be small beside the distances between means, which go into the variance.
+// Count, mean and sum of squared differences to the mean, of part of a row. The mean is a compensated sum: far from 0,
+// its rounding error would not be small compared with the differences between means, which enter the variance.
 struct Moments {
     float count;
     CompensatedSum mean;
@@ -65,10 +65,10 @@ Moments merge_moments(Moments a, Moments b) {
 WORKGROUP_REDUCTION(merge_lanes, Moments, merge_moments)
 #endif
 
-// The number to which the first block of a row, of so many steps, takes its differences. The further it lies from the
-// block's mean, the more digits cancel, so it is the mean of the block's first half (of eight steps where there are
-// 32): whatever the order of the elements, the mean of a half or a quarter of them lies at most 1 or 1.8 standard
-// deviations from the mean of all. A single element might be any outlier.
+// The shift for the first block of a row with this many steps. The further it is from the block's mean, the more digits
+// cancel, so it is the mean of the block's first half (of eight steps out of 32): in any order, the mean of a half or a
+// quarter of the elements is at most 1 or 1.8 standard deviations from the mean of all. A single element might be an
+// outlier.
 float first_shift(uint from, uint first, uint steps) {
     uint some = min((steps + 1u) / 2u, 8u);
     float guess = step_sums(from, first, 0.0).x / float(UNIT), sum = 0.0;
@@ -76,8 +76,8 @@ float first_shift(uint from, uint first, uint steps) {
     return guess + sum / float(some * UNIT);
 }
 
-// One walk along the lane's part of the row, in blocks of 32 steps. Each block takes its differences to the mean of
-// what came before it, and its moments are merged with theirs.
+// Walks the lane's share of the row in blocks of 32 steps. Each block takes its differences to the mean of the previous
+// blocks, and its moments are merged with theirs.
 Moments lane_moments(uint c[x_RANK], uint lane) {
     Moments row = Moments(0.0, CompensatedSum(0.0, 0.0), 0.0);
     for (uint segment = 0u; segment < SEGMENTS; ++segment) {
@@ -89,7 +89,7 @@ Moments lane_moments(uint c[x_RANK], uint lane) {
             vec2 sums = vec2(0.0);
             uint step = 0u;
 #if TOGETHER > 1
-            // So many loads are on their way at once.
+            // This many loads are in flight at once.
             for (; step + TOGETHER <= steps; step += TOGETHER) {
                 [[unroll]] for (uint k = 0u; k < TOGETHER; ++k) {
                     sums += step_sums(from, first + (step + k) * LANES * UNIT, shift);

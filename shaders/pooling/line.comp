@@ -1,7 +1,7 @@
 #version 450
-// The largest elements (MAXIMUM) or the sums of windows along AXIS alone: windows along several axes are made of such, one
-// after the other. An invocation reads what UNIT neighbouring results need, once each. LENGTH, RESULTS: the sizes of
-// source and result there. MEAN: of the last sums the means over whole windows, with WINDOW_d and so on along all axes.
+// The maxima (MAXIMUM) or the sums of windows along AXIS alone: windows along several axes are computed one axis after
+// the other. An invocation reads the elements of UNIT adjacent results once each. LENGTH, RESULTS: the sizes of source
+// and result along AXIS. MEAN: divides the last sums by the window's elements, with WINDOW_d and so on along all axes.
 #include "prelude.glsl"
 
 #define SPAN ((UNIT - 1) * STEP + WINDOW)
@@ -22,14 +22,14 @@ void store_units(uint c[RANK]) {
     uint p[RANK] = c;
     source_VALUE v[SPAN];
     for (uint k = 0u; k < SPAN; ++k) {
-        // A place before the start wraps to a large number.
+        // A position before the start wraps to a large number.
         uint place = first * STEP + k - START;
         p[AXIS] = min(place, LENGTH - 1u);
         source_VALUE read = source_load(source_at(p));
         v[k] = place < LENGTH ? read : NEUTRAL;
     }
 #if SHARED
-    // What all windows share, what each has of that and of what lies before it, and what it has behind it.
+    // The part that all windows share, each one's part before it, and the part after it.
     source_VALUE shared_by_all = v[UNIT - 1u], before[UNIT], behind = NEUTRAL;
     for (uint k = UNIT; k < WINDOW; ++k) shared_by_all = larger(shared_by_all, v[k]);
     before[UNIT - 1u] = shared_by_all;

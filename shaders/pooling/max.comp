@@ -1,18 +1,18 @@
 #version 450
-// The largest element of the window, its index in the input as one line, or both: the first of equal elements, and the
-// first NaN where there is one. A window of nothing but padding has the type's lowest value and the index -1.
+// The maximum of the window, its index in the flattened input, or both: the first of equal elements, and the first NaN
+// if there is one. A window of padding alone gives the type's lowest value and index -1.
 #include "prelude.glsl"
 #include "lib/int64.glsl"
 #include "pooling/largest.glsl"
 #include "pooling/window.glsl"
 
-// The largest so far and its index; an index of -1 says that there is none.
+// The maximum so far and its index; -1 for none.
 struct Found {
     source_VALUE best;
     uint index;
 };
 
-// Of equal elements the lower index counts, and of two NaN.
+// Of equal elements, and of two NaNs, the lower index wins.
 Found better(Found a, Found b) {
     if (a.index == 0xffffffffu || b.index == 0xffffffffu) return a.index == 0xffffffffu ? b : a;
     bool second = wins(b.best, a.best) || (b.index < a.index && !wins(a.best, b.best));

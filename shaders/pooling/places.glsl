@@ -1,8 +1,7 @@
 // The lists that "pooling/roi_places.comp" makes.
 #define OUTSIDE 0xffffffffu
 
-// The list of an output's places along an axis: where in the row it begins, in words; its places; all samples of the
-// output.
+// An output's positions along an axis: their start in the row, in words; their number; the output's number of samples.
 struct Places {
     uint begin;
     uint count;
@@ -33,8 +32,8 @@ float place_samples(uint roi, uint at) { return uintBitsToFloat(places_word(roi,
 float place_along(uint roi, uint at) { return uintBitsToFloat(places_word(roi, at + 3u)); }
 
 #ifdef PART
-// What this dispatch walks of two lists, as {y from, y to, x from, x to}: part PART of PARTS_Y x PARTS_X. Where the
-// lists are short enough for the loops of one dispatch (LIGHT steps), part 0 is all of them and the others are empty.
+// This dispatch's part of two lists, {y from, y to, x from, x to}: part PART of PARTS_Y x PARTS_X. If the lists are
+// short enough for one dispatch (LIGHT steps), part 0 is all of them and the others are empty.
 uvec4 part_of(Places y, Places x) {
     if (PARTS_Y * PARTS_X == 1u || float(x.count) * float(y.count + 2u) <= float(LIGHT))
         return PART == 0u ? uvec4(0u, y.count, 0u, x.count) : uvec4(0u);

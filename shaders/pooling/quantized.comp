@@ -23,7 +23,7 @@ result_VALUE value(uint c[RANK]) {
 #endif
     uint count = INSIDE(0, c[2], source_SIZE_2) * INSIDE(1, c[3], source_SIZE_3) * INSIDE(2, c[4], source_SIZE_4);
     float divisor = float(INCLUDE_PADDING ? WINDOW_0 * WINDOW_1 * WINDOW_2 : max(count, 1u));
-    // One float32 factor for a sum that is exact, as the other quantized operators take it.
+    // One float32 factor for an exact sum, as in the other quantized operators.
     float factor = divide_nearest(input_scale_load(input_scale_at(c)), output_scale_load(output_scale_at(c)) * divisor);
     float level = roundEven(float(sum) * factor);
     int zero = 0;

@@ -1,8 +1,8 @@
-// Where a region of interest is sampled. `regions` is {ROIs, 4}: x1, y1, x2, y2; `batches` {ROIs}. The kernel has the
+// The sampling of regions of interest. `regions` is {ROIs, 4}: x1, y1, x2, y2; `batches` {ROIs}. The kernel has the
 // constants OUT_2 and OUT_3, IN_2 and IN_3: the pooled and the input sizes, height (dimension 2) and width (3).
 #include "lib/math.glsl"
 
-// One axis of a region: its samples per output, and what coordinate() needs. Axis 2 is y, 3 is x.
+// One axis of a region: its samples per output, and the inputs of coordinate(). Axis 2 is y, 3 is x.
 struct Axis {
     float from;
     float size;
@@ -23,11 +23,11 @@ Axis region_axis(uint roi, uint dimension) {
     return Axis(from, size, clamp(wanted, MINIMUM, MAXIMUM), outputs);
 }
 
-// The number of output o's sample i among all samples of the region, as a float: there may be more than 2^32 of them.
+// The number of output o's sample i among the region's samples, as a float: there may be more than 2^32.
 float number(Axis a, uint o, uint i) { return float(o) * float(a.samples) + float(i); }
 float all_of(Axis a) { return float(a.samples) * float(a.outputs); }
 
-// How far along the region a sample lies, from 0 to 1. Aligned to corners, the first and the last lie at its ends.
+// A sample's position along the region, from 0 to 1. Aligned to corners, the first and the last are at its ends.
 float along(Axis a, uint o, uint i) {
     float all = all_of(a);
     if (!ALIGN) return quotient(number(a, o, i) - OUTPUT_OFFSET, all);
@@ -37,7 +37,7 @@ float along(Axis a, uint o, uint i) {
 float coordinate(Axis a, uint o, uint i) {
     float all = all_of(a);
     float moved;
-    // Multiply before dividing: what lies exactly between two elements then comes out exactly there.
+    // Multiplies before dividing, so that a sample exactly between two elements is computed exactly.
     if (!ALIGN) moved = quotient((number(a, o, i) - OUTPUT_OFFSET) * a.size, all);
     else moved = all == 1.0 ? 0.5 * a.size : quotient(number(a, o, i) * a.size, all - 1.0);
     return moved + a.from - INPUT_OFFSET;

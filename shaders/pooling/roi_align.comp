@@ -1,6 +1,6 @@
 #version 450
-// The mean of an output's samples of its region. The reference leaves open what a batch index beyond the input reads:
-// here it is the last batch.
+// The mean of an output's samples of its region. The reference does not define a batch index beyond the input: here it
+// reads the last batch.
 #include "prelude.glsl"
 #include "pooling/tap.glsl"
 #include "pooling/places.glsl"

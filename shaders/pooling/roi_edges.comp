@@ -1,8 +1,8 @@
 #version 450
-// What each output adds to the gradient of its region's corners: {4, ROIs, C, height, width}. A sample lies at from +
-// along * (to - from), so it moves by scale * (1 - along) for each unit that `from` moves, and by scale * along for
-// each that `to` moves. The image's slope is that of linear interpolation in both modes, as in the reference, and 0 at
-// samples that lie on the elements themselves.
+// Each output's contribution to the gradient of its region's corners: {4, ROIs, C, height, width}. A sample is at from
+// + along * (to - from), so it moves by scale * (1 - along) per unit of `from`, and by scale * along per unit of `to`.
+// The image's slope is that of linear interpolation in both modes, as in the reference, and 0 at samples exactly on
+// elements.
 #include "prelude.glsl"
 #include "pooling/tap.glsl"
 #if LARGEST
@@ -11,7 +11,7 @@
 #include "pooling/places.glsl"
 #endif
 
-// What a sample adds for left, top, right and bottom. down, right: how far along the region it lies, from 0 to 1.
+// A sample's contribution to left, top, right and bottom. down, right: its position along the region, from 0 to 1.
 vec4 share_of(uint batch, uint channel, Tap y, Tap x, float down, float right) {
     if (!(x.inside && y.inside)) return vec4(0.0);
     vec4 v = corners(batch, channel, y, x);

@@ -1,7 +1,7 @@
 #version 450
-// The gradient of the input: each element gathers, in a fixed order, the gradients of the outputs that read it, times
-// its weight in them. A dispatch goes over regions FROM_0 to TO_0, rows FROM_2 to TO_2 and columns FROM_3 to TO_3 of
-// their outputs (TO not included); `carry` holds the sum of the dispatches before.
+// The gradient of the input: each element gathers, in a fixed order, the gradients of the outputs that read it,
+// weighted. A dispatch covers regions FROM_0 to TO_0, rows FROM_2 to TO_2 and columns FROM_3 to TO_3 of their outputs
+// (TO excluded); `carry` holds the earlier dispatches' sum.
 #include "prelude.glsl"
 #if LARGEST
 #include "pooling/roi.glsl"

@@ -1,12 +1,12 @@
 #version 450
-// The maximum of an output's samples of its region. WINNER: instead {3, ROIs, C, height, width}, the sample that is the
-// maximum, as its numbers x and y among the output's samples, and its bits. Of equal samples that is the first along x,
-// and of those the first along y. Batch indices beyond the input read the last batch.
+// The maximum of an output's samples of its region. WINNER: instead {3, ROIs, C, height, width}, the winning sample as
+// its numbers x and y among the output's samples, and its bits. Of equal samples the first along x wins, then the first
+// along y. Batch indices beyond the input read the last batch.
 #include "prelude.glsl"
 #include "pooling/tap.glsl"
 #include "pooling/places.glsl"
 
-// Of the samples in this dispatch's part, and of what the parts before it found.
+// Of the samples in this dispatch's part and of earlier parts' results.
 void largest(uint c[4], inout float best, inout uvec2 winner) {
     Places y = places_of(c[0], 0u, c[2]), x = places_of(c[0], 1u, c[3]);
     uvec4 part = part_of(y, x);

@@ -16,8 +16,8 @@
 #include "pooling/places.glsl"
 
 // The cell of a coordinate, in which a tap's weights are linear: between two elements, or nearest to one, from -1 to
-// `size`; -2 and size + 1 outside. ON_ELEMENTS sets coordinates on the elements themselves apart, whose cells are whole
-// numbers; those between are half a number more.
+// `size`; -2 and size + 1 outside. ON_ELEMENTS gives coordinates exactly on elements cells of their own, with whole
+// numbers; the cells in between are half a number more.
 float cell(float x, uint size) {
     if (!(x >= -1.0)) return -2.0;
     if (x > float(size)) return float(size + 1u);
@@ -30,7 +30,7 @@ float cell(float x, uint size) {
 
 float cell_of(Axis a, uint o, uint i, uint size) { return cell(coordinate(a, o, i), size); }
 
-// The first of an output's samples after `first` beyond its cell k. Coordinates rise or fall with the samples.
+// The first of an output's samples after `first` beyond its cell k. Coordinates are monotonic in the samples.
 uint leave(Axis a, uint o, uint first, float k, uint size) {
 #if ON_ELEMENTS
     float edge = a.size >= 0.0 ? ceil(k) : floor(k);
@@ -41,8 +41,8 @@ uint leave(Axis a, uint o, uint first, float k, uint size) {
     float guess = quotient(edge * (ALIGN ? all_of(a) - 1.0 : all_of(a)), a.size) + (ALIGN ? 0.0 : OUTPUT_OFFSET);
     guess -= float(o) * float(a.samples);
 
-    // The sample sought lies above `low` and is at most `high`. Probed are the next one, the last one, and the guess;
-    // then steps away from the guess that double, but do not go past the middle of what is left.
+    // The sought sample is above `low` and at most `high`. Probes the next one, the last one, and the guess; then
+    // doubles its steps away from the guess, up to the middle of the remaining range.
     uint low = first, high = a.samples, step = 1u;
     bool below = false;
     for (uint probes = 0u; high - low > 1u; ++probes) {
@@ -79,7 +79,7 @@ void main() {
     uint o = across ? c[1] - OUT_2 : c[1], size = across ? IN_3 : IN_2;
     Axis a = region_axis(c[0], across ? 3u : 2u);
 
-    // The outputs before this one have the places of the cells before it: its list begins behind room for all of them.
+    // Earlier outputs have the positions of earlier cells: this list begins after room for all of them.
     uint room = MAXIMUM, begin = o * MAXIMUM;
     if (across ? CELLS_3 : CELLS_2) {
         float here = cell_of(a, o, 0u, size), from = cell_of(a, 0u, 0u, size), to = cell_of(a, o, a.samples - 1u, size);

@@ -150,7 +150,10 @@ def table_of(device, compiled):
         (lambda t, b: t.bind_inputs([buffer_binding(b, 64, 512)] * 2), r"ends at byte 576 of a buffer of 128"),
         (lambda t, b: t.bind_inputs([None, None]), r"ATensor: a buffer must be bound"),
         (lambda t, b: t.bind_temporary_resource(buffer_binding(b)), r"temporary resource: nothing may be bound"),
-        (lambda t, b: t.bind_outputs(["x"]), r"bindings takes Sequence\[AnyBinding\] \| None, found list of str"),
+        (
+            lambda t, b: t.bind_outputs(["x"]),
+            r"takes a sequence of DML_BUFFER_BINDING, .* or None, found 'x' at index 0",
+        ),
     ],
 )
 def test_wrong_bindings(device, bind, message):

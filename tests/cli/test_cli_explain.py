@@ -133,6 +133,7 @@ def test_what_comes_behind_an_unknown_rank_has_no_plan(explain: Any, tmp_path: P
     for arguments in ((), ("--html", tmp_path / "page.html")):
         result = explain(tmp_path / "m.onnx", *arguments)
         assert result.exit_code == 0, result.output
+    assert "on the device, known once it runs" in (tmp_path / "page.html").read_text(encoding="utf-8")
     listed = explain(tmp_path / "m.onnx").output
     assert "depend on the shape of t" in " ".join(listed.split())
 
@@ -166,6 +167,21 @@ def test_a_loop_that_fills_a_sequence(last: str, explain: Any, tmp_path: Path) -
     result = explain(path, "--input", f"count={tmp_path / 'n.npy'}", "--json")
     often = next(one for one in json.loads(result.output)["nodes"] if "'often'" in one["node"])
     assert often["operators"] == ["ELEMENT_WISE_MULTIPLY"] * 3
+
+
+def test_openvino_ir_of_open_sizes(explain: Any, tmp_path: Path, device: dml.Device) -> None:
+    ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
+    opset = pytest.importorskip("openvino.opset13")
+    x = opset.parameter([-1, -1, 3], np.float32, name="x")
+    ov.save_model(ov.Model([opset.result(opset.relu(x))], [x], "small"), str(tmp_path / "small.xml"))
+    facts = json.loads(explain(tmp_path / "small.xml", "--size", "x.1=6", "--json").output)
+    assert [one["operators"] for one in facts["nodes"]] == [["ACTIVATION_RELU"]]
+    assert facts["sizes"] == {"x.0": 1, "x.1": 6}
+    arguments = ["inspect", str(tmp_path / "small.xml"), "--json", "--size", "x.1=6"]
+    facts = json.loads(CliRunner().invoke(app, [*arguments, "--device", str(device.vulkan.index)]).output)
+    assert facts["inputs"][0]["shape"] == ["x.0", "x.1", 3]
+    assert (facts["sizes"], facts["assumed"]) == ({"x.0": 1, "x.1": 6}, ["x.0"])
+    assert facts["memory"]["inputs"] == 4 * 6 * 3
 
 
 def test_openvino_ir(explain: Any, tmp_path: Path, device: dml.Device) -> None:

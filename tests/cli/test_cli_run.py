@@ -77,11 +77,33 @@ def test_openvino_models_too(run: Any, tmp_path: Path) -> None:
     ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
     opset = pytest.importorskip("openvino.opset13")
     x = opset.parameter([2, 3], np.float32, name="x")
-    ov.save_model(ov.Model([opset.result(opset.relu(x))], [x], "small"), str(tmp_path / "small.xml"))
+    ov.save_model(ov.Model([opset.result(opset.relu(x, name="top"))], [x], "small"), str(tmp_path / "small.xml"))
     assert "inputs are missing: x: float32 2 x 3." in run(tmp_path / "small.xml").output
     result = run(tmp_path / "small.xml", "--random")
     assert result.exit_code == 0
     assert "x: random float32 (2, 3)" in result.output
+    for arguments in ((), ("--random",)):
+        result = run(tmp_path / "small.xml", "--profile", tmp_path / "trace.json", *arguments)
+        assert result.exit_code == 0, result.output
+        trace = json.loads((tmp_path / "trace.json").read_text(encoding="utf-8"))
+        assert [event["name"] for event in trace["traceEvents"] if event["ph"] == "X"] == ["top (ACTIVATION_RELU)"]
+
+
+def test_openvino_models_of_open_sizes(run: Any, tmp_path: Path) -> None:
+    ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
+    opset = pytest.importorskip("openvino.opset13")
+    x = opset.parameter([-1, 3], np.float32, name="x")
+    ov.save_model(ov.Model([opset.result(opset.relu(x, name="top"))], [x], "small"), str(tmp_path / "small.xml"))
+    assert "inputs are missing: x: float32 x.0 x 3." in run(tmp_path / "small.xml").output
+    result = run(tmp_path / "small.xml", "--random", "--size", "x.0=4")
+    assert result.exit_code == 0, result.output
+    assert "x: random float32 (4, 3)" in result.output
+    np.save(tmp_path / "x.npy", np.ones((5, 3), np.float32))
+    for arguments in (("--size", "x.0=4"), ("--random",), ("--input", f"x={tmp_path / 'x.npy'}")):
+        result = run(tmp_path / "small.xml", "--profile", tmp_path / "trace.json", *arguments)
+        assert result.exit_code == 0, result.output
+        trace = json.loads((tmp_path / "trace.json").read_text(encoding="utf-8"))
+        assert [event["name"] for event in trace["traceEvents"] if event["ph"] == "X"] == ["top (ACTIVATION_RELU)"]
 
 
 def test_a_folder_that_is_not_there_is_refused_before_the_work(run: Any, layers: Path, tmp_path: Path) -> None:

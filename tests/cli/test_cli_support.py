@@ -44,8 +44,8 @@ def test_it_lists_every_operator_and_how_many_a_level_has():
     result = run("--feature-level", "6_3")
     listed = rows(result.output)
     assert sum(row[2] in ("yes", "no") for row in listed) == len(dml.operators())
-    assert ["FOLD", "6_4", "no", "yes"] in listed
-    assert ["ELEMENT_WISE_IDENTITY", "1_0", "yes", "yes"] in listed
+    assert ["FOLD", "6_4", "no", "yes", "no"] in listed
+    assert ["ELEMENT_WISE_IDENTITY", "1_0", "yes", "yes", "yes"] in listed
     available = sum(row[2] == "yes" for row in listed)
     assert result.output.splitlines()[-1].startswith(f"{available} of {len(dml.operators())} available, ")
     assert available < len(dml.operators())
@@ -77,12 +77,12 @@ def test_json_of_operators():
     (gru, softmax, *more) = json.loads(run("GRU", "SOFTMAX", "--feature-level", "3_0", "--json").output)["operators"]
     assert gru["tensors"]["SequenceLengthsTensor"] == {
         "kind": "input", "optional": True, "array": False, "dimension_counts": [4, 4], "data_types": ["UINT32"],
-        "sizes": None,
+        "sizes": None, "choice": None,
     }  # fmt: skip
     assert (gru["since"], gru["available"], gru["in_place"]) == ("1_0", True, False)
     assert all("SOFTMAX" in other["operator"] for other in (softmax, *more))
     result = run("FOLD", "--feature-level", "6_3", "--json")
-    assert result.exit_code == 0
+    assert result.exit_code == run("FOLD", "--feature-level", "6_3").exit_code == 1
     assert json.loads(result.output)["operators"][0]["available"] is False
 
 
@@ -104,6 +104,13 @@ def test_what_a_newer_level_has_more():
     found = json.loads(run("--diff", "6_4", "5_0", "--json").output)  # in either order
     assert found["newer"]["available"] - found["older"]["available"] == new
     assert sum(one["new"] for one in found["operators"]) == new
+    by_name = {one["operator"]: one["changes"] for one in found["operators"]}
+    assert by_name["ELEMENT_WISE_ADD"]["ATensor"] == {
+        "is_new": False, "data_types_added": ["UINT16", "UINT8", "INT16", "INT8"], "data_types_removed": [],
+        "dimension_counts": [1, 8], "dimension_counts_before": [1, 8], "optional": False, "optional_before": False,
+        "sizes": None, "sizes_before": None,
+    }  # fmt: skip
+    assert by_name["FOLD"]["InputTensor"]["is_new"]
 
 
 def test_a_difference_of_one_operator():
@@ -149,3 +156,51 @@ def test_html_tables_escape():
     assert "<script>" not in page
     assert "&lt;x&gt;" in page
     assert "<td>3</td>" in page
+
+
+def test_questions_of_a_back_ends_author_as_text():
+    """Since when, in place or not, a data type, the choices of this project."""
+    assert "GRU: since 1_0, writes no output over an input" in run("GRU").output
+    assert "may write an output over an input" in run("ELEMENT_WISE_ADD").output
+    listed = rows(run("--in-place").output)
+    assert ["ELEMENT_WISE_ADD", "1_0", "yes", "ATensor, BTensor, OutputTensor"] in listed
+    assert not any(row[0] == "GEMM" for row in listed)
+    assert any(row[0] == "GEMM" for row in rows(run("--not-in-place").output))
+    result = run("--data-type", "FLOAT64", "--feature-level", "2_1")
+    assert "FLOAT64 is no tensor data type at feature level 2_1; it came with 3_0" in result.output
+    assert "0 operators" in result.output
+    result = run("CAST", "IDENTITY", "GRU", "--data-type", "FLOAT64", "--feature-level", "4_1")
+    assert {row[0] for row in rows(result.output)} == {"ELEMENT_WISE_IDENTITY", "CAST"}
+    fold = rows(run("FOLD").output)
+    assert ["InputTensor", "input", "3 to 8", "FLOAT32, FLOAT16", "the reference leaves the data types out"] in fold
+    assert any("UINT32 by the text" in row[-1] for row in rows(run("ADAM").output))
+    assert run("--data-type", "FLOAT65").exit_code == 1
+
+
+def test_questions_of_a_back_ends_author_as_json():
+    found = json.loads(run("--data-type", "FLOAT64", "--in-place", "--json").output)
+    assert found["data_type"] == {"name": "FLOAT64", "supported": True, "since": "3_0"}
+    names = [one["operator"] for one in found["operators"]]
+    wanted = dml.supported_operators("6_4", in_place=True, data_type="FLOAT64")
+    assert names == [kind.name.removeprefix("DML_OPERATOR_") for kind in wanted]
+    assert all(one["in_place"] for one in found["operators"])
+    fold = json.loads(run("UNFOLD", "--json").output)["operators"][0]
+    assert fold["tensors"]["InputTensor"]["choice"] == "the reference leaves the data types out"
+
+
+def test_the_lowest_level_of_a_file(tmp_path):
+    tensor = {"DataType": "INT64", "Sizes": [2, 3]}
+    path = tmp_path / "identity.json"
+    path.write_text(json.dumps({
+        "Type": "ELEMENT_WISE_IDENTITY", "Desc": {"InputTensor": tensor, "OutputTensor": tensor}
+    }))  # fmt: skip
+    level = dml.needed_level(path)
+    result = run("--lowest", str(path))
+    short = level.name.removeprefix("DML_FEATURE_LEVEL_")
+    assert result.output.splitlines() == [f"{path}: feature level {short}", "  ELEMENT_WISE_IDENTITY"]
+    found = json.loads(run("--lowest", str(path), "--json").output)
+    assert found["feature_level"] == short
+    assert found["operators"] == [{"what": "ELEMENT_WISE_IDENTITY", "feature_level": short}]
+    result = run("--lowest", str(tmp_path / "model.txt"))
+    assert result.exit_code == 1
+    assert ".onnx" in result.stderr

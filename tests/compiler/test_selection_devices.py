@@ -86,6 +86,42 @@ def test_a_large_workgroup_has_fewer_registers() -> None:
     assert devices.registers(chip("a660"), 512) == 64
 
 
+@pytest.mark.parametrize(
+    ("vendor", "number", "told", "cores"),
+    [
+        (0x8086, 0x56A0, 0, 32),  # Arc A770
+        (0x8086, 0x56A5, 0, 8),  # Arc A380
+        (0x8086, 0x9A49, 0, 6),  # Tiger Lake
+        (0x8086, 0xFFFF, 0, 8),
+        (0x5143, 0x06030001, 0, 2),  # Adreno 630
+        (0x5143, 0x06060001, 0, 3),
+        (0x5143, 0x43050A01, 0, 6),  # Adreno 740
+        (0x13B5, 0xA8670000, 4, 4),
+        (0x1002, 0x744C, 96, 96),
+        (0x10DE, 0x2330, 0, 132),
+        (0, 0, 0, 132),
+    ],
+)
+def test_cores(vendor: int, number: int, told: int, cores: int) -> None:
+    """What Vulkan tells, else what the chip is known to have, else an H100's."""
+    assert devices.cores(replace(DESKTOP, vendor=vendor, device=number, cores=told)) == cores
+
+
+def test_fewer_cores_are_filled_by_larger_tiles_and_fewer_parts() -> None:
+    def kernel(cores: int, m: int, n: int, k: int) -> Any:
+        sizes = ProductSizes(m, n, k, 1)
+        return product_kernel(
+            replace(H100, features=Features(), cores=cores), sizes, a_along_columns=False, b_along_k=False
+        )
+
+    assert kernel(132, 1024, 512, 64).tile == (64, 64)
+    assert kernel(132, 1024, 1024, 64).tile == (64, 128)
+    assert kernel(66, 1024, 512, 64).tile == (64, 128)
+    assert kernel(132, 32, 32, 8192).parts == 16
+    assert kernel(2, 32, 32, 8192).parts == 4
+    assert devices.filling(replace(H100, cores=1), 1) == 1
+
+
 @pytest.mark.parametrize("target", [DESKTOP, H100], ids=["unknown", "H100"])
 def test_what_was_measured_stays(target: Target) -> None:
     assert product(target) == SharedProduct(64, 128, blocks=(2, 2), slab=16)

@@ -67,6 +67,16 @@ def test_the_command_says_which_extra_a_model_needs(device: dml.Device, tmp_path
         assert 'pip install "directml-vulkan[onnx]"' in " ".join(result.stderr.split())
 
 
+@pytest.mark.parametrize("name, module", [("decoding", "onnxruntime"), ("batch_scoring", "ray")])
+def test_an_example_says_what_it_needs(name: str, module: str) -> None:
+    path = Path(__file__).parents[2] / "examples" / f"{name}.py"
+    result = without((module,), f"import runpy; runpy.run_path({str(path)!r}, run_name='__main__')")
+    assert result.returncode == 1
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("this example ")
+    assert "pip install" in line
+
+
 def test_everything_else_works_without_any_extra(device: dml.Device) -> None:
     code = """
 import sys, json

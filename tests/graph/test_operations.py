@@ -383,7 +383,6 @@ def test_attention(device: Any) -> None:
     [
         (lambda t: op.join([], 0), "join: needs at least one tensor"),
         (lambda t: op.padding(t, (1,), (1, 1)), "^padding: as many sizes, .* found 2, 1, 2 of them"),
-        (lambda t: op.constant_pow(t), "CONSTANT_POW_OPERATOR_DESC: Exponent must be given"),
         (lambda t: op.relu(t, alpha=1.0), "ACTIVATION_RELU: has no parameter alpha"),
         (lambda t: op.elu(t, Alpha=1.0), "elu: has no parameter Alpha; did you mean alpha"),
         (lambda t: op.mean_variance_normalization(t, (1,), scale=np.ones(7, np.float32)), "do not broadcast to"),
@@ -395,7 +394,7 @@ def test_attention(device: Any) -> None:
         (lambda t: op.convolution(t, np.ones((1, 3), np.float32)), "CONVOLUTION.InputTensor.DimensionCount"),
         (lambda t: op.max_pooling(t, (2,)), "^max_pooling: as many sizes, .* found 0, 1"),
         (lambda t: op.gather(t, np.ones(3, np.float32), 0), "GATHER.IndicesTensor.DataType"),
-        (lambda t: op.softmax(t, axes=(5,)), "SOFTMAX1.Axes: must be dimensions of InputTensor, from 0 to 1"),
+        (lambda t: op.softmax(t, axes=(5,)), "SOFTMAX1: axis 5 is no dimension of a tensor of rank 2"),
         (lambda t: op.split(t, 0, (1, 1)), "SPLIT.OutputTensors: must add up to the size of InputTensor"),
         (lambda t: op.top_k(t, 9, 1), "TOP_K1.K: must be from 1 to 4"),
         (lambda t: op.tile(t, (2,)), "^tile: as many sizes, .* found 2, 1 of them"),

@@ -162,6 +162,35 @@ def test_only_the_wanted_booleans_of_a_structure() -> None:
     assert wanted == {reductions: [False, False, True, True, False, False, False]}
 
 
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({}, 0),
+        ({"VK_NV_shader_sm_builtins": [132, 64]}, 132),
+        ({"VK_ARM_shader_core_builtins": [0x3FF, 0, 10, 64]}, 10),
+        ({"VK_AMD_shader_core_properties": [4, 2, 10, *[0] * 11]}, 80),
+        ({"VK_AMD_shader_core_properties": [4, 2, 10, *[0] * 11], "VK_AMD_shader_core_properties2": [0, 72]}, 72),
+    ],
+)
+def test_cores_by_extension(told: dict[str, list[int]], expected: int) -> None:
+    """What a driver writes behind a structure's type and next pointer."""
+    vk = pytest.importorskip("vulkan")
+    types = {one.type: one.extension for one in features._CORES}
+
+    def answer(_: Any, properties: Any) -> None:
+        words = vk.ffi.cast("uint32_t *", properties.pNext)
+        for at, word in enumerate(told[types[words[0]]]):
+            words[4 + at] = word
+
+    driver = SimpleNamespace(
+        ffi=vk.ffi,
+        vkEnumerateDeviceExtensionProperties=lambda *_: [SimpleNamespace(extensionName=name) for name in told],
+        VkPhysicalDeviceProperties2=lambda pNext: SimpleNamespace(pNext=pNext),
+        vkGetPhysicalDeviceProperties2=answer,
+    )
+    assert features.cores(driver, None) == expected
+
+
 def controls(denormals: int, rounding: int, **lacking: bool) -> SimpleNamespace:
     """A VkPhysicalDeviceFloatControlsProperties. 0: 16 and 64 bits go together, 1: none, 2: all."""
     modes = ("SignedZeroInfNanPreserve", "DenormPreserve", "RoundingModeRTE")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -59,3 +60,10 @@ def test_a_failure_is_named_and_the_rest_runs(run: Run, words: str, failed: str)
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == f"=== failed: {failed}"
     assert len(re.findall(r"^=== \w+: exit 0", done.stdout, re.M)) == len(STEPS) - 1
+
+
+def test_each_command_is_run_in_a_fresh_clone() -> None:
+    """.ci/commands knows what each does in little time."""
+    tools = {path.name for path in (ROOT / "tools").iterdir() if path.is_file() and os.access(path, os.X_OK)}
+    assert set(re.findall(r"^    \[(\w+)\]=", (ROOT / ".ci/commands").read_text(encoding="utf-8"), re.M)) == tools
+    assert ".ci/commands" in TEXT

@@ -107,6 +107,16 @@ def test_apt_installs_for_root_and_is_named_to_others(machine, tmp_path, os_rele
         assert run.stderr == f"{AS_ROOT}apt-get install {packages}"
 
 
+def test_a_check_installs_nothing(machine, tmp_path):
+    """Not even for root: pip asks so before it builds the sources."""
+    debian = {"os_release": "ID=debian\n", "python3": BARE_PYTHON}
+    apt = f'echo "$*" >> {tmp_path}/calls'
+    run = machine("setup", "--check", dpkg_query="[[ $4 != cmake ]] || echo installed", apt_get=apt, **debian)
+    assert run.returncode == 1
+    assert run.stderr.startswith(f"{AS_ROOT}apt-get install g++ glslang-dev ")
+    assert not (tmp_path / "calls").exists()
+
+
 def test_an_unknown_system_is_told_what_the_packages_must_bring(machine):
     run = machine("setup", os_release="ID=gentoo\n", make="", cmake="")
     assert run.returncode == 1

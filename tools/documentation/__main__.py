@@ -38,7 +38,7 @@ def main() -> int:
 
 def write_pages(folder: Path) -> None:
     """All pages as Markdown."""
-    from tools.documentation import kernels, operators, performance
+    from tools.documentation import command_line, kernels, operators, performance
 
     shutil.copytree(HERE / "guide", folder)
     # The README is the site's first page, above the list of all pages.
@@ -47,6 +47,9 @@ def write_pages(folder: Path) -> None:
     index.write_text(f"{_links(readme)}\n{index.read_text(encoding='utf-8')}", encoding="utf-8")
     measured = folder / "performance.md"
     measured.write_text(performance.page(measured.read_text(encoding="utf-8")), encoding="utf-8")
+    _write(folder / "command_line.md", command_line.page())
+    with (folder / "license.md").open("a", encoding="utf-8") as license_page:
+        license_page.write(f"\n```text\n{(ROOT / 'LICENSE').read_text(encoding='utf-8')}```\n")
     for document in DOCUMENTS:
         text = (ROOT / document).read_text(encoding="utf-8")
         (folder / document).write_text(_links(text), encoding="utf-8")

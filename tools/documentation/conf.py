@@ -9,6 +9,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc"]
 # Pygments' GLSL has no strings, which GL_EXT_spirv_intrinsics adds.
 suppress_warnings = ["misc.highlighting_failure"]
 myst_heading_anchors = 3
+myst_enable_extensions = ["deflist"]
 html_theme = "furo"
 html_title = f"dml {release}"
 html_copy_source = False

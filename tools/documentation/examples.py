@@ -7,6 +7,7 @@ from enum import IntEnum, IntFlag
 from typing import Any
 
 import dml
+from dml.capability import short_name
 from dml.descriptors.base import OperatorDesc
 
 HEAD = "import numpy as np\n\nimport dml\n\nrng = np.random.default_rng(0)\n"
@@ -25,7 +26,7 @@ def expression(value: Any, indent: str = "") -> str:
     if isinstance(value, OperatorDesc):
         return _call(value, indent)
     if isinstance(value, dml.DML_BUFFER_TENSOR_DESC):
-        return f"dml.DML_BUFFER_TENSOR_DESC({expression(value.DataType)}, {value.Sizes})"
+        return f'dml.DML_BUFFER_TENSOR_DESC("{short_name(value.DataType)}", {value.Sizes})'
     if isinstance(value, tuple) and value and not isinstance(value[0], int | float):
         inner = indent + "    "
         return "[\n" + "".join(f"{inner}{expression(item, inner)},\n" for item in value) + f"{indent}]"

@@ -11,6 +11,12 @@ def escaped(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>$|~^#])", r"\\\1", " ".join(text.split()))
 
 
+def escaped_within(text: str) -> str:
+    """As ``escaped``, and spaces at both ends stay."""
+    start, end = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+    return f"{start}{escaped(text)}{end}" if text.strip() else text
+
+
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Cells are Markdown."""
     lines = [columns, ["---"] * len(columns), *rows]

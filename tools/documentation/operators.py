@@ -1,4 +1,4 @@
-"""A page for each operator: fields, what feature levels accept, rule, lowering, kernels and an example that runs."""
+"""A page for each operator: a sentence, the formula, an example that runs, fields, rule, feature levels, kernels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ from dml.compiler.target import DeviceClass, Target
 from dml.descriptors.base import FieldInfo, OperatorDesc
 from dml.validator.base import rule_of
 from tools.documentation.examples import example
-from tools.documentation.markdown import code, escaped, table, target
+from tools.documentation.formulas import COMMON, FIELDS, FORMULAS, LETTERS
+from tools.documentation.markdown import code, escaped, escaped_within, target
+from tools.documentation.rules import in_words
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests"))  # the samples are a module of the tests, which are no package
@@ -60,7 +62,7 @@ def families() -> dict[str, list[str]]:
 
 def page(name: str) -> str:
     """The page of one operator, as Markdown."""
-    parts = _head(name), _fields(name), _levels(name), _rule(name), _lowering(name), _kernels(name), _example(name)
+    parts = _head(name), _example(name), _fields(name), _rule(name), _levels(name), _computed(name)
     return "\n".join(parts)
 
 
@@ -69,12 +71,47 @@ def page(name: str) -> str:
 
 def _head(name: str) -> str:
     cls = desc_class(name)
+    sentence = (inspect.getdoc(cls) or "").partition("\n\n")[0]
     since = short_name(operator_introduced(cls.OPERATOR_TYPE))
     in_place = " An output may be bound to the memory of an input." if supports_in_place(cls.OPERATOR_TYPE) else ""
     return (
-        f"{target(f'operator-{name}')}# {escaped(name)}\n\n{escaped(inspect.getdoc(cls) or '')}\n\n"
-        f"`{cls.__name__}` is one of the {family(name)} operators, since feature level {escaped(since)}.{in_place}\n"
+        f"{target(f'operator-{name}')}# {escaped(name)}\n\n{escaped(sentence)}\n\n{_formula(name)}\n"
+        f"`{cls.__name__}` is one of the [{family(name)}]({family(name)}.md) operators, since feature level "
+        f"{escaped(since)}.{in_place} [Microsoft's page]({microsofts_page(name)}) has the reference.\n"
     )
+
+
+def microsofts_page(name: str) -> str:
+    """The address of the structure's page. Those of 4_1 and later are with Windows AI's, the others with Win32's."""
+    is_newer = operator_introduced(desc_class(name).OPERATOR_TYPE) >= dml.DML_FEATURE_LEVEL_4_1
+    place = "windows/ai/directml/api" if is_newer else "windows/win32/api/directml"
+    return f"https://learn.microsoft.com/{place}/ns-directml-{desc_class(name).__name__.lower()}"
+
+
+def _formula(name: str) -> str:
+    """The formula, and the fields that its letters stand for."""
+    formula = FORMULAS[name]
+    fields = {info.name for info in desc_class(name).fields_info}
+    used = [
+        f"{letter} = `{field}`" for letter, field in FIELDS.items()
+        if field in fields and re.search(rf"(?<![\w.']){letter}(?![\w'])", formula)
+    ]  # fmt: skip
+    notes = [f"Here {', '.join(used)}."] if used else []
+    if "ScaleBias" in fields:
+        notes.append("Where ScaleBias is given, x is first multiplied by its Scale, and its Bias is added.")
+    return f"{code('text', formula)}\n{' '.join(notes)}\n"
+
+
+#: Between sentences, of which a field has the first one; what follows is said of all.
+_SENTENCE = re.compile(r"(?<=[a-z0-9)}]\.) (?=[A-Z])")
+
+
+def notes_of(cls: type[OperatorDesc]) -> list[str]:
+    """What the docstring says of the operator as a whole, below its first paragraph."""
+    text = " ".join((inspect.getdoc(cls) or "").partition("\n\n")[2].split()).partition("Reference: ")[0].strip()
+    of_fields = " ".join(said_of(cls).values())
+    name = rf"(?:{'|'.join(info.name for info in cls.fields_info)})\b"
+    return [one for one in _SENTENCE.split(text) if one and not re.match(name, one) and one not in of_fields]
 
 
 def said_of(cls: type[OperatorDesc]) -> dict[str, str]:
@@ -86,21 +123,40 @@ def said_of(cls: type[OperatorDesc]) -> dict[str, str]:
     for part in re.split(rf"(?:(?<=[.;] )|^)(?={name})", text)[1:]:
         head = re.match(rf"{one}(?:(?:, | and ){one})*(: )?", part)
         assert head is not None, part
-        words = part[head.end() :] if head[1] else part
-        found |= {field: f"{found.get(field, '')} {words}".strip() for field in re.findall(name, head[0])}
+        words, *_ = _SENTENCE.split(part[head.end() :] if head[1] else part)
+        words = words.strip().rstrip(";.") + "."
+        for field, aside in re.findall(rf"({name})(?: \(([^)]*)\))?", head[0]):
+            own = f"{words[:-1]}; {aside}." if head[1] and aside else words
+            found[field] = f"{found.get(field, '')} {own}".strip()
     return found
 
 
 def _fields(name: str) -> str:
     cls = desc_class(name)
     said = said_of(cls)
-    rows = [[f"`{info.name}`", info.kind, _type(info), escaped(said.get(info.name, ""))] for info in cls.fields_info]
+    rows = [f"`{info.name}`\n: {_field(info, said.get(info.name, ''))}\n" for info in cls.fields_info]
     same = [
         f"- {', '.join(f'`{tensor}`' for tensor in one.tensors)}: the same {', '.join(one.properties)}\n"
         for one in same_properties(cls.OPERATOR_TYPE)
     ]
     agree = f"\nTensors that must agree:\n\n{''.join(same)}" if same else ""
-    return f"## Fields\n\n{table(('field', 'kind', 'type', 'what it is'), rows)}{agree}"
+    fields = "\n".join(rows)
+    notes = "".join(f"{escaped(' '.join(found))}\n\n" for found in [notes_of(cls)] if found)
+    return f"## Fields\n\n{_letters(name)}{notes}{fields}{agree}"
+
+
+def _field(info: FieldInfo, said: str) -> str:
+    words = said or COMMON.get(info.name, "")
+    return f"{info.kind.capitalize()}, {_type(info)}{f': {escaped(words)}' if words else '.'}"
+
+
+def _letters(name: str) -> str:
+    """The letters in the sizes of the operator's tensors."""
+    text = inspect.getdoc(desc_class(name)) or ""
+    used = {letter for sizes in re.findall(r"\{([^}]*)\}", text) for letter in re.findall(r"\b\d?([A-Z])\b", sizes)}
+    known = LETTERS.get(family(name), {})
+    words = [f"{letter}: {meaning}" for letter, meaning in known.items() if letter in used]
+    return f"Letters in sizes: {'; '.join(words)}.\n\n" if words else ""
 
 
 def _type(info: FieldInfo) -> str:
@@ -142,23 +198,19 @@ def _changes(support: Callable[[dml.DML_FEATURE_LEVEL], OperatorSupport | None],
 
 
 def _support(tensors: OperatorSupport) -> str:
-    rows = []
+    """Tensors that may be the same are one item of a list."""
+    groups: dict[tuple[str, ...], list[str]] = {}
     for name, one in tensors.items():
         lowest, highest = one.dimension_counts[0], one.dimension_counts[-1]
-        types = ", ".join(f"`{short_name(kind)}`" for kind in sorted(one.data_types))
-        sizes = escaped(f"{{ {', '.join(one.sizes)} }}") if one.sizes else ""
-        rows.append([
-            f"`{name}`{', optional' if one.optional else ''}",
-            str(lowest) if lowest == highest else f"{lowest} to {highest}",
-            types,
-            sizes,
-        ])  # fmt: skip
-    if not any(row[3] for row in rows):
-        return table(("tensor", "dimensions", "data types"), [row[:3] for row in rows])
-    return table(("tensor", "dimensions", "data types", "sizes, those in brackets at will"), rows)
-
-
-# --- What it becomes -------------------------------------------------------------------------------------------------
+        count = str(lowest) if lowest == highest else f"{lowest} to {highest}"
+        types = ", ".join(short_name(kind) for kind in sorted(one.data_types))
+        sizes = f", sizes {{ {', '.join(one.sizes)} }}" if one.sizes else ""
+        groups.setdefault((count, types, sizes), []).append(f"`{name}`{' (optional)' if one.optional else ''}")
+    lines = [
+        f"- {', '.join(names)}: {count} dimension{'s' * (count != '1')}{escaped(sizes)}; {escaped(types)}\n"
+        for (count, types, sizes), names in groups.items()
+    ]
+    return "".join(lines)
 
 
 def _where(function: Any) -> str:
@@ -168,20 +220,38 @@ def _where(function: Any) -> str:
 
 def _documented(function: Any) -> str:
     text = inspect.getdoc(function)
-    return f": {escaped(text)}" if text else ""
+    return f": {escaped(text)}" if text else "."
 
 
 def _rule(name: str) -> str:
-    rule = rule_of(desc_class(name))
-    if rule is None:
-        return "## Rule\n\nWhat the tables above say is all.\n"
-    return f"## Rule\n\nBesides what the tables above say, {_where(rule)}:\n\n{code('python', inspect.getsource(rule))}"
+    said = in_words(sample(name))
+    if not said:
+        return "## Rule\n\nWhat the fields and the feature levels say is all.\n"
+    lines = "".join(f"- {_sentence(one)}\n" for one in said)
+    return f"## Rule\n\nFor the sizes of the example:\n\n{lines}"
 
 
-def _lowering(name: str) -> str:
-    function = lowering_of(desc_class(name))
+def _sentence(rule: str) -> str:
+    """A rule as Markdown; the names of fields in it are code."""
+    return "".join(part if part.startswith("`") else escaped_within(part) for part in re.split(r"(`[^`]*`)", rule))
+
+
+def _computed(name: str) -> str:
+    """For those who change it: its rule, its lowering, its kernels, and the programs of the example."""
+    rule, function = rule_of(desc_class(name)), lowering_of(desc_class(name))
     assert function is not None, name
-    return f"## Lowering\n\n{_where(function)}{_documented(function)}\n"
+    checked = f"The rule is {_where(rule)}. " if rule is not None else ""
+    listed = "".join(
+        f"- [{kernel}](#kernel-{kernel}), on {' and '.join(labels)}\n" for kernel, labels in kernels(name).items()
+    )
+    programs = "".join(
+        f"<details><summary>The program on a {label}</summary>\n\n{code('text', program.describe())}\n</details>\n\n"
+        for label, program in _programs(name).items()
+    )
+    return (
+        f"## How it is computed\n\n{checked}The lowering is {_where(function)}{_documented(function)}\n\n"
+        f"The example runs these kernels; other sizes and layouts may get other variants.\n\n{listed}\n{programs}"
+    )
 
 
 @cache
@@ -197,17 +267,6 @@ def kernels(name: str) -> dict[str, list[str]]:
             if label not in found.setdefault(dispatch.label, []):
                 found[dispatch.label].append(label)
     return found
-
-
-def _kernels(name: str) -> str:
-    rows = [[f"[{kernel}](#kernel-{kernel})", ", ".join(labels)] for kernel, labels in kernels(name).items()]
-    programs = "".join(
-        f"\nOn a {label}:\n\n{code('text', program.describe())}" for label, program in _programs(name).items()
-    )
-    return (
-        "## Kernels\n\nWhat the example below runs; other sizes and layouts may get other variants.\n\n"
-        f"{table(('kernel', 'on'), rows)}{programs}"
-    )
 
 
 def _example(name: str) -> str:

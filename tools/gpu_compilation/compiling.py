@@ -26,6 +26,13 @@ from tools.gpu_compilation.workloads import Workload
 _ROOT = Path(__file__).resolve().parents[2]
 #: Kernels that a process compiles: RADV 26.1 on its shim ends at the 517th pipeline, whatever it is.
 _KERNELS_OF_A_PROCESS = 400
+#: How often a device is opened: panvk 26.1 on its shim ends by a signal in vkCreateDevice every other time.
+_OPENINGS = 8
+#: Seconds after which a kernel, or the opening of a device, has failed. (Broadcom's compiler spills one register after
+#: another, each time with a new allocation: a kernel of hundreds of spills takes it minutes.)
+LONGEST = 120.0
+#: VkDriverId
+_NVK = 24
 # One chip at a time has its GLSL compiled, on all cores; the others find it done.
 _lowering = threading.Lock()
 
@@ -58,12 +65,16 @@ class _Process:
         self._process.stdin.flush()
 
     def receive(self) -> Any:
-        """The next message, None where the process has ended."""
+        """The next message, None where the process has ended, as one does that takes too long."""
         assert self._process.stdout is not None
+        timer = threading.Timer(LONGEST, self._process.kill)
+        timer.start()
         try:
             return pickle.load(self._process.stdout)
         except (EOFError, pickle.UnpicklingError):
             return None
+        finally:
+            timer.cancel()
 
     def last_line(self) -> str:
         """The last line that a process which has ended printed."""
@@ -78,14 +89,17 @@ def _started(vendor: Vendor, installation: Installation, chip: str, *, loops: bo
     """Raises NoDriverError where the driver opens no device."""
     command = [*installation.python, "-m", "tools.gpu_compilation.worker", vendor.name, *(["--loops"] if loops else [])]
     pipe, environment = subprocess.PIPE, vendor.environment(installation, chip)
-    with subprocess.Popen(command, cwd=_ROOT, env=environment, stdin=pipe, stdout=pipe, stderr=pipe) as process:
-        try:
-            worker = _Process(process)
-            if not isinstance(worker.device, VulkanDevice):
-                raise NoDriverError(f"the driver opens no {chip}: {worker.last_line()}")
-            yield worker
-        finally:
-            process.kill()
+    for left in reversed(range(_OPENINGS)):
+        with subprocess.Popen(command, cwd=_ROOT, env=environment, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+            try:
+                worker = _Process(process)
+                if isinstance(worker.device, VulkanDevice):
+                    yield worker
+                    return
+                if process.wait() >= 0 or not left:
+                    raise NoDriverError(f"the driver opens no {chip}: {worker.last_line()}")
+            finally:
+                process.kill()
 
 
 def compile_chip(
@@ -95,27 +109,30 @@ def compile_chip(
 
     Raises NoDriverError where the driver opens no such chip."""
     with _started(vendor, installation, chip, loops=loops) as worker:
-        device = worker.device
-    report = Report(vendor.name, chip, _version(device.driver))
-    with _lowering:
-        left = list(named_kernels(workloads, target_of(device), report.refused).items())
+        report = Report(vendor.name, chip, _version(worker.device.driver))
+        with _lowering:
+            left = list(named_kernels(workloads, target_of(worker.device), report.refused).items())
+        _compile_some(worker, left, report)
     while left:
-        part = left[:_KERNELS_OF_A_PROCESS]
         with _started(vendor, installation, chip, loops=loops) as worker:
-            worker.send([kernel for _, kernel in part])
-            for name, _ in part:
-                left.pop(0)
-                answer = worker.receive()
-                if isinstance(answer, Figures):
-                    report.kernels[name] = answer
-                    continue
-                if answer is not None:
-                    report.refused[name] = str(answer)
-                    continue
-                # The kernels after it get a process of their own.
-                report.refused[name] = f"ended the compiler: {worker.last_line()}"
-                break
+            _compile_some(worker, left, report)
     return report
+
+
+def _compile_some(worker: _Process, left: list[tuple[str, Kernel]], report: Report) -> None:
+    """Compile the first of these, which it removes; a kernel that ends the process is the last one."""
+    part = left[:_KERNELS_OF_A_PROCESS]
+    worker.send([kernel for _, kernel in part])
+    for name, _ in part:
+        left.pop(0)
+        answer = worker.receive()
+        if isinstance(answer, Figures):
+            report.kernels[name] = answer
+            continue
+        if answer is None:
+            report.refused[name] = f"ended the compiler: {worker.last_line()}"
+            return
+        report.refused[name] = str(answer)
 
 
 def target_of_chip(vendor: Vendor, chip: str) -> Target:
@@ -131,8 +148,11 @@ def _version(driver: str) -> str:
 
 
 def target_of(device: VulkanDevice) -> Target:
-    """As the device's own; a card where a shim made an integrated GPU of it."""
+    """As the device's own; a card where a shim made an integrated GPU of it, and with a card's processors where a shim
+    tells of two (NVIDIA's)."""
     target = device.target
+    if target.driver == _NVK:
+        target = replace(target, cores=0)
     is_gpu = target.device_class in (DeviceClass.DISCRETE, DeviceClass.INTEGRATED)
     return target if is_gpu else replace(target, device_class=DeviceClass.DISCRETE)
 

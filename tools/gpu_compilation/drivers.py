@@ -2,6 +2,7 @@
 
 None of the chips has to be there: a library of Mesa's that is loaded first, its "shim", answers what the driver asks of
 the kernel. The packages are unpacked into the user's cache once; nothing is installed, and nobody has to be root.
+Debian has some drivers for arm64 alone: those run in an emulator of its programs, several times as slow.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 
 from dml import cache
 
 _HERE = Path(__file__).resolve().parent
-#: The Debian release whose Mesa compiles, and the one that Intel's shim is built from (its source is in no other).
+#: The Debian release whose Mesa compiles, and the one whose source is built (that of the other cannot be had).
 SUITE, SOURCE_SUITE = "trixie-backports", "trixie"
 _PACKAGES = ("mesa-vulkan-drivers", "mesa-drm-shim")
 
@@ -35,12 +37,21 @@ class Installation:
     environment: Mapping[str, str]
 
 
+class Origin(Enum):
+    """Where a driver and its shim are from. BUILT: from Mesa's source."""
+
+    PACKAGES = "packages"
+    BUILT_SHIM = "packages, and a shim that is built"
+    BUILT = "built"
+    EMULATED = "packages for arm64, emulated"
+
+
 @dataclass(frozen=True)
 class Vendor:
     """A vendor's driver.
 
     shim: the name of the library that answers it. chips: name -> the value of ``variable`` that chooses it, the newest
-    last. usual: those that CI checks.
+    last. usual: those that CI checks. origin: where driver and shim are from.
     """
 
     name: str
@@ -50,29 +61,34 @@ class Vendor:
     chips: Mapping[str, str]
     usual: tuple[str, ...]
     settings: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def builds_shim(self) -> bool:
-        """Whether no package has the shim."""
-        return self.name == "intel"
+    origin: Origin = Origin.PACKAGES
 
     def find(self) -> Installation:
-        """Unpacks and builds what is missing. Raises NoDriverError where that cannot be done."""
-        root = unpacked()
+        """Unpack and build what is missing. Raises NoDriverError where that cannot be done."""
+        if self.origin is Origin.EMULATED:
+            found = emulated()
+            root = found / "root"
+            start: tuple[str, ...] = (str(found / "qemu" / "qemu-aarch64"),)
+            python = str(next(root.glob("usr/bin/python3.*"), root))
+            more = {"PYTHONPATH": str(found / "packages")}
+        else:
+            root, start, python, more = unpacked(), (), sys.executable, {}
         # Its libraries may need a newer C library than this machine's: the release's own loader of programs starts
         # Python with all of them.
         loader = next(root.glob("usr/lib/*/ld-linux*.so.*"), None)
-        icd = root / f"usr/share/vulkan/icd.d/{self.icd}_icd.json"
-        if loader is None or not icd.exists():
+        if loader is None:
             raise NoDriverError(f"{root} is not whole; remove the folder to unpack it anew")
-        name = f"lib{self.shim}_noop_drm_shim.so"
-        shim = (_built_shim() if self.builds_shim else loader.parent) / name
-        if not shim.exists():
-            raise NoDriverError(f"{shim.parent} holds no {name}; remove the folder to make it anew")
-        libraries = ("--preload", str(shim), "--library-path", str(loader.parent), "--argv0", sys.executable)
+        built = _built(self.name) if self.origin in (Origin.BUILT_SHIM, Origin.BUILT) else loader.parent
+        icds = built if self.origin is Origin.BUILT else root / "usr/share/vulkan/icd.d"
+        icd, shim = icds / f"{self.icd}_icd.json", built / f"lib{self.shim}_noop_drm_shim.so"
+        for path in (icd, shim):
+            if not path.exists():
+                raise NoDriverError(f"{path.parent} holds no {path.name}; remove the folder to make it anew")
+        libraries = ("--preload", str(shim), "--library-path", str(loader.parent), "--argv0", python)
         return Installation(
-            (str(loader), *libraries, sys.executable),
+            (*start, str(loader), *libraries, python),
             {
+                **more,
                 **self.settings,
                 "VK_DRIVER_FILES": str(icd),
                 "VK_ICD_FILENAMES": str(icd),
@@ -80,6 +96,10 @@ class Vendor:
                 "MESA_SHADER_CACHE_DISABLE": "true",
             },
         )
+
+    @property
+    def is_emulated(self) -> bool:
+        return self.origin is Origin.EMULATED
 
     def environment(self, installation: Installation, chip: str) -> dict[str, str]:
         """That of a process whose one Vulkan device is this chip. Raises KeyError where the vendor has no such chip."""
@@ -100,7 +120,7 @@ VENDORS = (
     Vendor(
         "intel", "intel", "intel", "INTEL_STUB_GPU_PLATFORM",
         _same("skl", "kbl", "icl", "tgl", "rkl", "adl", "rpl", "dg1", "dg2", "mtl", "arl", "lnl", "bmg", "ptl"),
-        ("dg2",),
+        ("dg2",), origin=Origin.BUILT_SHIM,
     ),
     Vendor(
         "nvidia", "nouveau", "nouveau", "NOUVEAU_CHIPSET",
@@ -114,14 +134,16 @@ VENDORS = (
         ("a660",),
     ),
     Vendor("apple", "asahi", "asahi", "", {"m1": ""}, ("m1",)),
+    Vendor(
+        "arm", "panfrost", "panfrost", "PAN_GPU_ID", {"g72": "6221", "g52": "7212", "g610": "a867"}, (),
+        {"PAN_I_WANT_A_BROKEN_VULKAN_DRIVER": "1"}, Origin.EMULATED,
+    ),
+    Vendor(
+        "imagination", "powervr_mesa", "powervr", "", {"bxs": ""}, (),
+        {"PVR_I_WANT_A_BROKEN_VULKAN_DRIVER": "1"}, Origin.EMULATED,
+    ),
+    Vendor("broadcom", "broadcom", "v3d", "V3D_STUB_VERSION", {"v3d42": "42", "v3d71": "71"}, (), origin=Origin.BUILT),
 )  # fmt: skip
-
-#: Those that a session may name, and why these do not compile here.
-ELSEWHERE = {
-    "arm": "Debian has its driver for arm64 alone, which is not started here",
-    "imagination": "Debian has its driver for arm64 alone, which is not started here",
-    "broadcom": "Debian's driver does not open on the packaged shim",
-}
 
 
 def vendor_of(chip: str) -> Vendor:
@@ -138,9 +160,14 @@ def unpacked() -> Path:
     return _made(folder() / SUITE, [str(_HERE / "unpack"), SUITE], _PACKAGES)
 
 
-def _built_shim() -> Path:
-    """The folder of Intel's shim, which takes about a minute to build the first time."""
-    return _made(folder() / f"intel-shim-{SOURCE_SUITE}", [str(_HERE / "build_intel_shim"), SOURCE_SUITE], ())
+def emulated() -> Path:
+    """The folder of arm64's emulator, packages and Python; they are unpacked the first time, in about a minute."""
+    return _made(folder() / f"{SUITE}-emulated", [str(_HERE / "emulator"), SUITE], _PACKAGES)
+
+
+def _built(vendor: str) -> Path:
+    """The folder of what is built for a vendor; Intel's shim takes a minute the first time, Broadcom's driver five."""
+    return _made(folder() / f"{vendor}-{SOURCE_SUITE}", [str(_HERE / "build_mesa"), vendor, SOURCE_SUITE], ())
 
 
 def _made(path: Path, command: list[str], rest: tuple[str, ...]) -> Path:

@@ -14,9 +14,10 @@ class Figures:
 
     scratch: bytes of memory of an invocation's own: for spills, and with Mesa's compiler for NVIDIA for arrays that a
     loop indexes. shared: bytes. occupancy: what the vendor tells of how much runs at once: waves of a SIMD (AMD), warps
-    of a multiprocessor (NVIDIA), waves of a core (Qualcomm), invocations of a core (Apple), SIMD width (Intel). cycles:
-    the driver's estimate, 0 where it makes none. loop: of the innermost one with the most multiply-adds, where machine
-    code was asked for.
+    of a multiprocessor (NVIDIA), waves of a core (Qualcomm), invocations of a core (Apple), SIMD width (Intel), threads
+    of a processor (Broadcom), 2 where all threads of a core run and 1 where half of them do (ARM). cycles: the driver's
+    estimate, 0 where it makes none. loop: of the innermost one with the most multiply-adds, where machine code was
+    asked for.
     """
 
     instructions: int
@@ -76,6 +77,25 @@ STATISTICS: dict[str, dict[str, tuple[str, ...]]] = {
         "scratch": ("Scratch",),
         "occupancy": ("Threads",),
         "cycles": ("ALU",),
+    },
+    "arm": {
+        "instructions": ("Instructions",),
+        "registers": ("Registers used",),
+        "spills": ("Spills", "Fills"),
+        "occupancy": ("Threads",),
+        "cycles": ("Cycles",),
+    },
+    "imagination": {
+        "instructions": ("Inst group count",),
+        "registers": ("Temp count",),
+        "spills": ("Spill count",),
+        "scratch": ("Scratch size",),
+    },
+    "broadcom": {
+        "instructions": ("Instruction Count",),
+        "spills": ("TMU Spills", "TMU Fills"),
+        "scratch": ("Spill Size",),
+        "occupancy": ("Thread Count",),
     },
 }
 

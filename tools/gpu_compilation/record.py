@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.gpu_compilation.compiling import Report
+from tools.gpu_compilation.drivers import vendor_of
 from tools.gpu_compilation.figures import Figures
 
 FOLDER = Path(__file__).with_name("recorded")
@@ -19,6 +20,8 @@ COLUMNS = ("instructions", "registers", "spills", "scratch", "occupancy", "cycle
 GROWS = {"instructions": 16, "registers": 8, "spills": 0, "scratch": 0}
 #: Milliseconds that no kernel may take to compile, where none is recorded as slower.
 SLOW = 2000.0
+#: The same of a driver that runs in an emulator.
+EMULATED_SLOW = 10 * SLOW
 
 Row = tuple[int, ...]
 
@@ -69,7 +72,7 @@ def judge(report: Report, record: Record) -> Verdict:
                 for column, was, now in zip(COLUMNS, before, row(figures), strict=True)
                 if column in GROWS and now > was * 1.25 and now > was + GROWS[column]
             ]
-        if figures.milliseconds > SLOW:
+        if figures.milliseconds > (EMULATED_SLOW if vendor_of(report.chip).is_emulated else SLOW):
             verdict.failures.append(f"{name} takes {figures.milliseconds:.0f} ms to compile")
         if recorded is not None and before is None:
             verdict.new.append(name)

@@ -125,6 +125,8 @@ def checkpoint(family: str, folder: Path) -> None:
             if parameter.ndim > 1:
                 parameter.normal_(0, 1.5 / parameter.shape[-1] ** 0.5)
     model.save_pretrained(folder)
+    if family == "gptoss":
+        _add_blocks(folder)
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
@@ -139,6 +141,24 @@ def checkpoint(family: str, folder: Path) -> None:
     path = folder / "config.json"
     settings = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**settings, **_AS_BUILT.get(family, {})}), encoding="utf-8")
+
+
+def _add_blocks(folder: Path) -> None:
+    """Give each product of experts the blocks of 4 bits that gpt-oss is published with, which int4 folders are made of.
+
+    blocks: {experts, outputs, inputs / 32, 16}, two numbers a byte; scales: powers of 2 with a bias of 127.
+    """
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    for name in [name for name in tensors if name.endswith(("experts.gate_up_proj", "experts.down_proj"))]:
+        experts, inputs, outputs = tensors[name].shape
+        shape = (experts, outputs, inputs // 32)
+        tensors[f"{name}_blocks"] = torch.randint(0, 256, (*shape, 16), dtype=torch.uint8)
+        tensors[f"{name}_scales"] = torch.randint(121, 124, shape, dtype=torch.uint8)
+    save_file(tensors, path, metadata={"format": "pt"})
 
 
 def auto_class(family: str) -> Any:

@@ -39,7 +39,7 @@ def inspect(
     if model.suffix.lower() == ".xml":
         from ...frontends.openvino.command import inspect_network
 
-        facts = inspect_network(model, planned)
+        facts = inspect_network(model, planned, sizes)
     else:
         from ...frontends.onnx.inspect import inspect_model
 

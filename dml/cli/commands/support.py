@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,17 +11,21 @@ from rich.markup import escape
 
 from ...capability import (
     OperatorSupport,
+    TensorSupport,
+    enumerator_introduced,
     operator_introduced,
     operator_support,
     operator_type,
     short_name,
     supports_in_place,
+    tensor_data_type_supported,
 )
+from ...capability.questions import supported_operators
 from ...descriptors import operators as all_operators
-from ...enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE, DML_REDUCE_FUNCTION
+from ...enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE, DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
 from ...enums.naming import by_name, named, near
 from ...errors import DMLError
-from ..app import command
+from ..app import REFUSED, command
 from ..arguments import NEWEST, LevelOption, complete_operators, level_of
 from ..tables import print_json, show, table
 
@@ -33,6 +38,9 @@ _Type = DML_OPERATOR_TYPE
     "dml support GRU GEMM --feature-level 3_0",
     "dml support SOFTMAX",
     "dml support REDUCE --function ARGMAX",
+    "dml support --data-type FLOAT64 --feature-level 4_1",
+    "dml support --in-place",
+    "dml support --lowest model.onnx",
     "dml support --diff 5_0 6_4",
     "dml support CONVOLUTION --json",
 )
@@ -45,17 +53,36 @@ def support(
     ] = None,
     feature_level: LevelOption = NEWEST,
     function: Annotated[str, typer.Option(help="The function of REDUCE, ARGMAX; any of them if left out.")] = "",
+    data_type: Annotated[
+        str, typer.Option(help="List the operators that take this data type, and whether the level has it: FLOAT64.")
+    ] = "",
+    in_place: Annotated[
+        bool | None, typer.Option("--in-place/--not-in-place", help="List those that may write over an input, or not.")
+    ] = None,
+    lowest: Annotated[
+        Path | None, typer.Option(help="The lowest feature level that takes this file: .json, .onnx, .xml.")
+    ] = None,
     diff: Annotated[
         tuple[str, str] | None, typer.Option(help="What the newer of two feature levels has more.", metavar="OLD NEW")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show what a feature level supports: some operators' tensors, or all operators."""
+    """Show what a feature level supports: some operators' tensors, or all operators.
+
+    Exits with 1 where an operator that is named in full is not available.
+    """
+    if lowest is not None:
+        _show_lowest(lowest, json)
+        return
     wanted, several = _wanted(operator or [])
     if diff is not None:
         _show_difference(level_of(diff[0]), level_of(diff[1]), wanted or None, json)
         return
     level = level_of(feature_level)
+    if data_type or in_place is not None:
+        wanted_type = named(DML_TENSOR_DATA_TYPE, data_type, "--data-type") if data_type else None
+        _show_chosen(level, wanted or None, wanted_type, in_place, json)
+        return
     if not wanted:
         _show_all(level, list(all_operators()), json)
         return
@@ -71,6 +98,8 @@ def support(
                 "operators": [_as_json(kind, one) for kind, one in zip(wanted, found, strict=True)],
             }
         )
+        if None in found and not several:
+            raise typer.Exit(REFUSED)
         return
     for kind, one in zip(wanted, found, strict=True):
         if one is None:
@@ -82,6 +111,8 @@ def support(
         for row in one.rows():
             listed.add_row(*map(escape, row))
         show(listed)
+        place = "may write an output over an input" if supports_in_place(kind) else "writes no output over an input"
+        typer.echo(f"{short_name(kind)}: since {short_name(operator_introduced(kind))}, {place}")
 
 
 def _wanted(texts: Sequence[str]) -> tuple[list[_Type], bool]:
@@ -101,6 +132,62 @@ def _wanted(texts: Sequence[str]) -> tuple[list[_Type], bool]:
     return list(found), several
 
 
+def _show_lowest(path: Path, json: bool) -> None:
+    from ...frontends.levels import needed_levels
+
+    found = needed_levels(path)
+    level = max((one.level for one in found), default=_Level.DML_FEATURE_LEVEL_1_0)
+    if json:
+        print_json(
+            {
+                "file": str(path),
+                "feature_level": short_name(level),
+                "operators": [{"what": one.what, "feature_level": short_name(one.level)} for one in found],
+            }
+        )
+        return
+    highest = [one.what for one in found if one.level == level]
+    typer.echo(f"{path}: feature level {short_name(level)}")
+    for what in highest[:5] if level > _Level.DML_FEATURE_LEVEL_1_0 else []:
+        typer.echo(f"  {what}")
+    if len(highest) > 5 and level > _Level.DML_FEATURE_LEVEL_1_0:
+        typer.echo(f"  and {len(highest) - 5} more")
+
+
+def _show_chosen(
+    level: _Level, kinds: Sequence[_Type] | None, data_type: DML_TENSOR_DATA_TYPE | None, in_place: bool | None,
+    json: bool,
+) -> None:  # fmt: skip
+    """The operators of a level that take a data type, or work in place or not; of those named, if any are."""
+    chosen = supported_operators(level, in_place=in_place, data_type=data_type)
+    found = [kind for kind in chosen if kinds is None or kind in kinds]
+    is_type = data_type is not None and tensor_data_type_supported(data_type, level)
+    since = "" if data_type is None else short_name(enumerator_introduced(data_type))
+    if json:
+        about = None if data_type is None else {"name": short_name(data_type), "supported": is_type, "since": since}
+        print_json(
+            {
+                "feature_level": short_name(level),
+                "data_type": about,
+                "in_place": in_place,
+                "operators": [_as_json(kind, operator_support(kind, level)) for kind in found],
+            }
+        )
+        return
+    listed = table(f"Operators at feature level {short_name(level)}", "operator", "since", "in place", "tensors")
+    for kind in found:
+        tensors: Mapping[str, TensorSupport] = operator_support(kind, level) or {}
+        taking = [name for name, one in tensors.items() if data_type is None or data_type in one.data_types]
+        cells = (short_name(operator_introduced(kind)), _mark(supports_in_place(kind)), ", ".join(taking))
+        listed.add_row(short_name(kind), *cells)
+    show(listed)
+    if data_type is not None:
+        has = "is a" if is_type else "is no"
+        words = f"tensor data type at feature level {short_name(level)}; it came with {since}"
+        typer.echo(f"{short_name(data_type)} {has} {words}")
+    typer.echo(f"{len(found)} operator{'' if len(found) == 1 else 's'}")
+
+
 def _show_all(level: _Level, kinds: Sequence[_Type], json: bool) -> None:
     from ...compiler.lowering import implemented  # `support GRU` needs no compiler
 
@@ -113,16 +200,19 @@ def _show_all(level: _Level, kinds: Sequence[_Type], json: bool) -> None:
                 "since": short_name(operator_introduced(kind)),
                 "available": operator_introduced(kind) <= level,
                 "implemented": every[kind] in compiled,
+                "in_place": supports_in_place(kind),
             }
             for kind in kinds
         ]
         counts = {"available": available, "of": len(every)}
         print_json({"feature_level": short_name(level), **counts, "operators": rows})
         return
-    listed = table(f"Operators at feature level {short_name(level)}", "operator", "since", "available", "implemented")
+    listed = table(f"Operators at feature level {short_name(level)}", "operator", "since", "available", "implemented",
+                   "in place")  # fmt: skip
     for kind in kinds:
         since = operator_introduced(kind)
-        listed.add_row(short_name(kind), short_name(since), _mark(since <= level), _mark(every[kind] in compiled))
+        marks = map(_mark, (since <= level, every[kind] in compiled, supports_in_place(kind)))
+        listed.add_row(short_name(kind), short_name(since), *marks)
     show(listed)
     if len(kinds) == len(every):
         typer.echo(f"{available} of {len(every)} available, {len(compiled)} of {len(every)} implemented")
@@ -144,7 +234,7 @@ def _show_difference(older: _Level, newer: _Level, kinds: Sequence[_Type] | None
                 "older": {"feature_level": short_name(older), "available": counts[older]},
                 "newer": {"feature_level": short_name(newer), "available": counts[newer]},
                 "operators": [
-                    {"operator": short_name(one.operator), "new": one.is_new, "changes": one.changes()} for one in found
+                    {"operator": short_name(one.operator), "new": one.is_new, "changes": one.lists()} for one in found
                 ],
             }
         )
@@ -177,6 +267,7 @@ def _as_json(kind: _Type, found: OperatorSupport | None) -> dict[str, Any]:
             "dimension_counts": [tensor.dimension_counts.start, tensor.dimension_counts.stop - 1],
             "data_types": [short_name(data_type) for data_type in sorted(tensor.data_types)],
             "sizes": None if tensor.sizes is None else list(tensor.sizes),
+            "choice": tensor.choice or None,
         }
         for name, tensor in (found or {}).items()
     }

@@ -41,7 +41,6 @@ def validate(
             if not one.faults:
                 typer.echo(f"{where}: {one.operator} is right at feature level {short_name(level)}")
             for error in one.faults:
-                inside = bool(one.path) and error.message.startswith(one.path)
-                typer.echo(f"{path if inside else where}: {error.message}")
+                typer.echo(f"{path if 'document' in error.placed_in else where}: {error.message}")
     if any(one.faults for _, one in found):
         raise typer.Exit(REFUSED)

@@ -18,7 +18,7 @@ from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.loops import ranges, rounds
-from dml.compiler.lowering import lowering
+from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.movement.views import merge_between, raw, split
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Leaf
@@ -314,14 +314,14 @@ def _head(kernel: Filter) -> str:
 # --- Operators --------------------------------------------------------------------------------------------------------
 
 
-@lowering(d.DML_UPSAMPLE_2D_OPERATOR_DESC)
+@lowering(d.DML_UPSAMPLE_2D_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def upsample_2d(desc: d.DML_UPSAMPLE_2D_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     result, source = builder["OutputTensor"], builder["InputTensor"]
     axes = [AxisScale(1.0)] * (result.rank - 2) + [AxisScale(desc.ScaleSize.Height), AxisScale(desc.ScaleSize.Width)]
     _resample(builder, Resampling.of(result, source, axes, Filter(desc.InterpolationMode)))
 
 
-@lowering(d.DML_RESAMPLE_OPERATOR_DESC)
+@lowering(d.DML_RESAMPLE_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def resample(desc: d.DML_RESAMPLE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     axes, kernel = [AxisScale(scale) for scale in desc.Scales], Filter(desc.InterpolationMode)
     _resample(builder, Resampling.of(builder["OutputTensor"], builder["InputTensor"], axes, kernel))
@@ -344,7 +344,9 @@ def _read(desc: _WithOffsets) -> tuple[list[AxisScale], Filter]:
     return [AxisScale(*axis) for axis in offsets], kernel
 
 
-@lowering(d.DML_RESAMPLE1_OPERATOR_DESC, d.DML_RESAMPLE2_OPERATOR_DESC, d.DML_RESAMPLE3_OPERATOR_DESC)
+@lowering(
+    d.DML_RESAMPLE1_OPERATOR_DESC, d.DML_RESAMPLE2_OPERATOR_DESC, d.DML_RESAMPLE3_OPERATOR_DESC, epilogue=Epilogues.ANY
+)
 def resample_with_offsets(
     desc: d.DML_RESAMPLE1_OPERATOR_DESC | d.DML_RESAMPLE2_OPERATOR_DESC | d.DML_RESAMPLE3_OPERATOR_DESC,
     builder: ProgramBuilder,

@@ -84,7 +84,7 @@ def byte_kernel(target: Target, m: int, n: int, k: int, batch: int) -> ByteKerne
     ordered: Sequence[tuple[DotProduct | ByteMatrixProduct, int]] = on_matrices or dots
     if not ordered:
         return None
-    rule = first_of_enough(ordered, m, n, batch)
+    rule = first_of_enough(target, ordered, m, n, batch)
     return tuned(
         target,
         "product",

@@ -12,7 +12,14 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from dml.compiler.selection import compile_cost, max_steps, reads_texels, tile_compilation
-from dml.compiler.selection.devices import half_matrices, has_few_registers, has_room_for_matrices, keeps
+from dml.compiler.selection.devices import (
+    filling,
+    half_matrices,
+    has_few_registers,
+    has_room_for_matrices,
+    keeps,
+    keeps_beside_places,
+)
 from dml.compiler.selection.product_tiles import FEWEST_SUMS, half_steps
 from dml.compiler.selection.tiles import ProductSizes, product_cost
 from dml.compiler.selection.tuned import at_least, half_work, tuned
@@ -359,7 +366,7 @@ def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTi
         if divides and tile.workgroup <= threads and tile.memory() <= target.shared_memory:
             fitting.append(tile)
             tiles = sizes.groups * -(-sizes.outputs // channels) * -(-places // beside)
-            if rule is None and sizes.outputs > channels // 2 and tiles >= enough:
+            if rule is None and sizes.outputs > channels // 2 and tiles >= filling(target, enough):
                 rule = tile
     too_long = sizes.products // slab >= max_steps(target)
     matrix = 2 * sizes.groups * (sizes.products + slab) * (sizes.outputs + 8)
@@ -412,13 +419,15 @@ def implicit_tile(target: Target, sizes: WindowSizes, *, halves: bool = False) -
 
     def cost(tile: ImplicitTile) -> float:
         tiles = sizes.groups * -(-sizes.outputs // tile.channels) * -(-places // tile.places)
-        rounds = -(-tiles // _CORES)
+        rounds = -(-tiles // filling(target, _CORES))
         return (rounds if rounds > 1 else _ALONE) * tile.channels * tile.places / tile.weight
 
     steps = half_steps(target) if halves else 0
     tiles = [replace(tile, half_steps=steps) for tile in (_IMPLICIT_HALF_TILES if steps else _IMPLICIT_TILES)]
     most = target.max_workgroup_invocations
-    fitting = [t for t in tiles if t.workgroup <= most and (t.sums <= FEWEST_SUMS or keeps(target, t.sums))]
+    fitting = [
+        t for t in tiles if t.workgroup <= most and (t.sums <= FEWEST_SUMS or keeps_beside_places(target, t.sums))
+    ]
     kind = "implicit in halves" if steps else "implicit"
     tile = tuned(target, "convolution", lambda: f"{kind} {_work(sizes)}", min(fitting, key=cost), lambda: fitting)
     larger = tile if has_few_registers(target) else replace(tile, slab=16)

@@ -1,4 +1,5 @@
-"""What vendors' GPUs have that Vulkan does not tell: one table. Selection asks these functions, and no vendor's name.
+"""What GPUs have, from Vulkan where it tells, else by vendor and device: one table. Selection asks these functions, and
+no vendor's name.
 
 A device that is in no row counts as an H100, on which the kernels were measured.
 """
@@ -16,13 +17,15 @@ class Profile:
     """registers: of 32 bits that an invocation may have. file: those that the invocations of a workgroup share.
 
     by_thread: a subgroup has ``registers`` times the narrowest subgroup, however wide it is, as on Intel's GPUs.
-    loads_early: the compiler starts more loads ahead of their use than NVIDIA's does, which takes registers.
+    loads_early: the compiler starts more loads ahead of their use than NVIDIA's does, which takes registers. cores: of
+    the vendor's usual chip.
     """
 
     registers: int = 255
     file: int = 65536
     by_thread: bool = False
     loads_early: bool = False
+    cores: int = 132
 
 
 #: VkPhysicalDeviceProperties.vendorID
@@ -38,7 +41,7 @@ _KEPT = 3
 _H100 = Profile()
 #: Qualcomm's chips: Mesa gives each invocation of a workgroup of 128 32 vectors of four registers of an Adreno 660's,
 #: and 48 of a 740's.
-_ADRENO_6, _ADRENO_7 = Profile(128, 32768), Profile(192, 49152)
+_ADRENO_6, _ADRENO_7 = Profile(128, 32768, cores=3), Profile(192, 49152, cores=6)
 _LAST_ADRENO_6 = 0x0700
 #: AMD's second generation of RDNA: RADV gives an invocation of a workgroup of 512 120 registers, and ACO spilled one
 #: of them in a row of 80 held elements; with RDNA's other generations it did not.
@@ -47,12 +50,31 @@ _RDNA_2_DEVICES = range(0x73A0, 0x7440)
 _RDNA_2_PROCESSORS = frozenset({0x1435, 0x1506, 0x163F, 0x164D, 0x164E, 0x1681})
 _PROFILES = {
     _AMD: Profile(256, 131072),
-    _APPLE: Profile(128, 49152),
-    _ARM: Profile(64, 16384),
-    _BROADCOM: Profile(32, 8192),
-    _IMAGINATION: Profile(64, 16384),
-    _INTEL: Profile(128, 32768, by_thread=True),
+    _APPLE: Profile(128, 49152, cores=8),
+    _ARM: Profile(64, 16384, cores=8),
+    _BROADCOM: Profile(32, 8192, cores=2),
+    _IMAGINATION: Profile(64, 16384, cores=1),
+    _INTEL: Profile(128, 32768, by_thread=True, cores=8),
 }
+
+#: (vendor, first and last device, cores): subslices or Xe cores of Intel's chips, shader processors of Qualcomm's, as
+#: Mesa lists the chips (include/pci_ids/iris_pci_ids.h and intel_device_info.c, freedreno_devices.py). The first row
+#: that fits counts.
+_CORES = (
+    (_INTEL, 0x1900, 0x19FF, 3), (_INTEL, 0x3E00, 0x3EFF, 3), (_INTEL, 0x5900, 0x59FF, 3), (_INTEL, 0x9B00, 0x9BFF, 3),
+    (_INTEL, 0x4C80, 0x4CFF, 2), (_INTEL, 0x4680, 0x4699, 2), (_INTEL, 0x46D0, 0x46DF, 2), (_INTEL, 0xA780, 0xA79F, 2),
+    (_INTEL, 0x4600, 0x46FF, 6), (_INTEL, 0xA700, 0xA7FF, 6), (_INTEL, 0x9A00, 0x9AFF, 6), (_INTEL, 0x4900, 0x49FF, 6),
+    (_INTEL, 0x5690, 0x5690, 32), (_INTEL, 0x5691, 0x5691, 24), (_INTEL, 0x5692, 0x5692, 16),
+    (_INTEL, 0x56A0, 0x56A1, 32), (_INTEL, 0x56A2, 0x56A2, 24), (_INTEL, 0x56B2, 0x56B3, 16),
+    (_INTEL, 0x56C0, 0x56C0, 32), (_INTEL, 0x5600, 0x56FF, 8),
+    (_INTEL, 0x7D40, 0x7D45, 4), (_INTEL, 0x7D67, 0x7D67, 4), (_INTEL, 0xE200, 0xE2FF, 20),
+    (_INTEL, 0xB080, 0xB08F, 12),
+    (_QUALCOMM, 0x06010000, 0x0602FFFF, 1), (_QUALCOMM, 0x06030000, 0x0604FFFF, 2),
+    (_QUALCOMM, 0x06080000, 0x0608FFFF, 4),
+    (_QUALCOMM, 0x06090000, 0x0609FFFF, 8), (_QUALCOMM, 0x07000000, 0x0702FFFF, 1),
+    (_QUALCOMM, 0x07030000, 0x0703FFFF, 4),
+    (_QUALCOMM, 0x43030000, 0x4303FFFF, 3),
+)  # fmt: skip
 
 
 def profile(target: Target) -> Profile:
@@ -73,6 +95,21 @@ def _profile(vendor: int, device: int, driver: int) -> Profile:
         # (0x06060001 is a 660, 0x07002000 a 702 of the same generation, 0x43050a01 a 740)
         return _ADRENO_7 if device >> 16 > _LAST_ADRENO_6 else _ADRENO_6
     return _PROFILES.get(vendor, _H100)
+
+
+def cores(target: Target) -> int:
+    """What runs workgroups beside each other: compute units, multiprocessors, shader cores."""
+    return target.cores or _cores(target.vendor, target.device) or profile(target).cores
+
+
+@cache
+def _cores(vendor: int, device: int) -> int:
+    return next((found for of, first, last, found in _CORES if of == vendor and first <= device <= last), 0)
+
+
+def filling(target: Target, enough: int) -> int:
+    """How many workgroups, or invocations, fill the device, where so many fill an H100."""
+    return max(1, -(-enough * cores(target) // _H100.cores))
 
 
 def registers(target: Target, workgroup: int = 1) -> int:
@@ -99,6 +136,14 @@ def keeps(target: Target, values: int, *, workgroup: int = 1, others: int | None
         return True
     has = registers(target, workgroup)
     return _KEPT * values <= has if others is None else values + others <= has
+
+
+def keeps_beside_places(target: Target, sums: int) -> bool:
+    """Whether an invocation keeps so many sums beside the places of a convolution's windows.
+
+    Intel's do not keep 32: Mesa compiles what products keep of them for 124 of 128 registers, and spilled 3 to 45 here.
+    """
+    return keeps(target, sums) and not profile(target).by_thread
 
 
 def half_matrices(target: Target) -> list[tuple[int, int, int]]:

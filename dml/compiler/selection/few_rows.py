@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from dml.compiler.selection.devices import half_matrices, has_few_registers, keeps, loads_early
+from dml.compiler.selection.devices import filling, half_matrices, has_few_registers, keeps, loads_early
 from dml.compiler.selection.product_tiles import fits
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
@@ -165,7 +165,7 @@ def _across_k(target: Target, rows: int, n: int, k: int, batch: int, per_vector:
     slices, unroll = _SLICES_OF_COLUMNS[rows] if is_large else (_SMALL_WORKGROUP, 2)
     slices = min(slices, (_LARGE_WORKGROUP if is_large else _SMALL_WORKGROUP) // lanes)
     groups = batch * -(-n // (lanes * per_vector))
-    enough = ENOUGH_GROUPS * _SMALL_WORKGROUP // (groups * lanes * slices)
+    enough = filling(target, ENOUGH_GROUPS) * _SMALL_WORKGROUP // (groups * lanes * slices)
     parts = max(1, min(MOST_PARTS, k // 512, enough))
     return VectorProduct(rows, per_vector, lanes, slices, False, per_vector, parts, unroll)
 

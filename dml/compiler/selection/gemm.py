@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps
-from dml.compiler.selection.devices import half_matrices, keeps
+from dml.compiler.selection.devices import filling, half_matrices, keeps
 from dml.compiler.selection.few_rows import (
     ENOUGH_GROUPS,
     FEW_ROWS,
@@ -201,7 +201,9 @@ def _through_memory(
     else:
         best = _SHARED_TILES if keeps(target, _SHARED_TILES[0][0].sums) else _TILES_OF_FEW_REGISTERS
     shared = [(replace(tile, half_steps=steps), enough) for tile, enough in best if fits(target, tile)]
-    rule = _fed_by_k(on_matrices, m, n, k, batch) if on_matrices else first_of_enough(shared, m, n, batch)
+    rule = (
+        _fed_by_k(target, on_matrices, m, n, k, batch) if on_matrices else first_of_enough(target, shared, m, n, batch)
+    )
 
     def work() -> str:
         return f"{half_work(target) if halves else '32 bits'}, {at_least(m * n * batch, 16)} sums of {at_least(k, 8)}"
@@ -212,7 +214,7 @@ def _through_memory(
 
     tile = tuned(target, "product", work, rule, variants)
     tiles = batch * -(-m // tile.rows) * -(-n // tile.columns)
-    shortest, enough = _SHORTEST_PART, ENOUGH_GROUPS
+    shortest, enough = _SHORTEST_PART, filling(target, ENOUGH_GROUPS)
     if isinstance(tile, MatrixProduct):
         shortest, enough = 2 * shortest, enough // 2
     return replace(tile, parts=max(1, min(MOST_PARTS, k // shortest, enough // tiles)))
@@ -223,13 +225,15 @@ def _through_memory(
 _PART_LIKE_A_TILE = 1024
 
 
-def _fed_by_k(tiles: Sequence[tuple[MatrixProduct, int]], m: int, n: int, k: int, batch: int) -> MatrixProduct:
+def _fed_by_k(
+    target: Target, tiles: Sequence[tuple[MatrixProduct, int]], m: int, n: int, k: int, batch: int
+) -> MatrixProduct:
     """The largest tile, of which come first, of which there are enough, with parts of k where they fill it; else the
     last."""
     parts = max(1, min(MOST_PARTS, k // _PART_LIKE_A_TILE))
     for tile, enough in tiles:
         fills = m >= tile.rows and n >= tile.columns
-        if batch * -(-m // tile.rows) * -(-n // tile.columns) * (parts if fills else 1) >= enough:
+        if batch * -(-m // tile.rows) * -(-n // tile.columns) * (parts if fills else 1) >= filling(target, enough):
             return tile
     return tiles[-1][0]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dml.compiler.selection import fast_halves, max_steps, shuffled
-from dml.compiler.selection.devices import registers
+from dml.compiler.selection.devices import filling, registers
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
@@ -96,13 +96,13 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int) -> Lin
         return LineSharing(1, workgroup, chunks=max(1, parallel, -(-steps // longest)))
     # A subgroup needs no barrier, if that leaves enough of them.
     near = shuffled(target)
-    most = APART if row else near if near and results * near >= GPU_PARALLEL else None
+    most = APART if row else near if near and results * near >= filling(target, GPU_PARALLEL) else None
     lanes = _lanes(target, steps, each=GPU_TOGETHER, most=most)
-    parallel = min(GPU_PARALLEL // max(1, results * lanes), steps // (SUM_BLOCK * lanes))
+    parallel = min(filling(target, GPU_PARALLEL) // max(1, results * lanes), steps // (SUM_BLOCK * lanes))
     chunks = max(1, parallel, -(-steps // (longest * lanes)))
     workgroup = min(HOLDERS, target.max_workgroup_invocations)
     if row:
-        more = min(2 * GPU_PARALLEL // max(1, results * lanes), steps // (APART_STEPS * lanes))
+        more = min(2 * filling(target, GPU_PARALLEL) // max(1, results * lanes), steps // (APART_STEPS * lanes))
         return LineSharing(lanes, workgroup, max(chunks, more), together=GPU_TOGETHER, apart=lanes > 1)
     subgroup = near if lanes > 1 and workgroup % max(1, near) == 0 else 0
     return LineSharing(lanes, workgroup, chunks, together=GPU_TOGETHER, subgroup=subgroup)
@@ -141,8 +141,9 @@ def scan_sharing(target: Target, lines: int, length: int, *, beside: bool, unit:
     if not beside or lines < MANY_LINES:
         items = unit if vectors else SCAN_ITEMS
         # Subgroups wait for nobody, if there are enough of them.
-        lanes = _lanes(target, length, each=items, most=near if near and lines * near >= GPU_PARALLEL else None)
-    chunks = min(GPU_PARALLEL // max(1, lines * lanes), length // (SCAN_ROUNDS * lanes * items))
+        fills = near and lines * near >= filling(target, GPU_PARALLEL)
+        lanes = _lanes(target, length, each=items, most=near if fills else None)
+    chunks = min(filling(target, GPU_PARALLEL) // max(1, lines * lanes), length // (SCAN_ROUNDS * lanes * items))
     longest = most // items * items * lanes
     subgroup = near if lanes > 1 and target.workgroup % max(1, near) == 0 else 0
     return LineSharing(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from dml.compiler.selection.devices import gains_by_halves, keeps, keeps_matrices
+from dml.compiler.selection.devices import filling, gains_by_halves, keeps, keeps_matrices
 from dml.compiler.target import Target
 
 #: Multiply-adds that matrix units make, at least, in the time that other units take for one. (A product of 4096 went in
@@ -148,10 +148,14 @@ def fits(target: Target, tile: ProductTile) -> bool:
     return tile.workgroup <= most and tile.shared_bytes <= target.shared_memory
 
 
-def first_of_enough(tiles: Sequence[tuple[_Tile, int]], m: int, n: int, batch: int) -> _Tile:
-    """The largest tile, of which come first, of which there are as many as are enough; else the last."""
+def first_of_enough(target: Target, tiles: Sequence[tuple[_Tile, int]], m: int, n: int, batch: int) -> _Tile:
+    """The largest tile, of which come first, of which there are as many as are enough; else the last.
+
+    Fewer cores are enough for whole tiles alone: those at an edge would be mostly empty on any device.
+    """
     for tile, enough in tiles:
         rows, columns = tile.tile
-        if batch * -(-m // rows) * -(-n // columns) >= enough:
+        is_whole = m >= rows and n >= columns
+        if batch * -(-m // rows) * -(-n // columns) >= (filling(target, enough) if is_whole else enough):
             return tile
     return tiles[-1][0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps, reads_texels
-from dml.compiler.selection.devices import has_few_registers, keeps
+from dml.compiler.selection.devices import filling, has_few_registers, keeps
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
@@ -192,7 +192,7 @@ def _cut_of_gpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
     # Rows share a workgroup only where there are many: 32 steps of a GRU of 16 rows and 64 units take an H100 57 us by
     # one row, 197 by four.
     rows = _MOST_ROWS_OF_GPUS
-    while rows > 1 and sizes.directions * -(-sizes.batch // rows) < _ENOUGH_GROUPS:
+    while rows > 1 and sizes.directions * -(-sizes.batch // rows) < filling(target, _ENOUGH_GROUPS):
         rows //= 2
     rule = RecurrenceManner(slices=True) if in_slices else RecurrenceManner(False, rows, _MOST_UNITS_OF_GPUS)
     found = tuned(target, "recurrent", lambda: _work(sizes), rule, others)
@@ -210,7 +210,8 @@ def _cut_in_slices(target: Target, sizes: RecurrenceSizes) -> RecurrenceCut:
         units //= 2
     tiles = -(-sizes.hidden // units)
     rows = min(_ROWS_OF_SLICES, 1 << (sizes.batch - 1).bit_length())
-    while rows > _ROWS_OF_A_SLICE and sizes.directions * tiles * -(-sizes.batch // rows) < _ENOUGH_GROUPS:
+    enough = filling(target, _ENOUGH_GROUPS)
+    while rows > _ROWS_OF_A_SLICE and sizes.directions * tiles * -(-sizes.batch // rows) < enough:
         rows //= 2
     block = min(rows, _ROWS_OF_A_SLICE)
     blocks = rows // block

@@ -1,4 +1,4 @@
-"""One self-contained HTML page from conformance reports: read by people, sent as a file, opened without a network."""
+"""Conformance reports as one self-contained HTML page, which opens without a network."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SCRIPTS = ("status.js", "filters.js", "matrix.js", "failures.js", "errors.js", 
 def write_page(reports: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Write the page of these reports, as `dml conformance` makes them (report.schema.json).
 
-    One report is shown by itself; of several, each further one is also compared with the first. Raises DMLError where
-    there is none, where jinja2 is missing, or where the file cannot be written.
+    Further reports are also compared with the first. Raises DMLError without reports, without jinja2, or if the file
+    cannot be written.
     """
     write_text(path, page(reports))
 
 
 def page(reports: Sequence[Mapping[str, Any]]) -> str:
-    """The page of these reports as text; see ``write_page``."""
+    """Return the page of these reports; see ``write_page``."""
     if not reports:
         raise DMLError("page: at least one conformance report is needed, found none")
     runs = runs_of(reports)

@@ -1,4 +1,4 @@
-"""What to put into a bug report: the run's device, driver, limits and the suite's version, as text."""
+"""Text for a bug report: the run's device, driver, limits and the suite's version."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FACTS = (("device", "name"), ("driver", "driver"), ("Vulkan", "api_version"), (
 
 
 def bug_text(report: Mapping[str, Any], run: Mapping[str, Any]) -> str:
-    """The text: facts a line each, then limits and features."""
+    """Return a fact per line, then limits and features."""
     device = run["device"]
     lines = [f"{name}: {_number(key, device[key])}" for name, key in _FACTS if device.get(key) is not None]
     commit = f", commit {report['commit']}" if report.get("commit") else ""
@@ -27,7 +27,7 @@ def bug_text(report: Mapping[str, Any], run: Mapping[str, Any]) -> str:
 
 
 def _number(key: str, value: Any) -> str:
-    """Ids as drivers' lists have them."""
+    """Format ids as drivers' lists do."""
     return f"{value:#06x}" if key.endswith("_id") and isinstance(value, int) else str(value)
 
 

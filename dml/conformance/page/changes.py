@@ -1,4 +1,4 @@
-"""Two reports side by side: which cases got worse, got better, are new, are gone."""
+"""Changes between two reports: cases that got worse or better, are new, or are gone."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from .data import worst
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """pairs: which run stands beside which; cases: {"what", "pair", "case", "before", "after"} where they differ.
+    """Return pairs, the matched runs; cases, {"what", "pair", "case", "before", "after"} of changed ones; and alone.
 
-    alone: the runs of each side that stand beside none.
+    alone: each side's runs without a match.
     """
     pairs = _pairs(before, after)
     cases = []
     for at, (old_run, new_run) in enumerate(pairs):
         old = {outcome["case"]: outcome for outcome in old_run["results"]}
         new = {outcome["case"]: outcome for outcome in new_run["results"]}
-        # What is added for a device's kernels changes with selection, and is neither new nor gone.
+        # Cases added for a device's kernels change with selection, and are neither new nor gone.
         added = {case for run in (old_run, new_run) if run.get("coverage") for case in run["coverage"]["added"]}
         for case in sorted((old.keys() | new.keys()) - (added - (old.keys() & new.keys()))):
             what = _what(old.get(case), new.get(case))
@@ -33,7 +33,7 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
 
 
 def _pairs(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Runs of one device name and axis belong together; what is left over, of one axis, in order."""
+    """Match runs by device name and axis, and the remaining ones by axis, in order."""
     left = list(after["runs"])
     pairs: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
     for keys in (("name", "axis"), ("axis",)):

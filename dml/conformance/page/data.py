@@ -1,4 +1,4 @@
-"""What the page's scripts are given: outcomes summed up per operator, data type and run, and the failures in full."""
+"""Data for the page's scripts: outcomes per operator, data type and run, and all failures."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dml.capability import short_name
+from dml.conformance.compare import ulp_text
 from dml.conformance.coverage import total
 from dml.descriptors import operators
 from dml.enums import DML_TENSOR_DATA_TYPE
 
-#: In the order in which the page shows them: each with its sign and word.
+#: In the page's order, with sign and word.
 STATUSES = (("passed", "✓", "passed"), ("failed", "✗", "failed"), ("loose", "≈", "loose"),
             ("not_tested", "–", "not tested"), ("unsupported", "○", "unsupported"))  # fmt: skip
-#: Where an operator has one data type only, and its cases name none.
+#: Label for operators with a single data type, whose cases name none.
 ONE_TYPE = "its own"
 
 
 def runs_of(reports: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Every run of every report, numbered from 1, with the index of its report and its counts per status."""
+    """Return every report's runs, numbered from 1, with the report's index and the counts by status."""
     runs: list[dict[str, Any]] = []
     for at, report in enumerate(reports):
         for run in report["runs"]:
@@ -30,8 +31,7 @@ def runs_of(reports: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def covered(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The runs that know which kernels exist for their device: total, and of each kernel the variants that did not run,
-    without the kernel's name."""
+    """Return the runs with known coverage: the total, and each kernel's missed variants, without the kernel's name."""
     found = []
     for run in runs:
         if not (record := run.get("coverage")):
@@ -47,10 +47,10 @@ def covered(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def matrix(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """operators: [name, family], by family; data_types: names; cells, one per operator, data type and run.
+    """Return operators, [name, family] by family; data_types, names; and cells, one per operator, data type and run.
 
-    A cell has the counts per status, the histogram, the worst outcome by its share of what is allowed, and the reasons
-    of what was not tested or unsupported, with how often each.
+    A cell has the counts by status, the histogram, the worst outcome by its share of the allowed error, and the reasons
+    of cases that were not tested or unsupported, with their numbers.
     """
     outcomes: dict[tuple[str, str, int], list[Mapping[str, Any]]] = defaultdict(list)
     for at, run in enumerate(runs):
@@ -70,7 +70,7 @@ def matrix(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def failures(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The outcomes that failed, each with the index of its run."""
+    """Return the failed outcomes, each with its run's index."""
     return [
         {**outcome, "run": at, "data_type": outcome["data_type"] or ONE_TYPE}
         for at, run in enumerate(runs)
@@ -80,7 +80,8 @@ def failures(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def loose(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Per run, operator and data type the case farthest beyond its tight limit, and how many are, farthest first."""
+    """Return, per run, operator and data type, the case farthest beyond its tight limit, and their number, farthest
+    first."""
     found: dict[tuple[int, str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for run in runs:
         for outcome in run["results"]:
@@ -90,12 +91,14 @@ def loose(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for (number, operator, kind), outcomes in found.items():
         farthest = max(outcomes, key=lambda outcome: _weight(outcome["loose"]["tight_share"]))
         of = {"run": number, "operator": operator, "data_type": kind, "cases": len(outcomes), "case": farthest["case"]}
-        made.append({**of, **farthest["loose"]})
+        far = farthest["loose"]
+        texts = {name: "none" if far[name] is None else ulp_text(far[name]) for name in ("ulp", "tight_ulp")}
+        made.append({**of, **far, **texts})
     return sorted(made, key=lambda one: -_weight(one["tight_share"]))
 
 
 def worst(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The tensor that took the largest share of what it is allowed, with its case; None where all are exact."""
+    """Return the tensor with the largest share of its allowed error, with its case; None if all are exact."""
     measured = (
         {"case": outcome["case"], **tensor} for outcome in outcomes for tensor in outcome.get("tensors") or ()
         if tensor.get("share") is not None
@@ -104,7 +107,7 @@ def worst(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
 
 
 def _weight(share: Any) -> float:
-    """A share that is no number is worse than any."""
+    """A share that is not a number is worse than any."""
     number = float(share)
     return number if number == number else float("inf")
 
@@ -125,17 +128,17 @@ def _cell(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _families() -> dict[str, str]:
-    """GRU -> recurrent: the module of its description."""
+    """Return operator -> family (GRU -> recurrent): the module of its description."""
     return {short_name(kind): desc.__module__.split(".")[2] for kind, desc in operators().items()}
 
 
 def _type_order(name: str) -> tuple[int, str]:
-    """Floating-point types first, wide ones before narrow ones, as the capability tables have them."""
+    """Sort floating-point types first, wide before narrow, as the capability tables do."""
     order = ("FLOAT64", "FLOAT32", "FLOAT16", "INT64", "INT32", "INT16", "INT8", "INT4",
              "UINT64", "UINT32", "UINT16", "UINT8", "UINT4")  # fmt: skip
     return (order.index(name), name) if name in order else (len(order), name)
 
 
 def type_names() -> list[str]:
-    """Every data type, in the page's order."""
+    """Return every data type, in the page's order."""
     return sorted((short_name(kind) for kind in DML_TENSOR_DATA_TYPE if kind), key=_type_order)

@@ -1,4 +1,4 @@
-"""What each feature level accepts, for the page: dml.capability's tables, a row where something changes."""
+"""The feature levels for the page: dml.capability's tables, a row per change."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .data import type_names
 
 
 def level_tables() -> dict[str, Any]:
-    """levels: names in order; types: data types in order; support: per operator what holds from which level on.
+    """Return levels, names in order; types, data types in order; and support, per operator from which level on.
 
     support: {"operator", "family", "since", "steps": [{"from": index of a level, "tensors": [[name, kind, lowest and
-    highest dimension count, indices of data types]]}]}; REDUCE stands once per function.
+    highest dimension count, indices of data types]]}]}; REDUCE appears once per function.
     """
     support = []
     for kind, desc in operators().items():

@@ -8,11 +8,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from dml.errors import DMLError
+from dml.errors import HRESULT, DMLError
 
 _SKIPPED = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[\]}])')
 _KINDS = {dict: "an object", list: "an array", str: "a string", bool: "true or false", type(None): "null"}
+
+
+def placed(path: str, problem: str, hresult: HRESULT = HRESULT.E_INVALIDARG) -> DMLError:
+    """Return an error that names its place in the file."""
+    error = DMLError(problem, hresult)
+    error.at(path, "document")
+    return error
 
 
 @dataclass(frozen=True)
@@ -23,7 +30,7 @@ class Json:
     path: str
 
     def fail(self, problem: str) -> NoReturn:
-        raise DMLError(f"{self.path or 'the file'}: {problem}")
+        raise placed(self.path or "the file", problem)
 
     def _expect(self, kind: type, wanted: str) -> Any:
         if type(self.value) is not kind:

@@ -24,6 +24,7 @@ from dml.descriptors.graph import (
 from dml.errors import DMLError
 from dml.files import write_whole
 from dml.frontends.dxdispatch import images
+from dml.frontends.dxdispatch.document import placed
 from dml.frontends.dxdispatch.model import (
     Bindings,
     DispatchCommand,
@@ -237,13 +238,15 @@ class Session:
 
     def _array_at(self, source: DxSource, like: Array) -> Array:
         if source.resource.deferred and source.resource.name not in self._written:
-            raise DMLError(f"{source.path}: is deferred, and nothing was written to it")
+            raise placed(source.path, "is deferred, and nothing was written to it")
         shape = like.shape if source.shape is None else source.shape
         count, buffer = math.prod(shape), self.buffers[source.resource.name]
         if source.offset + count * like.itemsize > buffer.size:
-            raise DMLError(
-                f"{source.path}: {like.dtype} of shape {shape} ends at byte {source.offset + count * like.itemsize} of "
-                f"a resource of {buffer.size}"
+            raise placed(
+                source.path,
+                f"{like.dtype} of shape {shape} ends at byte "
+                f"{source.offset + count * like.itemsize} of "
+                f"a resource of {buffer.size}",
             )
         return buffer.read(like.dtype, count, source.offset).reshape(shape)
 
@@ -257,18 +260,16 @@ class Session:
             source, array = sources[0], np.ascontiguousarray(found[name])
             resource, data = source.resource, array.reshape(-1).view(np.uint8)
             if source.shape is not None and source.shape != array.shape:
-                raise DMLError(f"{source.path}: its shape is {source.shape}, the model makes {array.shape}")
+                raise placed(source.path, f"its shape is {source.shape}, the model makes {array.shape}")
             if resource.deferred:
                 if array.dtype != numpy_dtype(resource.data_type):
-                    raise DMLError(f"{source.path}: holds {resource.data_type.name}, the model makes {array.dtype}")
+                    raise placed(source.path, f"holds {resource.data_type.name}, the model makes {array.dtype}")
                 padded = np.zeros(max(4, -(-data.size // 4) * 4), np.uint8)
                 padded[: data.size] = data
                 self.buffers[resource.name] = self.device.create_buffer(padded)
                 self._written[resource.name] = data.size
             elif source.offset + data.size > self.buffers[resource.name].size:
-                raise DMLError(
-                    f"{source.path}: the model makes {data.size} bytes, the resource has {len(resource.data)}"
-                )
+                raise placed(source.path, f"the model makes {data.size} bytes, the resource has {len(resource.data)}")
             else:
                 self.buffers[resource.name].write(data, source.offset)
 
@@ -317,9 +318,8 @@ def _at(path: str) -> Iterator[None]:
     try:
         yield
     except DMLError as error:
-        if error.message.startswith(path):
-            raise
-        raise DMLError(f"{path}: {error.message}", error.hresult) from None
+        error.at(path, "document")
+        raise
 
 
 def _graph(operator: Any) -> DML_GRAPH_DESC:
@@ -341,7 +341,7 @@ def _graph(operator: Any) -> DML_GRAPH_DESC:
     return DML_GRAPH_DESC(
         InputCount=len(edges["in"]),
         OutputCount=len(edges["out"]),
-        Nodes=(DML_OPERATOR_GRAPH_NODE_DESC(operator),),  # type: ignore[arg-type]  # wrapped by the description
+        Nodes=(DML_OPERATOR_GRAPH_NODE_DESC(operator),),
         InputEdges=tuple(edges["in"]),
         OutputEdges=tuple(edges["out"]),
     )

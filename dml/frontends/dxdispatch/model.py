@@ -17,7 +17,7 @@ from dml.enums import DML_EXECUTION_FLAGS
 from dml.errors import HRESULT, DMLError
 from dml.files import reading
 from dml.frontends.dxdispatch import images
-from dml.frontends.dxdispatch.document import Json, parse
+from dml.frontends.dxdispatch.document import Json, parse, placed
 from dml.frontends.dxdispatch.files import Folder
 from dml.frontends.dxdispatch.onnx_model import DxOnnx
 from dml.frontends.dxdispatch.operators import execution_flags, operator
@@ -163,7 +163,7 @@ def refuse_foreign(value: Json) -> None:
     """Raises DMLError for a dispatchable that belongs to Direct3D 12, with the reason."""
     kind = value.need("type", "Type")
     if kind.string().lower() in _FOREIGN:
-        raise DMLError(f"{kind.path}: {_FOREIGN[kind.string().lower()]}", HRESULT.DXGI_ERROR_UNSUPPORTED)
+        raise placed(kind.path, f"{_FOREIGN[kind.string().lower()]}", HRESULT.DXGI_ERROR_UNSUPPORTED)
 
 
 def is_onnx(value: Json) -> bool:
@@ -272,7 +272,7 @@ def _dispatch(
             for point, found in bindings.items()
         }
     elif deferred:
-        raise DMLError(f"{deferred[0].path}: deferred resources are for ONNX models, whose outputs tell their sizes")
+        raise placed(deferred[0].path, "deferred resources are for ONNX models, whose outputs tell their sizes")
     return DispatchCommand(made, bindings, value.path)
 
 

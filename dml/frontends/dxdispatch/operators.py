@@ -79,15 +79,14 @@ def tensor(value: Json) -> DML_BUFFER_TENSOR_DESC:
             data_type(desc.need("DataType")),
             _unsigned(desc.need("Sizes")),
             _unsigned(strides) or None if strides is not None else None,
-            (size.unsigned(64) if size is not None else 0) or None,  # type: ignore[arg-type]  # None: computed
+            (size.unsigned(64) if size is not None else 0) or None,
             alignment.unsigned() if alignment is not None else 0,
             flags(flag, DML_TENSOR_FLAGS) if flag is not None else DML_TENSOR_FLAGS.DML_TENSOR_FLAG_NONE,
-            count.unsigned() if count is not None else None,  # type: ignore[arg-type]  # None: derived
+            count.unsigned() if count is not None else None,
         )
     except DMLError as error:
-        raise (
-            error if error.message.startswith(desc.path) else DMLError(f"{desc.path}: {error.message}", error.hresult)
-        ) from None
+        error.at(desc.path, "document")
+        raise
 
 
 def _unsigned(value: Json) -> tuple[int, ...]:
@@ -197,7 +196,8 @@ def read_operator(value: Json, *, fused: bool = False) -> tuple[OperatorDesc | N
             try:
                 return cls(**fields), []
             except DMLError as error:
-                raise DMLError(f"{desc.path}: {error.message}", error.hresult) from None
+                error.at(desc.path, "document")
+                raise
     except DMLError as error:
         faults.append(error)
     return None, faults

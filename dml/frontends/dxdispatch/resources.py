@@ -12,7 +12,7 @@ import numpy as np
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.frontends.dxdispatch import images
-from dml.frontends.dxdispatch.document import Json
+from dml.frontends.dxdispatch.document import Json, placed
 from dml.frontends.dxdispatch.files import Folder
 from dml.frontends.dxdispatch.operators import data_type, scalars
 from dml.tensors import data_type_of, element_bits, numpy_dtype
@@ -56,9 +56,7 @@ def _count(values: Json, dtype: np.dtype[Any]) -> int:
     if count == 0:
         field.fail("must be larger than 0")
     if count * dtype.itemsize > LARGEST:
-        raise DMLError(
-            f"{field.path}: {count} values of {dtype} are more than a buffer can hold", HRESULT.E_OUTOFMEMORY
-        )
+        raise placed(field.path, f"{count} values of {dtype} are more than a buffer can hold", HRESULT.E_OUTOFMEMORY)
     return count
 
 
@@ -151,5 +149,5 @@ def _placed(name: str, value: Json, data: bytes, kind: DML_TENSOR_DATA_TYPE) -> 
     if used > size:
         value.fail(f"its sizeInBytes of {size} does not hold {len(data)} bytes of values at byte {offset}")
     if size > LARGEST:
-        raise DMLError(f"{value.path}: {size} bytes are more than a buffer can hold", HRESULT.E_OUTOFMEMORY)
+        raise placed(value.path, f"{size} bytes are more than a buffer can hold", HRESULT.E_OUTOFMEMORY)
     return Resource(name, (bytes(offset) + data).ljust(-(-size // 4) * 4, b"\0"), used, kind)

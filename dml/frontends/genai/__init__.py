@@ -27,10 +27,12 @@ except ModuleNotFoundError as error:
 
 from .audio import Audios
 from .config import Config
+from .current_device import get_current_gpu_device_id, set_current_gpu_device_id
 from .generator import Generator
 from .model import Model
 from .params import GeneratorParams
 from .processor import MultiModalProcessor
+from .refused import REFUSED, RefusedName
 from .tensors import NamedTensors, Tensor
 from .tokenizer import Tokenizer, TokenizerStream
 
@@ -45,14 +47,27 @@ __all__ = [
     "Tensor",
     "Tokenizer",
     "TokenizerStream",
+    "disable_telemetry_events",
+    "enable_telemetry_events",
+    "get_current_gpu_device_id",
     "is_cuda_available",
     "is_dml_available",
     "is_openvino_available",
     "is_qnn_available",
+    "is_rocm_available",
     "is_webgpu_available",
+    "register_execution_provider_library",
+    "set_current_gpu_device_id",
     "set_log_callback",
     "set_log_options",
+    "unregister_execution_provider_library",
 ]
+
+
+def __getattr__(name: str) -> RefusedName:
+    if name in REFUSED:
+        return RefusedName(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def is_dml_available() -> bool:
@@ -64,7 +79,22 @@ def _absent() -> bool:
     return False
 
 
-is_cuda_available = is_openvino_available = is_qnn_available = is_webgpu_available = _absent
+is_cuda_available = is_openvino_available = is_qnn_available = is_rocm_available = is_webgpu_available = _absent
+
+
+def register_execution_provider_library(name: str, path: str) -> None:
+    """Accept a provider's library, which is not loaded: the device is dml's."""
+
+
+def unregister_execution_provider_library(name: str) -> None:
+    """Accept the name."""
+
+
+def enable_telemetry_events() -> None:
+    """Do nothing: there is no telemetry."""
+
+
+disable_telemetry_events = enable_telemetry_events
 
 
 def set_log_options(**options: object) -> None:

@@ -11,11 +11,14 @@ from typing import Any
 from dml.arguments import checked
 from dml.errors import HRESULT, DMLError
 
+from .refused import with_refused_names
+
 _FILE = "genai_config.json"
 #: Options of a provider that choose the device: its index, or a part of its name.
 _DEVICE_OPTIONS = ("device", "device_id")
 
 
+@with_refused_names
 class Config:
     """The genai_config.json of a folder, open to changes until a Model is made of it.
 
@@ -28,6 +31,8 @@ class Config:
         if not self.folder.is_dir():
             raise DMLError(f"{folder}: no such folder; a model folder with {_FILE} is needed", _NOT_FOUND)
         self.values = read_json(self.folder / _FILE)
+        #: The contents of files that are not in the folder, by their names.
+        self._data: dict[str, bytes] = {}
         self._providers: list[tuple[str, dict[str, str]]] = [
             (name, dict(options))
             for entry in self.section("model.decoder.session_options").get("provider_options") or []
@@ -58,6 +63,14 @@ class Config:
                 options[name] = value
                 return
         self._providers.append((provider, {name: value}))
+
+    @checked
+    def add_model_data(self, filename: str, data: bytes) -> None:
+        """Give the contents of a model file, in place of the folder's."""
+        self._data[filename] = bytes(data)
+
+    def remove_model_data(self, filename: str) -> None:
+        self._data.pop(filename, None)
 
     # For Model and what belongs to it
 
@@ -96,15 +109,28 @@ class Config:
             raise DMLError(f"{self.folder / _FILE}: model.{name} must be a token id or several, found {found!r}")
         return given
 
+    def token(self, name: str) -> int:
+        """The first token id of model.``name``. Raises DMLError where there is none."""
+        found = self.tokens(name)
+        if not found:
+            raise DMLError(f"{self.folder / _FILE}: there is no model.{name}")
+        return found[0]
+
+    def source(self, section: str) -> Path | bytes:
+        """The model of a section: its file, or the contents that add_model_data gave."""
+        given = self._data.get(str(self.section(section).get("filename")))
+        return self.file(section) if given is None else given
+
     def file(self, section: str) -> Path:
-        """The model file that a section names; inside the folder."""
+        """The path of the model that a section names, inside the folder; the file need not be there where its contents
+        were given."""
         name = self.section(section).get("filename")
         if not isinstance(name, str) or not name:
             raise DMLError(f"{self.folder / _FILE}: {section}.filename must name a file, found {name!r}")
         path = self.folder / name
         if not path.resolve().is_relative_to(self.folder.resolve()):
             raise DMLError(f"{self.folder / _FILE}: {section}.filename leaves the folder: {name}")
-        if not path.is_file():
+        if not path.is_file() and name not in self._data:
             raise DMLError(f"{path}: no such file, which {_FILE} names as {section}.filename", _NOT_FOUND)
         return path
 

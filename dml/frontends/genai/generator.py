@@ -18,9 +18,11 @@ from .decoder import DecoderState
 from .encoder import AudioEncoder
 from .model import Model
 from .params import GeneratorParams
+from .refused import with_refused_names
 from .search import Search, TokenSearch
 
 
+@with_refused_names
 class Generator:
     """A generation. A batch has prompts of equal lengths, which are not masked where they are filled up.
 
@@ -31,6 +33,9 @@ class Generator:
     def __init__(self, model: Model, params: GeneratorParams) -> None:
         self._model = model
         self._options = options = dataclasses.replace(params.search)
+        inputs = params.inputs()
+        if model.decoder.ids in inputs:
+            options.batch_size = len(inputs[model.decoder.ids])
         options.check(model.context_length)
         self._rows = options.batch_size * options.num_beams
         stops = model.config.tokens("eos_token_id")
@@ -48,6 +53,8 @@ class Generator:
         #: Those behind the last token; None while they are not computed.
         self._logits: DeviceArray | None = None
         self._is_terminated = False
+        if inputs:
+            self.set_inputs(inputs)
 
     # Tokens
 
@@ -119,6 +126,14 @@ class Generator:
             raise DMLError(f"Generator.get_sequence: there are {count} sequences, found index {index}")
         return self._search.result(index)
 
+    def sequences(self) -> list[npt.NDArray[np.int32]]:
+        """Every sequence, as get_sequence gives them."""
+        options = self._options
+        return [self.get_sequence(at) for at in range(options.batch_size * options.num_return_sequences)]
+
+    def snapshot_state(self) -> None:
+        """Do nothing, as there for models without recurrent state: caches are rewound without it."""
+
     @checked
     def rewind_to(self, new_length: int) -> None:
         """Forget the tokens from a length on."""
@@ -135,6 +150,13 @@ class Generator:
         self._state.rewind(max(0, new_length - 1))
 
     # Logits and other tensors
+
+    def compute_logits(self) -> None:
+        """Compute the scores of the next tokens, which generate_next_token does by itself since 0.6."""
+        if not self.token_count():
+            raise DMLError("Generator.compute_logits: append_tokens comes first", HRESULT.DXGI_ERROR_INVALID_CALL)
+        if not self.is_done():
+            self._compute()
 
     def get_logits(self) -> npt.NDArray[np.float32]:
         """The scores of the next tokens, {rows, 1, vocabulary}."""

@@ -5,23 +5,30 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
 from dml.api.device import Device
 from dml.arguments import checked
 from dml.errors import HRESULT, DMLError
 from dml.frontends.onnx.backend import open_device, prepare
 
 from .config import Config
+from .current_device import current_device
 from .decoder import Decoder
 from .encoder import AudioEncoder
 from .picking import Picker
+from .refused import with_refused_names
 
 if TYPE_CHECKING:
+    from .params import GeneratorParams
     from .processor import MultiModalProcessor
 
 #: Sections of models that are more than a decoder and an encoder of audio features.
 _OTHERS = ("embedding", "vision", "speech", "joiner")
 
 
+@with_refused_names
 class Model:
     """The models of a folder that onnxruntime-genai's model builder wrote: a decoder, with an encoder for speech.
 
@@ -34,7 +41,6 @@ class Model:
     def __init__(self, source: Config | str | os.PathLike[str], *, device: int | str | Device | None = None) -> None:
         self.config = config = source if isinstance(source, Config) else Config(source)
         sections = config.section("model")
-        self.type = str(sections.get("type", ""))
         found = [name for name in _OTHERS if sections.get(name)]
         if found or not sections.get("decoder"):
             lacks = f"model type {self.type!r} has {', '.join(found)}" if found else "there is no model.decoder"
@@ -43,14 +49,16 @@ class Model:
                 HRESULT.E_NOTIMPL,
             )
         self.context_length = config.number("model.context_length")
-        path = config.file("model.decoder")
+        decoder = config.source("model.decoder")
         chosen = config.device if device is None else device
+        if chosen is None:
+            chosen = current_device()
         self.device = chosen if isinstance(chosen, Device) else open_device(chosen)
-        self.decoder = Decoder(prepare(path, self.device), config)
+        self.decoder = Decoder(prepare(decoder, self.device), config)
         #: None for models of text alone.
         self.encoder: AudioEncoder | None = None
         if sections.get("encoder"):
-            prepared = prepare(config.file("model.encoder"), self.device)
+            prepared = prepare(config.source("model.encoder"), self.device)
             self.encoder = AudioEncoder(prepared, self.decoder, config)
         self.picker = Picker(self.device)
 
@@ -59,6 +67,20 @@ class Model:
         from .processor import MultiModalProcessor
 
         return MultiModalProcessor(self)
+
+    def generate(self, params: GeneratorParams) -> list[npt.NDArray[np.int32]]:
+        """All sequences for ``params.input_ids``, as before onnxruntime-genai 0.6."""
+        from .generator import Generator
+
+        generator = Generator(self, params)
+        while not generator.is_done():
+            generator.generate_next_token()
+        return generator.sequences()
+
+    @property
+    def type(self) -> str:
+        """What genai_config.json calls the architecture."""
+        return str(self.config.section("model").get("type", ""))
 
     @property
     def device_type(self) -> str:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from dml.arguments import checked
-from dml.errors import HRESULT, DMLError
+from dml.errors import DMLError
 
 from .model import Model
+from .refused import with_refused_names
 
 _MOST_BEAMS = 32
 
@@ -19,7 +24,8 @@ class SearchOptions:
     """onnxruntime-genai's search options and their defaults.
 
     max_length: tokens of prompt and answer together. chunk_size: prompt tokens per run; 0 leaves it to the memory that
-    the logits take. past_present_share_buffer: write caches in place where the model can. random_seed: -1 for another
+    the logits take. diversity_penalty: changes nothing, as there. no_repeat_ngram_size: no run of so many tokens comes
+    twice; 0 for any. past_present_share_buffer: write caches in place where the model can. random_seed: -1 for another
     one each time. num_return_sequences: of beams.
     """
 
@@ -71,21 +77,24 @@ class SearchOptions:
             ("top_p", 0.0 <= self.top_p <= 1.0, "0 to 1"),
             ("temperature", self.temperature >= 0.0, "0 or more"),
             ("repetition_penalty", self.repetition_penalty > 0.0, "more than 0"),
+            ("no_repeat_ngram_size", self.no_repeat_ngram_size >= 0, "0 or more"),
             ("do_sample", not self.do_sample or self.num_beams == 1, "False with beams"),
         )
         for name, holds, needed in rules:
             if not holds:
                 raise DMLError(f"search options: {name} must be {needed}, found {getattr(self, name)}")
-        for name in ("no_repeat_ngram_size", "diversity_penalty"):
-            if getattr(self, name):
-                raise DMLError(f"search options: {name} is not supported", HRESULT.E_NOTIMPL)
 
 
 _FIELDS = [field.name for field in dataclasses.fields(SearchOptions)]
 
 
+@with_refused_names
 class GeneratorParams:
-    """The search options of one Generator, first those of genai_config.json."""
+    """The search options of one Generator, first those of genai_config.json.
+
+    Before onnxruntime-genai 0.6 it had the prompt, too: ``input_ids``, ``set_inputs``, ``set_model_input``,
+    ``whisper_input_features``. A Generator takes what is set of these at once.
+    """
 
     @checked
     def __init__(self, model: Model) -> None:
@@ -94,12 +103,51 @@ class GeneratorParams:
             if name in _FIELDS:  # (newer builders write options for other engines, too)
                 self.search.set(name, value)
 
+        #: The prompt, or None; appended when a Generator is made.
+        self.input_ids: Any = None
+        #: Features of a sound, or None.
+        self.whisper_input_features: Any = None
+        self._model = model
+        self._inputs: dict[str, Any] = {}
+
+    @property
+    def vocab_size(self) -> int:
+        return self._model.decoder.vocabulary
+
+    @property
+    def pad_token_id(self) -> int:
+        return self._model.config.token("pad_token_id")
+
+    @property
+    def eos_token_id(self) -> int:
+        return self._model.config.token("eos_token_id")
+
+    def set_inputs(self, inputs: Mapping[str, Any]) -> None:
+        """Give a processor's inputs to the Generator that is made next."""
+        self._inputs |= inputs
+
+    def set_model_input(self, name: str, value: npt.ArrayLike) -> None:
+        self._inputs[name] = value
+
+    def inputs(self) -> dict[str, Any]:
+        """Everything for ``Generator.set_inputs``, token ids of {batch, n} last."""
+        encoder = self._model.encoder
+        ids = self._inputs.get(self._model.decoder.ids, self.input_ids)
+        found = {name: value for name, value in self._inputs.items() if name != self._model.decoder.ids}
+        if self.whisper_input_features is not None and encoder is not None:
+            found[encoder.features] = self.whisper_input_features
+        if ids is not None:
+            found[self._model.decoder.ids] = np.atleast_2d(np.asarray(ids))
+        return found
+
+    def try_graph_capture_with_max_batch_size(self, size: int) -> None:
+        """Accept the hint: steps are recorded once and replayed at any size."""
+
+    try_use_cuda_graph_with_max_batch_size = try_graph_capture_with_max_batch_size
+
     def set_search_options(self, **options: Any) -> None:
         for name, value in options.items():
             self.search.set(name, value)
 
     def get_search_options(self) -> dict[str, Any]:
         return dataclasses.asdict(self.search)
-
-    def set_guidance(self, *_: Any, **__: Any) -> None:
-        raise DMLError("GeneratorParams.set_guidance: guided generation is not supported", HRESULT.E_NOTIMPL)

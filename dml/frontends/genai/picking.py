@@ -19,7 +19,7 @@ from dml.tensors import data_type_of
 Ids = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float32]
 #: What replaces the score of a token that may not come.
-_LOWEST = float(np.finfo(np.float32).min)
+LOWEST = float(np.finfo(np.float32).min)
 _FLOAT32 = enums.DML_TENSOR_DATA_TYPE_FLOAT32
 _UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 _LAST = -1  # axis
@@ -28,16 +28,32 @@ _KEPT = 16
 
 
 @dataclass(frozen=True)
+class Blocked:
+    """Tokens of each row that may not come. tokens: {rows, n}; scores: their additions, LOWEST or 0 where none."""
+
+    tokens: npt.NDArray[np.uint32]
+    scores: npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
 class Edits:
     """What changes scores before tokens are picked.
 
     penalized: {rows, n} tokens whose scores are divided by ``penalty`` where positive, multiplied where negative.
-    banned: tokens that may not come.
+    banned: tokens that may come in no row.
     """
 
     penalized: npt.NDArray[np.uint32] | None = None
     penalty: float = 1.0
     banned: tuple[int, ...] = ()
+    blocked: Blocked | None = None
+
+    def feeds(self) -> dict[str, Any]:
+        """The arrays that a graph takes."""
+        found: dict[str, Any] = {} if self.penalized is None else {"penalized": self.penalized}
+        if self.blocked is not None:
+            found |= {"blocked": self.blocked.tokens, "scores": self.blocked.scores}
+        return found
 
 
 @dataclass(frozen=True)
@@ -86,9 +102,7 @@ class Picker:
         return made
 
     def _run(self, logits: DeviceArray, edits: Edits, what: tuple[Any, ...], make: Any) -> dict[str, Any]:
-        feeds: dict[str, Any] = {"logits": logits}
-        if edits.penalized is not None:
-            feeds["penalized"] = edits.penalized
+        feeds: dict[str, Any] = {"logits": logits, **edits.feeds()}
         shapes = tuple((name, one.shape, one.dtype) for name, one in feeds.items())
         key = (shapes, edits.penalty, edits.banned, what)
         graph = self._graphs.get(key)
@@ -97,6 +111,10 @@ class Picker:
             x = _last_position(builder.input("logits", logits.shape, data_type_of(logits.dtype)))
             if edits.penalized is not None:
                 x = _penalized(x, builder.input("penalized", edits.penalized.shape, _UINT32), edits.penalty)
+            if edits.blocked is not None:
+                tokens, scores = edits.blocked.tokens, edits.blocked.scores
+                taken = builder.input("blocked", tokens.shape, _UINT32)
+                x = _blocked(x, taken, builder.input("scores", scores.shape, _FLOAT32))
             if edits.banned:
                 x = _banned(x, edits.banned)
             graph = builder.compile(make(x))
@@ -120,6 +138,11 @@ def _penalized(x: Tensor, tokens: Tensor, penalty: float) -> Tensor:
     return op.scatter_elements(x, tokens, changed, 1)
 
 
+def _blocked(x: Tensor, tokens: Tensor, scores: Tensor) -> Tensor:
+    lowered = op.maximum(op.gather_elements(x, tokens, 1) + scores, LOWEST)
+    return op.scatter_elements(x, tokens, lowered, 1)
+
+
 def _banned(x: Tensor, tokens: tuple[int, ...]) -> Tensor:
     indices = np.tile(np.array(tokens, np.uint32), (x.sizes[0], 1))
-    return op.scatter_elements(x, x.builder.constant(indices), np.full(indices.shape, _LOWEST, np.float32), 1)
+    return op.scatter_elements(x, x.builder.constant(indices), np.full(indices.shape, LOWEST, np.float32), 1)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +12,12 @@ import numpy.typing as npt
 from dml.api.device_array import DeviceArray
 
 from .params import SearchOptions
-from .picking import Best, Edits, Ids, Picker
+from .picking import LOWEST, Best, Blocked, Edits, Ids, Picker
 
 #: Tokens read first for sampling by top_p alone; all of them where these do not reach it.
 _NUCLEUS = 256
-#: Penalized tokens come in multiples of this, so that few graphs serve all lengths.
-_LEAST_PENALIZED = 64
+#: Tokens whose scores are changed come in at least so many.
+_LEAST_EDITED = 64
 
 
 class Search(Protocol):
@@ -99,15 +100,39 @@ class TokenSearch:
 
 
 def edits_for(options: SearchOptions, sequences: npt.NDArray[np.int32], stops: Sequence[int]) -> Edits:
-    """What repetition_penalty and min_length change behind these sequences."""
+    """What repetition_penalty, no_repeat_ngram_size and min_length change behind these sequences."""
     banned = tuple(stops) if sequences.shape[1] < options.min_length else ()
+    edits = Edits(banned=banned, blocked=_repeating(sequences, options.no_repeat_ngram_size))
     if options.repetition_penalty == 1.0:
-        return Edits(banned=banned)
+        return edits
     rows = [np.unique(row) for row in sequences]
+    made = np.stack([np.pad(row, (0, _width(rows) - len(row)), mode="edge") for row in rows]).astype(np.uint32)
+    return dataclasses.replace(edits, penalized=made, penalty=options.repetition_penalty)
+
+
+def _repeating(sequences: npt.NDArray[np.int32], size: int) -> Blocked | None:
+    """The tokens of each row that would make a run of ``size`` tokens come again."""
+    length = sequences.shape[1]
+    if not size or length < size:
+        return None
+    runs = np.lib.stride_tricks.sliding_window_view(sequences, size, axis=1)
+    again = (runs[..., :-1] == sequences[:, None, length - size + 1 :]).all(-1)
+    rows = [np.unique(row[same, -1]) for row, same in zip(runs, again, strict=True)]
+    if not any(map(len, rows)):
+        return None
+    tokens = np.zeros((len(rows), _width(rows)), np.uint32)
+    scores = np.zeros(tokens.shape, np.float32)
+    for at, row in enumerate(rows):
+        if len(row):
+            tokens[at] = np.pad(row, (0, tokens.shape[1] - len(row)), mode="edge")
+            scores[at] = LOWEST
+    return Blocked(tokens, scores)
+
+
+def _width(rows: Sequence[npt.NDArray[Any]]) -> int:
+    """What rows of tokens are filled up to, so that few graphs serve all lengths."""
     most = max(len(row) for row in rows)
-    width = max(_LEAST_PENALIZED, 1 << (most - 1).bit_length())
-    made = np.stack([np.pad(row, (0, width - len(row)), mode="edge") for row in rows]).astype(np.uint32)
-    return Edits(made, options.repetition_penalty, banned)
+    return max(_LEAST_EDITED, 1 << (most - 1).bit_length())
 
 
 def _crossed(shares: npt.NDArray[np.float64], threshold: float) -> int:

@@ -9,7 +9,10 @@ import numpy.typing as npt
 
 from dml.arguments import as_array
 
+from .refused import with_refused_names
 
+
+@with_refused_names
 class Tensor:
     """An array on the host."""
 
@@ -26,5 +29,8 @@ class Tensor:
         return np.array(self._array, dtype, copy=copy)
 
 
-class NamedTensors(dict[str, Any]):
-    """Model inputs by name."""
+class NamedTensors(dict[str, Tensor]):
+    """Model inputs by name; an array that is put in comes out as a Tensor."""
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value if isinstance(value, Tensor) else Tensor(value))

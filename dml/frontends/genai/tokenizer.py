@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,24 +18,31 @@ from tokenizers.decoders import DecodeStream
 from dml.arguments import checked
 from dml.errors import HRESULT, DMLError
 
-from .config import read_json
+from .config import Config, read_json
 from .model import Model
 from .tensors import Tensor
 
+#: Ids of marks by a model's type, for folders older than these entries.
+_MARKS: Mapping[str, Mapping[str, int]] = {
+    "phi3": {"bot_token_id": 200025, "eot_token_id": 200026},
+    "qwen2": {"bot_token_id": 151657, "eot_token_id": 151658},
+    "qwen3": {"bot_token_id": 151657, "eot_token_id": 151658, "bor_token_id": 151667, "eor_token_id": 151668},
+}
 Ids = npt.NDArray[np.int32]
 _OPTIONS = ("add_special_tokens", "skip_special_tokens")
 
 
 class Tokenizer:
-    """The tokenizer.json of a model's folder, with the chat template beside it.
+    """The tokenizer.json of a folder, with the chat template there. source: a Model, its Config or the folder.
 
     Raises DMLError where there is none, or none that the ``tokenizers`` package reads.
     """
 
     @checked
-    def __init__(self, model: Model) -> None:
-        self._config = model.config
-        self._folder = folder = model.config.folder
+    def __init__(self, source: Model | Config | str | os.PathLike[str]) -> None:
+        given = source.config if isinstance(source, Model) else source
+        self._config = config = given if isinstance(given, Config) else Config(given)
+        self._folder = folder = config.folder
         path = folder / "tokenizer.json"
         if not path.is_file():
             raise DMLError(f"{path}: no such file; save it with transformers' fast tokenizer", _NOT_FOUND)
@@ -61,21 +69,40 @@ class Tokenizer:
 
     @property
     def bos_token_id(self) -> int:
-        return self._token("bos_token_id")
+        return self._config.token("bos_token_id")
 
     @property
     def pad_token_id(self) -> int:
-        return self._token("pad_token_id")
+        return self._config.token("pad_token_id")
 
     @property
     def eos_token_ids(self) -> Ids:
         return np.array(self._config.tokens("eos_token_id"), np.int32)
 
-    def _token(self, name: str) -> int:
-        found = self._config.tokens(name)
-        if not found:
-            raise DMLError(f"Tokenizer.{name}: genai_config.json has no model.{name}")
-        return found[0]
+    @property
+    def bot_token_id(self) -> int:
+        """What begins a tool call."""
+        return self._mark("bot_token_id")
+
+    @property
+    def eot_token_id(self) -> int:
+        """What ends a tool call."""
+        return self._mark("eot_token_id")
+
+    @property
+    def bor_token_id(self) -> int:
+        """What begins reasoning."""
+        return self._mark("bor_token_id")
+
+    @property
+    def eor_token_id(self) -> int:
+        """What ends reasoning."""
+        return self._mark("eor_token_id")
+
+    def _mark(self, name: str) -> int:
+        """A token id of genai_config.json, or the one that the model's type is known to have."""
+        known = _MARKS.get(str(self._config.section("model").get("type")), {}).get(name)
+        return known if known is not None and not self._config.tokens(name) else self._config.token(name)
 
     def to_token_id(self, text: str) -> int:
         """The id of a token; -1 where the vocabulary lacks it."""

@@ -6,15 +6,22 @@ nearest elements and other weights are tables that depend on sizes alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+import dml.graph.operations as op
+from dml import enums
+from dml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
+from dml.graph.builder import Tensor
+from dml.shapes import with_size
+
 _Array = npt.NDArray[Any]
+_FLOAT32 = enums.DML_TENSOR_DATA_TYPE_FLOAT32
 
 _NEAREST: dict[str, Callable[[_Array], _Array]] = {
     "round_prefer_floor": lambda x: np.ceil(x - 0.5),
@@ -146,3 +153,91 @@ def resample_groups(rank: int, changed: Sequence[int]) -> list[list[int]] | None
         else:
             groups[-1].append(at)
     return groups if len(groups) <= 4 else None
+
+
+def resampled(
+    x: Tensor,
+    axes: Mapping[int, ResizedAxis],
+    mode: str,
+    rounding: str = "round_prefer_floor",
+    *,
+    antialias: bool = False,
+    exclude_outside: bool = False,
+    cubic: float = -0.75,
+    outside: float = 0.0,
+) -> Tensor:
+    """Resize a tensor of floats, or of any type where the mode is nearest.
+
+    axes: those that change, by dimension. mode: nearest, linear or cubic. outside: the value beyond the input where
+    tf_crop_and_resize reaches there. The other parameters are those of ``weights`` and ``nearest_elements``.
+    """
+    changed = sorted(axes)
+    if mode == "linear" and not antialias and not exclude_outside:
+        groups = resample_groups(x.rank, changed)
+        if groups is not None and all(axis.offsets is not None for axis in axes.values()):
+            return _by_operator(x, axes, groups)
+    if mode == "nearest":
+        times = [repeats(axes[at], rounding) if at in axes else 1 for at in range(x.rank)]
+        if x.rank + len(changed) <= DML_TENSOR_DIMENSION_COUNT_MAX1 and None not in times:
+            return _repeated(x, [n or 1 for n in times])
+        for at in changed:
+            x = op.gather(x, x.builder.constant(nearest_elements(axes[at], rounding)), at)
+            x = _with_outside(x, axes[at], at, outside)
+        return x
+    made = x if x.data_type == _FLOAT32 else op.cast(x, _FLOAT32)
+    for at in changed:
+        made = _weighted(made, at, weights(axes[at], mode, antialias, exclude_outside, cubic))
+        made = _with_outside(made, axes[at], at, outside)
+    return made if made.data_type == x.data_type else op.cast(made, x.data_type)
+
+
+def _by_operator(x: Tensor, axes: Mapping[int, ResizedAxis], groups: Sequence[Sequence[int]]) -> Tensor:
+    """RESAMPLE2 of the groups of dimensions."""
+    view = x.reshape(*(prod(x.sizes[at] for at in group) for group in groups))
+    stays = [ResizedAxis(size, size, 1.0) for size in view.sizes]
+    merged = [axes.get(group[0], own) for group, own in zip(groups, stays, strict=True)]
+    offsets = [axis.offsets or (0.0, 0.0) for axis in merged]
+    made = op.resample(
+        view,
+        [axis.output for axis in merged],
+        rounding_direction=enums.DML_AXIS_DIRECTION_INCREASING,
+        scales=[axis.step for axis in merged],
+        input_pixel_offsets=[own for own, _ in offsets],
+        output_pixel_offsets=[other for _, other in offsets],
+    )
+    return made.reshape(*(axes[at].output if at in axes else size for at, size in enumerate(x.sizes)))
+
+
+def _repeated(x: Tensor, times: Sequence[int]) -> Tensor:
+    """Repeat each element along each axis: a copy, by the same kernel whatever the sizes are."""
+    ones, split, whole = [], [], []
+    for size, n in zip(x.sizes, times, strict=True):
+        ones += [size] if n == 1 else [size, 1]
+        split += [size] if n == 1 else [size, n]
+        whole.append(size * n)
+    return x.reshape(*ones).broadcast(split).reshape(*whole)
+
+
+def _weighted(x: Tensor, at: int, matrix: _Array) -> Tensor:
+    """Multiply one axis by a matrix of weights {output, size}."""
+    output, size = matrix.shape
+    factor = x.builder.constant(matrix, x.data_type).view((1, 1, output, size))
+    before, behind = prod(x.sizes[:at]), prod(x.sizes[at + 1 :])
+    if behind == 1:
+        made = op.gemm(x.reshape(1, 1, before, size), factor, transpose_b=True)
+    else:
+        flat = x.reshape(1, before, size, behind)
+        made = op.gemm(factor.broadcast((1, before, output, size)), flat)
+    return made.reshape(*with_size(x.sizes, at, output))
+
+
+def _with_outside(x: Tensor, axis: ResizedAxis, at: int, outside: float) -> Tensor:
+    """Put ``outside`` where the coordinate lies beyond the input, which only a region of interest can reach."""
+    if axis.mode != "tf_crop_and_resize":
+        return x
+    places = axis.coordinates
+    gone = (places < 0) | (places > int(axis.size) - 1)
+    if not gone.any():
+        return x
+    mask = x.builder.constant(gone.reshape(with_size((1,) * x.rank, at, axis.output)))
+    return op.if_(mask, x.builder.constant(np.full(1, outside), x.data_type), x)

@@ -35,18 +35,17 @@ Part = DevicePart | HostPart
 
 
 class PreparedModel(base.BackendRep):  # type: ignore[misc]
-    """A checked model on a device. Each set of input shapes is compiled when it first comes, and kept for a while.
+    """A checked model on a device. Each set of input shapes is compiled at its first use, and kept for a while.
 
-    inputs, outputs: their names. parts: what runs one after another, on the device and on the host. fallback: whether
-    nodes that cannot be mapped run on the host; a ``HostNodesWarning`` names them, unless onnxruntime's ``severity``
-    (-1: the default one) is above warnings. Raises DMLError naming every node that cannot be mapped, where they may
-    not.
+    inputs, outputs: their names. parts: consecutive parts on the device and on the host. fallback: whether nodes that
+    cannot be mapped run on the host; a ``HostNodesWarning`` names them, unless onnxruntime's ``severity`` (-1: the
+    default one) is above warnings. Raises DMLError naming every node that cannot be mapped, if fallback is off.
     """
 
     def __init__(self, loaded: Loaded, device: Device, *, fallback: bool = True, severity: int = -1) -> None:
         stored = ((name, bytes_under(array)) for name, array in loaded.initial.items())
         self._constants = SharedConstants((name, data) for name, data in stored if data is not None)
-        #: Without the initializers' numbers; nothing here may refer to the model that has them.
+        #: Without the initializers' data; nothing here may refer to the full model.
         self.model = model = loaded.outline
         self.device = device
         self._initial = loaded.initial
@@ -59,10 +58,10 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         self._fallback = fallback
         self._severity = severity
         self._nodes = [NodeFacts(proto) for proto in graph.node]
-        #: The numbers of the nodes for the host, and why each is.
+        #: Numbers of the nodes for the host, with the reasons.
         self._on_host: dict[int, str] = {}
         self._named_nodes: set[int] = set()
-        #: The numbers of the nodes whose rows are counted as they run; what takes them is in a later part.
+        #: Numbers of the nodes whose row counts are known only after they run; their readers are in a later part.
         self._late: set[int] = set()
         self._opsets = with_blocks(opsets_in(model), graph.node, loaded.initial)
         missing = unmapped(model, self._opsets)
@@ -76,16 +75,16 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
                 f"the model has operators that are not known, here or on the host: {words}", HRESULT.E_NOTIMPL
             )
         self.parts: list[Part] = []
-        #: What parts on the device read, and had better find there.
+        #: Values that parts on the device read, best left there.
         self._device_inputs: set[str] = set()
         self._cut(uncovered(model, self._opsets) if missing else {})
         self._warn()
 
     def _cut(self, refused: Mapping[int, str]) -> None:
-        """Cut the graph anew, with these nodes on the host too."""
+        """Partition the graph again, with these nodes on the host too."""
         self._on_host.update(refused)
         blocked = [at for at, node in enumerate(self._nodes) if node.domain == NCHWC]
-        if not self._on_host.keys().isdisjoint(blocked):  # what lies between them has another layout there
+        if not self._on_host.keys().isdisjoint(blocked):  # values between them have another layout there
             refused = {**dict.fromkeys(blocked, "others of its domain are on the host"), **refused}
             self._on_host = {**refused, **self._on_host}
         self._late -= refused.keys()
@@ -96,7 +95,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         self._device_inputs = {name for one in self.parts if not one.on_host for name in one.inputs}
 
     def _warn(self) -> None:
-        """Name the nodes on the host that were not named before."""
+        """Warn about the nodes on the host that were not named before."""
         fresh = self._on_host.keys() - self._named_nodes
         if fresh:
             self._named_nodes |= fresh
@@ -120,7 +119,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         return DevicePart(self.device, graph, one.inputs, self._opsets, self._functions, self._constants, late)
 
     def reason(self, node: NodeFacts) -> str:
-        """Why a node is on the host, in brackets; nothing where it is there only to make constants for others."""
+        """Return why a node is on the host, in brackets; nothing if it only makes constants for others."""
         why = self._on_host.get(self._nodes.index(node))
         return "" if why is None else f" ({why})"
 
@@ -150,9 +149,9 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         return tuple(self._output(found, name, name in kept) for name in self.outputs)
 
     def each_part(self, inputs: Any, step: Callable[[Part, Mapping[str, Any]], dict[str, Any]]) -> dict[str, Any]:
-        """All values between parts by name, where ``step`` computes the outputs of each part from those before it.
+        """Return all values between parts by name; ``step`` computes each part's outputs from earlier ones.
 
-        Begins again where a part has nodes that turn out to be for the host, or to give as many rows as there are.
+        Starts again if nodes of a part turn out to need the host, or to return a data-dependent number of rows.
         """
         given = self._named(inputs)
         while True:
@@ -174,7 +173,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
             return values
 
     def _output(self, values: Mapping[str, Any], name: str, keep: bool) -> Any:
-        """A value, on the device or not, and as an array of its own where it is an input or an initializer."""
+        """Return a value, on the device or not, and as a separate array if it is an input or an initializer."""
         if name not in values and name not in self._initial:
             raise DMLError(f"no value {name!r} in the model")
         value = values.get(name, self._initial.get(name))
@@ -189,9 +188,9 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         return None if value is None else self.device.to_device(value)
 
     def compiled_for(self, inputs: Any) -> tuple[OnnxPlan, dict[str, Array]]:
-        """The model compiled for such inputs, and their arrays by the graph's names.
+        """Return the model compiled for such inputs, and their arrays by the graph's names.
 
-        Raises DMLError where a part of it runs on the host.
+        Raises DMLError if part of it runs on the host.
         """
         given = self._named(inputs)
         match self.parts:
@@ -218,7 +217,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
 
 
 def _checked(name: str, item: Any, kind: Any) -> Any:
-    """An input as the model's type says: an array, a list of arrays, or None for an absent optional."""
+    """Check an input against the model's type: an array, a list of arrays, or None for an absent optional."""
     if kind.HasField("optional_type"):
         return None if item is None else _checked(name, item, kind.optional_type.elem_type)
     if kind.HasField("sequence_type"):
@@ -267,7 +266,7 @@ def prepare(
 
 
 def open_device(device: int | str | None) -> Device:
-    """A device by its index or a part of its name; those of ONNX's names are the default one."""
+    """Open a device by its index or a part of its name; ONNX's device names mean the default one."""
     from dml.api.device import _default_device
 
     if device is None or str(device).split(":")[0] in ("CPU", "CUDA", "GPU"):
@@ -290,7 +289,7 @@ def run_model(
 
 @checked
 def supports_device(device: str) -> bool:
-    """Whether there is such a device."""
+    """Whether such a device exists."""
     try:
         open_device(device)
     except DMLError:
@@ -321,7 +320,7 @@ class Backend(base.Backend):  # type: ignore[misc]
         cls, node: Any, inputs: Sequence[npt.ArrayLike], device: str | Device | None = "CPU", outputs_info: Any = None,
         **kwargs: Any,
     ) -> tuple[Any, ...]:  # fmt: skip
-        """One node on arrays, in the newest opset unless ``opset_version`` is given."""
+        """Run one node on arrays, in the newest opset unless ``opset_version`` is given."""
         arrays = [np.asarray(array) for array in inputs]
         kinds = [helper.np_dtype_to_tensor_dtype(array.dtype) for array in arrays]
         entries = [

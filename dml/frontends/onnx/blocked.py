@@ -1,6 +1,6 @@
-"""The size of the blocks of channels in models that onnxruntime optimized for a CPU (com.microsoft.nchwc).
+"""The channel block size in models that onnxruntime optimized for a CPU (com.microsoft.nchwc).
 
-No file says it. It is 8 or 16, by the vectors of the CPU that saved the model, and filters are stored in it.
+Files do not state it. It is 8 or 16, by the vectors of the CPU that saved the model, and filters are stored in it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ NCHWC = "com.microsoft.nchwc"
 
 
 def with_blocks(opsets: Mapping[str, int], nodes: Iterable[Any], initial: Mapping[str, Array]) -> dict[str, int]:
-    """The opsets with the size of blocks as the version of its domain, which has one version only: its operators are
-    mapped from 8 on. Where nothing tells the size, the version stays 1, and the nodes go to the host.
+    """Return the opsets with the block size as the version of its domain, which has a single version: its operators are
+    registered from 8 on. If the size is unknown, the version stays 1, and the nodes run on the host.
 
     nodes: NodeProtos of the graph. initial: its initializers by name.
     """
@@ -32,9 +32,9 @@ def with_blocks(opsets: Mapping[str, int], nodes: Iterable[Any], initial: Mappin
 
 
 def block_size(nodes: Iterable[Any], initial: Mapping[str, Array]) -> int | None:
-    """The size that the numbers of channels leave possible; None where that is both or neither.
+    """Return the only size that the channel counts allow; None if both or neither are possible.
 
-    Channels are padded to whole blocks, but for an input of fewer channels than a block, which is taken as it is.
+    Channels are padded to whole blocks, except for an input with fewer channels than a block.
     """
     possible = {8, 16}
     makers = {name: node for node in nodes for name in node.output}
@@ -59,9 +59,9 @@ def block_size(nodes: Iterable[Any], initial: Mapping[str, Array]) -> int | None
 
 @cache
 def _of_this_machine() -> int | None:
-    """What onnxruntime writes here; None where it is not installed or blocks no channels."""
+    """Return the size that onnxruntime writes on this machine; None if it is not installed or blocks no channels."""
     try:
-        import onnxruntime  # late: few models need it
+        import onnxruntime  # imported late: few models need it
     except ImportError:
         return None
     filters = numpy_helper.from_array(np.ones((8, 3, 1, 1), np.float32), "w")

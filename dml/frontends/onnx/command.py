@@ -1,8 +1,7 @@
-"""ONNX models for `dml run`, and `dml explain`: which node became which DirectML operators, at which feature level."""
+"""ONNX models for `dml run`, and for `dml explain`: the DirectML operators of each node, and their feature level."""
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 
 from dml.api.device import Device
 from dml.enums import DML_FEATURE_LEVEL
-from dml.frontends.running import ModelInput, Options
+from dml.frontends.running import ModelInput, Options, in_the_models_words
 from dml.frontends.summary import Explained, Explanation, operators_of
 from dml.runtime.recording import KernelTime
 
@@ -22,12 +21,9 @@ from .stand_ins import StandIns, check_sizes, stand_ins, tried, value_summary
 from .trace import held
 from .unmapped import grouped
 
-#: A node of a graph in a kernel's label; see dml.graph.model.
-_GRAPH_NODE = re.compile(r"\bnode (\d+) \(")
-
 
 class ONNXRun:
-    """A model with its inputs' files, for ``dml run``."""
+    """A model with its input files, for ``dml run``."""
 
     def __init__(self, path: Path, device: Device, options: Options) -> None:
         self._model = prepare(path, device, fallback=options.fallback)
@@ -45,7 +41,7 @@ class ONNXRun:
         self._options.deliver(flat)
 
     def _inputs(self) -> list[ModelInput]:
-        """The inputs that have no default; optional ones may be left out."""
+        """Return the inputs without a default; optional ones may be omitted."""
         entries = {entry.name: entry for entry in self._model.model.graph.input}
         check_sizes(entries.values(), self._options.sizes)
         found = []
@@ -60,14 +56,16 @@ class ONNXRun:
         return "\n".join([*map(str, found.rows), *found.assumed])
 
     def profile(self) -> dict[str, list[KernelTime]]:
-        walked = walk(self._model, self._options.arrays(), sizes=self._options.sizes, profile=True)
+        options = self._options
+        inputs = options.complete(self._inputs()) if options.random else options.arrays()
+        walked = walk(self._model, inputs, sizes=options.sizes, profile=True)
         if walked.inputs.words:
             self._options.say(walked.inputs.words)
         return times_by_part(walked.parts, self._name)
 
 
 def times_by_part(parts: Sequence[WalkedPart], name: str) -> dict[str, list[KernelTime]]:
-    """What each dispatch of each part took, by the part's name, which begins with ``name``."""
+    """Return each dispatch's time by the part's name, which begins with ``name``."""
     if len(parts) == 1:
         return {name: parts[0].times}
     where = ["on the host" if isinstance(each.part, HostPart) else "on the device" for each in parts]
@@ -154,33 +152,28 @@ def _walked(model: PreparedModel, stand: StandIns, profile: bool) -> list[Walked
 
 def _on_host(part: HostPart, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[KernelTime]]:
     made = part.run(values)
-    start = time.perf_counter_ns()  # what the first run made ready is not counted
+    start = time.perf_counter_ns()  # the first run's preparation is not counted
     made = part.run(values)
     return made, [KernelTime(grouped(part.nodes), part.runtime, time.perf_counter_ns() - start)]
 
 
 def _profiled(plan: OnnxPlan, feeds: Mapping[str, Array]) -> list[KernelTime]:
-    """What each dispatch of the plan's program takes for these inputs, in order; nothing where it has no program."""
+    """Return the time of each dispatch of the plan's program for these inputs, in order; nothing without a program."""
     if plan.compiled is None:
         return []
     used = [name for name, tensor in plan.compiled.input_fields if tensor is not None]
     found: list[KernelTime] = plan.compiled.profile({name: held(feeds[name]) for name in used})
-    # (the nodes of a body come before the one that has it)
+    # (a body's nodes come before the node that contains it)
     names = {
         plan.graph_nodes[at]: record.label for record in plan.record for at in record.numbers if at in plan.graph_nodes
     }
-    return [time._replace(node=_in_the_models_words(time.node, names)) for time in found]
-
-
-def _in_the_models_words(label: str, names: Mapping[int, str]) -> str:
-    """The label of a kernel's nodes, with the names that the model has for them: conv1 (CONVOLUTION)."""
-    return _GRAPH_NODE.sub(lambda found: f"{names[int(found[1])]} (" if int(found[1]) in names else found[0], label)
+    return in_the_models_words(found, names)
 
 
 def explain(
     model: PreparedModel, inputs: Mapping[str, Array] | None = None, *, sizes: Mapping[str, int] | None = None
 ) -> Explanation:
-    """What becomes of a model for these inputs; see ``walk``. No node runs on the host."""
+    """Explain a model for these inputs; see ``walk``. No node runs on the host."""
     rows: list[Explained] = []
     given = set(inputs or {})
     readers: dict[str, None] = {}
@@ -209,7 +202,7 @@ def explain(
 
 
 def _numbers(model: PreparedModel, stand: StandIns, given: Collection[str], readers: Collection[str]) -> str:
-    """In words, the numbers that nodes were planned by; nothing where none was."""
+    """Describe the numbers that nodes were planned by; nothing if there are none."""
     missing = [name for name in model.inputs if name not in given]
     if not missing or not readers:
         return ""
@@ -221,5 +214,5 @@ def _numbers(model: PreparedModel, stand: StandIns, given: Collection[str], read
 
 
 def _told_apart(node: str, label: str) -> str:
-    """A node in words; one without a name is told apart by its first output."""
+    """Describe a node; an unnamed one by its first output."""
     return node if repr(label) in node else f"{node} -> {label}"

@@ -1,4 +1,4 @@
-"""What a model says of itself, in onnxruntime's words: its inputs, outputs and who made it."""
+"""A model's description in onnxruntime's terms: inputs, outputs and origin."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-#: ONNX's data types in onnxruntime's words, where these differ from TensorProto's names in lower case.
+#: onnxruntime's names of data types, if not TensorProto's in lower case.
 _NAMES = {"FLOAT": "float", "DOUBLE": "double", "FLOAT16": "float16", "BFLOAT16": "bfloat16", "BOOL": "bool"}
 
 
@@ -24,7 +24,7 @@ class NodeArg:
 
 @dataclass(frozen=True)
 class ModelMetadata:
-    """Who made a model, and what they wrote down."""
+    """A model's producer and documentation."""
 
     producer_name: str
     graph_name: str
@@ -48,7 +48,7 @@ def metadata(model: Any) -> ModelMetadata:
 
 
 def described(entry: Any, sizes: Mapping[str, int]) -> NodeArg:
-    """sizes: of symbolic dimensions that have been given one."""
+    """sizes: given values of symbolic dimensions."""
     shape: list[int | str | None] = []
     for dim in _tensor(entry.type).shape.dim:
         if dim.HasField("dim_value"):
@@ -65,7 +65,7 @@ def _tensor(kind: Any) -> Any:
 
 
 def type_name(kind: Any) -> str:
-    """A TypeProto in onnxruntime's words."""
+    """Return onnxruntime's name of a TypeProto."""
     if kind.HasField("sequence_type"):
         return f"seq({type_name(kind.sequence_type.elem_type)})"
     if kind.HasField("optional_type"):
@@ -76,7 +76,7 @@ def type_name(kind: Any) -> str:
 
 
 def array_type_name(dtype: np.dtype[Any]) -> str:
-    """A NumPy dtype in the same words."""
+    """Return onnxruntime's name of a NumPy dtype."""
     kind = onnx.TensorProto.STRING if dtype.hasobject else onnx.helper.np_dtype_to_tensor_dtype(dtype)
     return f"tensor({_data_type(kind)})"
 
@@ -87,13 +87,13 @@ def _data_type(number: int) -> str:
 
 
 def outputs_with_types(model: Any, shapes: Mapping[str, tuple[int, ...]]) -> list[Any]:
-    """The model's outputs, with types inferred where it does not say them. shapes: the initializers'."""
+    """Return the model's outputs, with missing types inferred. shapes: the initializers'."""
     outputs = list(model.graph.output)
     if all(_is_whole(entry.type) for entry in outputs):
         return outputs
     whole = onnx.ModelProto()
     whole.CopyFrom(model)
-    # In an outline initializers have no sizes; as inputs they have.
+    # An outline's initializers have no sizes; as inputs they do.
     del whole.graph.initializer[:]
     del whole.graph.sparse_initializer[:]
     inputs = {entry.name for entry in whole.graph.input}

@@ -1,4 +1,4 @@
-"""Nodes that run on the device, compiled for each set of shapes that comes along."""
+"""Nodes that run on the device, compiled per set of input shapes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .value import LateRows
 
 @dataclass
 class LateResult:
-    """An output of as many rows as there turn out to be: the first of ``rows``, so many as ``count`` holds."""
+    """An output with a data-dependent number of rows: the first ``count`` of ``rows``."""
 
     rows: str
     count: str
@@ -41,7 +41,7 @@ class LateResult:
 
 @dataclass
 class Result:
-    """An output: its shape and dtype, and its elements where they are constant."""
+    """An output: its shape and dtype, and its elements if constant."""
 
     shape: Shape
     dtype: DType
@@ -49,12 +49,12 @@ class Result:
 
 
 class OnnxPlan:
-    """A model compiled for input shapes: the graph, and which outputs need it. Keeps nothing else of the trace."""
+    """A model compiled for input shapes: the graph, and the outputs that need it. Keeps nothing else of the trace."""
 
     def __init__(self, trace: Trace, outputs: Mapping[str, Any], shared: SharedMemory | None = None) -> None:
         self.guards: list[Guard] = trace.guards
         self.limits = list(trace.limits)
-        #: Outputs that are written where callers' arrays lie.
+        #: Outputs written to callers' arrays.
         self.in_place = frozenset(trace.in_place)
         self.outputs = {name: _described(item, name) for name, item in outputs.items()}
         tensors: dict[str, Any] = {}
@@ -63,7 +63,7 @@ class OnnxPlan:
                 if isinstance(value, LateRows):
                     tensors |= {at: value.rows.tensor, f"{at}#count": value.count.tensor}
                 elif value.constant is None:
-                    # (an output that is an input is copied, by an operator of eight dimensions at most)
+                    # (an output that is an input is copied, by an operator of at most eight dimensions)
                     many = value.tensor.desc.rank > DML_TENSOR_DIMENSION_COUNT_MAX1
                     tensors[at] = value.tensor.reshape(value.size) if many else value.tensor
         self.compiled = trace.builder.compile(tensors) if tensors else None
@@ -71,9 +71,9 @@ class OnnxPlan:
             self.compiled.shared = shared
         record = trace.record
         self._recorded: Callable[[], list[NodeRecord]] = lambda: written_out(record)
-        #: The nodes that count what they give, in words.
+        #: Names of the nodes that count their rows.
         self.late_nodes = [made.node for made in trace.record if isinstance(made, NodeRecord) and made.is_late]
-        #: Which node of the compiled graph is which of the Builder's.
+        #: Node of the compiled graph -> node of the Builder.
         self.graph_nodes = {number: at for at, number in enumerate(trace.builder.built)} if tensors else {}
 
     @property
@@ -83,17 +83,17 @@ class OnnxPlan:
 
     @property
     def kept(self) -> Mapping[object, int]:
-        """What it keeps on the device beside the weights, with its bytes: inputs, outputs, temporaries and kernels."""
+        """Return what it keeps on the device besides weights, with bytes: inputs, outputs, temporaries and kernels."""
         return {} if self.compiled is None else self.compiled.kept
 
     def holds(self, feeds: Mapping[str, Array]) -> bool:
-        """Whether inputs with these values make the graph that this is."""
+        """Whether inputs with these values lead to this graph."""
         return all(guard.holds(feeds) for guard in self.guards)
 
     def pattern(self) -> tuple[list[int], Callable[[Numbers], OnnxPlan]]:
-        """Of a plan for traced sizes: the numbers in it, and the plan with others for them.
+        """Return the traced numbers of a plan, and a function that makes the plan for others.
 
-        Raises UntracedError where it depends on more than sizes.
+        Raises UntracedError if it depends on more than sizes.
         """
         if self.guards or self.late_nodes:
             raise UntracedError("the plan depends on numbers in the inputs")
@@ -114,7 +114,7 @@ class OnnxPlan:
         return numbers, of_sizes
 
     def is_same(self, other: OnnxPlan) -> bool:
-        """Whether it runs the same dispatches over tensors of the same layouts, and gives the same."""
+        """Whether both run the same dispatches over tensors of the same layouts, with the same results."""
         if not _are_same(self.outputs, other.outputs):
             return False
         mine, others = self.compiled, other.compiled
@@ -132,8 +132,8 @@ class OnnxPlan:
         keep: Collection[str] = (),
         into: Mapping[str, DeviceArray] | None = None,
     ) -> dict[str, Any]:
-        """The outputs by name. keep: those that stay on the device, as far as they are computed there. into: the arrays
-        of the outputs that are written in place."""
+        """Run and return the outputs by name. keep: outputs that stay on the device, if they are computed there. into:
+        arrays of the outputs written in place."""
         made: dict[str, Any] = {}
         for limit in self.limits:
             limit.check(feeds)
@@ -145,7 +145,8 @@ class OnnxPlan:
 
 
 def _stays(result: Result) -> bool:
-    """What is counted comes to the host; bfloat16 and float8 go by it, which rounds."""
+    """Whether a result can stay on the device. Counted rows come to the host; so do bfloat16 and float8, for
+    rounding."""
     return isinstance(result, Result) and result.array is None and result.dtype not in HELD_AS_FLOAT32
 
 
@@ -158,7 +159,7 @@ def _described(item: Any, name: str) -> Any:
 
 
 def _are_same(one: Any, other: Any) -> bool:
-    """Whether outputs of two plans are described the same."""
+    """Whether outputs of two plans have the same description."""
     if isinstance(one, Result) and isinstance(other, Result):
         arrays = np.array_equal(one.array, other.array) if one.array is not None else other.array is None
         return arrays and (one.shape, one.dtype) == (other.shape, other.dtype)
@@ -170,7 +171,7 @@ def _are_same(one: Any, other: Any) -> bool:
 
 
 def flat(name: str, item: Any) -> list[tuple[str, Any]]:
-    """The tensors in an item, which may be a list or None, by names of their own."""
+    """Return the tensors in an item, which may be a list or None, under separate names."""
     if isinstance(item, list):
         return [pair for at, inner in enumerate(item) for pair in flat(f"{name}[{at}]", inner)]
     return [] if item is None else [(name, item)]
@@ -194,10 +195,10 @@ def _collect(name: str, item: Any, made: Mapping[str, Any]) -> Any:
 
 
 class DevicePart:
-    """Nodes on the device. Each set of input shapes is compiled when it first comes, and kept for a while.
+    """Nodes on the device. Each set of input shapes is compiled at its first use, and kept for a while.
 
-    constants: those that other parts and plans share. functions: the model's own, by domain, name and overload.
-    late: nodes whose outputs no other node of the part takes, so that they may be ``LateRows``.
+    constants: shared with other parts and plans. functions: the model's own, by domain, name and overload. late: nodes
+    whose outputs no other node of the part reads, so that they may be ``LateRows``.
     """
 
     on_host = False
@@ -222,16 +223,16 @@ class DevicePart:
         self._constants = constants
         self._late = late
         self._mapped = MappedNodes(graph, constants, late)
-        #: By the names, ranks and dtypes of the inputs.
+        #: By the inputs' names, ranks and dtypes.
         self.patterns: dict[Any, PlanPatterns] = {}
-        #: What the plans work in, one at a time.
+        #: Working memory of the plans, which run one at a time.
         self._shared = SharedMemory()
 
     def run(
         self, values: Mapping[str, Any], keep: Collection[str] = (), shared: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        """The outputs by name, of the inputs by name, those among ``values``. keep: outputs that stay on the device.
-        shared: outputs that may be written where an input lies, an array on the device, with its name.
+        """Run and return the outputs by name, given the inputs by name in ``values``. keep: outputs that stay on the
+        device. shared: outputs that may be written over an input, an array on the device, by its name.
 
         Raises Unsupported with the nodes that cannot be mapped for such inputs.
         """
@@ -241,7 +242,7 @@ class DevicePart:
         return plan.run(feeds, [name for name in self.outputs if name in keep and name not in into], into) | into
 
     def _shared_here(self, values: Mapping[str, Any], shared: Mapping[str, str]) -> dict[str, str]:
-        """Those of the pairs of output and input that one node may write in place: it alone reads the input."""
+        """Return the pairs of output and input that one node may write in place: it alone reads the input."""
         return {
             name: given
             for name, given in shared.items()
@@ -254,13 +255,13 @@ class DevicePart:
 
     @cached_property
     def _readers(self) -> Counter[str]:
-        """How many nodes read each value."""
+        """Count the nodes that read each value."""
         return Counter(name for node in self.nodes for name in node.reads())
 
     def compiled_for(
         self, values: Mapping[str, Any], shared: Mapping[str, str] | None = None
     ) -> tuple[OnnxPlan, dict[str, Array]]:
-        """The part compiled for such inputs, and their arrays by the graph's names. shared: see ``run``."""
+        """Return the part compiled for such inputs, and their arrays by the graph's names. shared: see ``run``."""
         shared = shared or {}
         given = {name: values[name] for name in self.inputs if name in values}
         feeds: dict[str, Array] = {}

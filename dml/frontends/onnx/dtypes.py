@@ -1,4 +1,4 @@
-"""The data types of ONNX in NumPy's words, and what holds them on the device."""
+"""ONNX's data types as NumPy's, and their types on the device."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Shape = tuple[int, ...]
 BOOL, BFLOAT16 = np.dtype(np.bool_), np.dtype(ml_dtypes.bfloat16)
 FLOAT32, FLOAT16, FLOAT64 = np.dtype(np.float32), np.dtype(np.float16), np.dtype(np.float64)
 INT64, INT32, UINT32, UINT8 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint32), np.dtype(np.uint8)
-#: Floating-point types that DirectML lacks: each number of theirs is one of FLOAT32.
+#: Floating-point types that DirectML lacks; FLOAT32 holds each of their numbers.
 FLOAT8 = tuple(np.dtype(getattr(ml_dtypes, f"float8_{name}")) for name in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz"))
 HELD_AS_FLOAT32 = (BFLOAT16, *FLOAT8)
 FLOATS = (FLOAT32, FLOAT16, FLOAT64, BFLOAT16)
 
 
 def storage(dtype: DType) -> DML_TENSOR_DATA_TYPE:
-    """The data type that holds elements of an ONNX dtype on the device."""
+    """Return the data type that holds elements of an ONNX dtype on the device."""
     if dtype in HELD_AS_FLOAT32:
         return DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_FLOAT32
     try:
@@ -36,7 +36,7 @@ def storage(dtype: DType) -> DML_TENSOR_DATA_TYPE:
 
 
 def dtype_of(data_type: int) -> DType:
-    """The NumPy dtype of an ONNX data type."""
+    """Return the NumPy dtype of an ONNX data type."""
     try:
         found: DType = np.dtype(helper.tensor_dtype_to_np_dtype(data_type))
         return found

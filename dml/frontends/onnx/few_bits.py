@@ -1,4 +1,4 @@
-"""Numbers of few bits packed in bytes, and their scales and zero points, as com.microsoft's operators take them."""
+"""Numbers of few bits packed in bytes, with scales and zero points, for com.microsoft's operators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INT4, UINT4 = np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4)
 
 
 def narrow(x: OnnxValue, shape: Sequence[int], dtype: DType) -> OnnxValue:
-    """Bytes as the numbers packed in them, lower bits first, or back; nothing is computed."""
+    """View bytes as the numbers packed in them, lower bits first, or back; nothing is computed."""
     tensor = x.packed
     desc = DML_BUFFER_TENSOR_DESC(
         storage(dtype), tuple(shape), None, tensor.desc.TotalTensorSizeInBytes, Flags=tensor.desc.Flags
@@ -32,10 +32,11 @@ def narrow(x: OnnxValue, shape: Sequence[int], dtype: DType) -> OnnxValue:
 
 
 def unpacked(x: OnnxValue, bits: int, count: int, *, as_bytes: bool = False) -> OnnxValue:
-    """The first ``count`` numbers of 2, 3, 4 or 8 bits in each row of bytes {..., bytes}, UINT4 or UINT8 {..., count}.
+    """Return the first ``count`` numbers of 2, 3, 4 or 8 bits in each row of bytes {..., bytes}, as UINT4 or UINT8
+    {..., count}.
 
-    Four bits are read where they lie. DirectML has no narrower type: constants of fewer bits become UINT4 once, what is
-    no constant, or is wanted ``as_bytes``, UINT8.
+    Four bits are read in place. DirectML has no narrower type: constants of fewer bits become UINT4 once; others, and
+    numbers wanted ``as_bytes``, become UINT8.
     """
     if x.dtype != UINT8:
         raise DMLError(f"packed numbers must come as uint8, found {x.dtype}")
@@ -56,14 +57,14 @@ def unpacked(x: OnnxValue, bits: int, count: int, *, as_bytes: bool = False) -> 
         raise Unsupported(f"numbers of {bits} bits that are no constants are not mapped")
     if numbers.shape[-1] == count:
         return numbers
-    if numbers.dtype == UINT4:  # unused numbers at the ends of rows are skipped by the strides
+    if numbers.dtype == UINT4:  # strides skip unused numbers at the ends of rows
         strides = packed_strides(numbers.shape)
         return numbers.made(numbers.tensor.view((*rows, count), strides), (*rows, count))
     return part(numbers, numbers.rank - 1, 0, count)
 
 
 def _widened(array: Array, bits: int, count: int) -> Array:
-    """Rows of narrower numbers as rows of 4-bit ones, two to a byte."""
+    """Widen rows of narrower numbers to 4 bits, two per byte."""
     flat = np.unpackbits(np.ascontiguousarray(array), axis=-1, bitorder="little")[..., : count * bits]
     fields = flat.reshape(*array.shape[:-1], count, bits)
     wide = np.zeros((*array.shape[:-1], count + count % 2, 4), np.uint8)
@@ -72,7 +73,8 @@ def _widened(array: Array, bits: int, count: int) -> Array:
 
 
 def _quarters(x: OnnxValue) -> OnnxValue:
-    """The 2-bit numbers of bytes that are no constants, as UINT8. Float32 holds a byte and its quarters exactly."""
+    """Return the 2-bit numbers of bytes that are not constant, as UINT8. Float32 holds a byte and its quarters
+    exactly."""
     left, fields = cast(x, FLOAT32), []
     for _ in range(4):
         rest = unary(op.floor, left * 0.25)
@@ -82,8 +84,8 @@ def _quarters(x: OnnxValue) -> OnnxValue:
 
 
 def dequantized_blocks(x: OnnxValue, scales: OnnxValue, points: OnnxValue | None) -> OnnxValue:
-    """(x - zero point) * scale, each of a block, in the scales' type. The parameters' sizes divide those of x; one zero
-    point does for all."""
+    """Return (x - zero point) * scale, per block, in the scales' type. The parameters' sizes divide those of x; a
+    single zero point serves all blocks."""
     if points is not None:
         points = expanded(points, scales.shape)
     tensors = [value.tensor for value in (scales, points) if value is not None]
@@ -98,7 +100,7 @@ def dequantized_blocks(x: OnnxValue, scales: OnnxValue, points: OnnxValue | None
 
 
 def repeated_blocks(x: OnnxValue, axis: int, block: int, size: int) -> OnnxValue:
-    """Each parameter of a block along an axis as often as the block is long, ``size`` in all."""
+    """Repeat each block's parameter along an axis for every element of the block, up to ``size``."""
     shape = x.shape
     before, behind = shape[: axis + 1], shape[axis + 1 :]
     wide = expanded(reshape(x, (*before, 1, *behind)), (*before, block, *behind))

@@ -1,6 +1,6 @@
-"""Nodes computed on the host: those whose inputs are all constants, small ones, of operators that make shapes.
+"""Constant folding on the host: of small constants, in operators that compute shapes.
 
-Larger constants (weights that are transposed, say) go to the device, where the graph computes them once.
+Larger constants (transposed weights, for example) go to the device, where the graph computes them once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .value import OnnxValue
 if TYPE_CHECKING:
     from .node import OnnxNode
 
-#: The most elements that an input, and all results together, of a node that is computed on the host may have.
+#: Maximum elements of an input, and of all results together, of a node folded on the host.
 _INPUT_LIMIT, _OUTPUT_LIMIT = 4096, 2**20
 
 _FOLDABLE = frozenset(
@@ -39,17 +39,18 @@ _FOLDABLE = frozenset(
 
 
 def fold(node: OnnxNode) -> Sequence[Array | TracedArray] | None:
-    """The node's outputs, where it can be computed here, else None."""
+    """Return the node's outputs if it can be computed here, else None."""
     if node.domain or node.op in ("Constant", "If", "Loop", "Scan", "Shape", "Size"):
         return None
     values = [item for item in node.inputs if item is not None]
     if not values or not all(isinstance(item, OnnxValue) for item in values):
         return None
-    # Without elements there is nothing for a device to do, whatever the other inputs hold.
+    # Without elements the device has nothing to do, whatever the other inputs hold.
     empty = not values[0].size and all(item.size <= _INPUT_LIMIT for item in values)
     if empty and node.op != "Concat" and _evaluable(node):
         return _evaluate(node, [None if item is None else node.trace.known(item) for item in node.inputs])
-    # Of a large table some rows are as much work here as its way to the device, which would come again at each length.
+    # Gathering rows of a large table costs as much here as moving them to the device, which would recur for each
+    # length.
     small = values[1:] if node.op == "Gather" else values
     if node.op not in _FOLDABLE or any(item.constant is None for item in values):
         return None
@@ -70,7 +71,7 @@ def _evaluable(node: OnnxNode) -> bool:
 
 
 def _result_size(node: OnnxNode, arrays: list[Array | None]) -> int:
-    """How many elements come out, at least where that is more than go in."""
+    """Return the number of result elements, or a lower bound where it exceeds the inputs'."""
     op = node.op
     first, second = (arrays[at] if at < len(arrays) else None for at in (0, 1))
     if first is None:
@@ -96,8 +97,8 @@ def _result_size(node: OnnxNode, arrays: list[Array | None]) -> int:
 
 
 def _evaluate(node: OnnxNode, arrays: list[Array | None]) -> list[Array] | None:
-    """The node run by NumPy or ONNX's reference; None where that cannot."""
-    with suppress(Exception), np.errstate(all="ignore"):  # (the reference refuses what NumPy does, or has an answer)
+    """Evaluate the node by NumPy or ONNX's reference; None if they cannot."""
+    with suppress(Exception), np.errstate(all="ignore"):  # (on failure, the reference refuses or has an answer)
         made_here = computed(node, arrays)
         if made_here is not None:
             return [made_here]
@@ -112,10 +113,10 @@ def _evaluate(node: OnnxNode, arrays: list[Array | None]) -> list[Array] | None:
             results = _evaluator(proto.SerializeToString(), node.version).run(None, feeds)
     except DMLError:
         raise
-    except Exception:  # the reference refuses with any exception; the mapping then says what is wrong
+    except Exception:  # the reference refuses with any exception; the mapping then reports the fault
         return None
     if any(isinstance(result, list) for result in results):
-        return None  # sequences are the mapping's
+        return None  # sequences are left to the mapping
     given = iter(results)
     made = [np.asarray(next(given)) if name else np.zeros(0) for name in node.proto.output]
     return None if any(array.dtype == object for array in made) else made
@@ -123,7 +124,7 @@ def _evaluate(node: OnnxNode, arrays: list[Array | None]) -> list[Array] | None:
 
 @lru_cache(maxsize=256)
 def _evaluator(proto: bytes, version: int) -> Any:
-    from onnx.reference import ReferenceEvaluator  # late: it takes a tenth of a second, and few models need it
+    from onnx.reference import ReferenceEvaluator  # imported late: it takes a tenth of a second, and few models need it
 
     node = onnx.NodeProto()
     node.ParseFromString(proto)

@@ -1,4 +1,4 @@
-"""What mappings are made of beyond one operator: reductions, products, slices, joins, picked slices, fills."""
+"""Building blocks of mappings: reductions, products, slices, joins, gathers, fills."""
 
 from __future__ import annotations
 
@@ -8,31 +8,28 @@ from typing import Any
 
 import numpy as np
 
+import dml.graph.operations as op
 from dml import enums
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
 from dml.descriptors.movement import (
     DML_FILL_VALUE_CONSTANT_OPERATOR_DESC,
-    DML_GATHER_ELEMENTS_OPERATOR_DESC,
     DML_GATHER_OPERATOR_DESC,
-    DML_JOIN_OPERATOR_DESC,
     DML_SLICE1_OPERATOR_DESC,
 )
-from dml.descriptors.reduction import DML_REDUCE_OPERATOR_DESC
 from dml.enums import DML_REDUCE_FUNCTION
 from dml.graph.builder import Builder
 from dml.shapes import broadcast_sizes, ones_along, replaced, with_rank
 from dml.tensors import DML_SCALAR_UNION, numpy_dtype
 
 from .dtypes import DType, storage
-from .value import OnnxValue, constant, emit, expanded, one, reshape
+from .value import OnnxValue, constant, emit, one, reshape
 
 
 def reduce(x: OnnxValue, function: DML_REDUCE_FUNCTION, axes: Sequence[int], keep: bool = True) -> OnnxValue:
-    """A reduction over axes, whose dimensions stay with size 1 or go."""
+    """Reduce over axes, keeping them with size 1 or dropping them."""
     chosen = sorted({axis % x.rank for axis in axes}) if x.rank else []
     kept = ones_along(x.shape, chosen)
-    made = one(DML_REDUCE_OPERATOR_DESC, x, kept or (1,), Function=function, InputTensor=x, Axes=chosen or (0,))
+    made = x.made(op.reduce(x.tensor, function, chosen or (0,)), kept or (1,)) if prod(kept) else x.filled(0, kept)
     return reshape(made, kept if keep else [size for axis, size in enumerate(x.shape) if axis not in chosen])
 
 
@@ -45,7 +42,7 @@ def mean(x: OnnxValue, axes: Sequence[int], keep: bool = True) -> OnnxValue:
 
 
 def matmul(a: OnnxValue, b: OnnxValue, *, transpose_b: bool = False, fused: OperatorDesc | None = None) -> OnnxValue:
-    """Products of matrices of rank 2 and above, batches broadcast; ``transpose_b``: of a with b transposed."""
+    """Multiply matrices of rank 2 and above, with broadcast batches; ``transpose_b``: with b transposed."""
     batch = broadcast_sizes(a.shape[:-2], b.shape[:-2])
     m, n = a.shape[-2], b.shape[-2 if transpose_b else -1]
     result = (*batch, m, n)
@@ -54,27 +51,11 @@ def matmul(a: OnnxValue, b: OnnxValue, *, transpose_b: bool = False, fused: Oper
     if b.rank == 2 and a.rank > 2:  # one product of all rows
         rows = reshape(a, (prod(batch) * m, a.shape[-1]))
         return reshape(matmul(rows, b, transpose_b=transpose_b, fused=fused), result)
-    a, b = expanded(a, (*batch, *a.shape[-2:])), expanded(b, (*batch, *b.shape[-2:]))
-    if len(batch) > 2:
-        a, b = (reshape(x, (prod(batch), *x.shape[-2:])) for x in (a, b))
-        return reshape(matmul(a, b, transpose_b=transpose_b, fused=fused), result)
-    return one(
-        DML_GEMM_OPERATOR_DESC,
-        a,
-        result,
-        ATensor=a,
-        BTensor=b,
-        CTensor=None,
-        TransA=enums.DML_MATRIX_TRANSFORM_NONE,
-        TransB=enums.DML_MATRIX_TRANSFORM(int(transpose_b)),
-        Alpha=1.0,
-        Beta=0.0,
-        FusedActivation=fused,
-    )
+    return a.made(op.gemm(a.tensor, b.tensor, transpose_b=transpose_b, beta=0.0, activation=fused), result)
 
 
 def slice_(x: OnnxValue, starts: Sequence[int], counts: Sequence[int], steps: Sequence[int] | None = None) -> OnnxValue:
-    """counts[i] elements of each dimension from starts[i] on, every steps[i]-th; steps may be negative."""
+    """Slice: counts[i] elements of each dimension from starts[i] on, every steps[i]-th; steps may be negative."""
     steps = tuple(steps or (1,) * x.rank)
     counts = tuple(counts)
     if counts == x.shape and all(step == 1 for step in steps):
@@ -95,14 +76,14 @@ def slice_(x: OnnxValue, starts: Sequence[int], counts: Sequence[int], steps: Se
 
 
 def part(x: OnnxValue, axis: int, start: int, count: int) -> OnnxValue:
-    """Consecutive slices along an axis."""
+    """Return consecutive slices along an axis."""
     starts, counts = [0] * x.rank, list(x.shape)
     starts[axis], counts[axis] = start, count
     return slice_(x, starts, counts)
 
 
 def join(values: Sequence[OnnxValue], axis: int) -> OnnxValue:
-    """One after another along an axis; those without elements are left out."""
+    """Concatenate along an axis; empty values are left out."""
     first = values[0]
     axis %= first.rank
     shape = list(first.shape)
@@ -112,11 +93,11 @@ def join(values: Sequence[OnnxValue], axis: int) -> OnnxValue:
         return first.filled(0, shape)
     if len(full) == 1:
         return full[0]
-    return one(DML_JOIN_OPERATOR_DESC, first, shape, InputTensors=full, Axis=axis)
+    return first.made(op.join([value.tensor for value in full], axis), shape)
 
 
 def resized(x: OnnxValue, axis: int, count: int, number: complex = 0) -> OnnxValue:
-    """x with a number behind, or without what is behind, so that an axis has a size."""
+    """Pad or truncate an axis to ``count``."""
     if x.shape[axis] >= count:
         return part(x, axis, 0, count)
     missing = list(x.shape)
@@ -125,12 +106,12 @@ def resized(x: OnnxValue, axis: int, count: int, number: complex = 0) -> OnnxVal
 
 
 def gather(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
-    """Slices of x along an axis, picked by indices of any shape."""
+    """Gather slices of x along an axis by indices of any shape."""
     axis %= x.rank
     shape = replaced(x.shape, axis, indices.shape)
     if not prod(shape):
         return x.filled(0, shape)
-    # The operator's tensors have equal rank, with ones in front; indices of rank 0 go in as one of rank 1.
+    # The operator's tensors have equal rank, padded with ones; scalar indices become rank 1.
     index = reshape(indices, indices.shape or (1,))
     long = replaced(x.shape, axis, index.shape)
     rank = len(long)
@@ -148,12 +129,14 @@ def gather(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
 
 
 def gather_elements(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
-    """For each index, the element of x that lies there along the axis and at the index's own place otherwise."""
-    return one(DML_GATHER_ELEMENTS_OPERATOR_DESC, x, indices.shape, InputTensor=x, IndicesTensor=indices, Axis=axis)
+    """Gather single elements: the index gives the position along the axis, its own position the others."""
+    if not indices.size:
+        return x.filled(0, indices.shape)
+    return x.made(op.gather_elements(x.tensor, indices.tensor, axis), indices.shape)
 
 
 def fill(builder: Builder, number: Any, shape: Sequence[int], dtype: DType) -> OnnxValue:
-    """A tensor of one number, filled on the device where it is large."""
+    """Return a tensor filled with one number, on the device if it is large."""
     if prod(shape) <= 4096:
         return constant(builder, np.full(tuple(shape), number, dtype))
     kind = storage(dtype)
@@ -169,5 +152,5 @@ def fill(builder: Builder, number: Any, shape: Sequence[int], dtype: DType) -> O
 
 
 def scalar(number: Any, dtype: DType) -> DML_SCALAR_UNION:
-    """A number as the union that DirectML reads in a data type."""
+    """Return a number as DirectML's scalar union of a data type."""
     return DML_SCALAR_UNION(Bytes=np.asarray(number).astype(dtype).tobytes())

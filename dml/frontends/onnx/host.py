@@ -1,7 +1,7 @@
-"""The operators that shapes are made of, on small arrays in NumPy.
+"""Shape computations on small arrays, in NumPy.
 
-ONNX's reference computes whatever is not here. It takes a tenth of a second to import and longer than these for each
-node, which counts where a model is compiled for every new shape.
+ONNX's reference computes everything else. Importing it takes a tenth of a second, and each node longer than here, which
+matters when a model is compiled for every new shape.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .loading import array_of
 if TYPE_CHECKING:
     from .node import OnnxNode
 
-#: The dtypes that shapes and what they are made of have; others are left to the reference.
+#: The dtypes of shapes and of values computed from them; others are left to the reference.
 _WHOLE = (INT64, INT32, BOOL)
 _TAKEN = (*_WHOLE, FLOAT32)
 _CASTS: dict[int, DType] = {
@@ -32,7 +32,7 @@ _Compute = Callable[..., Any]
 
 
 def computed(node: OnnxNode, arrays: list[Array | None]) -> Array | None:
-    """The node's only output, None where that is not for this module. Raises what NumPy raises for wrong inputs."""
+    """Compute the node's only output; None for other operators. Raises NumPy's exceptions for wrong inputs."""
     compute = _COMPUTE.get(node.op)
     if compute is None or len(node.proto.output) != 1 or any(a is not None and a.dtype not in _TAKEN for a in arrays):
         return None
@@ -41,7 +41,7 @@ def computed(node: OnnxNode, arrays: list[Array | None]) -> Array | None:
 
 
 def _pairwise(function: _Compute, kinds: str) -> _Compute:
-    """kinds: those of the dtypes, equal, that NumPy and ONNX agree about."""
+    """kinds: dtype kinds on which NumPy and ONNX agree."""
 
     def compute(node: OnnxNode, a: Array, b: Array) -> Any:
         agreed = node.version >= 7 and a.dtype == b.dtype and a.dtype.kind in kinds
@@ -51,7 +51,7 @@ def _pairwise(function: _Compute, kinds: str) -> _Compute:
 
 
 def _quotient(a: Array, b: Array) -> Any:
-    """Of integers, rounded towards zero."""
+    """Integer division, rounded towards zero."""
     if a.dtype.kind == "f":
         return np.divide(a, b)
     if not b.all():

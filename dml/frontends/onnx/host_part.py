@@ -1,7 +1,7 @@
-"""Nodes that run on the host: on onnxruntime's CPU provider where it is installed and takes them, else on onnx's
-reference evaluator.
+"""Nodes that run on the host: on onnxruntime's CPU provider if installed and capable, else on onnx's reference
+evaluator.
 
-They are a model of their own, made when the types of what reaches them are known.
+They form a separate model, made when the types of its inputs are known.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from .parts import Cut
 from .unmapped import grouped
 
 RUNTIME, REFERENCE = "onnxruntime's CPU provider", "onnx's reference evaluator"
-#: Initializers of more bytes are handed over with each run: a protobuf message holds 2 GiB at most.
+#: Larger initializers are passed as inputs of each run: a protobuf message holds at most 2 GiB.
 _LARGE = 1 << 20
-#: Types whose numbers onnxruntime hands out as the integers of their bits.
+#: Types whose numbers onnxruntime returns as integers of their bits.
 _NOT_ITS_ARRAYS = ("float8", "float4", "bfloat16", "int4", "int2")
 
 _Run = Callable[[dict[str, Any]], Sequence[Any]]
@@ -36,8 +36,8 @@ _Run = Callable[[dict[str, Any]], Sequence[Any]]
 class HostPart:
     """Nodes on the host.
 
-    model: the whole one's outline, for its opsets, functions and the types it tells. initial: the arrays of the
-    initializers that the nodes read. replaceable: names of those that are inputs as well.
+    model: the whole model's outline, for its opsets, functions and types. initial: arrays of the initializers that the
+    nodes read. replaceable: names of those that are inputs as well.
     """
 
     on_host = True
@@ -53,15 +53,15 @@ class HostPart:
         entries = (*model.graph.input, *model.graph.output, *model.graph.value_info)
         self._types = {entry.name: entry.type for entry in entries}
         self._runners: dict[tuple[tuple[str, bytes], ...], dict[str, _Run]] = {}
-        #: What ran it last, or will, in words.
+        #: Name of the runtime that ran it last, or will.
         self.runtime = RUNTIME if _is_installed("onnxruntime") else REFERENCE
 
     def run(
         self, values: Mapping[str, Any], keep: Collection[str] = (), shared: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        """The outputs by name, of the inputs by name. keep: the host keeps nothing on the device.
+        """Run and return the outputs by name, given the inputs by name. keep: ignored, since nothing is on the device.
 
-        Raises DMLError where neither runtime computes them.
+        Raises DMLError if neither runtime computes them.
         """
         feeds = self._defaults | {name: on_host(values[name]) for name in self.inputs if name in values}
         kinds = {name: _type_of(item, self._types.get(name)) for name, item in feeds.items()}
@@ -74,9 +74,10 @@ class HostPart:
         return dict(zip(self.outputs, map(_plain, found), strict=True))
 
     def outline(self, values: Mapping[str, Any]) -> tuple[dict[str, Array], tuple[str, ...]]:
-        """Zeros for the outputs whose types and ranks ONNX infers, for inputs of these types and shapes. Nothing runs.
+        """Return zeros for the outputs whose types and ranks ONNX infers from inputs of these types and shapes. Nothing
+        runs.
 
-        Also the names of those among them with sizes that only a run tells: these are 1.
+        Also returns the names of outputs with sizes that only a run would tell: these are 1.
         """
         feeds = self._defaults | {name: values[name] for name in self.inputs if name in values}
         told = {name: _type_of(item, self._types.get(name), shaped=True) for name, item in feeds.items()}
@@ -97,7 +98,7 @@ class HostPart:
         return outputs, tuple(name for name in found if None in sizes[name])
 
     def _compute(self, runners: dict[str, _Run], feeds: dict[str, Any]) -> Sequence[Any]:
-        """By the first runtime that can; those before it are not asked again."""
+        """Run on the first runtime that can; earlier ones are not tried again."""
         problems: dict[str, str] = {}
         for name, runner in runners.items():
             try:
@@ -113,7 +114,7 @@ class HostPart:
         raise DMLError(f"nodes on the host, {grouped(self.nodes)}: {words}")
 
     def _own_model(self, kinds: Mapping[str, Any]) -> Any:
-        """The nodes as a model whose inputs have these types."""
+        """Return the nodes as a model whose inputs have these types."""
         whole = self._model
         graph = helper.make_graph(
             [node.raw for node in self.nodes],
@@ -130,12 +131,12 @@ class HostPart:
 def _is_installed(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ValueError:  # (a module that stands in the way of the real one)
+    except ValueError:  # (another module hides the real one)
         return False
 
 
 def _late(make: Callable[[Any], _Run], model: Any) -> _Run:
-    """A runner that is made when it first runs."""
+    """Return a runner that is made at its first run."""
     made: list[_Run] = []
 
     def run(feeds: dict[str, Any]) -> Sequence[Any]:
@@ -147,10 +148,10 @@ def _late(make: Callable[[Any], _Run], model: Any) -> _Run:
 
 
 def _onnxruntime(model: Any) -> _Run:
-    import onnxruntime  # late: a model that is mapped as a whole does not need it
+    import onnxruntime  # imported late: a model that is mapped as a whole does not need it
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # what it refuses is told by exceptions
+    options.log_severity_level = 4  # exceptions report what it refuses
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     strange = [entry.type for entry in session.get_outputs() if any(name in entry.type for name in _NOT_ITS_ARRAYS)]
     if strange:
@@ -181,25 +182,25 @@ def _reference(model: Any) -> _Run:
 
 
 def on_host(item: Any) -> Any:
-    """A value with its arrays on the host."""
+    """Copy a value's arrays to the host."""
     if isinstance(item, list):
         return [on_host(inner) for inner in item]
     return item.numpy() if isinstance(item, DeviceArray) else item
 
 
 def _plain(item: Any) -> Any:
-    """Numbers and text as arrays, text of any length."""
+    """Return numbers and text as arrays, with text of any length."""
     found = np.asarray(item) if isinstance(item, np.generic | int | float | str) else item
     return found.astype(object) if isinstance(found, np.ndarray) and found.dtype.kind in "SU" else found
 
 
 def _has_shape(kind: Any) -> bool:
-    """Whether it is a tensor's type, with its rank."""
+    """Whether it is a tensor type with a known rank."""
     return bool(kind.HasField("tensor_type") and kind.tensor_type.elem_type and kind.tensor_type.HasField("shape"))
 
 
 def _type_of(item: Any, told: Any, *, shaped: bool = False) -> Any:
-    """The type of a value: its own where it tells, else what the model says. shaped: with a tensor's shape."""
+    """Return the type of a value: its own if known, else the model's. shaped: with a tensor's shape."""
     if hasattr(item, "dtype"):
         kind = onnx.TensorProto.STRING if item.dtype.hasobject else helper.np_dtype_to_tensor_dtype(item.dtype)
         return helper.make_tensor_type_proto(kind, item.shape if shaped else None)

@@ -1,4 +1,4 @@
-"""What an ONNX model is, before it is run: inputs, outputs, operators and whether they are mapped, memory."""
+"""Inspection of an ONNX model without running it: inputs, outputs, operators and their mapping, memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .loading import ModelSource, load, nodes
 from .registry import mapping_of, schema_of, standard
 from .stand_ins import StandIns, check_sizes, stand_ins, tried, value_summary
 
-#: Initializers that a summary lists.
+#: Number of initializers that a summary lists.
 _LISTED = 10
 
 
@@ -33,10 +33,10 @@ def inspect_model(
     sizes: Mapping[str, int] | None = None,
     inputs: Mapping[str, Any] | None = None,
 ) -> ModelSummary:
-    """Everything about a model that can be said without running it.
+    """Summarize everything about a model that is known without running it.
 
-    sizes: for symbolic sizes, 1 for others. inputs: arrays of inputs, where their values matter; zeros otherwise.
-    Raises DMLError for a broken or invalid model.
+    sizes: of symbolic dimensions, 1 for others. inputs: arrays of inputs whose values matter; zeros otherwise. Raises
+    DMLError for a broken or invalid model.
     """
     loaded = load(source)
     model, initial = loaded.model, loaded.initial
@@ -73,7 +73,7 @@ def inspect_model(
 def _needs(loaded: Any, planner: Planner, given: Mapping[str, Any]) -> MemoryNeeds:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = PreparedModel(loaded, cast(Device, planner))  # which asks of a device what a planner does
+        model = PreparedModel(loaded, cast(Device, planner))  # a planner answers what is asked of a device
         plan, _ = model.compiled_for(given)
     return MemoryNeeds(0, 0, 0, 0, ()) if plan.compiled is None else cast(PlannedGraph, plan.compiled).needs()
 
@@ -88,7 +88,7 @@ def _largest(initial: Mapping[str, Array], needs: MemoryNeeds | None) -> tuple[T
 
 
 def _operators(model: Any, initial: Mapping[str, Array]) -> tuple[OperatorSummary, ...]:
-    """Those of the graph, of graphs inside it and of functions, the most frequent first."""
+    """Summarize operators of the graph, of nested graphs and of functions, most frequent first."""
     opsets = {standard(entry.domain): entry.version for entry in model.opset_import}
     mapped_at = with_blocks(opsets, nodes(model), initial)
     own = {(standard(function.domain), function.name) for function in model.functions}

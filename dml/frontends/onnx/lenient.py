@@ -1,7 +1,7 @@
-"""What onnxruntime lets pass though ONNX's checker does not: outlines of models are mended before they are checked.
+"""Repair of models that onnxruntime accepts but ONNX's checker refuses: outlines are mended before the check.
 
-Tools write models without an IR version, a graph's name, the types of outputs or of a function's
-attributes, an import of com.microsoft, or with nodes in any order. None of it leaves open what the model means.
+Tools write models without an IR version, a graph's name, the types of outputs or of a function's attributes, an import
+of com.microsoft, or with nodes in any order. None of this makes the meaning ambiguous.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from dml.errors import DMLError
 
 from .registry import schema_of, standard
 
-#: Domains that onnxruntime has without being asked for them.
+#: Domains that onnxruntime always imports.
 _RUNTIMES_OWN = ("com.microsoft", "com.microsoft.nchwc", "com.microsoft.dml")
-#: The IR version of a model that does not say; the first in which initializers need not be inputs.
+#: Default IR version, and the first one in which initializers need not be inputs.
 _IR_VERSION, _FREE_INITIALIZERS = 8, 4
 _MOST_VERSION = 2**31 - 1
 
 
 def mend(model: Any) -> None:
-    """Add to a model what is left out of it, and put its nodes in order.
+    """Add what a model omits, and sort its nodes.
 
-    Raises DMLError for versions that no opset has, and for names that are no text.
+    Raises DMLError for versions that no opset has, and for names that are not text.
     """
     _check_text(model)
     for imports in (model.opset_import, *(function.opset_import for function in model.functions)):
@@ -45,9 +45,9 @@ def mend(model: Any) -> None:
 
 
 def checkable(model: Any) -> Any:
-    """A copy of a mended model in which the checker finds what it asks for and nobody needs.
+    """Copy a mended model with what only the checker requires.
 
-    Raises DMLError for an input without a type, and for a value that nothing makes.
+    Raises DMLError for an input without a type, and for a value that nothing produces.
     """
     _check_names(model.graph, frozenset())
     copy = onnx.ModelProto()
@@ -76,7 +76,7 @@ def checkable(model: Any) -> Any:
 
 
 def _type_references(function: Any) -> None:
-    """Type the attributes that are the function's own, which ``onnx.parser`` leaves open."""
+    """Type the function's own attributes, which ``onnx.parser`` leaves untyped."""
     versions = {standard(entry.domain): entry.version for entry in function.opset_import}
     for node in graph_nodes(function):
         for attribute in node.attribute:
@@ -88,7 +88,7 @@ def _type_references(function: Any) -> None:
 
 
 def _check_text(model: Any) -> None:
-    """protobuf hands out as bytes what is no UTF-8."""
+    """Refuse text that is not UTF-8, which protobuf returns as bytes."""
 
     def words() -> Iterator[Any]:
         for holder in (model, *model.functions):
@@ -116,7 +116,7 @@ def _entry_names(graph: Any) -> Iterator[Any]:
 
 
 def _check_names(graph: Any, around: frozenset[str]) -> None:
-    """Every name that is read stands for something."""
+    """Check that every name that is read is defined."""
     known = around | {entry.name for entry in (*graph.input, *graph.initializer)}
     known |= {sparse.values.name for sparse in graph.sparse_initializer}
     known |= {name for node in graph.node for name in node.output}
@@ -136,7 +136,7 @@ def _check_names(graph: Any, around: frozenset[str]) -> None:
 
 
 def graph_nodes(graph: Any) -> Iterator[Any]:
-    """The nodes of a graph or function body and of the graphs nested in them."""
+    """Yield the nodes of a graph or function body and of the graphs nested in them."""
     for node in graph.node:
         yield node
         for attribute in node.attribute:
@@ -147,7 +147,7 @@ def graph_nodes(graph: Any) -> Iterator[Any]:
 
 
 def names_read(node: Any) -> set[str]:
-    """The names that a node reads of its graph: its inputs, and what graphs nested in it do not define themselves."""
+    """Return the outer names that a node reads: its inputs, and free names of its nested graphs."""
     names = set(node.input)
     for attribute in node.attribute:
         for graph in (attribute.g, *attribute.graphs):
@@ -159,7 +159,7 @@ def names_read(node: Any) -> set[str]:
 
 
 def _sort(graph: Any) -> None:
-    """Each node behind those whose outputs it reads; as it is where that holds already, or cannot be."""
+    """Sort nodes topologically; leave them as they are if they are sorted or cannot be."""
     for node in graph.node:
         for attribute in node.attribute:
             for inner in (attribute.g, *attribute.graphs):

@@ -1,7 +1,7 @@
-"""Reads ONNX models that nobody vouches for.
+"""Loading of untrusted ONNX models.
 
-A broken protobuf, an invalid model, a tensor whose data does not fill its dimensions, and external data outside the
-model's folder are DMLErrors, before anything of the claimed size is allocated.
+A broken protobuf, an invalid model, a tensor whose data does not match its dimensions, and external data outside the
+model's folder raise DMLErrors before the claimed size is allocated.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from .lenient import checkable, graph_nodes, mend
 from .registry import mapping_of, schema_of
 from .weights_apart import without_weights
 
-#: Operators that newer versions of their opset forbid, though they still say what they mean.
+#: Operators that newer versions of their opset forbid, although their meaning is clear.
 _DEPRECATED = {"GroupNormalization": range(18, 21), "Upsample": range(10, 1000), "Scatter": range(11, 1000)}
-#: The checker serializes the model's outline, which protobuf cannot do for messages of this size and above.
+#: The checker serializes the model's outline, and protobuf cannot serialize messages of this size.
 _MESSAGE_LIMIT = 2**31 - 1
 _SPARSE_LIMIT = 2**28
-#: Bytes of a model from which on its weights are read by themselves.
+#: Bytes of a model from which on weights are read separately.
 _LARGE_MODEL = 1 << 20
-#: The most elements of an initializer that is copied as it is.
+#: Maximum elements of an initializer copied verbatim.
 _SMALL = 1024
 
 ModelSource = Any  # str | os.PathLike[str] | bytes | onnx.ModelProto
 
 
 def load_model(source: ModelSource) -> Any:
-    """The checked ModelProto of a path, of serialized bytes or of a ModelProto, with external data read in.
+    """Load and check a ModelProto, given by path, serialized bytes or itself, with external data read in.
 
-    Raises DMLError for whatever is wrong with it. External data needs a path: it must lie in the model's folder.
+    Raises DMLError for any fault. External data needs a path: it must lie in the model's folder.
     """
     return _loaded(source, fill=True).model
 
 
 class Loaded(NamedTuple):
-    """A checked model, its graph's initializers by name, over bytes of their own, and its outline (see ``outline``), in
-    which small omissions are mended. The last two do not need the first, which may lack large initializers' data."""
+    """A checked model, its graph's initializers by name, over bytes of their own, and its outline (see ``outline``),
+    with small omissions mended. The last two do not depend on the first, which may lack large initializers' data."""
 
     model: Any
     initial: dict[str, Array]
@@ -59,7 +59,8 @@ class Loaded(NamedTuple):
 
 
 def load(source: ModelSource) -> Loaded:
-    """As ``load_model``, with the initializers as arrays. Large weights are in memory once; twice, of a ModelProto."""
+    """Like ``load_model``, with the initializers as arrays. Large weights are in memory once; twice for a
+    ModelProto."""
     return _loaded(source, fill=False)
 
 
@@ -94,13 +95,13 @@ def _loaded(source: ModelSource, fill: bool) -> Loaded:
 
 
 def _opened(path: Path) -> memoryview:
-    """The file's bytes: mapped where it is large, and not what a device or a pipe gives."""
+    """Return the file's bytes: mapped if it is large, read if it is small or a device or pipe."""
     is_large = path.is_file() and path.stat().st_size >= _LARGE_MODEL
     return mapped(path) if is_large else memoryview(path.read_bytes())
 
 
 def _read(data: memoryview, where: str, fill: bool) -> tuple[Any, dict[int, Stored]]:
-    """A model, and the data that it lacks, by the places of the initializers that it is of: none if ``fill``."""
+    """Parse a model; also return the missing data of its initializers, by index: none if ``fill``."""
     split = without_weights(data) if not fill and len(data) >= _LARGE_MODEL else None
     return (_parse(bytes(data), where), {}) if split is None else (_parse(split[0], where), split[1])
 
@@ -118,11 +119,11 @@ def _parse(data: bytes, where: str) -> Any:
 
 
 def _broken_texts(message: Any) -> Iterator[str]:
-    """The strings in a message that protobuf gives as bytes, since they are no text: in words, what they are."""
+    """Yield the byte strings in a message that are not text, with their places in words."""
     for field in message.DESCRIPTOR.fields:
         is_text, is_message = field.type == field.TYPE_STRING, field.type == field.TYPE_MESSAGE
         if not is_text and not is_message:
-            continue  # (weights are not looked at: each look copies them)
+            continue  # (weights are skipped: reading one copies it)
         value = getattr(message, field.name)
         many = hasattr(value, "extend")
         if is_text:
@@ -137,9 +138,9 @@ def _broken_texts(message: Any) -> Iterator[str]:
 
 
 def outline(model: Any) -> Any:
-    """A copy of the model in which the graph's large initializers, which have been checked, have one element, zero.
+    """Copy the model with the graph's large initializers, already checked, replaced by a single zero.
 
-    It says whatever the model does but these numbers, with which protobuf is slow.
+    It describes the model except for these numbers, with which protobuf is slow.
     """
     light = onnx.ModelProto()
     _copy(model, light, "graph")
@@ -155,7 +156,7 @@ def outline(model: Any) -> Any:
 
 
 def _copy(source: Any, target: Any, without: str) -> None:
-    """Copy a message's fields but one into an empty message."""
+    """Copy all fields of a message but one into an empty message."""
     for field, value in source.ListFields():
         if field.name == without:
             continue
@@ -171,7 +172,7 @@ def _copy(source: Any, target: Any, without: str) -> None:
 
 
 def tensors(model: Any) -> Iterator[tuple[str, Any]]:
-    """Every TensorProto of a model with the words that name it: initializers and attributes, nested ones too."""
+    """Yield every TensorProto of a model with its place in words: initializers and attributes, nested ones too."""
     yield from _graph_tensors(model.graph)
     for function in model.functions:
         yield from _node_tensors(function.node)
@@ -204,14 +205,14 @@ def _node_tensors(nodes: Any) -> Iterator[tuple[str, Any]]:
 
 
 class ModelFolder:
-    """The folder of a model, or None, and the files of external data in it that have been opened."""
+    """A model's folder, or None, and the external data files opened in it."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self._opened: dict[Path, memoryview] = {}
 
     def open(self, path: Path) -> memoryview:
-        """Raises OSError where the file cannot be read."""
+        """Raises OSError if the file cannot be read."""
         if path not in self._opened:
             self._opened[path] = mapped(path)
         return self._opened[path]
@@ -220,10 +221,10 @@ class ModelFolder:
 def check_tensor(
     tensor: Any, where: str, folder: ModelFolder, fill: bool, apart: Stored | None = None
 ) -> Stored | None:
-    """A tensor's data fills its dimensions; fill: what lies elsewhere is put into it. apart: its ``raw_data`` if read
-    before.
+    """Check that a tensor's data fills its dimensions; fill: copy external data into it. apart: its ``raw_data`` if
+    read before.
 
-    Returns its ``raw_data``, of which protobuf makes a copy each time, or its external data; None where it has neither.
+    Returns its ``raw_data``, which protobuf copies at each access, or its external data; None if it has neither.
     """
     if any(size < 0 for size in tensor.dims):
         raise DMLError(f"{where}: a dimension is negative, found {tuple(tensor.dims)}")
@@ -297,8 +298,8 @@ def _external(tensor: Any, size: int, where: str, folder: ModelFolder) -> Stored
 
 
 def check_model(model: Any) -> None:
-    """``onnx.checker``, which must not stop at operators that are deprecated, nor at those that ONNX Runtime has in
-    ONNX's domain beside ONNX's own (LayerNormalization before 17, SimplifiedLayerNormalization)."""
+    """Run ``onnx.checker``, but accept deprecated operators and those that ONNX Runtime adds to ONNX's domain
+    (LayerNormalization before 17, SimplifiedLayerNormalization)."""
     if model.ByteSize() >= _MESSAGE_LIMIT:
         return
     model = checkable(model)
@@ -323,14 +324,14 @@ def check_model(model: Any) -> None:
 
 
 def nodes(model: Any) -> Iterator[Any]:
-    """Every node of a model, those of functions and of nested graphs too."""
+    """Yield every node of a model, those of functions and nested graphs included."""
     yield from graph_nodes(model.graph)
     for function in model.functions:
         yield from graph_nodes(function)
 
 
 def array_of(tensor: Any, data: Stored | None = None) -> Array:
-    """A checked TensorProto's elements. data: its ``raw_data`` or external data, where it is known."""
+    """Return a checked TensorProto's elements. data: its ``raw_data`` or external data, if known."""
     try:
         if data is not None and sys.byteorder == "little" and _element_bits(tensor.data_type, tensor.name) >= 8:
             dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
@@ -345,7 +346,8 @@ def array_of(tensor: Any, data: Stored | None = None) -> Array:
 
 
 def initial_arrays(graph: Any, data: Sequence[Stored | None] = ()) -> dict[str, Array]:
-    """A graph's initializers by name, as arrays over bytes of their own. data: the ``raw_data`` of the first ones."""
+    """Return a graph's initializers by name, as arrays over bytes of their own. data: the ``raw_data`` of the first
+    ones."""
     known = itertools.zip_longest(graph.initializer, data[: len(graph.initializer)])
     found = {tensor.name: _over_bytes(array_of(tensor, own)) for tensor, own in known}
     found |= {sparse.values.name: _over_bytes(sparse_array_of(sparse)) for sparse in graph.sparse_initializer}
@@ -359,7 +361,7 @@ def _over_bytes(array: Array) -> Array:
 
 
 def sparse_array_of(sparse: Any) -> Array:
-    """A SparseTensorProto as the dense array it stands for."""
+    """Return a SparseTensorProto as a dense array."""
     dims, name = tuple(sparse.dims), sparse.values.name
     values, indices = array_of(sparse.values), array_of(sparse.indices)
     if prod(dims) > _SPARSE_LIMIT or any(size < 0 for size in dims):

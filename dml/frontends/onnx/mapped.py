@@ -25,15 +25,15 @@ from .value import OnnxValue
 if TYPE_CHECKING:
     from .trace import GraphFacts, NodeRecord
 
-#: How many nodes are kept, those used last, and how many bytes of numbers they may hold together.
+#: Maximum mappings kept, the most recently used, and total bytes of the numbers they hold.
 MOST_NODES, MOST_BYTES = 4096, 16 << 20
-#: Arrays of at most so many bytes are told apart by their bytes, larger ones only where they are the model's own.
+#: Arrays up to this size are compared by their bytes, larger ones only by identity, if they are the model's own.
 _SMALL = 1024
 
 
 class _Result(NamedTuple):
     """An output: the number of the input that it is, or a value. place: the fragment's node and its output that its
-    tensor comes from; (-1 - n, 0) stands for the source numbered n of the inputs."""
+    tensor comes from; (-1 - n, 0) for source n of the inputs."""
 
     same: int | None
     shape: Shape
@@ -44,21 +44,21 @@ class _Result(NamedTuple):
 
 
 class MappedNode(NamedTuple):
-    """What a node added to the graph and gave. given: which inputs it has. held: which of these, constants, it put into
-    the graph as which node."""
+    """A node's additions to the graph, and its outputs. given: the inputs it has. held: constants among them that it
+    added to the graph, and their nodes."""
 
     fragment: Fragment
     results: tuple[_Result | None, ...]
     given: tuple[int, ...]
     held: tuple[tuple[int, int, DML_BUFFER_TENSOR_DESC], ...]
     proto: NodeFacts
-    #: Of the node itself and of those inside it; the numbers of the Builder's nodes count from the fragment's first.
+    #: Records of the node and of those inside it; numbers of the Builder's nodes are relative to the fragment's first.
     records: tuple[NodeRecord, ...]
-    #: How many nodes were traced inside it.
+    #: Number of nodes traced inside it.
     inside: int
 
     def again(self, inputs: Sequence[OnnxValue | None], sources: Sequence[Source]) -> tuple[int, list[Any]]:
-        """Add it to the inputs' graph. Returns the number of its first node there, and its outputs."""
+        """Add it to the inputs' graph; return the number of its first node there, and its outputs."""
         builder = next(filter(None, inputs)).builder
         first = builder.add(self.fragment, sources)
         for at, node, constant in self.held:
@@ -84,9 +84,9 @@ class MappedNode(NamedTuple):
 
 
 class MappedNodes:
-    """Those of one part of a model. Safe from any thread.
+    """Kept mappings of one part of a model. Thread-safe.
 
-    initial: the model's own arrays. constants: what its graphs share.
+    initial: the model's own arrays. constants: shared by its graphs.
     """
 
     def __init__(self, graph: GraphFacts, constants: SharedConstants, late: Collection[NodeFacts] = ()) -> None:
@@ -96,8 +96,8 @@ class MappedNodes:
         self._kept: Recent[Hashable, MappedNode] = Recent(MOST_NODES, MOST_BYTES)
 
     def key(self, node: NodeFacts, inputs: Sequence[Any]) -> tuple[Hashable, list[Source]] | None:
-        """All that the mapping of a node of the part's graph depends on, and where its inputs come from, each place
-        once; None where it is not to be kept."""
+        """Return everything that the mapping of a node depends on, and the sources of its inputs, without repetition;
+        None if the mapping is not kept."""
         kind = self._kinds.get(node)
         if kind is None:
             return None
@@ -129,7 +129,7 @@ class MappedNodes:
             parts.append((value.shape, value.dtype, numbers, layout))
         if len(inputs) > 1 and len(places := {id(value): at for at, value in enumerate(inputs)}) < len(inputs):
             parts.append(tuple([places[id(value)] for value in inputs]))
-        # (of nodes without inputs nothing says which Builder's they are)
+        # (a node without inputs does not tell its Builder)
         return (HashedOnce(tuple(parts)), list(sources)) if any(value is not None for value in inputs) else None
 
     def find(self, key: Hashable) -> MappedNode | None:
@@ -148,9 +148,9 @@ class MappedNodes:
         count: int,
         first: int,
     ) -> None:
-        """Keep what was made of a node, where it can be made again from its inputs alone.
+        """Keep a node's mapping, if it can be repeated from its inputs alone.
 
-        before: which inputs were in the graph before. first: the number of the fragment's first node.
+        before: inputs that were in the graph before. first: number of the fragment's first node.
         """
         if fragment is None:
             return
@@ -174,12 +174,13 @@ class MappedNodes:
         self._kept.put(key, made, size)
 
 
-#: What ``_described`` gives for an output that is more than a tensor of the graph.
+#: ``_described`` of an output that is more than a graph tensor.
 _UNKNOWN = _Result(None, (), None, None, None, None)
 
 
 def _kind(node: NodeFacts) -> Hashable | None:
-    """What the mapping of a node depends on beside its inputs; None for one that has graphs, which see names."""
+    """Return what the mapping of a node depends on besides its inputs; None if it has nested graphs, which see
+    names."""
     attributes = node.raw.attribute
     if any(entry.HasField("g") or entry.graphs for entry in attributes):
         return None

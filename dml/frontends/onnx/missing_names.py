@@ -1,4 +1,4 @@
-"""onnxruntime's names that are not here, each with what to do instead; and the error that says so."""
+"""Names of onnxruntime that do not exist here, each with an alternative; and the errors that say so."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ MODULE: Mapping[str, str] = {
     "set_default_logger_callback": "warnings are Python's: warnings.catch_warnings, logging.captureWarnings",
     "set_global_thread_pool_sizes": "the device has its own threads",
     "unregister_execution_provider_library": _PLUGINS,
-    # What onnxruntime's module imports for itself
+    # Imports of onnxruntime's own module
     "contextlib": "import contextlib",
     "import_capi_exception": "errors are dml.DMLError",
     "onnxruntime_validation": "of onnxruntime's own build",
@@ -68,7 +68,7 @@ MODULE: Mapping[str, str] = {
     "version": "__version__ is the version of onnxruntime whose names these are",
 }
 
-#: Methods of InferenceSession.
+#: InferenceSession's.
 SESSION: Mapping[str, str] = {
     "create_ortvalue_from_shape_and_type": "OrtValue.ortvalue_from_shape_and_type(..., 'dml') lies on the device",
     "get_input_epdevices": _DEVICES,
@@ -108,15 +108,15 @@ IO_BINDING: Mapping[str, str] = {"get_outputs_as_ortvaluevector": "get_outputs g
 
 
 class MissingMethodError(DMLError, AttributeError):
-    """A method or option of onnxruntime that is not here; ``hasattr`` is False for it."""
+    """A method or option of onnxruntime that does not exist here; ``hasattr`` returns False for it."""
 
 
 class MissingNameError(DMLError, ImportError):
-    """A name of onnxruntime's module that is not here, however it is imported."""
+    """A name of onnxruntime's module that does not exist here, however it is imported."""
 
 
 def missing_method(owner: object, name: str, known: Mapping[str, str]) -> AttributeError:
-    """The error for an attribute that an object lacks: with the reason where onnxruntime has it."""
+    """Return the error for a missing attribute, with the reason if onnxruntime has it."""
     kind = type(owner).__name__
     if name not in known:
         return AttributeError(f"{kind!r} object has no attribute {name!r}", name=name, obj=owner)
@@ -124,7 +124,7 @@ def missing_method(owner: object, name: str, known: Mapping[str, str]) -> Attrib
 
 
 def missing_name(module: str, name: str) -> Exception:
-    """The error for a name that the module lacks: with the reason where onnxruntime has it."""
+    """Return the error for a missing name of the module, with the reason if onnxruntime has it."""
     if name not in MODULE:
         return AttributeError(f"module {module!r} has no attribute {name!r}")
     return MissingNameError(f"{module}.{name}: not here; {MODULE[name]}", HRESULT.E_NOTIMPL)

@@ -1,7 +1,7 @@
-"""A node of a model while it is mapped, and what a mapping may ask of it.
+"""A node being mapped, and what mappings may ask of it.
 
-Whatever a model can get wrong is checked here or in the mapping, and ends in a DMLError that names the node, the input
-or attribute, and the rule. Any other exception that leaves a mapping is a fault of ours.
+Everything that a model can get wrong is checked here or in the mapping, and raises a DMLError that names the node, the
+input or attribute, and the rule. Any other exception from a mapping is a bug.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _Choice = TypeVar("_Choice")
 
 
 class Unsupported(DMLError):
-    """The model may be right, but no mapping says it in DirectML's operators.
+    """The model may be valid, but no DirectML operators express it.
 
-    nodes: those of the graph that was mapped which it is about, each with the reason.
+    nodes: the affected nodes of the mapped graph, each with the reason.
     """
 
     def __init__(self, message: str, nodes: Sequence[tuple[NodeFacts, str]] = ()) -> None:
@@ -42,11 +42,11 @@ class Unsupported(DMLError):
 
 
 class LateCount(Unsupported):
-    """How many rows nodes give depends on the numbers: the graph is to be cut behind them. nodes: these."""
+    """The number of rows that nodes return depends on data: the graph must be split after them. nodes: these."""
 
 
 class NodeFacts:
-    """A node of a model, read once: protobuf is slow to ask. Its fields have protobuf's names."""
+    """A node of a model, read once, since protobuf is slow. Its fields have protobuf's names."""
 
     def __init__(self, raw: Any) -> None:
         self.raw = raw
@@ -66,16 +66,16 @@ class NodeFacts:
 
     @property
     def label(self) -> str:
-        """What tells it apart in few words: its name, or that of its first output."""
+        """Short identification: its name, or its first output's."""
         return self.name or next(filter(None, self.output), self.op_type)
 
     def reads(self) -> set[str]:
-        """The names it reads, those of nested graphs too."""
+        """Return the names it reads, nested graphs' included."""
         return names_read(self.raw)
 
 
 class OnnxNode:
-    """A node being mapped. Methods raise DMLError where the model does not give what they ask for."""
+    """A node being mapped. Methods raise DMLError if the model lacks what they ask for."""
 
     def __init__(self, trace: Trace, proto: NodeFacts, scope: Scope, inputs: list[Item]) -> None:
         self.trace = trace
@@ -93,9 +93,9 @@ class OnnxNode:
         return str(self.proto)
 
     def check(self, holds: bool, rule: str) -> None:
-        """Raise DMLError, with the rule and what was found in its place, where the rule does not hold."""
+        """Raise DMLError with the rule, and what was found instead, unless the rule holds."""
         if not holds:
-            raise DMLError(f"{self}: {rule}")
+            raise DMLError(rule)
 
     def constant(self, array: Any) -> OnnxValue:
         return constant(self.builder, array)
@@ -107,21 +107,21 @@ class OnnxNode:
         return at < len(self.inputs) and self.inputs[at] is not None
 
     def input(self, at: int, *, rank: int | None = None, least: int = 0) -> OnnxValue:
-        """A required input, a tensor. rank: the one it must have; least: the least rank it may have."""
+        """Return a required tensor input. rank: the required rank; least: the minimum rank."""
         self.check(self.has(at), f"input {at} must be given")
         item = self.inputs[at]
         if not isinstance(item, OnnxValue):
-            raise DMLError(f"{self}: input {at} must be a tensor")
+            raise DMLError(f"input {at} must be a tensor")
         self.check(rank in (None, item.rank), f"input {at} must have rank {rank}, found shape {item.shape}")
         self.check(item.rank >= least, f"input {at} must have rank {least} at least, found shape {item.shape}")
         return item
 
     def optional(self, at: int, *, rank: int | None = None) -> OnnxValue | None:
-        """An input that may be absent; of a rank where one is given."""
+        """Return an optional input; rank: its required rank."""
         return self.input(at, rank=rank) if self.has(at) else None
 
     def variadic(self) -> list[OnnxValue]:
-        """All inputs of a node that takes any number of them, one at least."""
+        """Return all inputs of a variadic node, at least one."""
         self.check(bool(self.inputs), "one input at least must be given")
         return [self.input(at) for at in range(len(self.inputs))]
 
@@ -130,9 +130,9 @@ class OnnxNode:
         return at < len(self.proto.output) and bool(self.proto.output[at])
 
     def writes_in_place(self, shared: Mapping[int, int]) -> bool:
-        """Whether each of these inputs shares its memory with the output of the number behind it.
+        """Whether each of these inputs shares its memory with the output given for it.
 
-        The node then has to write those outputs where the inputs lie, without reading the inputs.
+        The node must then write those outputs in place of the inputs, without reading the inputs.
         """
         trace, inputs, outputs = self.trace, self.proto.input, self.proto.output
         if trace.depth != 1 or max(shared) >= len(inputs) or max(shared.values()) >= len(outputs):
@@ -145,34 +145,34 @@ class OnnxNode:
     # The numbers in inputs
 
     def known(self, at: int) -> Array | None:
-        """The numbers in an input, None where it is absent."""
+        """Return the constant numbers of an input; None if it is absent."""
         return self.trace.known(self.input(at)) if self.has(at) else None
 
     def numbers(self, at: int) -> Array:
-        """The numbers in a required input, in one dimension."""
+        """Return the constant numbers of a required input, flattened."""
         return self.trace.known(self.input(at)).reshape(-1)
 
     def single(self, at: int) -> Any:
-        """The number in a required input of one element."""
+        """Return the number in a required input of one element."""
         shape = self.input(at).shape
         found = self.numbers(at)
         self.check(found.size == 1, f"input {at} must hold one number, found shape {shape}")
         return found.tolist()[0]
 
     def decided(self, at: int, of: Callable[[Array], Any]) -> Any:
-        """``of`` the numbers in an input, which may change as long as this does not."""
+        """Return ``of(numbers)`` of an input, whose numbers may change as long as this result does not."""
         return self.trace.decided(self.input(at), of)
 
     def limit(self, at: int, most: int, more: int, rule: str) -> None:
-        """Raise DMLError where a number in an input plus ``more`` is above ``most``, at this and each later run."""
+        """Raise DMLError if a number in an input plus ``more`` exceeds ``most``, now and in each later run."""
         if self.has(at):
-            self.trace.limit(self.input(at), most, more, f"{self}: {rule}")
+            self.trace.limit(self.input(at), most, more, rule, str(self))
 
     def is_late(self, value: OnnxValue) -> bool:
-        """Whether the node, whose count depends on ``value``, gives ``LateRows``: the graph is cut behind it.
+        """Whether the node, whose row count depends on ``value``, returns ``LateRows``: the graph is split after it.
 
-        Raises LateCount where it could be cut there. Else the count is to be known while the graph is made: inside
-        other nodes, and where it depends on no input.
+        Raises LateCount if it could be split there. Otherwise the count must be known when the graph is built: inside
+        other nodes, and if it depends on no input.
         """
         if self.proto in self.trace.late:
             return True
@@ -189,7 +189,7 @@ class OnnxNode:
         return self.attributes[name]
 
     def ints(self, name: str, at: int | None = None) -> list[int] | None:
-        """Integers from an attribute, or in newer versions from an input; None where neither is given."""
+        """Return integers from an attribute or, in newer versions, an input; None if neither is given."""
         if name in self.attributes:
             given = self.attributes[name]
             is_whole = isinstance(given, list) and all(isinstance(item, int) for item in given)
@@ -199,18 +199,18 @@ class OnnxNode:
         return None if found is None else [whole(item) for item in found.reshape(-1)]
 
     def each(self, name: str, count: int, default: int) -> list[int]:
-        """An attribute of so many integers, one for each dimension say; the default for all where it is absent."""
+        """Return an attribute of ``count`` integers, for example one per dimension; by default all are ``default``."""
         found = self.ints(name) or [default] * count
         self.check(len(found) == count, f"attribute {name!r} must have {count} items, found {found}")
         return found
 
     def attribute_protos(self) -> list[Any]:
-        """The attributes as a node of its own would have them, those of the function around it filled in."""
+        """Return the attributes with references to the enclosing function's filled in."""
         kinds = {name: onnx.AttributeProto.INTS for name, value in self.attributes.items() if value == []}
         return [helper.make_attribute(*item, attr_type=kinds.get(item[0])) for item in self.attributes.items()]
 
     def integer(self, name: str, default: int, *, least: int | None = None, most: int | None = None) -> int:
-        """An integer attribute, within bounds where they are given."""
+        """Return an integer attribute, checked against the bounds."""
         value = self.attributes.get(name, default)
         self.check(isinstance(value, int), f"attribute {name!r} must be an integer, found {value!r}")
         self.check(least is None or value >= least, f"attribute {name!r} must be {least} at least, found {value}")
@@ -228,22 +228,22 @@ class OnnxNode:
         return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
     def one_of(self, name: str, default: str, choices: Collection[str]) -> str:
-        """A text attribute that must be one of the choices."""
+        """Return a text attribute that must be one of the choices."""
         found = self.text(name, default)
         self.check(found in choices, f"attribute {name!r} must be one of {', '.join(choices)}, found {found!r}")
         return found
 
     def choice(self, name: str, default: str, choices: Mapping[str, _Choice]) -> _Choice:
-        """What a text attribute stands for among the choices."""
+        """Return the choice that a text attribute names."""
         return choices[self.one_of(name, default, choices)]
 
     def axis(self, name: str, default: int, rank: int) -> int:
-        """An axis attribute, counted from the front."""
+        """Return an axis attribute as a nonnegative axis."""
         return checked_axis(self.integer(name, default), rank)
 
 
 def noted(error: Exception, note: str) -> None:
-    """Add a note to an exception, which its traceback shows from Python 3.11 on."""
+    """Add a note to an exception, shown in tracebacks from Python 3.11 on."""
     if hasattr(error, "add_note"):
         error.add_note(note)
     else:

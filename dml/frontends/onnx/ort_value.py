@@ -24,7 +24,7 @@ from .missing_names import IO_BINDING, ORT_VALUE, missing_method
 if TYPE_CHECKING:
     from .session import InferenceSession
 
-#: onnxruntime's words for memory of the host and of this device.
+#: onnxruntime's names for memory of the host and of this device.
 _HOST, _DEVICE = ("cpu",), ("dml", "gpu", "vulkan")
 
 
@@ -35,9 +35,9 @@ def _is_device(device_type: str, where: str) -> bool:
 
 
 class OrtValue:
-    """A value, on the host or on a session's device. Made by the functions that start with ``ortvalue_from_``.
+    """A value, on the host or on a session's device. The functions named ``ortvalue_from_...`` make it.
 
-    One for the device is uploaded when a session first takes it, and lies there from then on.
+    One for the device is uploaded when a session first takes it, and stays there.
     """
 
     def __init__(self, value: Any, *, on_device: bool = False) -> None:
@@ -58,7 +58,7 @@ class OrtValue:
 
     @staticmethod
     def from_dlpack(data: Any, is_bool_tensor: bool = False) -> OrtValue:
-        """The array of another library, without a copy where its memory is the host's."""
+        """Import another library's array, without a copy if it is in host memory."""
         if isinstance(data, DeviceArray):
             return OrtValue(data)
         array = np.from_dlpack(data)
@@ -66,7 +66,7 @@ class OrtValue:
 
     @staticmethod
     def ortvalue_from_numpy_with_onnx_type(data: npt.ArrayLike, onnx_element_type: int) -> OrtValue:
-        """An array's bytes as another type of the same width, for those that NumPy lacks: bfloat16, float8."""
+        """View an array's bytes as another type of the same width, for types that NumPy lacks: bfloat16, float8."""
         array, dtype = as_array(data, "OrtValue"), dtype_of(onnx_element_type)
         if array.dtype.itemsize != dtype.itemsize:
             raise DMLError(f"OrtValue: {dtype} has {dtype.itemsize} bytes, found {array.dtype}")
@@ -89,17 +89,17 @@ class OrtValue:
         return found
 
     def on(self, device: Device) -> Any:
-        """The value as a model on that device takes it."""
+        """Return the value as a model on that device takes it."""
         if self._on_device and isinstance(self._value, np.ndarray):
             self._value = device.to_device(self._value)
         return self._value
 
     def numpy(self) -> Any:
-        """A copy on the host where it lies on the device, else the array itself."""
+        """Return the array itself, or a copy on the host if it is on the device."""
         return on_host(self._value)
 
     def update_inplace(self, array: npt.ArrayLike) -> None:
-        """Take over an array's elements. Raises DMLError where shape or type is another."""
+        """Copy an array's elements into the value. Raises DMLError for another shape or type."""
         given = as_array(array, "OrtValue.update_inplace")
         self._check("OrtValue.update_inplace", given)
         if self._on_device:
@@ -108,7 +108,7 @@ class OrtValue:
             self._value[...] = given
 
     def become(self, value: Any) -> None:
-        """Take over the output that this value is bound to."""
+        """Replace the value by the output that it is bound to."""
         if isinstance(value, np.ndarray | DeviceArray):
             self._check("an output's OrtValue", value)
         if self._on_device:
@@ -131,14 +131,14 @@ class OrtValue:
         return list(self._value.shape)
 
     def data_type(self) -> str:
-        """In onnxruntime's words: tensor(float)."""
+        """onnxruntime's name of the type: tensor(float)."""
         if not self.is_tensor():
             return "seq()" if not self._value else f"seq({array_type_name(self._value[0].dtype)})"
         return array_type_name(self._value.dtype)
 
     @property
     def device_array(self) -> DeviceArray | None:
-        """Where it lies on the device; None where it does not lie there yet."""
+        """Return the array on the device; None if it is not there yet."""
         return self._value if isinstance(self._value, DeviceArray) else None
 
     def device_name(self) -> str:
@@ -157,7 +157,7 @@ class OrtValue:
         return False
 
     def element_type(self) -> int:
-        """The ONNX data type of a tensor's elements."""
+        """Return the ONNX data type of a tensor's elements."""
         if not self.is_tensor():
             raise DMLError("OrtValue.element_type: only tensors have one")
         return int(helper.np_dtype_to_tensor_dtype(self._value.dtype))
@@ -166,7 +166,7 @@ class OrtValue:
         return isinstance(self._value, list)
 
     def data_ptr(self) -> int:
-        """The address of the elements. Raises DMLError where they are not the host's."""
+        """Return the address of the elements. Raises DMLError if they are not in host memory."""
         if self._on_device or not self.is_tensor():
             raise DMLError("OrtValue.data_ptr: only arrays on the host have an address", HRESULT.E_NOTIMPL)
         return int(self._value.ctypes.data)
@@ -177,7 +177,7 @@ def _dtype(element_type: Any) -> DType:
 
 
 def _at(address: int, element_type: Any, shape: Sequence[int]) -> Array:
-    """The array at an address of the host."""
+    """Return the array at a host address."""
     dtype = _dtype(element_type)
     memory = (ctypes.c_char * (prod(shape) * dtype.itemsize)).from_address(address)
     array: Array = np.frombuffer(memoryview(memory), dtype).reshape(tuple(shape))
@@ -185,12 +185,12 @@ def _at(address: int, element_type: Any, shape: Sequence[int]) -> Array:
 
 
 class IOBinding:
-    """Inputs and outputs of a session, bound by name for ``run_with_iobinding``. Made by ``session.io_binding()``."""
+    """Inputs and outputs of a session, bound by name for ``run_with_iobinding``. ``session.io_binding()`` makes it."""
 
     def __init__(self, session: InferenceSession) -> None:
         self._session = session
         self._inputs: dict[str, OrtValue] = {}
-        #: None: a new array on the host, or with True on the device.
+        #: None: a new array on the host; True: on the device.
         self._outputs: dict[str, OrtValue | bool] = {}
         self._results: list[OrtValue] = []
 
@@ -206,14 +206,14 @@ class IOBinding:
         self.bind_ortvalue_input(name, OrtValue(as_array(arr_on_cpu, f"IOBinding: input {name!r}")))
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
-        """Raises DMLError for a name that is no input."""
+        """Raises DMLError for an unknown input name."""
         self._session.check_input(name)
         self._inputs[name] = ortvalue
 
     def bind_input(
         self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int
     ) -> None:
-        """Memory of the host. Raises DMLError for the device's: bind an OrtValue or a DeviceArray instead."""
+        """Bind host memory. Raises DMLError for device memory: bind an OrtValue or a DeviceArray instead."""
         _no_address(device_type, f"IOBinding.bind_input: {name!r}")
         self.bind_ortvalue_input(name, OrtValue(_at(buffer_ptr, element_type, shape)))
 
@@ -221,7 +221,7 @@ class IOBinding:
         self, name: str, device_type: str = "cpu", device_id: int = 0, element_type: Any = None,
         shape: Sequence[int] | None = None, buffer_ptr: int | None = None,
     ) -> None:  # fmt: skip
-        """A new array, on the host or left on the device; or the host's memory at an address."""
+        """Bind a new array, on the host or on the device; or host memory at an address."""
         self._session.check_output(name)
         if buffer_ptr is None:
             self._outputs[name] = _is_device(device_type, f"IOBinding.bind_output: {name!r}")
@@ -236,13 +236,13 @@ class IOBinding:
         self._outputs[name] = ortvalue
 
     def synchronize_inputs(self) -> None:
-        """Nothing is under way: runs wait for what was uploaded."""
+        """Does nothing: runs wait for uploads."""
 
     def synchronize_outputs(self) -> None:
-        """Nothing is under way: runs have ended when they return."""
+        """Does nothing: runs have ended when they return."""
 
     def get_outputs(self) -> list[OrtValue]:
-        """Those of the last run, in the order they were bound in."""
+        """Return the last run's outputs, in binding order."""
         return list(self._results)
 
     def copy_outputs_to_cpu(self) -> list[Any]:
@@ -262,18 +262,18 @@ class IOBinding:
 
     @property
     def wanted(self) -> dict[str, bool]:
-        """The bound outputs, and whether each stays on the device."""
+        """Return the bound outputs, and whether each stays on the device."""
         return {
             name: bound.is_on_device if isinstance(bound, OrtValue) else bound for name, bound in self._outputs.items()
         }
 
     @property
     def bound_outputs(self) -> dict[str, OrtValue]:
-        """The values that outputs are bound to."""
+        """Return the values that outputs are bound to."""
         return {name: bound for name, bound in self._outputs.items() if isinstance(bound, OrtValue)}
 
     def take(self, outputs: Mapping[str, Any]) -> None:
-        """What the run gave for the bound outputs."""
+        """Store the run's bound outputs."""
         self._results = []
         for name, bound in self._outputs.items():
             if isinstance(bound, OrtValue):

@@ -1,7 +1,7 @@
-"""Cuts a graph into parts that run one after another, by turns on the device and on the host.
+"""Partitioning of a graph into consecutive parts, alternating between device and host.
 
-A node is as early as its kind and its inputs let it be, so that there are as few parts as can be. What depends on
-constants alone is made in each part that needs it: there it is known when the part is prepared.
+Each node is as early as its kind and its inputs allow, so that there are as few parts as possible. Values that depend
+on constants alone are computed in each part that needs them, where they are known during preparation.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from .node import NodeFacts
 class Cut:
     """Nodes that run together, in order.
 
-    inputs: the values they read that other parts or the caller give. constants: the initializers they read.
-    outputs: those of theirs that are needed behind.
+    inputs: values they read from other parts or the caller. constants: initializers they read. outputs: values needed
+    later.
     """
 
     on_host: bool
@@ -35,17 +35,16 @@ def cut(
     outputs: Sequence[str],
     late: Collection[int] = (),
 ) -> list[Cut]:
-    """The parts of a graph.
+    """Partition a graph.
 
-    host: numbers of the nodes for the host. given: the names of inputs; constants: those of initializers that are not
-    inputs as well. outputs: the graph's. late: numbers of the nodes for the device that end their part: what they give
-    goes to later ones only.
+    host: numbers of the nodes for the host. given: names of inputs; constants: of initializers that are not inputs too.
+    outputs: the graph's. late: numbers of the device nodes that end their part: only later parts read their outputs.
     """
     known = frozenset(constants)
     made = {name: at for at, node in enumerate(nodes) for name in node.output if name}
     names = {*given, *known, *made}
     reads = [node.reads() & names for node in nodes]  # (a nested graph has names of its own)
-    levels: list[int | None] = []  # even for the device, odd for the host, None for what constants alone make
+    levels: list[int | None] = []  # even for the device, odd for the host, None if computed from constants alone
     for at, node in enumerate(nodes):
         before = [_after(levels[made[name]], made[name] in late) for name in reads[at] if name in made]
         from_inputs = any(name not in made and name not in known for name in reads[at])
@@ -88,17 +87,17 @@ def cut(
 
 
 def _after(level: int | None, late: bool) -> int | None:
-    """The level that what a node gives is there for."""
+    """Return the first level at which a node's outputs are available."""
     return level + 1 if level is not None and late else level
 
 
 def _is(level: int | None, wanted: int) -> bool:
-    """What constants alone make is an output of the first part, the device's."""
+    """Values from constants alone count as outputs of the first part, on the device."""
     return level == wanted or (level is None and wanted == 0)
 
 
 def _behind(start: Iterable[int], reads: Sequence[Collection[str]], made: dict[str, int]) -> set[int]:
-    """These nodes and all that make what they read."""
+    """Return these nodes and all their predecessors."""
     found: set[int] = set()
     stack = list(start)
     while stack:

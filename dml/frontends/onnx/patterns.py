@@ -17,11 +17,11 @@ from dml.recent import Recent
 from dml.stages import stage
 from dml.traced import Formula, Numbers, TracedInt, Tracing, UntracedError
 
-#: After plans for how many shapes some sizes are taken to change.
+#: Number of plans for different shapes after which sizes count as changing.
 PATIENCE = 4
-#: How often that is tried beyond the plans that it saved. It takes two to four times as long as a plan.
+#: Attempts allowed beyond the plans that patterns saved. An attempt takes two to four times as long as a plan.
 TRIALS = 8
-#: How many patterns are kept, those used last. A decoder needs one for each rest of its length by 4, 8 or 16.
+#: Maximum patterns kept, the most recently used. A decoder needs one per remainder of its length by 4, 8 or 16.
 MOST_PATTERNS = 32
 
 
@@ -30,12 +30,12 @@ class _Comparable(Protocol):
 
 
 _Plan = TypeVar("_Plan", bound=_Comparable)
-#: The plan of traced sizes for other numbers.
+#: Makes the plan of traced sizes for other numbers.
 Fill = Callable[[Numbers], _Plan]
 
 
 class _Pattern(NamedTuple):
-    """changing: for each size of the inputs the number of the traced one, -1 where it is one of ``sizes``."""
+    """changing: for each input size the number of its traced size, -1 if it equals the one in ``sizes``."""
 
     changing: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -43,7 +43,7 @@ class _Pattern(NamedTuple):
     filled: Fill[Any]
 
     def plan(self, sizes: Sequence[int]) -> Any:
-        """The plan for these sizes; None where this is not their pattern."""
+        """Return the plan for these sizes; None if the pattern does not apply."""
         given: dict[int, int] = {}
         for size, own, number in zip(sizes, self.sizes, self.changing, strict=True):
             if size != (own if number < 0 else given.setdefault(number, size)):
@@ -56,27 +56,27 @@ class _Pattern(NamedTuple):
 
 
 class PlanPatterns:
-    """Those of one part of a model, for inputs of the same names, ranks and dtypes. Safe from any thread."""
+    """Patterns of one part of a model, for inputs of the same names, ranks and dtypes. Thread-safe."""
 
     def __init__(self) -> None:
         #: By the number of the attempt that made it.
         self._patterns: Recent[int, _Pattern] = Recent(MOST_PATTERNS)
-        #: The sizes that plans were made for, one by one.
+        #: The sizes of the plans so far.
         self._seen: list[tuple[int, ...]] = []
         self._lock = threading.Lock()
         self.tried = 0
-        #: How many plans were filled in.
+        #: Number of plans filled in from patterns.
         self.saved = 0
 
     def __len__(self) -> int:
         return len(self._patterns)
 
     def find(self, sizes: tuple[int, ...]) -> Any:
-        """The plan for inputs of these sizes, one after another; None where no pattern has it."""
+        """Return the plan for inputs of these sizes, flattened; None if no pattern applies."""
         for number, pattern in self._patterns.items():
             plan = pattern.plan(sizes)
             if plan is not None:
-                self._patterns.get(number)  # now the most recently used
+                self._patterns.get(number)  # marks it as most recently used
                 with self._lock:
                     self.saved += 1
                 return plan
@@ -85,9 +85,10 @@ class PlanPatterns:
     def learn(
         self, sizes: tuple[int, ...], plan: _Plan, make: Callable[[Sequence[int]], tuple[Iterable[int], Fill[_Plan]]]
     ) -> None:
-        """Told of a plan made for such sizes; makes a pattern of it where that is due.
+        """Record a plan; learn a pattern when due.
 
-        make: plans for sizes some of which are traced. Returns the numbers of the plan, and how it is filled.
+        make: plans for sizes, some of which are traced; returns the numbers of the plan, and the function that fills
+        it.
         """
         with self._lock:
             self._seen.append(sizes)
@@ -110,7 +111,7 @@ def _traced(
     plan: _Plan,
     make: Callable[[Sequence[int]], tuple[Iterable[int], Fill[_Plan]]],
 ) -> _Pattern | None:
-    """The pattern of a plan; None where what makes plans asks for what cannot be traced."""
+    """Return the pattern of a plan; None if planning needs what cannot be traced."""
     tracing = Tracing()
     traced: dict[int, TracedInt] = {}
     for size, number in zip(sizes, changing, strict=True):
@@ -118,7 +119,7 @@ def _traced(
             traced[number] = tracing.number(size)
     try:
         made, filled = make([traced.get(number, size) for size, number in zip(sizes, changing, strict=True)])
-    except Exception:  # what is no TracedInt's makes anything of one: any error may come of it
+    except Exception:  # code unaware of TracedInt may raise anything
         return None
     pattern = _Pattern(changing, sizes, Formula(tracing, made), filled)
     again = pattern.plan(sizes)
@@ -126,13 +127,13 @@ def _traced(
 
 
 def _single(sizes: Sequence[int]) -> list[int]:
-    """Those below two and where they are: what has one element is laid out in ways of its own, as a token is beside a
-    prompt."""
+    """Return dimensions of size 0 or 1, by position: single elements have layouts of their own, such as a token
+    compared with a prompt."""
     return [size if size < 2 else 2 for size in sizes]
 
 
 def _changing(seen: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """For each size the number of the one that it changes with, -1 where it stays."""
+    """Return, for each size, the number of the one that it changes with, -1 if it is constant."""
     numbers: dict[tuple[int, ...], int] = {}
     return tuple(
         -1 if min(column) == max(column) else numbers.setdefault(column, len(numbers))

@@ -1,4 +1,4 @@
-"""The plans of a model, one per set of input shapes: those used last, within bounds."""
+"""A model's recent plans, one per set of input shapes, within bounds."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from dml.recent import Recent
 
 from .dtypes import Array
 
-#: How many plans of a model are kept, and how many bytes they may hold together; the weights, which they share, are not
-#: counted.
+#: Maximum plans of a model, and their total bytes, excluding the weights, which they share.
 MOST_PLANS, MOST_BYTES = 64, 128 << 20
 
 
@@ -19,17 +18,16 @@ class Kept(Protocol):
 
     @property
     def kept(self) -> Mapping[object, int]:
-        """What it keeps on the device, with its bytes. What plans have in common, as kernels, counts once."""
+        """Return what it keeps on the device, with bytes. Parts shared by plans, such as kernels, count once."""
         ...
 
     def holds(self, feeds: Mapping[str, Array]) -> bool:
-        """Whether it is right for inputs with these values."""
+        """Whether it is valid for inputs with these values."""
         ...
 
 
 class Plans:
-    """Plans by the shapes they are for, and by values where a plan depends on those. The newest always stays. Safe from
-    any thread."""
+    """Plans by shapes and, if a plan depends on them, by values. The newest is always kept. Thread-safe."""
 
     def __init__(self, most: int = MOST_PLANS, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes
@@ -40,10 +38,10 @@ class Plans:
         return len(self._plans)
 
     def find(self, shapes: object, feeds: Mapping[str, Array]) -> Any:
-        """The plan for these inputs, None where there is none."""
+        """Return the plan for these inputs; None if there is none."""
         for number, (known, plan) in self._plans.items():
             if known == shapes and plan.holds(feeds):
-                self._plans.get(number)  # now the most recently used
+                self._plans.get(number)  # marks it as most recently used
                 return plan
         return None
 

@@ -1,7 +1,6 @@
-"""Which function maps which ONNX operator: ``@onnx_op("Gemm", since=7)``.
+"""The registry of mappings: ``@onnx_op("Gemm", since=7)``.
 
-A mapping takes an ``OnnxNode`` (its inputs, attributes and version) and returns the value of its output, or a list of
-them.
+A mapping takes an ``OnnxNode`` (its inputs, attributes and version) and returns its output, or a list of outputs.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ if TYPE_CHECKING:
 
 Mapping = Callable[["OnnxNode"], Any]
 _Mapping = TypeVar("_Mapping", bound=Mapping)
-#: By domain and name, the newest first, with the version that each is from.
+#: By domain and name, newest first, with each one's first version.
 _MAPPINGS: dict[tuple[str, str], list[tuple[int, Mapping]]] = {}
 
 
 def onnx_op(*names: str, since: int = 1, domain: str = "") -> Callable[[_Mapping], _Mapping]:
-    """Register the mapping of operators from a version of their domain on."""
+    """Register a mapping of operators from a version of their domain on."""
 
     def register(function: _Mapping) -> _Mapping:
         for name in names:
@@ -46,12 +45,12 @@ def _load() -> None:
 
 
 def standard(domain: str) -> str:
-    """The domain as operators are registered in: "ai.onnx" is the empty one."""
+    """Return the domain as registered: "ai.onnx" becomes the empty one."""
     return "" if domain == "ai.onnx" else domain
 
 
 def mapping_of(name: str, domain: str, version: int) -> Mapping | None:
-    """The mapping of an operator in a version of its domain."""
+    """Return the mapping of an operator in a version of its domain; None if there is none."""
     _load()
     for since, function in _MAPPINGS.get((standard(domain), name), ()):
         if since <= version:
@@ -60,14 +59,14 @@ def mapping_of(name: str, domain: str, version: int) -> Mapping | None:
 
 
 def mapped() -> dict[tuple[str, str], int]:
-    """(domain, operator) -> the first version that is mapped."""
+    """Return (domain, operator) -> the first mapped version."""
     _load()
     return {key: min(since for since, _ in entries) for key, entries in sorted(_MAPPINGS.items())}
 
 
 @cache
 def schema_of(name: str, domain: str, version: int) -> Any | None:
-    """The operator's schema in a version of its domain, or None."""
+    """Return the operator's schema in a version of its domain, or None."""
     try:
         return onnx.defs.get_schema(name, version, standard(domain))
     except onnx.defs.SchemaError:

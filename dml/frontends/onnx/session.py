@@ -69,7 +69,7 @@ class InferenceSession:
             providers = self._options.providers
         chosen = _chosen(_paired(providers, provider_options), self._options.log_severity_level)
         self._providers = (providers, provider_options)
-        #: What to open it by elsewhere.
+        #: How to open the device in another process.
         self._device = _Reopened.of(device) if isinstance(device, Device) else device
         if device is None:
             device = chosen
@@ -77,7 +77,7 @@ class InferenceSession:
         loaded = load(path_or_bytes)
         severity = self._options.log_severity_level
         self._model = PreparedModel(loaded, opened, fallback=self._options.fallback, severity=severity)
-        #: What runs took, where the options ask for that and the profile has not ended.
+        #: Run times, if the options request them and the profile has not ended.
         self._profile = SessionProfile(self._options.profile_file_prefix) if self._options.enable_profiling else None
         sizes, graph = self._options.sizes, self._model.model.graph
         self._inputs = {e.name: described(e, sizes) for e in graph.input if e.name in self._model.inputs}
@@ -95,11 +95,11 @@ class InferenceSession:
         inputs = ", ".join(f"{one.name} {one.shape}" for one in self._inputs.values())
         return f"<InferenceSession: {model} on {self.device.vulkan.name}; inputs {inputs}>"
 
-    # What it is
+    # Description
 
     @property
     def device(self) -> Device:
-        """Where it runs: to put arrays there."""
+        """The session's device, for placing arrays there."""
         return self._model.device
 
     def get_inputs(self) -> list[NodeArg]:
@@ -109,7 +109,7 @@ class InferenceSession:
         return list(self._outputs.values())
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """Inputs that have a value where none is given."""
+        """Return the inputs with a default value."""
         return list(self._defaults.values())
 
     def get_modelmeta(self) -> ModelMetadata:
@@ -119,7 +119,7 @@ class InferenceSession:
         return self._options
 
     def get_providers(self) -> list[str]:
-        """What runs the model: CPUExecutionProvider is among them where nodes run on the host."""
+        """Return the providers that run the model; CPUExecutionProvider if nodes run on the host."""
         return [OWN_PROVIDER, HOST_PROVIDER] if any(part.on_host for part in self._model.parts) else [OWN_PROVIDER]
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
@@ -143,7 +143,8 @@ class InferenceSession:
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
     ) -> list[Any]:
-        """The outputs of these names, all where none are given. input_feed: arrays, OrtValues, DeviceArrays by name."""
+        """Run and return the outputs of these names, by default all. input_feed: arrays, OrtValues, DeviceArrays by
+        name."""
         found = self._run(input_feed, dict.fromkeys(output_names or self._outputs, False), run_options)
         return [found[name] for name in output_names or self._outputs]
 
@@ -154,7 +155,7 @@ class InferenceSession:
         input_dict_ort_values: Mapping[str, Any],
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
-        """As ``run``, with OrtValues; the outputs stay on the device where one of the inputs lies there."""
+        """Run with OrtValues; the outputs stay on the device if one of the inputs is there."""
         stay = any(isinstance(one, OrtValue) and one.is_on_device for one in input_dict_ort_values.values())
         found = self._run(input_dict_ort_values, dict.fromkeys(output_names or self._outputs, stay), run_options)
         return [OrtValue(found[name]) for name in output_names or self._outputs]
@@ -168,9 +169,9 @@ class InferenceSession:
         user_data: Any = None,
         run_options: RunOptions | None = None,
     ) -> None:
-        """Run in a thread of its own, and call callback(outputs, user_data, error) there.
+        """Run in a separate thread, and call callback(outputs, user_data, error) there.
 
-        error: empty where the run succeeded, else its message, and outputs are None.
+        error: empty if the run succeeded, else its message, and outputs are None.
         """
 
         def work() -> None:
@@ -184,38 +185,38 @@ class InferenceSession:
         threading.Thread(target=work, name="InferenceSession.run_async").start()
 
     def end_profiling(self) -> str:
-        """Write the trace of all runs since the session was made, and return its path; "" where none is kept.
+        """Write the trace of all runs since the session was made, and return its path; "" without one.
 
-        The options' enable_profiling keeps one: each run is then measured by running once more. The file is the one
-        of `dml run --profile`, for Perfetto and chrome://tracing.
+        The option enable_profiling requests it: each run is then measured by running once more. The file is that of
+        `dml run --profile`, for Perfetto and chrome://tracing.
         """
         profile, self._profile = self._profile, None
         return "" if profile is None else profile.end()
 
     def get_profiling_start_time_ns(self) -> int:
-        """When the profile began, by time.monotonic_ns(); 0 where none is kept."""
+        """Return the profile's start by time.monotonic_ns(); 0 without one."""
         return 0 if self._profile is None else self._profile.started
 
     def set_providers(
         self, providers: Sequence[Any] | None = None, provider_options: Sequence[Any] | None = None
     ) -> None:
-        """Make the session of a path anew, on the device that these providers' options choose."""
+        """Make the session of a path again, on the device that these providers' options choose."""
         if self._path is None:
             raise DMLError("InferenceSession.set_providers: a session of bytes is not made anew; make another")
         InferenceSession.__init__(self, self._path, self._options, providers, provider_options)
 
     def enable_fallback(self) -> None:
-        """Accepted: a run that fails is not tried again elsewhere."""
+        """Accepted; a failed run is not retried elsewhere."""
 
     def disable_fallback(self) -> None:
-        """Accepted: a run that fails is not tried again elsewhere."""
+        """Accepted; a failed run is not retried elsewhere."""
 
     def io_binding(self) -> IOBinding:
         return IOBinding(self)
 
     @checked
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        """Run on what is bound; ``iobinding.get_outputs()`` has what came of it."""
+        """Run on the bound values; ``iobinding.get_outputs()`` returns the results."""
         iobinding.take(self._run(iobinding.feeds, iobinding.wanted, run_options, iobinding.bound_outputs))
 
     def _run(
@@ -225,8 +226,8 @@ class InferenceSession:
         options: RunOptions | None,
         bound: Mapping[str, OrtValue] | None = None,
     ) -> dict[str, Any]:
-        """The wanted outputs by name, on the device where their values ask for that. bound: values that outputs are
-        bound to; one that is an input as well is written in place."""
+        """Return the wanted outputs by name, on the device if requested. bound: values that outputs are bound to; one
+        that is an input as well is written in place."""
         if options is not None:
             options.check()
         for name in wanted:
@@ -241,7 +242,7 @@ class InferenceSession:
         return {name: found[name] for name in wanted}
 
     def _check_sizes(self, given: Mapping[str, Any]) -> None:
-        """Symbolic sizes that the options gave a value have it."""
+        """Check symbolic sizes against the values that the options gave them."""
         for name, item in given.items():
             entry = self._inputs.get(name)
             if not self._options.sizes or entry is None or not hasattr(item, "shape"):
@@ -250,7 +251,7 @@ class InferenceSession:
                 if isinstance(size, int) and size != found:
                     raise DMLError(f"input {name!r}: takes arrays of shape {entry.shape}, found {item.shape}")
 
-    # Elsewhere
+    # Pickling
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._path is None:
@@ -259,7 +260,7 @@ class InferenceSession:
 
 
 def _shared(feeds: Mapping[str, Any], outputs: Mapping[str, Any]) -> dict[str, str]:
-    """Outputs with the inputs that lie in the same memory of the device, where these are one of each."""
+    """Return outputs with the inputs that share their device memory, if these correspond one to one."""
     inputs: dict[int, list[str]] = {}
     for name, item in feeds.items():
         if isinstance(item, DeviceArray) and item.buffer is not None:
@@ -273,7 +274,7 @@ def _shared(feeds: Mapping[str, Any], outputs: Mapping[str, Any]) -> dict[str, s
 
 
 class _Reopened(NamedTuple):
-    """What a Device is opened by in another process."""
+    """How to open a Device in another process."""
 
     device: int
     feature_level: DML_FEATURE_LEVEL
@@ -300,7 +301,7 @@ def _path(source: Any) -> str:
 
 
 def _paired(providers: Sequence[Any] | None, options: Sequence[Any] | None) -> list[tuple[str, Mapping[str, Any]]]:
-    """Each provider with its options."""
+    """Return each provider with its options."""
     if providers is None:
         return [(OWN_PROVIDER, options[0] if options else {})]
     if options and len(options) != len(providers):
@@ -315,7 +316,7 @@ def _paired(providers: Sequence[Any] | None, options: Sequence[Any] | None) -> l
 
 
 def _chosen(providers: list[tuple[str, Mapping[str, Any]]], severity: int) -> int | str | None:
-    """What the providers' options say of the device."""
+    """Return the device that the providers' options choose."""
     strange = [name for name, _ in providers if name not in (OWN_PROVIDER, HOST_PROVIDER)]
     if all(name != OWN_PROVIDER for name, _ in providers):
         named = ", ".join(name for name, _ in providers) or "none"

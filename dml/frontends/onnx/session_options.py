@@ -1,7 +1,7 @@
-"""onnxruntime's options of sessions and runs, by their names.
+"""onnxruntime's session and run options, by their names.
 
-What tunes onnxruntime's own machinery (threads, arenas, optimization levels) is accepted and changes nothing; what asks
-for something that is not here is refused when a session is made.
+Options that tune onnxruntime's own machinery (threads, arenas, optimization levels) are accepted without effect; those
+that request something missing are refused when a session is made.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ExecutionMode(Enum):
 
 
 class ExecutionOrder(Enum):
-    """Accepted: nodes run in an order that their values allow."""
+    """Accepted: nodes run in any valid order."""
 
     DEFAULT = 0
     PRIORITY_BASED = 1
@@ -46,12 +46,12 @@ class ExecutionOrder(Enum):
 
 @dataclass(slots=True)
 class SessionOptions:
-    """How a session is made.
+    """Options of a session.
 
-    enable_profiling: ``InferenceSession.end_profiling`` writes a trace; profile_file_prefix is what its name begins
-    with. log_severity_level: 3 and 4 say no warnings. optimized_model_filepath: refused where it is set. The session
-    configuration ``session.disable_cpu_ep_fallback`` set to "1" refuses nodes that cannot be mapped. All else is
-    accepted and changes nothing.
+    enable_profiling: ``InferenceSession.end_profiling`` writes a trace; its name begins with profile_file_prefix.
+    log_severity_level: 3 and 4 suppress warnings. optimized_model_filepath: refused if set. The session configuration
+    ``session.disable_cpu_ep_fallback`` set to "1" refuses nodes that cannot be mapped. Everything else is accepted
+    without effect.
     """
 
     enable_cpu_mem_arena: bool = True
@@ -80,7 +80,7 @@ class SessionOptions:
             raise missing_method(self, name, SESSION_OPTIONS)
 
     def add_provider(self, provider_name: str, provider_options: Mapping[str, str]) -> None:
-        """A provider of sessions that are given none."""
+        """Add a provider for sessions that name none."""
         self._providers.append((provider_name, dict(provider_options)))
 
     def has_providers(self) -> bool:
@@ -88,21 +88,21 @@ class SessionOptions:
 
     @property
     def providers(self) -> list[tuple[str, dict[str, str]]] | None:
-        """What ``add_provider`` added; None where nothing was."""
+        """The providers that ``add_provider`` added; None without any."""
         return list(self._providers) or None
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Keep a configuration; see ``NO_FALLBACK`` for the one that is heeded."""
+        """Store a configuration entry; only ``NO_FALLBACK`` has an effect."""
         self._entries[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
-        """Raises DMLError where there is none."""
+        """Return a configuration entry. Raises DMLError if there is none."""
         if key not in self._entries:
             raise DMLError(f"SessionOptions: no configuration {key!r}")
         return self._entries[key]
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """A symbolic size of the inputs has this one value."""
+        """Give a symbolic size of the inputs a fixed value."""
         self._sizes[name] = size
 
     @property
@@ -111,11 +111,11 @@ class SessionOptions:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Symbolic sizes that were given a value, by name."""
+        """Symbolic sizes with fixed values, by name."""
         return dict(self._sizes)
 
     def check(self) -> None:
-        """Raise DMLError for what is not here."""
+        """Raise DMLError for options that request something missing."""
         if self.optimized_model_filepath:
             raise _absent("optimized_model_filepath; `dml run --explain` shows what a model is compiled to")
 
@@ -126,7 +126,7 @@ def _absent(what: str) -> DMLError:
 
 @dataclass(slots=True)
 class RunOptions:
-    """How a session runs. terminate: the run is refused. All else is accepted and changes nothing."""
+    """Options of a run. terminate: the run is refused. Everything else is accepted without effect."""
 
     log_severity_level: int = -1
     log_verbosity_level: int = 0
@@ -144,12 +144,12 @@ class RunOptions:
         self._entries[key] = value
 
     def get_run_config_entry(self, key: str) -> str:
-        """Raises DMLError where there is none."""
+        """Return a configuration entry. Raises DMLError if there is none."""
         if key not in self._entries:
             raise DMLError(f"RunOptions: no configuration {key!r}")
         return self._entries[key]
 
     def check(self) -> None:
-        """Raise DMLError where the run is to end."""
+        """Raise DMLError if the run is to be terminated."""
         if self.terminate:
             raise DMLError("RunOptions: terminate is set", HRESULT.E_ABORT)

@@ -1,4 +1,4 @@
-"""The profile of a session: what each dispatch of each run took, as a file for Perfetto and chrome://tracing."""
+"""A session's profile: the time of each dispatch of each run, as a file for Perfetto and chrome://tracing."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ class SessionProfile:
         self._rows.update(times_by_part(walk(model, feeds, profile=True).parts, f"run {self._runs}"))
 
     def end(self) -> str:
-        """Write the trace and return its path. Raises DMLError where it cannot be written."""
+        """Write the trace and return its path. Raises DMLError if it cannot be written."""
         write_trace(self._path, self._rows, self._clock)
         return str(self._path)

@@ -1,10 +1,10 @@
-"""Which elements a slice takes, as Python counts them. By arithmetic alone, so that sizes may be traced."""
+"""Python's slicing as arithmetic, so that sizes may be traced."""
 
 from __future__ import annotations
 
 
 def taken(start: int, end: int | None, step: int, size: int) -> tuple[int, int]:
-    """The first of ``size`` elements that ``[start:end:step]`` takes, and how many."""
+    """Return the first of ``size`` elements that ``[start:end:step]`` takes, and their number."""
     least, most = (0, size) if step > 0 else (-1, size - 1)
     first = _within(start, size, least, most)
     last = least if end is None else _within(end, size, least, most)

@@ -1,4 +1,4 @@
-"""Arrays that stand in for the inputs that nobody gave, where a model is looked at without its data."""
+"""Placeholder arrays for inputs that were not given, to examine a model without its data."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class StandIns:
-    """Inputs of a model, given or not.
+    """A model's inputs, given or not.
 
-    arrays: all of them by name. sizes: the numbers taken for symbolic sizes. assumed: those sizes that nobody gave.
-    ones: the inputs that stand for one, not zero.
+    arrays: all inputs by name. sizes: values of symbolic sizes. assumed: sizes that nobody gave. ones: inputs that are
+    one instead of zero.
     """
 
     arrays: dict[str, Any]
@@ -33,22 +33,22 @@ class StandIns:
 
     @property
     def words(self) -> str:
-        """Which sizes were assumed, and how to give one; nothing where none was."""
+        """Describe the assumed sizes and how to give them; empty if none was assumed."""
         if not self.assumed:
             return ""
         taken = ", ".join(f"{name}={self.sizes[name]}" for name in self.assumed)
         return f"sizes assumed: {taken} (--size {self.assumed[0]}=NUMBER gives one)"
 
     def said(self, error: DMLError) -> DMLError:
-        """An error with the sizes that were assumed, which may be its cause."""
+        """Return an error with the assumed sizes added, which may be its cause."""
         return DMLError("; ".join(filter(None, (error.message, self.words))), error.hresult)
 
 
 def stand_ins(entries: Iterable[Any], given: Mapping[str, Any], sizes: Mapping[str, int] | None = None) -> StandIns:
-    """Zeros for the inputs that are not given.
+    """Make zeros for the inputs that are not given.
 
-    entries: the model's inputs (ValueInfoProto). sizes: for symbolic sizes by name; given arrays decide first, and 1 is
-    taken for the rest. Raises DMLError for a size that no input has, and as ``zeros`` does.
+    entries: the model's inputs (ValueInfoProto). sizes: of symbolic dimensions by name; given arrays decide first, and
+    the rest are 1. Raises DMLError for a size that no input has, and as ``zeros`` does.
     """
     entries = list(entries)
     named = check_sizes(entries, sizes)
@@ -63,7 +63,7 @@ def stand_ins(entries: Iterable[Any], given: Mapping[str, Any], sizes: Mapping[s
 
 
 def check_sizes(entries: Iterable[Any], sizes: Mapping[str, int] | None) -> list[str]:
-    """The names of the inputs' symbolic sizes, sorted. Raises DMLError where ``sizes`` has another name."""
+    """Return the names of the inputs' symbolic sizes, sorted. Raises DMLError if ``sizes`` has an unknown name."""
     shapes = [value_summary(entry).shape or () for entry in entries]
     named = sorted({size for shape in shapes for size in shape if isinstance(size, str)})
     for name in sizes or {}:
@@ -73,10 +73,10 @@ def check_sizes(entries: Iterable[Any], sizes: Mapping[str, int] | None) -> list
 
 
 def tried(stand: StandIns, given: Mapping[str, Any], attempt: Callable[[StandIns], _T]) -> tuple[_T, StandIns]:
-    """What an attempt gives for stand-ins, and for which: those with ones where it fails for zeros.
+    """Return the result of an attempt and its placeholders: with ones if it fails for zeros.
 
-    Zeros leave loops without a step, and so sequences without an item. Raises the DMLError of the first attempt, with
-    the sizes that were assumed.
+    Zeros give loops no iterations, and so sequences no items. Raises the first attempt's DMLError, with the assumed
+    sizes.
     """
     try:
         return attempt(stand), stand
@@ -89,8 +89,7 @@ def tried(stand: StandIns, given: Mapping[str, Any], attempt: Callable[[StandIns
 
 
 def _with_ones(stand: StandIns, given: Mapping[str, Any]) -> StandIns | None:
-    """One for the single integers and truth values that are not given, as counts and conditions are; None where there
-    are none."""
+    """Use one for single integers and booleans that are not given, such as counts and conditions; None without any."""
     own = ((name, array) for name, array in stand.arrays.items() if name not in given)
     ones = tuple(name for name, array in own if array.size == 1 and array.dtype.kind in "iub")
     arrays = stand.arrays | {name: np.ones_like(stand.arrays[name]) for name in ones}

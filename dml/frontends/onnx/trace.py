@@ -283,7 +283,7 @@ class Trace:
         self.guards.append(Guard(guard.compiled, guard.name, guard.array, of, self._reader))
         return self.guards[-1].expected
 
-    def limit(self, value: OnnxValue, most: int, more: int, rule: str) -> None:
+    def limit(self, value: OnnxValue, most: int, more: int, rule: str, place: str) -> None:
         """Hold the numbers in a value plus ``more`` to ``most``: now where they are known, at each run where the value
         is an input. Numbers that the model computes are not held to it."""
         if value.array is not None:
@@ -291,7 +291,7 @@ class Trace:
             return
         name = None if value.held is None else self.sources.get(value.held.source)
         if name is not None:
-            self.limits[InputLimit(name, most, more, rule)] = None
+            self.limits[InputLimit(name, most, more, f"{place}: {rule}")] = None
 
     def known(self, value: OnnxValue) -> Array:
         """The numbers in a value."""
@@ -356,7 +356,9 @@ class Trace:
             late = all(isinstance(error, LateCount) for _, error in failed)
             failed = [(proto, error) for proto, error in failed if late or not isinstance(error, LateCount)]
             words = "; ".join(dict.fromkeys(error.message for _, error in failed))
-            raise (LateCount if late else Unsupported)(words, [(proto, error.message) for proto, error in failed])
+            together = (LateCount if late else Unsupported)(words, [(proto, error.message) for proto, error in failed])
+            together.placed_in |= {"model"}
+            raise together
 
     def node(self, proto: NodeFacts, scope: Scope) -> None:
         self.count += 1
@@ -399,25 +401,24 @@ class Trace:
     def _mapped(self, proto: NodeFacts, scope: Scope, inputs: list[Item]) -> list[Item]:
         """The outputs of a node, which is added to the graph."""
         node = OnnxNode(self, proto, scope, inputs)
-        for value in values_in(inputs):
-            if not value.is_held:
-                raise Unsupported(f"{node}: no DirectML data type holds {value.dtype}")
         before = len(self.builder._nodes)
         if not self.depth:
             self._reader = str(node)
         self.depth += 1
         try:
+            for value in values_in(inputs):
+                if not value.is_held:
+                    raise Unsupported(f"no DirectML data type holds {value.dtype}")
             results = self.results(node)
+            _check_dimensions(results)
         except DMLError as error:
-            if error.message.startswith("node "):
-                raise
-            raise type(error)(*_renamed(node, error)) from error
+            error.at(str(node), "model")
+            raise
         except Exception as error:  # a fault of ours, which shows as what it is
             noted(error, f"while {node} of an ONNX model was mapped")
             raise
         finally:
             self.depth -= 1
-        _check_dimensions(node, results)
         made = [item for item in self.builder._nodes[before:] if isinstance(item, DML_OPERATOR_GRAPH_NODE_DESC)]
         operators = [item.Operator.desc for item in made]
         numbers = range(before, len(self.builder._nodes))
@@ -441,7 +442,7 @@ class Trace:
             return made if isinstance(made, list) else [made]
         function = schema_function(node)
         if function is None:
-            raise Unsupported(f"{node}: no mapping for {node.domain or 'ai.onnx'}::{node.op} version {node.version}")
+            raise Unsupported(f"no mapping for {node.domain or 'ai.onnx'}::{node.op} version {node.version}")
         return self.call(function, node)
 
     def call(self, function: Any, node: OnnxNode) -> list[Item]:
@@ -463,13 +464,13 @@ class Trace:
         return [scope.items.get(name) for name in function.output]
 
 
-def _check_dimensions(node: OnnxNode, results: list[Item]) -> None:
+def _check_dimensions(results: list[Item]) -> None:
     """Raise Unsupported for a view of more dimensions than DirectML's tensors have: nothing could pack it."""
     for value in values_in(results):
         held = value.held
         if held is not None and held.desc.rank > DML_TENSOR_DIMENSION_COUNT_MAX1 and not held.desc.is_packed:
             most = DML_TENSOR_DIMENSION_COUNT_MAX1
-            raise Unsupported(f"{node}: tensors have {most} dimensions at most, found shape {value.shape}")
+            raise Unsupported(f"tensors have {most} dimensions at most, found shape {value.shape}")
 
 
 def values_in(item: Item) -> Iterator[OnnxValue]:
@@ -493,11 +494,6 @@ def _facts(names: Sequence[str], items: Sequence[Item]) -> list[ValueFacts]:
         for name, item in zip(names, items, strict=False)
         if isinstance(item, OnnxValue)
     ]
-
-
-def _renamed(node: OnnxNode, error: DMLError) -> tuple[Any, ...]:
-    message = f"{node}: {error.message}"
-    return (message,) if isinstance(error, Unsupported) else (message, error.hresult)
 
 
 def schema_function(node: OnnxNode) -> Any | None:

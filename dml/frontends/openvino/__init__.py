@@ -2,10 +2,13 @@
 
 model = read_model("model.xml")
 outputs = model.compile(device)({"x": x})
+
+A model whose parameters have open sizes is planned for each set of sizes that comes.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,13 +20,13 @@ from dml.api.device import Device, create_device
 from dml.arguments import as_array, checked
 from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
 from dml.errors import DMLError
-from dml.frontends.openvino.convert import build
-from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, Network, read_network
-from dml.frontends.running import ModelInput, Options
+from dml.frontends.openvino.convert import build, check_layers, is_dynamic
+from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, Network, read_network, with_sizes
+from dml.frontends.running import ModelInput, Options, in_the_models_words
 from dml.graph.builder import Builder
 from dml.runtime.recording import KernelTime
 
-__all__ = ["CompiledModel", "IrModel", "read_model"]
+__all__ = ["CompiledModel", "DynamicModel", "IrModel", "read_model"]
 
 
 class CompiledModel:
@@ -39,6 +42,9 @@ class CompiledModel:
             for layer, numbers in built.nodes.items()
         }
         self.compiled = graph.compile(built.outputs)
+        made_by = {number: layer.name for layer, numbers in built.nodes.items() for number in numbers}
+        #: By the nodes of the compiled graph: the name of the layer that each belongs to.
+        self.layer_names = {at: made_by[number] for at, number in enumerate(graph.built) if number in made_by}
         assert graph.graph is not None
         #: What was compiled.
         self.graph = graph.graph
@@ -87,6 +93,62 @@ def _from_dml(array: npt.NDArray[Any], layer: IrLayer, is_late: bool) -> npt.NDA
     return found if is_late else found.reshape(port.sizes)
 
 
+class DynamicModel:
+    """A model some of whose parameters have no fixed sizes; it is compiled for each set of sizes when it first comes.
+
+    parameters: its Parameter layers by name.
+    """
+
+    def __init__(self, network: Network, device: Device) -> None:
+        check_layers(network)
+        self._network = network
+        self._device = device
+        self._lock = threading.Lock()
+        self._compiled: dict[tuple[tuple[int, ...], ...], CompiledModel] = {}
+        self.parameters = {layer.name: layer for layer in network.layers if layer.type == "Parameter"}
+
+    @checked
+    def __call__(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
+        """The results, as a CompiledModel's. Every parameter of dynamic sizes must be given."""
+        return self.compiled_for(inputs)(inputs)
+
+    @checked
+    def compiled_for(self, inputs: Mapping[str, npt.ArrayLike]) -> CompiledModel:
+        """The model compiled for the sizes of these inputs; the last eight are kept.
+
+        Raises DMLError for a missing or unknown input, and one whose sizes the parameter does not take.
+        """
+        shapes = {name: np.shape(value) for name, value in inputs.items()}
+        given: dict[str, tuple[int, ...]] = {}
+        for name, layer in self.parameters.items():
+            port = layer.outputs[0]
+            found = next((shapes.pop(alias) for alias in (name, *port.names) if alias in shapes), None)
+            if found is None and min(port.sizes, default=1) < 0:
+                raise DMLError(f"parameter {name!r}: an array must be given, whose sizes the model takes")
+            sizes = port.sizes if found is None else found
+            fits = len(sizes) == len(port.sizes) and all(
+                own in (-1, size) for own, size in zip(port.sizes, sizes, strict=True)
+            )
+            if not fits:
+                raise DMLError(f"{layer}: its shape is {port.sizes}, found an array of shape {sizes}")
+            given[name] = sizes
+        if shapes:
+            raise DMLError(f"no parameter {next(iter(shapes))!r}; the model has {', '.join(self.parameters)}")
+        key = tuple(given.values())
+        with self._lock:
+            made = self._compiled.pop(key, None)
+            if made is None:
+                made = CompiledModel(with_sizes(self._network, given), self._device)
+                if len(self._compiled) == _MOST_COMPILED:
+                    self._compiled.pop(next(iter(self._compiled)))
+            self._compiled[key] = made
+            return made
+
+
+#: Sets of sizes that a DynamicModel keeps.
+_MOST_COMPILED = 8
+
+
 class OpenVINORun:
     """A model with its inputs' files, for ``dml run``."""
 
@@ -106,16 +168,52 @@ class OpenVINORun:
         for name, layer in self._model.parameters.items():
             port = layer.outputs[0]
             dtype = np.dtype(ELEMENT_TYPES[port.element_type])
-            found.append(ModelInput(name, str(dtype), tuple(port.sizes), dtype, tuple(port.names)))
+            shape = tuple(f"{name}.{at}" if size < 0 else size for at, size in enumerate(port.sizes))
+            found.append(ModelInput(name, str(dtype), shape, dtype, tuple(port.names)))
         return found
 
     def describe(self) -> str:
-        text: str = self._model.compiled.describe()
+        text: str = self._static(self._options.arrays()).compiled.describe()
         return text
 
     def profile(self) -> dict[str, list[KernelTime]]:
-        inputs = self._model.prepare(self._options.arrays())
-        return {self._name: self._model.compiled.profile(inputs)}
+        options = self._options
+        given = options.complete(self._inputs()) if options.random else options.arrays()
+        model = self._static(given)
+        times = model.compiled.profile(model.prepare(with_zeros(model, given)))
+        return {self._name: in_the_models_words(times, model.layer_names)}
+
+    def _static(self, given: Mapping[str, npt.NDArray[Any]]) -> CompiledModel:
+        return static_model(self._model, given, self._options.sizes)[0]
+
+
+def with_zeros(model: CompiledModel, given: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """The inputs that are given, and zeros for the others."""
+    ports = {name: layer.outputs[0] for name, layer in model.parameters.items()}
+    zeros = {name: np.zeros(port.sizes) for name, port in ports.items() if not given.keys() & {name, *port.names}}
+    return {**zeros, **given}
+
+
+def static_model(
+    model: CompiledModel | DynamicModel, inputs: Mapping[str, npt.NDArray[Any]], sizes: Mapping[str, int]
+) -> tuple[CompiledModel, dict[str, int]]:
+    """The model compiled for these inputs, and what it takes for dynamic sizes by name (see ``assumed_shape``)."""
+    if isinstance(model, CompiledModel):
+        return model, {}
+    given, taken = dict(inputs), dict[str, int]()
+    for name, layer in model.parameters.items():
+        port = layer.outputs[0]
+        if not given.keys() & {name, *port.names}:
+            shape = assumed_shape(layer, sizes)
+            taken |= {f"{name}.{at}": shape[at] for at, size in enumerate(port.sizes) if size < 0}
+            given[name] = np.broadcast_to(np.zeros(()), shape)
+    return model.compiled_for(given), taken
+
+
+def assumed_shape(parameter: IrLayer, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """A parameter's sizes; a dynamic one has the number of its name, such as "x.0", among ``sizes``, else 1."""
+    name, own = parameter.name, parameter.outputs[0].sizes
+    return tuple(sizes.get(f"{name}.{at}", 1) if size < 0 else size for at, size in enumerate(own))
 
 
 class IrModel:
@@ -125,12 +223,15 @@ class IrModel:
         self.network = network
 
     @checked
-    def compile(self, device: Device | None = None) -> CompiledModel:
+    def compile(self, device: Device | None = None) -> CompiledModel | DynamicModel:
         """The model on a device; None takes the one that ``dml.create_device()`` does.
 
         Raises DMLError that lists every layer that cannot be mapped, before anything runs.
         """
-        return CompiledModel(self.network, device or create_device())
+        device = device or create_device()
+        if any(layer.type == "Parameter" and is_dynamic(layer) for layer in self.network.layers):
+            return DynamicModel(self.network, device)
+        return CompiledModel(with_sizes(self.network, {}), device)
 
 
 @checked

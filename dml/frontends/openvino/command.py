@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from dml.api.device import Device
 from dml.errors import DMLError
-from dml.frontends.openvino import CompiledModel, read_model
+from dml.frontends.openvino import CompiledModel, assumed_shape, read_model, static_model
 from dml.frontends.openvino.convert import is_mapped
-from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, IrPort, Network
+from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, IrPort, Network, with_sizes
 from dml.frontends.planning import PlannedGraph, Planner
 from dml.frontends.summary import (
     Explained,
@@ -31,23 +32,40 @@ _ENDS = ("Parameter", "Const", "Result")
 _LISTED = 10
 
 
-def explain(path: Path, device: Device) -> Explanation:
-    """What each layer became. Raises DMLError where the model cannot be read or compiled."""
-    model = read_model(path).compile(device)
+def explain(path: Path, device: Device, inputs: Mapping[str, Any], sizes: Mapping[str, int]) -> Explanation:
+    """What each layer became. inputs, sizes: give the sizes that the model leaves open, else 1.
+
+    Raises DMLError where the model cannot be read or compiled.
+    """
+    model, taken = static_model(read_model(path).compile(device), inputs, sizes)
     rows = [
         Explained(str(layer), *operators_of([node.Operator.desc for node in nodes]))
         for layer, nodes in model.nodes.items()
         if layer.type not in _ENDS
     ]
-    return Explanation(rows, [], {})
+    assumed = [f"{name} = 1" for name in taken if name not in sizes]
+    return Explanation(rows, assumed, taken)
 
 
-def inspect_network(path: Path, planner: Planner) -> ModelSummary:
-    """What a model is, and what memory it takes; see ``ModelSummary``. Raises DMLError where it cannot be read."""
+def inspect_network(path: Path, planner: Planner, sizes: Mapping[str, int]) -> ModelSummary:
+    """What a model is, and what memory it takes; see ``ModelSummary``. sizes: those that the model leaves open, else 1.
+
+    Raises DMLError where it cannot be read.
+    """
     network = read_model(path).network
+    parameters = [layer for layer in network.layers if layer.type == "Parameter"]
+    shapes = {layer.name: assumed_shape(layer, sizes) for layer in parameters}
+    taken = {
+        f"{layer.name}.{at}": shapes[layer.name][at]
+        for layer in parameters
+        for at, size in enumerate(layer.outputs[0].sizes)
+        if size < 0
+    }
     needs, unplanned = None, ""
     try:
-        compiled = CompiledModel(network, cast(Device, planner)).compiled  # (a planner is asked what a device is)
+        compiled = CompiledModel(
+            with_sizes(network, shapes), cast(Device, planner)
+        ).compiled  # (a planner is asked what a device is)
         needs = cast(PlannedGraph, compiled).needs()
     except DMLError as error:
         unplanned = error.message
@@ -56,11 +74,13 @@ def inspect_network(path: Path, planner: Planner) -> ModelSummary:
     return ModelSummary(
         opsets={"OpenVINO": max((int(re.sub(r"\D", "", layer.version) or 0) for layer in network.layers), default=0)},
         producer=f"OpenVINO IR {network.version}",
-        inputs=tuple(_value(layer.name, layer.outputs[0]) for layer in network.layers if layer.type == "Parameter"),
+        inputs=tuple(_value(layer.name, layer.outputs[0]) for layer in parameters),
         outputs=tuple(_result(layer) for layer in network.layers if layer.type == "Result"),
         operators=_operators(network),
         weight_elements=sum(array.size for array in constants.values()),
         weight_bytes=sum(array.nbytes for array in constants.values()),
+        sizes=taken,
+        assumed=tuple(name for name in taken if name not in sizes),
         memory=None if needs is None else needs.by_use,
         unplanned=unplanned,
         largest=tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -134,8 +134,8 @@ class IrContext:
         kind = _data_type(np.dtype(ELEMENT_TYPES[self.layer.outputs[index].element_type]))
         return value if value.data_type == kind else op.cast(value, kind)
 
-    def error(self, message: str) -> DMLError:
-        return DMLError(f"{self.layer}: {message}", HRESULT.E_INVALIDARG)
+    def error(self, message: str, hresult: HRESULT = HRESULT.E_INVALIDARG) -> DMLError:
+        return DMLError(f"{self.layer}: {message}", hresult)
 
 
 def _data_type(dtype: np.dtype[Any]) -> DML_TENSOR_DATA_TYPE:
@@ -161,11 +161,10 @@ class BuiltNetwork:
 def build(network: Network, graph: Builder) -> BuiltNetwork:
     """Put a network into a graph.
 
-    Raises DMLError that lists every layer that cannot be mapped, before anything is built; and for dynamic shapes, but
-    for those of results that a layer counts.
+    The parameters' sizes must be static; those that other layers leave open follow from them, but for those of results
+    that a layer counts, and are set in the network. Raises DMLError that lists every layer that cannot be mapped,
+    before anything is built.
     """
-    from dml.frontends.openvino import layers as _layers  # noqa: F401  they register themselves
-
     _check(network)
     built = BuiltNetwork()
 
@@ -215,7 +214,8 @@ def _run(
     result: Callable[[IrContext], None],
 ) -> dict[IrLayer, range]:
     """Put the layers into the graph, in order; what is known here stays out of it. The numbers of each one's nodes."""
-    from dml.frontends.openvino.numbers import known  # (which reads contexts)
+    from dml.frontends.openvino.numbers import known  # (which read contexts)
+    from dml.frontends.openvino.sizes import infer_sizes
 
     values: dict[IrLayer, list[Any]] = {}  # (late ones go to results alone: _check_counts)
     read: dict[IrLayer, set[int]] = {}
@@ -227,6 +227,9 @@ def _run(
         before = graph.added[0]
         inputs = [_output(values, source, index) for source, index in at.inputs]
         context = IrContext(graph, at, inputs, read.get(at, set()))
+        if is_dynamic(at) and at.inputs:
+            resolved = zip(at.outputs, infer_sizes(context), strict=True)
+            at.outputs[:] = [replace(port, sizes=sizes) for port, sizes in resolved]
         if at.type == "Parameter":
             values[at] = [parameter(context)]
         elif at.type == "Const":
@@ -256,9 +259,10 @@ def _every(network: Network) -> Iterator[IrLayer]:
             yield from _every(body.network)
 
 
-def _check(network: Network) -> None:
-    """Raise DMLError that lists every layer that cannot be mapped, that reads what another one counts as it runs, or
-    whose shapes are dynamic."""
+def check_layers(network: Network) -> None:
+    """Raise DMLError that lists every layer that cannot be mapped, or that reads what another one counts as it runs."""
+    from dml.frontends.openvino import layers as _layers  # noqa: F401  they register themselves
+
     special = ("Parameter", "Const", "Result")
     layers = list(_every(network))
     unknown = [str(at) for at in layers if at.type not in _LAYERS and at.type not in special]
@@ -271,15 +275,28 @@ def _check(network: Network) -> None:
     if unknown or kinds:
         raise DMLError(f"these layers cannot be mapped to DirectML: {'; '.join(unknown + kinds)}", HRESULT.E_NOTIMPL)
     _check_counts(network, is_outermost=True)
-    dynamic = [
-        str(at)
-        for at in layers
-        if at.type not in _COUNTING and any(min(port.sizes, default=1) < 0 for port in at.outputs)
-    ]
+
+
+def _check(network: Network) -> None:
+    """Raise DMLError that lists every layer that cannot be mapped, that reads what another one counts as it runs, or
+    whose sizes must be static."""
+    check_layers(network)
+    layers = list(_every(network))
+    dynamic = [str(at) for at in network.layers if at.type == "Parameter" and is_dynamic(at)]
     if dynamic:
+        raise DMLError(f"the sizes of parameters must be given; dynamic are {'; '.join(dynamic[:5])}")
+    outer = set(network.layers)
+    inner = [str(at) for at in layers if at not in outer and is_dynamic(at)]
+    if inner:
         raise DMLError(
-            f"sizes must be static (save the model after model.reshape); dynamic are {'; '.join(dynamic[:5])}"
+            f"sizes inside of bodies must be static (save the model after model.reshape); dynamic are "
+            f"{'; '.join(inner[:5])}"
         )
+
+
+def is_dynamic(layer: IrLayer) -> bool:
+    """Whether the file leaves sizes of the layer's outputs open, which are not counted as it runs."""
+    return layer.type not in _COUNTING and any(min(port.sizes, default=1) < 0 for port in layer.outputs)
 
 
 def _check_counts(network: Network, *, is_outermost: bool) -> None:

@@ -6,7 +6,8 @@ Reference: OpenVINO's IR format (versions 10 and 11).
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,16 @@ class Network:
             raise DMLError(f"{layer}: bytes {offset} to {offset + size} lie outside {has}")
         found: npt.NDArray[Any] = np.frombuffer(self.weights[offset : offset + size], dtype).reshape(sizes)
         return found
+
+
+def with_sizes(network: Network, given: Mapping[str, Sequence[int]]) -> Network:
+    """A copy of the network in which these parameters have these sizes; layers inside of bodies are shared."""
+    copies = {layer: replace(layer, outputs=list(layer.outputs), inputs=[]) for layer in network.layers}
+    for layer, made in copies.items():
+        made.inputs = [(copies[source], index) for source, index in layer.inputs]
+        if layer.type == "Parameter" and layer.name in given:
+            made.outputs = [replace(layer.outputs[0], sizes=tuple(given[layer.name]))]
+    return replace(network, layers=list(copies.values()))
 
 
 def read_network(path: str | Path, weights: str | Path | None = None) -> Network:

@@ -5,6 +5,8 @@
 or ``import dml.frontends.pydirectml as dml`` in place of ``import pydirectml as dml``.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from dml.frontends.pydirectml.device import Binding, Device, GraphBuilder, Model, TensorData, input_tensor
 from dml.frontends.pydirectml.enumerations import (
     ConvolutionDirection,
@@ -46,6 +48,11 @@ from dml.frontends.pydirectml.operators.normalization import (
 from dml.frontends.pydirectml.operators.recurrent import GRUOutputs, LSTMOutputs, gru, lstm
 from dml.frontends.pydirectml.operators.windows import MaxPoolingOutputs, average_pooling, convolution, max_pooling
 from dml.frontends.pydirectml.tensors import Dimensions, Size2D, TensorDesc, TensorPolicy
+
+if TYPE_CHECKING:  # what is added below has no names that type checkers see
+
+    def __getattr__(name: str) -> Any: ...
+
 
 globals().update(exported())
 _MORE = functions(globals())

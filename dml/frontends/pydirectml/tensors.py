@@ -59,7 +59,7 @@ class TensorDesc:
             DML_TENSOR_DATA_TYPE(int(data_type)),
             sizes,
             None if strides is None else tuple(strides),
-            named.get("total_tensor_size_in_bytes"),  # type: ignore[arg-type]  # None: computed
+            named.get("total_tensor_size_in_bytes"),
             named.get("guaranteed_base_offset_alignment", 0),
             DML_TENSOR_FLAGS(int(named.get("flags", 0))),
         )

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import fx
+from torch._guards import CompileContext
 
 from dml.api.device import Device, create_device
 from dml.errors import HRESULT, DMLError
+from dml.frontends.torch.arguments import Taken, numbers_of, taken, value_of
 from dml.frontends.torch.export import NotTaken, exported
-from dml.frontends.torch.modules import on_device
-from dml.frontends.torch.weights import Frozen, Version, freeze, versions
+from dml.frontends.torch.modules import OnDevice, on_device
 
 
 class EagerWarning(UserWarning):
@@ -26,6 +28,7 @@ class EagerWarning(UserWarning):
 class _Settings:
     device: Device
     fallback: bool
+    freeze: bool
 
 
 def dml(
@@ -34,16 +37,21 @@ def dml(
     """A backend of ``torch.compile``: ``torch.compile(model, backend="dml", options={"device": "RTX"})``.
 
     options: ``device``, an index, a part of a name, or a dml.Device (the best one where left out); ``fallback``, False
-    to raise DMLError for what PyTorch would have to run (default True). mode: as torch.compile passes it; "default"
-    alone is taken. Raises DMLError for other options and for a device that there is not.
+    to raise DMLError for what PyTorch would have to run (default True); ``freeze``, True to take the weights for what
+    they were at the first run, whose bytes are otherwise compared before each run (default False). mode: as
+    torch.compile passes it; "default" alone is taken. Raises DMLError for other options and for a device that there is
+    not.
     """
     given = dict(options or {})
-    device, fallback = given.pop("device", None), given.pop("fallback", True)
+    device, fallback, freeze = given.pop("device", None), given.pop("fallback", True), given.pop("freeze", False)
     if given:
-        raise DMLError(f"torch.compile: backend dml has no option {next(iter(given))!r}; it has device, fallback")
+        raise DMLError(
+            f"torch.compile: backend dml has no option {next(iter(given))!r}; it has device, fallback, freeze"
+        )
     if mode not in ("", "default"):
         raise DMLError(f"torch.compile: backend dml has no mode {mode!r}")
-    return _DynamoGraph(graph, _Settings(device if isinstance(device, Device) else _opened(device), bool(fallback)))
+    opened = device if isinstance(device, Device) else _opened(device)
+    return _DynamoGraph(graph, _Settings(opened, bool(fallback), bool(freeze)))
 
 
 _devices: dict[int | str | None, Device] = {}
@@ -58,16 +66,28 @@ def _opened(which: int | str | None) -> Device:
         return _devices[which]
 
 
+#: What was said of each of dynamo's frames, by its number: once, however often dynamo compiles it again.
+_said: dict[int, set[str]] = {}
+#: The most values of a graph's numbers for each of which it is exported.
+_MOST_VALUES = 8
+
+
 class _DynamoGraph:
-    """A graph as dynamo calls it: with its weights among the arguments."""
+    """A graph as dynamo calls it: with its weights and numbers among the arguments.
+
+    Ints are inputs of the exported program where that is possible, else constants; floats are constants until they
+    change. It is exported for each value of those that are constants.
+    """
 
     def __init__(self, graph: fx.GraphModule, settings: _Settings) -> None:
         self._graph = graph
         self._settings = settings
-        self._frozen: Frozen | None = None
-        self._versions: list[Version] = []
-        self._module: Any = None
+        self._ints, self._floats = numbers_of(graph)
+        self._fixed = frozenset(self._floats)
+        #: By the values of the numbers that are constants.
+        self._made: dict[tuple[Any, ...], tuple[Taken, Callable[..., Any]]] = {}
         self._eager: str | None = None
+        self._said = _said_of_frame()
         self._lock = threading.Lock()
 
     def __call__(self, *arguments: Any) -> Any:
@@ -75,36 +95,90 @@ class _DynamoGraph:
             why = self._eager or _why_eager(arguments)
             if why is None:
                 try:
-                    self._prepare(arguments)
+                    return self._run(arguments)
                 except NotTaken as error:
                     why = self._eager = str(error)
-            if why is not None:
-                _stays_eager(
-                    f"a graph of {len(self._graph.graph.nodes)} nodes runs with PyTorch: {why}", self._settings
-                )
-                return self._graph.forward(*arguments)
-            try:
-                return self._run(arguments)
-            except DMLError as error:
-                if error.hresult == HRESULT.DXGI_ERROR_DEVICE_REMOVED:
-                    raise
-                self._eager = str(error)
-        return self(*arguments)
+                except DMLError as error:
+                    if error.hresult == HRESULT.DXGI_ERROR_DEVICE_REMOVED:
+                        raise
+                    why = self._eager = str(error)
+            self._stays_eager(f"a graph of {len(self._graph.graph.nodes)} nodes runs with PyTorch", why)
+            return self._graph.forward(*arguments)
 
     def _run(self, arguments: Sequence[Any]) -> Any:
-        assert self._frozen is not None
-        return self._module(*[arguments[at] for at in self._frozen.varying])
+        made = self._made.get(self._values(arguments)) or self._prepare(arguments)
+        form, run = made
+        return run(*[arguments[at] for at in form.places])
 
-    def _prepare(self, arguments: Sequence[Any]) -> None:
-        """The graph on the device, with the weights as they are."""
-        frozen = self._frozen
-        if frozen is not None and versions(arguments, frozen.weights) == self._versions:
-            return
-        frozen = freeze(self._graph, arguments)
-        examples = [arguments[at] for at in frozen.varying]
-        program = exported(frozen.module, examples, frozen.dynamic)
-        self._module = on_device(program, self._settings.device, lambda why: _stays_eager(why, self._settings))
-        self._frozen, self._versions = frozen, versions(arguments, frozen.weights)
+    def _values(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(value_of(arguments[at]) for at in sorted(self._fixed))
+
+    def _prepare(self, arguments: Sequence[Any]) -> tuple[Taken, Callable[..., Any]]:
+        """The graph on the device for these numbers. Raises NotTaken where it cannot be."""
+        before = self._fixed
+        tries = [before]
+        if not self._made:
+            tries = [before, before | self._ints] if self._ints else [before]
+        elif (changed := self._changed(arguments)) & self._floats:
+            tries = [before - changed, before]
+        for at, fixed in enumerate(tries):
+            try:
+                found = self._exported(arguments, fixed, whole=at < len(tries) - 1)
+            except NotTaken:
+                if at == len(tries) - 1:
+                    raise
+                continue
+            if fixed != before:
+                self._fixed = fixed
+                self._made.clear()
+            elif len(self._made) == _MOST_VALUES:
+                raise NotTaken(f"more than {_MOST_VALUES} values of a number that has to be a constant")
+            self._made[self._values(arguments)] = found
+            return found
+        raise AssertionError("unreachable")
+
+    def _changed(self, arguments: Sequence[Any]) -> set[int]:
+        """The places of the constant numbers that have another value than at the last export."""
+        last = list(self._made)[-1]
+        pairs = zip(sorted(self._fixed), last, self._values(arguments), strict=True)
+        return {at for at, old, new in pairs if old != new}
+
+    def _exported(
+        self, arguments: Sequence[Any], fixed: AbstractSet[int], whole: bool
+    ) -> tuple[Taken, Callable[..., Any]]:
+        """The graph with these numbers as constants. whole: raise NotTaken where a part would stay with PyTorch."""
+        form = taken(self._graph, arguments, fixed)
+        examples = [_example(arguments[at]) for at in form.places]
+        program = exported(form.module, examples, form.dynamic)
+        settings = self._settings
+        if whole:
+            return form, OnDevice(program, examples, form.weights, settings.device, settings.freeze)
+        return form, on_device(program, examples, form.weights, settings.device, settings.freeze, self._says)
+
+    def _says(self, message: str) -> None:
+        self._stays_eager(message, "")
+
+    def _stays_eager(self, what: str, why: str) -> None:
+        message = f"{what}: {why}" if why else what
+        if not self._settings.fallback:
+            raise DMLError(f"torch.compile: {message}")
+        if (why or what) not in self._said:
+            self._said.add(why or what)
+            warnings.warn(EagerWarning(message), stacklevel=4)
+
+
+def _example(argument: Any) -> Any:
+    return argument.detach() if isinstance(argument, torch.Tensor) else argument
+
+
+def _said_of_frame() -> set[str]:
+    """What was said of the frame that dynamo compiles; nothing where it does so for the first time."""
+    now = CompileContext.current_compile_id()
+    if now is None or now.frame_id is None:
+        return set()
+    if not now.frame_compile_id:
+        _said[now.frame_id] = set()
+    return _said.setdefault(now.frame_id, set())
 
 
 def _why_eager(arguments: Sequence[Any]) -> str | None:
@@ -115,9 +189,3 @@ def _why_eager(arguments: Sequence[Any]) -> str | None:
     if elsewhere is not None:
         return f"a tensor lies on {elsewhere}; the CPU's are taken"
     return None
-
-
-def _stays_eager(message: str, settings: _Settings) -> None:
-    if not settings.fallback:
-        raise DMLError(f"torch.compile: {message}")
-    warnings.warn(EagerWarning(message), stacklevel=4)

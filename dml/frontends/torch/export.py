@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -14,8 +16,11 @@ import torch
 from torch import fx
 from torch._ops import OpOverload
 from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument, ExportGraphSignature, InputKind, OutputKind, OutputSpec
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.utils._pytree import tree_structure
 
+from dml.frontends.torch.arguments import Dynamic
 from dml.frontends.torch.fast_paths import FAST_PATHS
 
 #: The newest operator set that the exporter writes natively.
@@ -40,12 +45,13 @@ def _quiet() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[Mapping[int, str]]) -> ExportedProgram:
-    """The module in ATen's core operators. dynamic: for each example, the dimensions that are symbols.
+def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[Dynamic]) -> ExportedProgram:
+    """The module in ATen's core operators. dynamic: for each example, the dimensions that are symbols; None for an int.
 
-    Raises NotTaken where it cannot be, or writes to its inputs.
+    Raises NotTaken where it cannot be, writes to what it made itself, or holds for one value of an int alone.
     """
-    shapes = tuple(dict.fromkeys(axes, torch.export.Dim.AUTO) or None for axes in dynamic)
+    auto = torch.export.Dim.AUTO
+    shapes = tuple(auto if axes is None else dict.fromkeys(axes, auto) or None for axes in dynamic)
     try:
         with _quiet():
             program = torch.export.export(module, tuple(examples), dynamic_shapes=shapes if any(shapes) else None)
@@ -53,9 +59,12 @@ def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[
     except Exception as error:  # whatever it raises, the answer is the same: PyTorch runs the graph
         raise NotTaken(f"torch.export: {_first_line(error)}") from error
     signature = program.graph_signature
-    written = {**signature.buffers_to_mutate, **signature.user_inputs_to_mutate}
-    if written:
-        raise NotTaken(f"it writes to {', '.join(sorted(map(str, written.values())))}")
+    if signature.buffers_to_mutate:
+        raise NotTaken(f"it writes to {', '.join(sorted(map(str, signature.buffers_to_mutate.values())))}")
+    given = [spec.arg for spec in signature.input_specs if spec.kind == InputKind.USER_INPUT]
+    for axes, argument in zip(dynamic, given, strict=True):
+        if axes is None and isinstance(argument, ConstantArgument):
+            raise NotTaken(f"torch.export: it takes {argument.name} for the constant {argument.value}")
     return program
 
 
@@ -63,12 +72,27 @@ def to_onnx(program: ExportedProgram) -> onnx.ModelProto:
     """The program as an ONNX model, its inputs and outputs in order. Raises NotTaken where ONNX has no word for it."""
     try:
         with _quiet():
-            made = torch.onnx.export(program, dynamo=True, opset_version=OPSET, verbose=False)
+            made = torch.onnx.export(_returning(program), dynamo=True, opset_version=OPSET, verbose=False)
     except Exception as error:  # (its own errors, and those of its passes)
         raise NotTaken(f"torch.onnx: {_first_line(error)}") from error
     assert made is not None
     proto: onnx.ModelProto = made.model_proto
     return proto
+
+
+def _returning(program: ExportedProgram) -> ExportedProgram:
+    """The program with what it writes to its inputs among its outputs: the exporter leaves it out otherwise."""
+    if not program.graph_signature.user_inputs_to_mutate:
+        return program
+    signature = program.graph_signature
+    outputs = [OutputSpec(OutputKind.USER_OUTPUT, spec.arg, None) for spec in signature.output_specs]
+    first, *others = program.module_call_graph
+    spec = tree_structure(tuple(outputs))
+    calls = [replace(first, signature=replace(first.signature, out_spec=spec)), *others]
+    returning = copy.copy(program)  # (nothing public changes what a program returns)
+    returning._graph_signature = ExportGraphSignature(list(signature.input_specs), outputs)
+    returning._module_call_graph = calls
+    return returning
 
 
 def _first_line(error: BaseException) -> str:

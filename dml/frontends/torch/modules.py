@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import torch
 from torch import fx
 from torch.export import ExportedProgram
-from torch.export.graph_signature import ConstantArgument, SymIntArgument, TensorArgument
+from torch.export.graph_signature import ConstantArgument, OutputKind, SymIntArgument, TensorArgument
 
 from dml.api.device import Device
 from dml.errors import DMLError
-from dml.frontends.onnx import prepare
-from dml.frontends.torch.arrays import to_array, to_tensor
+from dml.frontends.torch.arrays import to_tensor
 from dml.frontends.torch.export import NotTaken, exported, parts, to_onnx
+from dml.frontends.torch.weights import WeightedModel
 from dml.recent import Recent
 
 #: Told where PyTorch runs something, and why.
@@ -24,13 +25,16 @@ Say = Callable[[str], None]
 _MOST_SHAPES = 8
 
 
-def on_device(program: ExportedProgram, device: Device, say: Say) -> Callable[..., Any]:
-    """What computes the program's outputs from its inputs. say: told what stays with PyTorch.
+def on_device(
+    program: ExportedProgram, inputs: Sequence[Any], weights: AbstractSet[int], device: Device, freeze: bool, say: Say
+) -> Callable[..., Any]:
+    """What computes the program's outputs from its inputs, and writes to those that it writes to.
 
-    Raises NotTaken where all of it does.
+    inputs: examples, which the weights among them (by their places) are held from. freeze: the weights stay as they
+    are. say: told what stays with PyTorch. Raises NotTaken where all of it does.
     """
     try:
-        return OnDevice(program, device)
+        return OnDevice(program, inputs, weights, device, freeze)
     except NotTaken:
         module, names, left = parts(program)
         if not left:
@@ -38,8 +42,11 @@ def on_device(program: ExportedProgram, device: Device, say: Say) -> Callable[..
     if not names:
         raise NotTaken(f"ONNX has no words for {', '.join(left)}")
     say(f"{', '.join(left)} run with PyTorch, the rest in {len(names)} parts on the device")
-    for name in names:
-        setattr(module, name, _Part(getattr(module, name), device, say))
+    places = {node: at for at, node in enumerate(module.graph.find_nodes(op="placeholder"))}
+    for node in module.graph.find_nodes(op="call_module"):
+        if node.target in names:
+            own = {at for at, given in enumerate(node.args) if places.get(given) in weights}
+            setattr(module, node.target, _Part(getattr(module, node.target), own, device, freeze, say))
     run: Callable[..., Any] = module
     return run
 
@@ -47,25 +54,44 @@ def on_device(program: ExportedProgram, device: Device, say: Say) -> Callable[..
 class OnDevice:
     """An exported program on a device, as a function of its inputs. Raises NotTaken where it cannot be mapped."""
 
-    def __init__(self, program: ExportedProgram, device: Device) -> None:
+    def __init__(
+        self,
+        program: ExportedProgram,
+        inputs: Sequence[Any],
+        weights: AbstractSet[int],
+        device: Device,
+        freeze: bool,
+    ) -> None:
+        signature = program.graph_signature
+        given = [str(name) for name in signature.user_inputs]
+        written = set(signature.user_inputs_to_mutate.values())
+        #: Per result of the program: the input that it is written to, or what to return.
+        self._outputs = [
+            (given.index(str(spec.target)) if spec.kind == OutputKind.USER_INPUT_MUTATION else None, spec.arg)
+            for spec in signature.output_specs
+        ]
         model = to_onnx(program)
+        names = [entry.name for entry in model.graph.input]
+        # (the exporter may leave out inputs that nothing uses)
+        places = {name: given.index(name) for name in names if name in given}
+        if len(places) != len(names):
+            raise NotTaken(f"the model's inputs are {', '.join(names)}, the program's {', '.join(given)}")
+        made = [arg for _, arg in self._outputs if isinstance(arg, TensorArgument | SymIntArgument)]
+        if len(made) != len(model.graph.output):
+            raise NotTaken(f"the model has {len(model.graph.output)} outputs, the program {len(made)}")
+        constant = [name for name in names if places[name] in weights and name not in written]
         try:
-            self._model = prepare(model, device, fallback=False)
+            self._model = WeightedModel(model, places, constant, device, inputs, freeze=freeze)
         except DMLError as error:
             raise NotTaken(str(error)) from error
-        given = [str(name) for name in program.graph_signature.user_inputs]
-        #: What the model takes, and which input that is: the exporter may leave out those that nothing uses.
-        self._inputs = [(name, given.index(name)) for name in self._model.inputs if name in given]
-        if len(self._inputs) != len(self._model.inputs):
-            raise NotTaken(f"the model's inputs are {', '.join(self._model.inputs)}, the program's {', '.join(given)}")
-        self._outputs = [spec.arg for spec in program.graph_signature.output_specs]
-        made = [output for output in self._outputs if isinstance(output, TensorArgument | SymIntArgument)]
-        if len(made) != len(self._model.outputs):
-            raise NotTaken(f"the model has {len(self._model.outputs)} outputs, the program {len(made)}")
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
-        made = iter(self._model.run({name: to_array(inputs[at]) for name, at in self._inputs}))
-        return tuple(self._output(output, made) for output in self._outputs)
+        made = iter(self._model.run(inputs))
+        values = [(at, self._output(arg, made)) for at, arg in self._outputs]
+        for at, value in values:
+            if at is not None:
+                inputs[at].detach().copy_(value)
+        return tuple(value for at, value in values if at is None)
 
     def _output(self, output: Any, made: Any) -> Any:
         if isinstance(output, ConstantArgument):
@@ -77,10 +103,14 @@ class OnDevice:
 class _Part(torch.nn.Module):  # type: ignore[misc]  # (Any to mypy)
     """A part of a program, exported for the shapes that reach it."""
 
-    def __init__(self, module: fx.GraphModule, device: Device, say: Say) -> None:
+    def __init__(
+        self, module: fx.GraphModule, weights: AbstractSet[int], device: Device, freeze: bool, say: Say
+    ) -> None:
         super().__init__()
         self._module = module
+        self._weights = weights
         self._device = device
+        self._freeze = freeze
         self._say = say
         self._made: Recent[Hashable, Callable[..., Any]] = Recent(_MOST_SHAPES)
         (returned,) = module.graph.find_nodes(op="output")
@@ -97,15 +127,15 @@ class _Part(torch.nn.Module):  # type: ignore[misc]  # (Any to mypy)
 
     def _for(self, inputs: Sequence[Any]) -> Callable[..., Any]:
         try:
-            made = OnDevice(exported(self._module, inputs, [{} for _ in inputs]), self._device)
+            program = exported(self._module, inputs, [{} for _ in inputs])
+            made = OnDevice(program, inputs, self._weights, self._device, self._freeze)
         except NotTaken as error:
             self._say(f"a part of {len(self._module.graph.nodes)} nodes runs with PyTorch: {error}")
             eager: Callable[..., Any] = self._module
             return eager
-        tensors = [at for at, one in enumerate(inputs) if isinstance(one, torch.Tensor)]
 
         def run(*given: Any) -> Any:
-            found = made(*[given[at] for at in tensors]) if len(tensors) < len(given) else made(*given)
+            found = made(*given)
             return found[0] if self._returns_one else found
 
         return run

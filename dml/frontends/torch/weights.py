@@ -1,88 +1,100 @@
-"""The tensors of a graph that stay the same from call to call: parameters and buffers, and the graph without them."""
+"""A model's weights on the device, compared with the host's before each run.
+
+PyTorch counts a tensor's writes, but not those through ``weight.data`` or a NumPy array of its memory. So all bytes are
+hashed: a run reads as many bytes more from the host's memory as the weights have.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import onnx
 import torch
-from torch import fx
+import xxhash
 
-#: What says when a weight has changed: where it lies, and how often it was written to.
-Version = tuple[int, int]
+from dml.api.device import Device
+from dml.frontends.onnx import PreparedModel, prepare
+from dml.frontends.torch.arrays import to_array
+
+#: A weight that has changed before so many runs in succession becomes an input.
+_SUCCESSIVE_CHANGES = 3
 
 
-@dataclass
-class Frozen:
-    """A graph whose weights are its own.
+class WeightedModel:
+    """An ONNX model of which some inputs are weights: constants on the device until they change.
 
-    module: takes the tensors that change, in order. varying: their places among all of the graph's arguments. dynamic:
-    for each, the dimensions whose sizes are symbols, by number. weights: the places of the rest.
+    places: each input's place among the arguments, by name. weights: the inputs that are weights. freeze: whether they
+    are taken to stay as they are. Raises DMLError for a model that cannot be mapped.
     """
 
-    module: fx.GraphModule
-    varying: list[int]
-    dynamic: list[dict[int, str]]
-    weights: list[int]
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        places: Mapping[str, int],
+        weights: Sequence[str],
+        device: Device,
+        arguments: Sequence[Any],
+        *,
+        freeze: bool,
+    ) -> None:
+        self._model = model
+        self._places = places
+        self._device = device
+        self._freeze = freeze
+        self._digests = {name: _digest(arguments[places[name]]) for name in weights}
+        self._changes = dict.fromkeys(weights, 0)
+        self.prepared = self._prepared(arguments)
+
+    def run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """The model's outputs, as arrays."""
+        if not self._freeze:
+            self._compare(arguments)
+        given = {name: _array(arguments[at]) for name, at in self._places.items() if name not in self._digests}
+        return self.prepared.run(given)
+
+    def _compare(self, arguments: Sequence[Any]) -> None:
+        """Prepare the model again where weights have changed."""
+        changed = False
+        for name, before in list(self._digests.items()):
+            now = _digest(arguments[self._places[name]])
+            if now == before:
+                self._changes[name] = 0
+                continue
+            changed = True
+            self._digests[name] = now
+            self._changes[name] += 1
+            if self._changes[name] == _SUCCESSIVE_CHANGES:
+                del self._digests[name]
+        if changed:
+            self.prepared = self._prepared(arguments)
+
+    def _prepared(self, arguments: Sequence[Any]) -> PreparedModel:
+        """The model with its weights among the initializers."""
+        model = onnx.ModelProto()
+        model.CopyFrom(self._model)
+        del model.graph.input[:]
+        for given in self._model.graph.input:
+            if given.name not in self._digests:
+                model.graph.input.append(given)
+                continue
+            array = to_array(arguments[self._places[given.name]])
+            model.graph.initializer.add(
+                name=given.name,
+                data_type=given.type.tensor_type.elem_type,
+                dims=array.shape,
+                raw_data=array.tobytes(),
+            )
+        return prepare(model, self._device, fallback=False)
 
 
-def is_weight(value: Any) -> bool:
-    """Whether dynamo lifted the argument out of a module: a parameter or a buffer."""
-    return isinstance(value, torch.Tensor) and (
-        isinstance(value, torch.nn.Parameter) or getattr(value, "_dynamo_static_input_type", None) is not None
-    )
+def _array(argument: Any) -> Any:
+    return to_array(argument) if isinstance(argument, torch.Tensor) else np.asarray(argument)
 
 
-def versions(arguments: Sequence[Any], places: Sequence[int]) -> list[Version]:
-    """Tells whether these weights are what they were."""
-    return [(arguments[at].data_ptr(), arguments[at]._version) for at in places]
-
-
-def freeze(graph: fx.GraphModule, arguments: Sequence[Any]) -> Frozen:
-    """The graph with its weights as buffers, and sizes that are arguments taken from the tensors that have them."""
-    copied = fx.GraphModule(graph, fx.Graph())
-    copied.graph.output(copied.graph.graph_copy(graph.graph, {}))
-    found = Frozen(copied, [], [], [])
-    places = list(copied.graph.find_nodes(op="placeholder"))
-    symbols: dict[str, tuple[fx.Node, int]] = {}
-    sizes: list[tuple[fx.Node, Any]] = []
-    for at, (node, value, original) in enumerate(
-        zip(places, arguments, graph.graph.find_nodes(op="placeholder"), strict=True)
-    ):
-        if isinstance(value, torch.Tensor) and is_weight(value):
-            found.weights.append(at)
-            copied.register_buffer(f"weight_{at}", value.detach())
-            with copied.graph.inserting_before(node):
-                node.replace_all_uses_with(copied.graph.get_attr(f"weight_{at}"))
-            copied.graph.erase_node(node)
-        elif isinstance(value, torch.Tensor):
-            found.varying.append(at)
-            own = _symbols(original)
-            found.dynamic.append(own)
-            for axis, symbol in own.items():
-                symbols.setdefault(symbol, (node, axis))
-        else:
-            sizes.append((node, _symbol(original)))
-    last = next(reversed(list(copied.graph.find_nodes(op="placeholder"))), None)
-    for node, symbol in sizes:
-        if node.users:
-            source, axis = symbols[symbol]
-            assert last is not None
-            with copied.graph.inserting_after(last):
-                node.replace_all_uses_with(copied.graph.call_function(torch.ops.aten.sym_size.int, (source, axis)))
-        copied.graph.erase_node(node)
-    copied.recompile()
+def _digest(tensor: torch.Tensor) -> bytes:
+    """A digest of a tensor's elements, in 128 bits."""
+    elements = np.ascontiguousarray(to_array(tensor)).reshape(-1)
+    found: bytes = xxhash.xxh3_128_digest(elements.view(np.uint8).data)
     return found
-
-
-def _symbol(node: fx.Node) -> str:
-    value = node.meta["example_value"]
-    return str(value.node.expr) if isinstance(value, torch.SymInt) else str(value)
-
-
-def _symbols(node: fx.Node) -> dict[int, str]:
-    """The dimensions of a tensor whose sizes are single symbols."""
-    example = node.meta.get("example_value")
-    shape = () if example is None else example.shape
-    return {axis: str(size.node.expr) for axis, size in enumerate(shape) if isinstance(size, torch.SymInt)}

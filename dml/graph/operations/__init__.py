@@ -1,8 +1,7 @@
-"""The operators as functions of graph tensors, output sizes inferred (DirectMLX's functions under snake_case names).
+"""The operators as functions of graph tensors, with inferred output sizes (DirectMLX's functions in snake_case).
 
-Each takes the operator's fields by the reference's meaning; see the descriptor's class for data types and rules, which
-the device checks when the node is made. Attributes are named in
-snake_case. Element-wise functions broadcast as NumPy does.
+Parameters are the operator's fields; see the descriptor's class for their meaning, data types and rules, which the
+device checks when the node is made. Attributes are named in snake_case. Element-wise functions broadcast as NumPy does.
 """
 
 from .activation import (

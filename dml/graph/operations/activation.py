@@ -1,4 +1,4 @@
-"""Activations, and what fuses them into other operators."""
+"""Activations, and their fusion into other operators."""
 
 from __future__ import annotations
 
@@ -47,85 +47,85 @@ tanh = unary_function(act.DML_ACTIVATION_TANH_OPERATOR_DESC)
 
 @checked
 def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """max(x, 0) + min(alpha * (e^(x / alpha) - 1), 0)."""
+    """Return max(x, 0) + min(alpha * (e^(x / alpha) - 1), 0)."""
     return unary(act.DML_ACTIVATION_CELU_OPERATOR_DESC, x, Alpha=alpha)
 
 
 @checked
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """x where it is positive, else alpha * (e^x - 1)."""
+    """Return x where positive, else alpha * (e^x - 1)."""
     return unary(act.DML_ACTIVATION_ELU_OPERATOR_DESC, x, Alpha=alpha)
 
 
 @checked
 def hard_sigmoid(x: Tensor, alpha: float = 0.2, beta: float = 0.5) -> Tensor:
-    """alpha * x + beta, limited to 0 and 1."""
+    """Return alpha * x + beta, clamped to 0..1."""
     return unary(act.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC, x, Alpha=alpha, Beta=beta)
 
 
 @checked
 def hard_swish(x: Tensor, alpha: float = 1 / 6, beta: float = 0.5) -> Tensor:
-    """x times its hard sigmoid."""
+    """Return x times its hard sigmoid."""
     return unary(act.DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC, x, Alpha=alpha, Beta=beta)
 
 
 @checked
 def leaky_relu(x: Tensor, alpha: float = 0.01) -> Tensor:
-    """x where it is not negative, else alpha * x."""
+    """Return x where nonnegative, else alpha * x."""
     return unary(act.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC, x, Alpha=alpha)
 
 
 @checked
 def linear(x: Tensor, alpha: float, beta: float) -> Tensor:
-    """alpha * x + beta."""
+    """Return alpha * x + beta."""
     return unary(act.DML_ACTIVATION_LINEAR_OPERATOR_DESC, x, Alpha=alpha, Beta=beta)
 
 
 @checked
 def parametric_softplus(x: Tensor, alpha: float, beta: float) -> Tensor:
-    """alpha * log(1 + e^(beta * x))."""
+    """Return alpha * log(1 + e^(beta * x))."""
     return unary(act.DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC, x, Alpha=alpha, Beta=beta)
 
 
 @checked
 def scaled_elu(x: Tensor, alpha: float = 1.6732632, gamma: float = 1.050701) -> Tensor:
-    """gamma times x where it is positive, else gamma * alpha * (e^x - 1)."""
+    """Return gamma * x where x is positive, else gamma * alpha * (e^x - 1)."""
     return unary(act.DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC, x, Alpha=alpha, Gamma=gamma)
 
 
 @checked
 def scaled_tanh(x: Tensor, alpha: float = 1.0, beta: float = 0.5) -> Tensor:
-    """alpha * tanh(beta * x)."""
+    """Return alpha * tanh(beta * x)."""
     return unary(act.DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC, x, Alpha=alpha, Beta=beta)
 
 
 @checked
 def shrink(x: Tensor, bias: float = 0.0, threshold: float = 0.5) -> Tensor:
-    """x moved towards 0 by the bias, and 0 up to the threshold."""
+    """Return x moved towards 0 by the bias, and 0 up to the threshold."""
     return unary(act.DML_ACTIVATION_SHRINK_OPERATOR_DESC, x, Bias=bias, Threshold=threshold)
 
 
 @checked
 def softplus(x: Tensor, steepness: float = 1.0) -> Tensor:
-    """log(1 + e^(steepness * x)) / steepness."""
+    """Return log(1 + e^(steepness * x)) / steepness."""
     return unary(act.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC, x, Steepness=steepness)
 
 
 @checked
 def swish(x: Tensor, sigmoid_input_scale: float = 1.0) -> Tensor:
-    """x times sigmoid(sigmoid_input_scale * x)."""
+    """Return x times sigmoid(sigmoid_input_scale * x)."""
     return unary(act.DML_ACTIVATION_SWISH_OPERATOR_DESC, x, SigmoidInputScale=sigmoid_input_scale)
 
 
 @checked
 def thresholded_relu(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """x where it is above alpha, else 0."""
+    """Return x where above alpha, else 0."""
     return unary(act.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC, x, Alpha=alpha)
 
 
 @checked
 def fused(cls: Any, **attributes: Any) -> OperatorDesc:
-    """An activation to fuse into another operator: its tensors are None. attributes: by name, in snake_case."""
+    """Return an activation to fuse into another operator: its tensors are None. attributes: by name, in snake_case."""
     desc = cls(**fields_of(cls, attributes))
     assert isinstance(desc, OperatorDesc)
     return desc
@@ -133,6 +133,6 @@ def fused(cls: Any, **attributes: Any) -> OperatorDesc:
 
 @checked
 def parameterized_relu(x: Tensor, slope: Operand) -> Tensor:
-    """x where it is positive, slope * x elsewhere; the slope broadcasts to x."""
+    """Return x where positive, slope * x elsewhere; the slope broadcasts to x."""
     slopes = x.builder.like(slope, x).broadcast(x.sizes)
     return x.builder.one(DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC, x.sizes, InputTensor=x, SlopeTensor=slopes)

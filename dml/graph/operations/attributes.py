@@ -1,4 +1,4 @@
-"""Attributes of operators by the names that functions give them: the fields' of the descriptor in snake_case."""
+"""Operators' attributes under the functions' names: the descriptor's fields in snake_case."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from dml.tensors import DML_SCALAR_UNION, numpy_dtype
 
 @cache
 def attribute_names(cls: type[OperatorDesc]) -> dict[str, str]:
-    """snake_case -> the name of the field, for the fields that are neither tensors nor counts of others."""
+    """Return snake_case -> field name, for the fields that are neither tensors nor counts."""
     return {snake_case(info.name): info.name for info in cls.fields_info if not info.is_tensor and info.counts is None}
 
 
 def fields_of(cls: type[OperatorDesc], attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes by the names of the descriptor's fields. Raises DMLError for one that the operator lacks."""
+    """Return the attributes by field name. Raises DMLError for one that the operator lacks."""
     names = attribute_names(cls)  # type: ignore[arg-type]  # a class is hashable
     unknown = sorted(set(attributes) - set(names))
     if unknown:
@@ -34,12 +34,12 @@ def fields_of(cls: type[OperatorDesc], attributes: Mapping[str, Any]) -> dict[st
 
 
 def scalar_of(name: str, value: float, data_type: DML_TENSOR_DATA_TYPE) -> DML_SCALAR_UNION:
-    """A number in a data type. name: of the function and parameter, for the DMLError where the type cannot hold it."""
+    """Convert a number to a data type. name: function and parameter, for the DMLError if the type cannot hold it."""
     dtype = numpy_dtype(data_type)
     if dtype.kind in "iu" and (not math.isfinite(value) or value != int(value)):
         raise DMLError(f"{name}: must be an integer as the tensor's elements are, found {value}")
     try:
-        with np.errstate(over="ignore"):  # a float too large is infinite
+        with np.errstate(over="ignore"):  # a too large float is infinite
             stored = np.array(value if dtype.kind == "f" else int(value), dtype)
     except (OverflowError, ValueError):
         raise DMLError(f"{name}: {value} is outside the range of {data_type.name}") from None

@@ -35,7 +35,7 @@ def convolution(
     end_padding: Sequence[int] | None = None,
     output_sizes: Sequence[int] | None = None,
     groups: int = 1,
-    mode: enums.DML_CONVOLUTION_MODE = enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+    mode: enums.DML_CONVOLUTION_MODE | str = enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
     activation: OperatorDesc | None = None,
 ) -> Tensor:
     """Convolution of {N, C, spatial...} with {K, C / groups, window...}; bias {1, K, 1...} or {K}.
@@ -75,7 +75,7 @@ def transposed_convolution(
     output_padding: Sequence[int] | None = None,
     output_sizes: Sequence[int] | None = None,
     groups: int = 1,
-    mode: enums.DML_CONVOLUTION_MODE = enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+    mode: enums.DML_CONVOLUTION_MODE | str = enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
     activation: OperatorDesc | None = None,
 ) -> Tensor:
     """The gradient of a convolution, as a layer: {N, C, spatial...} with {C, K / groups, window...}; bias as there.

@@ -185,7 +185,7 @@ def constant_pow(x: Tensor, exponent: float, scale_bias: DML_SCALE_BIAS | None =
 @checked
 def is_infinity(
     x: Tensor,
-    infinity_mode: enums.DML_IS_INFINITY_MODE = enums.DML_IS_INFINITY_MODE_EITHER,
+    infinity_mode: enums.DML_IS_INFINITY_MODE | str = enums.DML_IS_INFINITY_MODE_EITHER,
     data_type: DML_TENSOR_DATA_TYPE = UINT8,
 ) -> Tensor:
     """1 where x is infinite, of the sign that the mode asks for."""

@@ -61,7 +61,7 @@ def fill_value_sequence(
 def random_generator(
     state: Tensor,
     sizes: Sequence[int],
-    type: enums.DML_RANDOM_GENERATOR_TYPE = enums.DML_RANDOM_GENERATOR_TYPE_PHILOX_4X32_10,
+    type: enums.DML_RANDOM_GENERATOR_TYPE | str = enums.DML_RANDOM_GENERATOR_TYPE_PHILOX_4X32_10,
 ) -> tuple[Tensor, Tensor]:
     """Random 32-bit words, and the state that continues the sequence. state: {..., 6} words, counter and key.
 

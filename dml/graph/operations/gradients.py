@@ -64,7 +64,7 @@ def slice_grad(
 def resample_grad(
     gradient: Tensor,
     sizes: Sequence[int],
-    mode: enums.DML_INTERPOLATION_MODE = enums.DML_INTERPOLATION_MODE_LINEAR,
+    mode: enums.DML_INTERPOLATION_MODE | str = enums.DML_INTERPOLATION_MODE_LINEAR,
     *,
     scales: Sequence[float] | None = None,
     input_pixel_offsets: Sequence[float] | None = None,

@@ -81,7 +81,7 @@ def padding(
     x: Tensor,
     start: Sequence[int],
     end: Sequence[int],
-    mode: enums.DML_PADDING_MODE = enums.DML_PADDING_MODE_CONSTANT,
+    mode: enums.DML_PADDING_MODE | str = enums.DML_PADDING_MODE_CONSTANT,
     value: float = 0.0,
 ) -> Tensor:
     """x with elements around it. value: what CONSTANT writes, in x's own data type.

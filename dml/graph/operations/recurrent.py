@@ -28,7 +28,7 @@ def gru(
     lengths: Operand | None = None,
     *,
     activations: Sequence[OperatorDesc] = (),
-    direction: enums.DML_RECURRENT_NETWORK_DIRECTION = enums.DML_RECURRENT_NETWORK_DIRECTION_FORWARD,
+    direction: enums.DML_RECURRENT_NETWORK_DIRECTION | str = enums.DML_RECURRENT_NETWORK_DIRECTION_FORWARD,
     linear_before_reset: bool = True,
     steps_together: bool = False,
 ) -> tuple[Tensor, Tensor]:
@@ -70,7 +70,7 @@ def lstm(
     peephole: Operand | None = None,
     *,
     activations: Sequence[OperatorDesc] = (),
-    direction: enums.DML_RECURRENT_NETWORK_DIRECTION = enums.DML_RECURRENT_NETWORK_DIRECTION_FORWARD,
+    direction: enums.DML_RECURRENT_NETWORK_DIRECTION | str = enums.DML_RECURRENT_NETWORK_DIRECTION_FORWARD,
     clip_threshold: float | None = None,
     couple_input_forget: bool = False,
     steps_together: bool = False,
@@ -117,7 +117,7 @@ def rnn(
     lengths: Operand | None = None,
     *,
     activations: Sequence[OperatorDesc] = (),
-    direction: enums.DML_RECURRENT_NETWORK_DIRECTION = enums.DML_RECURRENT_NETWORK_DIRECTION_FORWARD,
+    direction: enums.DML_RECURRENT_NETWORK_DIRECTION | str = enums.DML_RECURRENT_NETWORK_DIRECTION_FORWARD,
     steps_together: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The whole output sequence {S, D, B, H} and the last state {1, D, B, H} of a simple layer over {1, S, B, I}.

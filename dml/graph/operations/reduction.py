@@ -28,7 +28,7 @@ UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 
 @checked
 def reduce(
-    x: Tensor, function: DML_REDUCE_FUNCTION, axes: Sequence[int] | None = None, data_type: Any = None
+    x: Tensor, function: DML_REDUCE_FUNCTION | str, axes: Sequence[int] | None = None, data_type: Any = None
 ) -> Tensor:
     """A reduction over axes (all when None); the reduced dimensions stay, of size 1."""
     chosen = tuple(range(x.rank)) if axes is None else tuple(checked_axis(axis, x.rank, "reduce") for axis in axes)

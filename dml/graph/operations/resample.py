@@ -30,7 +30,7 @@ def upsample_2d(
     x: Tensor,
     width: int,
     height: int,
-    mode: enums.DML_INTERPOLATION_MODE = enums.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR,
+    mode: enums.DML_INTERPOLATION_MODE | str = enums.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR,
 ) -> Tensor:
     """{N, C, H, W} enlarged by whole factors."""
     return x.builder.one(
@@ -46,9 +46,9 @@ def upsample_2d(
 def resample(
     x: Tensor,
     sizes: Sequence[int],
-    mode: enums.DML_INTERPOLATION_MODE = enums.DML_INTERPOLATION_MODE_LINEAR,
+    mode: enums.DML_INTERPOLATION_MODE | str = enums.DML_INTERPOLATION_MODE_LINEAR,
     *,
-    rounding_direction: enums.DML_AXIS_DIRECTION | None = None,
+    rounding_direction: enums.DML_AXIS_DIRECTION | str | None = None,
     scales: Sequence[float] | None = None,
     input_pixel_offsets: Sequence[float] | None = None,
     output_pixel_offsets: Sequence[float] | None = None,

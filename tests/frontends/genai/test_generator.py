@@ -13,7 +13,9 @@ import pytest
 
 import dml
 import dml.frontends.genai as og
+from dml.api.arrays import TensorMemory
 from dml.runtime import writing
+from dml.runtime.context import Context
 from example_module import example
 
 PROMPT = [3, 14, 15, 92, 65]
@@ -88,6 +90,22 @@ def test_repetition_penalty(model: og.Model, penalty: float) -> None:
         return int(scores.argmax())
 
     assert list(written(model, max_length=12, repetition_penalty=penalty).get_sequence(0)) == expected(model, pick, 12)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_no_run_of_tokens_comes_twice(model: og.Model, size: int) -> None:
+    def pick(sequence: list[int], scores: np.ndarray) -> int:
+        for at in range(len(sequence) - size + 1):
+            if sequence[at : at + size - 1] == sequence[len(sequence) - size + 1 :]:
+                scores[sequence[at + size - 1]] = -np.inf
+        return int(scores.argmax())
+
+    prompt = [*PROMPT, 3, 14, 15]
+    made = written(model, prompt, max_length=16, no_repeat_ngram_size=size)
+    sequence = list(prompt)
+    while len(sequence) < 16 and (token := pick(sequence, whole(model, sequence))) not in (2, 77):
+        sequence.append(token)
+    assert list(made.get_sequence(0)) == sequence
 
 
 def test_one_beam_search_finds_the_best_of_all_sequences(model: og.Model) -> None:
@@ -220,6 +238,46 @@ def test_a_full_cache_says_its_length(model: og.Model, share: bool) -> None:
         made.append_tokens([1])
 
 
+@pytest.mark.parametrize(
+    "options, most",
+    [
+        ({}, 4),
+        ({"batch_size": 2}, 8),
+        ({"repetition_penalty": 1.2, "no_repeat_ngram_size": 3}, 4),
+        ({"do_sample": True, "top_k": 5}, 5 * 8 + 4),
+        ({"do_sample": True, "top_k": 5, "top_p": 0.7, "temperature": 0.8}, 5 * 8 + 4),
+        ({"num_beams": 3}, 3 * (2 * 3 * 8 + 4)),
+    ],
+)
+@pytest.mark.parametrize("share", [True, False])
+def test_a_step_reads_a_few_bytes_of_the_device(
+    model: og.Model, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], most: int, share: bool
+) -> None:
+    """The token of each row; or the best few, a score of four bytes with each, and the sum over all tokens."""
+    read: list[int] = []
+    load, download = TensorMemory.load, Context.download
+
+    def loaded(self: TensorMemory) -> Any:
+        found = load(self)
+        read.append(found.nbytes)
+        return found
+
+    def downloaded(self: Context, piece: Any, offset: int, result: Any) -> None:
+        read.append(result.nbytes)
+        download(self, piece, offset, result)
+
+    made = generator(model, min_length=20, past_present_share_buffer=share, **options)
+    made.append_tokens([PROMPT] * options.get("batch_size", 1))
+    monkeypatch.setattr(TensorMemory, "load", loaded)
+    monkeypatch.setattr(Context, "download", downloaded)
+    for _ in range(4):
+        read.clear()
+        made.generate_next_token()
+        assert 0 < sum(read) <= most
+    read.clear()
+    assert made.get_logits().nbytes <= sum(read), "what is read is counted"
+
+
 @pytest.mark.parametrize("share", [True, False])
 def test_rewinding_forgets(model: og.Model, share: bool) -> None:
     made = generator(model, past_present_share_buffer=share)
@@ -278,7 +336,7 @@ def test_options_that_cannot_be(model: og.Model) -> None:
         ({"num_beams": 0}, "num_beams must be 1 to 32, found 0"),
         ({"num_beams": 2, "do_sample": True}, "do_sample must be False with beams"),
         ({"top_p": 1.5}, "top_p must be 0 to 1, found 1.5"),
-        ({"no_repeat_ngram_size": 2}, "no_repeat_ngram_size is not supported"),
+        ({"no_repeat_ngram_size": -1}, "no_repeat_ngram_size must be 0 or more, found -1"),
     ]:
         with pytest.raises(dml.DMLError, match=message):
             generator(model, **options)

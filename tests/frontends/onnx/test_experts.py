@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -254,3 +255,20 @@ def test_what_mixtures_refuse(device: dml.Device) -> None:
         model, given_ = node_model("MoE", fed | changes, {"y": (2, FLOAT)}, **{**options, **attributes})
         with pytest.raises(dml.DMLError, match=message):
             prepare(model, device, fallback=False).run(given_)
+
+
+@pytest.mark.parametrize(
+    "shape, message",
+    [
+        ((3, 16, 8), r"fc1 weights must have 16 columns of 8 bits, .* found \(3, 16, 8\); they are transposed, as"),
+        ((3, 8, 12), r"fc1 weights must have 16 columns of 8 bits, as the input has, found \(3, 8, 12\)$"),
+    ],
+)
+def test_weights_of_another_layout_are_named(device: dml.Device, shape: tuple[int, int, int], message: str) -> None:
+    fed = {"x": np.zeros((2, 16), FLOAT), "router": np.zeros((2, 3), FLOAT), "w1": np.zeros(shape, np.uint8),
+           "s1": np.ones((3, 8), FLOAT), "b1": None, "w2": np.zeros((3, 16, 8), np.uint8),
+           "s2": np.ones((3, 16), FLOAT)}  # fmt: skip
+    model, given_ = node_model("QMoE", fed, {"y": (2, FLOAT)}, k=1, activation_type="relu", expert_weight_bits=8)
+    with pytest.raises(dml.DMLError) as caught:
+        prepare(model, device, fallback=False).run(given_)
+    assert re.search(message, caught.value.message)

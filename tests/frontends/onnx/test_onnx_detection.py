@@ -88,7 +88,7 @@ def test_a_detector_is_onnxruntimes(device: dml.Device) -> None:
         assert_close(found, expected, 1e-4)
     assert {0, MOST} < counts, "none, all that may be, and some"
     assert [part.on_host for part in prepared.parts] == [False, False, False]
-    plans = [[plan for _, plan in part.plans._plans.values()] for part in prepared.parts]
+    plans = [[plan for _, (_, plan) in part.plans._plans.items()] for part in prepared.parts]
     assert len(plans[0]) == 1
     assert not any(plan.guards for plan in plans[0])
     assert "Conv" not in {row.node for of_part in plans[1:] for plan in of_part for row in plan.record}

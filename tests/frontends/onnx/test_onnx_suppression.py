@@ -126,7 +126,7 @@ def test_rounds_in_several_dispatches(device: dml.Device) -> None:
         feeds = {"boxes": boxes, "scores": scores, "limit": np.array([limit])}
         (found,) = prepared.run(feeds)
         assert found.tolist() == in_onnxruntime(model, feeds)[0].tolist()
-    plans = [plan for part in prepared.parts for _, plan in part.plans._plans.values()]
+    plans = [plan for part in prepared.parts for _, (_, plan) in part.plans._plans.items()]
     assert len(plans) == 1, "what is fed is no guard"
     assert not plans[0].guards
 

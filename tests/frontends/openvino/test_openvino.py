@@ -242,10 +242,47 @@ def test_every_layer_that_cannot_be_mapped_is_listed(device, tmp_path):
 
 
 def test_dynamic_sizes(device, tmp_path):
+    """A plan for each set of sizes, of which the last eight are kept."""
     x = opset.parameter([-1, 3], np.float32, name="x")
-    ov.save_model(ov.Model([opset.result(opset.relu(x))], [x], "dynamic"), str(tmp_path / "m.xml"))
-    with pytest.raises(dml.DMLError, match=r"sizes must be static .*layer 0 \(Parameter 'x'\)"):
-        read_model(tmp_path / "m.xml").compile(device)
+    rows = opset.reduce_sum(x, np.array([1]), True)
+    made = opset.reshape(opset.divide(x, rows), np.array([3, -1]), False)
+    ov.save_model(ov.Model([opset.result(made)], [x], "dynamic"), str(tmp_path / "m.xml"), compress_to_fp16=False)
+    model = read_model(tmp_path / "m.xml").compile(device)
+    for size in (2, 5, 1, 2):
+        array = 1 + np.abs(random(0, size, 3))
+        (found,) = model({"x": array}).values()
+        expected = (array / array.sum(1, keepdims=True, dtype=np.float64)).reshape(3, size)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    first = model.compiled_for({"x": np.zeros((2, 3))})
+    for size in range(3, 10):
+        model.compiled_for({"x": np.zeros((size, 3))})
+    assert model.compiled_for({"x": np.zeros((2, 3))}) is first
+    for size in range(10, 18):
+        model.compiled_for({"x": np.zeros((size, 3))})
+    assert model.compiled_for({"x": np.zeros((2, 3))}) is not first
+
+
+def test_dynamic_sizes_that_do_not_fit(device, tmp_path):
+    x, y = opset.parameter([-1, 3], np.float32, name="x"), opset.parameter([-1, 3], np.float32, name="y")
+    ov.save_model(ov.Model([opset.result(opset.add(x, y))], [x, y], "dynamic"), str(tmp_path / "m.xml"))
+    model = read_model(tmp_path / "m.xml").compile(device)
+    given = np.zeros((2, 3), np.float32)
+    with pytest.raises(dml.DMLError, match="parameter 'y': an array must be given"):
+        model({"x": given})
+    with pytest.raises(dml.DMLError, match=r"Parameter 'x'.*its shape is \(-1, 3\), found an array of shape \(2, 4\)"):
+        model({"x": np.zeros((2, 4)), "y": given})
+    with pytest.raises(dml.DMLError, match="no parameter 'z'; the model has x, y"):
+        model({"x": given, "y": given, "z": given})
+    with pytest.raises(dml.DMLError, match=r"Add.*inputs of sizes \(2, 3\), \(4, 3\) do not fit"):
+        model({"x": given, "y": np.zeros((4, 3))})
+
+
+def test_layers_that_have_no_rule_for_sizes_are_named(device, tmp_path):
+    x = opset.parameter([-1, 3], np.float32, name="x")
+    made = opset.einsum([x, x], "ij,ij->i")
+    ov.save_model(ov.Model([opset.result(made)], [x], "dynamic"), str(tmp_path / "m.xml"))
+    with pytest.raises(dml.DMLError, match=r"Einsum.*none are inferred for this layer"):
+        read_model(tmp_path / "m.xml").compile(device)({"x": random(0, 2, 3)})
 
 
 GOOD = """<net name="m" version="11"><layers>

@@ -125,3 +125,16 @@ def test_converted_models(device: dml.Device, tmp_path: Path, name: str) -> None
     inputs = {one.get_friendly_name(): feeds[one.get_friendly_name()] for one in converted.get_parameters()}
     # Values around one after some ten layers in float32, in other orders of summing
     agree(device, tmp_path / "model.xml", inputs, 2e-4)
+
+
+@pytest.mark.parametrize("name", [*MODELS, "gru"])
+def test_converted_models_of_open_sizes(device: dml.Device, tmp_path: Path, name: str) -> None:
+    """No size of an input is known before the run; shapes are computed from those that come."""
+    model, feeds = gru(tmp_path) if name == "gru" else MODELS[name]()
+    onnx.save(model, tmp_path / "model.onnx")
+    converted = ov.convert_model(str(tmp_path / "model.onnx"))
+    converted.reshape({port: ov.PartialShape.dynamic(len(port.partial_shape)) for port in converted.inputs})
+    ov.save_model(converted, str(tmp_path / "model.xml"), compress_to_fp16=False)
+    inputs = {one.get_friendly_name(): feeds[one.get_friendly_name()] for one in converted.get_parameters()}
+    assert any(port.partial_shape.is_dynamic for port in converted.inputs)
+    agree(device, tmp_path / "model.xml", inputs, 2e-4)

@@ -7,8 +7,8 @@ import pytest
 from ir_peer import both, random
 
 from dml.errors import DMLError
+from dml.frontends.meaning import scatter
 from dml.frontends.openvino import read_model
-from dml.frontends.openvino.layers import scatter
 
 ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
 o12, o15 = (pytest.importorskip(f"openvino.opset{n}") for n in (12, 15))
@@ -30,6 +30,17 @@ def test_elements(device, tmp_path, monkeypatch, reduction, initial, together):
         ]
 
     both(device, tmp_path, make, random(4, 5), random(7, 5), random(4, 6))
+
+
+@pytest.mark.parametrize("initial", [True, False])
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_indices_for_a_part_of_the_other_axes(device, tmp_path, reduction, initial):
+    indices = RNG.integers(-4, 4, (7, 3, 2))
+
+    def make(x, a):
+        return o12.scatter_elements_update(x, indices, a, np.int64(0), reduction, initial)
+
+    both(device, tmp_path, make, random(4, 5, 2), random(7, 3, 2))
 
 
 @pytest.mark.parametrize("reduction", ["sum", "sub", "prod", "min", "max"])

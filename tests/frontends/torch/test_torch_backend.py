@@ -19,6 +19,8 @@ import torch.nn.functional as F  # noqa: E402
 
 import dml as dml_package  # noqa: E402
 import dml.frontends.torch as front  # noqa: E402
+from dml.frontends.onnx import prepare  # noqa: E402
+from dml.frontends.torch import backend, export, weights  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,
@@ -108,11 +110,14 @@ def test_modules(compiled, name):
     check(model, compiled(model, fallback=False), torch.randn(sizes))
 
 
-def test_recurrences(compiled):
-    """Dynamo leaves them to PyTorch unless it is told otherwise."""
+def test_recurrences(compiled, device):
+    """They are on the device: a model that is one LSTM never reached the backend, in silence."""
     model = Recurrent().eval()
-    with torch._dynamo.config.patch(allow_rnn=True):
-        check(model, compiled(model, fallback=False), torch.randn(3, 5, 6))
+    check(model, compiled(model, fallback=False), torch.randn(3, 5, 6))
+    lstm, seen = nn.LSTM(6, 5, num_layers=2).eval(), []
+    run = torch.compile(lstm, backend=lambda *given: seen.append(0) or front.dml(*given, options={"device": device}))
+    check(lstm, run, torch.randn(4, 2, 6))
+    assert seen
 
 
 def test_half_precision(compiled):
@@ -164,16 +169,129 @@ def test_sizes_that_change_become_symbols(compiled):
         check(model, run, torch.randn(sizes))
 
 
-def test_weights_that_change_are_taken_anew(compiled):
-    model = nn.Linear(4, 4).eval()
+def exports(monkeypatch):
+    """The list that each export is noted in."""
+    made = []
+    monkeypatch.setattr(backend, "exported", lambda *given: made.append(0) or export.exported(*given))
+    return made
+
+
+@pytest.mark.parametrize("wide", [4, 300])
+def test_weights_that_change_are_taken_anew(compiled, monkeypatch, wide):
+    """However they are written to; and the graph is exported once. wide: below and above what is hashed whole."""
+    made = exports(monkeypatch)
+    model = nn.Linear(wide, wide).eval()
     run = compiled(model, fallback=False)
-    x = torch.randn(2, 4)
+    x = torch.randn(2, wide)
     check(model, run, x)
     with torch.no_grad():
         model.weight.mul_(3)
     check(model, run, x)
     model.load_state_dict({name: value + 1 for name, value in model.state_dict().items()})
     check(model, run, x)
+    model.weight.data.mul_(-2)
+    check(model, run, x)
+    check(model, run, x)
+    model.bias.detach().numpy()[-1] = 50
+    check(model, run, x)
+    check(model, run, x)
+    model.weight.detach().numpy()[wide // 3, wide // 2] += 8
+    check(model, run, x)
+    model.weight.data[[0, 1]] = model.weight.data[[1, 0]]
+    check(model, run, x)
+    assert len(made) == 1
+
+
+def test_weights_that_change_before_each_run_become_inputs(compiled, monkeypatch):
+    made = exports(monkeypatch)
+    prepared = []
+    monkeypatch.setattr(weights, "prepare", lambda *given, **more: prepared.append(0) or prepare(*given, **more))
+    model = nn.Linear(4, 4).eval()
+    run = compiled(model, fallback=False)
+    for _ in range(8):
+        check(model, run, torch.randn(2, 4))
+        model.weight.data.add_(1)
+    assert len(made) == 1
+    assert len(prepared) == 4  # the first, and after three changes in succession
+
+
+def test_frozen_weights_stay(compiled):
+    model = nn.Linear(4, 4).eval()
+    run = compiled(model, fallback=False, freeze=True)
+    x = torch.randn(2, 4)
+    before = model(x).detach()
+    with torch.no_grad():
+        run(x)
+        model.weight.mul_(3)
+        torch.testing.assert_close(run(x), before, **NEAR)
+
+
+@pytest.mark.parametrize("model", [nn.LayerNorm(4), nn.BatchNorm1d(4), nn.Sequential(nn.Linear(4, 4), nn.RMSNorm(4))])
+def test_normalizations_of_dynamic_graphs(device, monkeypatch, model):
+    """dynamic=True makes epsilon an argument."""
+    made = exports(monkeypatch)
+    model = copy.deepcopy(model).eval()
+    run = torch.compile(model, backend=front.dml, dynamic=True, options={"device": device, "fallback": False})
+    for size in (2, 5, 7):
+        check(model, run, torch.randn(size, 4))
+    assert len(made) == 1
+
+
+def stepped(x, step):
+    return x * step + torch.arange(step).sum(), x[step:], torch.zeros(step, 2), step * 2
+
+
+def test_ints_that_change_are_inputs(compiled, monkeypatch):
+    """A timestep, a start position: one graph for all from the second on."""
+    made = exports(monkeypatch)
+    run = compiled(stepped, fallback=False)
+    for step in (2, 3, 4, 5, 7):
+        check(stepped, run, torch.randn(8, 4), step)
+    assert len(made) == 2
+
+
+def test_floats_that_change_become_inputs(compiled, monkeypatch):
+    made = exports(monkeypatch)
+
+    def model(x, i, scale):
+        return x * scale + 1, i * scale, x.sum() * (scale + 1)
+
+    run = compiled(model, fallback=False)
+    x, i = torch.randn(3, 4), torch.arange(4)
+    for scale in (0.5, 0.25, -1.75, 3.5, 8.125):
+        check(model, run, x, i, scale)
+    assert len(made) <= 3
+
+
+def test_floats_that_have_to_be_constants(device, monkeypatch):
+    """A graph for each, and PyTorch beyond eight."""
+    made = exports(monkeypatch)
+
+    def model(x, slope):
+        return F.leaky_relu(x, slope)
+
+    run = torch.compile(model, backend=front.dml, dynamic=True, options={"device": device})
+    x = torch.randn(3, 4)
+    slopes = [0.5 * at for at in range(1, 9)]
+    for slope in [*slopes, *slopes]:
+        check(model, run, x, slope)
+    assert len(made) <= 2 * len(slopes)
+    with stays("more than 8 values"):
+        check(model, run, x, 9.25)
+
+
+def test_sizes_that_are_counted(compiled):
+    """The second graph's size comes from nonzero()."""
+
+    def model(x):
+        found = x.nonzero()
+        return found * 2, torch.ones(found.shape[0]), x.sum() + found.shape[0]
+
+    run = compiled(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", front.EagerWarning)
+        for size in (5, 8, 13, 9):
+            check(model, run, torch.randn(size).relu())
 
 
 class Decomposed(nn.Module):
@@ -198,16 +316,55 @@ def test_operators_that_onnx_has_no_word_for_stay_with_pytorch(compiled):
         compiled(copy.deepcopy(model), fallback=False)(x)
 
 
-def test_a_graph_that_writes_to_its_input_stays(compiled):
-    def model(x):
+def test_a_graph_that_writes_to_its_input(compiled):
+    def model(x, y):
         x.add_(1)
+        y[:, 1] = x[0]
         return x * 2
 
-    one, other = torch.ones(3), torch.ones(3)
-    with stays("writes to"), torch.no_grad():
-        found = compiled(model)(one)
-    torch.testing.assert_close(found, model(other))
-    torch.testing.assert_close(one, other)
+    ones, others = [torch.ones(3), torch.zeros(2, 3, 3)], [torch.ones(3), torch.zeros(2, 3, 3)]
+    run = compiled(model, fallback=False)
+    with torch.no_grad():
+        for _ in range(3):
+            torch.testing.assert_close(run(*ones), model(*others))
+            torch.testing.assert_close(ones, others)
+
+
+class Counting(nn.Module):
+    """Writes to a buffer of its own, as a static cache does."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.register_buffer("cache", torch.zeros(2, 8, 4))
+
+    def forward(self, x, position):
+        self.cache.index_copy_(1, position, self.linear(x))
+        return self.cache.sum(1)
+
+
+def test_a_cache_that_is_written_step_by_step(compiled):
+    model = Counting().eval()
+    other = copy.deepcopy(model)
+    run = compiled(model, fallback=False)
+    with torch.no_grad():
+        for at in range(5):
+            x, position = torch.randn(2, 1, 4), torch.tensor([at])
+            torch.testing.assert_close(run(x, position), other(x, position), **NEAR)
+            torch.testing.assert_close(model.cache, other.cache, **NEAR)
+    assert not model.cache[:, 5:].any()
+
+
+def test_a_warning_comes_once_however_often_dynamo_compiles(compiled):
+    def model(x):
+        return torch.linalg.svdvals(x + 1) * 2 + 1
+
+    run = compiled(model)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", front.EagerWarning)
+        for size in (3, 4, 5, 6):
+            check(model, run, torch.randn(size, 4))
+    assert len([each for each in caught if each.category is front.EagerWarning]) == 1
 
 
 def test_gradients_are_pytorchs(compiled):
@@ -278,3 +435,20 @@ def test_a_transformers_model(compiled):
     run = compiled(model, fallback=False)
     for sizes in ((2, 7), (3, 7), (5, 9)):
         check(model, run, torch.randint(0, 99, sizes))
+
+
+def test_generation_with_a_static_cache(compiled, monkeypatch):
+    """The cache is written step by step; no step is PyTorch's, and the steps share one graph."""
+    made = exports(monkeypatch)
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+    config = transformers.LlamaConfig(vocab_size=101, intermediate_size=64, max_position_embeddings=64, **sizes)
+    model = transformers.LlamaForCausalLM(config).eval()
+    ids = torch.randint(0, 101, (1, 5))
+    given = {"max_new_tokens": 6, "do_sample": False, "cache_implementation": "static", "disable_compile": True}
+    with torch.no_grad():
+        expected = model.generate(ids, **given, pad_token_id=0, eos_token_id=None)
+        model.forward = compiled(model.forward, fallback=False)
+        found = model.generate(ids, **given, pad_token_id=0, eos_token_id=None)
+    assert torch.equal(found, expected)
+    assert len(made) == 2  # of the prompt, and of a token

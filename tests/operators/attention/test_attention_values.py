@@ -16,6 +16,7 @@ from dml.compiler import repeated
 from dml.compiler.lowering import compile_operator
 from dml.compiler.operators import attention
 from dml.compiler.target import DeviceClass, Target
+from dml.recent import Recent
 from harness import run, tensor
 
 
@@ -86,7 +87,7 @@ def test_scores_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, na
     }[name]
     monkeypatch.setattr(attention, "MOST_SCORES", most)
     # (what was lowered for these sizes is not taken from other tests, nor left to them)
-    monkeypatch.setattr(repeated, "_kept", type(repeated._kept)())
+    monkeypatch.setattr(repeated, "_kept", Recent(repeated.MOST_KEPT))
     check(device, case)
 
 

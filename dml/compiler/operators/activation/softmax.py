@@ -17,7 +17,7 @@ from dml.compiler.kernels.coordinates import coordinates
 from dml.compiler.kernels.kinds import MATH
 from dml.compiler.kernels.lanes import adjacent
 from dml.compiler.kernels.prelude import read, write
-from dml.compiler.lowering import lowering
+from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.reduction.engine import VALUE, reduce
 from dml.compiler.operators.reduction.monoids import FLOAT_MAX, FLOAT_SUM
 from dml.compiler.operators.reduction.reduce import arg_reduce
@@ -181,13 +181,19 @@ def axes_of(desc: OperatorDesc, rank: int) -> tuple[int, ...]:
     return axes
 
 
-@lowering(d.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC, d.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC)
+@lowering(
+    d.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC, d.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, epilogue=Epilogues.SAME_STRIDES
+)
 def softmax_operator(desc: d.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source = builder["InputTensor"]
     softmax(builder, source, builder["OutputTensor"], axes_of(desc, source.rank))
 
 
-@lowering(d.DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC, d.DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC)
+@lowering(
+    d.DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC,
+    d.DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC,
+    epilogue=Epilogues.SAME_STRIDES,
+)
 def log_softmax_operator(desc: d.DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source = builder["InputTensor"]
     softmax(builder, source, builder["OutputTensor"], axes_of(desc, source.rank), logarithm=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.lowering import lowering
+from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.convolution.bytes import convolve_bytes
 from dml.compiler.operators.convolution.convolve import convolve
@@ -22,7 +22,7 @@ from dml.descriptors.convolution import (
 from dml.enums import DML_TENSOR_DATA_TYPE_INT32
 
 
-@lowering(DML_CONVOLUTION_OPERATOR_DESC)
+@lowering(DML_CONVOLUTION_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def convolution(desc: DML_CONVOLUTION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     bias = builder.get("BiasTensor")
     described = Convolution(
@@ -40,7 +40,7 @@ def convolution(desc: DML_CONVOLUTION_OPERATOR_DESC, builder: ProgramBuilder) ->
         convolve_stored(builder, described, per_block, desc.FilterTensor.DataType, activate(desc.FusedActivation))
 
 
-@lowering(DML_CONVOLUTION_INTEGER_OPERATOR_DESC)
+@lowering(DML_CONVOLUTION_INTEGER_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def convolution_integer(desc: DML_CONVOLUTION_INTEGER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     _integers(desc, builder, Finish(Leaf(0)))
 
@@ -81,7 +81,7 @@ def _integers(
         finish.of(builder, sums, result)
 
 
-@lowering(DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC)
+@lowering(DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def quantized_linear_convolution(desc: DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     """The bias is in units of InputScale x FilterScale."""
     rank = builder["OutputTensor"].rank

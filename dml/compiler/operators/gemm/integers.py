@@ -9,7 +9,7 @@ from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.kinds import MATH
-from dml.compiler.lowering import lowering
+from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.elementwise.linear_quantization import difference, quantized
 from dml.compiler.operators.gemm.bytes import Bytes, product_of_bytes
 from dml.compiler.operators.gemm.layout import transposed, with_rows_of_fours
@@ -108,12 +108,12 @@ def _product(builder: ProgramBuilder, result: Operand, finish: Finish) -> None:
     finish.of(builder, sums, result)
 
 
-@lowering(DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC)
+@lowering(DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def matrix_multiply_integer(desc: DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     _product(builder, builder["OutputTensor"], Finish(Leaf(0)))
 
 
-@lowering(DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC)
+@lowering(DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def quantized_linear_matrix_multiply(
     desc: DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC, builder: ProgramBuilder
 ) -> None:
@@ -133,7 +133,7 @@ def quantized_linear_matrix_multiply(
 _MOST_PRODUCTS = (2**31 - 1) // 255**2
 
 
-@lowering(DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC)
+@lowering(DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def matrix_multiply_integer_to_float(
     desc: DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC, builder: ProgramBuilder
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.lowering import lowering
+from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.activation.softmax import axes_of, softmax
 from dml.compiler.operators.gemm.blocks import Blocks, product_of_blocks
@@ -20,7 +20,7 @@ from dml.enums import DML_MATRIX_TRANSFORM_TRANSPOSE, DML_TENSOR_DATA_TYPE_FLOAT
 _SOFTMAX = DML_ACTIVATION_SOFTMAX_OPERATOR_DESC | DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC
 
 
-@lowering(DML_GEMM_OPERATOR_DESC)
+@lowering(DML_GEMM_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def gemm(desc: DML_GEMM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     a, b, c, result = builder["ATensor"], builder["BTensor"], builder.get("CTensor"), builder["OutputTensor"]
     if desc.TransA == DML_MATRIX_TRANSFORM_TRANSPOSE:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder, merge
-from dml.compiler.lowering import lowering
+from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.movement.move import move_each
 from dml.compiler.operators.movement.views import raw, trailing
 from dml.compiler.operators.quantization import dequantize_blocks
@@ -109,7 +109,7 @@ class _Lookup:
             yield box[rank:] if is_cut else None, part
 
 
-@lowering(d.DML_GATHER_OPERATOR_DESC)
+@lowering(d.DML_GATHER_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def gather(desc: d.DML_GATHER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source, indices, result = builder["InputTensor"], builder["IndicesTensor"], builder["OutputTensor"]
 
@@ -153,7 +153,7 @@ def _gather_along(
     _gather(builder, result, trailing(source_view, rank), trailing(indices_view, rank), [dimension], 0)
 
 
-@lowering(d.DML_GATHER_ELEMENTS_OPERATOR_DESC)
+@lowering(d.DML_GATHER_ELEMENTS_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def gather_elements(desc: d.DML_GATHER_ELEMENTS_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source, indices, result = builder["InputTensor"], builder["IndicesTensor"], builder["OutputTensor"]
     strides = with_size(source.strides, desc.Axis, 0)
@@ -161,7 +161,7 @@ def gather_elements(desc: d.DML_GATHER_ELEMENTS_OPERATOR_DESC, builder: ProgramB
     _gather(builder, result, source.view(result.sizes, strides), indices, [dimension], 0)
 
 
-@lowering(d.DML_GATHER_ND_OPERATOR_DESC, d.DML_GATHER_ND1_OPERATOR_DESC)
+@lowering(d.DML_GATHER_ND_OPERATOR_DESC, d.DML_GATHER_ND1_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def gather_nd(desc: d.DML_GATHER_ND_OPERATOR_DESC | d.DML_GATHER_ND1_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source, indices, result = builder["InputTensor"], builder["IndicesTensor"], builder["OutputTensor"]
     batches = getattr(desc, "BatchDimensionCount", 0)

@@ -8,7 +8,7 @@ from typing import Any
 
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.prelude import Bound, read, write
-from dml.compiler.lowering import lowering
+from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.pooling.boxes import BoxKernel, each_result
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant
@@ -52,7 +52,7 @@ class LocalRegion:
         return BoxKernel(name, tensors, math.prod(windows), {**constants, **self._factors}, alike=alike)
 
 
-@lowering(d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC)
+@lowering(d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def local_response(desc: d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source = builder["InputTensor"]
     region = LocalRegion(desc, source.sizes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.kinds import MATH
-from dml.compiler.lowering import lowering
+from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.reduction.engine import reduce
 from dml.compiler.operators.reduction.monoids import FLOAT_SUM
 from dml.compiler.operators.reduction.reduce import norm as reduce_norm
@@ -15,7 +15,7 @@ from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 from dml.shapes import ones_along
 
 
-@lowering(d.DML_LP_NORMALIZATION_OPERATOR_DESC)
+@lowering(d.DML_LP_NORMALIZATION_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def lp(desc: d.DML_LP_NORMALIZATION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     """Divides by (sum of |x|^P, plus epsilon)^(1/P); the page does not say where epsilon goes."""
     source, axes = builder["InputTensor"], (desc.Axis,)

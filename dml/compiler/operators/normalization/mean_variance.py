@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.lowering import lowering
+from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.normalization.normalize import affine, normalize
 from dml.compiler.operators.normalization.rows import Normalization
@@ -14,18 +14,18 @@ from dml.compiler.scalar import Leaf
 from dml.descriptors import normalization as d
 
 
-@lowering(d.DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC)
+@lowering(d.DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def mean_variance(desc: d.DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     axes = (1, 2, 3) if desc.CrossChannel else (2, 3)
     _mean_variance(desc, builder, axes, use_mean=True, use_variance=desc.NormalizeVariance)
 
 
-@lowering(d.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC)
+@lowering(d.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def mean_variance_axes(desc: d.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     _mean_variance(desc, builder, desc.Axes, use_mean=True, use_variance=desc.NormalizeVariance)
 
 
-@lowering(d.DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC)
+@lowering(d.DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def mean_variance_either(desc: d.DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     """Without UseMean the elements are divided by their root mean square."""
     _mean_variance(desc, builder, desc.Axes, use_mean=desc.UseMean, use_variance=desc.UseVariance)

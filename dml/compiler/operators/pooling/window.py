@@ -18,7 +18,7 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.kinds import MATH
 from dml.compiler.kernels.prelude import read, update, write
-from dml.compiler.lowering import lowering
+from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.movement.views import volume
 from dml.compiler.operators.pooling.axes import along_axes
 from dml.compiler.operators.pooling.boxes import BoxKernel, each_result
@@ -94,7 +94,7 @@ def _reduced(desc: Any, builder: ProgramBuilder, monoid: Monoid, finish: Express
     return True
 
 
-@lowering(d.DML_AVERAGE_POOLING_OPERATOR_DESC, d.DML_AVERAGE_POOLING1_OPERATOR_DESC)
+@lowering(d.DML_AVERAGE_POOLING_OPERATOR_DESC, d.DML_AVERAGE_POOLING1_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def average(
     desc: d.DML_AVERAGE_POOLING_OPERATOR_DESC | d.DML_AVERAGE_POOLING1_OPERATOR_DESC,
     builder: ProgramBuilder,
@@ -120,7 +120,7 @@ def average(
     )
 
 
-@lowering(d.DML_LP_POOLING_OPERATOR_DESC, d.DML_LP_POOLING1_OPERATOR_DESC)
+@lowering(d.DML_LP_POOLING_OPERATOR_DESC, d.DML_LP_POOLING1_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def lp(desc: d.DML_LP_POOLING_OPERATOR_DESC | d.DML_LP_POOLING1_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     constants, sizes = unrolled(desc)
     each_result(
@@ -137,7 +137,12 @@ def lp(desc: d.DML_LP_POOLING_OPERATOR_DESC | d.DML_LP_POOLING1_OPERATOR_DESC, b
     )
 
 
-@lowering(d.DML_MAX_POOLING_OPERATOR_DESC, d.DML_MAX_POOLING1_OPERATOR_DESC, d.DML_MAX_POOLING2_OPERATOR_DESC)
+@lowering(
+    d.DML_MAX_POOLING_OPERATOR_DESC,
+    d.DML_MAX_POOLING1_OPERATOR_DESC,
+    d.DML_MAX_POOLING2_OPERATOR_DESC,
+    epilogue=Epilogues.ANY,
+)
 def maximum(desc: Any, builder: ProgramBuilder) -> None:
     source, indices = builder["InputTensor"], builder.get("OutputIndicesTensor")
     if indices is None and _reduced(desc, builder, largest_of(DATA_TYPES[source.data_type].kind), Leaf(0)):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.kinds import INT64, MATH
-from dml.compiler.lowering import lowering
+from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.reduction.engine import VALUE, reduce
 from dml.compiler.operators.reduction.monoids import (
     FLOAT_MAX,
@@ -52,7 +52,7 @@ def _glsl(kind: str) -> str:
     return "uvec2" if kind.endswith("64") else kind
 
 
-@lowering(DML_REDUCE_OPERATOR_DESC)
+@lowering(DML_REDUCE_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def reduce_operator(desc: DML_REDUCE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     """REDUCE. FLOAT16 accumulates in float32; integers wrap; a NaN element makes MIN and MAX NaN."""
     source, result = builder["InputTensor"], builder["OutputTensor"]

@@ -55,7 +55,7 @@ def bias_split_gelu(node: OnnxNode) -> OnnxValue:
     x = node.input(0) + node.input(1)
     half = x.shape[-1] // 2
     if 2 * half != x.shape[-1]:
-        raise DMLError(f"{node}: the last size of X must be even, found shape {x.shape}")
+        raise DMLError(f"the last size of X must be even, found shape {x.shape}")
     return part(x, x.rank - 1, 0, half) * exact_gelu(part(x, x.rank - 1, half, half))
 
 
@@ -130,7 +130,7 @@ def activated(node: OnnxNode, x: OnnxValue, name: str, prefix: str) -> OnnxValue
     if name == "QuickGelu":
         scale = node.number(f"{prefix}alpha", 1.702)
         return unary(op.swish, x, sigmoid_input_scale=scale)
-    raise Unsupported(f"{node}: {prefix.rstrip('_')} {name!r} is not mapped")
+    raise Unsupported(f"{prefix.rstrip('_')} {name!r} is not mapped")
 
 
 def activated_by(node: OnnxNode, x: OnnxValue, name: str, numbers: Sequence[float]) -> OnnxValue:
@@ -138,7 +138,7 @@ def activated_by(node: OnnxNode, x: OnnxValue, name: str, numbers: Sequence[floa
     if not numbers:
         return activated(node, x, name, "activation_")
     if name not in ACTIVATIONS:
-        raise Unsupported(f"{node}: activation {name!r} is not mapped")
+        raise Unsupported(f"activation {name!r} is not mapped")
     function, _, parameters = ACTIVATIONS[name]
     node.check(len(numbers) <= len(parameters), f"{name} takes {len(parameters)} parameters, found {list(numbers)}")
     attributes: dict[str, Any] = {own: value for own, (_, value) in parameters.items()}

@@ -49,7 +49,7 @@ def multi_head_attention(node: OnnxNode) -> list[OnnxValue | None]:
         new, value_size = key.shape[1], value.shape[2] // heads
     else:
         shapes = [item.shape for item in (query, key, value) if item is not None]
-        raise DMLError(f"{node}: query, key and value of shapes {shapes} are not ones that the operator takes")
+        raise DMLError(f"query, key and value of shapes {shapes} are not ones that the operator takes")
     past_key, past_value = node.optional(6, rank=4), node.optional(7, rank=4)
     past = past_key.shape[2] if past_key is not None else 0
     if past:
@@ -68,10 +68,10 @@ def refuse(node: OnnxNode, inputs: dict[int, str], outputs: dict[int, str]) -> N
     """Raise Unsupported for those of the inputs and outputs that are there."""
     for at, name in inputs.items():
         if node.has(at):
-            raise Unsupported(f"{node}: input {name} is not mapped")
+            raise Unsupported(f"input {name} is not mapped")
     for at, name in outputs.items():
         if node.wants(at):
-            raise Unsupported(f"{node}: output {name} is not mapped")
+            raise Unsupported(f"output {name} is not mapped")
 
 
 def refuse_attributes(node: OnnxNode, **plain: Any) -> None:
@@ -79,7 +79,7 @@ def refuse_attributes(node: OnnxNode, **plain: Any) -> None:
     for name, value in plain.items():
         found = node.text(name, value) if isinstance(value, str) else node.attributes.get(name, value)
         if found != value:
-            raise Unsupported(f"{node}: {name} = {found!r} is not mapped")
+            raise Unsupported(f"{name} = {found!r} is not mapped")
 
 
 def _attended(
@@ -169,7 +169,7 @@ def _open_keys(node: OnnxNode, mask: OnnxValue, sizes: tuple[int, int, int, int]
     elif mask.shape == (batch, steps, total):
         mask = reshape(mask, (batch, 1, steps, total))
     else:
-        raise Unsupported(f"{node}: a mask of shape {mask.shape} is not mapped")
+        raise Unsupported(f"a mask of shape {mask.shape} is not mapped")
     return cast(mask, BOOL)
 
 
@@ -204,7 +204,7 @@ def _self_attention(
     heads = node.integer("num_heads", 1, least=1)
     sizes = node.each("qkv_hidden_sizes", 3, width // 3)
     if min(sizes) < heads or sum(sizes) != width or any(size % heads for size in sizes):
-        raise DMLError(f"{node}: qkv_hidden_sizes {sizes} are no multiples of {heads} heads that make up {width}")
+        raise DMLError(f"qkv_hidden_sizes {sizes} are no multiples of {heads} heads that make up {width}")
     names = ("QueryTensor", "KeyTensor", "ValueTensor")
     fields: dict[str, Any] = {
         name: part(projected, 2, sum(sizes[:at]), size)

@@ -71,7 +71,7 @@ def _weights(node: OnnxNode, scores: OnnxValue) -> OnnxValue:
     if sink is None and not node.integer("smooth_softmax", 0):
         return softmax_along(scores, 3)
     if sink is not None and sink.size != heads:
-        raise DMLError(f"{node}: head_sink must have {heads} elements, found shape {sink.shape}")
+        raise DMLError(f"head_sink must have {heads} elements, found shape {sink.shape}")
     column = node.constant(np.zeros(1, np.float32)) if sink is None else cast(sink, FLOAT32)
     column = expanded(reshape(column, (1, column.size, 1, 1)), (batch, heads, steps, 1))
     return part(softmax_along(join([scores, column], 3), 3), 3, 0, total)

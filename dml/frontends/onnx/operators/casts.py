@@ -42,7 +42,7 @@ def _cast(node: OnnxNode, x: OnnxValue, dtype: DType) -> OnnxValue:
         x = widened(x, FLOAT32)
     for kind in (x.dtype, dtype):
         if kind not in (*NARROW, *FLOAT8) and kind.itemsize == 1 and kind.kind not in "biu":
-            raise Unsupported(f"{node}: no cast of {x.dtype} to {dtype}")
+            raise Unsupported(f"no cast of {x.dtype} to {dtype}")
     if dtype in HELD_AS_FLOAT32:
         return rounded(cast(x, FLOAT32), dtype, bool(node.integer("saturate", 1)))
     return narrowed(x, dtype) if dtype in NARROW else cast(x, dtype)

@@ -105,7 +105,7 @@ def scan(node: OnnxNode) -> list[Any]:
     """Version 8 has a batch dimension in front, each item of which is scanned by itself, and an input for lengths."""
     if node.version < 9:
         if node.has(0):
-            raise Unsupported(f"{node}: sequence_lens is not mapped")
+            raise Unsupported("sequence_lens is not mapped")
         return _batched(node)
     return _scanned(node, node.variadic())
 
@@ -130,7 +130,7 @@ def _scanned(node: OnnxNode, inputs: list[OnnxValue]) -> list[Any]:
     axes = [checked_axis(axis, value.rank) for axis, value in zip(axes, scanned, strict=True)]
     lengths = {value.shape[axis] for value, axis in zip(scanned, axes, strict=True)}
     if len(lengths) != 1:
-        raise DMLError(f"{node}: the scanned inputs have the lengths {sorted(lengths)}")
+        raise DMLError(f"the scanned inputs have the lengths {sorted(lengths)}")
     (length,) = lengths
     results: list[list[OnnxValue]] = [[] for _ in range(outputs)]
     for t in range(length):

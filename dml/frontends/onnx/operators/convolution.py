@@ -13,7 +13,7 @@ from dml.descriptors.convolution import (
     DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
 )
 from dml.errors import DMLError
-from dml.shapes import transposed_sizes
+from dml.shapes import halves, transposed_sizes
 
 from ..dtypes import INT32, DType
 from ..node import OnnxNode, Unsupported
@@ -43,9 +43,9 @@ def _fields(node: OnnxNode, window: Window) -> dict[str, Any]:
 
 def _checked(node: OnnxNode, x: OnnxValue, weight: OnnxValue, most: int) -> None:
     if x.rank != weight.rank or not x.rank >= 3:
-        raise DMLError(f"{node}: X and W must have the same rank of 3 at least, found {x.shape} and {weight.shape}")
+        raise DMLError(f"X and W must have the same rank of 3 at least, found {x.shape} and {weight.shape}")
     if x.rank > most:
-        raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes {most - 2} at most")
+        raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes {most - 2} at most")
 
 
 @onnx_op("Conv")
@@ -150,9 +150,8 @@ def _wanted(node: OnnxNode, x: OnnxValue, strides: list[int]) -> list[int] | Non
 
 def _cut(full: Sequence[int], wanted: list[int], *, more_at_start: bool) -> tuple[list[int], list[int]]:
     """What is cut off at both ends where the full sizes are too large: evenly, an odd element at one of them."""
-    cut = [max(0, size - want) for size, want in zip(full, wanted, strict=True)]
-    small, large = [size // 2 for size in cut], [size - size // 2 for size in cut]
-    return (large, small) if more_at_start else (small, large)
+    cut = [halves(max(0, size - want), more_at_start=more_at_start) for size, want in zip(full, wanted, strict=True)]
+    return [start for start, _ in cut], [end for _, end in cut]
 
 
 def _integer(

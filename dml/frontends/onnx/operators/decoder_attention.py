@@ -49,7 +49,7 @@ def decoder_masked_multi_head_attention(node: OnnxNode) -> list[OnnxValue | None
         presents = []
         for past, row in zip(pasts, rows, strict=True):
             if past is None:
-                raise DMLError(f"{node}: past_key and past_value must be given where past_sequence_length is")
+                raise DMLError("past_key and past_value must be given where past_sequence_length is")
             _check_room(node, 7, past.shape[2])
             presents.append(written(row, past, past_length, in_place=shared))
         opened = _up_to(node, past_length, presents[0].shape[2])
@@ -109,7 +109,7 @@ def multi_head_over_cache(node: OnnxNode, query: OnnxValue, key: OnnxValue, valu
         opened = _up_to(node, lengths + (steps - 1), room)
     mask = node.optional(4)
     if mask is not None and mask.rank != 2:
-        raise Unsupported(f"{node}: a mask of shape {mask.shape} over a cache is not mapped")
+        raise Unsupported(f"a mask of shape {mask.shape} over a cache is not mapped")
     if node.has(9):
         beams = node.input(9, rank=3).shape[1]
         held = [_from_beams(node, x, 9, beams) for x in presents]
@@ -223,7 +223,7 @@ def _blocks(node: OnnxNode, queries: OnnxValue, heads: int, total: int) -> OnnxV
     block = node.integer("sparse_block_size", 64, least=1)
     rows, columns = node.known(5), node.known(6)
     if rows is None or columns is None:
-        raise Unsupported(f"{node}: block_row_indices and block_col_indices must be given")
+        raise Unsupported("block_row_indices and block_col_indices must be given")
     layouts = _layouts(rows, columns)
     count, blocks = layouts.shape[:2]
     node.check(heads % count == 0, f"num_heads must be a multiple of {count} layouts, found {heads}")

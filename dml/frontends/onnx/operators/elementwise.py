@@ -217,7 +217,7 @@ def range_(node: OnnxNode) -> OnnxValue:
     first, last = node.single(0), node.single(1)
     delta = node.single(2) if node.has(2) or not node.domain else 1  # (com.microsoft's may be left out)
     if not delta:
-        raise DMLError(f"{node}: delta must not be zero")
+        raise DMLError("delta must not be zero")
     count = max(0, int(np.ceil((last - first) / delta)))
     dtype = node.input(0).dtype
     if not count:

@@ -77,27 +77,38 @@ def quantized_mixture_of_experts(node: OnnxNode) -> OnnxValue:
     """MoE with weights of 2, 4 or 8 bits, by a scale for each row or block. Chosen weights are gathered packed."""
     kind = node.text("quant_type", "int")
     if kind != "int":
-        raise Unsupported(f"{node}: quant_type = {kind!r} is not mapped")
+        raise Unsupported(f"quant_type = {kind!r} is not mapped")
     if node.integer("weights_prepacked", -1) == 1:
-        raise Unsupported(f"{node}: weights_prepacked = 1 is not mapped")
-    layers = [_quantized_layer(node, at, name) for at, name in enumerate(("fc1", "fc2", "fc3"))]
+        raise Unsupported("weights_prepacked = 1 is not mapped")
+    width = node.input(0, least=2).shape[-1]
+    depths = {"fc1": width, "fc2": None, "fc3": width}
+    layers = [_quantized_layer(node, at, name, depth) for at, (name, depth) in enumerate(depths.items())]
     return _mixed(node, layers, router_weights=node.optional(14, rank=2))
 
 
-def _quantized_layer(node: OnnxNode, number: int, name: str) -> _Layer | None:
+def _quantized_layer(node: OnnxNode, number: int, name: str, depth: int | None) -> _Layer | None:
+    """depth: the columns that its weights must have; None for any."""
     weights, scales = node.optional(2 + 3 * number, rank=3), node.optional(3 + 3 * number)
     if weights is None:
         return None
     bits = node.integer(f"{name}_expert_weight_bits", node.integer("expert_weight_bits", 4))
     if bits not in (2, 4, 8) or weights.dtype != UINT8:
-        raise Unsupported(f"{node}: {name} weights of {bits} bits in {weights.dtype} are not mapped")
+        raise Unsupported(f"{name} weights of {bits} bits in {weights.dtype} are not mapped")
     experts, rows, columns = weights.shape[0], weights.shape[1], weights.shape[2] * 8 // bits
+    if depth not in (None, columns):
+        transposed = ""
+        if weights.shape[1] == depth:
+            transposed = "; they are transposed, as the builder writes them for CUDA: build for another provider"
+        raise DMLError(
+            f"{name} weights must have {depth} columns of {bits} bits, as the input has, "
+            f"found {weights.shape}{transposed}"
+        )
     block = node.integer("block_size", 0, least=0) or columns
     blocks = -(-columns // block)
     node.check(columns % block == 0, f"{name} weights must be whole blocks of {block}, found {columns} columns")
     if scales is None or scales.size != experts * rows * blocks:
         found = None if scales is None else scales.shape
-        raise DMLError(f"{node}: {name}_scales must have shape {(experts, rows, blocks)}, found {found}")
+        raise DMLError(f"{name}_scales must have shape {(experts, rows, blocks)}, found {found}")
     held = scales if scales.dtype in (FLOAT32, FLOAT16) else cast(scales, FLOAT32)
     zeros = node.optional(11 + number)
 
@@ -112,7 +123,7 @@ def _quantized_layer(node: OnnxNode, number: int, name: str) -> _Layer | None:
             points = unpacked(zero, bits, blocks, as_bytes=codes.dtype == UINT8)
         else:  # packed along the rows
             if rows * bits % 8:
-                raise Unsupported(f"{node}: zero points of {rows} rows of {bits} bits are not mapped")
+                raise Unsupported(f"zero points of {rows} rows of {bits} bits are not mapped")
             points = reshape(unpacked(zero, bits, rows, as_bytes=codes.dtype == UINT8), scale.shape)
         return dequantized_blocks(codes, scale, points)
 
@@ -124,12 +135,12 @@ def _mixed(node: OnnxNode, layers: list[_Layer | None], *, router_weights: OnnxV
     x, scores = node.input(0, least=2), node.input(1, rank=2)
     first, second, third = layers
     if first is None or second is None:
-        raise DMLError(f"{node}: the weights of fc1 and fc2 must be given")
+        raise DMLError("the weights of fc1 and fc2 must be given")
     tokens, experts = scores.shape
     k = node.integer("k", 1, least=1, most=experts)
     width = x.shape[-1]
     if x.size != tokens * width:
-        raise DMLError(f"{node}: router_probs must have a row for each token, found {scores.shape} for {x.shape}")
+        raise DMLError(f"router_probs must have a row for each token, found {scores.shape} for {x.shape}")
     rows = reshape(x, (tokens, width))
     chosen, shares = _routed(node, cast(scores, FLOAT32), k, router_weights)
 
@@ -216,7 +227,7 @@ def _activated(
     elif third is not None:
         gate, up = made, third.of(x, chosen)
     else:
-        raise DMLError(f"{node}: {kind} without swiglu_fusion takes the weights of fc3")
+        raise DMLError(f"{kind} without swiglu_fusion takes the weights of fc3")
     if kind == "geglu":
         return tanh_gelu(gate) * up
     return _swiglu(node, gate, up)

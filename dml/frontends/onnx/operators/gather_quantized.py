@@ -58,7 +58,7 @@ def _check_scales(node: OnnxNode, scales: OnnxValue, shape: tuple[int, ...], alo
         a == b or (a == 1 and at != along) for at, (a, b) in enumerate(zip(scales.shape, wanted, strict=True))
     )
     if not fits:
-        raise DMLError(f"{node}: scales must have shape {wanted}, found {scales.shape}")
+        raise DMLError(f"scales must have shape {wanted}, found {scales.shape}")
 
 
 def _gathered(x: OnnxValue, indices: OnnxValue, axis: int, bits: int, count: int) -> OnnxValue:

@@ -178,7 +178,7 @@ def _parts(node: OnnxNode, heads: int, key_heads: int) -> list[OnnxValue]:
     query, key, value = node.input(0), node.optional(1), node.optional(2)
     if heads < 1 or key_heads < 1 or heads % key_heads or query.rank != 3 or query.shape[2] < heads:
         raise DMLError(
-            f"{node}: query must have rank 3, and num_heads be a multiple of kv_num_heads, found shape {query.shape}, "
+            f"query must have rank 3, and num_heads be a multiple of kv_num_heads, found shape {query.shape}, "
             f"{heads} and {key_heads}"
         )
     if key is not None and value is not None:
@@ -187,7 +187,7 @@ def _parts(node: OnnxNode, heads: int, key_heads: int) -> list[OnnxValue]:
     size = query.shape[2] // (heads + 2 * key_heads)
     widths = [heads * size, key_heads * size, key_heads * size]
     if not size or sum(widths) != query.shape[2]:
-        raise DMLError(f"{node}: a query of shape {query.shape} does not hold {heads} and twice {key_heads} heads")
+        raise DMLError(f"a query of shape {query.shape} does not hold {heads} and twice {key_heads} heads")
     return [part(query, 2, sum(widths[:at]), width) for at, width in enumerate(widths)]
 
 

@@ -68,7 +68,7 @@ class KeyValueCache:
         node.check(bits in (4, 8), f"attribute 'kv_cache_bit_width' must be 4 or 8, found {bits}")
         before = node.optional(3 + at, rank=4)
         if before is not None and before.dtype != (np.int8 if bits == 8 else UINT8):
-            raise Unsupported(f"{node}: a past of {bits} bits in {before.dtype} is not mapped")
+            raise Unsupported(f"a past of {bits} bits in {before.dtype} is not mapped")
         wanted = 1 if kind == "PER_TENSOR" else heads * size
         node.check(scale.size == wanted, f"{name}_scale must have {wanted} elements, found shape {scale.shape}")
         return cls(bits, reshape(cast(scale, FLOAT32), (1, heads, 1, size) if wanted > 1 else (1, 1, 1, 1)))

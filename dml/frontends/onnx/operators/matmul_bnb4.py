@@ -41,7 +41,7 @@ def matmul_bnb4(node: OnnxNode) -> OnnxValue:
     count, columns = n * k, k if transposed else n
     if a.shape[-1] != columns or packed.size != -(-count // 2) or packed.dtype != UINT8:
         raise DMLError(
-            f"{node}: A must have {columns} columns and B be {-(-count // 2)} bytes, found shape {a.shape} and "
+            f"A must have {columns} columns and B be {-(-count // 2)} bytes, found shape {a.shape} and "
             f"{packed.dtype} of shape {packed.shape}"
         )
     node.check(most.size == -(-count // block), f"absmax must have {-(-count // block)} elements, found {most.shape}")

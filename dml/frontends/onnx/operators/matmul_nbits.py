@@ -67,11 +67,11 @@ def _packing(node: OnnxNode, a: OnnxValue) -> _Packing:
     bits, block = node.integer("bits", 4), node.integer("block_size", 0)
     n, k = node.integer("N", 0), node.integer("K", 0)
     if bits not in (2, 4, 8):
-        raise Unsupported(f"{node}: bits = {bits} is not mapped, 2, 4 and 8 are")
+        raise Unsupported(f"bits = {bits} is not mapped, 2, 4 and 8 are")
     refuse_attributes(node, weight_prepacked=0)
     if block < 1 or n < 1 or k < 1 or a.shape[-1] != k:
         raise DMLError(
-            f"{node}: block_size, N and K must be positive and K the last size of A, found {block}, {n}, {k} and "
+            f"block_size, N and K must be positive and K the last size of A, found {block}, {n}, {k} and "
             f"shape {a.shape}"
         )
     return _Packing(n, k, bits, block)
@@ -121,8 +121,9 @@ def _regrouped_product(node: OnnxNode, rows: OnnxValue, packing: _Packing) -> On
     made, step = [], rows_in_part(_FLOATS_AT_ONCE * 4 * k)
     for start in range(0, n, step):
         count = min(step, n - start)
-        own = [value and part(value, 0, start, count) for value in (packed, held, zeros)]
-        weights = _regrouped(node, replace(packing, n=count), groups, *own)
+        codes, scales = (part(value, 0, start, count) for value in (packed, held))
+        points = None if zeros is None else part(zeros, 0, start, count)
+        weights = _regrouped(node, replace(packing, n=count), groups, codes, scales, points)
         made.append(matmul(rows, cast(weights, rows.dtype), transpose_b=True))
     return join(made, 1)
 
@@ -149,8 +150,7 @@ def _checked(node: OnnxNode, packing: _Packing) -> tuple[OnnxValue, OnnxValue, O
     size = packing.block * packing.bits // 8
     if packed.size != n * blocks * size or scales.size != n * blocks:
         raise DMLError(
-            f"{node}: B must have shape {(n, blocks, size)} and scales {(n, blocks)}, found {packed.shape} and "
-            f"{scales.shape}"
+            f"B must have shape {(n, blocks, size)} and scales {(n, blocks)}, found {packed.shape} and {scales.shape}"
         )
     held = scales if scales.dtype in (FLOAT32, FLOAT16) else cast(scales, FLOAT32)
     return packed, reshape(held, (n, blocks)), node.optional(3)
@@ -164,5 +164,5 @@ def _zero_points(node: OnnxNode, zeros: OnnxValue | None, packing: _Packing, dty
         return expanded(middle, (n, blocks))
     row = -(-blocks * bits // 8)
     if zeros.size != n * row:
-        raise DMLError(f"{node}: zero_points must have shape {(n, row)}, found {zeros.shape}")
+        raise DMLError(f"zero_points must have shape {(n, row)}, found {zeros.shape}")
     return unpacked(reshape(zeros, (n, row)), bits, blocks, as_bytes=dtype == UINT8)

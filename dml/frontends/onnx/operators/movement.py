@@ -55,7 +55,7 @@ def dropout(node: OnnxNode) -> list[OnnxValue | None]:
     x = node.input(0)
     training, ratio = node.known(2), node.known(1)
     if training is not None and bool(training.reshape(-1)[0]) and (ratio is None or float(ratio.reshape(-1)[0])):
-        raise Unsupported(f"{node}: training mode is not mapped")
+        raise Unsupported("training mode is not mapped")
     mask_type = BOOL if node.version >= 10 else x.dtype
     return [x, fill(node.builder, 1, x.shape, mask_type) if node.wants(1) else None]
 
@@ -67,7 +67,7 @@ def reshape_(node: OnnxNode) -> OnnxValue:
     keep_zero = node.integer("allowzero", 0)
     sizes = [x.shape[at] if size == 0 and not keep_zero and at < x.rank else size for at, size in enumerate(wanted)]
     if sizes.count(-1) > 1 or any(size < -1 for size in sizes):
-        raise DMLError(f"{node}: shape {tuple(wanted)} must have one -1 at most")
+        raise DMLError(f"shape {tuple(wanted)} must have one -1 at most")
     if -1 in sizes:
         given, own = [size for size in sizes if size != -1], x.shape
         if not all(given):  # what the sizes other than 0 leave, as onnxruntime infers it
@@ -91,7 +91,7 @@ def squeeze(node: OnnxNode) -> OnnxValue:
         checked_axis(axis, x.rank) for axis in axes
     }  # fmt: skip
     if any(x.shape[at] != 1 for at in gone):
-        raise DMLError(f"{node}: axes {axes} of shape {x.shape} must have size 1")
+        raise DMLError(f"axes {axes} of shape {x.shape} must have size 1")
     return reshape(x, [size for at, size in enumerate(x.shape) if at not in gone])
 
 
@@ -101,7 +101,7 @@ def unsqueeze(node: OnnxNode) -> OnnxValue:
     rank = x.rank + len(axes)
     new = {checked_axis(axis, rank) for axis in axes}
     if len(new) != len(axes):
-        raise DMLError(f"{node}: axes {axes} must be different")
+        raise DMLError(f"axes {axes} must be different")
     sizes = iter(x.shape)
     return reshape(x, [1 if at in new else next(sizes) for at in range(rank)])
 
@@ -119,7 +119,7 @@ def transpose_(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     order = node.ints("perm") or list(range(x.rank))[::-1]
     if sorted(order) != list(range(x.rank)):
-        raise DMLError(f"{node}: perm {order} must be an order of {x.rank} dimensions")
+        raise DMLError(f"perm {order} must be an order of {x.rank} dimensions")
     return transpose(x, order)
 
 
@@ -160,7 +160,7 @@ def split(node: OnnxNode) -> list[OnnxValue]:
 def split_sizes(node: OnnxNode, x: OnnxValue, axis: int, sizes: list[int]) -> list[OnnxValue]:
     """Parts of these sizes along an axis."""
     if sum(sizes) != x.shape[axis] or any(size < 0 for size in sizes):
-        raise DMLError(f"{node}: parts of sizes {sizes} do not make up the {x.shape[axis]} of axis {axis}")
+        raise DMLError(f"parts of sizes {sizes} do not make up the {x.shape[axis]} of axis {axis}")
     if not all(sizes) or len(sizes) == 1 or x.array is not None:
         return [part(x, axis, sum(sizes[:at]), size) for at, size in enumerate(sizes)]
     shapes = [with_size(x.shape, axis, size) for size in sizes]
@@ -192,7 +192,7 @@ def sliced(
         axis = checked_axis(axis, x.rank)
         step = steps[at] if steps else 1
         if not step:
-            raise DMLError(f"{node}: steps must not be zero")
+            raise DMLError("steps must not be zero")
         size = x.shape[axis]
         begin[axis], counts[axis] = taken(starts[at], _end(ends[at], step, size), step, size)
         by[axis] = step
@@ -222,7 +222,7 @@ def gather_nd(node: OnnxNode) -> OnnxValue:
     x, indices = node.input(0), node.input(1, least=1)
     batch = node.integer("batch_dims", 0, least=0)
     if indices.shape[-1] == 0 or batch + indices.shape[-1] > x.rank:
-        raise DMLError(f"{node}: indices of shape {indices.shape} do not point into a tensor of shape {x.shape}")
+        raise DMLError(f"indices of shape {indices.shape} do not point into a tensor of shape {x.shape}")
     shape = (*indices.shape[:-1], *x.shape[batch + indices.shape[-1] :])
     if not prod(shape):
         return x.filled(0, shape)
@@ -263,7 +263,7 @@ def pad(node: OnnxNode) -> OnnxValue:
         number = 0 if given is None else node.single(2)
     mode = node.text("mode", "constant")
     if mode not in _PADDING or len(pads) != 2 * len(axes):
-        raise DMLError(f"{node}: mode {mode!r} with pads {pads} is not ONNX's")
+        raise DMLError(f"mode {mode!r} with pads {pads} is not ONNX's")
     start, end = [0] * x.rank, [0] * x.rank
     for at, axis in enumerate(axes):
         start[axis], end[axis] = pads[at], pads[at + len(axes)]
@@ -305,7 +305,7 @@ def padded(
 def tile(node: OnnxNode) -> OnnxValue:
     x, repeats = node.input(0), node.ints("repeats", 1) or []
     if len(repeats) != x.rank or any(count < 0 for count in repeats):
-        raise DMLError(f"{node}: repeats must be {x.rank} counts, found {repeats}")
+        raise DMLError(f"repeats must be {x.rank} counts, found {repeats}")
     if not x.rank:
         return x
     shape = scaled_sizes(x.shape, repeats)
@@ -404,7 +404,7 @@ def constant_of_shape(node: OnnxNode) -> OnnxValue:
     value = array_of(node.attributes["value"]) if "value" in node.attributes else np.zeros(1, np.float32)
     node.check(value.size == 1, f"value must hold one number, found shape {value.shape}")
     if any(size < 0 for size in shape):
-        raise DMLError(f"{node}: sizes must not be negative, found {shape}")
+        raise DMLError(f"sizes must not be negative, found {shape}")
     return fill(node.builder, value.reshape(-1)[0], shape, value.dtype)
 
 

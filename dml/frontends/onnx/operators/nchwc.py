@@ -45,7 +45,7 @@ def blocked_convolution(node: OnnxNode) -> OnnxValue:
     of each channel by itself: of their filters, only the channels of the output are in blocks."""
     x, filters = node.input(0, rank=4), node.input(1, rank=4)
     if filters.array is None:
-        raise Unsupported(f"{node}: its filter must be a constant")
+        raise Unsupported("its filter must be a constant")
     block, (outputs, inputs) = node.version, filters.shape[:2]
     groups = node.integer("group", 1)
     is_plain = inputs == 1 if groups > 1 else x.shape[1] < block

@@ -17,10 +17,10 @@ from dml.descriptors.normalization import (
     DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
     DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
     DML_LP_NORMALIZATION_OPERATOR_DESC,
-    DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
     DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
 )
 from dml.errors import DMLError
+from dml.frontends.meaning.normalization import group_normalization
 from dml.shapes import checked_axis, with_rank, with_size
 
 from ..dtypes import FLOAT32, INT32
@@ -40,18 +40,17 @@ def mean_variance(
     variance: bool = True,
 ) -> OnnxValue:
     """x less its mean over axes, over its standard deviation, scaled and shifted by tensors that broadcast."""
-    return one(
-        DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
-        x,
-        x.shape,
-        InputTensor=x,
-        ScaleTensor=None if scale is None else _same(scale, x),
-        BiasTensor=None if bias is None else _same(bias, x),
-        Axes=sorted(axes),
-        NormalizeVariance=variance,
-        Epsilon=epsilon,
-        FusedActivation=None,
+    if not x.size:
+        return x
+    made = op.mean_variance_normalization(
+        x.tensor,
+        sorted(axes),
+        None if scale is None else _same(scale, x).tensor,
+        None if bias is None else _same(bias, x).tensor,
+        normalize_variance=variance,
+        epsilon=epsilon,
     )
+    return x.made(made)
 
 
 def _same(value: OnnxValue, x: OnnxValue) -> OnnxValue:
@@ -74,23 +73,19 @@ def group_normalization_21(node: OnnxNode) -> OnnxValue:
 def _group_normalization(node: OnnxNode, *, per_channel: bool) -> OnnxValue:
     x, scale, bias = node.input(0), node.input(1), node.input(2)
     if x.rank < 2:
-        raise DMLError(f"{node}: X must have rank 2 at least, found shape {x.shape}")
-    n, channels = x.shape[:2]
+        raise DMLError(f"X must have rank 2 at least, found shape {x.shape}")
+    channels = x.shape[1]
     groups = node.integer("num_groups", 0)
     if groups < 1 or channels % groups:
-        raise DMLError(f"{node}: num_groups must divide {channels} channels, found {groups}")
-    each = channels // groups
+        raise DMLError(f"num_groups must divide {channels} channels, found {groups}")
     for name, value in (("scale", scale), ("bias", bias)):
         if value.shape != (channels if per_channel else groups,):
             wanted = (channels if per_channel else groups,)
-            raise DMLError(f"{node}: {name} must have shape {wanted}, found {value.shape}")
+            raise DMLError(f"{name} must have shape {wanted}, found {value.shape}")
     if not x.size:
         return x
-    sizes = (1, groups, each if per_channel else 1, 1)
-    grouped = reshape(x, (n, groups, each, prod(x.shape[2:])))
-    epsilon = node.number("epsilon", 1e-5)
-    made = mean_variance(grouped, [2, 3], epsilon, reshape(scale, sizes), reshape(bias, sizes))
-    return reshape(made, x.shape)
+    scales, shifts = cast(scale, x.dtype).tensor, cast(bias, x.dtype).tensor
+    return x.made(group_normalization(x.tensor, groups, scales, shifts, node.number("epsilon", 1e-5)))
 
 
 @onnx_op("GroupNorm", since=21)
@@ -124,17 +119,19 @@ def _group_norm(node: OnnxNode, x: OnnxValue) -> OnnxValue:
     groups, activation = node.integer("groups", 0), node.integer("activation", 0)
     channels = x.shape[-1 if last else 1]
     if groups < 1 or channels % groups:
-        raise DMLError(f"{node}: groups must divide {channels} channels, found {groups}")
+        raise DMLError(f"groups must divide {channels} channels, found {groups}")
     if activation not in (0, 1):
-        raise DMLError(f"{node}: activation must be 0 or 1, found {activation}")
-    each, pixels = channels // groups, prod(x.shape[1:]) // channels
-    shape, axes = ((pixels, groups, each), [1, 3]) if last else ((groups, each, pixels), [2, 3])
-    sizes = (1, 1, groups, each) if last else (1, groups, each, 1)
-    scale, bias = (reshape(node.input(at), sizes) for at in (1, 2))
-    made = mean_variance(reshape(x, (x.shape[0], *shape)), axes, node.number("epsilon", 1e-5), scale, bias)
+        raise DMLError(f"activation must be 0 or 1, found {activation}")
+    scale, bias = (node.input(at) for at in (1, 2))
+    for name, value in (("gamma", scale), ("beta", bias)):
+        node.check(value.size == channels, f"{name} must have {channels} elements, found shape {value.shape}")
+    if not x.size:
+        return x
+    scales, shifts, epsilon = cast(scale, x.dtype).tensor, cast(bias, x.dtype).tensor, node.number("epsilon", 1e-5)
+    made = x.made(group_normalization(x.tensor, groups, scales, shifts, epsilon, channels_last=last))
     if activation:
         made = unary(op.swish, made, sigmoid_input_scale=1.0)
-    return reshape(made, x.shape)
+    return made
 
 
 @onnx_op("InstanceNormalization")
@@ -228,7 +225,7 @@ def embed_layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
 def skip_layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
     simplified = node.op.startswith("SkipSimplified")
     if node.wants(1) or node.wants(2):
-        raise Unsupported(f"{node}: its outputs mean and inv_std_var are not mapped")
+        raise Unsupported("its outputs mean and inv_std_var are not mapped")
     x = node.input(0) + node.input(1)
     bias = node.optional(3 if simplified else 4)
     if bias is not None:

@@ -34,7 +34,7 @@ from .window import Window, window_of
 def _planar(node: OnnxNode, x: OnnxValue, window: Window) -> tuple[OnnxValue, dict[str, Any]]:
     """The input with two or three spatial dimensions, and the window's fields for it."""
     if not 3 <= x.rank <= 5:
-        raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes 3 at most")
+        raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes 3 at most")
     flat = x.rank == 3
     fields: dict[str, Any] = {
         "Strides": window.strides,
@@ -172,7 +172,7 @@ def max_unpool(node: OnnxNode) -> OnnxValue:
         shape = [whole(size) for size in given.reshape(-1)]
         node.check(len(shape) == x.rank, f"output_shape must have {x.rank} items, found {shape}")
     if x.rank != 4:
-        raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes 2")
+        raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes 2")
     index = cast(indices, UINT32)
     made = one(DML_MAX_UNPOOLING_OPERATOR_DESC, x, plain, InputTensor=x, IndicesTensor=index)
     if tuple(shape) == plain:

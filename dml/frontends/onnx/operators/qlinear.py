@@ -126,7 +126,7 @@ def qlinear_average_pool(node: OnnxNode) -> OnnxValue:
     whole = node.op == "QLinearGlobalAveragePool"
     window = window_of(node, x.shape[2:], x.shape[2:] if whole else ())
     if x.rank not in (4, 5):
-        raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes 2 or 3")
+        raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes 2 or 3")
 
     def parameter(at: int) -> OnnxValue | None:
         value = node.optional(at)

@@ -39,7 +39,7 @@ def _aligned(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
         axis = node.axis("axis", 1, x.rank)
         return reshape(parameter, (1,) * axis + (parameter.size,) + (1,) * (x.rank - axis - 1))
     if parameter.rank != x.rank:
-        raise DMLError(f"{node}: scale of shape {parameter.shape} does not fit a tensor of shape {x.shape}")
+        raise DMLError(f"scale of shape {parameter.shape} does not fit a tensor of shape {x.shape}")
     return parameter
 
 
@@ -75,7 +75,7 @@ def quantize_linear(node: OnnxNode) -> OnnxValue:
         steps = cast(x, FLOAT32) / _spread(node, cast(scale, FLOAT32), x)
         return rounded(steps, dtype, bool(node.integer("saturate", 1)))
     if dtype.kind not in "iu" or dtype.itemsize > 2:
-        raise Unsupported(f"{node}: quantization to {dtype} is not mapped")
+        raise Unsupported(f"quantization to {dtype} is not mapped")
     if x.dtype.kind in "iu" or (x.dtype.itemsize == 2 and x.dtype != scale.dtype):
         x = cast(x, FLOAT32)
     scale = cast(scale, x.dtype)
@@ -103,7 +103,7 @@ def _block_sizes(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValu
     """A parameter whose sizes divide those of x."""
     value = _aligned(node, parameter, x)
     if not value.size or any(size % own for size, own in zip(x.shape, value.shape, strict=True)):
-        raise Unsupported(f"{node}: blocks of shape {value.shape} do not divide a tensor of shape {x.shape}")
+        raise Unsupported(f"blocks of shape {value.shape} do not divide a tensor of shape {x.shape}")
     return value
 
 
@@ -136,7 +136,7 @@ def _desc(shape: Sequence[int], dtype: DType) -> DML_BUFFER_TENSOR_DESC:
 def dequantize_linear(node: OnnxNode) -> OnnxValue:
     x, scale, zero = node.input(0), node.input(1), node.optional(2)
     if x.dtype not in (*_NARROW, *FLOAT8) and (x.dtype.kind not in "iu" or x.dtype.itemsize > 4):
-        raise Unsupported(f"{node}: dequantization of {x.dtype} is not mapped")
+        raise Unsupported(f"dequantization of {x.dtype} is not mapped")
     held = scale if scale.dtype in (FLOAT32, FLOAT16) else cast(scale, FLOAT32)
     if x.dtype in _NARROW or (x.dtype in _BYTES and _is_of_blocks(node, held, x)):
         points = None if zero is None else _block_sizes(node, zero, x)
@@ -207,7 +207,7 @@ def dynamic_quantize_matmul(node: OnnxNode) -> OnnxValue:
     a, b, bias = node.input(0), node.input(1), node.optional(4)
     node.check(not node.has(3) or node.input(3).dtype == b.dtype, f"b_zero_point must have the type of B, {b.dtype}")
     if a.rank < 2 or b.rank != 2:
-        raise Unsupported(f"{node}: tensors of shapes {a.shape} and {b.shape} are not mapped")
+        raise Unsupported(f"tensors of shapes {a.shape} and {b.shape} are not mapped")
     held, scale, zero = _quantized_by_range(node, a)
     rows = reshape(held, (a.size // a.shape[-1], a.shape[-1]))
     made = integer_product(rows, b, scale, node.input(2), zero, node.optional(3), bias)

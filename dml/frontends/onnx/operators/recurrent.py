@@ -38,18 +38,18 @@ class OnnxRecurrence:
         self.node = node
         name = node.text("direction", "forward").lower()
         if name not in recurrence.DIRECTIONS:
-            raise DMLError(f"{node}: direction must be one of {', '.join(recurrence.DIRECTIONS)}, found {name!r}")
+            raise DMLError(f"direction must be one of {', '.join(recurrence.DIRECTIONS)}, found {name!r}")
         self.directions = 2 if name == "bidirectional" else 1
         self.batch_first = node.integer("layout", 0) == 1
         x, (w, r) = node.input(0), weights or (node.input(1), node.input(2))
         if x.rank != 3 or w.rank != 3 or r.rank != 3:
-            raise DMLError(f"{node}: X, W and R must have rank 3")
+            raise DMLError("X, W and R must have rank 3")
         self.dtype = x.dtype
         x = transpose(x, (1, 0, 2)) if self.batch_first else x
         _, self.batch, size = x.shape
         self.hidden = r.shape[2]
         if node.integer("hidden_size", self.hidden) != self.hidden:
-            raise DMLError(f"{node}: hidden_size must be {self.hidden}, found {node.integer('hidden_size', 0)}")
+            raise DMLError(f"hidden_size must be {self.hidden}, found {node.integer('hidden_size', 0)}")
         bias, initial = node.optional(3), self.state(5)
         self.network = recurrence.RecurrentLayer(
             x=self.tensor(x),
@@ -69,7 +69,7 @@ class OnnxRecurrence:
 
     def sized(self, value: OnnxValue, name: str, shape: tuple[int, ...]) -> Tensor:
         if value.shape != shape:
-            raise DMLError(f"{self.node}: {name} must have shape {shape}, found {value.shape}")
+            raise DMLError(f"{name} must have shape {shape}, found {value.shape}")
         return self.tensor(value)
 
     def state(self, at: int) -> Tensor | None:
@@ -86,7 +86,7 @@ class OnnxRecurrence:
         if lengths is None:
             return None
         if lengths.shape != (self.batch,):
-            raise DMLError(f"{self.node}: sequence_lens must have shape {(self.batch,)}, found {lengths.shape}")
+            raise DMLError(f"sequence_lens must have shape {(self.batch,)}, found {lengths.shape}")
         # A negative length would be a huge one as UINT32.
         return cast(maximum(lengths, lengths.filled(0)), UINT32).tensor
 
@@ -95,7 +95,7 @@ class OnnxRecurrence:
         count = len(defaults) * self.directions
         names = [name.decode() for name in attributes.get("activations", ())] or list(defaults) * self.directions
         if len(names) != count:
-            raise DMLError(f"{self.node}: activations must be {count}, found {len(names)}")
+            raise DMLError(f"activations must be {count}, found {len(names)}")
         return recurrent_activations(
             names, attributes.get("activation_alpha", ()), attributes.get("activation_beta", ())
         )

@@ -92,7 +92,7 @@ def top_k(node: OnnxNode) -> list[OnnxValue]:
     axis = node.axis("axis", -1, x.rank)
     k = whole(node.single(1)) if node.version >= 10 else node.integer("k", 1)
     if not 0 <= k <= x.shape[axis]:
-        raise DMLError(f"{node}: k must be from 0 to {x.shape[axis]}, found {k}")
+        raise DMLError(f"k must be from 0 to {x.shape[axis]}, found {k}")
     shape = with_size(x.shape, axis, k)
     if not k:
         return [x.filled(0, shape), x.filled(0, shape, INT64)]

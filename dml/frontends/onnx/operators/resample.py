@@ -1,39 +1,25 @@
-"""Resize and Upsample.
-
-DirectML resamples nearest and linear with pixel offsets. What it cannot say (cubic interpolation, regions of interest,
-more than four dimensions that change) is said by its parts: nearest repeats elements, or picks slices with GATHER where
-that is not all it does; linear and cubic multiply each axis by a matrix of weights, which depends on nothing but sizes.
-"""
+"""Resize and Upsample: ONNX's attributes, versions and checks (arithmetic: ``dml.frontends.meaning.resampling``)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import floor, inf
+from typing import Any
 
 import numpy as np
 
 import dml.graph.operations as op
 from dml import enums
-from dml.descriptors.resample import DML_RESAMPLE2_OPERATOR_DESC
 from dml.errors import DMLError
-from dml.frontends.meaning.resampling import (
-    ROUNDINGS,
-    ResizedAxis,
-    nearest_elements,
-    repeats,
-    resample_groups,
-    weights,
-)
+from dml.frontends.meaning.resampling import ROUNDINGS, ResizedAxis, resampled
 from dml.shapes import checked_axis
 from dml.traced import whole
 
-from ..dtypes import FLOAT32, Array, DType
-from ..functions import gather, matmul
+from ..dtypes import BFLOAT16, FLOAT16, FLOAT32, DType
 from ..node import OnnxNode
 from ..registry import onnx_op
-from ..value import OnnxValue, cast, constant, expanded, maximum, minimum, one, reshape, transpose, unary, where
+from ..value import OnnxValue, cast, maximum, minimum, unary
 
-#: Of DirectML's tensors.
-_MOST_DIMENSIONS = 8
 _MODES = (
     "half_pixel",
     "half_pixel_symmetric",
@@ -63,10 +49,7 @@ def _scaled(node: OnnxNode, x: OnnxValue, scales: list[float]) -> list[ResizedAx
     """Every axis by its scale; coordinates are asymmetric."""
     node.check(len(scales) == x.rank, f"scales must have {x.rank} items, found {scales}")
     _check_scales(node, scales)
-    return [
-        ResizedAxis(size, floor(size * scale), scale, (0.0, 1.0), "asymmetric")
-        for size, scale in zip(x.shape, scales, strict=True)
-    ]
+    return [ResizedAxis(size, floor(size * scale), scale) for size, scale in zip(x.shape, scales, strict=True)]
 
 
 def _check_scales(node: OnnxNode, scales: list[float]) -> None:
@@ -89,7 +72,7 @@ def resize(node: OnnxNode) -> OnnxValue:
     roi, scales, sizes = (node.known(at) if node.has(at) and node.input(at).size else None for at in (1, 2, 3))
     given = [array.size for array in (scales, sizes) if array is not None]
     if given != [len(order)]:
-        raise DMLError(f"{node}: scales or sizes must be given, one for each axis")
+        raise DMLError("scales or sizes must be given, one for each axis")
     if sizes is not None:
         factors, outputs = _by_sizes(
             node, [x.shape[axis] for axis in order], [whole(size) for size in sizes.reshape(-1)]
@@ -101,7 +84,7 @@ def resize(node: OnnxNode) -> OnnxValue:
     if roi is not None and mode == "tf_crop_and_resize":
         roi = roi.reshape(-1)
         node.check(roi.size == 2 * len(order), f"roi must have {2 * len(order)} items, found {roi.size}")
-    axes = [ResizedAxis(size, size, 1.0, (0.0, 1.0), "asymmetric") for size in x.shape]
+    axes = [ResizedAxis(size, size, 1.0) for size in x.shape]
     for at, axis in enumerate(order):
         region = (0.0, 1.0)
         if roi is not None and mode == "tf_crop_and_resize":
@@ -131,114 +114,26 @@ def _by_sizes(node: OnnxNode, shape: list[int], sizes: list[int]) -> tuple[list[
     return [scale] * len(shape), [floor(own * scale + 0.5) for own in shape]
 
 
-def resized(
-    x: OnnxValue,
-    axes: list[ResizedAxis],
-    mode: str,
-    rounding: str,
-    *,
-    antialias: bool = False,
-    exclude_outside: bool = False,
-    cubic: float = -0.75,
-    outside: float = 0.0,
-) -> OnnxValue:
-    """x with every axis resized."""
+def resized(x: OnnxValue, axes: Sequence[ResizedAxis], mode: str, rounding: str, **options: Any) -> OnnxValue:
+    """x with every axis resized. options: see ``resampled``."""
     if mode not in ("nearest", "linear", "cubic"):
         raise DMLError(f"Resize: mode must be nearest, linear or cubic, found {mode!r}")
-    changed = [at for at, axis in enumerate(axes) if axis.size != axis.output or axis.mode == "tf_crop_and_resize"]
+    changed = {
+        at: axis for at, axis in enumerate(axes) if axis.size != axis.output or axis.mode == "tf_crop_and_resize"
+    }
     if not changed:
         return x
-    if mode != "nearest" and x.dtype.kind in "iu":  # (rounded once, not along each axis)
-        made = resized(
-            cast(x, FLOAT32), axes, mode, rounding,
-            antialias=antialias, exclude_outside=exclude_outside, cubic=cubic, outside=outside,
-        )  # fmt: skip
-        return _whole(made, x.dtype)
-    plain = x.dtype.itemsize < 8 and x.dtype.kind != "b" and mode == "linear"
-    if plain and not antialias and not exclude_outside and all(axes[at].offsets is not None for at in changed):
-        groups = resample_groups(x.rank, changed)
-        if groups is not None:
-            return _resampled(x, axes, changed, groups)
-    if mode == "nearest":
-        if rounding not in ROUNDINGS:
-            raise DMLError(f"Resize: nearest_mode {rounding!r} is not ONNX's")
-        times = [repeats(axis, rounding) if at in changed else 1 for at, axis in enumerate(axes)]
-        if x.rank + len(changed) <= _MOST_DIMENSIONS and None not in times:
-            return _repeated(x, [n or 1 for n in times])
-    for at in changed:
-        if mode == "nearest":
-            x = _picked(x, axes[at], at, rounding, outside)
-        else:
-            x = _weighted(x, at, weights(axes[at], mode, antialias, exclude_outside, cubic), axes[at], outside)
-    return x
+    if mode == "nearest" and rounding not in ROUNDINGS:
+        raise DMLError(f"Resize: nearest_mode {rounding!r} is not ONNX's")
+    shape = [axis.output for axis in axes]
+    if 0 in (*x.shape, *shape):
+        return x.filled(0, shape)
+    source = x if mode == "nearest" or x.dtype in (FLOAT16, BFLOAT16) else cast(x, FLOAT32)
+    made = source.made(resampled(source.tensor, changed, mode, rounding, **options), shape)
+    return _truncated(made, x.dtype) if mode != "nearest" and x.dtype.kind in "iu" else cast(made, x.dtype)
 
 
-def _resampled(x: OnnxValue, axes: list[ResizedAxis], changed: list[int], groups: list[list[int]]) -> OnnxValue:
-    """RESAMPLE2 of the groups of dimensions."""
-    view = reshape(x, [int(np.prod([x.shape[at] for at in group])) for group in groups])
-    merged = [axes[group[0]] if group[0] in changed else ResizedAxis(1, 1, 1.0) for group in groups]
-    sizes = [axis.output if group[0] in changed else size
-             for axis, group, size in zip(merged, groups, view.shape, strict=True)]  # fmt: skip
-    offsets = [axis.offsets or (0.0, 0.0) for axis in merged]
-    made = one(
-        DML_RESAMPLE2_OPERATOR_DESC,
-        view,
-        sizes,
-        InputTensor=view,
-        InterpolationMode=enums.DML_INTERPOLATION_MODE_LINEAR,
-        RoundingDirection=enums.DML_AXIS_DIRECTION_INCREASING,
-        Scales=[axis.step for axis in merged],
-        InputPixelOffsets=[own for own, _ in offsets],
-        OutputPixelOffsets=[other for _, other in offsets],
-    )
-    return reshape(made, [axis.output for axis in axes])
-
-
-def _repeated(x: OnnxValue, times: list[int]) -> OnnxValue:
-    """Each element so often along each axis: a copy, of the same kernel whatever the sizes are."""
-    ones, split, whole = [], [], []
-    for size, n in zip(x.shape, times, strict=True):
-        ones += [size] if n == 1 else [size, 1]
-        split += [size] if n == 1 else [size, n]
-        whole.append(size * n)
-    return reshape(expanded(reshape(x, ones), split), whole)
-
-
-def _picked(x: OnnxValue, axis: ResizedAxis, at: int, rounding: str, outside: float) -> OnnxValue:
-    """Nearest along one axis: slices by indices."""
-    made = gather(x, constant(x.builder, nearest_elements(axis, rounding)), at)
-    return _extrapolated(made, axis, at, outside)
-
-
-def _outside(axis: ResizedAxis) -> Array:
-    """Which output elements lie outside the image, where a region may reach beyond it."""
-    if axis.mode != "tf_crop_and_resize":
-        return np.zeros(axis.output, bool)
-    exact = axis.coordinates
-    return (exact < 0) | (exact > axis.size - 1)
-
-
-def _extrapolated(x: OnnxValue, axis: ResizedAxis, at: int, outside: float) -> OnnxValue:
-    gone = _outside(axis)
-    if not gone.any():
-        return x
-    shape = [1] * x.rank
-    shape[at] = axis.output
-    return where(constant(x.builder, gone.reshape(shape)), x.filled(outside), x)
-
-
-def _weighted(x: OnnxValue, at: int, matrix: Array, axis: ResizedAxis, outside: float) -> OnnxValue:
-    """One axis multiplied by a matrix, in float32."""
-    order = [*(i for i in range(x.rank) if i != at), at]
-    moved = transpose(cast(x, FLOAT32), order)
-    rows = reshape(moved, (moved.size // axis.size, axis.size))
-    factor = OnnxValue(x.builder, matrix.shape, FLOAT32, array=matrix.astype(np.float32))
-    made = reshape(matmul(rows, factor, transpose_b=True), (*moved.shape[:-1], axis.output))
-    back = transpose(made, [order.index(i) for i in range(x.rank)])
-    return cast(_extrapolated(back, axis, at, outside), x.dtype)
-
-
-def _whole(x: OnnxValue, dtype: DType) -> OnnxValue:
+def _truncated(x: OnnxValue, dtype: DType) -> OnnxValue:
     """Rounded toward zero, within what bytes hold (cubic weights are negative too)."""
     whole = unary(op.round_, x, rounding_mode=enums.DML_ROUNDING_MODE_TOWARD_ZERO)
     if dtype.itemsize < 4:

@@ -1,30 +1,21 @@
-"""Scatters. DirectML's write; those that reduce are made of comparisons and reductions."""
+"""Scatters: DirectML's, which replace, and those that reduce (``dml.frontends.meaning.scatter``)."""
 
 from __future__ import annotations
-
-from math import prod
 
 import numpy as np
 
 import dml.graph.operations as op
-from dml import enums
 from dml.descriptors.movement import DML_SCATTER_ND_OPERATOR_DESC, DML_SCATTER_OPERATOR_DESC
+from dml.frontends.meaning.scatter import reduced_elements, reduced_parts
 from dml.shapes import with_rank, with_size
 
-from ..dtypes import INT32, DType
-from ..functions import part, reduce, resized, total
-from ..node import OnnxNode, Unsupported
+from ..dtypes import INT32
+from ..node import OnnxNode
 from ..registry import onnx_op
-from ..value import OnnxValue, binary, cast, expanded, maximum, minimum, one, reshape, transpose, where
+from ..value import OnnxValue, binary, cast, expanded, one, reshape
 
-_FUNCTIONS = {
-    "add": enums.DML_REDUCE_FUNCTION_SUM,
-    "mul": enums.DML_REDUCE_FUNCTION_MULTIPLY,
-    "max": enums.DML_REDUCE_FUNCTION_MAX,
-    "min": enums.DML_REDUCE_FUNCTION_MIN,
-}
-#: A reduction compares every update with every row, in tensors of _PAIRS elements; more than _PARTS are too many.
-_PAIRS, _PARTS = 2**24, 256
+#: ONNX's names of reductions, and those of ``dml.frontends.meaning.scatter``.
+_REDUCTIONS = {"add": "sum", "mul": "prod", "max": "max", "min": "min"}
 
 
 @onnx_op("Scatter", "ScatterElements")
@@ -43,16 +34,8 @@ def scatter_elements(node: OnnxNode) -> OnnxValue:
             DML_SCATTER_OPERATOR_DESC, x, x.shape,
             InputTensor=x, IndicesTensor=indices, UpdatesTensor=updates, Axis=axis,
         )  # fmt: skip
-    order = (axis, *(at for at in range(x.rank) if at != axis))
-    x, indices, updates = (transpose(value, order) for value in (x, indices, updates))
-    indices = _counted_from_zero(cast(indices, INT32), x.shape[0])
-    for at in range(1, x.rank):  # filled up with index -1, which is no row's
-        indices, updates = resized(indices, at, x.shape[at], -1), resized(updates, at, x.shape[at])
-    rows, columns = indices.shape[0], prod(x.shape[1:])
-    made = _reduced(
-        node, reshape(x, (x.shape[0], columns)), reshape(indices, (rows, columns)), reshape(updates, (rows, columns))
-    )
-    return transpose(reshape(made, x.shape), np.argsort(order).tolist())
+    reduction = _REDUCTIONS[_reduction(node)]
+    return x.made(reduced_elements(x.tensor, cast(indices, INT32).tensor, updates.tensor, axis, reduction))
 
 
 @onnx_op("ScatterND", since=11)
@@ -65,14 +48,8 @@ def scatter_nd(node: OnnxNode) -> OnnxValue:
     wanted = (*indices.shape[:-1], *x.shape[depth:])
     node.check(updates.shape == wanted, f"updates must have shape {wanted}, found {updates.shape}")
     if _reduction(node) != "none":
-        rows, each = indices.size // depth, prod(x.shape[depth:])
-        sizes = node.constant(np.array(x.shape[:depth], np.int32))
-        steps = node.constant(np.array([prod(x.shape[at + 1 : depth]) for at in range(depth)], np.int32))
-        first = _counted_from_zero(reshape(cast(indices, INT32), (rows, depth)), sizes)
-        made = _reduced(
-            node, reshape(x, (prod(x.shape[:depth]), each)), total(first * steps, [1]), reshape(updates, (rows, each))
-        )
-        return reshape(made, x.shape)
+        reduction = _REDUCTIONS[_reduction(node)]
+        return x.made(reduced_parts(x.tensor, cast(indices, INT32).tensor, updates.tensor, reduction))
     rank = max(x.rank, indices.rank, updates.rank)
     made = one(
         DML_SCATTER_ND_OPERATOR_DESC,
@@ -116,40 +93,4 @@ def tensor_scatter(node: OnnxNode) -> OnnxValue:
 
 
 def _reduction(node: OnnxNode) -> str:
-    return node.one_of("reduction", "none", ("none", *_FUNCTIONS))
-
-
-def _counted_from_zero(indices: OnnxValue, size: OnnxValue | int) -> OnnxValue:
-    return where(indices < 0, indices + size, indices)
-
-
-def _reduced(node: OnnxNode, x: OnnxValue, indices: OnnxValue, updates: OnnxValue) -> OnnxValue:
-    """x {D, C}, with each of the updates {K, C} reduced into the row that its index {K, C or 1} says.
-
-    Every row is compared with every index, so that equal indices need no order; as many at a time as there is room for.
-    """
-    reduction = node.text("reduction", "none")
-    rows, columns = x.shape
-    none = x.filled(_neutral(reduction, x.dtype))
-    own = node.constant(np.arange(rows, dtype=np.int32).reshape(rows, 1, 1))
-    count = max(1, _PAIRS // (rows * columns))
-    if -(-indices.shape[0] // count) > _PARTS:
-        raise Unsupported(f"{node}: reduction {reduction!r} of {updates.shape} updates into {x.shape} is too large")
-    for first in range(0, indices.shape[0], count):
-        some = min(count, indices.shape[0] - first)
-        here = part(indices, 0, first, some)
-        hit = own.equals(reshape(here, (1, *here.shape)))
-        new = reshape(part(updates, 0, first, some), (1, some, columns))
-        found = where(expanded(hit, (rows, some, columns)), new, none)
-        gathered = reduce(found, _FUNCTIONS[reduction], [1], keep=False)
-        x = {"add": OnnxValue.__add__, "mul": OnnxValue.__mul__, "max": maximum, "min": minimum}[reduction](x, gathered)
-    return x
-
-
-def _neutral(reduction: str, dtype: DType) -> float:
-    if reduction in ("add", "mul"):
-        return float(reduction == "mul")
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        return limits.min if reduction == "max" else limits.max
-    return -np.inf if reduction == "max" else np.inf
+    return node.one_of("reduction", "none", ("none", *_REDUCTIONS))

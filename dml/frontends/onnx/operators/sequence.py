@@ -21,7 +21,7 @@ def _sequence(node: OnnxNode, at: int = 0) -> list[Any]:
     node.check(node.has(at), f"input {at} must be given")
     items = node.inputs[at]
     if not isinstance(items, list):
-        raise DMLError(f"{node}: input {at} must be a sequence")
+        raise DMLError(f"input {at} must be a sequence")
     return items
 
 
@@ -29,7 +29,7 @@ def _position(node: OnnxNode, at: int, size: int) -> int:
     known = node.known(at)
     position = size if known is None else int(node.single(at))
     if not -size <= position <= size:
-        raise DMLError(f"{node}: position {position} lies outside a sequence of {size}")
+        raise DMLError(f"position {position} lies outside a sequence of {size}")
     return position + size if position < 0 else position
 
 
@@ -48,7 +48,7 @@ def sequence_at(node: OnnxNode) -> list[Any]:
     items = _sequence(node)
     at = _position(node, 1, len(items))
     if at >= len(items):
-        raise DMLError(f"{node}: position {at} lies outside a sequence of {len(items)}")
+        raise DMLError(f"position {at} lies outside a sequence of {len(items)}")
     return [items[at]]
 
 
@@ -75,7 +75,7 @@ def sequence_length(node: OnnxNode) -> OnnxValue:
 def concat_from_sequence(node: OnnxNode) -> OnnxValue:
     items = _sequence(node)
     if not items:
-        raise DMLError(f"{node}: an empty sequence has no shape")
+        raise DMLError("an empty sequence has no shape")
     new = node.integer("new_axis", 0)
     axis = node.axis("axis", 0, items[0].rank + new)
     if new:
@@ -97,7 +97,7 @@ def split_to_sequence(node: OnnxNode) -> list[Any]:
         return [split_sizes(node, x, axis, [whole(size) for size in known.reshape(-1)])]
     each = int(known)
     if each < 1:
-        raise DMLError(f"{node}: split must be positive, found {each}")
+        raise DMLError(f"split must be positive, found {each}")
     return [split_sizes(node, x, axis, [min(each, size - at) for at in range(0, size, each)])]
 
 

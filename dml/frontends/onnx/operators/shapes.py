@@ -24,7 +24,7 @@ def constant(node: OnnxNode) -> OnnxValue:
         for given in (name, f"{name}s"):
             if given in attributes:
                 return node.constant(np.array(attributes[given], dtype))
-    raise DMLError(f"{node}: has no value")
+    raise DMLError("has no value")
 
 
 @onnx_op("Shape")

@@ -27,7 +27,7 @@ def _transformed(node: OnnxNode, x: OnnxValue, length: int, bins: int, inverse: 
     """
     count, parts = x.shape[-2:]
     if not 1 <= length <= _LIMIT:
-        raise Unsupported(f"{node}: transforms are of 1 to {_LIMIT} samples, found {length}")
+        raise Unsupported(f"transforms are of 1 to {_LIMIT} samples, found {length}")
     a = max(at for at in range(1, isqrt(length) + 1) if length % at == 0)
     if a == 1 or count * parts * bins * 2 <= _LONG:
         return _product(x, _matrix(node, count, parts, length, bins, inverse))
@@ -48,7 +48,7 @@ def _transformed(node: OnnxNode, x: OnnxValue, length: int, bins: int, inverse: 
 def _matrix(node: OnnxNode, count: int, parts: int, length: int, bins: int, inverse: bool) -> Array:
     """{count * parts, bins * 2}: what each part of each sample gives to the parts of each bin."""
     if count * parts * bins * 2 > _LIMIT:
-        raise Unsupported(f"{node}: a transform of {count} samples to {bins} bins is too large for one product")
+        raise Unsupported(f"a transform of {count} samples to {bins} bins is too large for one product")
     used = np.arange(min(count, length))
     angle = 2 * np.pi * np.outer(used, np.arange(bins)) / length
     sign = 1.0 if inverse else -1.0
@@ -79,7 +79,7 @@ def dft(node: OnnxNode) -> OnnxValue:
         axis = int(node.single(2)) if node.has(2) else -2
     axis = checked_axis(axis, x.rank)
     if axis == x.rank - 1 or x.shape[-1] not in (1, 2):
-        raise DMLError(f"{node}: axis {axis} of a tensor of shape {x.shape} must be one of samples")
+        raise DMLError(f"axis {axis} of a tensor of shape {x.shape} must be one of samples")
     inverse, onesided = bool(node.integer("inverse", 0)), bool(node.integer("onesided", 0))
     order = [*(at for at in range(x.rank) if at not in (axis, x.rank - 1)), axis, x.rank - 1]
     moved = transpose(x, order)
@@ -115,7 +115,7 @@ def stft(node: OnnxNode) -> OnnxValue:
     stride = int(node.single(1))
     length = int(node.single(3)) if node.has(3) else (window.shape[0] if window is not None else 0)
     if stride < 1 or not 1 <= length <= x.shape[1]:
-        raise DMLError(f"{node}: frames of {length} every {stride} do not fit a signal of {x.shape[1]}")
+        raise DMLError(f"frames of {length} every {stride} do not fit a signal of {x.shape[1]}")
     frames = window_count(x.shape[1], length, stride)
     indices = np.arange(frames)[:, None] * stride + np.arange(length)
     pieces = gather(x, node.constant(indices.astype(np.int64)), 1)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dml.errors import DMLError
-from dml.shapes import same_padding, window_count, window_reach
+from dml.shapes import same_paddings, window_count, window_reach
 
 from ..node import OnnxNode
 
@@ -38,23 +38,21 @@ def window_of(node: OnnxNode, spatial: Sequence[int], kernel: Sequence[int]) -> 
     pads = node.ints("pads") or [0] * (2 * rank)
     size = list(node.ints("kernel_shape") or kernel)
     if not len(size) == len(strides) == len(dilations) == rank or len(pads) != 2 * rank:
-        raise DMLError(f"{node}: kernel_shape, strides, dilations and pads must fit {rank} spatial dimensions")
+        raise DMLError(f"kernel_shape, strides, dilations and pads must fit {rank} spatial dimensions")
     if any(item < 1 for item in (*size, *strides, *dilations)) or any(pad < 0 for pad in pads):
-        raise DMLError(f"{node}: kernel_shape, strides and dilations must be positive, pads not negative")
+        raise DMLError("kernel_shape, strides and dilations must be positive, pads not negative")
     reach = [window_reach(k, d) for k, d in zip(size, dilations, strict=True)]
     auto = auto_pad(node)
     start, end = pads[:rank], pads[rank:]
     if auto.startswith("SAME"):
-        needed = [same_padding(n, r, s) for n, r, s in zip(spatial, reach, strides, strict=True)]
-        small, large = [p // 2 for p in needed], [p - p // 2 for p in needed]
-        start, end = (large, small) if auto == "SAME_LOWER" else (small, large)
+        start, end = map(list, same_paddings(spatial, reach, strides, more_at_start=auto == "SAME_LOWER"))
     elif auto == "VALID":
         start, end = [0] * rank, [0] * rank
     declared, output = list(end), []
     for at in range(rank):
         room = spatial[at] + start[at] + end[at] - reach[at]
         if room < 0:
-            raise DMLError(f"{node}: a window of {reach[at]} does not fit {spatial[at]} elements and their padding")
+            raise DMLError(f"a window of {reach[at]} does not fit {spatial[at]} elements and their padding")
         count = window_count(spatial[at] + start[at] + end[at], reach[at], strides[at])
         if node.integer("ceil_mode", 0) and room % strides[at] and count * strides[at] < spatial[at] + start[at]:
             # For a last window, which must start in the input or the padding before it

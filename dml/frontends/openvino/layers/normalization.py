@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from math import prod
 
 import dml.graph.operations as op
 from dml import enums
+from dml.frontends.meaning import normalization as meaning
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
 
@@ -37,16 +37,10 @@ def mvn(c: IrContext) -> IrValue:
 def group_normalization(c: IrContext) -> IrValue:
     x, scale, bias = c.tensors()
     groups, epsilon = c.layer.integer("num_groups"), c.layer.number("epsilon")
-    batch, channels = x.sizes[:2]
+    channels = x.sizes[1]
     if groups < 1 or channels % groups:
         raise c.error(f"num_groups {groups} does not divide the {channels} channels")
-    each = channels // groups
-    sizes = (batch, groups, each, prod(x.sizes[2:]))
-    strides = (0, each, 1, 0)
-    y = op.mean_variance_normalization(
-        x.packed().view(sizes), [2, 3], scale.view(sizes, strides), bias.view(sizes, strides), epsilon=epsilon
-    )
-    return y.view(x.sizes)
+    return meaning.group_normalization(x, groups, scale, bias, epsilon)
 
 
 @layer("NormalizeL2")

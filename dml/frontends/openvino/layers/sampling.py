@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 import numpy.typing as npt
 
 import dml.graph.operations as op
 from dml import enums
-from dml.frontends.meaning.resampling import ROUNDINGS, ResizedAxis, nearest_elements, resample_groups, weights
+from dml.frontends.meaning.resampling import ROUNDINGS, ResizedAxis, nearest_elements, resampled
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
-from dml.shapes import with_size
 from dml.tensors import numpy_dtype
 
 #: Mode -> (kernel, whether smaller outputs weigh all that they cover). "linear" antialiases where the layer says so.
@@ -57,13 +54,8 @@ def interpolate(c: IrContext) -> IrValue:
     # (integers are rounded once, not along each axis)
     whole = numpy_dtype(x.data_type).kind in "iu"
     made = op.cast(x, enums.DML_TENSOR_DATA_TYPE_FLOAT32) if whole else x
-    groups = resample_groups(x.rank, list(axes))
-    if kernel == "linear" and not antialias and groups is not None:
-        made = _resampled(made, axes, groups)
-    else:
-        for at, axis in axes.items():
-            cube = -0.5 if mode == "bicubic_pillow" else c.layer.number("cube_coeff", -0.75)
-            made = _product(made, axis, at, weights(axis, kernel, antialias, antialias, cube))
+    cube = -0.5 if mode == "bicubic_pillow" else c.layer.number("cube_coeff", -0.75)
+    made = resampled(made, axes, kernel, antialias=antialias, exclude_outside=antialias, cubic=cube)
     return _whole(made, x.data_type) if whole else made
 
 
@@ -114,35 +106,6 @@ def _nearest(c: IrContext, axis: ResizedAxis, rounding: str) -> npt.NDArray[np.i
     if rounding not in ROUNDINGS:
         raise c.error(f"nearest_mode {rounding!r} is not supported")
     return nearest_elements(axis, rounding).astype(np.int32)
-
-
-def _resampled(x: Tensor, axes: dict[int, ResizedAxis], groups: list[list[int]]) -> Tensor:
-    """RESAMPLE of the groups of dimensions."""
-    view = x.reshape(*(prod(x.sizes[at] for at in group) for group in groups))
-    same = [ResizedAxis(size, size, 1.0) for size in view.sizes]
-    merged = [axes.get(group[0], own) for group, own in zip(groups, same, strict=True)]
-    offsets = [axis.offsets or (0.0, 0.0) for axis in merged]
-    made = op.resample(
-        view,
-        [axis.output for axis in merged],
-        rounding_direction=enums.DML_AXIS_DIRECTION_INCREASING,
-        scales=[axis.step for axis in merged],
-        input_pixel_offsets=[own for own, _ in offsets],
-        output_pixel_offsets=[other for _, other in offsets],
-    )
-    return made.reshape(*(axes[at].output if at in axes else size for at, size in enumerate(x.sizes)))
-
-
-def _product(x: Tensor, axis: ResizedAxis, at: int, matrix: npt.NDArray[np.float64]) -> Tensor:
-    """The weighted sums along the axis at that place."""
-    factor = x.builder.constant(matrix, x.data_type).view((1, 1, axis.output, axis.size))
-    before, behind = prod(x.sizes[:at]), prod(x.sizes[at + 1 :])
-    if behind == 1:
-        made = op.gemm(x.reshape(1, 1, before, axis.size), factor, transpose_b=True)
-    else:
-        flat = x.reshape(1, before, axis.size, behind)
-        made = op.gemm(factor.broadcast((1, before, axis.output, axis.size)), flat)
-    return made.reshape(*with_size(x.sizes, at, axis.output))
 
 
 @layer("ROIAlign")

@@ -10,7 +10,7 @@ import dml.graph.operations as op
 from dml import enums
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
-from dml.shapes import covered_size, pooled_sizes, same_padding, window_reach, with_size, with_spatial
+from dml.shapes import covered_size, pooled_sizes, same_paddings, window_reach, with_size, with_spatial
 
 
 def _padding(c: IrContext, x: Tensor, window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Any:
@@ -20,12 +20,8 @@ def _padding(c: IrContext, x: Tensor, window: Sequence[int], strides: Sequence[i
     if auto == "valid":
         return [0] * len(window), [0] * len(window)
     if auto in ("same_upper", "same_lower"):
-        start, end = [], []
-        for size, w, s, d in zip(x.sizes[2:], window, strides, dilations, strict=True):
-            total = same_padding(size, window_reach(w, d), s)
-            small, large = total // 2, total - total // 2
-            start.append(small if auto == "same_upper" else large)
-            end.append(large if auto == "same_upper" else small)
+        reach = [window_reach(taps, gap) for taps, gap in zip(window, dilations, strict=True)]
+        return same_paddings(x.sizes[2:], reach, strides, more_at_start=auto == "same_lower")
     return start, end
 
 

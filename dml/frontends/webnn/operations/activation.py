@@ -6,7 +6,6 @@ from functools import partial
 
 import dml.graph.operations as op
 from dml.arguments import checked
-from dml.descriptors.activation import DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC
 from dml.frontends.webnn.operands import MLOperand
 from dml.frontends.webnn.operations.elementwise import unary
 from dml.frontends.webnn.steps import OperationBuilder
@@ -60,13 +59,7 @@ class ActivationOperations(OperationBuilder):
         shape = step.broadcast(input.shape, slope.shape)
 
         def lower(x: Tensor, slopes: Tensor) -> Tensor:
-            sizes = shape or (1,)
-            return x.builder.one(
-                DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC,
-                sizes,
-                InputTensor=x.broadcast(sizes),
-                SlopeTensor=slopes.broadcast(sizes),
-            )
+            return op.parameterized_relu(x.broadcast(shape or (1,)), slopes)
 
         return step.output(input.data_type, shape, lower)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dml import enums
+import dml.graph.operations as op
 from dml.arguments import checked
-from dml.descriptors.convolution import DML_CONVOLUTION_OPERATOR_DESC
 from dml.frontends.webnn.layouts import INPUT_LAYOUTS, reordered, transposed
 from dml.frontends.webnn.operands import MLOperand, is_dimension
 from dml.frontends.webnn.steps import OperationBuilder
 from dml.graph.builder import Tensor
+from dml.shapes import transposed_sizes, window_counts
 
 CONV2D_FILTER_LAYOUTS = ("oihw", "hwio", "ohwi", "ihwo")
 CONV_TRANSPOSE2D_FILTER_LAYOUTS = ("iohw", "hwoi", "ohwi")
@@ -55,19 +55,16 @@ class ConvolutionOperations(OperationBuilder):
             "output channels",
         )
         step.shape_of("bias", bias, (made,))
-        out = [
-            (size + pad[2 * i] + pad[2 * i + 1] - (window[i] - 1) * dilation[i] - 1) // stride[i] + 1
-            for i, size in enumerate(image)
-        ]
+        out = list(window_counts(image, window, stride, dilation, pad[0::2], pad[1::2]))
         step.require(
             all(map(is_dimension, out)), f"its output would have the height and width {out}: the window does not fit"
         )
         shape = (batch, made, *out)
 
         def lower(x: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
-            result = _convolve(
-                transposed(x, input_layout, "nchw"), transposed(w, filter_layout, "oihw"), b, shape,
-                enums.DML_CONVOLUTION_DIRECTION_FORWARD, pad, stride, dilation, (0, 0), groups,
+            result = op.convolution(
+                transposed(x, input_layout, "nchw"), transposed(w, filter_layout, "oihw"), b, strides=stride,
+                dilations=dilation, start_padding=pad[0::2], end_padding=pad[1::2], groups=groups,
             )  # fmt: skip
             return transposed(result, "nchw", input_layout)
 
@@ -105,10 +102,10 @@ class ConvolutionOperations(OperationBuilder):
         step.require(channels == taken, f"the input has {channels} channels, the filter {taken}")
         step.require(is_dimension(made * groups), f"{groups} groups of {made} output channels are too many")
         step.shape_of("bias", bias, (made * groups,))
-        whole = [
-            (size - 1) * stride[i] + (window[i] - 1) * dilation[i] + 1 - pad[2 * i] - pad[2 * i + 1]
-            for i, size in enumerate(image)
-        ]
+        sizes = transposed_sizes(
+            (batch, channels, *image), (taken, made, *window), stride, dilation, pad[0::2], pad[1::2]
+        )
+        whole = list(sizes[2:])
         if output_sizes is not None:
             out = step.numbers("output_sizes", output_sizes, (1, 1), 1)
             added = tuple(wanted - size for wanted, size in zip(out, whole, strict=True))
@@ -128,40 +125,11 @@ class ConvolutionOperations(OperationBuilder):
         shape = (batch, made * groups, *out)
 
         def lower(x: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
-            result = _convolve(
-                transposed(x, input_layout, "nchw"), transposed(w, filter_layout, "iohw"), b, shape,
-                enums.DML_CONVOLUTION_DIRECTION_BACKWARD, pad, stride, dilation, added, groups,
+            result = op.transposed_convolution(
+                transposed(x, input_layout, "nchw"), transposed(w, filter_layout, "iohw"), b, strides=stride,
+                dilations=dilation, start_padding=pad[0::2], end_padding=pad[1::2], output_padding=added,
+                groups=groups,
             )  # fmt: skip
             return transposed(result, "nchw", input_layout)
 
         return step.output(input.data_type, reordered(shape, "nchw", input_layout), lower)
-
-
-def _convolve(
-    x: Tensor,
-    w: Tensor,
-    bias: Tensor | None,
-    sizes: Sequence[int],
-    direction: enums.DML_CONVOLUTION_DIRECTION,
-    padding: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    output_padding: Sequence[int],
-    groups: int,
-) -> Tensor:
-    return x.builder.one(
-        DML_CONVOLUTION_OPERATOR_DESC,
-        sizes,
-        InputTensor=x,
-        FilterTensor=w,
-        BiasTensor=None if bias is None else bias.reshape(1, bias.desc.element_count, 1, 1),
-        Mode=enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
-        Direction=direction,
-        Strides=tuple(strides),
-        Dilations=tuple(dilations),
-        StartPadding=tuple(padding[0::2]),
-        EndPadding=tuple(padding[1::2]),
-        OutputPadding=tuple(output_padding),
-        GroupCount=groups,
-        FusedActivation=None,
-    )

@@ -5,25 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
 
+import dml.graph.operations as op
 from dml.arguments import checked
-from dml.descriptors.base import OperatorDesc
-from dml.descriptors.pooling import (
-    DML_AVERAGE_POOLING1_OPERATOR_DESC,
-    DML_LP_POOLING1_OPERATOR_DESC,
-    DML_MAX_POOLING2_OPERATOR_DESC,
-)
 from dml.frontends.webnn.layouts import INPUT_LAYOUTS, reordered, transposed
 from dml.frontends.webnn.operands import MLOperand, is_dimension
 from dml.frontends.webnn.steps import OperationBuilder
 from dml.graph.builder import Tensor
-from dml.tensors import packed_tensor
 
 ROUNDINGS = {"floor": math.floor, "ceil": math.ceil}
 
 
-def _pooling(name: str, cls: type[OperatorDesc], doc: str, **fields: Any) -> Callable[..., MLOperand]:
+def _pooling(name: str, function: Callable[..., Tensor], doc: str) -> Callable[..., MLOperand]:
     def method(
         self: OperationBuilder,
         input: MLOperand,
@@ -58,23 +51,19 @@ def _pooling(name: str, cls: type[OperatorDesc], doc: str, **fields: Any) -> Cal
             all(size >= 1 for size in exact) and all(map(is_dimension, sizes)),
             f"its output would have the height and width {sizes}: the window {window} does not fit",
         )
-        # DirectML's output is what the windows in the padded image make: where more are asked for, it is padded more
-        ends = [pad[2 * i + 1] + max(0, (sizes[i] - 1) * stride[i] + wide[i] - padded[i]) for i in range(2)]
         shape = (batch, channels, *sizes)
 
         def lower(x: Tensor) -> Tensor:
-            made = x.builder.node(
-                cls,
-                {"OutputTensor": packed_tensor(x.data_type, shape)},
-                InputTensor=transposed(x, layout, "nchw"),
-                Strides=stride,
-                WindowSize=window,
-                StartPadding=tuple(pad[0::2]),
-                EndPadding=tuple(ends),
-                Dilations=dilation,
-                **fields,
+            made = function(
+                transposed(x, layout, "nchw"),
+                window,
+                strides=stride,
+                start_padding=pad[0::2],
+                end_padding=pad[1::2],
+                dilations=dilation,
+                output_sizes=sizes,
             )
-            return transposed(made["OutputTensor"], "nchw", layout)
+            return transposed(made, "nchw", layout)
 
         return step.output(input.data_type, reordered(shape, "nchw", layout), lower)
 
@@ -91,11 +80,6 @@ _OPTIONS = """    window_dimensions, strides, dilations, output_sizes: [height, 
 class PoolingOperations(OperationBuilder):
     """``average_pool2d``, ``l2_pool2d`` and ``max_pool2d``."""
 
-    average_pool2d = _pooling(
-        "average_pool2d", DML_AVERAGE_POOLING1_OPERATOR_DESC, "The mean of each window, without its padding.",
-        IncludePadding=False,
-    )  # fmt: skip
-    l2_pool2d = _pooling(
-        "l2_pool2d", DML_LP_POOLING1_OPERATOR_DESC, "The square root of the sum of squares of each window.", P=2
-    )
-    max_pool2d = _pooling("max_pool2d", DML_MAX_POOLING2_OPERATOR_DESC, "The maximum of each window.")
+    average_pool2d = _pooling("average_pool2d", op.average_pooling, "The mean of each window, without its padding.")
+    l2_pool2d = _pooling("l2_pool2d", op.lp_pooling, "The square root of the sum of squares of each window.")
+    max_pool2d = _pooling("max_pool2d", op.max_pooling, "The maximum of each window.")

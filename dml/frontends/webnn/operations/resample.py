@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import dml.graph.operations as op
 from dml import enums
 from dml.arguments import checked
-from dml.descriptors.resample import DML_RESAMPLE2_OPERATOR_DESC
 from dml.frontends.webnn.operands import MLOperand, is_dimension
 from dml.frontends.webnn.steps import OperationBuilder
 from dml.graph.builder import Tensor
@@ -54,15 +54,14 @@ class ResampleOperations(OperationBuilder):
         offset = 1.0 if mode == "nearest-neighbor" else 0.5
 
         def lower(x: Tensor) -> Tensor:
-            return x.builder.one(
-                DML_RESAMPLE2_OPERATOR_DESC,
+            return op.resample(
+                x,
                 shape,
-                InputTensor=x,
-                InterpolationMode=INTERPOLATION_MODES[mode],
-                RoundingDirection=enums.DML_AXIS_DIRECTION_INCREASING,
-                Scales=tuple(scale),
-                InputPixelOffsets=(offset,) * input.rank,
-                OutputPixelOffsets=(-0.5,) * input.rank,
+                INTERPOLATION_MODES[mode],
+                rounding_direction=enums.DML_AXIS_DIRECTION_INCREASING,
+                scales=scale,
+                input_pixel_offsets=(offset,) * input.rank,
+                output_pixel_offsets=(-0.5,) * input.rank,
             )
 
         return step.output(input.data_type, shape, lower)

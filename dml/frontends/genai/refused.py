@@ -1,0 +1,79 @@
+"""Names of onnxruntime-genai that have nothing to stand for here: using one is a DMLError that says why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn, TypeVar
+
+from dml.errors import HRESULT, DMLError
+
+_ADAPTERS = "LoRA adapters are not supported; merge them into the model before it is built"
+_ENGINE = "continuous batching is not supported; use a Generator for each batch"
+_SPECULATIVE = "speculative decoding is not supported; Generator decodes every token itself"
+_STREAMING = "streaming speech is not supported; open whole sounds with Audios"
+_HARDWARE = "hardware filters are not supported; set_provider_option(provider, 'device_id', '0') chooses a device"
+
+#: What refuses each name: a name of the module, or of a class in it.
+REFUSED: Mapping[str, str] = {
+    "Adapters": _ADAPTERS,
+    "Config.clear_decoder_provider_options_hardware_device_id": _HARDWARE,
+    "Config.clear_decoder_provider_options_hardware_device_type": _HARDWARE,
+    "Config.clear_decoder_provider_options_hardware_vendor_id": _HARDWARE,
+    "Config.from_package_ep": "packages of several variants are not supported; open the folder of one with Config",
+    "Config.set_decoder_provider_options_hardware_device_id": _HARDWARE,
+    "Config.set_decoder_provider_options_hardware_device_type": _HARDWARE,
+    "Config.set_decoder_provider_options_hardware_vendor_id": _HARDWARE,
+    "Engine": _ENGINE,
+    "EngineCapabilities": _ENGINE,
+    "EngineErrorCode": _ENGINE,
+    "EngineEvent": _ENGINE,
+    "EngineEventBuffer": _ENGINE,
+    "EngineEventFlags": _ENGINE,
+    "FinishReason": _ENGINE,
+    "Generator.get_speculative_stats": _SPECULATIVE,
+    "Generator.set_active_adapter": _ADAPTERS,
+    "Generator.set_hidden_states": _SPECULATIVE,
+    "GeneratorParams.get_speculative_options": _SPECULATIVE,
+    "GeneratorParams.set_guidance": "guided generation is not supported; set_logits after each token can restrict it",
+    "GeneratorParams.set_speculative_options": _SPECULATIVE,
+    "Images": "images are not supported; models of text, and of speech, are",
+    "Model.create_streaming_processor": _STREAMING,
+    "MtpGenerator": _SPECULATIVE,
+    "Request": _ENGINE,
+    "RequestOptions": _ENGINE,
+    "StreamingProcessor": _STREAMING,
+    "Tensor.data": "pointers are not given out; as_numpy() is the array",
+    "Tensor.type": "element types are not given out; as_numpy().dtype is NumPy's",
+    "TurnOptions": _ENGINE,
+    "TurnUsage": _ENGINE,
+}
+
+
+class RefusedName:
+    """Stands for a name of REFUSED: calling it, or asking for an attribute, raises the DMLError."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise DMLError(f"{self._name}: {REFUSED[self._name]}", HRESULT.E_NOTIMPL)
+
+
+_Class = TypeVar("_Class", bound=type)
+
+
+def with_refused_names(kind: _Class) -> _Class:
+    """Give a class the names of REFUSED that belong to it."""
+    for name in REFUSED:
+        owner, _, member = name.partition(".")
+        if owner == kind.__name__ and member:
+            setattr(kind, member, RefusedName(name))
+    return kind

@@ -1,0 +1,139 @@
+"""Scatters that reduce updates into the elements at their indices; DirectML's scatters only replace.
+
+Every row is compared with every index, so that equal indices need no order, in parts that bound the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import dml.graph.operations as op
+from dml import enums
+from dml.enums import DML_REDUCE_FUNCTION
+from dml.errors import HRESULT, DMLError
+from dml.graph.builder import Tensor
+from dml.shapes import with_size
+
+_INT32 = enums.DML_TENSOR_DATA_TYPE_INT32
+#: Comparisons in one tensor, and how many such tensors are too many.
+_PAIRS, _PARTS = 2**24, 256
+
+
+class _Reduction(NamedTuple):
+    """function: reduces the updates for one element. combine: takes the element, then the reduced updates."""
+
+    function: DML_REDUCE_FUNCTION
+    combine: Callable[[Tensor, Tensor], Tensor]
+
+
+_SUM = _Reduction(enums.DML_REDUCE_FUNCTION_SUM, op.add)
+_REDUCTIONS: Mapping[str, _Reduction] = {
+    "sum": _SUM,
+    "mean": _SUM,
+    "sub": _Reduction(enums.DML_REDUCE_FUNCTION_SUM, op.subtract),
+    "prod": _Reduction(enums.DML_REDUCE_FUNCTION_MULTIPLY, op.multiply),
+    "max": _Reduction(enums.DML_REDUCE_FUNCTION_MAX, op.maximum),
+    "min": _Reduction(enums.DML_REDUCE_FUNCTION_MIN, op.minimum),
+}
+REDUCTIONS = tuple(_REDUCTIONS)
+
+
+def reduced_elements(
+    x: Tensor, indices: Tensor, updates: Tensor, axis: int, reduction: str, *, use_initial: bool = True
+) -> Tensor:
+    """Reduce each update into the element at its index along the axis, and at its own place along the other axes.
+
+    indices, updates: the same sizes, along the other axes at most x's. Negative indices count from the end.
+    reduction: one of REDUCTIONS. use_initial: whether x's own elements take part where updates reach them.
+
+    Raises DMLError (DXGI_ERROR_UNSUPPORTED) where the comparisons are too many.
+    """
+    order = (axis, *(at for at in range(x.rank) if at != axis))
+    x, indices, updates = (tensor.transpose(*order) for tensor in (x, indices, updates))
+    indices = _from_zero(indices, x.sizes[0])
+    for at in range(1, x.rank):
+        indices = _filled(indices, at, x.sizes[at], -1)  # the index of no row
+        updates = _filled(updates, at, x.sizes[at], 0)
+    columns = prod(x.sizes[1:])
+    rows = [tensor.reshape(tensor.sizes[0], columns) for tensor in (x, indices, updates)]
+    made = _reduced_rows(rows[0], rows[1], rows[2], reduction, use_initial)
+    return made.reshape(*x.sizes).transpose(*np.argsort(order).tolist())
+
+
+def reduced_parts(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, *, use_initial: bool = True) -> Tensor:
+    """Reduce each update into the part of x that a row of ``indices`` addresses by its leading coordinates.
+
+    indices: {..., depth}. updates: {..., x.sizes[depth:]...}. The rest as for ``reduced_elements``.
+    """
+    depth = indices.sizes[-1]
+    count, each = indices.desc.element_count // depth, prod(x.sizes[depth:])
+    sizes = np.array(x.sizes[:depth], np.int32)
+    steps = np.array([prod(x.sizes[at + 1 : depth]) for at in range(depth)], np.int32)
+    places = _from_zero(indices.reshape(count, depth), x.builder.constant(sizes))
+    row = op.reduce(places * x.builder.constant(steps), enums.DML_REDUCE_FUNCTION_SUM, [1])
+    made = _reduced_rows(
+        x.reshape(prod(x.sizes[:depth]), each), row, updates.reshape(count, each), reduction, use_initial
+    )
+    return made.reshape(*x.sizes)
+
+
+def _from_zero(indices: Tensor, size: Tensor | int) -> Tensor:
+    """Indices as INT32, negative ones counted from the end."""
+    whole = indices if indices.data_type == _INT32 else op.cast(indices, _INT32)
+    return op.if_(op.less_than(whole, 0), whole + size, whole)
+
+
+def _filled(x: Tensor, axis: int, size: int, number: int) -> Tensor:
+    """x with a number behind its elements along an axis, up to a size."""
+    if x.sizes[axis] == size:
+        return x
+    missing = with_size(x.sizes, axis, size - x.sizes[axis])
+    return op.join([x, x.builder.constant(np.full(missing, number), x.data_type)], axis)
+
+
+def _reduced_rows(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, use_initial: bool) -> Tensor:
+    """x {D, C} with each of the updates {K, C} reduced into the row of its index, {K, C or 1} INT32."""
+    function, combine = _REDUCTIONS[reduction]
+    rows, columns = x.sizes
+    count = max(1, _PAIRS // (rows * columns))
+    if -(-indices.sizes[0] // count) > _PARTS:
+        raise DMLError(
+            f"updates of sizes {updates.sizes} reduced into {x.sizes} are too many",
+            HRESULT.DXGI_ERROR_UNSUPPORTED,
+        )
+    nothing = x.builder.constant(np.full(1, _neutral(reduction, x.desc.dtype)), x.data_type)
+    row = x.builder.constant(np.arange(rows, dtype=np.int32).reshape(rows, 1, 1))
+    counts = reduction == "mean" or not use_initial
+    made, hits = x if use_initial else nothing.broadcast(x.sizes), None
+    for first in range(0, indices.sizes[0], count):
+        some = min(count, indices.sizes[0] - first)
+        here, new = (
+            tensor if some == tensor.sizes[0] else op.slice_(tensor, (first, 0), (some, tensor.sizes[1]))
+            for tensor in (indices, updates)
+        )
+        hit = op.equals(row, here.reshape(1, *here.sizes)).broadcast((rows, some, columns))
+        chosen = op.if_(hit, new.reshape(1, some, columns), nothing)
+        made = combine(made, op.reduce(chosen, function, [1]).reshape(rows, columns))
+        if counts:
+            floats = op.cast(hit, enums.DML_TENSOR_DATA_TYPE_FLOAT32)
+            found = op.reduce(floats, enums.DML_REDUCE_FUNCTION_SUM, [1]).reshape(rows, columns)
+            hits = found if hits is None else hits + found
+    if hits is None:
+        return made
+    if reduction == "mean":
+        divisor = hits + 1.0 if use_initial else hits
+        made = made / (divisor if divisor.data_type == x.data_type else op.cast(divisor, x.data_type))
+    return op.if_(op.greater_than(hits, 0), made, x)
+
+
+def _neutral(reduction: str, dtype: np.dtype[Any]) -> float:
+    """The number that reduces nothing."""
+    if reduction not in ("max", "min"):
+        return float(reduction == "prod")
+    limits = np.iinfo(dtype) if dtype.kind in "iu" else None
+    lowest, highest = (limits.min, limits.max) if limits else (-np.inf, np.inf)
+    return lowest if reduction == "max" else highest

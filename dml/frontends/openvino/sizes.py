@@ -1,0 +1,360 @@
+"""Output sizes of layers that the file leaves open, once the sizes of the model's parameters are known.
+
+Reference: OpenVINO's operation specifications, opset1 to opset15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import ceil, floor, prod
+from typing import Any
+
+import numpy as np
+
+from dml.errors import HRESULT
+from dml.frontends.openvino.convert import IrContext
+from dml.shapes import covered_size, joined_sizes, padded_sizes, scaled_sizes, window_reach, with_rank, with_size
+
+_Sizes = tuple[int, ...]
+_Rule = Callable[[IrContext, list[_Sizes]], Any]
+_RULES: dict[str, _Rule] = {}
+
+
+def infer_sizes(c: IrContext) -> list[_Sizes]:
+    """Infer the sizes of a layer's outputs from those of its inputs and from numbers that are known.
+
+    Raises DMLError for a layer that has no rule, and for sizes that do not fit.
+    """
+    rule = _RULES.get(c.layer.type)
+    if rule is None:
+        raise c.error("its sizes must be static: none are inferred for this layer", HRESULT.DXGI_ERROR_UNSUPPORTED)
+    inputs = [source.outputs[index].sizes for source, index in c.layer.inputs]
+    try:
+        made = rule(c, inputs)
+    except (ValueError, IndexError, ZeroDivisionError, OverflowError) as error:
+        raise c.error(f"inputs of sizes {', '.join(map(str, inputs))} do not fit: {error}") from None
+    outputs = made if isinstance(made, list) else [made] * len(c.layer.outputs)
+    return [tuple(int(size) for size in sizes) for sizes in outputs]
+
+
+def _rule(*types: str) -> Callable[[_Rule], _Rule]:
+    def register(function: _Rule) -> _Rule:
+        _RULES.update(dict.fromkeys(types, function))
+        return function
+
+    return register
+
+
+@_rule(
+    "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Ceiling", "Clamp", "Convert",
+    "ConvertLike", "Cos", "Cosh", "CumSum", "Elu", "Erf", "Exp", "FakeQuantize", "Floor", "Gelu", "GroupNormalization",
+    "HSigmoid", "HSwish", "HardSigmoid", "Identity", "IsFinite", "IsInf", "IsNaN", "LRN", "Log", "LogSoftmax",
+    "LogicalNot", "MVN", "Mish", "Negative", "NormalizeL2", "PReLU", "ReLU", "Reverse", "ReverseSequence", "Roll",
+    "Round", "ScatterElementsUpdate", "ScatterNDUpdate", "ScatterUpdate", "Selu", "ShuffleChannels", "Sigmoid",
+    "Sign", "Sin", "Sinh", "SoftMax", "SoftPlus", "SoftSign", "Softmax", "Sqrt", "Swish", "Tan", "TanH", "Tanh",
+)  # fmt: skip
+def _same(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    return inputs[0]
+
+
+@_rule("BatchNormInference")
+def _batch_norm(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    return inputs[2 if c.layer.version == "opset1" else 0]
+
+
+@_rule(
+    "Add", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Divide", "Equal", "FloorMod", "Greater", "GreaterEqual", "Less",
+    "LessEqual", "LogicalAnd", "LogicalOr", "LogicalXor", "Maximum", "Minimum", "Mod", "Multiply", "NotEqual", "Power",
+    "Select", "SquaredDifference", "Subtract",
+)  # fmt: skip
+def _broadcast_all(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    return np.broadcast_shapes(*inputs)
+
+
+@_rule("MatMul")
+def _matmul(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    a, b = inputs
+    rows, columns = a[-2:-1], b[-1:] if len(b) > 1 else ()
+    if c.layer.flag("transpose_a") and len(a) > 1:
+        rows = a[-1:]
+    if c.layer.flag("transpose_b") and len(b) > 1:
+        columns = b[-2:-1]
+    return (*np.broadcast_shapes(a[:-2], b[:-2]), *rows, *columns)
+
+
+@_rule("ScaledDotProductAttention")
+def _attention(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    q, k, v = inputs[:3]
+    return (*np.broadcast_shapes(q[:-2], k[:-2], v[:-2]), q[-2], v[-1])
+
+
+# --- shapes -------------------------------------------------------------------------------------------------------
+
+
+@_rule("ShapeOf")
+def _shape_of(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    return (len(inputs[0]),)
+
+
+@_rule("Reshape")
+def _reshape(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    x, wanted = inputs[0], c.integers(1)
+    if c.layer.flag("special_zero"):
+        wanted = [x[at] if size == 0 else size for at, size in enumerate(wanted)]
+    rest = prod(size for size in wanted if size >= 0)
+    return tuple(prod(x) // rest if size < 0 else size for size in wanted)
+
+
+@_rule("Squeeze")
+def _squeeze(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    x = inputs[0]
+    if len(c.values) < 2:
+        return tuple(size for size in x if size != 1)
+    axes = {c.axis(axis, len(x)) for axis in c.integers(1)}
+    return tuple(size for at, size in enumerate(x) if at not in axes)
+
+
+@_rule("Unsqueeze")
+def _unsqueeze(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    axes = c.integers(1)
+    rank = len(inputs[0]) + len(axes)
+    ones, rest = {c.axis(axis, rank) for axis in axes}, iter(inputs[0])
+    return tuple(1 if at in ones else next(rest, 1) for at in range(rank))
+
+
+@_rule("Transpose")
+def _transpose(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    order = c.integers(1) or list(range(len(inputs[0])))[::-1]
+    return tuple(inputs[0][axis] for axis in order)
+
+
+@_rule("Broadcast")
+def _broadcast(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    wanted = tuple(c.integers(1))
+    return np.broadcast_shapes(inputs[0], wanted) if c.layer.text("mode", "numpy") == "bidirectional" else wanted
+
+
+@_rule("Tile")
+def _tile(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    x, repeats = inputs[0], c.integers(1)
+    rank = max(len(x), len(repeats))
+    return scaled_sizes(with_rank(x, rank), [1] * (rank - len(repeats)) + repeats)
+
+
+@_rule("Concat")
+def _concat(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    return joined_sizes(inputs, c.axis(c.layer.integer("axis"), len(inputs[0])))
+
+
+@_rule("Split")
+def _split(c: IrContext, inputs: list[_Sizes]) -> list[_Sizes]:
+    axis, count = c.axis(c.integers(1)[0], len(inputs[0])), c.layer.integer("num_splits")
+    return [with_size(inputs[0], axis, inputs[0][axis] // count)] * count
+
+
+@_rule("VariadicSplit")
+def _variadic_split(c: IrContext, inputs: list[_Sizes]) -> list[_Sizes]:
+    x, lengths = inputs[0], c.integers(2)
+    axis = c.axis(c.integers(1)[0], len(x))
+    rest = x[axis] - sum(length for length in lengths if length >= 0)
+    return [with_size(x, axis, rest if length < 0 else length) for length in lengths]
+
+
+@_rule("Slice")
+def _slice(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    sizes = list(inputs[0])
+    bounds = [c.integers(at) for at in (1, 2, 3)]
+    axes = c.integers(4) if len(c.values) > 4 else range(len(bounds[0]))
+    for axis, *each in zip(axes, *bounds, strict=True):
+        sizes[axis] = len(range(sizes[axis])[slice(*each)])
+    return tuple(sizes)
+
+
+@_rule("StridedSlice")
+def _strided_slice(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    begin, end = c.integers(1), c.integers(2)
+    step = c.integers(3) if len(c.values) > 3 else [1] * len(begin)
+
+    def mask(name: str) -> list[int]:
+        given = c.layer.integers(f"{name}_mask")
+        return given + [0] * (len(begin) - len(given))
+
+    masks = [mask(name) for name in ("begin", "end", "new_axis", "shrink_axis", "ellipsis")]
+    chosen: list[Any] = []
+    for first, last, by, no_first, no_last, new, shrink, dots in zip(begin, end, step, *masks, strict=True):
+        window = slice(None if no_first else first, None if no_last else last, by)
+        chosen.append(Ellipsis if dots else None if new else first if shrink else window)
+    # (an array of no bytes, whatever its sizes are)
+    found: _Sizes = np.broadcast_to(np.zeros((), np.bool_), inputs[0])[tuple(chosen)].shape
+    return found
+
+
+@_rule("Pad")
+def _pad(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    return padded_sizes(inputs[0], c.integers(1), c.integers(2))
+
+
+@_rule("DepthToSpace")
+def _depth_to_space(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    block, (n, channels, *spatial) = c.layer.integer("block_size", 1), inputs[0]
+    return (n, channels // block ** len(spatial), *(size * block for size in spatial))
+
+
+@_rule("SpaceToDepth")
+def _space_to_depth(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    block, (n, channels, *spatial) = c.layer.integer("block_size", 1), inputs[0]
+    return (n, channels * block ** len(spatial), *(size // block for size in spatial))
+
+
+# --- indices ------------------------------------------------------------------------------------------------------
+
+
+@_rule("Gather")
+def _gather(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    x, indices = inputs[:2]
+    axis = c.axis(c.integers(2)[0], len(x))
+    batches = c.layer.integer("batch_dims", 0)
+    return (*x[:axis], *indices[batches + len(indices) if batches < 0 else batches :], *x[axis + 1 :])
+
+
+@_rule("GatherElements")
+def _gather_elements(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    return inputs[1]
+
+
+@_rule("GatherND")
+def _gather_nd(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    x, indices = inputs
+    batches = c.layer.integer("batch_dims", 0)
+    first = (prod(indices[:batches]),) if c.layer.version == "opset5" and batches else indices[:batches]
+    return (*first, *indices[batches:-1], *x[batches + indices[-1] :])
+
+
+@_rule("OneHot")
+def _one_hot(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    x = inputs[0]
+    axis = c.axis(c.layer.integer("axis", -1), len(x) + 1)
+    return (*x[:axis], c.integers(1)[0], *x[axis:])
+
+
+@_rule("TopK")
+def _top_k(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    return with_size(inputs[0], c.axis(c.layer.integer("axis"), len(inputs[0])), c.integers(1)[0])
+
+
+@_rule("Range")
+def _range(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    start, stop, step = (np.ravel(c.known(at))[0].item() for at in range(3))
+    return (max(0, ceil((stop - start) / step)),)
+
+
+@_rule("Eye")
+def _eye(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    batch = c.integers(3) if len(c.values) > 3 else []
+    return (*batch, c.integers(0)[0], c.integers(1)[0])
+
+
+# --- reductions, windows, images ----------------------------------------------------------------------------------
+
+
+@_rule(
+    "ReduceL1", "ReduceL2", "ReduceLogicalAnd", "ReduceLogicalOr", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
+    "ReduceSum",
+)  # fmt: skip
+def _reduced(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    x = inputs[0]
+    axes = {c.axis(axis, len(x)) for axis in c.integers(1)}
+    if c.layer.flag("keep_dims"):
+        return tuple(1 if at in axes else size for at, size in enumerate(x))
+    return tuple(size for at, size in enumerate(x) if at not in axes)
+
+
+def _windows(c: IrContext, sizes: Sequence[int], window: Sequence[int], up: str = "floor") -> _Sizes:
+    """Count a window's positions along each spatial dimension. up: rounding_type."""
+    strides, gaps = c.each("strides", len(window), 1), c.each("dilations", len(window), 1)
+    auto = c.layer.text("auto_pad", "explicit")
+    before, after = (
+        c.each(name, len(window), 0) if auto in ("explicit", "notset") else [0] * len(window)
+        for name in ("pads_begin", "pads_end")
+    )
+    found = []
+    for size, taps, step, gap, start, end in zip(sizes, window, strides, gaps, before, after, strict=True):
+        if auto in ("same_upper", "same_lower"):
+            found.append(-(-size // step))
+            continue
+        room = size + start + end - window_reach(taps, gap)
+        count = (-(-room // step) if up.startswith("ceil") else room // step) + 1
+        if up == "ceil_torch" and (count - 1) * step >= size + start:
+            count -= 1
+        found.append(count)
+    return tuple(found)
+
+
+@_rule("Convolution", "GroupConvolution")
+def _convolution(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    x, w = inputs[:2]
+    channels, window = (w[0] * w[1], w[3:]) if c.layer.type == "GroupConvolution" else (w[0], w[2:])
+    return (x[0], channels, *_windows(c, x[2:], window))
+
+
+@_rule("ConvolutionBackpropData", "GroupConvolutionBackpropData")
+def _transposed_convolution(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    x, w = inputs[:2]
+    grouped = c.layer.type.startswith("Group")
+    channels, window = (w[0] * w[2], w[3:]) if grouped else (w[1], w[2:])
+    if len(c.values) > 2:
+        return (x[0], channels, *c.integers(2))
+    names = (("strides", 1), ("dilations", 1), ("pads_begin", 0), ("pads_end", 0), ("output_padding", 0))
+    each = zip(x[2:], window, *(c.each(name, len(window), default) for name, default in names), strict=True)
+    explicit = c.layer.text("auto_pad", "explicit") in ("explicit", "notset")
+    spatial = (
+        covered_size(size, window_reach(taps, gap), step) - (start + end if explicit else 0) + more
+        for size, taps, step, gap, start, end, more in each
+    )
+    return (x[0], channels, *spatial)
+
+
+@_rule("AvgPool", "MaxPool")
+def _pool(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    x = inputs[0]
+    return (*x[:2], *_windows(c, x[2:], c.layer.integers("kernel"), c.layer.text("rounding_type", "floor")))
+
+
+@_rule("AdaptiveAvgPool", "AdaptiveMaxPool")
+def _adaptive_pool(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    return (*inputs[0][:2], *c.integers(1))
+
+
+@_rule("Interpolate")
+def _interpolate(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    x = inputs[0]
+    begin, end = ([*c.layer.integers(name), *[0] * len(x)][: len(x)] for name in ("pads_begin", "pads_end"))
+    sizes = list(padded_sizes(x, begin, end))
+    by_scales = c.layer.text("shape_calculation_mode", "sizes") == "scales"
+    old = c.layer.version == "opset4"
+    given, last = (2 if old and by_scales else 1), (3 if old else 2)
+    axes = c.integers(last) if len(c.values) > last else c.layer.integers("axes") or list(range(len(x)))
+    for axis, number in zip(axes, np.ravel(c.known(given)), strict=True):
+        sizes[axis] = floor(sizes[axis] * float(number) + 1e-5) if by_scales else int(number)
+    return tuple(sizes)
+
+
+@_rule("GridSample")
+def _grid_sample(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    return (*inputs[0][:2], *inputs[1][1:3])
+
+
+@_rule("ROIAlign")
+def _roi_align(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    return (inputs[1][0], inputs[0][1], c.layer.integer("pooled_h"), c.layer.integer("pooled_w"))
+
+
+@_rule("GRUSequence", "LSTMSequence", "RNNSequence")
+def _sequence(c: IrContext, inputs: list[_Sizes]) -> list[_Sizes]:
+    (batch, length, _), (_, directions, hidden) = inputs[:2]
+    return [(batch, directions, length, hidden), *[inputs[1]] * (len(c.layer.outputs) - 1)]
+
+
+@_rule("GRUCell", "LSTMCell", "RNNCell")
+def _cell(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    return inputs[1]

@@ -1,0 +1,134 @@
+"""The arguments of dynamo's graphs: weights, tensors, and numbers, which a program takes as inputs or as constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+
+#: Per argument of a program: an int that is an input, or the symbols of a tensor's dimensions.
+Dynamic = Mapping[int, str] | None
+
+
+@dataclass
+class Taken:
+    """A graph as a program takes it.
+
+    module: the graph with its sizes taken from the tensors that have them. places: for each of its inputs, the place
+    among the graph's arguments. dynamic: for each input, the dimensions whose sizes are symbols; None for an int.
+    weights: which inputs are parameters and buffers.
+    """
+
+    module: fx.GraphModule
+    places: list[int] = field(default_factory=list)
+    dynamic: list[Dynamic] = field(default_factory=list)
+    weights: set[int] = field(default_factory=set)
+
+
+def numbers_of(graph: fx.GraphModule) -> tuple[set[int], set[int]]:
+    """The places of arguments that are numbers: ints that are no tensor's size, and floats.
+
+    Dynamo passes a float that changes as a float64 tensor of no dimension whose ``item()`` the graph takes.
+    """
+    places = list(graph.graph.find_nodes(op="placeholder"))
+    sizes = {symbol for node in places for symbol in _symbols(node).values()}
+    ints = {at for at, node in enumerate(places) if _is_number(node) and node.users and _symbol(node) not in sizes}
+    floats = {at for at, node in enumerate(places) if node.users and _is_float(node)}
+    return ints, floats
+
+
+def value_of(argument: Any) -> Any:
+    """The number that an argument is."""
+    return argument.item() if isinstance(argument, torch.Tensor) else argument
+
+
+def taken(graph: fx.GraphModule, arguments: Sequence[Any], fixed: AbstractSet[int]) -> Taken:
+    """The graph as a program takes it. fixed: places of numbers that become constants of these arguments' values."""
+    copied = fx.GraphModule(graph, fx.Graph())
+    copied.graph.output(copied.graph.graph_copy(graph.graph, {}))
+    found = Taken(copied)
+    places = list(copied.graph.find_nodes(op="placeholder"))
+    originals = list(graph.graph.find_nodes(op="placeholder"))
+    symbols: dict[str, tuple[fx.Node, int]] = {}
+    for node, original, value in zip(places, originals, arguments, strict=True):
+        if isinstance(value, torch.Tensor):
+            for axis, symbol in _symbols(original).items():
+                symbols.setdefault(symbol, (node, axis))
+    last = places[-1] if places else None
+    wide = any(isinstance(value, torch.Tensor) and value.dtype == torch.float64 and value.ndim for value in arguments)
+    gone: list[fx.Node] = []
+    for at, (node, value, original) in enumerate(zip(places, arguments, originals, strict=True)):
+        is_tensor = isinstance(value, torch.Tensor)
+        if at in fixed:
+            number = value_of(value)
+            for user in _items(node) if is_tensor else [node]:
+                _replace(user, number)
+                gone += [user] if is_tensor else []
+        elif not is_tensor and _symbol(original) in symbols:
+            if node.users:
+                with copied.graph.inserting_after(last):
+                    size = copied.graph.call_function(torch.ops.aten.sym_size.int, symbols[_symbol(original)])
+                node.replace_all_uses_with(size)
+        elif is_tensor or node.users:
+            if is_tensor and _is_float(original):
+                # (beside integers, a number is of the default type, and a tensor of its own)
+                kind = torch.float64 if wide else torch.get_default_dtype()
+                for user in _items(node):
+                    with copied.graph.inserting_before(user):
+                        user.replace_all_uses_with(copied.graph.call_method("to", (node, kind)))
+                    gone.append(user)
+            if is_weight(value):
+                found.weights.add(len(found.places))
+            found.places.append(at)
+            found.dynamic.append(_symbols(original) if is_tensor else None)
+            continue
+        gone.append(node)
+    for node in gone:
+        copied.graph.erase_node(node)
+    copied.recompile()
+    return found
+
+
+def is_weight(value: Any) -> bool:
+    """Whether dynamo lifted the argument out of a module: a parameter or a buffer."""
+    return isinstance(value, torch.Tensor) and (
+        isinstance(value, torch.nn.Parameter) or getattr(value, "_dynamo_static_input_type", None) is not None
+    )
+
+
+def _is_number(node: fx.Node) -> bool:
+    return not isinstance(node.meta.get("example_value"), torch.Tensor)
+
+
+def _is_float(node: fx.Node) -> bool:
+    """Whether a placeholder is a float in a tensor: nothing but its number is taken."""
+    example = node.meta.get("example_value")
+    is_scalar = isinstance(example, torch.Tensor) and example.dtype == torch.float64 and not example.ndim
+    return is_scalar and len(_items(node)) == len(node.users)
+
+
+def _items(node: fx.Node) -> list[fx.Node]:
+    return [user for user in node.users if user.op == "call_method" and user.target == "item"]
+
+
+def _replace(node: fx.Node, number: Any) -> None:
+    """Put a number where other nodes take this one's value."""
+    for user in list(node.users):
+        user.args = fx.map_arg(user.args, lambda one: number if one is node else one)
+        user.kwargs = fx.map_arg(user.kwargs, lambda one: number if one is node else one)
+
+
+def _symbol(node: fx.Node) -> str:
+    value = node.meta.get("example_value")
+    return str(value.node.expr) if isinstance(value, torch.SymInt) else str(value)
+
+
+def _symbols(node: fx.Node) -> dict[int, str]:
+    """The dimensions of a tensor whose sizes are single symbols."""
+    example = node.meta.get("example_value")
+    shape = example.shape if isinstance(example, torch.Tensor) else ()
+    return {axis: str(size.node.expr) for axis, size in enumerate(shape) if isinstance(size, torch.SymInt)}

@@ -1,0 +1,76 @@
+"""One operation through each front end, on the same arrays: what comes out of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import pytest
+from onnx import helper
+
+import dml
+from dml.frontends import openvino, webnn
+from dml.frontends.onnx import prepare
+
+Array = npt.NDArray[Any]
+
+
+def by_onnx(
+    device: dml.Device, operator: str, arrays: Sequence[Array | None], *, constants: Sequence[int] = (),
+    version: int = 21, outputs: Sequence[str] = ("y",), **attributes: Any,
+) -> list[Array]:  # fmt: skip
+    """An ONNX node on arrays, None for an input left out. constants: which of them are the model's."""
+    names = ["" if array is None else f"x{at}" for at, array in enumerate(arrays)]
+    given = [(at, array) for at, array in enumerate(arrays) if array is not None]
+    node = helper.make_node(operator, names, list(outputs), **attributes)
+    kinds = {at: helper.np_dtype_to_tensor_dtype(array.dtype) for at, array in given}
+    inputs = [
+        helper.make_tensor_value_info(f"x{at}", kinds[at], array.shape) for at, array in given if at not in constants
+    ]
+    kept = [onnx.numpy_helper.from_array(array, f"x{at}") for at, array in given if at in constants]
+    results = [helper.make_tensor_value_info(name, kinds[0], None) for name in outputs if name]
+    graph = helper.make_graph([node], "g", inputs, results, kept)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)])
+    return list(map(np.asarray, prepare(model, device).run([array for at, array in given if at not in constants])))
+
+
+def by_webnn(device: dml.Device, make: Callable[..., Any], *arrays: Array) -> list[Array]:
+    """make(builder, *operands): an operation of MLGraphBuilder."""
+    context = webnn.create_context(device)
+    builder = webnn.MLGraphBuilder(context)
+    inputs = [
+        builder.input(f"x{at}", webnn.MLOperandDescriptor(array.dtype.name, array.shape))
+        for at, array in enumerate(arrays)
+    ]
+    made = make(builder, *inputs)
+    graph = builder.build({f"y{at}": one for at, one in enumerate(made if isinstance(made, list) else [made])})
+    sources: dict[str, webnn.MLTensor] = {}
+    for at, array in enumerate(arrays):
+        described = webnn.MLTensorDescriptor(array.dtype.name, array.shape, writable=True)
+        sources[f"x{at}"] = context.create_tensor(described)
+        context.write_tensor(sources[f"x{at}"], array)
+    results = {
+        name: context.create_tensor(webnn.MLTensorDescriptor(one.data_type, one.shape, readable=True))
+        for name, one in graph.outputs.items()
+    }
+    context.dispatch(graph, {name: sources[name] for name in graph.inputs}, results)
+    found = [np.asarray(context.read_tensor(result)) for result in results.values()]
+    context.destroy()
+    return found
+
+
+def by_openvino(device: dml.Device, folder: Path, make: Callable[..., Any], *arrays: Array) -> list[Array]:
+    """make(opset, *parameters): nodes of OpenVINO's Python API, saved as IR."""
+    ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
+    opset = pytest.importorskip("openvino.opset13")
+    inputs = [opset.parameter(list(array.shape), array.dtype, name=f"x{at}") for at, array in enumerate(arrays)]
+    made = make(opset, *inputs)
+    results = [opset.result(one) for one in (made if isinstance(made, list) else [made])]
+    path = folder / "model.xml"
+    ov.save_model(ov.Model(results, inputs, "m"), str(path), compress_to_fp16=False)
+    feeds: Mapping[str, Array] = {f"x{at}": array for at, array in enumerate(arrays)}
+    return [np.asarray(one) for one in openvino.read_model(path).compile(device)(feeds).values()]

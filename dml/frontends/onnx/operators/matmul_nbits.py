@@ -11,7 +11,7 @@ from dml.errors import DMLError
 
 from ..dtypes import FLOAT16, FLOAT32, UINT8, DType
 from ..few_bits import dequantized_blocks, unpacked
-from ..functions import fill, gather, join, matmul, part, resized, total
+from ..functions import gather, join, matmul, part, resized, total
 from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
 from ..value import OnnxValue, cast, constant, expanded, reshape
@@ -133,14 +133,16 @@ def _regrouped(
 ) -> OnnxValue:
     """The weights {n, K}, of the scales' type. groups: {K}, the block of each column."""
     n, blocks, k = packing.n, packing.blocks, packing.k
-    ones = fill(node.builder, 1, (n, blocks), held.dtype)
-    codes = packing.numbers(packed)
-    numbers = dequantized_blocks(codes, ones, None)
-    if zeros is None or zeros.dtype == UINT8:
-        points = dequantized_blocks(_zero_points(node, zeros, packing, codes.dtype), ones, None)
+    one, codes = constant(node.builder, np.ones((1, 1), held.dtype)), packing.numbers(packed)
+    scales = gather(held, groups, 1)
+    if zeros is None:
+        middle = constant(node.builder, np.full((1, 1), 2 ** (packing.bits - 1), codes.dtype))
+        return part(dequantized_blocks(codes, one, middle), 1, 0, k) * scales
+    if zeros.dtype == UINT8:
+        points = dequantized_blocks(_zero_points(node, zeros, packing, codes.dtype), one, None)
     else:
         points = reshape(cast(zeros, held.dtype), (n, blocks))
-    return (part(numbers, 1, 0, k) - gather(points, groups, 1)) * gather(held, groups, 1)
+    return (part(dequantized_blocks(codes, one, None), 1, 0, k) - gather(points, groups, 1)) * scales
 
 
 def _checked(node: OnnxNode, packing: _Packing) -> tuple[OnnxValue, OnnxValue, OnnxValue | None]:

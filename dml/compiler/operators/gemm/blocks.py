@@ -15,6 +15,7 @@ from dml.compiler.operators.gemm.layout import quads, readable, transposed, with
 from dml.compiler.operators.gemm.matmul import matmul, matrix_code, matrix_defines, merge_batch
 from dml.compiler.operators.movement.views import part
 from dml.compiler.operators.quantization import dequantize_blocks
+from dml.compiler.parts import crop
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
 from dml.compiler.selection.few_rows import VectorProduct
@@ -62,7 +63,8 @@ def rows_of_blocks(numbers: Operand, per_block: Sequence[Operand], start: int, c
     taken = [part(numbers, 0, start, count)]
     for each in per_block:
         size = numbers.sizes[0] // each.sizes[0]
-        taken.append(each if each.sizes[0] == 1 else part(each, 0, start // size, count // size))
+        # (cropped: devices of few bindings copy what several of them would bind)
+        taken.append(each if each.sizes[0] == 1 else crop(part(each, 0, start // size, count // size), 0))
     return taken
 
 

@@ -45,6 +45,16 @@ def test_what_was_measured_on_a_device(path: Path) -> None:
     assert set(ratios) == set(GOALS)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(("--peers", "llamacpp"), "there is no peer 'llamacpp'"), (("--tokens", "0"), "must be 1 at least")],
+)
+def test_wrong_arguments_are_refused(arguments: tuple[str, ...], message: str) -> None:
+    ran = speed(*arguments)
+    assert ran.returncode == 2
+    assert message in ran.stderr
+
+
 def test_ratios_are_of_the_measure_that_the_device_calls_for() -> None:
     def answer(cpu: float, wall: float, peak: int) -> dict[str, object]:
         return {"prompt": {"cpu": cpu, "wall": wall}, "token": {"cpu": cpu / 2, "wall": wall}, "peak": peak}

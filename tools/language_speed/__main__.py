@@ -50,6 +50,11 @@ def main() -> int:
     parser.add_argument("--device", help="part of the device's name, or its index")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file, too")
     options = parser.parse_args()
+    if options.prompt < 1 or options.tokens < 1:
+        parser.error("--prompt and --tokens must be 1 at least")
+    for name in options.peers.split(","):
+        if name not in _CONTENDERS:
+            parser.error(f"there is no peer {name!r}; there are {', '.join(_CONTENDERS)}")
     wanted = [name for name in _CONTENDERS if name in options.peers.split(",")]
     device = dml.create_device(options.device)
     shape = llama_shape(options.scale)

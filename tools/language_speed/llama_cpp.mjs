@@ -21,7 +21,7 @@ const model = await llama.loadModel({modelPath: model_path, gpuLayers: gpu ? 999
 
 // The steps of one generation: seconds of the prompt, and of each token.
 async function generate(count) {
-    const context = await model.createContext({contextSize: 512, batchSize: Number(prompt), ignoreMemorySafetyChecks: true});
+    const context = await model.createContext({contextSize: Number(prompt) + Number(tokens) + 8, batchSize: Number(prompt), ignoreMemorySafetyChecks: true});
     const sequence = context.getSequence();
     const ids = Array.from({length: Number(prompt)}, (_, at) => 300 + ((at * 7919) % 1000));
     const start = [cpu(), performance.now()];

@@ -127,7 +127,11 @@ def _decoded(data: bytes, where: str) -> Samples:
             f"{where}: {SAMPLE_RATE} samples a second of 8, 16 or 32 bits are read, found {rate} of {8 * width}",
             HRESULT.E_NOTIMPL,
         )
+    if len(frames) % width:
+        raise DMLError(f"{where}: the file ends within a sample", HRESULT.E_INVALIDARG)
     numbers = np.frombuffer(frames, np.dtype(_WIDTHS[width]).newbyteorder("<")).astype(np.float64)
+    if numbers.size % channels:
+        raise DMLError(f"{where}: the file ends within a frame of {channels} channels", HRESULT.E_INVALIDARG)
     middle, largest = (128, 128) if width == 1 else (0, 2 ** (8 * width - 1))
     made: Samples = ((numbers - middle) / largest).reshape(-1, channels).mean(1).astype(np.float32)
     return made

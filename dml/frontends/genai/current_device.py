@@ -14,7 +14,7 @@ def current_device() -> int | None:
 
 @checked
 def set_current_gpu_device_id(device_id: int) -> None:
-    """Choose the device of models opened from now on, by its index in ``dml.devices()``."""
+    """Choose the device of models opened from now on, by its index in ``dml.list_devices()``."""
     _chosen[:] = [device_id]
 
 

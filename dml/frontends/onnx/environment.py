@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -95,12 +96,22 @@ def set_seed(seed: int) -> None:
 def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: object = None) -> None:
     """Copy each value into the one at its place, on whichever side they lie.
 
-    Raises DMLError where they are not as many, or differ in shape or type.
+    Raises DMLError if their numbers, shapes or types differ, before anything is copied.
     """
     if len(src) != len(dst):
         raise DMLError(f"copy_tensors: takes as many values for dst as for src, found {len(src)} and {len(dst)}")
-    for source, target in zip(src, dst, strict=True):
-        target.update_inplace(source.numpy())
+    pairs = [(source.numpy(), target) for source, target in zip(src, dst, strict=True)]
+    for at, (array, target) in enumerate(pairs):
+        wanted, found = _kind(array), _kind(target.numpy())
+        if wanted != found:
+            raise DMLError(f"copy_tensors: dst[{at}] must be {wanted}, as src[{at}] is, found {found}")
+    for array, target in pairs:
+        target.update_inplace(array)
+
+
+def _kind(value: Any) -> str:
+    """Describe a tensor's type and shape; other values by their type."""
+    return f"{value.dtype} of shape {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
 
 
 def print_debug_info() -> None:

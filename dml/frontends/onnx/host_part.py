@@ -100,7 +100,7 @@ class HostPart:
     def _compute(self, runners: dict[str, _Run], feeds: dict[str, Any]) -> Sequence[Any]:
         """Run on the first runtime that can; earlier ones are not tried again."""
         problems: dict[str, str] = {}
-        for name, runner in runners.items():
+        for name, runner in list(runners.items()):  # (another thread may drop one meanwhile)
             try:
                 found = runner(feeds)
             except Exception as error:  # either refuses with exceptions of its own
@@ -108,7 +108,7 @@ class HostPart:
                 continue
             self.runtime = name
             for other in problems:
-                del runners[other]
+                runners.pop(other, None)
             return found
         words = "; ".join(f"{name}: {why}" for name, why in problems.items())
         raise DMLError(f"nodes on the host, {grouped(self.nodes)}: {words}")

@@ -40,13 +40,12 @@ class InferenceSession:
 
     path_or_bytes: a path or a serialized model. sess_options: see ``SessionOptions``. providers, provider_options: as
     onnxruntime takes them; DmlExecutionProvider with an option ``device_id``, the device's index, or ``device``, a part
-    of its name. CPUExecutionProvider is what runs the nodes that cannot be mapped, and may be left out: named alone, it
-    is the default device, too, so that a program need change nothing but its import. device: in place of these options,
-    a Device or what ``dml.create_device`` takes.
+    of its name. CPUExecutionProvider runs the nodes that cannot be mapped, and may be left out. device: in place of
+    these options, a Device or what ``dml.create_device`` takes.
     A session of a path can be pickled: it is made anew of the path, options and choice of device (of a
     Device, its index, feature level and execution flags).
-    Raises DMLError for what is wrong with the model, for options that ask for what is not here, and where no provider
-    is one of ``get_available_providers()``; others beside them are passed over with a warning, as onnxruntime does.
+    Raises DMLError for a faulty model, for options that request something missing, and if providers are named without
+    DmlExecutionProvider; unknown ones next to it are skipped with a warning, as in onnxruntime.
     """
 
     @checked
@@ -178,8 +177,8 @@ class InferenceSession:
             outputs, error = None, ""
             try:
                 outputs = self.run(output_names, input_feed, run_options)
-            except DMLError as refused:
-                error = str(refused)
+            except Exception as failed:  # whoever waits for the callback must get it
+                error = str(failed) or type(failed).__name__
             callback(outputs, user_data, error)
 
         threading.Thread(target=work, name="InferenceSession.run_async").start()
@@ -236,8 +235,9 @@ class InferenceSession:
         self._check_sizes(given)
         shared = _shared(given, {name: value.device_array for name, value in (bound or {}).items()})
         results = self._model.run(given, keep=[name for name, stays in wanted.items() if stays], shared=shared)
-        if self._profile is not None:
-            self._profile.add(self._model, given)
+        profile = self._profile  # (another thread may end it)
+        if profile is not None:
+            profile.add(self._model, given)
         found = dict(zip(self._model.outputs, results, strict=True))
         return {name: found[name] for name in wanted}
 

@@ -195,3 +195,15 @@ def test_what_cannot_be_heard(model: og.Model, weights: tuple[Path, SpeechWeight
         config.overlay(json.dumps({"model": change}))
         with pytest.raises(dml.DMLError, match=message):
             og.Model(config, device=device)
+
+
+@pytest.mark.parametrize("missing", [1, 2])
+def test_a_truncated_wav_file_is_refused_or_read(tmp_path: Path, missing: int) -> None:
+    """A file that ends within a sample is a DMLError; one that ends between samples is read as far as it goes."""
+    (tmp_path / "a.wav").write_bytes(wav(tone(0.1))[:-missing])
+    if missing % 2:
+        with pytest.raises(dml.DMLError, match="ends within a sample"):
+            og.Audios.open(tmp_path / "a.wav")
+    else:
+        (found,) = og.Audios.open(tmp_path / "a.wav").sounds
+        assert found.size == tone(0.1).shape[0] - 1

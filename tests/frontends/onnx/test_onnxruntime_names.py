@@ -219,6 +219,10 @@ def test_values(device: dml.Device) -> None:
     np.testing.assert_array_equal(target.numpy(), X)
     with pytest.raises(dml.DMLError, match="found 1 and 0"):
         ort.copy_tensors([value], [])
+    kept, narrow = (ort.OrtValue.ortvalue_from_numpy(np.zeros(size, np.float32)) for size in (value.shape(), 99))
+    with pytest.raises(dml.DMLError, match=r"dst\[1\] must be float32 of shape .*, found float32 of shape \(99,\)"):
+        ort.copy_tensors([value, value], [kept, narrow])
+    assert not kept.numpy().any(), "nothing is copied where a pair differs"
 
 
 def test_a_seed_reaches_random_nodes(device: dml.Device) -> None:

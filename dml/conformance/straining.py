@@ -20,8 +20,8 @@ from rich.text import Text
 from dml.conformance.places import DeviceAxis
 from dml.conformance.report import title
 from dml.conformance.stress import Done, Strain, strain
-from dml.errors import DMLError
 from dml.runtime.devices import list_devices
+from dml.runtime.memory_limit import mebibytes
 from dml.words import bytes_text
 
 #: Memory of a run in MiB, if no option gives it.
@@ -32,15 +32,10 @@ _GRACE = 300.0
 WORKER = (sys.executable, "-m", "dml.conformance.straining")
 
 
-def memory_of(mebibytes: int | None) -> int | None:
-    """Return the memory to use in bytes: the option's, else the variable's, else None. Raises DMLError for a wrong
-    number."""
-    text = os.environ.get(MEMORY_VARIABLE, "") if mebibytes is None else str(mebibytes)
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit() and int(text)):
-        raise DMLError(f"{MEMORY_VARIABLE}: must be a number of MiB, found {text!r}")
-    return int(text) << 20
+def memory_of(asked: int | None) -> int | None:
+    """Return the bytes that may be used: the option's MiB, else the variable's, else None. Raises DMLError if the
+    variable is no positive number."""
+    return mebibytes(MEMORY_VARIABLE) if asked is None else asked << 20
 
 
 def run(places: Sequence[DeviceAxis], asked: Strain, console: Console) -> bool:

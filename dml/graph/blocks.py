@@ -1,4 +1,4 @@
-"""Weights of 4, 8 and 16 bits that products and gathers read as stored, and widen themselves."""
+"""Weights of 4, 8 and 16 bits that products, convolutions and gathers read as stored, and widen themselves."""
 
 from __future__ import annotations
 
@@ -8,14 +8,20 @@ from typing import NamedTuple
 
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.program import Operand
-from dml.compiler.selection.stored_weights import streams_blocks
+from dml.compiler.selection.stored_weights import parts_end_with_blocks, streams_blocks
 from dml.compiler.target import Target
 from dml.descriptors.activation import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC
+from dml.descriptors.convolution import DML_CONVOLUTION_OPERATOR_DESC
 from dml.descriptors.elementwise import DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC
 from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
 from dml.descriptors.movement import DML_CAST_OPERATOR_DESC, DML_GATHER_OPERATOR_DESC
 from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC
-from dml.enums import DML_MATRIX_TRANSFORM_TRANSPOSE, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT32
+from dml.enums import (
+    DML_CONVOLUTION_DIRECTION_FORWARD,
+    DML_MATRIX_TRANSFORM_TRANSPOSE,
+    DML_TENSOR_DATA_TYPE_FLOAT16,
+    DML_TENSOR_DATA_TYPE_FLOAT32,
+)
 from dml.graph.model import Node, Value
 from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 
@@ -24,15 +30,23 @@ _Sizes = tuple[int, int]
 
 
 class _Weights(NamedTuple):
-    """The stored numbers of a matrix, and its number of scales along each dimension (None without scales)."""
+    """Stored numbers, their sizes, and their number of scales along each dimension (None without scales)."""
 
     tensor: DML_BUFFER_TENSOR_DESC
+    sizes: tuple[int, ...]
+    counts: tuple[int, ...] | None
+
+
+class _Matrix(NamedTuple):
+    """Sizes of stored numbers as a product reads them, and the counts of their scales. turned: by columns."""
+
     sizes: _Sizes
     counts: _Sizes | None
+    turned: bool
 
 
 class StoredWeights(NamedTuple):
-    """A matrix's numbers, and its scales and zero points if it has them."""
+    """Stored numbers, and their scales and zero points if they have them, of equal rank."""
 
     numbers: Operand
     scales: Operand | None = None
@@ -40,24 +54,30 @@ class StoredWeights(NamedTuple):
 
     def operands(self, name: str, tensor: DML_BUFFER_TENSOR_DESC) -> dict[str, Operand]:
         """Return a lowering's operands for an input described by ``tensor``: NAME, NAME.Scales, NAME.ZeroPoints."""
-        lead = len(tensor.Sizes) - 2
+        # (dimensions of size 1 may be anywhere)
+        axes = [axis for axis, size in enumerate(self.numbers.sizes) if size > 1]
+        if not _is_packed(tensor):
+            axes.reverse()
 
         def seen(operand: Operand) -> Operand:
-            return operand.view((1,) * lead + operand.sizes, (0,) * lead + operand.strides)
+            left = iter(axes)
+            chosen = [next(left) if size > 1 else None for size in tensor.Sizes]
+            sizes = tuple(1 if axis is None else operand.sizes[axis] for axis in chosen)
+            return operand.view(sizes, tuple(0 if axis is None else operand.strides[axis] for axis in chosen))
 
         named = {name: self.numbers, f"{name}.Scales": self.scales, f"{name}.ZeroPoints": self.zeros}
         return {key: seen(operand) for key, operand in named.items() if operand is not None}
 
 
 def blocks_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operand]) -> StoredWeights | None:
-    """Return what replaces a node's result if only products and gathers read it; else None.
+    """Return what replaces a node's result if only products, convolutions and gathers read it; else None.
 
     read: a value as a description sees it.
     """
     weights = _weights(node)
     if weights is None or not all(_reads_stored(reader, at, weights) for reader, at in _readers(node)):
         return None
-    sizes = (weights.sizes, *(weights.counts or (1, 1),) * 2)
+    sizes = (weights.sizes, *(weights.counts or weights.sizes,) * 2)
     entries = (entry for entry in node.inputs if entry is not None)
     return StoredWeights(
         *(_seen(read(value, port.tensor), own) for own, (port, value) in zip(sizes, entries, strict=False))
@@ -68,12 +88,12 @@ def is_streamed(node: Node, target: Target) -> bool:
     """Whether all readers of the node's result are products that are fastest with the numbers as stored."""
     weights = _weights(node)
     return weights is not None and all(
-        _multiplies(reader, at, weights) and _streams(reader, target, weights) for reader, at in _readers(node)
+        _multiplies(reader, at, weights) and _streams(reader, at, target, weights) for reader, at in _readers(node)
     )
 
 
 def _weights(node: Node) -> _Weights | None:
-    """Return what a node widens, if it does nothing else and the numbers form one matrix."""
+    """Return what a node widens, if it does nothing else."""
     desc = node.desc
     bits: tuple[int, ...]
     scales: tuple[int, ...] | None
@@ -98,17 +118,15 @@ def _weights(node: Node) -> _Weights | None:
     else:
         return None
     ((port, result),) = filter(None, node.outputs)
-    sizes, counts = _matrix(source.Sizes), None if scales is None else _matrix(scales)
     if (
         DATA_TYPES[source.DataType].bits not in bits
-        or sizes is None
-        or (counts is None and scales is not None)
+        or (scales is not None and len(scales) != len(source.Sizes))
         or not _is_packed(port.tensor)
         or result.outputs
         or not result.consumers
     ):
         return None
-    return _Weights(source, sizes, counts)
+    return _Weights(source, tuple(source.Sizes), None if scales is None else tuple(scales))
 
 
 def _readers(node: Node) -> Iterator[tuple[Node, int]]:
@@ -117,7 +135,7 @@ def _readers(node: Node) -> Iterator[tuple[Node, int]]:
 
 
 def _reads_stored(node: Node, at: int, weights: _Weights) -> bool:
-    return _multiplies(node, at, weights) or _gathers(node, at, weights)
+    return _multiplies(node, at, weights) or _convolves(node, at, weights) or _gathers(node, at, weights)
 
 
 def _gathers(node: Node, at: int, weights: _Weights) -> bool:
@@ -125,15 +143,34 @@ def _gathers(node: Node, at: int, weights: _Weights) -> bool:
     desc, entry = node.desc, node.inputs[at]
     assert entry is not None
     tensor = entry[0].tensor
+    matrix = _as_read(weights, tensor)
     return (
         isinstance(desc, DML_GATHER_OPERATOR_DESC)
         and entry[0].name == "InputTensor"
         and node.epilogue is None
-        and _matrix(tensor.Sizes) == weights.sizes
-        and len(tensor.Sizes) >= 2
+        and matrix is not None
+        and not matrix.turned
         and desc.Axis == len(tensor.Sizes) - 2
-        and _is_packed(tensor)
-        and (weights.counts is None or weights.counts[0] in (1, weights.sizes[0]))
+        and (matrix.counts is None or matrix.counts[0] in (1, matrix.sizes[0]))
+    )
+
+
+def _convolves(node: Node, at: int, weights: _Weights) -> bool:
+    """Whether a node's input ``at`` is the filter of a convolution without groups, a scale for each part of it."""
+    desc, entry = node.desc, node.inputs[at]
+    assert entry is not None
+    port = entry[0]
+    return (
+        isinstance(desc, DML_CONVOLUTION_OPERATOR_DESC)
+        and at < node.own_inputs
+        and port.name == "FilterTensor"
+        and desc.Direction == DML_CONVOLUTION_DIRECTION_FORWARD
+        and desc.GroupCount == 1
+        and _is_packed(port.tensor)
+        and _above_one(port.tensor.Sizes) == _above_one(weights.sizes)
+        and port.tensor.Sizes[0] == weights.sizes[0]
+        and weights.counts is not None
+        and weights.counts[0] in (1, weights.sizes[0])
     )
 
 
@@ -144,27 +181,51 @@ def _multiplies(node: Node, at: int, weights: _Weights) -> bool:
     port = entry[0]
     if not isinstance(desc, DML_GEMM_OPERATOR_DESC) or at >= node.own_inputs or port.name != "BTensor":
         return False
-    (down, across), counts = weights.sizes, weights.counts
+    matrix = _as_read(weights, port.tensor)
+    if matrix is None:
+        return False
+    columns, counts = matrix.sizes[0], matrix.counts and matrix.counts[0]
     if desc.TransB != DML_MATRIX_TRANSFORM_TRANSPOSE:
-        down, across = across, down
-        counts = None if counts is None else (counts[1], counts[0])
+        columns, counts = matrix.sizes[1], matrix.counts and matrix.counts[1]
     return (
         not isinstance(desc.FusedActivation, _SOFTMAX)
         and math.prod(desc.OutputTensor.Sizes[:-2]) == 1
-        and tuple(port.tensor.Sizes[-2:]) == weights.sizes
-        and _is_packed(port.tensor)
-        # (columns are dequantized in parts, which end anywhere)
-        and (counts is None or counts[0] in (1, down))
+        and (counts is None or parts_end_with_blocks(columns, counts))
     )
 
 
-def _streams(node: Node, target: Target, weights: _Weights) -> bool:
-    desc, counts = node.desc, weights.counts
+def _streams(node: Node, at: int, target: Target, weights: _Weights) -> bool:
+    desc, entry = node.desc, node.inputs[at]
     assert isinstance(desc, DML_GEMM_OPERATOR_DESC)
-    if desc.TransB != DML_MATRIX_TRANSFORM_TRANSPOSE or counts is None or counts[0] != weights.sizes[0]:
+    assert entry is not None
+    matrix = _as_read(weights, entry[0].tensor)
+    assert matrix is not None
+    # The numbers of a column of the product must be neighbours.
+    if matrix.turned == (desc.TransB == DML_MATRIX_TRANSFORM_TRANSPOSE) or matrix.counts is None:
         return False
-    (n, k), bits = weights.sizes, DATA_TYPES[weights.tensor.DataType].bits
-    return streams_blocks(target, desc.OutputTensor.Sizes[-2], n, k, k // counts[1], bits)
+    (n, k), (across, along) = matrix.sizes, matrix.counts
+    if matrix.turned:
+        n, k, across, along = k, n, along, across
+    bits = DATA_TYPES[weights.tensor.DataType].bits
+    return across == n and streams_blocks(target, desc.OutputTensor.Sizes[-2], n, k, k // along, bits)
+
+
+def _as_read(weights: _Weights, tensor: DML_BUFFER_TENSOR_DESC) -> _Matrix | None:
+    """The weights as a reader describes them, by rows or by columns; None where that is no whole matrix of theirs."""
+    sizes, counts = _matrix(weights.sizes), None if weights.counts is None else _matrix(weights.counts)
+    if sizes is None or len(tensor.Sizes) < 2 or (counts is None and weights.counts is not None):
+        return None
+    turned = not _is_packed(tensor)
+    if turned:
+        *outer, rows, _ = tensor.Sizes
+        if tuple(tensor.strides[-2:]) != (1, rows) or math.prod(outer) != 1:
+            return None
+        sizes, counts = (sizes[1], sizes[0]), None if counts is None else (counts[1], counts[0])
+    return _Matrix(sizes, counts, turned) if _matrix(tensor.Sizes) == sizes else None
+
+
+def _above_one(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(size for size in sizes if size != 1)
 
 
 def _matrix(sizes: tuple[int, ...]) -> _Sizes | None:
@@ -177,5 +238,5 @@ def _is_packed(tensor: DML_BUFFER_TENSOR_DESC) -> bool:
     return tuple(tensor.strides) == tuple(packed_strides(tensor.Sizes))
 
 
-def _seen(operand: Operand, sizes: _Sizes) -> Operand:
-    return operand.view(sizes, (0, *operand.strides)[-2:])
+def _seen(operand: Operand, sizes: tuple[int, ...]) -> Operand:
+    return operand.view(sizes, operand.strides)

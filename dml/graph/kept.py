@@ -38,6 +38,26 @@ def computed_once(graph: Graph, target: Target) -> set[Node]:
     return chosen
 
 
+def copies_late(graph: Graph, once: set[Node]) -> list[Node]:
+    """Return the nodes in running order, with wide copies of constants just before their first reader.
+
+    Few of them are in memory at a time. once: the nodes that initialization computes (see ``computed_once``).
+    """
+    static = static_values(graph)
+    late = {node for node in graph.nodes if node not in once and _is_static(node, static)}
+    order: dict[Node, None] = {}
+    for reader in graph.nodes if late else ():
+        left = [] if reader in late else [reader]
+        while left:
+            makers = [entry[1].producer for entry in left[-1].inputs if entry is not None]
+            missing = [maker for maker in makers if maker in late and maker not in order]
+            if missing:
+                left.append(missing[0])
+            else:
+                order[left.pop()] = None
+    return [*order, *(node for node in graph.nodes if node not in order)]
+
+
 def _is_static(node: Node, static: set[Value]) -> bool:
     """Whether no input of a run affects the node's results, and no caller reads them."""
     results = _results(node)
@@ -49,11 +69,12 @@ def _results(node: Node) -> list[Value]:
 
 
 def _sources(nodes: Iterable[Node]) -> dict[Node, frozenset[Value]]:
-    """Return the constants and owned inputs that each node's results depend on. nodes: in running order."""
+    """The smallest values that each node's results are made of. nodes: in running order."""
     found: dict[Node, frozenset[Value]] = {}
+    made_of: dict[Value, frozenset[Value]] = {}
     for node in nodes:
         values = [entry[1] for entry in node.inputs if entry is not None]
-        made = [found.get(value.producer, frozenset()) for value in values if value.producer is not None]
-        given = frozenset(value for value in values if value.producer is None)
-        found[node] = given.union(*made)
+        found[node] = frozenset[Value]().union(*(made_of.get(value, {value}) for value in values))
+        size = sum(value.size for value in found[node])
+        made_of |= {value: found[node] if value.size >= size else frozenset({value}) for value in _results(node)}
     return found

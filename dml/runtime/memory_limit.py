@@ -10,17 +10,22 @@ VARIABLE = "DML_MEMORY_LIMIT"
 
 
 def memory_limit() -> int | None:
-    """Return DML_MEMORY_LIMIT, which is in MiB, as bytes; None if unset.
+    """Return DML_MEMORY_LIMIT, which is in MiB, as bytes; None if unset. Raises DMLError for what is no such number."""
+    return mebibytes(VARIABLE)
+
+
+def mebibytes(variable: str) -> int | None:
+    """Return an environment variable in MiB as bytes; None if unset.
 
     Raises DMLError if it is not a positive number.
     """
-    text = os.environ.get(VARIABLE, "")
+    text = os.environ.get(variable, "")
     if not text:
         return None
     try:
-        limit = int(float(text) * (1 << 20))
+        size = int(float(text) * (1 << 20))
     except (ValueError, OverflowError):
-        limit = 0
-    if limit <= 0:
-        raise DMLError(f"{VARIABLE} must be a positive number of MiB, found {text!r}")
-    return limit
+        size = 0
+    if size <= 0:
+        raise DMLError(f"{variable} must be a positive number of MiB, found {text!r}")
+    return size

@@ -159,7 +159,7 @@ def test_a_wrong_result_names_what_does_it_again(vulkan, monkeypatch):
 @pytest.mark.parametrize(("arguments", "variable", "code", "message"), [
     (["--quick"], "", 2, "--stress takes"),
     (["--json", "x.json"], "", 2, "--stress takes"),
-    ([], "much", 3, "DML_STRESS_MEMORY: must be a number of MiB, found 'much'"),
+    ([], "much", 3, "DML_STRESS_MEMORY must be a positive number of MiB, found 'much'"),
 ])  # fmt: skip
 def test_wrong_options(monkeypatch, arguments, variable, code, message):
     monkeypatch.setenv("DML_STRESS_MEMORY", variable)

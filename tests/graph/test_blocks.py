@@ -167,7 +167,7 @@ def test_scales_along_either_axis(device, monkeypatch, transpose, along):
 
 @pytest.mark.parametrize("m", [1, 40])
 def test_half_weights_of_single_products_stay_halves(device, monkeypatch, m):
-    monkeypatch.setattr(stored_weights, "_KEPT_WIDER", 0)
+    monkeypatch.setitem(stored_weights.KEPT_WIDER, "product", 0)
     monkeypatch.setattr("dml.graph.kept.SMALL", 0)
     rng = np.random.default_rng(5)
     numbers, a = (rng.random((64, 48)) - 0.5).astype(np.float16), rng.random((m, 64), np.float32)
@@ -266,7 +266,7 @@ def test_rows_that_are_streamed(kind, most):
 @pytest.mark.parametrize("points", [False, True])
 def test_gathers_dequantize_what_they_gather(device, monkeypatch, kind, points):
     """Also where a product reads the same table, as language models' first and last layers do."""
-    monkeypatch.setattr(stored_weights, "_KEPT_WIDER", 0)
+    monkeypatch.setitem(stored_weights.KEPT_WIDER, "product", 0)
     monkeypatch.setattr("dml.graph.kept.SMALL", 0)
     rng = np.random.default_rng(9)
     rows, k, block = 50, 96, 32

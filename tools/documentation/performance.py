@@ -1,4 +1,4 @@
-"""Tables of the page "Performance" from the reports of `tools/bench --roofline` and `tools/bench --language`."""
+"""Tables of the page "Performance" from reports of `tools/bench --roofline` and `--language` and of `tools/memory`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from tools.documentation.markdown import escaped, table
 
 #: Reports, one file per device.
 MEASURED = Path(__file__).resolve().parents[1] / "benchmarks" / "measured"
-LANGUAGE = MEASURED / "language"
+LANGUAGE, MODELS = MEASURED / "language", MEASURED / "models"
 #: Placeholders in the guide's page.
-MARK, LANGUAGE_MARK = "<!-- measured -->\n", "<!-- language -->\n"
+MARK, LANGUAGE_MARK, MODELS_MARK = (f"<!-- {what} -->\n" for what in ("measured", "language", "models"))
 _TYPES = "float32", "float16"
 
 
 def page(text: str) -> str:
     """Replace the page's placeholders by the tables."""
-    for mark, folder, table_of in ((MARK, MEASURED, _device), (LANGUAGE_MARK, LANGUAGE, _language)):
+    tables = ((MARK, MEASURED, _device), (LANGUAGE_MARK, LANGUAGE, _language), (MODELS_MARK, MODELS, _models))
+    for mark, folder, table_of in tables:
         assert mark in text
         reports = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
         text = text.replace(mark, "\n".join(map(table_of, reports)))
@@ -37,6 +38,18 @@ def _language(report: Mapping[str, Any]) -> str:
         for name, one in report["answers"].items()
     ]
     about = f"Driver {escaped(report['driver'])}; {bytes_text(report['weights'])} of weights."
+    return f"### {escaped(report['device'])}\n\n{about}\n\n{table(columns, rows)}"
+
+
+def _models(report: Mapping[str, Any]) -> str:
+    columns = ["model", "weights", "on the device", "run by", "first result, CPU s", "steady, CPU s", "peak memory"]
+    rows = []
+    for name, one in report["models"].items():
+        for who, answer in one["answers"].items():
+            held = "" if who == "onnxruntime" else f"{one['device']['weights'] / one['weights']:.2f}"
+            times = [f"{answer[when]['cpu']:.2f}" for when in ("first", "steady")]
+            rows.append([name, bytes_text(one["weights"]), held, who, *times, bytes_text(answer["peak"])])
+    about = f"Driver {escaped(report['driver'])}. On the device: bytes of weights there by those in the file."
     return f"### {escaped(report['device'])}\n\n{about}\n\n{table(columns, rows)}"
 
 

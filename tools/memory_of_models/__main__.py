@@ -16,15 +16,18 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+import dml
 from dml.errors import DMLError
 from dml.frontends.onnx.inspect import inspect_model
 from dml.frontends.planning import planner
 from dml.runtime.needs import MemoryNeeds
 from dml.words import bytes_text
-from tools.memory_of_models.models import MODELS, Made
+from tools.memory_of_models.models import AS_DISCRETE, MODELS
+from tools.memory_of_models.writer import Made
 
 #: How far the means of two results' absolute values may be apart.
 _TOLERANCE = 2e-3
+_WHEN, _UNITS = ("first", "steady"), ("wall", "cpu")
 
 
 def main() -> int:
@@ -34,7 +37,8 @@ def main() -> int:
     )
     parser.add_argument("models", nargs="*", help=f"of {', '.join(MODELS)}; all by default")
     parser.add_argument("--scale", type=float, default=1.0, help="of the models' widths; 0.25 takes seconds")
-    parser.add_argument("--who", default="plain,discrete,onnxruntime", help="default: %(default)s")
+    who = "default: plain,onnxruntime, for the Llamas plain,discrete,onnxruntime"
+    parser.add_argument("--who", help=f"axes of `dml conformance`, and onnxruntime; {who}")
     parser.add_argument("--device", help="part of the device's name, or its index")
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
     options = parser.parse_args()
@@ -43,38 +47,40 @@ def main() -> int:
             parser.error(f"there is no model {name!r}; there are {', '.join(MODELS)}")
     if options.device:
         os.environ["DML_VULKAN_DEVICE"] = options.device
-    found: dict[str, Any] = {}
+    device = dml.create_device().vulkan
+    found: dict[str, Any] = {"device": device.name, "driver": device.driver, "scale": options.scale, "models": {}}
     wrong = []
-    table = Table("model", "weights", "run by", "first, wall s", "first, CPU s", "steady, CPU s", "peak of the process")
     for name in options.models or MODELS:
         with tempfile.TemporaryDirectory() as folder:
             made = MODELS[name](Path(folder), options.scale)
-            answers = {who: _run(who, made, Path(folder)) for who in options.who.split(",")}
-            found[name] = {"weights": made.bytes, "device": _foretold(made), "answers": answers}
-        for who, one in answers.items():
-            first, steady = one["first"], one["steady"]
-            cells = f"{first['wall']:.1f}", f"{first['cpu']:.1f}", f"{steady:.2f}", bytes_text(one["peak"])
-            table.add_row(name, bytes_text(made.bytes), who, *cells)
+            answers = {one: _run(one, made, Path(folder)) for one in _who(options.who, name)}
+            found["models"][name] = {"weights": made.bytes, "device": _foretold(made), "answers": answers}
         means = [one["mean"] for one in answers.values()]
         if max(means) - min(means) > _TOLERANCE * max(means):
             wrong.append(f"{name}: results differ: {dict(zip(answers, means, strict=True))}")
+        if options.json:  # after each model: a whole run takes long
+            options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     console = Console()
-    console.print(table)
-    console.print(_memory_table(found))
+    console.print(_times_table(found["models"]))
+    console.print(_memory_table(found["models"]))
     for line in wrong:
         print(line, file=sys.stderr)
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
     return 1 if wrong else 0
 
 
+def _who(wanted: str | None, name: str) -> list[str]:
+    return wanted.split(",") if wanted else ["plain", *["discrete"] * (name in AS_DISCRETE), "onnxruntime"]
+
+
 def _run(who: str, made: Made, folder: Path) -> dict[str, Any]:
+    """The figures of a process with warm caches."""
     feeds = folder / "feeds.npz"
     np.savez(feeds, **made.feeds)
     command = [sys.executable, "-m", "tools.memory_of_models.run", who, str(made.path), str(feeds)]
-    ran = subprocess.run(command, capture_output=True, text=True)
-    if ran.returncode:
-        raise SystemExit(f"{made.path.stem} by {who} failed:\n{ran.stderr}")
+    for more in ([] if who == "onnxruntime" else [["once"]]) + [[]]:
+        ran = subprocess.run([*command, *more], capture_output=True, text=True)
+        if ran.returncode:
+            raise SystemExit(f"{made.path.stem} by {who} failed:\n{ran.stderr}")
     answer: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
     return answer
 
@@ -85,6 +91,15 @@ def _foretold(made: Made) -> Mapping[str, int]:
     if summary.memory is None:
         raise DMLError(f"{made.path.stem}: {summary.unplanned}")
     return summary.memory
+
+
+def _times_table(found: Mapping[str, Any]) -> Table:
+    table = Table("model", "weights", "run by", *(f"{what}, {unit} s" for what in _WHEN for unit in _UNITS), "peak")
+    for name, one in found.items():
+        for who, answer in one["answers"].items():
+            times = [f"{answer[when][unit]:.2f}" for when in _WHEN for unit in _UNITS]
+            table.add_row(name, bytes_text(one["weights"]), who, *times, bytes_text(answer["peak"]))
+    return table
 
 
 def _memory_table(found: Mapping[str, Any]) -> Table:

@@ -1,12 +1,13 @@
-"""Runs one model in a process of its own: python -m tools.memory_of_models.run WHO MODEL FEEDS; prints JSON.
+"""Runs one model in a process of its own: python -m tools.memory_of_models.run WHO MODEL FEEDS [once]; prints JSON.
 
-WHO: onnxruntime, or an axis of dml/conformance/axes.py. FEEDS: an .npz file.
+WHO: onnxruntime, or an axis of dml/conformance/axes.py. FEEDS: an .npz file. once: stop after the first result.
 """
 
 from __future__ import annotations
 
 import json
 import resource
+import statistics
 import sys
 import time
 from pathlib import Path
@@ -14,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-_STEADY = 3
+#: Steady runs, at most; no further one begins after so many CPU seconds.
+_STEADY, _ENOUGH = 3, 6.0
 
 
 def cpu_seconds() -> float:
@@ -44,7 +46,7 @@ def _session(who: str, path: str) -> Any:
 
 
 def main() -> None:
-    who, path, feeds_path = sys.argv[1:]
+    who, path, feeds_path, *once = sys.argv[1:]
     feeds = dict(np.load(feeds_path))
     start, cpu = time.perf_counter(), cpu_seconds()
     session = _session(who, path)
@@ -54,12 +56,17 @@ def main() -> None:
 
     results = run()
     first = {"wall": time.perf_counter() - start, "cpu": cpu_seconds() - cpu}
-    steady = []
-    for _ in range(_STEADY):
-        cpu = cpu_seconds()
+    if once:
+        return
+    walls: list[float] = []
+    cpus: list[float] = []
+    while len(cpus) < _STEADY and sum(cpus) < _ENOUGH:
+        start, cpu = time.perf_counter(), cpu_seconds()
         run()
-        steady.append(cpu_seconds() - cpu)
-    found = {"first": first, "steady": sorted(steady)[_STEADY // 2], "peak": peak_bytes()}
+        walls.append(time.perf_counter() - start)
+        cpus.append(cpu_seconds() - cpu)
+    steady = {"wall": statistics.median(walls), "cpu": statistics.median(cpus)}
+    found = {"first": first, "steady": steady, "peak": peak_bytes()}
     mean = float(np.abs(np.asarray(results[-1], np.float64)).mean())
     print(json.dumps({**found, "mean": mean}))
 

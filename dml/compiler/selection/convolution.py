@@ -225,16 +225,6 @@ def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, c
     return DirectTile(channels, rows, columns, span, padded, cost)
 
 
-#: Bytes of FLOAT16 weights, at most, that the direct kernel keeps as FLOAT32: 512 x 512 x 3 x 3 at 14 x 14 take
-#: llvmpipe 26 ms of CPU time so and 39 as they are, and 31 x 31 of 4 channels navi31 374 and 670 instructions.
-_WIDENED_WEIGHTS = 8 << 20
-
-
-def widens_halves(size: int) -> bool:
-    """Whether a direct convolution keeps weights of FLOAT16, of so many bytes, in FLOAT32."""
-    return size <= _WIDENED_WEIGHTS
-
-
 def stores_in_loops(target: Target) -> bool:
     """Whether the direct kernel stores a tile in loops over its sums, of which drivers then compile one copy.
 

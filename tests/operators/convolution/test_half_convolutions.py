@@ -11,6 +11,7 @@ import dml
 from dml.compiler.program import Program
 from dml.compiler.selection import convolution as selection
 from dml.compiler.selection.convolution import ImplicitTile
+from dml.compiler.selection.stored_weights import KEPT_WIDER
 from dml.compiler.target import DeviceClass, Target
 from dml.frontends.planning import Planner
 from dml.graph import operations as op
@@ -70,7 +71,7 @@ def test_without_a_table(computes_in_halves: dml.Device, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("case", CONVOLUTIONS)
 def test_large_weights_stay_halves(device: dml.Device, case: dict, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those above a bound in the direct kernel, all in the implicit one."""
-    monkeypatch.setattr(selection, "_WIDENED_WEIGHTS", 0)
+    monkeypatch.setitem(KEPT_WIDER, "direct convolution", 0)
     check(device, *build("FLOAT16", 2, **case))
 
 

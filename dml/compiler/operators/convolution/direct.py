@@ -16,7 +16,8 @@ from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression
 from dml.compiler.selection import keeps_fours, lanes, stores_fours
-from dml.compiler.selection.convolution import DirectTile, lays_weights_in_fours, stores_in_loops, widens_halves
+from dml.compiler.selection.convolution import DirectTile, lays_weights_in_fours, stores_in_loops
+from dml.compiler.selection.stored_weights import keeps_wider
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT16
 
 
@@ -51,7 +52,7 @@ def _tiled_weights(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile)
     tiles = groups * -(-outputs // tile.channels)
     stage = builder.prepare(sums.weights)
     is_half = sums.weights.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
-    keeps = is_half and not widens_halves(2 * sums.weights.count)
+    keeps = is_half and not keeps_wider("direct convolution", 2 * sums.weights.count)
     words = DML_TENSOR_DATA_TYPE_FLOAT16 if keeps else sum_type(sums.result)[1]
     tiled = stage.temporary(words, (tiles, inputs, *sums.windows.taps, tile.channels))
     *planes_and_rows, taps = sums.windows.taps

@@ -8,6 +8,7 @@ from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.convolution.bytes import convolve_bytes
 from dml.compiler.operators.convolution.convolve import convolve
 from dml.compiler.operators.convolution.geometry import Convolution, Geometry
+from dml.compiler.operators.convolution.stored import convolve_stored
 from dml.compiler.operators.convolution.windows import windowed_sums
 from dml.compiler.operators.gemm.integers import Finish, along_dimension, requantization, without_zero_point
 from dml.compiler.operators.movement.views import volume
@@ -31,7 +32,12 @@ def convolution(desc: DML_CONVOLUTION_OPERATOR_DESC, builder: ProgramBuilder) ->
         volume(builder["OutputTensor"]),
         Geometry.of(desc),
     )
-    convolve(builder, described, activate(desc.FusedActivation))
+    scales, zeros = builder.get("FilterTensor.Scales"), builder.get("FilterTensor.ZeroPoints")
+    if scales is None:
+        convolve(builder, described, activate(desc.FusedActivation))
+    else:  # a graph left the filter as stored (see dml/graph/blocks.py)
+        per_block = [volume(each) for each in (scales, zeros) if each is not None]
+        convolve_stored(builder, described, per_block, desc.FilterTensor.DataType, activate(desc.FusedActivation))
 
 
 @lowering(DML_CONVOLUTION_INTEGER_OPERATOR_DESC, epilogue=Epilogues.ANY)

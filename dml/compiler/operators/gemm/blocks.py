@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dml.compiler.apply import apply
@@ -15,6 +15,7 @@ from dml.compiler.operators.gemm.layout import quads, readable, transposed, with
 from dml.compiler.operators.gemm.matmul import matmul, matrix_code, matrix_defines, merge_batch
 from dml.compiler.operators.movement.views import part
 from dml.compiler.operators.quantization import dequantize_blocks
+from dml.compiler.parts import crop
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
 from dml.compiler.selection.few_rows import VectorProduct
@@ -54,8 +55,17 @@ class Blocks:
 
     def rows(self, start: int, count: int) -> Blocks:
         """Return the weights of some of the product's columns."""
-        others = (each if each.sizes[0] == 1 else part(each, 0, start, count) for each in self.per_block)
-        return Blocks(part(self.numbers, 0, start, count), *others)
+        return Blocks(*rows_of_blocks(self.numbers, self.per_block, start, count))
+
+
+def rows_of_blocks(numbers: Operand, per_block: Sequence[Operand], start: int, count: int) -> list[Operand]:
+    """Return slices along the first dimension of numbers and of what is given per block; they hold whole blocks."""
+    taken = [part(numbers, 0, start, count)]
+    for each in per_block:
+        size = numbers.sizes[0] // each.sizes[0]
+        # (cropped: devices of few bindings copy what several of them would bind)
+        taken.append(each if each.sizes[0] == 1 else crop(part(each, 0, start // size, count // size), 0))
+    return taken
 
 
 def product_of_blocks(

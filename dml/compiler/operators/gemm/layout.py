@@ -56,7 +56,7 @@ def readable(builder: ProgramBuilder, operand: Operand, uses: int) -> Operand:
     A wider copy of a constant is kept only if it is small; else it is made in each run.
     """
     whole_words = DATA_TYPES[operand.data_type].bits == 32
-    keeps = whole_words or keeps_wider(operand.region.size)
+    keeps = whole_words or keeps_wider("product", operand.region.size)
     is_worth = is_worth_packing(builder.target, uses, known=operand.is_static and keeps)
     if not is_worth or (whole_words and quads(operand) is not None):
         return operand

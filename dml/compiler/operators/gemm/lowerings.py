@@ -56,7 +56,7 @@ def gemm(desc: DML_GEMM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
 
 
 def _is_stored_half(b: Operand) -> bool:
-    return b.is_static and b.data_type == DML_TENSOR_DATA_TYPE_FLOAT16 and not keeps_wider(b.region.size)
+    return b.is_static and b.data_type == DML_TENSOR_DATA_TYPE_FLOAT16 and not keeps_wider("product", b.region.size)
 
 
 def _matrix(operand: Operand) -> Operand:

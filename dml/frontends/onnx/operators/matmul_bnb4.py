@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from math import gcd, lcm
+
 import numpy as np
 
+from dml.compiler.selection.stored_weights import rows_in_part
 from dml.errors import DMLError
 
 from ..dtypes import FLOAT32, UINT8, UINT32, Array
 from ..few_bits import repeated_blocks
-from ..functions import gather, matmul, part
+from ..functions import gather, join, matmul, part
 from ..node import OnnxNode
 from ..registry import onnx_op
 from ..value import OnnxValue, cast, reshape
@@ -20,6 +23,9 @@ _NF4 = (
     *(-0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725),
     *(0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
 )
+
+#: Floats of working memory for each of the weights.
+_FLOATS_AT_ONCE = 3
 
 
 @onnx_op("MatMulBnb4", domain="com.microsoft")
@@ -39,17 +45,34 @@ def matmul_bnb4(node: OnnxNode) -> OnnxValue:
             f"{packed.dtype} of shape {packed.shape}"
         )
     node.check(most.size == -(-count // block), f"absmax must have {-(-count // block)} elements, found {most.shape}")
-    pairs = gather(node.constant(_pairs(kind)), cast(reshape(packed, (packed.size,)), UINT32), 0)
-    numbers = part(reshape(pairs, (2 * packed.size,)), 0, 0, count)
-    scales = cast(reshape(most, (most.size,)), FLOAT32)
-    if count % block:
-        numbers = numbers * repeated_blocks(scales, 0, block, count)
-    else:
-        numbers = reshape(numbers, (most.size, block)) * reshape(scales, (most.size, 1))
-    weights = cast(reshape(numbers, (n, k)), a.dtype)
+    table = node.constant(_pairs(kind))
     rows = reshape(a, (a.size // columns, columns))
-    made = matmul(rows, weights, transpose_b=transposed)
-    return reshape(made, (*a.shape[:-1], n if transposed else k))
+    packed, scales = reshape(packed, (packed.size,)), cast(reshape(most, (most.size,)), FLOAT32)
+    whole = lcm(block, 2)  # elements whose scales and bytes are their own
+    made: list[OnnxValue] = []
+    # The codes are no numbers that kernels decode: some rows are made wider at a time, in each run.
+    step = rows_in_part(_FLOATS_AT_ONCE * 4 * k, whole // gcd(whole, k))
+    for start in range(0, n, step):
+        held = min(step, n - start)
+        first, size = start * k, held * k
+        codes = part(packed, 0, first // 2, -(-size // 2))
+        own = part(scales, 0, first // block, -(-size // block))
+        weights = cast(reshape(_numbers(table, codes, own, size, block), (held, k)), a.dtype)
+        if transposed:
+            made.append(matmul(rows, weights, transpose_b=True))
+        else:
+            product = matmul(part(rows, 1, start, held), weights)
+            made = [made[0] + product if made else product]
+    return reshape(join(made, 1), (*a.shape[:-1], n if transposed else k))
+
+
+def _numbers(table: OnnxValue, codes: OnnxValue, scales: OnnxValue, size: int, block: int) -> OnnxValue:
+    """What ``size`` codes stand for, two to a byte, times their blocks' scales."""
+    pairs = gather(table, cast(codes, UINT32), 0)
+    numbers = part(reshape(pairs, (2 * codes.size,)), 0, 0, size)
+    if size % block:
+        return numbers * repeated_blocks(scales, 0, block, size)
+    return reshape(numbers, (scales.size, block)) * reshape(scales, (scales.size, 1))
 
 
 def _pairs(kind: int) -> Array:

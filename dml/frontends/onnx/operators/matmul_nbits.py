@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dml.compiler.selection.stored_weights import rows_in_part
 from dml.errors import DMLError
 
 from ..dtypes import FLOAT16, FLOAT32, UINT8, DType
 from ..few_bits import dequantized_blocks, unpacked
-from ..functions import fill, gather, matmul, part, resized, total
+from ..functions import gather, join, matmul, part, resized, total
 from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
 from ..value import OnnxValue, cast, constant, expanded, reshape
 from .attention import refuse_attributes
+
+#: Floats of working memory for each of the weights that g_idx regroups.
+_FLOATS_AT_ONCE = 4
 
 
 @dataclass
@@ -48,10 +52,10 @@ def matmul_nbits(node: OnnxNode) -> OnnxValue:
     rows = reshape(a, (a.size // packing.k, packing.k))
     if not node.input(1).size:  # an omitted projection
         result = a.filled(0, (rows.shape[0], packing.n))
-    elif node.optional(4) is None:
+    elif _is_in_order(node, packing):
         result = _product(node, rows, packing)
     else:
-        result = matmul(rows, cast(_regrouped(node, packing), a.dtype), transpose_b=True)
+        result = _regrouped_product(node, rows, packing)
     bias = node.optional(5)
     if bias is not None:
         result = result + cast(bias, result.dtype)
@@ -93,21 +97,52 @@ def _product(node: OnnxNode, rows: OnnxValue, packing: _Packing) -> OnnxValue:
     return result - matmul(sums, shift, transpose_b=True)
 
 
-def _regrouped(node: OnnxNode, packing: _Packing) -> OnnxValue:
-    """The same, {N, K}, where each column has the scale and zero point that g_idx says."""
+def _is_in_order(node: OnnxNode, packing: _Packing) -> bool:
+    """Whether columns have the scale and zero point of the block that they lie in: g_idx is left out, or says so."""
+    groups = node.optional(4)
+    if groups is None or groups.array is None:
+        return groups is None
+    numbers = np.ravel(groups.array)[: packing.k]
+    return bool(np.array_equal(numbers, np.arange(packing.k) // packing.block))
+
+
+def _regrouped_product(node: OnnxNode, rows: OnnxValue, packing: _Packing) -> OnnxValue:
+    """The same, where each column has the scale and zero point that g_idx says.
+
+    The weights are made wider in each run, some rows at a time: kernels for stored numbers take blocks of neighbours.
+    """
     packed, held, zeros = _checked(node, packing)
-    n, blocks, k = packing.n, packing.blocks, packing.k
-    ones = fill(node.builder, 1, (n, blocks), held.dtype)
-    codes = packing.numbers(packed)
-    numbers = dequantized_blocks(codes, ones, None)
-    if zeros is None or zeros.dtype == UINT8:
-        points = dequantized_blocks(_zero_points(node, zeros, packing, codes.dtype), ones, None)
-    else:
-        points = reshape(cast(zeros, held.dtype), (n, blocks))
+    n, k = packing.n, packing.k
     groups = node.input(4)
     node.check(groups.size >= k, f"g_idx must have {k} numbers, found shape {groups.shape}")
     groups = part(reshape(groups, (groups.size,)), 0, 0, k)
-    return (part(numbers, 1, 0, k) - gather(points, groups, 1)) * gather(held, groups, 1)
+    packed = reshape(packed, (n, packed.size // n))
+    zeros = None if zeros is None else reshape(zeros, (n, zeros.size // n))
+    made, step = [], rows_in_part(_FLOATS_AT_ONCE * 4 * k)
+    for start in range(0, n, step):
+        count = min(step, n - start)
+        codes, scales = (part(value, 0, start, count) for value in (packed, held))
+        points = None if zeros is None else part(zeros, 0, start, count)
+        weights = _regrouped(node, replace(packing, n=count), groups, codes, scales, points)
+        made.append(matmul(rows, cast(weights, rows.dtype), transpose_b=True))
+    return join(made, 1)
+
+
+def _regrouped(
+    node: OnnxNode, packing: _Packing, groups: OnnxValue, packed: OnnxValue, held: OnnxValue, zeros: OnnxValue | None
+) -> OnnxValue:
+    """The weights {n, K}, of the scales' type. groups: {K}, the block of each column."""
+    n, blocks, k = packing.n, packing.blocks, packing.k
+    one, codes = constant(node.builder, np.ones((1, 1), held.dtype)), packing.numbers(packed)
+    scales = gather(held, groups, 1)
+    if zeros is None:
+        middle = constant(node.builder, np.full((1, 1), 2 ** (packing.bits - 1), codes.dtype))
+        return part(dequantized_blocks(codes, one, middle), 1, 0, k) * scales
+    if zeros.dtype == UINT8:
+        points = dequantized_blocks(_zero_points(node, zeros, packing, codes.dtype), one, None)
+    else:
+        points = reshape(cast(zeros, held.dtype), (n, blocks))
+    return (part(dequantized_blocks(codes, one, None), 1, 0, k) - gather(points, groups, 1)) * scales
 
 
 def _checked(node: OnnxNode, packing: _Packing) -> tuple[OnnxValue, OnnxValue, OnnxValue | None]:

@@ -11,7 +11,6 @@ import dml.graph.operations as op
 from dml import enums
 from dml.descriptors import elementwise as ew
 from dml.descriptors.quantization import (
-    DML_DEQUANTIZE_OPERATOR_DESC,
     DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC,
     DML_QUANTIZE_OPERATOR_DESC,
 )
@@ -20,6 +19,7 @@ from dml.shapes import with_size
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 from ..dtypes import FLOAT8, FLOAT16, FLOAT32, UINT8, DType, dtype_of, storage
+from ..few_bits import dequantized_blocks
 from ..functions import part
 from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
@@ -107,6 +107,12 @@ def _block_sizes(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValu
     return value
 
 
+def _is_of_blocks(node: OnnxNode, scale: OnnxValue, x: OnnxValue) -> bool:
+    """Whether scales are those of whole blocks."""
+    is_blocked = bool(node.integer("block_size", 0)) and scale.rank == x.rank > 0 and scale.size > 0
+    return is_blocked and not any(size % own for size, own in zip(x.shape, scale.shape, strict=True))
+
+
 def _blockwise(node: OnnxNode, x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None, dtype: DType) -> OnnxValue:
     tensors = [_block_sizes(node, cast(scale, x.dtype), x)]
     if zero is not None:
@@ -132,18 +138,9 @@ def dequantize_linear(node: OnnxNode) -> OnnxValue:
     if x.dtype not in (*_NARROW, *FLOAT8) and (x.dtype.kind not in "iu" or x.dtype.itemsize > 4):
         raise Unsupported(f"dequantization of {x.dtype} is not mapped")
     held = scale if scale.dtype in (FLOAT32, FLOAT16) else cast(scale, FLOAT32)
-    if x.dtype in _NARROW:
-        tensors = [_block_sizes(node, held, x)]
-        if zero is not None:
-            tensors.append(_block_sizes(node, zero, x))
-        made = node.builder.node(
-            DML_DEQUANTIZE_OPERATOR_DESC,
-            {"OutputTensor": _desc(x.shape, held.dtype)},
-            InputTensor=x.tensor,
-            QuantizationType=enums.DML_QUANTIZATION_TYPE(len(tensors)),
-            QuantizationTensors=[value.tensor for value in tensors],
-        )
-        result = x.made(made["OutputTensor"], dtype=held.dtype)
+    if x.dtype in _NARROW or (x.dtype in _BYTES and _is_of_blocks(node, held, x)):
+        points = None if zero is None else _block_sizes(node, zero, x)
+        result = dequantized_blocks(x, _block_sizes(node, held, x), points)
     elif x.dtype in FLOAT8:
         result = cast(x, FLOAT32) * _spread(node, cast(held, FLOAT32), x)
     else:

@@ -19,6 +19,7 @@ from onnx import helper, numpy_helper, shape_inference
 from dml.api.device_array import DeviceArray
 from dml.errors import DMLError
 from dml.stages import stage
+from dml.stored import check_unchanged
 
 from .dtypes import Array, dtype_of
 from .parts import Cut
@@ -63,6 +64,8 @@ class HostPart:
 
         Raises DMLError if neither runtime computes them.
         """
+        for array in self._defaults.values():
+            check_unchanged(array)
         feeds = self._defaults | {name: on_host(values[name]) for name in self.inputs if name in values}
         kinds = {name: _type_of(item, self._types.get(name)) for name, item in feeds.items()}
         key = tuple((name, bytes(kind.SerializeToString())) for name, kind in kinds.items())
@@ -116,6 +119,8 @@ class HostPart:
     def _own_model(self, kinds: Mapping[str, Any]) -> Any:
         """Return the nodes as a model whose inputs have these types."""
         whole = self._model
+        for array in self._fixed.values():
+            check_unchanged(array)
         graph = helper.make_graph(
             [node.raw for node in self.nodes],
             "host",

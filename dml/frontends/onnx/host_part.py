@@ -101,16 +101,20 @@ class HostPart:
         return outputs, tuple(name for name in found if None in sizes[name])
 
     def _compute(self, runners: dict[str, _Run], feeds: dict[str, Any]) -> Sequence[Any]:
-        """Run on the first runtime that can; earlier ones are not tried again."""
+        """Run on the first runtime that can. Those that take no such model or types are not tried again; one that only
+        fails for these numbers is."""
         problems: dict[str, str] = {}
+        unfit: list[str] = []
         for name, runner in list(runners.items()):  # (another thread may drop one meanwhile)
             try:
                 found = runner(feeds)
             except Exception as error:  # either refuses with exceptions of its own
-                problems[name] = str(error).strip() or type(error).__name__
+                problems[name] = _words(error)
+                if isinstance(error, _UnfitError):
+                    unfit.append(name)
                 continue
             self.runtime = name
-            for other in problems:
+            for other in unfit:
                 runners.pop(other, None)
             return found
         words = "; ".join(f"{name}: {why}" for name, why in problems.items())
@@ -140,13 +144,25 @@ def _is_installed(module: str) -> bool:
         return False
 
 
+def _words(error: Exception) -> str:
+    """Return what an error says, or its kind."""
+    return str(getattr(error, "message", error)).strip() or type(error).__name__
+
+
+class _UnfitError(DMLError):
+    """A runtime does not take the nodes, or values of these types, whatever the numbers."""
+
+
 def _late(make: Callable[[Any], _Run], model: Any) -> _Run:
     """Return a runner that is made at its first run."""
     made: list[_Run] = []
 
     def run(feeds: dict[str, Any]) -> Sequence[Any]:
         if not made:
-            made.append(make(model))
+            try:
+                made.append(make(model))
+            except Exception as error:  # either refuses with exceptions of its own
+                raise _UnfitError(_words(error)) from error
         return made[0](feeds)
 
     return run
@@ -165,7 +181,7 @@ def _onnxruntime(model: Any) -> _Run:
     def run(feeds: dict[str, Any]) -> Sequence[Any]:
         for name, item in feeds.items():
             if hasattr(item, "dtype") and item.dtype.kind == "V":
-                raise DMLError(f"takes no array of {item.dtype}, as {name!r} is")
+                raise _UnfitError(f"takes no array of {item.dtype}, as {name!r} is")
         found: Sequence[Any] = session.run(None, feeds)
         return found
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import mmap
 import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
-
-import numpy as np
 
 from dml.errors import HRESULT, DMLError
 
@@ -32,30 +29,6 @@ def writing(path: object) -> Iterator[None]:
         yield
     except OSError as error:
         raise DMLError(f"{path}: cannot be written: {_reason(error)}", HRESULT.E_ACCESSDENIED) from error
-
-
-#: Immutable bytes: an object's own, or a mapped file's (see ``mapped``).
-Stored = bytes | memoryview
-
-
-def mapped(path: Path) -> memoryview:
-    """Map a file; its bytes are read when accessed. Raises OSError if it cannot be opened.
-
-    The file must not be truncated while the bytes are in use.
-    """
-    with path.open("rb") as file:
-        if not os.fstat(file.fileno()).st_size:
-            return memoryview(b"")
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-
-
-def unload(data: Stored) -> None:
-    """Release the physical memory of a mapped file's bytes; they are read again when accessed."""
-    if isinstance(data, memoryview) and isinstance(data.obj, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        whole = np.frombuffer(data.obj, np.uint8).ctypes.data
-        start = np.frombuffer(data, np.uint8).ctypes.data - whole if len(data) else 0
-        first = start // mmap.PAGESIZE * mmap.PAGESIZE
-        data.obj.madvise(mmap.MADV_DONTNEED, first, start + len(data) - first)
 
 
 def _reason(error: Exception) -> str:

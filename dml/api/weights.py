@@ -10,16 +10,15 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from dml.compiler.program import Dispatch, Program, Region, Space
-from dml.files import Stored, unload
 from dml.runtime.arena import Arena, Islands, bound_regions
 from dml.runtime.buffer import Buffer
 from dml.runtime.context import Context
 from dml.runtime.recording import Place, Recording
 from dml.stages import stage
+from dml.stored import Stored, in_parts
 
 #: Limit, in bytes, on constants that initialization alone reads and that are on the device at a time; or this fraction
 #: of all, if larger. Fresh memory is slow (ResNet-18's 45 MiB take a CPU 40 ms, and 8 in parts), and a model that fills
@@ -83,11 +82,11 @@ class Constants:
 
 
 def _upload(buffer: Buffer, data: Stored, start: int, end: int) -> None:
-    """Copy bytes ``start`` to ``end`` to the buffer in parts, unloading each part of a mapped file."""
-    for at in range(start, end, _UPLOAD_PART):
-        part = memoryview(data)[at : min(end, at + _UPLOAD_PART)]
-        buffer.write(np.frombuffer(part, np.uint8), at - start)
-        unload(part)
+    """Copy bytes ``start`` to ``end`` to the buffer. Raises DMLError if the file that holds them has changed."""
+    at = 0
+    for part in in_parts(data, start, end, _UPLOAD_PART):
+        buffer.write(part, at)
+        at += part.size
 
 
 class Weights:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ..enums import DML_GRAPH_EDGE_TYPE, DML_GRAPH_NODE_TYPE
 from ..errors import DMLError
+from ..stored import are_equal, check_unchanged, in_parts, sampled
 from ..structures import derive_count, structure
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ class DML_CONSTANT_DATA_GRAPH_NODE_DESC:
     @cached_property
     def digest(self) -> bytes:
         """A name for the bytes in this process, the same for equal ones; found once."""
-        return hashlib.sha256(self.Data).digest() if len(self.Data) < _LARGE else _name_of_large(self)
+        if len(self.Data) >= _LARGE:
+            return _name_of_large(self)
+        return hashlib.sha256(b"".join(map(bytes, in_parts(self.Data, 0, len(self.Data))))).digest()
 
 
 #: Bytes from which on a constant is not hashed as a whole, which takes as long as uploading it.
@@ -77,36 +80,32 @@ _names: dict[tuple[int, bytes], list[tuple[weakref.ref[DML_CONSTANT_DATA_GRAPH_N
 _naming = threading.Lock()
 
 
-def _is_stored(data: object) -> bool:
-    """Whether something is a read-only view of bytes, which is not copied."""
-    return type(data) is memoryview and data.readonly and data.format == "B" and data.ndim == 1 and data.contiguous
-
-
 def _name_of_large(node: DML_CONSTANT_DATA_GRAPH_NODE_DESC) -> bytes:
     """The name of an equal one that is still there, else a new one."""
-    data, step = node.Data, len(node.Data) // 64
-    some = b"".join([data[at : at + 64] for at in range(0, len(data), step)])
-    key = len(data), hashlib.sha256(some).digest()
+    size = len(node.Data)
+    key = size, hashlib.sha256(sampled(node.Data, 64, size // 64)).digest()
     with _naming:
         if len(_names) > 4096:
             for gone in [one for one, known in _names.items() if all(held() is None for held, _ in known)]:
                 del _names[gone]
         here = [(held, name) for held, name in _names.get(key, ()) if held() is not None]
         for held, name in here:
-            other = held()
-            if other is not None and _are_equal(other.Data, data):
+            if _is_same(held(), node):
                 return name
         name = secrets.token_bytes(32)
         _names[key] = [*here, (weakref.ref(node), name)]
         return name
 
 
-def _are_equal(one: bytes | memoryview, other: bytes | memoryview, part: int = 1 << 20) -> bool:
-    """Whether bytes of equal length are the same. (Two views compare element by element, which is slow.)"""
-    if one is other:
-        return True
-    starts = range(0, len(one), part)
-    return all(bytes(one[at : at + part]) == bytes(other[at : at + part]) for at in starts)
+def _is_same(other: DML_CONSTANT_DATA_GRAPH_NODE_DESC | None, node: DML_CONSTANT_DATA_GRAPH_NODE_DESC) -> bool:
+    """Whether a named node has the same bytes. One whose file was overwritten has not: its name means the old ones."""
+    if other is None:
+        return False
+    try:
+        return are_equal(other.Data, node.Data)
+    except DMLError:
+        check_unchanged(node.Data)
+        return False
 
 
 @structure()

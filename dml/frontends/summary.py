@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
 
 from dml.capability import short_name
 from dml.descriptors.base import OperatorDesc, operators
 from dml.enums import DML_FEATURE_LEVEL
+from dml.errors import DMLError
 from dml.validator import needed_level
+
+#: Number of constants that a summary lists.
+_LISTED = 10
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,28 @@ class ModelSummary:
     memory: Mapping[str, int] | None = None
     unplanned: str = ""
     largest: tuple[TensorSummary, ...] = ()
+
+
+def largest_tensors(
+    arrays: Iterable[tuple[str, npt.NDArray[Any]]], on_device: Mapping[str, int] | None = None
+) -> tuple[TensorSummary, ...]:
+    """Summarize the largest of a model's constants. on_device: bytes that runs read there by name; None if unknown."""
+    found = sorted(arrays, key=lambda item: -item[1].nbytes)[:_LISTED]
+    return tuple(
+        TensorSummary(
+            name, str(array.dtype), array.shape, array.nbytes, None if on_device is None else on_device.get(name, 0)
+        )
+        for name, array in found
+    )
+
+
+def symbolic_sizes(inputs: Iterable[ValueSummary], sizes: Mapping[str, int] | None) -> list[str]:
+    """Return the names of the inputs' symbolic sizes, sorted. Raises DMLError if ``sizes`` has another name."""
+    named = sorted({size for one in inputs for size in one.shape or () if isinstance(size, str)})
+    for name in sizes or {}:
+        if name not in named:
+            raise DMLError(f"the model has no size {name!r}; it has {', '.join(named) or 'none'}")
+    return named
 
 
 class Explained(NamedTuple):

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dml import enums
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
-from dml.files import Stored
+from dml.stored import Stored, check_unchanged
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 
@@ -22,8 +22,16 @@ class SharedConstants:
 
     def __init__(self, data: Iterable[tuple[str, Stored]] = ()) -> None:
         """data: names, for messages, and bytes."""
-        self._nodes = {id(one): DML_CONSTANT_DATA_GRAPH_NODE_DESC(one, Name=name) for name, one in data}
+        held = list(data)
+        self._nodes = {id(one): DML_CONSTANT_DATA_GRAPH_NODE_DESC(one, Name=name) for name, one in held}
+        #: One view of each file that holds some.
+        self._files = list({id(one.obj): one for _, one in held if isinstance(one, memoryview)}.values())
         self._derived: dict[tuple[int, Hashable], npt.NDArray[Any]] = {}
+
+    def check_unchanged(self) -> None:
+        """Raise DMLError if a file that holds some has changed; called before a graph is built of their elements."""
+        for one in self._files:
+            check_unchanged(one)
 
     def derived(
         self, array: npt.NDArray[Any], how: Hashable, make: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]

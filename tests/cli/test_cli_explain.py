@@ -184,6 +184,20 @@ def test_openvino_ir_of_open_sizes(explain: Any, tmp_path: Path, device: dml.Dev
     assert facts["memory"]["inputs"] == 4 * 6 * 3
 
 
+def test_sizes_that_openvino_ir_does_not_have(tmp_path: Path, device: dml.Device) -> None:
+    ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
+    opset = pytest.importorskip("openvino.opset13")
+    for sizes, has in (([-1, -1, 3], "x.0, x.1"), ([2, 3], "none")):
+        x = opset.parameter(sizes, np.float32, name="x")
+        ov.save_model(ov.Model([opset.result(opset.relu(x))], [x], "small"), str(tmp_path / "small.xml"))
+        arguments = [str(tmp_path / "small.xml"), "--size", "x.2=6", "--device", str(device.vulkan.index)]
+        runs = [CliRunner().invoke(app, ["inspect", *arguments]), CliRunner().invoke(app, ["explain", *arguments])]
+        runs += [CliRunner().invoke(app, ["run", *arguments, *more]) for more in (["--random"], ["--explain"])]
+        for run in runs:
+            assert run.exit_code == 1
+            assert f"the model has no size 'x.2'; it has {has}" in run.output
+
+
 def test_openvino_ir(explain: Any, tmp_path: Path, device: dml.Device) -> None:
     ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
     opset = pytest.importorskip("openvino.opset13")

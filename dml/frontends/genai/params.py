@@ -134,7 +134,9 @@ class GeneratorParams:
         encoder = self._model.encoder
         ids = self._inputs.get(self._model.decoder.ids, self.input_ids)
         found = {name: value for name, value in self._inputs.items() if name != self._model.decoder.ids}
-        if self.whisper_input_features is not None and encoder is not None:
+        if self.whisper_input_features is not None:
+            if encoder is None:
+                raise DMLError("GeneratorParams.whisper_input_features: the model has no encoder that takes them")
             found[encoder.features] = self.whisper_input_features
         if ids is not None:
             found[self._model.decoder.ids] = np.atleast_2d(np.asarray(ids))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import UserDict
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,12 @@ class Tensor:
         return np.array(self._array, dtype, copy=copy)
 
 
-class NamedTensors(dict[str, Tensor]):
+class NamedTensors(UserDict[str, Tensor]):
     """Model inputs by name; an array that is put in comes out as a Tensor."""
 
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value if isinstance(value, Tensor) else Tensor(value))
+
+    def __ior__(self, other: Any) -> NamedTensors:  # type: ignore[misc, override]
+        self.update(other)
+        return self

@@ -18,6 +18,7 @@ from dml.arguments import as_array, checked
 from dml.errors import HRESULT, DMLError, HostNodesWarning
 from dml.graph.constants import SharedConstants, bytes_under
 from dml.stages import stage
+from dml.stored import check_unchanged
 
 from .blocked import NCHWC, with_blocks
 from .device_part import DevicePart, OnnxPlan
@@ -177,6 +178,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         if name not in values and name not in self._initial:
             raise DMLError(f"no value {name!r} in the model")
         value = values.get(name, self._initial.get(name))
+        check_unchanged(value)
         if keep:
             return self._on_device(value)
         own = name in self._types or name in self._initial

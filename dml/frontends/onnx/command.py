@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 from dml.api.device import Device
 from dml.enums import DML_FEATURE_LEVEL
 from dml.frontends.running import ModelInput, Options, in_the_models_words
-from dml.frontends.summary import Explained, Explanation, operators_of
+from dml.frontends.summary import Explained, Explanation, operators_of, symbolic_sizes
 from dml.runtime.recording import KernelTime
 
 from .backend import Part, PreparedModel, prepare
 from .device_part import OnnxPlan
 from .dtypes import Array, dtype_of
 from .host_part import HostPart
-from .stand_ins import StandIns, check_sizes, stand_ins, tried, value_summary
+from .stand_ins import StandIns, stand_ins, tried, value_summary
 from .trace import held
 from .unmapped import grouped
 
@@ -43,7 +43,7 @@ class ONNXRun:
     def _inputs(self) -> list[ModelInput]:
         """Return the inputs without a default; optional ones may be omitted."""
         entries = {entry.name: entry for entry in self._model.model.graph.input}
-        check_sizes(entries.values(), self._options.sizes)
+        symbolic_sizes(map(value_summary, entries.values()), self._options.sizes)
         found = []
         for name in self._model.inputs:
             one = value_summary(entries[name])

@@ -18,6 +18,7 @@ from dml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml.errors import DMLError
 from dml.graph.constants import SharedConstants
 from dml.stages import stage
+from dml.stored import detached
 from dml.traced import Numbers, UntracedError, filled, numbers_in
 
 from .dtypes import HELD_AS_FLOAT32, Array, DType, Shape
@@ -155,7 +156,7 @@ def _described(item: Any, name: str) -> Any:
         return [_described(inner, f"{name}[{at}]") for at, inner in enumerate(item)]
     if isinstance(item, LateRows):
         return LateResult(name, f"{name}#count", item.dtype, item.turned)
-    return None if item is None else Result(item.shape, item.dtype, item.constant)
+    return None if item is None else Result(item.shape, item.dtype, detached(item.constant))
 
 
 def _are_same(one: Any, other: Any) -> bool:
@@ -301,6 +302,7 @@ class DevicePart:
     ) -> OnnxPlan:
         """The part compiled for inputs of these shapes. feeds: their values, where they may be needed. shared: see
         ``run``."""
+        self._constants.check_unchanged()
         trace = Trace(self._device, self._functions, self._constants, self._mapped)
         trace.feeds = feeds
         trace.shared = shared or {}

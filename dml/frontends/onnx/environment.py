@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -83,12 +84,12 @@ def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, direc
 
 @checked
 def set_seed(seed: int) -> None:
-    """Seed the random nodes without a seed of their own, which run on the host."""
-    try:
+    """Seed the random nodes without a seed of their own, which run on the host: on onnxruntime, where it is installed,
+    or on onnx's reference evaluator, which draws from NumPy's global generator."""
+    np.random.seed(seed % 2**32)
+    with suppress(ModuleNotFoundError):
         import onnxruntime
-    except ModuleNotFoundError:
-        np.random.seed(seed % 2**32)  # (onnx's reference evaluator draws from it)
-    else:
+
         onnxruntime.set_seed(seed)
 
 

@@ -19,6 +19,7 @@ from onnx import helper, numpy_helper, shape_inference
 from dml.api.device_array import DeviceArray
 from dml.errors import DMLError
 from dml.stages import stage
+from dml.stored import check_unchanged
 
 from .dtypes import Array, dtype_of
 from .parts import Cut
@@ -63,6 +64,8 @@ class HostPart:
 
         Raises DMLError if neither runtime computes them.
         """
+        for array in self._defaults.values():
+            check_unchanged(array)
         feeds = self._defaults | {name: on_host(values[name]) for name in self.inputs if name in values}
         kinds = {name: _type_of(item, self._types.get(name)) for name, item in feeds.items()}
         key = tuple((name, bytes(kind.SerializeToString())) for name, kind in kinds.items())
@@ -98,16 +101,20 @@ class HostPart:
         return outputs, tuple(name for name in found if None in sizes[name])
 
     def _compute(self, runners: dict[str, _Run], feeds: dict[str, Any]) -> Sequence[Any]:
-        """Run on the first runtime that can; earlier ones are not tried again."""
+        """Run on the first runtime that can. Those that take no such model or types are not tried again; one that only
+        fails for these numbers is."""
         problems: dict[str, str] = {}
+        unfit: list[str] = []
         for name, runner in list(runners.items()):  # (another thread may drop one meanwhile)
             try:
                 found = runner(feeds)
             except Exception as error:  # either refuses with exceptions of its own
-                problems[name] = str(error).strip() or type(error).__name__
+                problems[name] = _words(error)
+                if isinstance(error, _UnfitError):
+                    unfit.append(name)
                 continue
             self.runtime = name
-            for other in problems:
+            for other in unfit:
                 runners.pop(other, None)
             return found
         words = "; ".join(f"{name}: {why}" for name, why in problems.items())
@@ -116,6 +123,8 @@ class HostPart:
     def _own_model(self, kinds: Mapping[str, Any]) -> Any:
         """Return the nodes as a model whose inputs have these types."""
         whole = self._model
+        for array in self._fixed.values():
+            check_unchanged(array)
         graph = helper.make_graph(
             [node.raw for node in self.nodes],
             "host",
@@ -135,13 +144,25 @@ def _is_installed(module: str) -> bool:
         return False
 
 
+def _words(error: Exception) -> str:
+    """Return what an error says, or its kind."""
+    return str(getattr(error, "message", error)).strip() or type(error).__name__
+
+
+class _UnfitError(DMLError):
+    """A runtime does not take the nodes, or values of these types, whatever the numbers."""
+
+
 def _late(make: Callable[[Any], _Run], model: Any) -> _Run:
     """Return a runner that is made at its first run."""
     made: list[_Run] = []
 
     def run(feeds: dict[str, Any]) -> Sequence[Any]:
         if not made:
-            made.append(make(model))
+            try:
+                made.append(make(model))
+            except Exception as error:  # either refuses with exceptions of its own
+                raise _UnfitError(_words(error)) from error
         return made[0](feeds)
 
     return run
@@ -160,7 +181,7 @@ def _onnxruntime(model: Any) -> _Run:
     def run(feeds: dict[str, Any]) -> Sequence[Any]:
         for name, item in feeds.items():
             if hasattr(item, "dtype") and item.dtype.kind == "V":
-                raise DMLError(f"takes no array of {item.dtype}, as {name!r} is")
+                raise _UnfitError(f"takes no array of {item.dtype}, as {name!r} is")
         found: Sequence[Any] = session.run(None, feeds)
         return found
 

@@ -11,7 +11,7 @@ from dml.api.device import Device
 from dml.arguments import checked
 from dml.errors import DMLError
 from dml.frontends.planning import PlannedGraph, Planner
-from dml.frontends.summary import ModelSummary, OperatorSummary, TensorSummary
+from dml.frontends.summary import ModelSummary, OperatorSummary, largest_tensors, symbolic_sizes
 from dml.runtime.needs import MemoryNeeds
 
 from .backend import PreparedModel
@@ -19,10 +19,7 @@ from .blocked import with_blocks
 from .dtypes import Array
 from .loading import ModelSource, load, nodes
 from .registry import mapping_of, schema_of, standard
-from .stand_ins import StandIns, check_sizes, stand_ins, tried, value_summary
-
-#: Number of initializers that a summary lists.
-_LISTED = 10
+from .stand_ins import StandIns, stand_ins, tried, value_summary
 
 
 @checked
@@ -47,7 +44,7 @@ def inspect_model(
         if name not in {entry.name for entry in entries}:
             raise DMLError(f"the model has no input {name!r}; it has {', '.join(entry.name for entry in entries)}")
     found_inputs = tuple(map(value_summary, entries))
-    check_sizes(entries, sizes)
+    symbolic_sizes(found_inputs, sizes)
     stand, needs, unplanned = StandIns({}), None, ""
     try:
         stand = stand_ins(entries, given, sizes)
@@ -66,7 +63,7 @@ def inspect_model(
         assumed=stand.assumed,
         memory=None if needs is None else needs.by_use,
         unplanned=unplanned,
-        largest=_largest(initial, needs),
+        largest=largest_tensors(initial.items(), None if needs is None else dict(needs.constants)),
     )
 
 
@@ -76,15 +73,6 @@ def _needs(loaded: Any, planner: Planner, given: Mapping[str, Any]) -> MemoryNee
         model = PreparedModel(loaded, cast(Device, planner))  # a planner answers what is asked of a device
         plan, _ = model.compiled_for(given)
     return MemoryNeeds(0, 0, 0, 0, ()) if plan.compiled is None else cast(PlannedGraph, plan.compiled).needs()
-
-
-def _largest(initial: Mapping[str, Array], needs: MemoryNeeds | None) -> tuple[TensorSummary, ...]:
-    there = None if needs is None else dict(needs.constants)
-    found = sorted(initial.items(), key=lambda item: -item[1].nbytes)[:_LISTED]
-    return tuple(
-        TensorSummary(name, str(array.dtype), array.shape, array.nbytes, None if there is None else there.get(name, 0))
-        for name, array in found
-    )
 
 
 def _operators(model: Any, initial: Mapping[str, Array]) -> tuple[OperatorSummary, ...]:

@@ -20,8 +20,9 @@ from google.protobuf.message import DecodeError, Message  # type: ignore[import-
 from onnx import checker, numpy_helper
 
 from dml.errors import DMLError
-from dml.files import Stored, mapped, reading
+from dml.files import reading
 from dml.graph.constants import bytes_under
+from dml.stored import Stored, mapped
 
 from .dtypes import Array
 from .lenient import checkable, graph_nodes, mend

@@ -54,7 +54,11 @@ class OrtValue:
     ) -> OrtValue:
         """Zeros. element_type: a NumPy dtype or an ONNX data type."""
         dtype = _dtype(element_type)
-        return OrtValue(np.zeros(tuple(shape), dtype), on_device=_is_device(device_type, "OrtValue"))
+        try:
+            array = np.zeros(tuple(shape), dtype)
+        except (TypeError, ValueError, MemoryError) as error:
+            raise DMLError(f"OrtValue: there is no array of shape {shape!r} and type {dtype}: {error}") from None
+        return OrtValue(array, on_device=_is_device(device_type, "OrtValue"))
 
     @staticmethod
     def from_dlpack(data: Any, is_bool_tensor: bool = False) -> OrtValue:
@@ -173,12 +177,21 @@ class OrtValue:
 
 
 def _dtype(element_type: Any) -> DType:
-    return dtype_of(element_type) if isinstance(element_type, int) else np.dtype(element_type)
+    """Return the dtype of an ONNX data type, or of what NumPy takes for one. Raises DMLError for anything else."""
+    if isinstance(element_type, int):
+        return dtype_of(element_type)
+    try:
+        found: DType = np.dtype(element_type)
+    except (TypeError, ValueError):
+        raise DMLError(f"element_type: takes a NumPy dtype or an ONNX data type, found {element_type!r}") from None
+    return found
 
 
 def _at(address: int, element_type: Any, shape: Sequence[int]) -> Array:
     """Return the array at a host address."""
     dtype = _dtype(element_type)
+    if dtype.hasobject or min(shape, default=0) < 0:
+        raise DMLError(f"IOBinding: there is no memory of shape {tuple(shape)} and type {dtype}")
     memory = (ctypes.c_char * (prod(shape) * dtype.itemsize)).from_address(address)
     array: Array = np.frombuffer(memoryview(memory), dtype).reshape(tuple(shape))
     return array

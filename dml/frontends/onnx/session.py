@@ -202,7 +202,8 @@ class InferenceSession:
         """Make the session of a path again, on the device that these providers' options choose."""
         if self._path is None:
             raise DMLError("InferenceSession.set_providers: a session of bytes is not made anew; make another")
-        InferenceSession.__init__(self, self._path, self._options, providers, provider_options)
+        made = InferenceSession(self._path, self._options, providers, provider_options)
+        self.__dict__ = made.__dict__  # (only now: where it cannot be made, this one stays as it was)
 
     def enable_fallback(self) -> None:
         """Accepted; a failed run is not retried elsewhere."""

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 
 from dml.errors import DMLError
-from dml.frontends.summary import ValueSummary
+from dml.frontends.summary import ValueSummary, symbolic_sizes
 
 from .dtypes import Array, dtype_of
 
@@ -51,7 +51,7 @@ def stand_ins(entries: Iterable[Any], given: Mapping[str, Any], sizes: Mapping[s
     the rest are 1. Raises DMLError for a size that no input has, and as ``zeros`` does.
     """
     entries = list(entries)
-    named = check_sizes(entries, sizes)
+    named = symbolic_sizes(map(value_summary, entries), sizes)
     known = dict(sizes or {})
     for entry in entries:
         shape, found = value_summary(entry).shape or (), getattr(given.get(entry.name), "shape", ())
@@ -60,16 +60,6 @@ def stand_ins(entries: Iterable[Any], given: Mapping[str, Any], sizes: Mapping[s
     taken = {name: known.get(name, 1) for name in named}
     zero = {entry.name: zeros(entry, taken) for entry in entries if entry.name not in given}
     return StandIns({**given, **zero}, taken, tuple(name for name in taken if name not in known))
-
-
-def check_sizes(entries: Iterable[Any], sizes: Mapping[str, int] | None) -> list[str]:
-    """Return the names of the inputs' symbolic sizes, sorted. Raises DMLError if ``sizes`` has an unknown name."""
-    shapes = [value_summary(entry).shape or () for entry in entries]
-    named = sorted({size for shape in shapes for size in shape if isinstance(size, str)})
-    for name in sizes or {}:
-        if name not in named:
-            raise DMLError(f"the model has no size {name!r}; it has {', '.join(named) or 'none'}")
-    return named
 
 
 def tried(stand: StandIns, given: Mapping[str, Any], attempt: Callable[[StandIns], _T]) -> tuple[_T, StandIns]:

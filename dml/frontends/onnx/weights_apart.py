@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from dml.files import Stored
+from dml.stored import Stored
 
 _GRAPH, _INITIALIZER, _RAW_DATA = 7, 5, 9
 #: Bytes from which on weights are worth it.

@@ -21,8 +21,9 @@ from dml.arguments import as_array, checked
 from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
 from dml.errors import DMLError
 from dml.frontends.openvino.convert import build, check_layers, is_dynamic
-from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, Network, read_network, with_sizes
+from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, IrPort, Network, read_network, with_sizes
 from dml.frontends.running import ModelInput, Options, in_the_models_words
+from dml.frontends.summary import ValueSummary, symbolic_sizes
 from dml.graph.builder import Builder
 from dml.runtime.recording import KernelTime
 
@@ -118,7 +119,7 @@ class DynamicModel:
 
         Raises DMLError for a missing or unknown input, and one whose sizes the parameter does not take.
         """
-        shapes = {name: np.shape(value) for name, value in inputs.items()}
+        shapes = {name: as_array(value, f"parameter {name!r}").shape for name, value in inputs.items()}
         given: dict[str, tuple[int, ...]] = {}
         for name, layer in self.parameters.items():
             port = layer.outputs[0]
@@ -166,10 +167,9 @@ class OpenVINORun:
     def _inputs(self) -> list[ModelInput]:
         found = []
         for name, layer in self._model.parameters.items():
-            port = layer.outputs[0]
-            dtype = np.dtype(ELEMENT_TYPES[port.element_type])
-            shape = tuple(f"{name}.{at}" if size < 0 else size for at, size in enumerate(port.sizes))
-            found.append(ModelInput(name, str(dtype), shape, dtype, tuple(port.names)))
+            one = parameter_summary(layer)
+            found.append(ModelInput(name, one.kind, one.shape, np.dtype(one.kind), tuple(layer.outputs[0].names)))
+        symbolic_sizes(map(parameter_summary, self._model.parameters.values()), self._options.sizes)
         return found
 
     def describe(self) -> str:
@@ -197,7 +197,11 @@ def with_zeros(model: CompiledModel, given: Mapping[str, npt.NDArray[Any]]) -> d
 def static_model(
     model: CompiledModel | DynamicModel, inputs: Mapping[str, npt.NDArray[Any]], sizes: Mapping[str, int]
 ) -> tuple[CompiledModel, dict[str, int]]:
-    """The model compiled for these inputs, and what it takes for dynamic sizes by name (see ``assumed_shape``)."""
+    """The model compiled for these inputs, and what it takes for dynamic sizes by name (see ``assumed_shape``).
+
+    Raises DMLError for a size that no parameter has.
+    """
+    symbolic_sizes(map(parameter_summary, model.parameters.values()), sizes)
     if isinstance(model, CompiledModel):
         return model, {}
     given, taken = dict(inputs), dict[str, int]()
@@ -208,6 +212,17 @@ def static_model(
             taken |= {f"{name}.{at}": shape[at] for at, size in enumerate(port.sizes) if size < 0}
             given[name] = np.broadcast_to(np.zeros(()), shape)
     return model.compiled_for(given), taken
+
+
+def parameter_summary(parameter: IrLayer) -> ValueSummary:
+    """A parameter's name, type and sizes; dynamic ones are named "x.0"."""
+    return port_summary(parameter.name, parameter.outputs[0])
+
+
+def port_summary(name: str, port: IrPort) -> ValueSummary:
+    """The same of any value."""
+    sizes = tuple(f"{name}.{at}" if size < 0 else size for at, size in enumerate(port.sizes))
+    return ValueSummary(name, str(np.dtype(ELEMENT_TYPES[port.element_type])), sizes)
 
 
 def assumed_shape(parameter: IrLayer, sizes: Mapping[str, int]) -> tuple[int, ...]:

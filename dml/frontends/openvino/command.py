@@ -8,28 +8,32 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-
 from dml.api.device import Device
 from dml.errors import DMLError
-from dml.frontends.openvino import CompiledModel, assumed_shape, read_model, static_model
+from dml.frontends.openvino import (
+    CompiledModel,
+    assumed_shape,
+    parameter_summary,
+    port_summary,
+    read_model,
+    static_model,
+)
 from dml.frontends.openvino.convert import is_mapped
-from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, IrPort, Network, with_sizes
+from dml.frontends.openvino.ir import IrLayer, Network, with_sizes
 from dml.frontends.planning import PlannedGraph, Planner
 from dml.frontends.summary import (
     Explained,
     Explanation,
     ModelSummary,
     OperatorSummary,
-    TensorSummary,
     ValueSummary,
+    largest_tensors,
     operators_of,
+    symbolic_sizes,
 )
 
 #: Layers that become no operator.
 _ENDS = ("Parameter", "Const", "Result")
-#: Constants that a summary lists.
-_LISTED = 10
 
 
 def explain(path: Path, device: Device, inputs: Mapping[str, Any], sizes: Mapping[str, int]) -> Explanation:
@@ -54,6 +58,8 @@ def inspect_network(path: Path, planner: Planner, sizes: Mapping[str, int]) -> M
     """
     network = read_model(path).network
     parameters = [layer for layer in network.layers if layer.type == "Parameter"]
+    inputs = tuple(map(parameter_summary, parameters))
+    symbolic_sizes(inputs, sizes)
     shapes = {layer.name: assumed_shape(layer, sizes) for layer in parameters}
     taken = {
         f"{layer.name}.{at}": shapes[layer.name][at]
@@ -70,11 +76,10 @@ def inspect_network(path: Path, planner: Planner, sizes: Mapping[str, int]) -> M
     except DMLError as error:
         unplanned = error.message
     constants = {layer: network.constant(layer) for layer in network.layers if layer.type == "Const"}
-    largest = sorted(constants.items(), key=lambda item: -item[1].nbytes)[:_LISTED]
     return ModelSummary(
         opsets={"OpenVINO": max((int(re.sub(r"\D", "", layer.version) or 0) for layer in network.layers), default=0)},
         producer=f"OpenVINO IR {network.version}",
-        inputs=tuple(_value(layer.name, layer.outputs[0]) for layer in parameters),
+        inputs=inputs,
         outputs=tuple(_result(layer) for layer in network.layers if layer.type == "Result"),
         operators=_operators(network),
         weight_elements=sum(array.size for array in constants.values()),
@@ -83,21 +88,14 @@ def inspect_network(path: Path, planner: Planner, sizes: Mapping[str, int]) -> M
         assumed=tuple(name for name in taken if name not in sizes),
         memory=None if needs is None else needs.by_use,
         unplanned=unplanned,
-        largest=tuple(
-            TensorSummary(layer.name, str(array.dtype), array.shape, array.nbytes, None) for layer, array in largest
-        ),
+        largest=largest_tensors((layer.name, array) for layer, array in constants.items()),
     )
-
-
-def _value(name: str, port: IrPort) -> ValueSummary:
-    sizes = tuple(f"{name}.{at}" if size < 0 else size for at, size in enumerate(port.sizes))
-    return ValueSummary(name, str(np.dtype(ELEMENT_TYPES[port.element_type])), sizes)
 
 
 def _result(layer: IrLayer) -> ValueSummary:
     source, index = layer.inputs[0]
     port = source.outputs[index]
-    return _value((*port.names, source.name)[0], port)
+    return port_summary((*port.names, source.name)[0], port)
 
 
 def _operators(network: Network) -> tuple[OperatorSummary, ...]:

@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dml.errors import DMLError
-from dml.files import mapped, reading
+from dml.files import reading
 from dml.frontends.extras import missing
+from dml.stored import check_unchanged, mapped
 
 try:
     from defusedxml import DefusedXmlException
@@ -174,6 +175,7 @@ class Network:
         if offset < 0 or offset + size > len(self.weights):
             has = f"the {len(self.weights)} of the .bin file" if self.weights else "a .bin file: there is none"
             raise DMLError(f"{layer}: bytes {offset} to {offset + size} lie outside {has}")
+        check_unchanged(self.weights)
         found: npt.NDArray[Any] = np.frombuffer(self.weights[offset : offset + size], dtype).reshape(sizes)
         return found
 

@@ -13,13 +13,6 @@ from dml.cli import app
 from example_module import example
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("chat")
-    example("chat").write_folder(made)
-    return made
-
-
 def generate(device: dml.Device, folder: Path, *arguments: Any, said: str | None = None) -> Any:
     command = ["generate", str(folder), "--device", str(device.vulkan.index), *map(str, arguments)]
     return CliRunner().invoke(app, command, input=said)

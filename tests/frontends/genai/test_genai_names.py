@@ -12,20 +12,12 @@ import pytest
 import dml
 import dml.frontends.genai as og
 from dml.frontends.genai.refused import REFUSED
-from example_module import example
 from speech_folder import FRAMES, MELS, write_speech_folder
 
 PROMPT = [3, 14, 15, 92, 65]
 PAGE = Path(__file__).parents[3] / "tools" / "documentation" / "guide" / "genai.md"
 #: Special methods that programs use.
 SPECIAL = {"__call__", "__contains__", "__delitem__", "__getitem__", "__len__", "__setitem__"}
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("chat")
-    example("chat").write_folder(made)
-    return made
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +113,27 @@ def test_programs_from_before_0_6(model: og.Model) -> None:
     assert params.vocab_size == model.decoder.vocabulary
     with pytest.raises(dml.DMLError, match="compute_logits: append_tokens comes first"):
         og.Generator(model, og.GeneratorParams(model)).compute_logits()
+
+
+def test_features_of_sounds_are_refused_by_a_model_of_text(model: og.Model) -> None:
+    params = og.GeneratorParams(model)
+    params.input_ids = np.array([PROMPT])
+    params.whisper_input_features = np.zeros((1, 4, 8), np.float32)
+    with pytest.raises(dml.DMLError, match="whisper_input_features: the model has no encoder"):
+        model.generate(params)
+
+
+def test_named_tensors_hold_tensors_however_they_come() -> None:
+    made = og.NamedTensors({"a": np.ones(2)}, b=[1, 2])
+    made.update(c=np.zeros(3))
+    made.setdefault("d", np.ones((1, 2)))
+    made |= {"e": 1.0}
+    for held in (made, made | {"a": [3]}, made.copy()):
+        assert {type(value) for value in held.values()} == {og.Tensor}
+    assert made["d"].shape() == [1, 2]
+    assert list(made) == ["a", "b", "c", "d", "e"]
+    with pytest.raises(dml.DMLError, match="Tensor: takes an array"):
+        og.NamedTensors(a=[[1], [2, 3]])
 
 
 def test_speech_before_0_6(tmp_path: Path, device: dml.Device) -> None:

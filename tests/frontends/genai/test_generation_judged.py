@@ -10,7 +10,6 @@ import pytest
 
 import dml
 import dml.frontends.genai as ours
-from example_module import example
 
 theirs = pytest.importorskip("onnxruntime_genai", reason="onnxruntime-genai is not installed: tools/setup --zoo")
 
@@ -29,13 +28,6 @@ SEARCHES: dict[str, dict[str, Any]] = {
     "batch of beams": {"batch_size": 2, "num_beams": 2},
     "beams with penalty": {"num_beams": 3, "repetition_penalty": 1.3, "min_length": 12},
 }
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("chat")
-    example("chat").write_folder(made)
-    return made
 
 
 def model(api: Any, folder: Path, **more: Any) -> Any:

@@ -22,13 +22,6 @@ PROMPT = [3, 14, 15, 92, 65]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("chat")
-    example("chat").write_folder(made)
-    return made
-
-
-@pytest.fixture(scope="module")
 def model(folder: Path, device: dml.Device) -> og.Model:
     config = og.Config(folder)
     config.overlay(json.dumps({"model": {"eos_token_id": [2, 77]}}))

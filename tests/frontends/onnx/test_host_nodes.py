@@ -18,8 +18,9 @@ from typer.testing import CliRunner
 
 import dml
 from dml.cli import app
-from dml.frontends.onnx import HostNodesWarning, PreparedModel, prepare, trace
+from dml.frontends.onnx import HostNodesWarning, PreparedModel, host_part, prepare, trace
 from dml.frontends.onnx.command import explain
+from dml.frontends.onnx.host_part import REFERENCE, RUNTIME
 from dml.frontends.onnx.node import NodeFacts
 from dml.frontends.onnx.parts import cut
 
@@ -92,6 +93,47 @@ def test_without_onnxruntime_the_reference_computes(device: dml.Device, monkeypa
     prepared = prepared_with(model, device, "Det")
     assert_close(prepared.run(feeds), expected, 1e-4)
     assert {part.runtime for part in prepared.parts if part.on_host} == {"onnx's reference evaluator"}
+
+
+def test_a_runtime_that_failed_for_its_numbers_is_asked_again(device: dml.Device) -> None:
+    model, inputs = determinants()
+    prepared = prepared_with(model, device, "Det")
+    prepared.run(inputs)
+    (first, *_) = [part for part in prepared.parts if part.on_host]
+    (runners,) = first._runners.values()
+    asked: list[str] = []
+
+    def failing(feeds: dict[str, Any]) -> Any:
+        asked.append("onnxruntime")
+        raise RuntimeError("not these numbers")
+
+    working = runners[RUNTIME]
+    runners[RUNTIME] = failing
+    prepared.run(inputs)
+    assert first.runtime == REFERENCE
+    prepared.run(inputs)
+    assert asked == ["onnxruntime"] * 2
+    runners[RUNTIME] = working
+    prepared.run(inputs)
+    assert first.runtime == RUNTIME
+
+
+def test_a_runtime_that_takes_no_such_node_is_not_asked_again(
+    device: dml.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def refusing(model: Any) -> Any:
+        made.append("onnxruntime")
+        raise RuntimeError("no such node")
+
+    monkeypatch.setattr(host_part, "_onnxruntime", refusing)
+    model, inputs = determinants()
+    prepared = prepared_with(model, device, "Det")
+    expected = in_reference(model, inputs)
+    for _ in range(2):
+        assert_close(prepared.run(inputs), expected, 1e-4)
+    assert made == ["onnxruntime"] * 2, "once for each of the two parts"
 
 
 def test_sizes_that_host_nodes_decide(device: dml.Device) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import sys
 import threading
 import time
@@ -205,6 +206,23 @@ def test_providers_of_the_options_and_set_anew(device: dml.Device, tmp_path: Pat
         ort.InferenceSession(small(), device=device).set_providers()
 
 
+def test_a_session_that_is_not_made_anew_stays_as_it_was(device: dml.Device, tmp_path: Path) -> None:
+    x = np.ones((2, 3), np.float32)
+    path = tmp_path / "m.onnx"
+    onnx.save(model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": x}, ["y"], 21), path)
+    session = ort.InferenceSession(str(path), device=device)
+    path.write_bytes(b"broken")
+    with pytest.raises(dml.DMLError, match="not an ONNX model"):
+        session.set_providers(["DmlExecutionProvider"], [{"device_id": device.vulkan.index}])
+    assert session.device is device
+    assert session.get_provider_options()["DmlExecutionProvider"]["device_id"] == str(device.vulkan.index)
+    np.testing.assert_array_equal(session.run(None, {"x": x})[0], x)
+    with pytest.raises(dml.DMLError, match="not an ONNX model"):
+        pickle.loads(pickle.dumps(session))
+    onnx.save(model_of([helper.make_node("Neg", ["x"], ["y"])], {"x": x}, ["y"], 21), path)
+    assert pickle.loads(pickle.dumps(session)).device.vulkan.index == device.vulkan.index
+
+
 def test_values(device: dml.Device) -> None:
     value = ort.OrtValue.ortvalue_from_numpy(X)
     assert value.element_type() == onnx.TensorProto.FLOAT
@@ -225,6 +243,33 @@ def test_values(device: dml.Device) -> None:
     assert not kept.numpy().any(), "nothing is copied where a pair differs"
 
 
+@pytest.mark.parametrize(
+    ("shape", "element_type", "words"),
+    [
+        ((2, 3), "float31", "element_type: takes a NumPy dtype or an ONNX data type, found 'float31'"),
+        ((2, 3), {"a": 1}, "element_type: takes"),
+        ((2, 3), 4711, "no NumPy dtype for ONNX data type 4711"),
+        ((2, -3), np.float32, r"no array of shape \(2, -3\)"),
+        ((2, 3.5), np.float32, "no array of shape"),
+        ("ab", np.float32, "no array of shape 'ab'"),
+        (7, np.float32, "no array of shape 7"),
+        ((1 << 40, 1 << 20), np.float32, "no array of shape"),
+    ],
+)
+def test_values_of_no_such_shape_or_type(shape: Any, element_type: Any, words: str) -> None:
+    with pytest.raises(dml.DMLError, match=words):
+        ort.OrtValue.ortvalue_from_shape_and_type(shape, element_type)
+
+
+def test_memory_of_no_such_shape_or_type(device: dml.Device) -> None:
+    x = np.ones(3, np.float32)
+    model = model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": x}, ["y"], 21)
+    binding = ort.InferenceSession(model.SerializeToString(), device=device).io_binding()
+    for element_type, shape in (("float31", [3]), (np.float32, [-3]), (object, [3])):
+        with pytest.raises(dml.DMLError, match=r"element_type: takes|no memory of shape"):
+            binding.bind_input("x", "cpu", 0, element_type, shape, x.ctypes.data)
+
+
 def test_a_seed_reaches_random_nodes(device: dml.Device) -> None:
     node = helper.make_node("RandomUniformLike", ["x"], ["y"], dtype=onnx.TensorProto.FLOAT)
     model = model_of([node], {"x": X}, ["y"], 21).SerializeToString()
@@ -237,6 +282,19 @@ def test_a_seed_reaches_random_nodes(device: dml.Device) -> None:
         found.append(y)
     np.testing.assert_array_equal(found[0], found[1])
     assert (found[0] != found[2]).any()
+
+
+def test_a_seed_reaches_both_runtimes() -> None:
+    """onnx's reference evaluator, which runs what onnxruntime refuses, draws from NumPy's generator."""
+    state = np.random.get_state()
+    try:
+        ort.set_seed(7)
+        first = np.random.random(3)
+        ort.set_seed(7)
+        np.testing.assert_array_equal(np.random.random(3), first)
+        ort.set_seed(-1)
+    finally:
+        np.random.set_state(state)
 
 
 def test_a_session_says_what_it_is(device: dml.Device) -> None:

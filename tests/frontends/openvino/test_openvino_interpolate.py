@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from ir_peer import random
+from ir_peer import both, random
 
 import dml
 from dml.frontends.openvino import read_model
@@ -91,6 +91,15 @@ def test_modes_and_coordinates(device, tmp_path, mode, coordinates, out, by_scal
     for axis, size, scale in zip((2, 3), out, np.float32(scales).astype(float) if by_scales else scales, strict=True):
         expected = along(expected, axis, size, scale, mode, coordinates, "round_prefer_floor", False, -0.75)
     np.testing.assert_allclose(found, expected, **NEAR)
+
+
+@pytest.mark.parametrize("coordinates", COORDINATES)
+@pytest.mark.parametrize("mode", ["linear", "linear_onnx", "cubic", "nearest"])
+def test_an_axis_that_keeps_its_size_stays_as_it_is(device, tmp_path, mode, coordinates):
+    """Its factor is not 1, which formulas of the specification would heed; OpenVINO's CPU plugin does not."""
+    scales = np.array([1.3, 2.0], np.float32)  # 3 elements stay 3
+    both(device, tmp_path, lambda x: o.interpolate(x, scales, mode, "scales", [0, 0], [0, 0], coordinates,
+                                                   axes=np.array([2, 3])), random(1, 2, 3, 3))  # fmt: skip
 
 
 @pytest.mark.parametrize("rounding", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"])

@@ -93,7 +93,8 @@ def _axes(c: IrContext, x: Tensor, coordinates: str) -> dict[int, ResizedAxis]:
     for number, factor in zip(axes, factors, strict=True):
         at = c.axis(number, x.rank)
         size, result = x.sizes[at], c.sizes[at]
-        # (align_corners goes by the sizes even where scales are given; an axis that keeps its size stays as it was)
+        # (align_corners goes by the sizes even where scales are given; in OpenVINO's plugins
+        # an axis that keeps its size stays as it was, whatever its factor)
         scale = factor if by_scales and coordinates != "align_corners" else result / size
         if size != result:
             made[at] = ResizedAxis(size, result, scale, mode=coordinates)

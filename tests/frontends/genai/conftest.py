@@ -1,0 +1,17 @@
+"""What the tests of dml.frontends.genai share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from example_module import example
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small model folder, which no test changes."""
+    made = tmp_path_factory.mktemp("chat")
+    example("chat").write_folder(made)
+    return made

@@ -78,6 +78,9 @@ def conformance(
     json: Annotated[Path | None, typer.Option(help="Write the report; report.schema.json describes it.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write one self-contained HTML page.")] = None,
+    reproducers: Annotated[
+        Path | None, typer.Option(help="Write a C program for each failure: a new folder, or a .zip file.")
+    ] = None,
     resume: Annotated[
         Path | None, typer.Option(help="Keep the journal there; where it is, go on with the run that it is of.")
     ] = None,
@@ -103,10 +106,14 @@ def conformance(
     if case and (quick or full or filter or shard != "1/1"):
         raise typer.BadParameter("--case excludes --quick, --full, --filter and --shard")
     if stress:
-        if quick or full or filter or case or shard != "1/1" or json or junit or html or resume:
+        if quick or full or filter or case or shard != "1/1" or json or junit or html or resume or reproducers:
             raise typer.BadParameter("--stress takes --minutes, --memory, --threads, --seed, --device and --as")
         _stress(device, axis, seed, minutes, memory, threads)
     report.check_paths(json, junit, html)
+    if reproducers is not None:
+        from dml.conformance.reproducer import check
+
+        check(reproducers)
     from dml.conformance.runner import Conduct
     from dml.conformance.running import Asked, run
     from dml.conformance.suite import Suite, parse_shard
@@ -119,6 +126,8 @@ def conformance(
     conduct = Conduct(timeout, jobs, smallest=dump is None, variables=variables)
     ended = run(Asked(suite, tuple(device or ()), tuple(axis or ()), resume), conduct, Console(stderr=True))
     _write(ended.report, json, junit, html)
+    if reproducers is not None:
+        _reproduce(ended.report, reproducers)
     from dml.conformance.terminal import show
 
     show(console(), ended.report)
@@ -179,6 +188,10 @@ def show(
     ] = False,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write the page, of several reports side by side.")] = None,
+    reproducers: Annotated[
+        Path | None,
+        typer.Option(help="Write a C program for each failure: a new folder or a .zip file. Needs the devices."),
+    ] = None,
 ) -> None:
     """Show a report again: dml conformance show report.json"""
     from dml.conformance import terminal
@@ -187,10 +200,14 @@ def show(
     read = [report.read(path) for path in reports]
     if junit is not None and len(read) > 1:
         raise typer.BadParameter("--junit takes one report")
+    if reproducers is not None and len(read) > 1:
+        raise typer.BadParameter("--reproducers takes one report")
     if html is not None:
         from dml.conformance.page import write_page
 
         write_page(read, html)
+    if reproducers is not None:
+        _reproduce(read[0], reproducers)
     for one in read:
         _write(one, None, junit, None)
         if bug_report:
@@ -211,6 +228,13 @@ def _write(made: report.Record, json: Path | None, junit: Path | None, html: Pat
         from dml.conformance.page import write_page
 
         write_page([made], html)
+
+
+def _reproduce(made: report.Record, path: Path) -> None:
+    from dml.conformance.reproducer import write_reproducers
+
+    count = write_reproducers(made, path)
+    Console(stderr=True).print(Text(f"{path}: {count} reproducers"), soft_wrap=True)
 
 
 def _status(made: report.Record, interrupted: bool, strict: bool) -> int:

@@ -127,6 +127,21 @@ def compare(found: Array, expected: Expected, flushed: Expected | None = None) -
     )
 
 
+def bounds(expected: Expected, kind: np.dtype[Any]) -> tuple[Array, Array, Array]:
+    """Return an expectation in a data type, and the least and the greatest allowed value of each element, in float64.
+
+    Elements that the operator leaves undefined are between infinities.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = np.asarray(expected.values).astype(kind)
+    _, allowed, _ = _errors(values, expected)
+    middle = np.asarray(values if expected.is_exact else expected.values).astype(np.float64)
+    low, high = middle - allowed, middle + allowed
+    if expected.undefined is not None:
+        low, high = np.where(expected.undefined, -np.inf, low), np.where(expected.undefined, np.inf, high)
+    return values, low, high
+
+
 def _tight(expected: Expected, allowed: Array, unit: Array) -> Array:
     """Return each element's tight limit; the public one if none is known or if that is smaller."""
     if expected.tight is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -40,6 +40,28 @@ GUARD = 256
 _BEYOND = (HRESULT.DXGI_ERROR_UNSUPPORTED, HRESULT.E_OUTOFMEMORY)
 
 
+@dataclass(frozen=True)
+class CaseData:
+    """A case's description, its inputs as their layouts hold them, and what its outputs must be.
+
+    part: the part that a large operator is judged by. expectations: of each output in binding order, and where inputs
+    are subnormal, those for zeros in their place, which Vulkan allows; of the part alone, if there is one.
+    """
+
+    desc: OperatorDesc
+    inputs: Mapping[str, Any]
+    part: Sample | None
+    expectations: Sequence[tuple[Expected, Expected | None]]
+
+    @classmethod
+    def of(cls, case: Case, seed: int = 0) -> CaseData:
+        """Raises Skip for parameters that exclude each other, and DMLError for a fault of the suite."""
+        desc = case.desc
+        inputs = _as_held(desc, case.inputs(seed))
+        part = samples.of_large(desc, case.values(seed).rng)
+        return cls(desc, inputs, part, _references(case, desc, inputs, part))
+
+
 def run_case(device: Device, case: Case, seed: int = 0) -> Outcome:
     """Run a case on a device; return its outcome as in reports (see report.schema.json).
 
@@ -64,33 +86,34 @@ def run_case(device: Device, case: Case, seed: int = 0) -> Outcome:
     try:
         desc = case.desc
         outcome["dimension_count"] = (tensors(desc.inputs()) or tensors(desc.outputs()))[0][2].rank
-        inputs = _as_held(desc, case.inputs(seed))
-        part = samples.of_large(desc, case.values(seed).rng)
-        expectations = _references(case, desc, inputs, part)
+        data = CaseData.of(case, seed)
         operator = device.create_operator(desc)
     except Skip as why:
         return {**outcome, "status": "not_tested", "reason": str(why)}
     except DMLError as error:
-        return _failed(outcome, start, f"the suite's own fault: {error}")
+        return _failed(outcome, start, "suite", f"the suite's own fault: {error}")
     try:
         compiled = device.compile_operator(operator)
     except DMLError as error:
         _leave_if_lost(device, error)
-        if error.hresult not in _BEYOND:  # for example a kernel that does not compile
-            return _failed(outcome, start, str(error))
+        if error.hresult not in _BEYOND:
+            return _failed(outcome, start, "compilation", str(error))
         return {**outcome, "status": "unsupported", "reason": str(error), "seconds": time.perf_counter() - start}
+    kind = "compilation"  # the driver makes pipelines while commands are recorded
     try:
-        found, differing = _run(device, compiled, desc, inputs, case)
+        run = _recorded_run(device, compiled, data, case)
+        kind = "refused"
+        found, wrong = _run(device, run)
     except DMLError as error:
         _leave_if_lost(device, error)
         if error.hresult == HRESULT.E_OUTOFMEMORY:
             return {**outcome, "status": "unsupported", "reason": str(error), "seconds": time.perf_counter() - start}
-        return _failed(outcome, start, str(error), compiled)
-    judged = _judged(outcome, start, compiled, desc, found, expectations, part)
-    if part is not None and not differing:
-        differing = _disagreement(device, desc, inputs, found)
-    if differing and judged["status"] != "failed":
-        return {**_failed(judged, start, differing, compiled), "loose": None}
+        return _failed(outcome, start, kind, str(error), compiled)
+    judged = _judged(outcome, start, compiled, data, found)
+    if data.part is not None and wrong is None and (disagreement := _disagreement(device, desc, data.inputs, found)):
+        wrong = "values", disagreement
+    if wrong is not None and judged["status"] != "failed":
+        return {**_failed(judged, start, *wrong, compiled), "loose": None}
     return judged
 
 
@@ -183,31 +206,37 @@ class RecordedCase:
 _BEFORE: MutableMapping[Device, RecordedCase] = WeakKeyDictionary()
 
 
-def _run(
-    device: Device, compiled: CompiledOperator, desc: OperatorDesc, inputs: Inputs, case: Case
-) -> tuple[list[npt.NDArray[np.uint8]], str]:
-    """Return all bytes of the outputs, and the fault if a second run differs: of this case, or of the previous one run
-    after it."""
+def _recorded_run(device: Device, compiled: CompiledOperator, data: CaseData, case: Case) -> RecordedCase:
+    """Record a case, with guard bytes before and after each output."""
     given = [
-        device.create_buffer(to_bytes(inputs[name] if at is None else inputs[name][at], tensor))
-        for name, at, tensor in tensors(desc.inputs())
+        device.create_buffer(to_bytes(data.inputs[name] if at is None else data.inputs[name][at], tensor))
+        for name, at, tensor in tensors(data.desc.inputs())
     ]
-    sizes = [int(tensor.TotalTensorSizeInBytes) for _, _, tensor in tensors(desc.outputs())]
+    sizes = [int(tensor.TotalTensorSizeInBytes) for _, _, tensor in tensors(data.desc.outputs())]
     results = [device.create_buffer(np.full(size + 2 * GUARD, UNTOUCHED, np.uint8)) for size in sizes]
     places = [DML_BUFFER_BINDING(buffer, GUARD, size) for buffer, size in zip(results, sizes, strict=True)]
     commands = recorded(device, compiled, given, places)
-    commands.execute()
-    found = [buffer.read(np.uint8, size + 2 * GUARD) for buffer, size in zip(results, sizes, strict=True)]
-    this, before = (
-        RecordedCase(case.id, commands, results, found, len(compiled.program.dispatches)),
-        _BEFORE.pop(device, None),
-    )
+    return RecordedCase(case.id, commands, results, (), len(compiled.program.dispatches))
+
+
+def _run(device: Device, run: RecordedCase) -> tuple[list[npt.NDArray[np.uint8]], tuple[str, str] | None]:
+    """Run a case; return all bytes of its outputs, and what is wrong besides values: kind and message.
+
+    It runs twice, and the device's previous case once more after it: all runs must give the same bits.
+    """
+    run.commands.execute()
+    found = [buffer.read(np.uint8, buffer.size) for buffer in run.outputs]
+    this, before = replace(run, found=found), _BEFORE.pop(device, None)
     this.again()
     if before is not None:
         before.again()
     _BEFORE[device] = this
-    differing = _beyond(found) or this.differing() or (before.differing() if before is not None else "")
-    return [data[GUARD : len(data) - GUARD] for data in found], differing
+    wrong = None
+    if beyond := _beyond(found):
+        wrong = "outside", beyond
+    elif differing := this.differing() or (before.differing() if before is not None else ""):
+        wrong = "repetition", differing
+    return [data[GUARD : len(data) - GUARD] for data in found], wrong
 
 
 def _beyond(found: Sequence[npt.NDArray[np.uint8]]) -> str:
@@ -291,7 +320,8 @@ def _record(device: Device, dispatchable: Any, table: BindingTable) -> CommandLi
 
 
 def _scratch(device: Device, size: int) -> DML_BUFFER_BINDING | None:
-    return _whole(device.create_buffer(size)) if size else None
+    """Return memory with the contents of earlier work, which no operator may depend on: NaNs, or -1."""
+    return _whole(device.create_buffer(np.full(size, 0xFF, np.uint8))) if size else None
 
 
 def _bindings(slots: Sequence[Slot], buffers: Sequence[Buffer | DML_BUFFER_BINDING]) -> list[DML_BUFFER_BINDING | None]:
@@ -307,16 +337,15 @@ def _judged(
     outcome: Outcome,
     start: float,
     compiled: CompiledOperator,
-    desc: OperatorDesc,
+    case: CaseData,
     found: Sequence[npt.NDArray[np.uint8]],
-    expectations: Sequence[tuple[Expected, Expected | None]],
-    part: Sample | None,
 ) -> Outcome:
     told: list[dict[str, Any]] = []
     histogram = np.zeros(6, np.int64)
     failure: Outcome | None = None
     loose: Outcome | None = None
-    for (name, at, tensor), data, (expected, flushed) in zip(tensors(desc.outputs()), found, expectations, strict=True):
+    outputs, part = tensors(case.desc.outputs()), case.part
+    for (name, at, tensor), data, (expected, flushed) in zip(outputs, found, case.expectations, strict=True):
         label = name if at is None else f"{name}[{at}]"
         values = from_bytes(data, tensor)
         result = compare(values if part is None else values[part.outputs[name]], expected, flushed)
@@ -353,6 +382,7 @@ def _failure(label: str, tensor: Tensor, result: Comparison, touched: int | None
     wrong = result.mismatch
     if wrong is not None:
         return {
+            "kind": "values",
             "tensor": label,
             "index": list(wrong.index),
             "found": wrong.found,
@@ -365,7 +395,7 @@ def _failure(label: str, tensor: Tensor, result: Comparison, touched: int | None
         }
     if touched is not None:
         message = f"{label}: byte {touched} lies in a gap of its strides {tensor.strides} and was written"
-        return {**_NOTHING, "tensor": label, "message": message}
+        return {**_NOTHING, "kind": "outside", "tensor": label, "message": message}
     return None
 
 
@@ -395,9 +425,11 @@ def _loose(label: str, result: Comparison) -> Outcome:
 _NOTHING: Outcome = dict.fromkeys(("index", "found", "expected", "differing", "of", "ulp", "allowed_ulp"))
 
 
-def _failed(outcome: Outcome, start: float, message: str, compiled: CompiledOperator | None = None) -> Outcome:
+def _failed(
+    outcome: Outcome, start: float, kind: str, message: str, compiled: CompiledOperator | None = None
+) -> Outcome:
     names = [] if compiled is None else kernels(compiled)
-    failure = {**_NOTHING, "tensor": None, "message": message, "kernels": names}
+    failure = {**_NOTHING, "kind": kind, "tensor": None, "message": message, "kernels": names}
     return {
         **outcome,
         "status": "failed",

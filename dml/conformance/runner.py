@@ -203,6 +203,7 @@ def ended(place: DeviceAxis, text: str, seed: int, lost: WorkerLostError, second
     nothing = dict.fromkeys(("tensor", "index", "found", "expected", "differing", "of", "ulp", "allowed_ulp"))
     failure = {
         **nothing,
+        "kind": "ended",
         "message": str(lost),
         "kernels": _kernels(place, case),
         "descriptor": worker.descriptor(case),

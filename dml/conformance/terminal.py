@@ -13,6 +13,7 @@ from rich.text import Text
 
 from dml.conformance import coverage, report
 from dml.conformance.compare import ulp_text
+from dml.conformance.failures import KINDS, kind_of
 from dml.conformance.report import Record
 
 #: Maximum failures of a run shown in full, and reasons of each kind.
@@ -146,17 +147,26 @@ def _failures(console: Console, run: Record, most: int) -> None:
     ranked = []
     for outcome in failed:
         kinds = outcome["operator"], outcome["data_type"] or ""
-        ranked.append((seen[kinds], outcome))
+        ranked.append((seen[kinds], list(KINDS).index(kind_of(outcome)), outcome))
         seen[kinds] += 1
-    ranked.sort(key=lambda each: each[0])
-    for _, outcome in ranked[:most]:
-        console.print(Text(f"\nfailed: {outcome['case']}", style=_COLORS["failed"]))
+    ranked.sort(key=lambda each: each[:2])
+    if failed:
+        console.print(Text(f"\nfailures: {kinds_text(failed)}", style=_COLORS["failed"]))
+    for _, _, outcome in ranked[:most]:
+        heading = f"\nfailed: {outcome['case']} ({KINDS[kind_of(outcome)]})"
+        console.print(Text(heading, style=_COLORS["failed"]))
         for line in failure_lines(run, outcome):
             console.print(Text(f"  {line}"), soft_wrap=True)
     if len(failed) > most:
         console.print(Text(f"\n{len(failed) - most} more; all {len(failed)} failures:", style=_COLORS["failed"]))
         for (operator, kind), count in seen.items():
             console.print(Text(f"  {operator} {kind}: {count} cases"))
+
+
+def kinds_text(failed: Sequence[Record]) -> str:
+    """Return the numbers of failures by kind, in the order of KINDS."""
+    found = Counter(map(kind_of, failed))
+    return ", ".join(f"{found[kind]} {words}" for kind, words in KINDS.items() if found[kind])
 
 
 def _loose(console: Console, run: Record, most: int) -> None:

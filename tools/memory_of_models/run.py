@@ -57,6 +57,7 @@ def main() -> None:
     results = run()
     first = {"wall": time.perf_counter() - start, "cpu": cpu_seconds() - cpu}
     if once:
+        print(json.dumps({"first": first}))
         return
     walls: list[float] = []
     cpus: list[float] = []

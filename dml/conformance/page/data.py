@@ -9,6 +9,7 @@ from typing import Any
 from dml.capability import short_name
 from dml.conformance.compare import ulp_text
 from dml.conformance.coverage import total
+from dml.conformance.failures import KINDS, kind_of
 from dml.descriptors import operators
 from dml.enums import DML_TENSOR_DATA_TYPE
 
@@ -70,13 +71,15 @@ def matrix(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def failures(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the failed outcomes, each with its run's index."""
-    return [
-        {**outcome, "run": at, "data_type": outcome["data_type"] or ONE_TYPE}
+    """Return the failed outcomes by kind, each with its run's index and its kind in words."""
+    found = [
+        {**outcome, "run": at, "data_type": outcome["data_type"] or ONE_TYPE, "kind": KINDS[kind_of(outcome)]}
         for at, run in enumerate(runs)
         for outcome in run["results"]
         if outcome["status"] == "failed"
     ]
+    order = list(KINDS.values())
+    return sorted(found, key=lambda one: order.index(one["kind"]))
 
 
 def loose(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

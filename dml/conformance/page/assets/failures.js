@@ -5,15 +5,18 @@ function drawFailures() {
   const list = make("div");
   const more = make("p");
   const total = data.failures.length;
+  const kinds = new Map();
+  for (const one of found) kinds.set(one.kind, (kinds.get(one.kind) ?? 0) + 1);
+  const counted = kinds.size > 1 ? ` ${[...kinds].map(([kind, count]) => `${grouped(count)} ${kind}`).join(", ")}.` : "";
   const words = total === 0 ? "Nothing failed." : found.length === total ? `${grouped(total)} in all.` : `${grouped(found.length)} of ${grouped(total)} match the filters.`;
-  byId("failures-shown").replaceChildren(make("p", {"aria-live": "polite"}, words), list, more);
+  byId("failures-shown").replaceChildren(make("p", {"aria-live": "polite"}, words + counted), list, more);
   paged(found, 50, more, (shown) => list.replaceChildren(...shown.map((one, at) => failureCard(one, at === 0))));
 }
 
 function failureCard(outcome, open) {
   const failure = outcome.failure ?? {message: outcome.reason};
   const card = make("details.card", {open, "data-case": outcome.case},
-    make("summary", {}, statusText("failed"), " ", make("code", {}, breakable(outcome.case)), " ",
+    make("summary", {}, statusText("failed"), " ", make("span.quiet", {}, outcome.kind), " ", make("code", {}, breakable(outcome.case)), " ",
       make("span.badge", {title: runName(outcome.run)}, String(data.runs[outcome.run].number))));
   // Only what is opened is built: a broken driver has thousands.
   const build = () => {

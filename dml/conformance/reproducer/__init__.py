@@ -1,0 +1,7 @@
+"""Reproducers for a driver's vendor: a failing case as a C program that needs Vulkan alone, its kernels and data."""
+
+from __future__ import annotations
+
+from dml.conformance.reproducer.folder import check, write_reproducers
+
+__all__ = ["check", "write_reproducers"]

@@ -40,8 +40,9 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         if not parameters:
-            positional.extend(_parameters(function).values())
-            parameters.update(_parameters(function))
+            found = _parameters(function)
+            positional.extend(found.values())
+            parameters.update(found)
         converted: list[Any] | None = None
         for at, (value, parameter) in enumerate(zip(args, positional, strict=False)):
             if parameter.takes is not None:

@@ -188,6 +188,8 @@ def _most_dimensions(desc: OperatorDesc) -> int:
     return max((tensor.rank for tensor in tensors if tensor is not None), default=0)
 
 
+#: Layers of a model repeat each other's views.
+@lru_cache(maxsize=8192)
 def _viewed(
     seen: DML_BUFFER_TENSOR_DESC,
     data_type: DML_TENSOR_DATA_TYPE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from math import prod
@@ -175,8 +175,7 @@ def build(network: Network, graph: Builder) -> BuiltNetwork:
     def result(context: IrContext) -> None:
         value: Made = context.value(0)
         source, index = context.layer.inputs[0]
-        name = (*source.outputs[index].names, source.name)[0]
-        name = name if name not in built.outputs else context.layer.name
+        name = result_name(context.layer, built.outputs)
         if isinstance(value, LateIrValue):
             built.late[name] = f"{name}#count", value.turned
             built.outputs |= {name: value.rows, f"{name}#count": value.count}
@@ -189,6 +188,13 @@ def build(network: Network, graph: Builder) -> BuiltNetwork:
 
     built.nodes = _run(network, graph, parameter, result)
     return built
+
+
+def result_name(layer: IrLayer, taken: Container[str]) -> str:
+    """The name of a Result layer's output: its tensor's first one, else its layer's; its own where that is taken."""
+    source, index = layer.inputs[0]
+    name = (*source.outputs[index].names, source.name)[0]
+    return layer.name if name in taken else name
 
 
 def build_body(network: Network, graph: Builder, given: Mapping[int, IrValue]) -> dict[int, IrValue]:
@@ -242,6 +248,13 @@ def _run(
             values[at] = list(made) if isinstance(made, Sequence) else [made]
             nodes[at] = range(before, graph.added[0])
     return nodes
+
+
+def counted_outputs(layer: IrLayer) -> int:
+    """How many of its first outputs have rows that the layer counts as it runs."""
+    from dml.frontends.openvino import layers as _layers  # noqa: F401  they register themselves
+
+    return _COUNTING.get(layer.type, 0)
 
 
 def is_mapped(kind: str) -> bool:

@@ -100,7 +100,6 @@ REFUSED: Mapping[str, str] = {
     "Model.get_variable_by_id": _STATE,
     "Model.get_variables": _STATE,
     "Model.variables": _STATE,
-    "PartialShape.dynamic": "PartialShape([-1, -1]) has open sizes; their number is fixed",
     "PartialShape.refines": _BUILDING,
     "PartialShape.relaxes": _BUILDING,
     "PartialShape.same_scheme": _BUILDING,

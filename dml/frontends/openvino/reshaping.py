@@ -21,9 +21,16 @@ def reshaped(network: Network, given: Mapping[str, tuple[int, ...]]) -> Network:
             changed.add(layer)
         elif any(source in changed for source, _ in layer.inputs) and layer.type != "Result":
             changed.add(layer)
+            layer.bodies = {name: replace(body, network=_opened(body.network)) for name, body in layer.bodies.items()}
             counted = counted_outputs(layer)
             layer.outputs = [
                 port if at < counted else replace(port, sizes=(-1,) * len(port.sizes))
                 for at, port in enumerate(layer.outputs)
             ]
     return made
+
+
+def _opened(network: Network) -> Network:
+    """Return the network of a body with the sizes of all its parameters open."""
+    parameters = [layer for layer in network.layers if layer.type == "Parameter"]
+    return reshaped(network, {layer.name: (-1,) * len(layer.outputs[0].sizes) for layer in parameters})

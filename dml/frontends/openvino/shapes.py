@@ -140,6 +140,13 @@ class PartialShape:
     def to_string(self) -> str:
         return str(self)
 
+    @staticmethod
+    def dynamic(rank: int | Dimension | None = None) -> PartialShape:
+        """Return so many open sizes. Raises DMLError where their number is open, too."""
+        if rank is None or (isinstance(rank, Dimension) and rank.is_dynamic):
+            raise DMLError("PartialShape.dynamic: the number of dimensions must be given")
+        return PartialShape([-1] * (rank.get_length() if isinstance(rank, Dimension) else rank))
+
     @property
     def rank(self) -> Dimension:
         return Dimension(len(self))

@@ -266,6 +266,7 @@ def test_shapes(api: tuple[Any, str]) -> None:
     assert shape == ov.PartialShape([1, ov.Dimension(), ov.Dimension(2, 5)])
     assert [one.is_dynamic for one in shape] == [False, True, True]
     assert (shape[2].get_min_length(), shape[2].max_length, len(shape), shape.rank.get_length()) == (2, 5, 3, 3)
+    assert str(ov.PartialShape.dynamic(3)) == str(ov.PartialShape.dynamic(ov.Dimension(3))) == "[?,?,?]"
     assert ov.PartialShape([2, 3]).to_shape() == ov.Shape([2, 3])
     assert list(ov.Shape([2, 3])) == [2, 3]
     assert repr(ov.Shape([2, 3])) == "<Shape: [2,3]>"

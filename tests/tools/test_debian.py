@@ -199,7 +199,9 @@ def may_emulate():
     return may_mount and subprocess.run(mount, capture_output=True).returncode == 0
 
 
-@pytest.mark.skipif(not may_emulate() or shutil.which("cc") is None, reason="needs binfmt_misc of a user namespace, and cc")
+@pytest.mark.skipif(
+    not may_emulate() or shutil.which("cc") is None, reason="needs binfmt_misc of a user namespace, and cc"
+)
 def test_another_architecture_has_an_emulator_of_its_own(arm64, machine):
     run = arm64("bash", "-c", "foreign a b; cat /second; exit 7")
     assert run.returncode == 7, run.stderr

@@ -24,13 +24,13 @@ from dml.compiler.kernels.sources import directory
 from dml.compiler.target import Target
 from dml.conformance import catalogue
 from dml.conformance.case import Case, cases
+from dml.conformance.graphs import check
 from dml.conformance.layouts import tensors
 from dml.conformance.parameters import OpenLabels, Skip
 from dml.conformance.subject import Subject
 from dml.conformance.variants import kernel_of, variants
 from dml.descriptors.base import OperatorDesc
 from dml.errors import DMLError
-from dml.validator import validate
 
 #: Elements and work (see Dispatch) that cost as much as the overhead of a case.
 _ELEMENTS, _WORK = 20_000, 20_000_000
@@ -204,7 +204,7 @@ class _Search:
 
     def _valid(self, case: Case) -> _Candidate | None:
         try:
-            validate(case.desc)
+            check(case.desc)
         except (
             Skip,
             DMLError,

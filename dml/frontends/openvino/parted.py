@@ -135,7 +135,7 @@ class PartedNetwork:
             list(dict.fromkeys(self._results.values())),
             {at for at, node in enumerate(nodes) if node.layer in late},
         )
-        self.parts = [_Part(network, one, device) for one in parts]
+        self.parts = [_NetworkPart(network, one, device) for one in parts]
         if host:
             warnings.warn(
                 f"layers of the model run on the host, without DirectML: {'; '.join(map(str, host))}; "
@@ -190,7 +190,7 @@ def whole(model: CompiledNetwork | DynamicNetwork | PartedNetwork) -> CompiledNe
     return model
 
 
-class _Part:
+class _NetworkPart:
     """Layers that run together. Their own network takes and gives values by their names."""
 
     def __init__(self, whole: Network, one: Cut[CutLayer], device: Device) -> None:

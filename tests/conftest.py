@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,6 +21,7 @@ import short_run
 import validation
 from dml.compiler import repeated
 from dml.compiler.features import FloatMode
+from dml.compiler.kernels import sources
 from dml.conformance import axes
 from dml.recent import Recent
 from dml.runtime import devices
@@ -236,3 +238,27 @@ def benchmarks() -> Iterator[None]:
     sys.path.append(folder)
     yield
     sys.path.remove(folder)
+
+
+def _forget_texts() -> None:
+    sources._text.cache_clear()
+    sources.identifiers.cache_clear()
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Iterator[Callable[[str, str, str], None]]:
+    """``broken(file, before, after)``: until the test ends, kernels have this fault."""
+    patch = pytest.MonkeyPatch()
+
+    def use(file: str, before: str, after: str) -> None:
+        root = tmp_path / "broken" / "shaders"
+        shutil.copytree(sources.directory(), root)
+        text = (root / file).read_text()
+        assert before in text
+        (root / file).write_text(text.replace(before, after))
+        patch.setattr(sources, "directory", lambda: root)
+        _forget_texts()
+
+    yield use
+    patch.undo()
+    _forget_texts()

@@ -14,6 +14,8 @@ ROOT = Path(dml.__file__).parent
 PYDIRECTML = {"Binding", "Device", "Model"}
 #: Names of onnxruntime-genai's classes, likewise.
 GENAI = {"Model", "Tensor"}
+#: Names of openvino's classes, likewise.
+OPENVINO = {"Model", "Tensor"}
 
 
 def classes() -> dict[str, list[str]]:
@@ -33,6 +35,8 @@ def test_a_class_name_stands_once():
         found[name] = [where for where in found[name] if not where.startswith("frontends/pydirectml/")]
     for name in GENAI:
         found[name] = [where for where in found[name] if not where.startswith("frontends/genai/")]
+    for name in OPENVINO:
+        found[name] = [where for where in found[name] if not where.startswith("frontends/openvino/")]
     assert {name: where for name, where in found.items() if len(where) > 1} == {}
 
 
@@ -46,3 +50,9 @@ def test_the_exceptions_are_names_of_onnxruntime_genai():
     from dml.frontends import genai
 
     assert {name for name in GENAI if isinstance(getattr(genai, name, None), type)} == GENAI
+
+
+def test_the_exceptions_are_names_of_openvino():
+    from dml.frontends import openvino
+
+    assert {name for name in OPENVINO if isinstance(getattr(openvino, name, None), type)} == OPENVINO

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from dml.conformance.covering import covering
+from dml.conformance.graphs import check
 from dml.conformance.layouts import laid_out
 from dml.conformance.parameters import Choice, Skip
 from dml.conformance.subject import Subject, subjects
@@ -16,7 +17,6 @@ from dml.conformance.values import Values
 from dml.descriptors.base import OperatorDesc
 from dml.enums.naming import did_you_mean
 from dml.errors import DMLError
-from dml.validator import validate
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Case:
     def _check(self, text: str) -> None:
         """Raise DMLError if labels that the subject does not list make no valid description."""
         try:
-            validate(self.desc)
+            check(self.desc)
         except Skip:
             pass
         except (DMLError, ValueError, LookupError, ArithmeticError) as error:

@@ -19,6 +19,7 @@ from dml.conformance import samples
 from dml.conformance.axes import open_as
 from dml.conformance.case import Case
 from dml.conformance.compare import Comparison, compare
+from dml.conformance.graphs import check, compiled_on
 from dml.conformance.layouts import UNTOUCHED, Tensor, from_bytes, gaps_touched, repeated, tensors, to_bytes
 from dml.conformance.limits import Expected
 from dml.conformance.parameters import Skip
@@ -35,6 +36,9 @@ Array = npt.NDArray[Any]
 
 #: Guard bytes before and after an output, which nothing may write.
 GUARD = 256
+
+#: Contents of memory that nothing has written: NaNs, or -1.
+_EARLIER = 0xFF
 
 #: Errors that mean beyond the device's limits, features or memory.
 _BEYOND = (HRESULT.DXGI_ERROR_UNSUPPORTED, HRESULT.E_OUTOFMEMORY)
@@ -87,13 +91,13 @@ def run_case(device: Device, case: Case, seed: int = 0) -> Outcome:
         desc = case.desc
         outcome["dimension_count"] = (tensors(desc.inputs()) or tensors(desc.outputs()))[0][2].rank
         data = CaseData.of(case, seed)
-        operator = device.create_operator(desc)
+        check(desc)
     except Skip as why:
         return {**outcome, "status": "not_tested", "reason": str(why)}
     except DMLError as error:
         return _failed(outcome, start, "suite", f"the suite's own fault: {error}")
     try:
-        compiled = device.compile_operator(operator)
+        compiled = compiled_on(device, desc)
     except DMLError as error:
         _leave_if_lost(device, error)
         if error.hresult not in _BEYOND:
@@ -209,13 +213,17 @@ _BEFORE: MutableMapping[Device, RecordedCase] = WeakKeyDictionary()
 def _recorded_run(device: Device, compiled: CompiledOperator, data: CaseData, case: Case) -> RecordedCase:
     """Record a case, with guard bytes before and after each output."""
     given = [
-        device.create_buffer(to_bytes(data.inputs[name] if at is None else data.inputs[name][at], tensor))
+        _guarded(device, to_bytes(data.inputs[name] if at is None else data.inputs[name][at], tensor))
         for name, at, tensor in tensors(data.desc.inputs())
     ]
     sizes = [int(tensor.TotalTensorSizeInBytes) for _, _, tensor in tensors(data.desc.outputs())]
     results = [device.create_buffer(np.full(size + 2 * GUARD, UNTOUCHED, np.uint8)) for size in sizes]
     places = [DML_BUFFER_BINDING(buffer, GUARD, size) for buffer, size in zip(results, sizes, strict=True)]
-    commands = recorded(device, compiled, given, places)
+    device.context.margin = GUARD
+    try:
+        commands = recorded(device, compiled, given, places)
+    finally:
+        device.context.margin = 0
     return RecordedCase(case.id, commands, results, (), len(compiled.program.dispatches))
 
 
@@ -260,7 +268,10 @@ def forget(device: Device) -> None:
 
 
 def recorded(
-    device: Device, compiled: CompiledOperator, inputs: Sequence[Buffer], outputs: Sequence[Buffer | DML_BUFFER_BINDING]
+    device: Device,
+    compiled: CompiledOperator,
+    inputs: Sequence[Buffer | DML_BUFFER_BINDING],
+    outputs: Sequence[Buffer | DML_BUFFER_BINDING],
 ) -> CommandList:
     """Record commands that run an operator through DirectML's own objects, with its initialization.
 
@@ -296,7 +307,7 @@ def _disagreement(device: Device, desc: OperatorDesc, inputs: Inputs, found: Seq
     """Describe how the portable kernels, which need only Vulkan 1.1, differ in their result; empty if they do not."""
     portable = open_as(device.vulkan, "minimum")
     try:
-        compiled = portable.compile_operator(portable.create_operator(desc))
+        compiled = compiled_on(portable, desc)
     except DMLError:
         return ""  # a tensor exceeds their largest binding
     given = [
@@ -319,9 +330,15 @@ def _record(device: Device, dispatchable: Any, table: BindingTable) -> CommandLi
     return commands
 
 
+def _guarded(device: Device, data: npt.NDArray[np.uint8]) -> DML_BUFFER_BINDING:
+    """Return memory with these contents, and NaNs, or -1, after them."""
+    buffer = device.create_buffer(np.concatenate([data, np.full(GUARD, _EARLIER, np.uint8)]))
+    return DML_BUFFER_BINDING(buffer, 0, data.size)
+
+
 def _scratch(device: Device, size: int) -> DML_BUFFER_BINDING | None:
-    """Return memory with the contents of earlier work, which no operator may depend on: NaNs, or -1."""
-    return _whole(device.create_buffer(np.full(size, 0xFF, np.uint8))) if size else None
+    """Return memory with the contents of earlier work, which no operator may depend on."""
+    return _guarded(device, np.full(size, _EARLIER, np.uint8)) if size else None
 
 
 def _bindings(slots: Sequence[Slot], buffers: Sequence[Buffer | DML_BUFFER_BINDING]) -> list[DML_BUFFER_BINDING | None]:

@@ -9,10 +9,10 @@ from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
-from dml.compiler.lowering import compile_operator
 from dml.conformance import worker
 from dml.conformance.axes import seen_as
 from dml.conformance.case import Case
+from dml.conformance.graphs import program_of
 from dml.conformance.places import DeviceAxis
 from dml.conformance.process import WorkerLostError, WorkerProcess
 from dml.conformance.report import Record
@@ -215,7 +215,7 @@ def ended(place: DeviceAxis, text: str, seed: int, lost: WorkerLostError, second
 def _kernels(place: DeviceAxis, case: Case) -> list[str]:
     """Return the kernels that the case would have run; none if its compilation may have ended the process."""
     try:
-        program = compile_operator(case.desc, seen_as(place.device, place.axis).target)
+        program = program_of(case.desc, seen_as(place.device, place.axis).target)
     except Exception:
         return []
     return list(dict.fromkeys(dispatch.source.name for dispatch in program.dispatches))

@@ -11,6 +11,7 @@ from typing import Any
 
 from dml.capability import short_name
 from dml.conformance import families
+from dml.conformance.graphs import GraphDesc
 from dml.conformance.layouts import LAYOUTS, named_layout
 from dml.conformance.limits import Expected
 from dml.conformance.parameters import Choice, OpenLabels, Parameters, opened
@@ -23,7 +24,7 @@ Outputs = Mapping[str, Expected | list[Expected]]
 
 @dataclass(frozen=True)
 class Subject:
-    """One operator under test.
+    """One operator, or a kind of graphs, under test.
 
     parameters: what it is varied in; ``type``, ``sizes``, ... A first label is the default.
     describe: a choice -> the description, its tensors packed. Raises Skip for a combination without meaning.
@@ -33,7 +34,7 @@ class Subject:
     infinities and extremes.
     """
 
-    operator: type[OperatorDesc]
+    operator: type[OperatorDesc] | type[GraphDesc]
     parameters: Parameters
     describe: Callable[[Choice], Any]
     reference: Callable[[Any, Inputs], Outputs]
@@ -48,7 +49,9 @@ class Subject:
 
     @property
     def family(self) -> str:
-        """The module of the operator's structure: movement, gemm, ..."""
+        """The module of the operator's structure: movement, gemm, ...; graphs for graphs."""
+        if issubclass(self.operator, GraphDesc):
+            return "graphs"
         return self.operator.__module__.removeprefix("dml.descriptors.").partition(".")[0]
 
     @cached_property
@@ -76,7 +79,7 @@ class Subject:
 _SUBJECTS: dict[str, Subject] = {}
 
 
-def subject(operator: type[OperatorDesc], **fields: Any) -> Subject:
+def subject(operator: type[OperatorDesc] | type[GraphDesc], **fields: Any) -> Subject:
     """Make and register an operator's subject; each operator has one."""
     made = Subject(operator, **fields)
     assert made.name not in _SUBJECTS, f"{made.name} has a subject"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import Any
 
-from dml.compiler.lowering import compile_operator
 from dml.compiler.target import Target
-from dml.descriptors.base import OperatorDesc
+from dml.conformance.graphs import program_of
 from dml.errors import DMLError
 from dml.glslang import Source
 
@@ -35,11 +35,10 @@ def kernel_of(variant_name: str) -> str:
     return variant_name.partition(" ")[0]
 
 
-def variants(desc: OperatorDesc, target: Target) -> tuple[frozenset[str], int]:
-    """Return the variants in an operator's program for a device, and its work (see Dispatch); none if it has no
-    program."""
+def variants(desc: Any, target: Target) -> tuple[frozenset[str], int]:
+    """Return the variants in a program of an operator or graph, and its work (see Dispatch); none without a program."""
     try:
-        program = compile_operator(desc, target)
+        program = program_of(desc, target)
     except DMLError:
         return frozenset(), 0
     dispatches = [*program.adopt, *program.initialize, *program.dispatches]

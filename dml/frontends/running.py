@@ -140,7 +140,7 @@ def _dxdispatch(path: Path, device: Device, options: Options) -> Runnable:
 
 
 def _openvino(path: Path, device: Device, options: Options) -> Runnable:
-    from dml.frontends.openvino import OpenVINORun
+    from dml.frontends.openvino.command import OpenVINORun
 
     return OpenVINORun(path, device, options)
 

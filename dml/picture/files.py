@@ -25,7 +25,8 @@ def picture_of(path: Path, device: Device, options: Options, *, profile: bool = 
 
         return onnx_picture(prepare(path, device), path.name, inputs, sizes=options.sizes, profile=profile)
     if path.suffix.lower() == ".xml":
-        from dml.frontends.openvino import read_model, static_model, with_zeros
+        from dml.frontends.openvino.model import read_model
+        from dml.frontends.openvino.networks import static_model, with_zeros
 
         from .graph import graph_picture
 

@@ -61,6 +61,9 @@ class Context:
         self.compiles_late = device.device_class is DeviceClass.CPU
         #: Whether the device can time a dispatch.
         self.has_timestamps = device.timestamp_bits > 0
+        #: Bytes of its buffer after each region that kernels are bound to as well: the conformance suite finds there
+        #: what they write, or read, beyond a region. Drivers of CPUs drop such writes otherwise.
+        self.margin = 0
         #: Caches to clear when memory is short.
         self.spare: weakref.WeakSet[Spare] = weakref.WeakSet()
         #: S_OK until Vulkan reports the device lost.

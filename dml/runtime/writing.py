@@ -191,7 +191,7 @@ class Writer:
     ) -> tuple[list[tuple[Any, int, int]], list[int]]:
         """Return each region's descriptor range (buffer, offset, size), and the word in it where the region begins.
         Appends the ranges to ``spans``."""
-        alignment, reading = self._alignment, Access.READ
+        alignment, reading, margin = self._alignment, Access.READ, self._context.margin
         ranges: list[tuple[Any, int, int]] = []
         offsets: list[int] = []
         for (buffer, at), ((_, _, offset, size), access, texel) in zip(places, dispatch.bindings, strict=True):
@@ -204,8 +204,10 @@ class Writer:
                 end = piece.offset + piece.size
             if texel:
                 end = start + view_size(end - start)
-            ranges.append((piece.native, start, end - start))
             (spans.read if access is reading else spans.written).append((piece.native, start, end))
+            if margin:
+                end = min(end + margin, piece.offset + piece.size)
+            ranges.append((piece.native, start, end - start))
             offsets.append((first - start) // 4)
         return ranges, offsets
 

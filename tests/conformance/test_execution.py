@@ -8,6 +8,7 @@ import pytest
 import dml
 from dml.conformance.case import Case
 from dml.conformance.execution import GUARD, forget, run_case
+from dml.conformance.graphs import program_of
 from dml.runtime.buffer import Buffer
 
 CASE = "ACTIVATION_RELU:type=FLOAT32"
@@ -28,6 +29,38 @@ def test_only_what_is_beyond_a_device_is_unsupported(device, monkeypatch, code, 
     assert outcome["status"] == status
     assert outcome["reason"].startswith("elementwise.comp:3: syntax error")
     assert (outcome["failure"] is None) == (status == "unsupported")
+
+
+@pytest.mark.parametrize(("case", "fault"), [
+    # (drivers of CPUs drop what is written beyond a binding's range)
+    ("REVERSE_SUBSEQUENCES:type=INT8,sizes=7", "result_data[push_.result_OFFSET + 2u] = 7u;"),
+    ("REVERSE_SUBSEQUENCES:type=INT32,sizes=7", "result_data[push_.result_OFFSET + 7u] = 7u;"),
+])  # fmt: skip
+def test_writes_beyond_a_region_are_seen(device, broken, case, fault):
+    broken("lib/for_each.glsl", "void main() {", f"void main() {{\n    {fault}")
+    outcome = run_case(device, Case.parse(case))
+    forget(device)
+    assert outcome["failure"]["kind"] == "outside", outcome["reason"]
+
+
+def test_reads_beyond_a_region_find_nan(device, broken):
+    """The last element of a broken kernel is the first one after its input, which is no zero."""
+    broken("movement/reverse_subsequences.comp", "return source_load(source_at(c));",
+           "return source_load(source_at(c) + (source_at(c) == 6u ? 1u : 0u));")  # fmt: skip
+    outcome = run_case(device, Case.parse("REVERSE_SUBSEQUENCES:type=FLOAT32,sizes=7"))
+    forget(device)
+    assert outcome["failure"]["kind"] == "values"
+    assert outcome["failure"]["found"] == "nan"
+
+
+def test_temporaries_that_nothing_wrote_hold_nan(device, broken):
+    """A convolution whose padded copy of the input is never made finds no zeros in its place."""
+    broken("convolution/pad.comp", "result_vector_store(unit, value(c))", "")
+    case = Case.parse("CONVOLUTION:type=FLOAT32,sizes=1x8x13x13,outputs=8,padding=1")
+    assert "convolution/pad.comp" in [one.label for one in program_of(case.desc, device.vulkan.target).dispatches]
+    outcome = run_case(device, case)
+    forget(device)
+    assert outcome["failure"]["found"] == "nan"
 
 
 def test_bytes_beside_an_output_that_are_written_are_seen(device, monkeypatch):

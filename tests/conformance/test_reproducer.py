@@ -14,7 +14,6 @@ import pytest
 from typer.testing import CliRunner
 
 import dml
-from dml.compiler.kernels import sources
 from dml.conformance import report
 from dml.conformance.axes import open_as
 from dml.conformance.case import Case
@@ -43,29 +42,6 @@ def place(device):
     return DeviceAxis(plain, "plain")
 
 
-def clear():
-    sources._text.cache_clear()
-    sources.identifiers.cache_clear()
-
-
-@pytest.fixture
-def broken(monkeypatch, tmp_path):
-    """``broken(file, before, after)``: from now on kernels have this fault."""
-
-    def use(file, before, after):
-        root = tmp_path / "broken" / "shaders"
-        shutil.copytree(sources.directory(), root)
-        text = (root / file).read_text()
-        assert before in text
-        (root / file).write_text(text.replace(before, after))
-        monkeypatch.setattr(sources, "directory", lambda: root)
-        clear()
-
-    yield use
-    monkeypatch.undo()
-    clear()
-
-
 def reproduced(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Build a folder's program as its README says, with warnings as errors, and run it."""
     compiler = next(filter(None, map(shutil.which, ("gcc", "cc", "g++"))))
@@ -90,6 +66,7 @@ def written(place: DeviceAxis, case: str, folder: Path, seed: int = 0) -> Path:
     "CONVOLUTION:type=FLOAT32,sizes=2x5x13x13,bias=yes",  # a uniform block
     "CAST:type=FLOAT64,to=INT64",
     "QUANTIZE:type=FLOAT32,to=INT4",  # half bytes
+    "GRAPH_STORED_WEIGHTS:type=FLOAT32,numbers=UINT4",
 ])  # fmt: skip
 @pytest.mark.parametrize("axis", ["plain", "discrete"])
 def test_the_program_finds_nothing_wrong_with_right_kernels(place, tmp_path, case, axis):

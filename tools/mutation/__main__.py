@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ _INCLUDE = re.compile(r'#\s*include\s+"([^"]+)"')
 _OF_A_WORKER = 60
 #: The reasons why mutants survive, by file and the line as it is.
 REASONS = Path(__file__).with_name("reasons.json")
+#: The mutants that were run, with what became of them.
+FOUND = Path(__file__).with_name("mutants.json")
 PAGE = Path(__file__).parents[1] / "documentation" / "guide" / "mutations.md"
 
 
@@ -38,30 +40,64 @@ def main() -> None:
     """Run the mutants that the options choose, and print the score and the survivors."""
     options = _options()
     root = sources.directory()
+    known = present(root, read(options.json))
     chosen = [
         mutant
         for file in files(root)
         if options.filter in file
         for mutant in sampled(list(mutants(root, file)), options.sample, options.seed)
     ][options.part - 1 :: options.parts]
-    entered = Entered(options.device, options.axis or ["plain", "discrete"])
-    found: list[dict[str, Any]] = []
+    if options.again:
+        chosen = [
+            mutant for mutant, one in known.items() if one["outcome"] == "survived" and options.filter in mutant.file
+        ]
+    if options.page:
+        chosen = []
+    entered = Entered(options.device, options.axis or ["plain", "discrete"]) if chosen else None
+    found: dict[Mutant, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory(prefix="dml-mutants-") as folder:
         workers = Workers(Path(folder), options.device)
         for number, mutant in enumerate(chosen, 1):
+            assert entered is not None
             cases = entered.cases(mutant.file)
             if not cases:
                 outcome = {"outcome": "unused", "by": "", "reason": "no case enters it here", "run": 0}
             else:
                 outcome = workers.outcome(mutant, cases, options.cases, options.seconds)
-            found.append({**vars(mutant), **outcome})
+            found[mutant] = {**vars(mutant), **outcome}
             print(f"{number}/{len(chosen)} {mutant.name}: {outcome['outcome']} {outcome['by']}", flush=True)
-            if options.json:
-                options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            if number % 10 == 0 or number == len(chosen):
+                write_found(options.json, known | found)
         workers.close()
-    print(summary(found))
+    every = list((known | found).values())
+    print(summary(every if options.page else list(found.values())))
     if options.page:
-        PAGE.write_text(page(found, json.loads(REASONS.read_text(encoding="utf-8"))), encoding="utf-8")
+        PAGE.write_text(page(every, json.loads(REASONS.read_text(encoding="utf-8"))), encoding="utf-8")
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Read the mutants of earlier runs; none if there is no such file."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+
+
+def write_found(path: Path, found: Mapping[Mutant, Mapping[str, Any]]) -> None:
+    """Write mutants with their outcomes, one in a line, in the order of the files."""
+    rows = sorted(found.values(), key=lambda one: (one["file"], one["line"], one["kind"], one["after"]))
+    path.write_text("[\n" + ",\n".join(json.dumps(one) for one in rows) + "\n]\n", encoding="utf-8")
+
+
+def present(root: Path, found: Sequence[Mapping[str, Any]]) -> dict[Mutant, dict[str, Any]]:
+    """Return the mutants whose line is still in its file, with its number now."""
+    kept: dict[Mutant, dict[str, Any]] = {}
+    for one in found:
+        path = root / one["file"]
+        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+        places = [number for number, line in enumerate(lines, 1) if line == one["before"]]
+        if places:
+            line = min(places, key=lambda number: abs(number - one["line"]))
+            mutant = Mutant(one["file"], line, one["kind"], one["before"], one["after"])
+            kept[mutant] = {**one, "line": line}
+    return kept
 
 
 def score(found: list[dict[str, Any]]) -> tuple[int, int]:
@@ -92,7 +128,8 @@ def page(found: list[dict[str, Any]], reasons: Mapping[str, str]) -> str:
         "`tools/mutate` breaks one line of each shader in turn (an index, a bound, a constant, a barrier) and runs the",
         "cases of the default conformance run that enter the kernel, on lavapipe, plain and as a discrete GPU, until",
         "one fails or is loose. Mutants that do not compile, and those that change the SPIR-V of no case's kernel, do",
-        "not count. This page is written by `tools/mutate --page`; the reasons stand in `tools/mutation/reasons.json`.",
+        "not count. `tools/mutate --page` writes this page from the outcomes in `tools/mutation/mutants.json` and the",
+        "reasons in `tools/mutation/reasons.json`; `tools/mutate --again` runs the survivors again.",
         "",
         f"Caught: {caught} of {of}, {caught / max(1, of):.1%}; without those that change no result (Equal), "
         f"{caught / max(1, of - equal):.1%}. Tried: {len(found)} mutants in {len({one['file'] for one in found})} of "
@@ -243,8 +280,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="llvmpipe")
     parser.add_argument("--as", dest="axis", action="append", help="plain and discrete where left out")
-    parser.add_argument("--json", type=Path, help="write each mutant and its outcome")
-    parser.add_argument("--page", action="store_true", help=f"write {PAGE.name} of the documentation")
+    parser.add_argument("--json", type=Path, default=FOUND, help="keeps each mutant and its outcome")
+    parser.add_argument("--again", action="store_true", help="run the mutants that survived before")
+    parser.add_argument(
+        "--page", action="store_true", help=f"run nothing, and write {PAGE.name} of the documentation from --json"
+    )
     return parser.parse_args()
 
 

@@ -16,10 +16,10 @@ from typing import Any
 
 from dml import glslang
 from dml.compiler.kernels import sources
-from dml.compiler.lowering import compile_operator
 from dml.conformance.axes import open_as
 from dml.conformance.case import Case
 from dml.conformance.execution import run_case
+from dml.conformance.graphs import program_of
 from dml.errors import DMLError
 from dml.glslang import Source
 from dml.runtime.devices import choose
@@ -64,11 +64,11 @@ def _outcome(vulkan: Any, request: dict[str, Any]) -> dict[str, Any]:
 
 def _differs(case: Case, target: Any, root: Path) -> bool:
     """Whether a kernel of the case is compiled to other SPIR-V than from the original."""
-    program = compile_operator(case.desc, target)
+    program = program_of(case.desc, target)
     kernels = list(dict.fromkeys(d.source for d in (*program.adopt, *program.initialize, *program.dispatches)))
     found = glslang.compile_many(kernels, include_dirs=(root,))
     _use(_ORIGINAL)
-    originals = compile_operator(case.desc, target)
+    originals = program_of(case.desc, target)
     original = list(dict.fromkeys(d.source for d in (*originals.adopt, *originals.initialize, *originals.dispatches)))
     missing = [source for source in original if source not in _known]
     _known.update(zip(missing, glslang.compile_many(missing, include_dirs=(_ORIGINAL,)), strict=True))

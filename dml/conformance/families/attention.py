@@ -12,14 +12,23 @@ import numpy.typing as npt
 from dml import descriptors as d
 from dml.capability import short_name
 from dml.conformance.filling import filled
-from dml.conformance.layouts import Tensor
+from dml.conformance.layouts import UNTOUCHED, Tensor, from_bytes
 from dml.conformance.parameters import Choice, Skip, enumerators, flags, sizes, tensor, types_of
 from dml.conformance.references import attention as reference
 from dml.conformance.references.rounded import Numbers, each, rounded
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
+from dml.conformance.variety import exact
+from dml.descriptors.attention import OWN_INSERT_ROWS_OPERATOR_DESC
 from dml.descriptors.base import OperatorDesc
-from dml.enums import DML_MULTIHEAD_ATTENTION_MASK_TYPE, DML_TENSOR_DATA_TYPE_INT32
+from dml.enums import (
+    DML_MULTIHEAD_ATTENTION_MASK_TYPE,
+    DML_TENSOR_DATA_TYPE_FLOAT16,
+    DML_TENSOR_DATA_TYPE_FLOAT32,
+    DML_TENSOR_DATA_TYPE_INT8,
+    DML_TENSOR_DATA_TYPE_INT32,
+    DML_TENSOR_DATA_TYPE_UINT8,
+)
 from dml.shapes import trailing, with_rank
 
 Array = npt.NDArray[Any]
@@ -235,5 +244,53 @@ subject(
     describe=lambda choice: _describe(d.DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, choice),
     reference=_reference,
     inputs=_inputs,
+    values=("ordinary",),
+)
+
+
+def _inserted(choice: Choice) -> OWN_INSERT_ROWS_OPERATOR_DESC:
+    batch, heads, rows, places, size = choice.sizes
+    return OWN_INSERT_ROWS_OPERATOR_DESC(
+        tensor(choice.type, (batch, heads, rows, size)),
+        tensor(DML_TENSOR_DATA_TYPE_INT32, (batch,)),
+        tensor(choice.type, (batch, heads, places, size)),
+    )
+
+
+def _positions(desc: Any, values: Values) -> Inputs:
+    """Positions before the cache, in it, and after it."""
+    places = desc.OutputTensor.Sizes[2]
+    return filled(
+        desc,
+        lambda name, tensor: values.integers(tensor, -2, places) if name == "PositionsTensor" else values.fill(tensor),
+    )
+
+
+def _cache(desc: Any, inputs: Inputs) -> Outputs:
+    """The cache holds what outputs hold before a run; rows past its end are dropped."""
+    before = np.full(int(desc.OutputTensor.TotalTensorSizeInBytes), UNTOUCHED, np.uint8)
+    cache = from_bytes(before, desc.OutputTensor)
+    rows = inputs["RowsTensor"]
+    for batch, position in enumerate(np.maximum(inputs["PositionsTensor"], 0)):
+        kept = max(0, min(rows.shape[2], cache.shape[2] - int(position)))
+        cache[batch, :, int(position) : int(position) + kept] = rows[batch, :, :kept]
+    return {"OutputTensor": exact(cache)}
+
+
+subject(
+    OWN_INSERT_ROWS_OPERATOR_DESC,
+    parameters={
+        "type": {
+            "FLOAT32": DML_TENSOR_DATA_TYPE_FLOAT32,
+            "FLOAT16": DML_TENSOR_DATA_TYPE_FLOAT16,
+            "INT8": DML_TENSOR_DATA_TYPE_INT8,
+            "UINT8": DML_TENSOR_DATA_TYPE_UINT8,
+        },
+        "sizes": sizes("2x3x2x7x5", "1x1x1x1x1", "3x2x1x9x8", "2x2x4x6x64"),
+    },
+    describe=_inserted,
+    reference=_cache,
+    inputs=_positions,
+    layouts=("packed", "padded", "permuted", "mixed"),
     values=("ordinary",),
 )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dml.capability import short_name
 from dml.descriptors import operators
 from dml.errors import DMLError
 from dml.files import write_text
@@ -41,11 +42,12 @@ def page(reports: Sequence[Mapping[str, Any]]) -> str:
         "changes": [changes(reports[0], report) for report in reports[1:]],
         **level_tables(),
     }  # fmt: skip
+    known = {short_name(kind) for kind in operators()}
     shown = {
         "reports": [{"letter": chr(ord("A") + at), **report} for at, report in enumerate(reports)],
         "runs": [{**run, "bug_text": bug_text(reports[run["report"]], run)} for run in runs],
         "totals": {name: sum(run["counts"][name] for run in runs) for name in runs[0]["counts"]} if runs else {},
-        "operators": len(data["operators"]),
+        "operators": sum(name in known for name, _ in data["operators"]),
         "all_operators": len(operators()),
         "families": sorted({family for _, family in data["operators"]}),
         "data_types": data["data_types"],

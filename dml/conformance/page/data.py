@@ -10,7 +10,7 @@ from dml.capability import short_name
 from dml.conformance.compare import ulp_text
 from dml.conformance.coverage import total
 from dml.conformance.failures import KINDS, kind_of
-from dml.descriptors import operators
+from dml.conformance.subject import subjects
 from dml.enums import DML_TENSOR_DATA_TYPE
 
 #: In the page's order, with sign and word.
@@ -132,7 +132,7 @@ def _cell(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _families() -> dict[str, str]:
     """Return operator -> family (GRU -> recurrent): the module of its description."""
-    return {short_name(kind): desc.__module__.split(".")[2] for kind, desc in operators().items()}
+    return {name: one.family for name, one in subjects().items()}
 
 
 def _type_order(name: str) -> tuple[int, str]:

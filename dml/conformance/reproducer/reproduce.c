@@ -3,7 +3,8 @@
    gcc -O1 reproduce.c -lvulkan -lm -o reproduce && ./reproduce          (in this folder; any C99 compiler)
    ./reproduce "a part of a device's name"                              (another device)
 
-   Each dispatch is recorded with a full memory barrier behind it, into one command buffer. It runs RUNS times.
+   Each dispatch is recorded with a full memory barrier after it, into one command buffer. It runs RUNS times. Kernels are
+   bound to MARGIN bytes beyond each of their regions, so that writes there are seen; memory that nothing wrote holds NaNs.
    Exit status: 0 every output is right in every run; 1 one is wrong, or the driver refuses a kernel; 2 it could not be run. */
 #include <math.h>
 #include <stdint.h>
@@ -12,11 +13,12 @@
 #include <string.h>
 #include <vulkan/vulkan.h>
 
-enum { RUNS = 3, MOST_SHOWN = 8, UNTOUCHED = 0xA5, WAIT_SECONDS = 60 };
+enum { RUNS = 3, MOST_SHOWN = 8, UNTOUCHED = 0xA5, EARLIER = 0xFF, MARGIN = 256, WAIT_SECONDS = 60 };
 
 /* A VkPhysicalDevice...Features structure: its type, and its booleans. */
 typedef struct { uint32_t type, count; VkBool32 on[12]; } Feature;
-/* A buffer: bytes before its contents, their size, and the file that it starts with (NULL: zeros). Outputs start as UNTOUCHED. */
+/* A buffer: bytes before its contents, their size, and the file that it starts with (NULL: EARLIER).
+   Outputs start as UNTOUCHED. */
 typedef struct { const char *name; uint64_t origin, size; const char *file; int is_output; } Resource;
 /* A binding: a range of a resource; texel: words of a texel of a uniform texel buffer, 0 for a storage buffer. */
 typedef struct { uint32_t resource; uint64_t offset, size; uint32_t texel; } Binding;
@@ -126,7 +128,7 @@ typedef struct { VkBuffer buffer; unsigned char *bytes; uint64_t size; } Memory;
 static Memory memory_of(uint64_t size)
 {
     Memory made;
-    made.size = round_up(size, 16) + 256;
+    made.size = round_up(size, 16) + MARGIN;
     VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT;
     VkBufferCreateInfo info = {VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, NULL, 0, made.size, usage, VK_SHARING_MODE_EXCLUSIVE, 0, NULL};
     need(vkCreateBuffer(device, &info, NULL, &made.buffer), "a buffer");
@@ -160,7 +162,7 @@ static void fill_resources(void)
 {
     for (int i = 0; i < RESOURCES; i++) {
         if (!memory[i].buffer) memory[i] = memory_of(RESOURCE[i].origin + RESOURCE[i].size + RESOURCE[i].origin);
-        memset(memory[i].bytes, RESOURCE[i].is_output ? UNTOUCHED : 0, memory[i].size);
+        memset(memory[i].bytes, RESOURCE[i].is_output ? UNTOUCHED : EARLIER, memory[i].size);
         if (!RESOURCE[i].file) continue;
         void *bytes = bytes_of(RESOURCE[i].file, RESOURCE[i].size);
         memcpy(memory[i].bytes + RESOURCE[i].origin, bytes, RESOURCE[i].size);
@@ -230,7 +232,7 @@ static Kernel made_kernel(const Dispatch *dispatch)
             uint64_t first = RESOURCE[binding->resource].origin + binding->offset;
             range.buffer = memory[binding->resource].buffer;
             range.offset = first / alignment * alignment;
-            range.range = round_up(first + binding->size, 16) - range.offset;
+            range.range = round_up(first + binding->size, 16) + MARGIN - range.offset;
             made.words[i] = (uint32_t)((first - range.offset) / 4);
             if (binding->texel) {
                 VkBufferViewCreateInfo view_info = {VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO, NULL, 0, range.buffer,

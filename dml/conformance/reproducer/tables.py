@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from dml.compiler.kernels import sources
-from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Dispatch, Region, Space
 from dml.conformance.axes import seen_as
 from dml.conformance.case import Case
 from dml.conformance.compare import bounds
 from dml.conformance.execution import GUARD, CaseData
+from dml.conformance.graphs import program_of
 from dml.conformance.layouts import Tensor, to_bytes
 from dml.conformance.limits import Expected
 from dml.conformance.places import DeviceAxis
@@ -52,7 +52,7 @@ class CaseFiles:
         self._data = CaseData.of(case, seed)
         target = seen_as(place.device, place.axis).target
         self._features = target.features
-        self._program = compile_operator(self._data.desc, target)
+        self._program = program_of(self._data.desc, target)
         self._inputs, self._outputs = _slots(self._data.desc.inputs()), _slots(self._data.desc.outputs())
         self.files: dict[str, bytes] = {}
         self._kernels: dict[Any, str] = {}

@@ -17,6 +17,7 @@ is a DMLError.
 """
 
 from dml.frontends.extras import missing
+from dml.frontends.refusals import RefusedName
 
 try:
     import jinja2  # noqa: F401
@@ -32,7 +33,7 @@ from .generator import Generator
 from .model import Model
 from .params import GeneratorParams
 from .processor import MultiModalProcessor
-from .refused import REFUSED, RefusedName
+from .refused import REFUSED
 from .tensors import NamedTensors, Tensor
 from .tokenizer import Tokenizer, TokenizerStream
 
@@ -66,7 +67,7 @@ __all__ = [
 
 def __getattr__(name: str) -> RefusedName:
     if name in REFUSED:
-        return RefusedName(name)
+        return RefusedName(name, REFUSED[name])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn, TypeVar
 
-from dml.errors import HRESULT, DMLError
+from dml.frontends.refusals import refusing
 
 _ADAPTERS = "LoRA adapters are not supported; merge them into the model before it is built"
 _ENGINE = "continuous batching is not supported; use a Generator for each batch"
@@ -49,31 +48,5 @@ REFUSED: Mapping[str, str] = {
 }
 
 
-class RefusedName:
-    """Stands for a name of REFUSED: calling it, or asking for an attribute, raises the DMLError."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __call__(self, *_: Any, **__: Any) -> NoReturn:
-        self._refuse()
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise DMLError(f"{self._name}: {REFUSED[self._name]}", HRESULT.E_NOTIMPL)
-
-
-_Class = TypeVar("_Class", bound=type)
-
-
-def with_refused_names(kind: _Class) -> _Class:
-    """Give a class the names of REFUSED that belong to it."""
-    for name in REFUSED:
-        owner, _, member = name.partition(".")
-        if owner == kind.__name__ and member:
-            setattr(kind, member, RefusedName(name))
-    return kind
+#: Gives a class the names of REFUSED that belong to it.
+with_refused_names = refusing(REFUSED)

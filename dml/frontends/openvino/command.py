@@ -1,4 +1,4 @@
-"""`dml inspect` and `dml explain` of OpenVINO IR: layers and what they became, inputs, outputs, memory."""
+"""`dml run`, `dml inspect` and `dml explain` of OpenVINO IR: layers and what they became, inputs, outputs, memory."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+import numpy.typing as npt
+
 from dml.api.device import Device
 from dml.errors import DMLError
-from dml.frontends.openvino import (
-    CompiledModel,
+from dml.frontends.openvino.convert import is_mapped
+from dml.frontends.openvino.ir import IrLayer, Network, with_sizes
+from dml.frontends.openvino.model import read_model
+from dml.frontends.openvino.networks import (
+    CompiledNetwork,
     assumed_shape,
     parameter_summary,
     port_summary,
-    read_model,
     static_model,
+    with_zeros,
 )
-from dml.frontends.openvino.convert import is_mapped
-from dml.frontends.openvino.ir import IrLayer, Network, with_sizes
 from dml.frontends.planning import PlannedGraph, Planner
+from dml.frontends.running import ModelInput, Options, in_the_models_words
 from dml.frontends.summary import (
     Explained,
     Explanation,
@@ -31,6 +36,45 @@ from dml.frontends.summary import (
     operators_of,
     symbolic_sizes,
 )
+from dml.runtime.recording import KernelTime
+
+
+class OpenVINORun:
+    """A model with its inputs' files, for ``dml run``."""
+
+    def __init__(self, path: Path, device: Device, options: Options) -> None:
+        self._model = read_model(path).compile(device)
+        self._options = options
+        self._name = path.name
+
+    def run(self) -> None:
+        inputs = self._options.complete(self._inputs())
+        for _ in range(self._options.iterations):
+            outputs = self._model(inputs)
+        self._options.deliver(outputs)
+
+    def _inputs(self) -> list[ModelInput]:
+        found = []
+        for name, layer in self._model.parameters.items():
+            one = parameter_summary(layer)
+            found.append(ModelInput(name, one.kind, one.shape, np.dtype(one.kind), tuple(layer.outputs[0].names)))
+        symbolic_sizes(map(parameter_summary, self._model.parameters.values()), self._options.sizes)
+        return found
+
+    def describe(self) -> str:
+        text: str = self._static(self._options.arrays()).compiled.describe()
+        return text
+
+    def profile(self) -> dict[str, list[KernelTime]]:
+        options = self._options
+        given = options.complete(self._inputs()) if options.random else options.arrays()
+        model = self._static(given)
+        times = model.compiled.profile(model.prepare(with_zeros(model, given)))
+        return {self._name: in_the_models_words(times, model.layer_names)}
+
+    def _static(self, given: Mapping[str, npt.NDArray[Any]]) -> CompiledNetwork:
+        return static_model(self._model, given, self._options.sizes)[0]
+
 
 #: Layers that become no operator.
 _ENDS = ("Parameter", "Const", "Result")
@@ -69,9 +113,8 @@ def inspect_network(path: Path, planner: Planner, sizes: Mapping[str, int]) -> M
     }
     needs, unplanned = None, ""
     try:
-        compiled = CompiledModel(
-            with_sizes(network, shapes), cast(Device, planner)
-        ).compiled  # (a planner is asked what a device is)
+        # (a planner is asked what a device is)
+        compiled = CompiledNetwork(with_sizes(network, shapes), cast(Device, planner)).compiled
         needs = cast(PlannedGraph, compiled).needs()
     except DMLError as error:
         unplanned = error.message

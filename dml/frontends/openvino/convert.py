@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from math import prod
@@ -15,7 +15,7 @@ import dml.graph.operations as op
 from dml import enums
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
-from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, Network
+from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, Network, with_sizes
 from dml.graph.builder import Builder, Tensor
 from dml.shapes import checked_axis
 from dml.tensors import data_type_of
@@ -175,8 +175,7 @@ def build(network: Network, graph: Builder) -> BuiltNetwork:
     def result(context: IrContext) -> None:
         value: Made = context.value(0)
         source, index = context.layer.inputs[0]
-        name = (*source.outputs[index].names, source.name)[0]
-        name = name if name not in built.outputs else context.layer.name
+        name = result_name(context.layer, built.outputs)
         if isinstance(value, LateIrValue):
             built.late[name] = f"{name}#count", value.turned
             built.outputs |= {name: value.rows, f"{name}#count": value.count}
@@ -191,8 +190,18 @@ def build(network: Network, graph: Builder) -> BuiltNetwork:
     return built
 
 
+def result_name(layer: IrLayer, taken: Container[str]) -> str:
+    """The name of a Result layer's output: its tensor's first one, else its layer's; its own where that is taken."""
+    source, index = layer.inputs[0]
+    name = (*source.outputs[index].names, source.name)[0]
+    return layer.name if name in taken else name
+
+
 def build_body(network: Network, graph: Builder, given: Mapping[int, IrValue]) -> dict[int, IrValue]:
-    """Put the network of a layer's body into the graph: from its Parameters' values to its Results', by their ids."""
+    """Put the network of a layer's body into the graph: from its Parameters' values to its Results', by their ids.
+
+    Sizes that the body leaves open are those of the values.
+    """
     found: dict[int, IrValue] = {}
 
     def parameter(context: IrContext) -> IrValue:
@@ -203,8 +212,27 @@ def build_body(network: Network, graph: Builder, given: Mapping[int, IrValue]) -
     def result(context: IrContext) -> None:
         found[context.layer.id] = context.value(0)
 
-    _run(network, graph, parameter, result)
+    _run(_with_values(network, given), graph, parameter, result)
     return found
+
+
+def _with_values(network: Network, given: Mapping[int, IrValue]) -> Network:
+    """The network, or a copy whose Parameters have these values' sizes where some sizes are open."""
+    if not any(map(is_dynamic, network.layers)):
+        return network
+    copy = with_sizes(network, {})
+    for at in copy.layers:
+        if at.type == "Parameter" and is_dynamic(at) and at.id in given:
+            own, sizes = at.outputs[0].sizes, _sizes(given[at.id])
+            if len(own) != len(sizes) or any(a not in (-1, b) for a, b in zip(own, sizes, strict=True)):
+                raise DMLError(f"{at}: its shape is {own}, found {sizes}")
+            at.outputs[0] = replace(at.outputs[0], sizes=sizes)
+    return copy
+
+
+def _sizes(value: Made) -> tuple[int, ...]:
+    value = value.rows if isinstance(value, LateIrValue) else value
+    return tuple(value.sizes if isinstance(value, Tensor) else value.shape)
 
 
 def _run(
@@ -227,7 +255,7 @@ def _run(
         before = graph.added[0]
         inputs = [_output(values, source, index) for source, index in at.inputs]
         context = IrContext(graph, at, inputs, read.get(at, set()))
-        if is_dynamic(at) and at.inputs:
+        if is_dynamic(at) and at.inputs and not at.bodies:
             resolved = zip(at.outputs, infer_sizes(context), strict=True)
             at.outputs[:] = [replace(port, sizes=sizes) for port, sizes in resolved]
         if at.type == "Parameter":
@@ -240,8 +268,18 @@ def _run(
             numbers = known(context)
             made = _LAYERS[at.type](context) if numbers is None else numbers
             values[at] = list(made) if isinstance(made, Sequence) else [made]
+            if at.bodies and is_dynamic(at):
+                pairs = zip(at.outputs, values[at], strict=True)
+                at.outputs[:] = [replace(port, sizes=_sizes(value)) for port, value in pairs]
             nodes[at] = range(before, graph.added[0])
     return nodes
+
+
+def counted_outputs(layer: IrLayer) -> int:
+    """How many of its first outputs have rows that the layer counts as it runs."""
+    from dml.frontends.openvino import layers as _layers  # noqa: F401  they register themselves
+
+    return _COUNTING.get(layer.type, 0)
 
 
 def is_mapped(kind: str) -> bool:
@@ -278,20 +316,12 @@ def check_layers(network: Network) -> None:
 
 
 def _check(network: Network) -> None:
-    """Raise DMLError that lists every layer that cannot be mapped, that reads what another one counts as it runs, or
-    whose sizes must be static."""
+    """Raise DMLError that lists every layer that cannot be mapped, that reads what another one counts as it runs, and
+    parameters without sizes."""
     check_layers(network)
-    layers = list(_every(network))
     dynamic = [str(at) for at in network.layers if at.type == "Parameter" and is_dynamic(at)]
     if dynamic:
         raise DMLError(f"the sizes of parameters must be given; dynamic are {'; '.join(dynamic[:5])}")
-    outer = set(network.layers)
-    inner = [str(at) for at in layers if at not in outer and is_dynamic(at)]
-    if inner:
-        raise DMLError(
-            f"sizes inside of bodies must be static (save the model after model.reshape); dynamic are "
-            f"{'; '.join(inner[:5])}"
-        )
 
 
 def is_dynamic(layer: IrLayer) -> bool:

@@ -205,14 +205,28 @@ def read_network(path: str | Path, weights: str | Path | None = None) -> Network
             data = mapped(data_path)
     else:
         data = memoryview(b"")
+    return _parsed(text, data, str(path))
+
+
+def parse_network(text: bytes, weights: bytes | str | Path | None = None) -> Network:
+    """Parse the bytes of an .xml file. weights: those of its .bin, or that file. Raises what ``read_network`` does."""
+    if isinstance(weights, str | Path):
+        with reading(weights):
+            data = mapped(Path(weights))
+    else:
+        data = memoryview(weights or b"")
+    return _parsed(text, data, "the model")
+
+
+def _parsed(text: bytes, weights: memoryview, where: str) -> Network:
     try:
         root = xml.fromstring(text)
     except (ParseError, DefusedXmlException, ValueError) as error:
-        raise DMLError(f"{path}: not an OpenVINO model: {error!r}") from error
+        raise DMLError(f"{where}: not an OpenVINO model: {error!r}") from error
     try:
-        return _network(root, data)
+        return _network(root, weights)
     except DMLError as error:
-        raise DMLError(f"{path}: {error.message}", error.hresult) from error
+        raise DMLError(f"{where}: {error.message}", error.hresult) from error
 
 
 def _integer(element: Element, name: str, default: int | None = None) -> int:

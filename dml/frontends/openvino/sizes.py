@@ -37,7 +37,10 @@ def infer_sizes(c: IrContext) -> list[_Sizes]:
     return [tuple(int(size) for size in sizes) for sizes in outputs]
 
 
-def _rule(*types: str) -> Callable[[_Rule], _Rule]:
+def size_rule(*types: str) -> Callable[[_Rule], _Rule]:
+    """Register a function of a layer's context and its inputs' sizes that returns those of its outputs: of each, or the
+    same for all."""
+
     def register(function: _Rule) -> _Rule:
         _RULES.update(dict.fromkeys(types, function))
         return function
@@ -45,7 +48,7 @@ def _rule(*types: str) -> Callable[[_Rule], _Rule]:
     return register
 
 
-@_rule(
+@size_rule(
     "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Ceiling", "Clamp", "Convert",
     "ConvertLike", "Cos", "Cosh", "CumSum", "Elu", "Erf", "Exp", "FakeQuantize", "Floor", "Gelu", "GroupNormalization",
     "HSigmoid", "HSwish", "HardSigmoid", "Identity", "IsFinite", "IsInf", "IsNaN", "LRN", "Log", "LogSoftmax",
@@ -57,12 +60,12 @@ def _same(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return inputs[0]
 
 
-@_rule("BatchNormInference")
+@size_rule("BatchNormInference")
 def _batch_norm(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return inputs[2 if c.layer.version == "opset1" else 0]
 
 
-@_rule(
+@size_rule(
     "Add", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Divide", "Equal", "FloorMod", "Greater", "GreaterEqual", "Less",
     "LessEqual", "LogicalAnd", "LogicalOr", "LogicalXor", "Maximum", "Minimum", "Mod", "Multiply", "NotEqual", "Power",
     "Select", "SquaredDifference", "Subtract",
@@ -71,7 +74,7 @@ def _broadcast_all(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return np.broadcast_shapes(*inputs)
 
 
-@_rule("MatMul")
+@size_rule("MatMul")
 def _matmul(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     a, b = inputs
     rows, columns = a[-2:-1], b[-1:] if len(b) > 1 else ()
@@ -82,7 +85,7 @@ def _matmul(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return (*np.broadcast_shapes(a[:-2], b[:-2]), *rows, *columns)
 
 
-@_rule("ScaledDotProductAttention")
+@size_rule("ScaledDotProductAttention")
 def _attention(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     q, k, v = inputs[:3]
     return (*np.broadcast_shapes(q[:-2], k[:-2], v[:-2]), q[-2], v[-1])
@@ -91,12 +94,12 @@ def _attention(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
 # --- shapes -------------------------------------------------------------------------------------------------------
 
 
-@_rule("ShapeOf")
+@size_rule("ShapeOf")
 def _shape_of(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return (len(inputs[0]),)
 
 
-@_rule("Reshape")
+@size_rule("Reshape")
 def _reshape(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     x, wanted = inputs[0], c.integers(1)
     if c.layer.flag("special_zero"):
@@ -105,7 +108,7 @@ def _reshape(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return tuple(prod(x) // rest if size < 0 else size for size in wanted)
 
 
-@_rule("Squeeze")
+@size_rule("Squeeze")
 def _squeeze(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     x = inputs[0]
     if len(c.values) < 2:
@@ -114,7 +117,7 @@ def _squeeze(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return tuple(size for at, size in enumerate(x) if at not in axes)
 
 
-@_rule("Unsqueeze")
+@size_rule("Unsqueeze")
 def _unsqueeze(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     axes = c.integers(1)
     rank = len(inputs[0]) + len(axes)
@@ -122,37 +125,37 @@ def _unsqueeze(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return tuple(1 if at in ones else next(rest, 1) for at in range(rank))
 
 
-@_rule("Transpose")
+@size_rule("Transpose")
 def _transpose(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     order = c.integers(1) or list(range(len(inputs[0])))[::-1]
     return tuple(inputs[0][axis] for axis in order)
 
 
-@_rule("Broadcast")
+@size_rule("Broadcast")
 def _broadcast(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     wanted = tuple(c.integers(1))
     return np.broadcast_shapes(inputs[0], wanted) if c.layer.text("mode", "numpy") == "bidirectional" else wanted
 
 
-@_rule("Tile")
+@size_rule("Tile")
 def _tile(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     x, repeats = inputs[0], c.integers(1)
     rank = max(len(x), len(repeats))
     return scaled_sizes(with_rank(x, rank), [1] * (rank - len(repeats)) + repeats)
 
 
-@_rule("Concat")
+@size_rule("Concat")
 def _concat(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return joined_sizes(inputs, c.axis(c.layer.integer("axis"), len(inputs[0])))
 
 
-@_rule("Split")
+@size_rule("Split")
 def _split(c: IrContext, inputs: list[_Sizes]) -> list[_Sizes]:
     axis, count = c.axis(c.integers(1)[0], len(inputs[0])), c.layer.integer("num_splits")
     return [with_size(inputs[0], axis, inputs[0][axis] // count)] * count
 
 
-@_rule("VariadicSplit")
+@size_rule("VariadicSplit")
 def _variadic_split(c: IrContext, inputs: list[_Sizes]) -> list[_Sizes]:
     x, lengths = inputs[0], c.integers(2)
     axis = c.axis(c.integers(1)[0], len(x))
@@ -160,7 +163,7 @@ def _variadic_split(c: IrContext, inputs: list[_Sizes]) -> list[_Sizes]:
     return [with_size(x, axis, rest if length < 0 else length) for length in lengths]
 
 
-@_rule("Slice")
+@size_rule("Slice")
 def _slice(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     sizes = list(inputs[0])
     bounds = [c.integers(at) for at in (1, 2, 3)]
@@ -170,7 +173,7 @@ def _slice(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return tuple(sizes)
 
 
-@_rule("StridedSlice")
+@size_rule("StridedSlice")
 def _strided_slice(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     begin, end = c.integers(1), c.integers(2)
     step = c.integers(3) if len(c.values) > 3 else [1] * len(begin)
@@ -189,18 +192,18 @@ def _strided_slice(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return found
 
 
-@_rule("Pad")
+@size_rule("Pad")
 def _pad(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return padded_sizes(inputs[0], c.integers(1), c.integers(2))
 
 
-@_rule("DepthToSpace")
+@size_rule("DepthToSpace")
 def _depth_to_space(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     block, (n, channels, *spatial) = c.layer.integer("block_size", 1), inputs[0]
     return (n, channels // block ** len(spatial), *(size * block for size in spatial))
 
 
-@_rule("SpaceToDepth")
+@size_rule("SpaceToDepth")
 def _space_to_depth(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     block, (n, channels, *spatial) = c.layer.integer("block_size", 1), inputs[0]
     return (n, channels * block ** len(spatial), *(size // block for size in spatial))
@@ -209,7 +212,7 @@ def _space_to_depth(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
 # --- indices ------------------------------------------------------------------------------------------------------
 
 
-@_rule("Gather")
+@size_rule("Gather")
 def _gather(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     x, indices = inputs[:2]
     axis = c.axis(c.integers(2)[0], len(x))
@@ -217,12 +220,12 @@ def _gather(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return (*x[:axis], *indices[batches + len(indices) if batches < 0 else batches :], *x[axis + 1 :])
 
 
-@_rule("GatherElements")
+@size_rule("GatherElements")
 def _gather_elements(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return inputs[1]
 
 
-@_rule("GatherND")
+@size_rule("GatherND")
 def _gather_nd(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     x, indices = inputs
     batches = c.layer.integer("batch_dims", 0)
@@ -230,25 +233,25 @@ def _gather_nd(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return (*first, *indices[batches:-1], *x[batches + indices[-1] :])
 
 
-@_rule("OneHot")
+@size_rule("OneHot")
 def _one_hot(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     x = inputs[0]
     axis = c.axis(c.layer.integer("axis", -1), len(x) + 1)
     return (*x[:axis], c.integers(1)[0], *x[axis:])
 
 
-@_rule("TopK")
+@size_rule("TopK")
 def _top_k(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return with_size(inputs[0], c.axis(c.layer.integer("axis"), len(inputs[0])), c.integers(1)[0])
 
 
-@_rule("Range")
+@size_rule("Range")
 def _range(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     start, stop, step = (np.ravel(c.known(at))[0].item() for at in range(3))
     return (max(0, ceil((stop - start) / step)),)
 
 
-@_rule("Eye")
+@size_rule("Eye")
 def _eye(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     batch = c.integers(3) if len(c.values) > 3 else []
     return (*batch, c.integers(0)[0], c.integers(1)[0])
@@ -257,7 +260,7 @@ def _eye(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
 # --- reductions, windows, images ----------------------------------------------------------------------------------
 
 
-@_rule(
+@size_rule(
     "ReduceL1", "ReduceL2", "ReduceLogicalAnd", "ReduceLogicalOr", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
     "ReduceSum",
 )  # fmt: skip
@@ -290,14 +293,14 @@ def _windows(c: IrContext, sizes: Sequence[int], window: Sequence[int], up: str 
     return tuple(found)
 
 
-@_rule("Convolution", "GroupConvolution")
+@size_rule("Convolution", "GroupConvolution")
 def _convolution(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     x, w = inputs[:2]
     channels, window = (w[0] * w[1], w[3:]) if c.layer.type == "GroupConvolution" else (w[0], w[2:])
     return (x[0], channels, *_windows(c, x[2:], window))
 
 
-@_rule("ConvolutionBackpropData", "GroupConvolutionBackpropData")
+@size_rule("ConvolutionBackpropData", "GroupConvolutionBackpropData")
 def _transposed_convolution(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     x, w = inputs[:2]
     grouped = c.layer.type.startswith("Group")
@@ -314,18 +317,18 @@ def _transposed_convolution(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return (x[0], channels, *spatial)
 
 
-@_rule("AvgPool", "MaxPool")
+@size_rule("AvgPool", "MaxPool")
 def _pool(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     x = inputs[0]
     return (*x[:2], *_windows(c, x[2:], c.layer.integers("kernel"), c.layer.text("rounding_type", "floor")))
 
 
-@_rule("AdaptiveAvgPool", "AdaptiveMaxPool")
+@size_rule("AdaptiveAvgPool", "AdaptiveMaxPool")
 def _adaptive_pool(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return (*inputs[0][:2], *c.integers(1))
 
 
-@_rule("Interpolate")
+@size_rule("Interpolate")
 def _interpolate(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     x = inputs[0]
     begin, end = ([*c.layer.integers(name), *[0] * len(x)][: len(x)] for name in ("pads_begin", "pads_end"))
@@ -339,22 +342,22 @@ def _interpolate(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return tuple(sizes)
 
 
-@_rule("GridSample")
+@size_rule("GridSample")
 def _grid_sample(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return (*inputs[0][:2], *inputs[1][1:3])
 
 
-@_rule("ROIAlign")
+@size_rule("ROIAlign")
 def _roi_align(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return (inputs[1][0], inputs[0][1], c.layer.integer("pooled_h"), c.layer.integer("pooled_w"))
 
 
-@_rule("GRUSequence", "LSTMSequence", "RNNSequence")
+@size_rule("GRUSequence", "LSTMSequence", "RNNSequence")
 def _sequence(c: IrContext, inputs: list[_Sizes]) -> list[_Sizes]:
     (batch, length, _), (_, directions, hidden) = inputs[:2]
     return [(batch, directions, length, hidden), *[inputs[1]] * (len(c.layer.outputs) - 1)]
 
 
-@_rule("GRUCell", "LSTMCell", "RNNCell")
+@size_rule("GRUCell", "LSTMCell", "RNNCell")
 def _cell(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return inputs[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -70,6 +71,8 @@ def _opened(which: int | str | None) -> Device:
 _said: dict[int, set[str]] = {}
 #: The most values of a graph's numbers for each of which it is exported.
 _MOST_VALUES = 8
+#: The most calls that PyTorch runs before a device that was out of memory is asked again.
+_LONGEST_PAUSE = 64
 
 
 class _DynamoGraph:
@@ -87,21 +90,32 @@ class _DynamoGraph:
         #: By the values of the numbers that are constants.
         self._made: dict[tuple[Any, ...], tuple[Taken, Callable[..., Any]]] = {}
         self._eager: str | None = None
+        #: Calls that PyTorch runs after the device ran out of memory: how many are left, and were the last time.
+        self._left = self._pause = 0
         self._said = _said_of_frame()
         self._lock = threading.Lock()
 
     def __call__(self, *arguments: Any) -> Any:
         with self._lock:
             why = self._eager or _why_eager(arguments)
+            if self._left:
+                self._left -= 1
+                return self._graph.forward(*arguments)
             if why is None:
                 try:
-                    return self._run(arguments)
+                    found = self._run(arguments)
+                    self._pause = 0
+                    return found
                 except NotTaken as error:
                     why = self._eager = str(error)
                 except DMLError as error:
                     if error.hresult == HRESULT.DXGI_ERROR_DEVICE_REMOVED:
                         raise
-                    why = self._eager = str(error)
+                    why = str(error)
+                    if error.hresult == HRESULT.E_OUTOFMEMORY:  # others may give memory back
+                        self._left = self._pause = min(2 * self._pause or 1, _LONGEST_PAUSE)
+                    else:
+                        self._eager = why
             self._stays_eager(f"a graph of {len(self._graph.graph.nodes)} nodes runs with PyTorch", why)
             return self._graph.forward(*arguments)
 
@@ -111,7 +125,9 @@ class _DynamoGraph:
         return run(*[arguments[at] for at in form.places])
 
     def _values(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(value_of(arguments[at]) for at in sorted(self._fixed))
+        """The numbers that are constants; floats by their bits, which tell -0.0 from 0.0."""
+        found = (value_of(arguments[at]) for at in sorted(self._fixed))
+        return tuple(struct.pack("d", one) if isinstance(one, float) else one for one in found)
 
     def _prepare(self, arguments: Sequence[Any]) -> tuple[Taken, Callable[..., Any]]:
         """The graph on the device for these numbers. Raises NotTaken where it cannot be."""

@@ -12,7 +12,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, OutputKind, SymIntArgument, TensorArgument
 
 from dml.api.device import Device
-from dml.errors import DMLError
+from dml.errors import HRESULT, DMLError
 from dml.frontends.torch.arrays import to_tensor
 from dml.frontends.torch.export import NotTaken, exported, parts, to_onnx
 from dml.frontends.torch.weights import WeightedModel
@@ -52,7 +52,8 @@ def on_device(
 
 
 class OnDevice:
-    """An exported program on a device, as a function of its inputs. Raises NotTaken where it cannot be mapped."""
+    """An exported program on a device, as a function of its inputs. Raises NotTaken where it cannot be mapped, DMLError
+    where the device has no memory for it."""
 
     def __init__(
         self,
@@ -83,6 +84,8 @@ class OnDevice:
         try:
             self._model = WeightedModel(model, places, constant, device, inputs, freeze=freeze)
         except DMLError as error:
+            if error.hresult == HRESULT.E_OUTOFMEMORY:
+                raise
             raise NotTaken(str(error)) from error
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:

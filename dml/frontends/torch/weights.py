@@ -6,7 +6,7 @@ hashed: a run reads as many bytes more from the host's memory as the weights hav
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ class WeightedModel:
         self._freeze = freeze
         self._digests = {name: _digest(arguments[places[name]]) for name in weights}
         self._changes = dict.fromkeys(weights, 0)
-        self.prepared = self._prepared(arguments)
+        self.prepared = self._prepared(arguments, self._digests)
 
     def run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The model's outputs, as arrays."""
@@ -56,27 +56,22 @@ class WeightedModel:
 
     def _compare(self, arguments: Sequence[Any]) -> None:
         """Prepare the model again where weights have changed."""
-        changed = False
-        for name, before in list(self._digests.items()):
-            now = _digest(arguments[self._places[name]])
-            if now == before:
-                self._changes[name] = 0
-                continue
-            changed = True
-            self._digests[name] = now
-            self._changes[name] += 1
-            if self._changes[name] == _SUCCESSIVE_CHANGES:
-                del self._digests[name]
-        if changed:
-            self.prepared = self._prepared(arguments)
+        found = {name: _digest(arguments[self._places[name]]) for name in self._digests}
+        changes = {name: self._changes[name] + 1 if now != self._digests[name] else 0 for name, now in found.items()}
+        if any(changes.values()):
+            constant = {name: now for name, now in found.items() if changes[name] < _SUCCESSIVE_CHANGES}
+            # (before anything is noted: where it cannot be prepared, the next run finds the same changes)
+            self.prepared = self._prepared(arguments, constant)
+            self._digests = constant
+        self._changes = changes
 
-    def _prepared(self, arguments: Sequence[Any]) -> PreparedModel:
-        """The model with its weights among the initializers."""
+    def _prepared(self, arguments: Sequence[Any], constant: Container[str]) -> PreparedModel:
+        """The model with these weights among the initializers."""
         model = onnx.ModelProto()
         model.CopyFrom(self._model)
         del model.graph.input[:]
         for given in self._model.graph.input:
-            if given.name not in self._digests:
+            if given.name not in constant:
                 model.graph.input.append(given)
                 continue
             array = to_array(arguments[self._places[given.name]])

@@ -12,6 +12,9 @@ from dml.frontends.openvino import read_model
 ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
 o = pytest.importorskip("openvino.opset13")
 
+#: A CPU with bfloat16 arithmetic would use it.
+F32 = {"INFERENCE_PRECISION_HINT": "f32"}
+
 
 @pytest.mark.parametrize("backwards", [False, True])
 def test_tensor_iterator(device, tmp_path, backwards):
@@ -67,6 +70,85 @@ def test_if(device, tmp_path, given):
     path = tmp_path / "if.xml"
     ov.save_model(ov.Model([o.result(node.set_output(*results))], [x, c], "m"), str(path), compress_to_fp16=False)
     agree(device, path, {"x": random(4, 3), "c": np.array(given)}, 0)
+
+
+def dynamic_peers(device, path, model, *feeds):
+    """The model, with its open sizes, on each of these inputs in both."""
+    ov.save_model(model, str(path), compress_to_fp16=False)
+    ours, theirs = read_model(path).compile(device), ov.Core().compile_model(str(path), "CPU", F32)
+    for feed in feeds:
+        expected = theirs(feed)
+        found = ours(feed)
+        assert len(found) == len(expected)
+        for value, wanted in zip(found.values(), expected.values(), strict=True):
+            assert value.shape == wanted.shape
+            np.testing.assert_allclose(value, wanted, rtol=2e-5, atol=2e-5)
+
+
+def recurrence(x, h, sizes):
+    """tanh(x[t] w + h) over the first axis of x; the last state, and all of them."""
+    node = o.tensor_iterator()
+    part, state = o.parameter(sizes, np.float32), o.parameter(sizes, np.float32)
+    body = ov.Model([o.tanh(o.add(o.matmul(part, random(3, 3), False, False), state))], [part, state], "body")
+    result = body.get_results()[0].output(0)
+    node.set_body(body)
+    node.set_sliced_input(part, x.output(0), 0, 1, 1, -1, 0)
+    node.set_merged_input(state, h.output(0), result)
+    return [node.get_iter_value(result, -1), node.get_concatenated_slices(result, 0, 1, 1, -1, 0)]
+
+
+def test_open_sizes_in_a_tensor_iterator(device, tmp_path):
+    """Steps and columns are open; the body's sizes are those of what it is given."""
+    x, h = o.parameter([-1, -1, 3], np.float32, name="x"), o.parameter([1, -1, 3], np.float32, name="h")
+    last, each = recurrence(x, h, [1, -1, 3])
+    model = ov.Model([o.result(o.relu(last)), o.result(o.abs(each))], [x, h], "m")
+    feeds = [{"x": random(steps, rows, 3), "h": random(1, rows, 3)} for steps, rows in ((4, 1), (2, 5), (4, 2))]
+    dynamic_peers(device, tmp_path / "m.xml", model, *feeds)
+
+
+def test_open_sizes_in_a_loop_that_grows(device, tmp_path):
+    """Its state has another size in each iteration."""
+    x = o.parameter([-1, 3], np.float32, name="x")
+    node = o.loop(o.constant(np.array(3, np.int64)), o.constant(np.array(True)))
+    state, given = o.parameter([-1, 3], np.float32), o.parameter([-1, 3], np.float32)
+    longer = o.concat([state, o.relu(given)], 0)
+    body = ov.Model([longer, o.constant(np.array(True))], [state, given], "body")
+    node.set_function(body)
+    node.set_special_body_ports([-1, 1])
+    node.set_merged_input(state, x.output(0), longer.output(0))
+    node.set_invariant_input(given, x.output(0))
+    model = ov.Model([o.result(o.abs(node.get_iter_value(longer.output(0), -1)))], [x], "m")
+    dynamic_peers(device, tmp_path / "m.xml", model, {"x": random(1, 3)}, {"x": random(2, 3)})
+
+
+def test_open_sizes_in_branches(device, tmp_path):
+    x, c = o.parameter([-1, 3], np.float32, name="x"), o.parameter([], bool, name="c")
+    node = o.if_op(c)
+    inner = [o.parameter([-1, 3], np.float32) for _ in range(2)]
+    results = [o.result(o.abs(inner[0])), o.result(o.negative(inner[1]))]
+    node.set_then_body(ov.Model([results[0]], [inner[0]], "then"))
+    node.set_else_body(ov.Model([results[1]], [inner[1]], "else"))
+    node.set_input(x.output(0), *inner)
+    model = ov.Model([o.result(o.relu(node.set_output(*results)))], [x, c], "m")
+    feeds = [{"x": random(rows, 3), "c": np.array(given)} for rows, given in ((4, True), (4, False), (1, False))]
+    dynamic_peers(device, tmp_path / "m.xml", model, *feeds)
+
+
+def test_a_model_with_a_loop_is_reshaped(device, tmp_path):
+    """Sizes in its body, which the file fixes, follow."""
+    x, h = o.parameter([4, 1, 3], np.float32, name="x"), o.parameter([1, 1, 3], np.float32, name="h")
+    last, each = recurrence(x, h, [1, 1, 3])
+    path = tmp_path / "m.xml"
+    ov.save_model(ov.Model([o.result(last), o.result(each)], [x, h], "m"), str(path), compress_to_fp16=False)
+    sizes = {"x": [2, 5, 3], "h": [1, 5, 3]}
+    mine, core = read_model(path), ov.Core()
+    theirs = core.read_model(path)
+    theirs.reshape({name: ov.PartialShape(shape) for name, shape in sizes.items()})
+    mine.reshape(sizes)
+    feed = {name: random(*shape) for name, shape in sizes.items()}
+    expected = core.compile_model(theirs, "CPU", F32)(feed)
+    for value, wanted in zip(mine.compile(device)(feed).values(), expected.values(), strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=2e-5, atol=2e-5)
 
 
 def test_what_a_loop_needs_to_know(device, tmp_path):

@@ -280,6 +280,59 @@ def test_floats_that_have_to_be_constants(device, monkeypatch):
         check(model, run, x, 9.25)
 
 
+def test_minus_zero_is_a_constant_of_its_own(device, monkeypatch):
+    made = exports(monkeypatch)
+
+    def model(x, slope):
+        return F.leaky_relu(x, slope)
+
+    run = torch.compile(model, backend=front.dml, dynamic=True, options={"device": device})
+    x = torch.tensor([-1.0, 2.0, -3.0])
+    with torch.no_grad():
+        for slope in (0.5, 0.25, 0.0):
+            check(model, run, x, slope)
+        before = len(made)
+        for slope in (-0.0, 0.0, -0.0):
+            assert torch.signbit(run(x, slope)).tolist() == torch.signbit(model(x, slope)).tolist()
+        assert len(made) <= before + 2  # one export, and one that may fail for a float that could be an input
+
+
+def exhausted(*_, **__):
+    raise dml_package.DMLError("the device has no memory for 1 byte", dml_package.HRESULT.E_OUTOFMEMORY)
+
+
+def test_a_device_that_ran_out_of_memory_is_asked_again(compiled, monkeypatch):
+    model = nn.Linear(4, 4).eval()
+    run = compiled(model)
+    x = torch.randn(2, 4)
+    ran = []
+    real = weights.WeightedModel.run
+    monkeypatch.setattr(weights.WeightedModel, "run", lambda *given: ran.append(0) or real(*given))
+    with monkeypatch.context() as patch:
+        patch.setattr(weights, "prepare", exhausted)
+        with stays("the device has no memory"):
+            for _ in range(6):  # asked at the first, the third and the sixth: after a pause of 1, of 2 and of 4
+                check(model, run, x)
+    assert not ran
+    for _ in range(6):
+        check(model, run, x)
+    assert len(ran) == 2, "after the last pause"
+
+
+def test_weights_that_changed_while_memory_was_short_are_taken_later(compiled, monkeypatch):
+    model = nn.Linear(4, 4).eval()
+    run = compiled(model)
+    x = torch.randn(2, 4)
+    check(model, run, x)
+    model.weight.data.mul_(3)
+    with monkeypatch.context() as patch:
+        patch.setattr(weights, "prepare", exhausted)
+        with stays("the device has no memory"):
+            check(model, run, x)
+    for _ in range(3):  # one by PyTorch, then on the device
+        check(model, run, x)
+
+
 def test_sizes_that_are_counted(compiled):
     """The second graph's size comes from nonzero()."""
 

@@ -7,7 +7,9 @@ from math import prod
 
 import dml.graph.operations as op
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
+from dml.frontends.openvino.sizes import size_rule
 from dml.graph.builder import Tensor
+from dml.shapes import padded_sizes
 
 
 def _depth_first(c: IrContext) -> bool:
@@ -71,6 +73,17 @@ def batch_to_space(c: IrContext) -> IrValue:
     whole = [size * block for size, block in zip(sizes, blocks, strict=True)]
     y = x.reshape(*(blocks[axis] for axis in inner), *sizes).transpose(*order).reshape(*whole)
     return op.slice_(y, start, c.sizes) if any(start + end) else y
+
+
+@size_rule("SpaceToBatch", "BatchToSpace")
+def _batch_sizes(c: IrContext, inputs: list[tuple[int, ...]]) -> tuple[int, ...]:
+    x, blocks, start, end = inputs[0], c.integers(1), c.integers(2), c.integers(3)
+    if c.layer.type == "SpaceToBatch":
+        padded = padded_sizes(x, start, end)
+        _, *spatial = (size // block for size, block in zip(padded, blocks, strict=True))
+        return (padded[0] * prod(blocks), *spatial)
+    batch, *spatial = (size * block - a - b for size, block, a, b in zip(x, blocks, start, end, strict=True))
+    return (batch // prod(blocks), *spatial)
 
 
 @layer("ShuffleChannels")

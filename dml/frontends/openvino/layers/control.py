@@ -51,7 +51,8 @@ def loop(c: IrContext) -> Sequence[IrValue]:
         for entry in body.inputs:
             if entry.purpose == "current_iteration":
                 port = own[entry.layer].outputs[0]
-                state[entry.layer] = np.full(port.sizes, step, ELEMENT_TYPES[port.element_type])
+                sizes = [1 if size < 0 else size for size in port.sizes]
+                state[entry.layer] = np.full(sizes, step, ELEMENT_TYPES[port.element_type])
             elif entry.axis is not None:
                 state[entry.layer] = _part(c, entry, step)
         found = build_body(body.network, c.graph, state)

@@ -7,6 +7,7 @@ from math import prod
 import dml.graph.operations as op
 from dml import enums
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
+from dml.frontends.openvino.sizes import size_rule
 from dml.graph.builder import Tensor
 
 
@@ -23,6 +24,16 @@ def einsum(c: IrContext) -> IrValue:
     made, labels = _summed(made, labels, set(output))
     order = [labels.index(label) for label in output]
     return (made.transpose(*order) if len(order) > 1 else made).reshape(*c.sizes)
+
+
+@size_rule("Einsum")
+def _einsum_sizes(c: IrContext, inputs: list[tuple[int, ...]]) -> tuple[int, ...]:
+    terms, output = _equation(c, c.tensors())
+    size: dict[str, int] = {}
+    for term, sizes in zip(terms, inputs, strict=True):
+        for label, count in zip(term, sizes, strict=True):
+            size[label] = max(size.get(label, 1), count)
+    return tuple(size[label] for label in output)
 
 
 def _equation(c: IrContext, tensors: list[Tensor]) -> tuple[list[str], str]:

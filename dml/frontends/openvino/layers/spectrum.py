@@ -9,7 +9,9 @@ import numpy.typing as npt
 
 import dml.graph.operations as op
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
+from dml.frontends.openvino.sizes import size_rule
 from dml.graph.builder import Tensor
+from dml.shapes import with_size
 
 
 @layer("DFT", "IDFT")
@@ -56,6 +58,19 @@ def inverse_real_fourier(c: IrContext) -> IrValue:
     matrix = np.stack([waves.real * twice, -waves.imag * twice], 1).reshape(2 * half, size)
     made = _product(op.slice_(x, *_first(x, last, half)) if half < own[last] else x, last, matrix, 1)
     return made.reshape(*made.sizes[:-1])
+
+
+@size_rule("DFT", "IDFT", "RDFT", "IRDFT")
+def _spectrum_sizes(c: IrContext, inputs: list[tuple[int, ...]]) -> tuple[int, ...]:
+    made, kind = inputs[0], c.layer.type
+    axes, sizes = _axes(c, len(made) - (kind != "RDFT"), made)
+    if kind == "IRDFT" and (len(c.values) < 3 or c.integers(2)[-1] == -1):
+        sizes[-1] = 2 * (made[axes[-1]] - 1)
+    if kind == "RDFT":
+        sizes[-1] = sizes[-1] // 2 + 1
+    for axis, size in zip(axes, sizes, strict=True):
+        made = with_size(made, axis, size)
+    return {"RDFT": (*made, 2), "IRDFT": made[:-1]}.get(kind, made)
 
 
 def _axes(c: IrContext, rank: int, own: tuple[int, ...]) -> tuple[list[int], list[int]]:

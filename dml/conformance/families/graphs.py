@@ -1,0 +1,370 @@
+"""Graphs: expressions that kernels apply to their results, weights that stay as stored, tensors in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dml.capability import short_name
+from dml.conformance.case import Case
+from dml.conformance.graphs import SUITE_OPERATOR_TYPE, GraphDesc
+from dml.conformance.layouts import Tensor, tensors
+from dml.conformance.limits import Expected, spacing, sum_of_products
+from dml.conformance.parameters import Choice, Skip, flags, sizes, tensor
+from dml.conformance.subject import Inputs, Outputs, subject, subjects
+from dml.conformance.values import Values
+from dml.conformance.variety import exact
+from dml.descriptors import operators
+from dml.descriptors import quantization as quantized
+from dml.enums import (
+    DML_QUANTIZATION_TYPE,
+    DML_TENSOR_DATA_TYPE_FLOAT16,
+    DML_TENSOR_DATA_TYPE_FLOAT32,
+    DML_TENSOR_DATA_TYPE_INT4,
+    DML_TENSOR_DATA_TYPE_INT8,
+    DML_TENSOR_DATA_TYPE_INT32,
+    DML_TENSOR_DATA_TYPE_UINT4,
+    DML_TENSOR_DATA_TYPE_UINT8,
+    DML_TENSOR_DATA_TYPE_UINT16,
+    DML_TENSOR_FLAGS,
+)
+from dml.graph import operations as op
+
+_FLOATS = {"FLOAT32": DML_TENSOR_DATA_TYPE_FLOAT32, "FLOAT16": DML_TENSOR_DATA_TYPE_FLOAT16}
+_F, _G = "FactorTensor", "AddendTensor"
+
+#: Operators with an epilogue, one case for each kernel that they may get.
+_OF = {
+    "gemm": "GEMM",
+    "gemm_c": "GEMM:c=yes,sizes=5x66x70",
+    "gemm_row": "GEMM:sizes=1x256x96",
+    "gemm_rows": "GEMM:sizes=4x256x96,trans_b=yes",
+    "gemm_wide": "GEMM:sizes=70x64x132",
+    "gemm_tall": "GEMM:sizes=256x32x64,c=yes",
+    "integers": "MATRIX_MULTIPLY_INTEGER_TO_FLOAT",
+    "convolution": "CONVOLUTION",
+    "window_3": "CONVOLUTION:sizes=1x16x12x12,outputs=8,padding=1,bias=yes",
+    "window_1": "CONVOLUTION:sizes=1x16x8x12,outputs=12,window=1",
+    "strided": "CONVOLUTION:sizes=1x8x13x13,outputs=8,strides=2,padding=1",
+    "depthwise": "CONVOLUTION:sizes=1x1x14x14,outputs=1,groups=8,padding=1,bias=yes",
+    "backward": "CONVOLUTION:sizes=1x8x7x7,outputs=4,strides=2,direction=BACKWARD",
+    "average": "AVERAGE_POOLING",
+    "average_3": "AVERAGE_POOLING:sizes=1x8x15x15,window=3,padding=1",
+    "maximum": "MAX_POOLING",
+    "maximum_3": "MAX_POOLING:sizes=1x8x15x15,window=3,strides=2,padding=1",
+    "lp": "LP_POOLING",
+    "mean": "REDUCE:function=AVERAGE",
+    "sum_of_rows": "REDUCE:function=SUM,sizes=6x64,axes=first",
+    "largest": "REDUCE:function=MAX",
+    "softmax": "ACTIVATION_SOFTMAX",
+    "log_softmax": "ACTIVATION_LOG_SOFTMAX",
+    "moments": "MEAN_VARIANCE_NORMALIZATION2",
+    "moments_1": "MEAN_VARIANCE_NORMALIZATION1",
+    "lp_normalization": "LP_NORMALIZATION",
+    "local_response": "LOCAL_RESPONSE_NORMALIZATION",
+    "gather": "GATHER",
+    "gather_elements": "GATHER_ELEMENTS",
+    "gather_nd": "GATHER_ND",
+    "resample": "RESAMPLE",
+    "upsample": "UPSAMPLE_2D",
+}  # fmt: skip
+
+
+class _Epilogue(GraphDesc):
+    OPERATOR_TYPE = SUITE_OPERATOR_TYPE.SUITE_OPERATOR_GRAPH_EPILOGUE
+
+
+class _Operator(GraphDesc):
+    OPERATOR_TYPE = SUITE_OPERATOR_TYPE.SUITE_OPERATOR_GRAPH_OPERATOR
+
+
+class _Parts(GraphDesc):
+    OPERATOR_TYPE = SUITE_OPERATOR_TYPE.SUITE_OPERATOR_GRAPH_PARTS
+
+
+class _StoredWeights(GraphDesc):
+    OPERATOR_TYPE = SUITE_OPERATOR_TYPE.SUITE_OPERATOR_GRAPH_STORED_WEIGHTS
+
+
+def _inner(choice: Choice) -> Case:
+    """Return the case whose operator computes what the epilogue is applied to."""
+    name, _, rest = choice.of.partition(":")
+    by_output = name.endswith("_TO_FLOAT")
+    kind = f"{'output_type' if by_output else 'type'}={choice.label('type')}"
+    return Case.parse(f"{name}:{','.join(filter(None, (kind, rest)))}")
+
+
+def _with_epilogue(choice: Choice) -> _Epilogue:
+    case = _inner(choice)
+    desc = case.desc
+    ((name, made),) = ((name, one) for name, _, one in tensors(desc.outputs()))
+    addend = made.Sizes if choice.addend == "whole" else (*(1,) * (made.rank - 1), made.Sizes[-1])
+    given = {name: one for name, _, one in tensors(desc.inputs())}
+    factor = tensor(made.DataType, (1,) * (made.rank - 2) + made.Sizes[-2:-1] + (1,) if made.rank > 1 else (1,))
+    added = tensor(made.DataType, addend)
+
+    def build(builder: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        result = _node(builder, desc, inputs)[name]
+        result = op.add(op.multiply(result, inputs[_F]), inputs[_G])
+        return {"OutputTensor": op.relu(result) if choice.relu else result}
+
+    return _Epilogue({**given, _F: factor, _G: added}, {"OutputTensor": tensor(made.DataType, made.Sizes)}, build,
+                     (case, choice.relu))  # fmt: skip
+
+
+def _epilogue_inputs(desc: Any, values: Values) -> Inputs:
+    case, _ = desc.about
+    own = {_F: (0.5, 2.0), _G: (-1.0, 1.0)}
+    more = {name: values.between(one, *own[name]) for name, one in desc.inputs() if name in own}
+    return {**case.subject.make_inputs(case.desc, values), **more}
+
+
+def _epilogue_reference(desc: Any, inputs: Inputs) -> Outputs:
+    """The operator's own expectation, through the expression; each of its steps may be rounded to the output's type."""
+    case, has_relu = desc.about
+    own = {name: array for name, array in inputs.items() if name not in (_F, _G)}
+    (inner,) = case.subject.reference(case.desc, own).values()
+    assert isinstance(inner, Expected)
+    kind = dict(desc.outputs())["OutputTensor"].dtype
+    values = np.asarray(inner.values, np.float64)
+    factor, addend = (inputs[name].astype(np.float64) for name in (_F, _G))
+    scaled = values * factor
+    result = scaled + addend
+    error = np.abs(factor) * (max(inner.ulp, 1.0) * spacing(values, kind) + inner.absolute) + spacing(scaled, kind)
+    why = f"{inner.why}, then a product and a sum"
+    return {"OutputTensor": Expected(np.maximum(result, 0) if has_relu else result, 2.0, error, why)}
+
+
+subject(
+    _Epilogue,
+    parameters={
+        "type": _FLOATS,
+        "of": _OF,
+        "addend": {"row": "row", "whole": "whole"},
+        "relu": flags(),
+    },
+    describe=_with_epilogue,
+    reference=_epilogue_reference,
+    inputs=_epilogue_inputs,
+    layouts=("packed", "owned"),
+    values=("ordinary",),
+)
+
+
+def _node(builder: Any, desc: Any, inputs: Mapping[str, Any]) -> Any:
+    """Add an operator with these inputs to a graph; return its outputs by field."""
+    fields = {info.name: getattr(desc, info.name) for info in desc.fields_info if info.kind != "output"}
+    return builder.node(
+        type(desc),
+        {name: one for name, one in desc.outputs() if one is not None},
+        **{name: inputs.get(name, value) for name, value in fields.items() if value is not None},
+    )
+
+
+def _inside(choice: Choice) -> _Operator:
+    """Describe an operator whose tensors are the second halves of larger ones, along their first dimension."""
+    types = subjects()[choice.of].parameters.get("type", {})
+    if choice.label("type") not in types:
+        raise Skip("the operator takes no such data type")
+    case = Case.parse(f"{choice.of}:type={choice.label('type')}")
+    desc = case.desc
+    halves = {name: _twice(one) for name, one in desc.inputs() if isinstance(one, Tensor)}
+    outputs = {name: one for name, one in desc.outputs() if isinstance(one, Tensor)}
+    if len(halves) + len(outputs) != sum(one is not None for _, one in (*desc.inputs(), *desc.outputs())):
+        raise Skip("arrays of tensors are cases of SPLIT and JOIN")
+    if any(one.element_bits == 4 or 0 in one.strides for one in (*halves.values(), *outputs.values())):
+        raise Skip("neither half a byte nor a repeated tensor is a part of another")
+    before = {f"Before{name}": one for name, one in outputs.items()}
+
+    def build(builder: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        parts = {}
+        for name, one in halves.items():
+            size = one.Sizes[0] // 2
+            parts[name] = op.split(inputs[name], 0, [size, size])[1]
+        made = _node(builder, desc, parts)
+        return {name: op.join([inputs[f"Before{name}"], made[name]], 0) for name in outputs}
+
+    return _Operator({**halves, **before}, {name: _twice(one) for name, one in outputs.items()}, build, case)
+
+
+def _twice(one: Tensor) -> Tensor:
+    return tensor(one.DataType, (2 * one.Sizes[0], *one.Sizes[1:]))
+
+
+def _inside_inputs(desc: Any, values: Values) -> Inputs:
+    """The operator's own inputs in the second halves, and other values before them."""
+    case = desc.about
+    own = case.subject.make_inputs(case.desc, values)
+    found = {}
+    for name, one in desc.inputs():
+        if name in own:
+            found[name] = np.concatenate([own[name][::-1], own[name]])
+        else:
+            found[name] = values.fill(one)
+    return found
+
+
+def _inside_reference(desc: Any, inputs: Inputs) -> Outputs:
+    case = desc.about
+    own = {name: np.split(inputs[name], 2)[1] for name, one in case.desc.inputs() if one is not None}
+    found: dict[str, Any] = {}
+    for name, expected in case.subject.reference(case.desc, own).items():
+        assert isinstance(expected, Expected)
+        before = inputs[f"Before{name}"]
+        whole = np.concatenate([before.astype(expected.values.dtype), expected.values])
+        zeros = np.zeros(before.shape)
+        absolute = np.concatenate([zeros, np.broadcast_to(expected.absolute, before.shape)])
+        undefined = expected.undefined
+        if undefined is not None:
+            undefined = np.concatenate([zeros.astype(bool), np.broadcast_to(undefined, before.shape)])
+        found[name] = Expected(whole, expected.ulp, absolute, expected.why, undefined)
+    return found
+
+
+subject(
+    _Operator,
+    parameters={
+        "type": {**_FLOATS, "INT32": DML_TENSOR_DATA_TYPE_INT32, "UINT8": DML_TENSOR_DATA_TYPE_UINT8},
+        "of": {short_name(kind): short_name(kind) for kind in operators()},
+    },
+    describe=_inside,
+    reference=_inside_reference,
+    inputs=_inside_inputs,
+    layouts=("packed",),
+    values=("ordinary",),
+)
+
+
+def _in_parts(choice: Choice) -> _Parts:
+    rank = len(choice.sizes)
+    axis = {"first": 0, "last": rank - 1}[choice.axis]
+    if choice.axis == "first" and rank == 1:
+        raise Skip("of one dimension, the first is the last")
+    x = tensor(choice.type, choice.sizes)
+    joined = tensor(choice.type, [3 * size if at == axis else size for at, size in enumerate(choice.sizes)])
+
+    def build(builder: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        a, b = inputs["ATensor"], inputs["BTensor"]
+        whole = op.join([op.add(a, b), op.maximum(a, b), op.minimum(a, b)], axis)
+        first, *_, last = op.split(inputs["WholeTensor"], axis, [choice.sizes[axis]] * 3)
+        return {"JoinedTensor": whole, "OutputTensor": op.add(first, last)}
+
+    return _Parts(
+        {"ATensor": x, "BTensor": x, "WholeTensor": joined}, {"JoinedTensor": joined, "OutputTensor": x}, build, axis
+    )
+
+
+def _small(desc: Any, values: Values) -> Inputs:
+    """Whole numbers whose sums every data type holds."""
+    return {name: values.integers(one, 0, 60) for name, one in desc.inputs()}
+
+
+def _parts_reference(desc: Any, inputs: Inputs) -> Outputs:
+    a, b, whole = (inputs[name] for name in ("ATensor", "BTensor", "WholeTensor"))
+    first, _, last = np.split(whole, 3, desc.about)
+    joined = np.concatenate([a + b, np.maximum(a, b), np.minimum(a, b)], desc.about)
+    return {"JoinedTensor": exact(joined), "OutputTensor": exact(first + last)}
+
+
+subject(
+    _Parts,
+    parameters={
+        "type": {
+            **_FLOATS,
+            "UINT8": DML_TENSOR_DATA_TYPE_UINT8,
+            "UINT16": DML_TENSOR_DATA_TYPE_UINT16,
+        },
+        "sizes": sizes("2x3x4", "5", "3x64", "4x7", "2x128x6"),
+        "axis": {"last": "last", "first": "first"},
+    },
+    describe=_in_parts,
+    reference=_parts_reference,
+    inputs=_small,
+    layouts=("packed",),
+    values=("ordinary",),
+)
+
+
+def _stored(choice: Choice) -> _StoredWeights:
+    n, k = choice.sizes
+    if k % choice.block:
+        raise Skip("blocks do not divide the rows of weights")
+    a, result = tensor(choice.type, (choice.rows, k)), tensor(choice.type, (choice.rows, n))
+    numbers, scales = tensor(choice.numbers, (n, k)), tensor(choice.type, (n, k // choice.block))
+    given = {"ATensor": a, "NumbersTensor": numbers, "ScaleTensor": scales}
+    if choice.zero_points:
+        given["ZeroPointTensor"] = tensor(choice.numbers, (n, k // choice.block))
+
+    def build(builder: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        parameters = [inputs[name] for name in ("ScaleTensor", "ZeroPointTensor") if name in inputs]
+        weights = builder.one(
+            quantized.DML_DEQUANTIZE_OPERATOR_DESC,
+            (n, k),
+            choice.type,
+            InputTensor=inputs["NumbersTensor"],
+            QuantizationType=DML_QUANTIZATION_TYPE(len(parameters)),
+            QuantizationTensors=parameters,
+        )
+        return {"OutputTensor": op.gemm(inputs["ATensor"], weights, transpose_b=True)}
+
+    owned = {name: one if name == "ATensor" else _owned(one) for name, one in given.items()}
+    return _StoredWeights(owned, {"OutputTensor": result}, build, choice.block)
+
+
+def _owned(one: Tensor) -> Tensor:
+    return Tensor(one.DataType, one.Sizes, Flags=DML_TENSOR_FLAGS.DML_TENSOR_FLAG_OWNED_BY_DML)
+
+
+def _stored_inputs(desc: Any, values: Values) -> Inputs:
+    found = {}
+    for name, one in desc.inputs():
+        if name == "ScaleTensor":
+            found[name] = values.between(one, 0.5, 1.5)
+        elif name == "ATensor":
+            found[name] = values.between(one, -1, 1)
+        else:
+            found[name] = values.fill(one)
+    return found
+
+
+def _stored_reference(desc: Any, inputs: Inputs) -> Outputs:
+    a = inputs["ATensor"].astype(np.float64)
+    scales = np.repeat(inputs["ScaleTensor"].astype(np.float64), desc.about, 1)
+    numbers = inputs["NumbersTensor"].astype(np.float64)
+    zeros = np.zeros_like(numbers)
+    if "ZeroPointTensor" in inputs:
+        zeros = np.repeat(inputs["ZeroPointTensor"].astype(np.float64), desc.about, 1)
+    kind = dict(desc.outputs())["OutputTensor"].dtype
+    values = a @ ((numbers - zeros) * scales).T
+    # Numbers and zero points are multiplied apart, around the middle of the numbers' range; FLOAT16 weights round once.
+    middle = 128.0 if dict(desc.inputs())["NumbersTensor"].element_bits == 8 else 8.0
+    magnitudes = np.abs(a) @ ((np.abs(numbers) + np.abs(zeros) + middle) * scales).T
+    allowed = sum_of_products(3 * a.shape[1], magnitudes, kind, values)
+    if kind == np.float16:
+        allowed = allowed + 2.0**-11 * (np.abs(a) @ np.abs((numbers - zeros) * scales).T)
+    return {"OutputTensor": Expected(values, 0.0, allowed, "a sum of products of stored numbers, in any order")}
+
+
+subject(
+    _StoredWeights,
+    parameters={
+        "type": _FLOATS,
+        "numbers": {
+            "UINT4": DML_TENSOR_DATA_TYPE_UINT4,
+            "INT4": DML_TENSOR_DATA_TYPE_INT4,
+            "UINT8": DML_TENSOR_DATA_TYPE_UINT8,
+            "INT8": DML_TENSOR_DATA_TYPE_INT8,
+        },
+        "sizes": sizes("40x64", "64x256", "7x32", "130x96"),
+        "rows": {"1": 1, "2": 2, "5": 5, "33": 33},
+        "block": {"32": 32, "16": 16},
+        "zero_points": flags(),
+    },
+    describe=_stored,
+    reference=_stored_reference,
+    inputs=_stored_inputs,
+    layouts=("packed",),
+    values=("ordinary",),
+)

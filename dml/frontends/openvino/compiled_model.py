@@ -1,0 +1,153 @@
+"""OpenVINO's CompiledModel, and what its runs return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.api.device import Device
+from dml.arguments import as_array, checked
+from dml.errors import DMLError
+from dml.runtime.recording import KernelTime
+
+from .device_properties import DeviceProperties
+from .element_types import type_of
+from .host_tensor import Tensor
+from .model import Model
+from .networks import CompiledNetwork
+from .ports import ConstOutput, port_of
+from .refused import with_refused_names
+
+if TYPE_CHECKING:
+    from .infer_request import InferRequest
+
+_Array = npt.NDArray[Any]
+
+
+class InferResults(Mapping[ConstOutput, _Array]):
+    """The outputs of a run, in order, by port, number or name."""
+
+    def __init__(self, found: Mapping[ConstOutput, _Array]) -> None:
+        self._found = dict(found)
+
+    def __repr__(self) -> str:
+        return repr(self._found)
+
+    def __iter__(self) -> Iterator[ConstOutput]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __getitem__(self, key: Any) -> _Array:
+        try:
+            return self._found[port_of(list(self._found), key, "output")]
+        except DMLError:
+            raise KeyError(key) from None
+
+    def names(self) -> tuple[set[str], ...]:
+        return tuple(port.names for port in self._found)
+
+    def to_dict(self) -> dict[ConstOutput, _Array]:
+        return dict(self._found)
+
+    def to_tuple(self) -> tuple[_Array, ...]:
+        return tuple(self._found.values())
+
+
+@with_refused_names
+class CompiledModel:
+    """A model on a device, by OpenVINO's names; ``Core.compile_model`` makes it.
+
+    Call it with arrays: one, a sequence in the parameters' order, or a mapping by port, number or name.
+    """
+
+    def __init__(self, model: Model, device: Device, properties: DeviceProperties) -> None:
+        self.network = model.compile(device)
+        self.inputs, self.outputs = model.inputs, model.outputs
+        self._name = model.friendly_name
+        self._properties = properties
+
+    def __repr__(self) -> str:
+        inputs, outputs = ("\n".join(map(str, ports)) for ports in (self.inputs, self.outputs))
+        return f"<CompiledModel:\ninputs[\n{inputs}\n]\noutputs[\n{outputs}\n]>"
+
+    @checked
+    def __call__(
+        self, inputs: Any = None, share_inputs: bool = True, share_outputs: bool = False, *, decode_strings: bool = True
+    ) -> InferResults:
+        """Run. Raises DMLError for a missing, unknown or misshapen input."""
+        return self.run(self.feeds(inputs))
+
+    def infer_new_request(self, inputs: Any = None) -> InferResults:
+        return self(inputs)
+
+    def create_infer_request(self) -> InferRequest:
+        from .infer_request import InferRequest
+
+        return InferRequest(self)
+
+    def input(self, key: int | str | None = None) -> ConstOutput:
+        """Return the input of a number or name, by default the only one."""
+        return port_of(self.inputs, key, "input")
+
+    def output(self, key: int | str | None = None) -> ConstOutput:
+        """Return the output of a number or name, by default the only one."""
+        return port_of(self.outputs, key, "output")
+
+    def get_property(self, name: str) -> Any:
+        """Return what a property was set to, or what the device has. Raises DMLError for an unknown one."""
+        return {"NETWORK_NAME": self._name}.get(str(name)) or self._properties.get(str(name))
+
+    def release_memory(self) -> None:
+        """Accepted: memory goes with the model."""
+
+    def query_state(self) -> list[Any]:
+        """Return nothing: models with variables are not read."""
+        return []
+
+    def reset_state(self) -> None:
+        """Accepted: there are no variables."""
+
+    def feeds(self, inputs: Any) -> dict[ConstOutput, _Array]:
+        """Return the arrays that are meant, by port."""
+        if inputs is None:
+            items: list[tuple[Any, Any]] = []
+        elif isinstance(inputs, Mapping):
+            items = list(inputs.items())
+        elif isinstance(inputs, list | tuple) and (len(self.inputs) != 1 or _holds_arrays(inputs)):
+            if len(inputs) > len(self.inputs):
+                raise DMLError(f"the model has {len(self.inputs)} inputs, found {len(inputs)}")
+            items = list(enumerate(inputs))
+        else:
+            items = [(None, inputs)]
+        return {port_of(self.inputs, key, "input"): _array(value) for key, value in items}
+
+    def run(self, feeds: Mapping[ConstOutput, _Array]) -> InferResults:
+        """Run with these arrays."""
+        found = self.network({port.key: array for port, array in feeds.items()})
+        return InferResults({port: found[port.key] for port in self.outputs})
+
+    def profile(self, feeds: Mapping[ConstOutput, _Array]) -> tuple[CompiledNetwork, list[KernelTime]]:
+        """Run, and return what each dispatch took, with the network for these sizes."""
+        given = {port.key: array for port, array in feeds.items()}
+        network = self.network if isinstance(self.network, CompiledNetwork) else self.network.compiled_for(given)
+        return network, network.compiled.profile(network.prepare(given))
+
+
+def _holds_arrays(items: Sequence[Any]) -> bool:
+    """Whether a sequence for one parameter is that of its arrays, not its elements."""
+    return len(items) == 1 and isinstance(items[0], np.ndarray | Tensor | list | tuple)
+
+
+def _array(value: Any) -> _Array:
+    return value.data if isinstance(value, Tensor) else as_array(value, "an input")
+
+
+def empty_tensor(port: ConstOutput) -> Tensor:
+    """Make a tensor for a port: zeros, without elements where sizes are open."""
+    sizes = [one.min_length if one.is_static else 0 for one in port.partial_shape]
+    return Tensor(np.zeros(sizes, type_of(port.element_type).to_dtype()), shared_memory=True)

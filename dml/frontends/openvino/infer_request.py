@@ -1,0 +1,341 @@
+"""OpenVINO's InferRequest and AsyncInferQueue: runs in threads of their own."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from dml.arguments import checked
+from dml.errors import DMLError
+
+from .compiled_model import CompiledModel, InferResults, empty_tensor
+from .host_tensor import Tensor
+from .ports import ConstOutput, port_of
+from .refused import with_refused_names
+
+#: Requests of an AsyncInferQueue that says no number: one is prepared while another runs.
+_JOBS = 2
+
+
+@with_refused_names
+@dataclass(frozen=True)
+class ProfilingInfo:
+    """What a dispatch of a run took: its layer, its kernel and its time."""
+
+    EXECUTED, NOT_RUN, OPTIMIZED_OUT = "EXECUTED", "NOT_RUN", "OPTIMIZED_OUT"
+
+    node_name: str
+    node_type: str
+    exec_type: str
+    real_time: timedelta
+    cpu_time: timedelta
+    status: str = "EXECUTED"
+
+
+@with_refused_names
+class InferRequest:
+    """One run at a time of a compiled model, with tensors of its own that stay from run to run."""
+
+    def __init__(self, model: CompiledModel) -> None:
+        self._model = model
+        self._tensors = {port: empty_tensor(port) for port in model.inputs}
+        #: What callers gave for outputs, which each run fills.
+        self._targets: dict[ConstOutput, Tensor] = {}
+        self._results: InferResults | None = None
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+        self._callback: Callable[[Any], object] | None = None
+        self.userdata: Any = None
+        #: Milliseconds that the last run took.
+        self.latency = 0.0
+
+    def __repr__(self) -> str:
+        return repr(self._model).replace("<CompiledModel", "<InferRequest", 1)
+
+    # Running
+
+    @checked
+    def infer(
+        self,
+        inputs: Any = None,
+        share_inputs: bool = False,
+        share_outputs: bool = False,
+        *,
+        decode_strings: bool = True,
+    ) -> InferResults:
+        """Run, and return the outputs. inputs: as a CompiledModel takes them; others stay as they were.
+
+        Raises DMLError for an unknown or misshapen input, and while another run of the request is under way.
+        """
+        self._check_idle()
+        self._give(inputs)
+        self._run()
+        return self.results
+
+    @checked
+    def start_async(self, inputs: Any = None, userdata: Any = None, share_inputs: bool = False) -> None:
+        """Run in another thread; ``wait`` ends with it, and the callback is called with ``userdata``."""
+        self._check_idle()
+        self._give(inputs)
+        if userdata is not None:
+            self.userdata = userdata
+        self._error = None
+        self._thread = threading.Thread(target=self._work, name="InferRequest", daemon=True)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Wait for the run's end, its callback's included. Raises what either raised."""
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def wait_for(self, timeout: int) -> bool:
+        """Wait so many milliseconds at most; return whether the run has ended."""
+        if self._thread is not None:
+            self._thread.join(timeout / 1000)
+            if self._thread.is_alive():
+                return False
+        self.wait()
+        return True
+
+    def set_callback(self, callback: Callable[[Any], object], userdata: Any = None) -> None:
+        """Call ``callback(userdata)`` at the end of each run of ``start_async``."""
+        self._callback, self.userdata = callback, userdata
+
+    def query_state(self) -> list[Any]:
+        """Return nothing: models with variables are not read."""
+        return []
+
+    def reset_state(self) -> None:
+        """Accepted: there are no variables."""
+
+    # Tensors
+
+    @property
+    def model_inputs(self) -> list[ConstOutput]:
+        return self._model.inputs
+
+    @property
+    def model_outputs(self) -> list[ConstOutput]:
+        return self._model.outputs
+
+    def get_compiled_model(self) -> CompiledModel:
+        return self._model
+
+    @property
+    def input_tensors(self) -> list[Tensor]:
+        return [self._tensors[port] for port in self._model.inputs]
+
+    @property
+    def output_tensors(self) -> list[Tensor]:
+        return [self._output(port) for port in self._model.outputs]
+
+    @property
+    def results(self) -> InferResults:
+        """The outputs of the last run. Raises DMLError before one has ended."""
+        if self._results is None:
+            raise DMLError("InferRequest.results: no run has ended yet")
+        return self._results
+
+    def get_input_tensor(self, index: int | None = None) -> Tensor:
+        return self._tensors[self._model.input(index)]
+
+    def get_output_tensor(self, index: int | None = None) -> Tensor:
+        return self._output(self._model.output(index))
+
+    def get_tensor(self, key: Any) -> Tensor:
+        """Return the tensor of an input or output, by port or name."""
+        port = self._port(key)
+        return self._tensors[port] if port in self._tensors else self._output(port)
+
+    def set_tensor(self, key: Any, tensor: Tensor) -> None:
+        """Take a tensor, not a copy, for an input, or for an output that each run fills."""
+        self._set(self._port(key), tensor)
+
+    def set_tensors(self, inputs: Mapping[Any, Tensor]) -> None:
+        for key, tensor in inputs.items():
+            self.set_tensor(key, tensor)
+
+    def set_input_tensor(self, *given: Any) -> None:
+        """set_input_tensor(tensor), or set_input_tensor(index, tensor)."""
+        self._set(self._model.input(*given[:-1]), given[-1])
+
+    def set_output_tensor(self, *given: Any) -> None:
+        """set_output_tensor(tensor), or set_output_tensor(index, tensor)."""
+        self._set(self._model.output(*given[:-1]), given[-1])
+
+    def set_input_tensors(self, inputs: Mapping[int, Tensor]) -> None:
+        for index, tensor in inputs.items():
+            self.set_input_tensor(index, tensor)
+
+    def set_output_tensors(self, outputs: Mapping[int, Tensor]) -> None:
+        for index, tensor in outputs.items():
+            self.set_output_tensor(index, tensor)
+
+    # Profiling
+
+    @property
+    def profiling_info(self) -> list[ProfilingInfo]:
+        """What each dispatch takes, in order: the request runs once more for it."""
+        self._check_idle()
+        network, times = self._model.profile(self._feeds())
+        return [
+            ProfilingInfo(
+                *_layer(network.layer_names, one.node),
+                one.kernel,
+                timedelta(microseconds=one.nanoseconds / 1000),
+                timedelta(),
+            )
+            for one in times
+        ]
+
+    def get_profiling_info(self) -> list[ProfilingInfo]:
+        return self.profiling_info
+
+    # Within
+
+    def _port(self, key: Any) -> ConstOutput:
+        return port_of([*self._model.inputs, *self._model.outputs], key, "tensor")
+
+    def _set(self, port: ConstOutput, tensor: Tensor) -> None:
+        if not isinstance(tensor, Tensor):
+            raise DMLError(f"{port.any_name}: takes a Tensor, found {type(tensor).__name__}")
+        if tensor.element_type != port.element_type:
+            raise DMLError(f"{port.any_name}: takes elements of {port.element_type}, found {tensor.element_type}")
+        (self._tensors if port in self._tensors else self._targets)[port] = tensor
+
+    def _output(self, port: ConstOutput) -> Tensor:
+        if port not in self._targets:
+            self._targets[port] = empty_tensor(port)
+        return self._targets[port]
+
+    def _give(self, inputs: Any) -> None:
+        for port, array in self._model.feeds(inputs).items():
+            self._tensors[port] = Tensor(array.astype(port.element_type.to_dtype()), shared_memory=True)
+
+    def _feeds(self) -> dict[ConstOutput, Any]:
+        return {port: tensor.data for port, tensor in self._tensors.items()}
+
+    def _run(self) -> None:
+        start = time.perf_counter()
+        self._results = self._model.run(self._feeds())
+        self.latency = (time.perf_counter() - start) * 1000
+        for port, array in self._results.items():
+            if port in self._targets:
+                self._targets[port].copy_from(array)
+            else:
+                self._targets[port] = Tensor(array, shared_memory=True)
+
+    def _work(self) -> None:
+        try:
+            self._run()
+        except BaseException as error:  # for the one who waits
+            self._error = error
+        if self._callback is not None:
+            try:
+                self._callback(self.userdata)
+            except BaseException as error:
+                self._error = self._error or error
+
+    def _check_idle(self) -> None:
+        thread = self._thread
+        if thread is not None and thread.is_alive() and thread is not threading.current_thread():
+            raise DMLError("InferRequest: a run is under way; wait() ends with it")
+
+
+def _layer(names: Mapping[int, str], node: str) -> tuple[str, str]:
+    """Return the layer's name and the operators of a dispatch, "node 3 (GEMM)"."""
+    number, _, operators = node.removeprefix("node ").partition(" ")
+    return names.get(int(number), node) if number.isdecimal() else node, operators.strip("()")
+
+
+@with_refused_names
+class AsyncInferQueue:
+    """Requests of a model, each taken by ``start_async`` when it is free.
+
+    jobs: how many; 0 for as many as serve.
+    """
+
+    @checked
+    def __init__(self, model: CompiledModel, jobs: int = 0) -> None:
+        self._requests = [model.create_infer_request() for _ in range(max(0, jobs) or _JOBS)]
+        self._free: queue.Queue[int] = queue.Queue()
+        self._callback: Callable[[InferRequest, Any], object] | None = None
+        self._errors: list[BaseException] = []
+        self.userdata: list[Any] = [None] * len(self._requests)
+        for number, request in enumerate(self._requests):
+            request.set_callback(self._ended, number)
+            self._free.put(number)
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    def __iter__(self) -> Iterator[InferRequest]:
+        return iter(self._requests)
+
+    def __getitem__(self, index: int) -> InferRequest:
+        return self._requests[index]
+
+    @checked
+    def start_async(self, inputs: Any = None, userdata: Any = None, share_inputs: bool = False) -> None:
+        """Run on the next free request, which it waits for. Raises what an earlier run raised."""
+        number = self._free.get()
+        try:
+            self._raise_error()
+            request = self._requests[number]
+            if request._thread is not None:
+                request._thread.join()  # (it has put its number back, and ends)
+            self.userdata[number] = userdata
+            request.start_async(inputs)
+        except BaseException:
+            self._free.put(number)
+            raise
+
+    def set_callback(self, callback: Callable[[InferRequest, Any], object]) -> None:
+        """Call ``callback(request, userdata)`` at the end of each run."""
+        self._callback = callback
+
+    def is_ready(self) -> bool:
+        """Whether a request is free."""
+        return not self._free.empty()
+
+    def get_idle_request_id(self) -> int:
+        """Wait for a free request; return its number. The next ``start_async`` takes it."""
+        number = self._free.get()
+        with self._free.mutex:
+            self._free.queue.appendleft(number)
+            self._free.not_empty.notify()
+        return number
+
+    def wait_all(self) -> None:
+        """Wait for all runs. Raises what the first failed one raised."""
+        for request in self._requests:
+            if request._thread is not None:
+                request._thread.join()
+        self._raise_error()
+
+    def _raise_error(self) -> None:
+        if self._errors:
+            error = self._errors[0]
+            self._errors.clear()
+            raise error
+
+    def _ended(self, number: int) -> None:
+        request = self._requests[number]
+        try:
+            error, request._error = request._error, None
+            if error is not None:
+                self._errors.append(error)
+            elif self._callback is not None:
+                self._callback(request, self.userdata[number])
+        except BaseException as error:
+            self._errors.append(error)
+        finally:
+            self._free.put(number)

@@ -1,0 +1,167 @@
+"""OpenVINO's Model: a network as it was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dml.api.device import Device, create_device
+from dml.arguments import checked
+from dml.errors import DMLError
+
+from .convert import is_dynamic
+from .ir import Network, parse_network, read_network, with_sizes
+from .networks import CompiledNetwork, DynamicNetwork
+from .ports import ConstOutput, LayerNode, inputs_of, outputs_of, port_of
+from .refused import with_refused_names
+from .reshaping import reshaped
+from .shapes import PartialShape
+
+
+@with_refused_names
+class Model:
+    """A model as it was read. ``compile`` puts it on a device, as does ``Core.compile_model``."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.friendly_name = network.name
+
+    def __repr__(self) -> str:
+        inputs, outputs = ("\n".join(map(str, ports)) for ports in (self.inputs, self.outputs))
+        return f"<Model: {self.friendly_name!r}\ninputs[\n{inputs}\n]\noutputs[\n{outputs}\n]>"
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __copy__(self) -> Model:
+        return self.clone()
+
+    def __deepcopy__(self, memo: object) -> Model:
+        return self.clone()
+
+    def clone(self) -> Model:
+        made = Model(self.network)  # (networks do not change)
+        made.friendly_name = self.friendly_name
+        return made
+
+    @checked
+    def compile(self, device: Device | None = None) -> CompiledNetwork | DynamicNetwork:
+        """Compile for a device; None takes the one that ``dml.create_device()`` does.
+
+        Raises DMLError that lists every layer that cannot be mapped, before anything runs.
+        """
+        device = device or create_device()
+        if self.is_dynamic():
+            return DynamicNetwork(self.network, device)
+        return CompiledNetwork(with_sizes(self.network, {}), device)
+
+    @property
+    def inputs(self) -> list[ConstOutput]:
+        return inputs_of(self.network)
+
+    @property
+    def outputs(self) -> list[ConstOutput]:
+        return outputs_of(self.network)
+
+    def input(self, key: int | str | None = None) -> ConstOutput:
+        """Return the input of a number or name, by default the only one."""
+        return port_of(self.inputs, key, "input")
+
+    def output(self, key: int | str | None = None) -> ConstOutput:
+        """Return the output of a number or name, by default the only one."""
+        return port_of(self.outputs, key, "output")
+
+    def is_dynamic(self) -> bool:
+        """Whether sizes of a parameter are open."""
+        return any(layer.type == "Parameter" and is_dynamic(layer) for layer in self.network.layers)
+
+    @property
+    def dynamic(self) -> bool:
+        return self.is_dynamic()
+
+    @property
+    def name(self) -> str:
+        return self.network.name
+
+    def get_name(self) -> str:
+        return self.network.name
+
+    def get_friendly_name(self) -> str:
+        return self.friendly_name
+
+    def set_friendly_name(self, name: str) -> None:
+        self.friendly_name = name
+
+    def get_ops(self) -> list[LayerNode]:
+        """Return the layers in an order in which they can run."""
+        return [LayerNode(layer) for layer in self.network.layers]
+
+    def get_ordered_ops(self) -> list[LayerNode]:
+        return self.get_ops()
+
+    def get_parameters(self) -> list[LayerNode]:
+        return [LayerNode(layer) for layer in self.network.layers if layer.type == "Parameter"]
+
+    @property
+    def parameters(self) -> list[LayerNode]:
+        return self.get_parameters()
+
+    def get_results(self) -> list[LayerNode]:
+        return [LayerNode(layer) for layer in self.network.layers if layer.type == "Result"]
+
+    @property
+    def results(self) -> list[LayerNode]:
+        return self.get_results()
+
+    def get_output_size(self) -> int:
+        return len(self.outputs)
+
+    def get_output_shape(self, index: int) -> Any:
+        return self.output(index).shape
+
+    def get_output_partial_shape(self, index: int) -> PartialShape:
+        return self.output(index).partial_shape
+
+    def get_output_element_type(self, index: int) -> Any:
+        return self.output(index).element_type
+
+    @checked
+    def reshape(self, partial_shape: Any) -> None:
+        """Give parameters other sizes.
+
+        partial_shape: a shape for the only parameter, or shapes by number, name or port. Open sizes (-1) stay open,
+        without the limits of a range. Raises DMLError for another number of dimensions, for sizes that layers do not
+        take, and where a layer's sizes are not inferred; the model then stays as it was.
+        """
+        wanted = partial_shape if isinstance(partial_shape, Mapping) else {None: partial_shape}
+        given: dict[str, tuple[int, ...]] = {}
+        for key, shape in wanted.items():
+            port = port_of(self.inputs, key, "input")
+            sizes = tuple(one.min_length if one.is_static else -1 for one in _partial(shape))
+            if len(sizes) != len(port.partial_shape):
+                raise DMLError(f"Model.reshape: {port.any_name} has {len(port.partial_shape)} sizes, found {shape}")
+            given[port.key] = sizes
+        self.network = reshaped(self.network, given)
+
+
+def _partial(shape: Any) -> PartialShape:
+    if isinstance(shape, PartialShape):
+        return shape
+    if not isinstance(shape, str | Sequence | Iterable):
+        raise DMLError(f"Model.reshape: takes shapes, found {shape!r}")
+    return PartialShape(shape)
+
+
+@checked
+def read_model(path: str | Path | bytes, weights: str | Path | bytes | None = None) -> Model:
+    """Read an .xml file and the .bin beside it, or the bytes of both.
+
+    Raises DMLError for anything that is not such a model.
+    """
+    if isinstance(path, bytes):
+        return Model(parse_network(path, weights))
+    return Model(read_network(path, None if isinstance(weights, bytes) else weights))

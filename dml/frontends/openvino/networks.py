@@ -1,0 +1,183 @@
+"""A network compiled for a device: for fixed sizes, or planned for each set of sizes that comes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.api.device import Device
+from dml.arguments import as_array, checked
+from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
+from dml.errors import DMLError
+from dml.frontends.openvino.convert import build, check_layers
+from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, IrPort, Network, with_sizes
+from dml.frontends.summary import ValueSummary, symbolic_sizes
+from dml.graph.builder import Builder
+
+
+class CompiledNetwork:
+    """A model compiled for a device; call it with arrays by the names of its parameters."""
+
+    def __init__(self, network: Network, device: Device) -> None:
+        graph = Builder(device)
+        built = build(network, graph)
+        self.parameters, self.results, self._late = built.parameters, built.results, built.late
+        #: What each layer became.
+        self.nodes = {
+            layer: [node for node in graph.nodes_added(numbers) if isinstance(node, DML_OPERATOR_GRAPH_NODE_DESC)]
+            for layer, numbers in built.nodes.items()
+        }
+        self.compiled = graph.compile(built.outputs)
+        made_by = {number: layer.name for layer, numbers in built.nodes.items() for number in numbers}
+        #: By the nodes of the compiled graph: the name of the layer that each belongs to.
+        self.layer_names = {at: made_by[number] for at, number in enumerate(graph.built) if number in made_by}
+        assert graph.graph is not None
+        #: What was compiled.
+        self.graph = graph.graph
+
+    @checked
+    def __call__(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
+        """The results by the names of their tensors, in their own element types and shapes; of what a layer counts
+        (NonZero, NonMaxSuppression), as many as there are.
+
+        inputs: parameter name, or a name of its tensor -> array of the parameter's shape; numbers are converted to its
+        element type. Raises DMLError for a missing, unknown or misshapen input.
+        """
+        outputs = self.compiled.dispatch(self.prepare(inputs))
+        for name, (count, is_turned) in self._late.items():
+            rows = outputs[name][: int(outputs[count][0])]
+            outputs[name] = np.ascontiguousarray(rows.T if is_turned else rows)
+        return {name: _from_dml(outputs[name], layer, name in self._late) for name, layer in self.results.items()}
+
+    @checked
+    def prepare(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
+        """The arrays that the compiled graph takes for these inputs."""
+        names = {alias: name for name, layer in self.parameters.items() for alias in (name, *layer.outputs[0].names)}
+        given: dict[str, Any] = {}
+        for name, value in inputs.items():
+            if name not in names:
+                raise DMLError(f"no parameter {name!r}; the model has {', '.join(self.parameters)}")
+            given[names[name]] = _to_dml(as_array(value, f"parameter {name!r}"), self.parameters[names[name]])
+        used = {name for name, tensor in self.compiled.input_fields if tensor is not None}
+        return {name: array for name, array in given.items() if name in used}
+
+
+def _to_dml(array: npt.NDArray[Any], layer: IrLayer) -> npt.NDArray[Any]:
+    port = layer.outputs[0]
+    if array.shape != port.sizes:
+        raise DMLError(f"{layer}: its shape is {port.sizes}, found an array of shape {array.shape}")
+    kind = np.dtype(ELEMENT_TYPES[port.element_type])
+    array = array.astype(kind)
+    stored = {"float64": np.float32, "bfloat16": np.float32, "bool": np.uint8}.get(kind.name, kind)
+    return array.astype(stored).reshape(port.sizes or (1,))
+
+
+def _from_dml(array: npt.NDArray[Any], layer: IrLayer, is_late: bool) -> npt.NDArray[Any]:
+    source, index = layer.inputs[0]
+    port = source.outputs[index]
+    found = array.astype(ELEMENT_TYPES[port.element_type])
+    return found if is_late else found.reshape(port.sizes)
+
+
+class DynamicNetwork:
+    """A model some of whose parameters have no fixed sizes; it is compiled for each set of sizes when it first comes.
+
+    parameters: its Parameter layers by name.
+    """
+
+    def __init__(self, network: Network, device: Device) -> None:
+        check_layers(network)
+        self._network = network
+        self._device = device
+        self._lock = threading.Lock()
+        self._compiled: dict[tuple[tuple[int, ...], ...], CompiledNetwork] = {}
+        self.parameters = {layer.name: layer for layer in network.layers if layer.type == "Parameter"}
+
+    @checked
+    def __call__(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
+        """The results, as a CompiledNetwork's. Every parameter of dynamic sizes must be given."""
+        return self.compiled_for(inputs)(inputs)
+
+    @checked
+    def compiled_for(self, inputs: Mapping[str, npt.ArrayLike]) -> CompiledNetwork:
+        """The model compiled for the sizes of these inputs; the last eight are kept.
+
+        Raises DMLError for a missing or unknown input, and one whose sizes the parameter does not take.
+        """
+        shapes = {name: as_array(value, f"parameter {name!r}").shape for name, value in inputs.items()}
+        given: dict[str, tuple[int, ...]] = {}
+        for name, layer in self.parameters.items():
+            port = layer.outputs[0]
+            found = next((shapes.pop(alias) for alias in (name, *port.names) if alias in shapes), None)
+            if found is None and min(port.sizes, default=1) < 0:
+                raise DMLError(f"parameter {name!r}: an array must be given, whose sizes the model takes")
+            sizes = port.sizes if found is None else found
+            fits = len(sizes) == len(port.sizes) and all(
+                own in (-1, size) for own, size in zip(port.sizes, sizes, strict=True)
+            )
+            if not fits:
+                raise DMLError(f"{layer}: its shape is {port.sizes}, found an array of shape {sizes}")
+            given[name] = sizes
+        if shapes:
+            raise DMLError(f"no parameter {next(iter(shapes))!r}; the model has {', '.join(self.parameters)}")
+        key = tuple(given.values())
+        with self._lock:
+            made = self._compiled.pop(key, None)
+            if made is None:
+                made = CompiledNetwork(with_sizes(self._network, given), self._device)
+                if len(self._compiled) == _MOST_COMPILED:
+                    self._compiled.pop(next(iter(self._compiled)))
+            self._compiled[key] = made
+            return made
+
+
+#: Sets of sizes that a DynamicNetwork keeps.
+_MOST_COMPILED = 8
+
+
+def with_zeros(model: CompiledNetwork, given: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """The inputs that are given, and zeros for the others."""
+    ports = {name: layer.outputs[0] for name, layer in model.parameters.items()}
+    zeros = {name: np.zeros(port.sizes) for name, port in ports.items() if not given.keys() & {name, *port.names}}
+    return {**zeros, **given}
+
+
+def static_model(
+    model: CompiledNetwork | DynamicNetwork, inputs: Mapping[str, npt.NDArray[Any]], sizes: Mapping[str, int]
+) -> tuple[CompiledNetwork, dict[str, int]]:
+    """The model compiled for these inputs, and what it takes for dynamic sizes by name (see ``assumed_shape``).
+
+    Raises DMLError for a size that no parameter has.
+    """
+    symbolic_sizes(map(parameter_summary, model.parameters.values()), sizes)
+    if isinstance(model, CompiledNetwork):
+        return model, {}
+    given, taken = dict(inputs), dict[str, int]()
+    for name, layer in model.parameters.items():
+        port = layer.outputs[0]
+        if not given.keys() & {name, *port.names}:
+            shape = assumed_shape(layer, sizes)
+            taken |= {f"{name}.{at}": shape[at] for at, size in enumerate(port.sizes) if size < 0}
+            given[name] = np.broadcast_to(np.zeros(()), shape)
+    return model.compiled_for(given), taken
+
+
+def parameter_summary(parameter: IrLayer) -> ValueSummary:
+    """A parameter's name, type and sizes; dynamic ones are named "x.0"."""
+    return port_summary(parameter.name, parameter.outputs[0])
+
+
+def port_summary(name: str, port: IrPort) -> ValueSummary:
+    """The same of any value."""
+    sizes = tuple(f"{name}.{at}" if size < 0 else size for at, size in enumerate(port.sizes))
+    return ValueSummary(name, str(np.dtype(ELEMENT_TYPES[port.element_type])), sizes)
+
+
+def assumed_shape(parameter: IrLayer, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """A parameter's sizes; a dynamic one has the number of its name, such as "x.0", among ``sizes``, else 1."""
+    name, own = parameter.name, parameter.outputs[0].sizes
+    return tuple(sizes.get(f"{name}.{at}", 1) if size < 0 else size for at, size in enumerate(own))

@@ -1,0 +1,43 @@
+"""Names of other people's APIs that have nothing to stand for here: using one is a DMLError that says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeVar
+
+from dml.errors import HRESULT, DMLError
+
+
+class RefusedName:
+    """Stands for a name that is refused: calling it, or asking for an attribute, raises the DMLError."""
+
+    def __init__(self, name: str, why: str) -> None:
+        self._name = name
+        self._why = why
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise DMLError(f"{self._name}: {self._why}", HRESULT.E_NOTIMPL)
+
+
+_Class = TypeVar("_Class", bound=type)
+
+
+def refusing(reasons: Mapping[str, str]) -> Callable[[_Class], _Class]:
+    """Return a decorator that gives a class those of the names, "Class.member", that belong to it."""
+
+    def decorate(kind: _Class) -> _Class:
+        for name, why in reasons.items():
+            owner, _, member = name.partition(".")
+            if owner == kind.__name__ and member:
+                setattr(kind, member, RefusedName(name, why))
+        return kind
+
+    return decorate

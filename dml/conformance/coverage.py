@@ -70,8 +70,8 @@ class Coverage:
 def coverage(target: Target, own: Sequence[str], subjects: Sequence[Subject], share: float, seed: int) -> Coverage:
     """Compute the coverage of these subjects on a target.
 
-    own: the suite's cases. share: the fraction of variants to enter; every kernel is entered. Cached on disk by code
-    and target, since it takes a minute or two.
+    own: the suite's cases. share: the fraction of variants to enter; every kernel, with each value of its macros, is
+    entered. Cached on disk by code and target, since it takes a minute or two.
     """
     key = hashlib.sha256(repr((_FORMAT, _code(), target, own, [s.name for s in subjects], share, seed)).encode())
     entry = disk.folder("coverage") / key.hexdigest()
@@ -218,9 +218,9 @@ class _Search:
     def _chosen(
         self, candidates: Sequence[_Candidate], entered: frozenset[str], every: frozenset[str], share: float
     ) -> list[_Candidate]:
-        """Choose greedily by new variants per cost, until every kernel and the share are entered."""
+        """Choose greedily by new variants per cost, until the share and all features are entered."""
         missing = set(every - entered)
-        kernels = {kernel_of(name) for name in every} - {kernel_of(name) for name in entered}
+        needed = features(every) - features(entered)
         most = math.floor(len(every) * (1 - share) + 1e-9)  # variants that may be left out
         chosen: list[_Candidate] = []
 
@@ -229,10 +229,10 @@ class _Search:
 
         heap = [(-gain(one), at) for at, one in enumerate(candidates) if one.variants & missing]
         heapq.heapify(heap)
-        while heap and (len(missing) > most or kernels):
+        while heap and (len(missing) > most or needed):
             held, at = heapq.heappop(heap)
             one = candidates[at]
-            if len(missing) <= most and not kernels & {kernel_of(name) for name in one.variants}:
+            if len(missing) <= most and not needed & features(one.variants):
                 continue
             if not (now := gain(one)):
                 continue
@@ -241,8 +241,22 @@ class _Search:
                 continue
             chosen.append(one)
             missing -= one.variants
-            kernels -= {kernel_of(name) for name in one.variants}
+            needed -= features(one.variants)
         return chosen
+
+
+def features(names: Iterable[str]) -> set[str]:
+    """Return what variants have, each with its kernel: the kernel alone, each value of each macro, each tensor's type.
+
+    So that no value of a macro is left out, however few variants have it.
+    """
+    return {feature for name in names for feature in _features(name)}
+
+
+@cache
+def _features(name: str) -> tuple[str, ...]:
+    kernel, *words = name.split()
+    return kernel, *(f"{kernel} {word}" for word in words)
 
 
 def _cost(desc: OperatorDesc, work: int) -> float:

@@ -25,8 +25,9 @@ class SUITE_OPERATOR_TYPE(IntEnum):
     """The suite's graphs, numbered after all operators."""
 
     SUITE_OPERATOR_GRAPH_EPILOGUE = 1 << 32
-    SUITE_OPERATOR_GRAPH_PARTS = (1 << 32) + 1
-    SUITE_OPERATOR_GRAPH_STORED_WEIGHTS = (1 << 32) + 2
+    SUITE_OPERATOR_GRAPH_OPERATOR = (1 << 32) + 1
+    SUITE_OPERATOR_GRAPH_PARTS = (1 << 32) + 2
+    SUITE_OPERATOR_GRAPH_STORED_WEIGHTS = (1 << 32) + 3
 
 
 class GraphDesc:

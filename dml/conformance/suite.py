@@ -18,7 +18,7 @@ from dml.errors import DMLError
 
 #: Size -> number of parameters whose labels are all combined: each label, every pair, every triple.
 SIZES = {"quick": 1, "default": 2, "full": 3}
-#: Size -> fraction of kernel variants that a run must enter; none for quick runs.
+#: Size -> fraction of kernel variants that a run must enter, besides each kernel and macro; none for quick runs.
 COVERED = {"default": 0.9, "full": 1.0}
 
 

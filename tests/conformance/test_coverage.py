@@ -13,7 +13,7 @@ from dml import cache
 from dml.compiler.target import DeviceClass, Target
 from dml.conformance import catalogue, execution, layouts
 from dml.conformance.case import Case
-from dml.conformance.coverage import Coverage, coverage, merged, total
+from dml.conformance.coverage import Coverage, coverage, features, merged, total
 from dml.conformance.execution import run_case
 from dml.conformance.parameters import OpenLabels, Skip, opened
 from dml.conformance.subject import subjects
@@ -82,6 +82,16 @@ def test_the_share_is_held_and_every_variant_of_a_full_suite(few):
     assert total(own)["variants_run"] < of["variants_run"]
     complete = full.coverage(GPU)
     assert complete.record([*full.cases(), *complete.added])["missing"] == []
+
+
+def test_no_value_of_a_macro_is_left_out():
+    """Even with no share to reach, each value of each macro, and each data type of each tensor, is entered."""
+    chosen = [subjects()[name] for name in ("GEMM", "REDUCE")]
+    found = coverage(GPU, ["GEMM:type=FLOAT32"], chosen, 0.0, 0)
+    ran = [found.names[at] for places in found.entered.values() for at in places]
+    assert features(ran) == features(found.names)
+    assert len(set(ran)) < len(found.names) / 2
+    assert "gemm/vector.comp a:float16" in features(found.names)
 
 
 def test_it_is_kept_until_the_code_or_the_target_changes(few, monkeypatch):

@@ -57,6 +57,39 @@ def test_cells_add_up_to_the_outcomes():
     assert cell["worst"]["worst_ulp"] == 258894.08
 
 
+def sections(text):
+    return [re.findall(f'{attribute}="#?(\\w[\\w-]*)"', text) for attribute in ("<section id", "<a href")]
+
+
+def test_failures_come_before_the_long_table():
+    """Where there are any; and the links above are in the order of the sections."""
+    failing, links = sections(page([FIRST]))
+    assert failing.index("failures") < failing.index("operators")
+    passing = json.loads(json.dumps(FIRST))
+    for run in passing["runs"]:
+        for result in run["results"]:
+            result["status"] = "passed" if result["status"] == "failed" else result["status"]
+    passed, passed_links = sections(page([passing]))
+    assert passed.index("failures") > passed.index("operators")
+    for found, linked in ((failing, links), (passed, passed_links)):
+        assert [name for name in linked if name in found] == found
+
+
+@needs_browser
+def test_the_worst_errors_on_a_phone(pages):
+    """Each in lines below each other, each number with its name; and no share that nobody can read."""
+    opened, folder = pages
+    opened.open(folder / "one.html", width=PHONE)
+    first = " ".join(opened.texts("#worst tbody tr")[0].split())
+    assert first.startswith("GRU FLOAT16")
+    assert opened.texts("#worst tbody tr td.failed")[0].endswith("times")
+    label = "getComputedStyle(document.querySelector('#worst td.failed'), '::before').content"
+    assert "of allowed" in opened.ask(label)
+    beyond = "document.querySelector('#worst').scrollWidth - document.querySelector('#worst').parentElement.clientWidth"
+    assert opened.ask(beyond) <= 1
+    assert opened.complaints == []
+
+
 def test_numbers_that_json_lacks_and_missing_shares():
     odd = report(DEVICES[:1], ("plain",))
     gru = next(one for one in odd["runs"][0]["results"] if one["case"] == BROKEN)

@@ -12,6 +12,17 @@ FIELDS = {
     "g": "InputGradientTensor", "dx": "OutputGradientTensor", "i": "IndicesTensor", "u": "UpdatesTensor",
 }  # fmt: skip
 
+#: What other names of a formula stand for, in words.
+WORDS = {
+    "RNN": "W is `WeightTensor`, R `RecurrenceTensor`, bias is of `BiasTensor`; W' is W transposed. The function f is "
+    "of `ActivationDescs`.",
+    "GRU": "Wz, Wr and Wh are the gates' parts of `WeightTensor`, Rz, Rr and Rh of `RecurrenceTensor`, each bias is "
+    "of `BiasTensor`; W' is W transposed. The functions f and g are of `ActivationDescs`.",
+    "LSTM": "W and Wc are the gates' parts of `WeightTensor`, R and Rc of `RecurrenceTensor`, each bias is of "
+    "`BiasTensor`, each peephole of `PeepholeTensor`; W' is W transposed. The functions f, g and h are of "
+    "`ActivationDescs`.",
+}
+
 FORMULAS: dict[str, str] = {
     # Element by element
     "ELEMENT_WISE_IDENTITY": "y = x",

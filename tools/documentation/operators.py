@@ -25,7 +25,7 @@ from dml.compiler.target import DeviceClass, Target
 from dml.descriptors.base import FieldInfo, OperatorDesc
 from dml.validator.base import rule_of
 from tools.documentation.examples import example
-from tools.documentation.formulas import COMMON, FIELDS, FORMULAS, LETTERS
+from tools.documentation.formulas import COMMON, FIELDS, FORMULAS, LETTERS, WORDS
 from tools.documentation.markdown import code, escaped, escaped_within, target
 from tools.documentation.rules import in_words
 
@@ -97,6 +97,7 @@ def _formula(name: str) -> str:
         if field in fields and re.search(rf"(?<![\w.']){letter}(?![\w'])", formula)
     ]  # fmt: skip
     notes = [f"Here {', '.join(used)}."] if used else []
+    notes += [WORDS[name]] if name in WORDS else []
     if "ScaleBias" in fields:
         notes.append("Where ScaleBias is given, x is first multiplied by its Scale, and its Bias is added.")
     return f"{code('text', formula)}\n{' '.join(notes)}\n"

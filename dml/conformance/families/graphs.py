@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from dml.capability import short_name
 from dml.conformance.case import Case
 from dml.conformance.graphs import SUITE_OPERATOR_TYPE, GraphDesc
 from dml.conformance.layouts import Tensor, tensors
 from dml.conformance.limits import Expected, spacing, sum_of_products
 from dml.conformance.parameters import Choice, Skip, flags, sizes, tensor
-from dml.conformance.subject import Inputs, Outputs, subject
+from dml.conformance.subject import Inputs, Outputs, subject, subjects
 from dml.conformance.values import Values
 from dml.conformance.variety import exact
+from dml.descriptors import operators
 from dml.descriptors import quantization as quantized
 from dml.enums import (
     DML_QUANTIZATION_TYPE,
@@ -22,6 +24,7 @@ from dml.enums import (
     DML_TENSOR_DATA_TYPE_FLOAT32,
     DML_TENSOR_DATA_TYPE_INT4,
     DML_TENSOR_DATA_TYPE_INT8,
+    DML_TENSOR_DATA_TYPE_INT32,
     DML_TENSOR_DATA_TYPE_UINT4,
     DML_TENSOR_DATA_TYPE_UINT8,
     DML_TENSOR_DATA_TYPE_UINT16,
@@ -73,6 +76,10 @@ class _Epilogue(GraphDesc):
     OPERATOR_TYPE = SUITE_OPERATOR_TYPE.SUITE_OPERATOR_GRAPH_EPILOGUE
 
 
+class _Operator(GraphDesc):
+    OPERATOR_TYPE = SUITE_OPERATOR_TYPE.SUITE_OPERATOR_GRAPH_OPERATOR
+
+
 class _Parts(GraphDesc):
     OPERATOR_TYPE = SUITE_OPERATOR_TYPE.SUITE_OPERATOR_GRAPH_PARTS
 
@@ -99,15 +106,7 @@ def _with_epilogue(choice: Choice) -> _Epilogue:
     added = tensor(made.DataType, addend)
 
     def build(builder: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-        result = builder.node(
-            type(desc),
-            {name: builder.output(made.DataType, made.Sizes)},
-            **{
-                info.name: inputs[info.name] if info.name in inputs else getattr(desc, info.name)
-                for info in desc.fields_info
-                if info.kind != "output" and getattr(desc, info.name) is not None
-            },
-        )[name]
+        result = _node(builder, desc, inputs)[name]
         result = op.add(op.multiply(result, inputs[_F]), inputs[_G])
         return {"OutputTensor": op.relu(result) if choice.relu else result}
 
@@ -150,6 +149,90 @@ subject(
     reference=_epilogue_reference,
     inputs=_epilogue_inputs,
     layouts=("packed", "owned"),
+    values=("ordinary",),
+)
+
+
+def _node(builder: Any, desc: Any, inputs: Mapping[str, Any]) -> Any:
+    """Add an operator with these inputs to a graph; return its outputs by field."""
+    fields = {info.name: getattr(desc, info.name) for info in desc.fields_info if info.kind != "output"}
+    return builder.node(
+        type(desc),
+        {name: one for name, one in desc.outputs() if one is not None},
+        **{name: inputs.get(name, value) for name, value in fields.items() if value is not None},
+    )
+
+
+def _inside(choice: Choice) -> _Operator:
+    """Describe an operator whose tensors are the second halves of larger ones, along their first dimension."""
+    types = subjects()[choice.of].parameters.get("type", {})
+    if choice.label("type") not in types:
+        raise Skip("the operator takes no such data type")
+    case = Case.parse(f"{choice.of}:type={choice.label('type')}")
+    desc = case.desc
+    halves = {name: _twice(one) for name, one in desc.inputs() if isinstance(one, Tensor)}
+    outputs = {name: one for name, one in desc.outputs() if isinstance(one, Tensor)}
+    if len(halves) + len(outputs) != sum(one is not None for _, one in (*desc.inputs(), *desc.outputs())):
+        raise Skip("arrays of tensors are cases of SPLIT and JOIN")
+    if any(one.element_bits == 4 or 0 in one.strides for one in (*halves.values(), *outputs.values())):
+        raise Skip("neither half a byte nor a repeated tensor is a part of another")
+    before = {f"Before{name}": one for name, one in outputs.items()}
+
+    def build(builder: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        parts = {}
+        for name, one in halves.items():
+            size = one.Sizes[0] // 2
+            parts[name] = op.split(inputs[name], 0, [size, size])[1]
+        made = _node(builder, desc, parts)
+        return {name: op.join([inputs[f"Before{name}"], made[name]], 0) for name in outputs}
+
+    return _Operator({**halves, **before}, {name: _twice(one) for name, one in outputs.items()}, build, case)
+
+
+def _twice(one: Tensor) -> Tensor:
+    return tensor(one.DataType, (2 * one.Sizes[0], *one.Sizes[1:]))
+
+
+def _inside_inputs(desc: Any, values: Values) -> Inputs:
+    """The operator's own inputs in the second halves, and other values before them."""
+    case = desc.about
+    own = case.subject.make_inputs(case.desc, values)
+    found = {}
+    for name, one in desc.inputs():
+        if name in own:
+            found[name] = np.concatenate([own[name][::-1], own[name]])
+        else:
+            found[name] = values.fill(one)
+    return found
+
+
+def _inside_reference(desc: Any, inputs: Inputs) -> Outputs:
+    case = desc.about
+    own = {name: np.split(inputs[name], 2)[1] for name, one in case.desc.inputs() if one is not None}
+    found: dict[str, Any] = {}
+    for name, expected in case.subject.reference(case.desc, own).items():
+        assert isinstance(expected, Expected)
+        before = inputs[f"Before{name}"]
+        whole = np.concatenate([before.astype(expected.values.dtype), expected.values])
+        zeros = np.zeros(before.shape)
+        absolute = np.concatenate([zeros, np.broadcast_to(expected.absolute, before.shape)])
+        undefined = expected.undefined
+        if undefined is not None:
+            undefined = np.concatenate([zeros.astype(bool), np.broadcast_to(undefined, before.shape)])
+        found[name] = Expected(whole, expected.ulp, absolute, expected.why, undefined)
+    return found
+
+
+subject(
+    _Operator,
+    parameters={
+        "type": {**_FLOATS, "INT32": DML_TENSOR_DATA_TYPE_INT32, "UINT8": DML_TENSOR_DATA_TYPE_UINT8},
+        "of": {short_name(kind): short_name(kind) for kind in operators()},
+    },
+    describe=_inside,
+    reference=_inside_reference,
+    inputs=_inside_inputs,
+    layouts=("packed",),
     values=("ordinary",),
 )
 

@@ -22,11 +22,11 @@ function worstRow(cell) {
     make("th", {scope: "row"}, data.operators[cell.operator][0]),
     make("td", {}, data.data_types[cell.type]),
     make("td", {}, make("span.badge", {title: runName(cell.run)}, String(data.runs[cell.run].number))),
-    make("td.number", {}, ulpText(worst.worst_ulp)),
-    make("td.number", {}, limitOf(worst)),
-    make(`td.number${over}`, {}, percent(worst.share)),
+    make("td.number", {"data-label": "worst ulp"}, ulpText(worst.worst_ulp)),
+    make("td.number", {"data-label": "limit"}, limitOf(worst)),
+    make(`td.number${over}`, {"data-label": "of allowed"}, percent(worst.share)),
     make("td", {}, usedBar(worst.share)),
-    make("td", {}, worst.why),
+    make("td.why", {}, worst.why),
     make("td.case", {}, make("code", {}, breakable(worst.case))));
 }
 

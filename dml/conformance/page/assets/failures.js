@@ -7,7 +7,7 @@ function drawFailures() {
   const total = data.failures.length;
   const kinds = new Map();
   for (const one of found) kinds.set(one.kind, (kinds.get(one.kind) ?? 0) + 1);
-  const counted = kinds.size > 1 ? ` ${[...kinds].map(([kind, count]) => `${grouped(count)} ${kind}`).join(", ")}.` : "";
+  const counted = kinds.size > 1 ? ` By kind: ${[...kinds].map(([kind, count]) => `${kind} ${grouped(count)}`).join(", ")}.` : "";
   const words = total === 0 ? "Nothing failed." : found.length === total ? `${grouped(total)} in all.` : `${grouped(found.length)} of ${grouped(total)} match the filters.`;
   byId("failures-shown").replaceChildren(make("p", {"aria-live": "polite"}, words + counted), list, more);
   paged(found, 50, more, (shown) => list.replaceChildren(...shown.map((one, at) => failureCard(one, at === 0))));

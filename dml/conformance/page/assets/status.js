@@ -36,6 +36,7 @@ function worstOf(cells) {
 function percent(share) {
   if (typeof share !== "number") return share;
   if (share >= 1e5) return `${share.toExponential(2)} times`;
+  if (share >= 10) return `${Number(share.toPrecision(3)).toLocaleString("en-US")} times`;
   return share > 0 && share < 0.001 ? "< 0.1 %" : `${Number((100 * share).toPrecision(3)).toLocaleString("en-US")} %`;
 }
 

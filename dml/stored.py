@@ -89,6 +89,15 @@ def in_parts(data: Stored, start: int, end: int, size: int = _PART) -> Iterator[
             yield part
 
 
+def read_into(target: npt.NDArray[np.uint8], data: Stored, start: int) -> None:
+    """Fill the target with bytes from ``start`` on. Raises DMLError if the file that holds them has changed."""
+    file = _file_of(data)
+    if file is None:
+        target[:] = np.frombuffer(data, np.uint8, target.size, start)
+    else:
+        _read(file, _place(file, data) + start, target)
+
+
 def sampled(data: Stored, length: int, step: int) -> bytes:
     """Return ``length`` bytes from each multiple of ``step`` on. Raises DMLError if the file that holds them has
     changed."""

@@ -18,15 +18,12 @@ from dml.runtime.buffer import Buffer
 from dml.runtime.context import Context
 from dml.runtime.recording import Place, Recording
 from dml.stages import stage
-from dml.stored import Stored, in_parts
+from dml.stored import read_into
 
 #: Limit, in bytes, on constants that initialization alone reads and that are on the device at a time; or this fraction
 #: of all, if larger. Fresh memory is slow (ResNet-18's 45 MiB take a CPU 40 ms, and 8 in parts), and a model that fills
 #: the device has no room for both.
 _PART_BYTES, _PARTS = 8 << 20, 32
-
-#: Bytes of a file that are in memory at a time.
-_UPLOAD_PART = 16 << 20
 
 #: A dispatch and its kernel.
 _Work = tuple[Dispatch, bytes]
@@ -48,9 +45,11 @@ def constant_name(program: Program, region: Region) -> bytes:
 
 
 class Constants:
-    """The constants on the device that the program's dispatches read."""
+    """The constants on the device that the program's dispatches read. keep: of ``Pool.take``."""
 
-    def __init__(self, context: Context, program: Program, dispatches: Sequence[Dispatch]) -> None:
+    def __init__(
+        self, context: Context, program: Program, dispatches: Sequence[Dispatch], *, keep: bool = False
+    ) -> None:
         regions: dict[int, list[Region]] = {}
         for region in bound_regions(Space.CONSTANT, dispatches):
             regions.setdefault(region.index, []).append(region)
@@ -61,32 +60,27 @@ class Constants:
             arena = context.shared(key)
             if arena is None:
                 islands = Islands(bound)
-                buffers = [self._buffer(context, program, index, *span) for span in islands.spans]
+                buffers = [self._buffer(context, program, index, *span, keep) for span in islands.spans]
                 arena = Arena(context, islands, buffers)
                 context.share(key, arena)
             self._arenas[index] = arena
+        if not keep:
+            context.release_kept()  # staging memory
 
     def place(self, region: Region) -> Place:
         return self._arenas[region.index].place(region)
 
-    def _buffer(self, context: Context, program: Program, index: int, start: int, end: int) -> Buffer:
+    def _buffer(self, context: Context, program: Program, index: int, start: int, end: int, keep: bool) -> Buffer:
         key = constant_name(program, Region(Space.CONSTANT, index, start, end - start))
         buffer: Buffer | None = context.shared(key)
         if buffer is None:
             data = program.constants[index].Data
-            buffer = context.buffer(end - start, zero=end > len(data))
+            buffer = context.buffer(end - start, zero=end > len(data), keep=keep)
             with stage("upload"):
-                _upload(buffer, data, start, min(end, len(data)))
+                size = min(end, len(data)) - start
+                buffer.write_parts(size, lambda at, part: read_into(part, data, start + at))
             context.share(key, buffer)
         return buffer
-
-
-def _upload(buffer: Buffer, data: Stored, start: int, end: int) -> None:
-    """Copy bytes ``start`` to ``end`` to the buffer. Raises DMLError if the file that holds them has changed."""
-    at = 0
-    for part in in_parts(data, start, end, _UPLOAD_PART):
-        buffer.write(part, at)
-        at += part.size
 
 
 class Weights:
@@ -188,10 +182,11 @@ class Weights:
         if work:
             for part in _in_parts(work):
                 self._run(part)
+            self._context.release_kept()
 
     def _run(self, work: Sequence[_Work]) -> None:
         dispatches = [dispatch for dispatch, _ in work]
-        known = Constants(self._context, self._program, dispatches)
+        known = Constants(self._context, self._program, dispatches, keep=True)
 
         def place_of(region: Region) -> Place:
             return known.place(region) if region.space is Space.CONSTANT else self.place(region)

@@ -42,8 +42,8 @@ class SharedConstants:
             return make(array)
         key = id(data), how
         if key not in self._derived:
-            made = make(array)
-            held = made.tobytes()
+            made = np.ascontiguousarray(make(array))
+            held = made.reshape(-1).view(np.uint8).data.toreadonly()
             self._nodes[id(held)] = DML_CONSTANT_DATA_GRAPH_NODE_DESC(held)
             self._derived[key] = np.frombuffer(held, made.dtype).reshape(made.shape)
         return self._derived[key]

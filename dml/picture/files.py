@@ -27,10 +27,11 @@ def picture_of(path: Path, device: Device, options: Options, *, profile: bool = 
     if path.suffix.lower() == ".xml":
         from dml.frontends.openvino.model import read_model
         from dml.frontends.openvino.networks import static_model, with_zeros
+        from dml.frontends.openvino.parted import whole
 
         from .graph import graph_picture
 
-        model, _ = static_model(read_model(path).compile(device), inputs, options.sizes)
+        model, _ = static_model(whole(read_model(path).compile(device)), inputs, options.sizes)
         times = model.compiled.profile(model.prepare(with_zeros(model, inputs))) if profile else ()
         return graph_picture(model.graph, model.compiled, device, path.name, times)
     raise DMLError(f"{path}: only .onnx and OpenVINO's .xml are drawn, found the suffix {path.suffix!r}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,23 +19,25 @@ if TYPE_CHECKING:
 Words = npt.NDArray[np.uint32]
 
 #: Larger transfers are split into parts of this many bytes, which bounds the staging memory.
-TRANSFER_PART = 32 << 20
+TRANSFER_PART = 16 << 20
 
 
 class Buffer:
-    """``size`` bytes on a device, zeroed if ``zero`` is set.
+    """``size`` bytes on a device, zeroed if ``zero`` is set. keep: of ``Pool.take``.
 
     If host and device share memory, the host works on the buffer itself; otherwise only the bytes written or read move,
     through staging memory. Transfers happen in submission order: later work sees a write, and a read waits for earlier
     work.
     """
 
-    def __init__(self, context: Context, size: int, *, host: bool = True, zero: bool = True) -> None:
+    def __init__(
+        self, context: Context, size: int, *, host: bool = True, zero: bool = True, keep: bool = False
+    ) -> None:
         self.context = context
         self.size = size
         shared = host and context.unified
         self._host = host
-        self.piece: Piece = context.take(Use.SHARED if shared else Use.DEVICE, size)
+        self.piece: Piece = context.take(Use.SHARED if shared else Use.DEVICE, size, keep=keep)
         if zero:
             context.fill(self.piece)
 
@@ -53,9 +57,17 @@ class Buffer:
         Raises DMLError if they do not fit.
         """
         source = np.ascontiguousarray(as_array(data, "Buffer.write")).reshape(-1).view(np.uint8)
-        self._check(offset, source.size)
-        for start in range(0, source.size, TRANSFER_PART):
-            self.context.upload(source[start : start + TRANSFER_PART], self.piece, offset + start)
+        self.write_parts(source.size, lambda at, part: np.copyto(part, source[at : at + part.size]), offset)
+
+    def write_parts(self, size: int, write: Callable[[int, npt.NDArray[np.uint8]], None], offset: int = 0) -> None:
+        """Let ``write(at, part)`` fill ``size`` bytes from ``offset`` on, in parts. at: where the part begins in them.
+
+        Raises DMLError if they do not fit.
+        """
+        self._check(offset, size)
+        for start in range(0, size, TRANSFER_PART):
+            count = min(TRANSFER_PART, size - start)
+            self.context.upload(count, partial(write, start), self.piece, offset + start)
 
     @checked
     def read(self, dtype: npt.DTypeLike = np.uint8, count: int | None = None, offset: int = 0) -> npt.NDArray[Any]:

@@ -7,8 +7,10 @@ import ctypes
 import os
 import threading
 import weakref
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
+
+import numpy as np
 
 from dml.compiler.selection import reads_texels
 from dml.compiler.target import DeviceClass
@@ -88,11 +90,14 @@ class Context:
 
     # Memory
 
-    def buffer(self, size: int, *, host: bool = True, zero: bool = True) -> Buffer:
-        return Buffer(self, size, host=host, zero=zero)
+    def buffer(self, size: int, *, host: bool = True, zero: bool = True, keep: bool = False) -> Buffer:
+        return Buffer(self, size, host=host, zero=zero, keep=keep)
 
-    def take(self, use: Use, size: int) -> Piece:
-        """Allocate memory for a use. Raises DMLError (E_OUTOFMEMORY) with a summary of the device's memory."""
+    def take(self, use: Use, size: int, *, keep: bool = False) -> Piece:
+        """Allocate memory for a use. keep: of ``Pool.take``.
+
+        Raises DMLError (E_OUTOFMEMORY) with a summary of the device's memory.
+        """
         self.check_process()
         if size > self.device.max_allocation:
             raise DMLError(
@@ -102,7 +107,7 @@ class Context:
             )
         pool = self._pool(use)
         try:
-            return pool.take(size)
+            return pool.take(size, keep=keep)
         except DMLError as error:
             if error.hresult != HRESULT.E_OUTOFMEMORY:
                 raise
@@ -114,9 +119,18 @@ class Context:
         for other in list(self._pools.values()):
             other.release()
         try:
-            return pool.take(size)
+            return pool.take(size, keep=keep)
         except DMLError as error:
             raise DMLError(f"{error}; {self.describe_memory()}", error.hresult) from error
+
+    def release_kept(self) -> None:
+        """Return to the driver what is kept for large pieces to come (see ``Pool.take``), when the work on it is
+        done."""
+        keeping = [pool for pool in list(self._pools.values()) if pool.keeps]
+        if keeping:
+            self.queue.finish()
+        for pool in keeping:
+            pool.release(kept=True)
 
     def constant(self, data: Bytes) -> Buffer:
         """Make an immutable buffer with these bytes. No work in flight can refer to it, so the upload waits for
@@ -125,7 +139,7 @@ class Context:
         if buffer.piece.view is not None:
             buffer.piece.view[: data.size] = data
         else:
-            self.upload(data, buffer.piece, 0)
+            self.upload(data.size, lambda part: np.copyto(part, data), buffer.piece, 0)
         return buffer
 
     def shared(self, key: Hashable) -> Any:
@@ -187,18 +201,19 @@ class Context:
         else:
             self._run([commands.before_all(), kompute().OpFill(piece.native, piece.offset, piece.size)], piece)
 
-    def upload(self, source: Bytes, piece: Piece, offset: int) -> None:
-        """Copy host bytes into the piece, ``offset`` bytes from its start."""
+    def upload(self, size: int, write: Callable[[Bytes], None], piece: Piece, offset: int) -> None:
+        """Let ``write`` fill ``size`` bytes of the piece, or memory that is copied there, ``offset`` bytes from its
+        start."""
         if piece.view is not None:
             self.queue.finish()
-            piece.view[offset : offset + source.size] = source
-        elif source.size:
-            staging = self.take(Use.UPLOAD, source.size)
+            write(piece.view[offset : offset + size])
+        elif size:
+            staging = self.take(Use.UPLOAD, size, keep=True)
             assert staging.view is not None
-            staging.view[: source.size] = source
-            copy = kompute().OpCopy(staging.native, staging.offset, piece.native, piece.offset + offset, source.size)
+            write(staging.view[:size])
+            copy = kompute().OpCopy(staging.native, staging.offset, piece.native, piece.offset + offset, size)
             fence = self._run([commands.before_all(), copy], (staging, piece))
-            if source.size >= OWN_ALLOCATION:
+            if size >= OWN_ALLOCATION:
                 fence.wait()  # bounds the staging memory that a large transfer uses at once
 
     def download(self, piece: Piece, offset: int, result: Bytes) -> None:

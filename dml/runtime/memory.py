@@ -1,7 +1,7 @@
 """Device memory: many pieces in few allocations.
 
 Drivers allow some thousand allocations (maxMemoryAllocationCount, 4,096 on many), and each is slow. So small pieces
-share chunks; a large one has its own allocation, which is freed with it.
+share chunks; a large one has its own allocation, which is freed with it, or kept for the next one.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ class Use(Enum):
 
 
 class _Chunk:
-    """One allocation. ``free``: its free ranges (offset, size), in order. ``own``: it holds a single piece."""
+    """One allocation. ``free``: its free ranges (offset, size), in order. ``own``: it is freed with the piece that it
+    holds. ``kept``: it holds large pieces, one after another."""
 
-    def __init__(self, native: Any, size: int, *, host: bool, own: bool) -> None:
+    def __init__(self, native: Any, size: int, *, host: bool, own: bool, kept: bool) -> None:
         self.native = native
         self.size = size
         self.own = own
+        self.kept = kept
         self.view: Bytes | None = native.data() if host else None
         self.free = [(0, size)]
 
@@ -107,20 +109,24 @@ class Pool:
         self._returned: deque[tuple[_Chunk, int, int]] = deque()
         self._lock = threading.RLock()
 
-    def take(self, size: int) -> Piece:
+    def take(self, size: int, *, keep: bool = False) -> Piece:
         """Allocate ``size`` bytes, rounded up, with undefined contents.
 
-        Raises what ``allocate`` raises.
+        keep: an allocation of the piece's own serves the next such piece, until ``release``; drivers take long for
+        fresh memory. Raises what ``allocate`` raises.
         """
         size = max(1, -(-size // PIECE_ALIGNMENT)) * PIECE_ALIGNMENT
+        keep = keep and size >= self._own_from
         with self._lock:
             self._sort_in()
-            if size < self._own_from:
+            if size < self._own_from or keep:
                 for chunk in self._chunks:
-                    offset = chunk.take(size)
+                    offset = chunk.take(size) if chunk.kept == keep else None
                     if offset is not None:
                         return Piece(self._returned, chunk, offset, size)
-            chunk = self._new_chunk(size)
+            if keep:
+                self._release(kept=True)  # all too small
+            chunk = self._new_chunk(size, keep)
             offset = chunk.take(size)
             assert offset is not None
             return Piece(self._returned, chunk, offset, size)
@@ -133,24 +139,34 @@ class Pool:
             return len(self._chunks), sum(chunk.size for chunk in self._chunks)
 
     @property
+    def keeps(self) -> bool:
+        """Whether there are allocations for large pieces to come."""
+        with self._lock:
+            return any(chunk.kept for chunk in self._chunks)
+
+    @property
     def in_use(self) -> int:
         """Bytes of the pieces in use."""
         with self._lock:
             self._sort_in()
             return sum(chunk.size - sum(length for _, length in chunk.free) for chunk in self._chunks)
 
-    def release(self) -> None:
-        """Return empty chunks to the driver."""
+    def release(self, *, kept: bool = False) -> None:
+        """Return empty chunks to the driver. kept: those of large pieces alone."""
         with self._lock:
             self._sort_in()
-            self._chunks = [chunk for chunk in self._chunks if not chunk.is_free]
+            self._release(kept)
 
-    def _new_chunk(self, size: int) -> _Chunk:
+    def _release(self, kept: bool) -> None:
+        self._chunks = [chunk for chunk in self._chunks if not chunk.is_free or (kept and not chunk.kept)]
+
+    def _new_chunk(self, size: int, kept: bool) -> _Chunk:
         wanted = size
         if size < self._own_from:
             shared = sum(chunk.size for chunk in self._chunks if chunk.size < self._own_from)
             wanted = max(size, min(max(SMALLEST_CHUNK, shared), LARGEST_CHUNK, self._own_from - PIECE_ALIGNMENT))
-        chunk = _Chunk(self._allocate(wanted), wanted, host=self._host, own=size >= self._own_from)
+        own = size >= self._own_from and not kept
+        chunk = _Chunk(self._allocate(wanted), wanted, host=self._host, own=own, kept=kept)
         self._chunks.append(chunk)
         return chunk
 

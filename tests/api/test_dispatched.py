@@ -160,11 +160,11 @@ def test_memory_that_is_short_comes_back(opened, monkeypatch):
     kept = []
     take = Pool.take
 
-    def full(pool, size):
+    def full(pool, size, **how):
         kept.append(len(opened.dispatched))
         if len(kept) == 1:
             raise dml.DMLError("full", dml.HRESULT.E_OUTOFMEMORY)
-        return take(pool, size)
+        return take(pool, size, **how)
 
     monkeypatch.setattr(Pool, "take", full)
     opened.context.buffer(64, zero=False)

@@ -83,8 +83,8 @@ def test_initialization_holds_few_of_the_constants_that_it_alone_reads(
     held = []
 
     class Noted(weights.Constants):
-        def __init__(self, context: Any, program: Any, dispatches: Any) -> None:
-            super().__init__(context, program, dispatches)
+        def __init__(self, context: Any, program: Any, dispatches: Any, *, keep: bool = False) -> None:
+            super().__init__(context, program, dispatches, keep=keep)
             held.append(sum(buffer.size for arena in self._arenas.values() for buffer in arena.buffers))
 
     monkeypatch.setattr(weights, "Constants", Noted)

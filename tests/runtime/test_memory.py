@@ -59,6 +59,28 @@ def test_large_pieces_go_back_at_once():
     assert small.size == PIECE_ALIGNMENT
 
 
+def test_large_pieces_use_what_is_kept_for_them():
+    pool_ = pool()
+    small, first = pool_.take(100, keep=True), pool_.take(1 << 20, keep=True)
+    kept = first.native
+    assert small.native is not kept
+    del first
+    again, beside = pool_.take(1 << 19, keep=True), pool_.take(1 << 19)
+    assert again.native is kept
+    assert beside.native is not kept, "one that is freed with its piece"
+    assert pool_.take(1000).native is not kept, "small pieces would hold it"
+    assert pool_.keeps
+    pool_.release(kept=True)
+    assert again.native is kept
+    del again
+    larger = pool_.take(1 << 21, keep=True)
+    assert larger.native is not kept
+    assert pool_.allocated == (3, sum(piece.native.size for piece in (small, beside, larger)))
+    del larger
+    pool_.release(kept=True)
+    assert not pool_.keeps
+
+
 def test_what_is_free_is_used_again():
     pool_ = pool()
     for _ in range(1000):

@@ -16,6 +16,7 @@ from dml.api.device import Device, create_device
 from dml.api.device_array import DeviceArray
 from dml.arguments import as_array, checked
 from dml.errors import HRESULT, DMLError, HostNodesWarning
+from dml.frontends.parts import Cut, cut
 from dml.graph.constants import SharedConstants, bytes_under
 from dml.stages import stage
 from dml.stored import check_unchanged
@@ -27,7 +28,6 @@ from .environment import says_warnings
 from .host_part import HostPart, on_host
 from .loading import Loaded, ModelSource, load
 from .node import LateCount, NodeFacts, Unsupported
-from .parts import Cut, cut
 from .registry import standard
 from .trace import GraphFacts
 from .unmapped import grouped, opsets_in, uncovered, unknown, unmapped
@@ -110,7 +110,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
                 stacklevel=5,
             )
 
-    def _part(self, one: Cut) -> Part:
+    def _part(self, one: Cut[NodeFacts]) -> Part:
         names = {*one.constants, *one.inputs} & self._initial.keys()
         initial = {name: self._initial[name] for name in sorted(names)}
         if one.on_host:

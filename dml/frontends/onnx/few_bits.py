@@ -19,6 +19,10 @@ from .functions import join, part
 from .node import Unsupported
 from .value import OnnxValue, cast, constant, expanded, reshape, unary
 
+#: Of each byte its four numbers of 2 bits, as four of 4 bits: the first in the lowest bits.
+_PAIRS = sum(((np.arange(256) >> 2 * at & 3) << 4 * at for at in range(4)), np.zeros(256, np.int64)).astype("<u2")
+#: Rows widened at a time, which bounds working memory.
+_ROWS_AT_ONCE = 256
 INT4, UINT4 = np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4)
 
 
@@ -65,11 +69,17 @@ def unpacked(x: OnnxValue, bits: int, count: int, *, as_bytes: bool = False) -> 
 
 def _widened(array: Array, bits: int, count: int) -> Array:
     """Widen rows of narrower numbers to 4 bits, two per byte."""
-    flat = np.unpackbits(np.ascontiguousarray(array), axis=-1, bitorder="little")[..., : count * bits]
-    fields = flat.reshape(*array.shape[:-1], count, bits)
-    wide = np.zeros((*array.shape[:-1], count + count % 2, 4), np.uint8)
-    wide[..., :count, :bits] = fields
-    return np.packbits(wide.reshape(*array.shape[:-1], -1), axis=-1, bitorder="little")
+    rows = np.ascontiguousarray(array).reshape(-1, array.shape[-1])
+    if bits == 2 and count == 4 * array.shape[-1]:
+        pairs: Array = _PAIRS[rows].view(np.uint8)
+        return pairs.reshape(*array.shape[:-1], -1)
+    wide = np.empty((len(rows), -(-count // 2)), np.uint8)
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        flat = np.unpackbits(rows[start : start + _ROWS_AT_ONCE], axis=-1, bitorder="little")[:, : count * bits]
+        fields = np.zeros((len(flat), count + count % 2, 4), np.uint8)
+        fields[:, :count, :bits] = flat.reshape(len(flat), count, bits)
+        wide[start : start + _ROWS_AT_ONCE] = np.packbits(fields.reshape(len(flat), -1), axis=-1, bitorder="little")
+    return wide.reshape(*array.shape[:-1], -1)
 
 
 def _quarters(x: OnnxValue) -> OnnxValue:

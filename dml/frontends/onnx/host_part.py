@@ -18,11 +18,12 @@ from onnx import helper, numpy_helper, shape_inference
 
 from dml.api.device_array import DeviceArray
 from dml.errors import DMLError
+from dml.frontends.parts import Cut
 from dml.stages import stage
 from dml.stored import check_unchanged
 
 from .dtypes import Array, dtype_of
-from .parts import Cut
+from .node import NodeFacts
 from .unmapped import grouped
 
 RUNTIME, REFERENCE = "onnxruntime's CPU provider", "onnx's reference evaluator"
@@ -43,7 +44,9 @@ class HostPart:
 
     on_host = True
 
-    def __init__(self, model: Any, cut: Cut, initial: Mapping[str, Array], replaceable: Mapping[str, Any]) -> None:
+    def __init__(
+        self, model: Any, cut: Cut[NodeFacts], initial: Mapping[str, Array], replaceable: Mapping[str, Any]
+    ) -> None:
         self.nodes = cut.nodes
         self.inputs, self.outputs = cut.inputs, cut.outputs
         self._model = model

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dml.api.device import Device
+from dml.enums import DML_FEATURE_LEVEL
 from dml.errors import DMLError
 from dml.frontends.openvino.convert import is_mapped
 from dml.frontends.openvino.ir import IrLayer, Network, with_sizes
@@ -24,6 +25,7 @@ from dml.frontends.openvino.networks import (
     static_model,
     with_zeros,
 )
+from dml.frontends.openvino.parted import RUNTIME, PartedNetwork, whole
 from dml.frontends.planning import PlannedGraph, Planner
 from dml.frontends.running import ModelInput, Options, in_the_models_words
 from dml.frontends.summary import (
@@ -43,7 +45,7 @@ class OpenVINORun:
     """A model with its inputs' files, for ``dml run``."""
 
     def __init__(self, path: Path, device: Device, options: Options) -> None:
-        self._model = read_model(path).compile(device)
+        self._model = read_model(path).compile(device, fallback=options.fallback)
         self._options = options
         self._name = path.name
 
@@ -73,7 +75,7 @@ class OpenVINORun:
         return {self._name: in_the_models_words(times, model.layer_names)}
 
     def _static(self, given: Mapping[str, npt.NDArray[Any]]) -> CompiledNetwork:
-        return static_model(self._model, given, self._options.sizes)[0]
+        return static_model(whole(self._model), given, self._options.sizes)[0]
 
 
 #: Layers that become no operator.
@@ -85,14 +87,36 @@ def explain(path: Path, device: Device, inputs: Mapping[str, Any], sizes: Mappin
 
     Raises DMLError where the model cannot be read or compiled.
     """
-    model, taken = static_model(read_model(path).compile(device), inputs, sizes)
-    rows = [
+    read = read_model(path)
+    model = read.compile(device)
+    if isinstance(model, PartedNetwork):
+        return _explained_parts(model, inputs, sizes)
+    static, taken = static_model(model, inputs, sizes)
+    return Explanation(_rows(static), [f"{name} = 1" for name in taken if name not in sizes], taken)
+
+
+def _rows(model: CompiledNetwork) -> list[Explained]:
+    return [
         Explained(str(layer), *operators_of([node.Operator.desc for node in nodes]))
         for layer, nodes in model.nodes.items()
         if layer.type not in _ENDS
     ]
-    assumed = [f"{name} = 1" for name in taken if name not in sizes]
-    return Explanation(rows, assumed, taken)
+
+
+def _explained_parts(model: PartedNetwork, inputs: Mapping[str, Any], sizes: Mapping[str, int]) -> Explanation:
+    """The layers part by part. Nothing runs, so a part that follows another has no operators to tell."""
+    summaries = [parameter_summary(layer) for layer in model.parameters.values()]
+    taken = {name: sizes.get(name, 1) for name in symbolic_sizes(summaries, sizes)}
+    feeds = model.stand_ins(inputs, sizes)
+    rows: list[Explained] = []
+    for part in model.parts:
+        if not part.on_host and feeds.keys() >= set(part.inputs):
+            rows += _rows(part.compiled_for({name: feeds[name] for name in part.inputs}))
+            continue
+        where = f"on the host, {RUNTIME}" if part.on_host else "on the device; its operators depend on an earlier part"
+        level = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0
+        rows += [Explained(str(layer), [], level, where) for layer in part.layers if layer.type not in _ENDS]
+    return Explanation(rows, [f"{name} = 1" for name in taken if name not in sizes], taken)
 
 
 def inspect_network(path: Path, planner: Planner, sizes: Mapping[str, int]) -> ModelSummary:

@@ -18,6 +18,7 @@ from .element_types import type_of
 from .host_tensor import Tensor
 from .model import Model
 from .networks import CompiledNetwork
+from .parted import whole
 from .ports import ConstOutput, port_of
 from .refused import with_refused_names
 
@@ -134,7 +135,8 @@ class CompiledModel:
     def profile(self, feeds: Mapping[ConstOutput, _Array]) -> tuple[CompiledNetwork, list[KernelTime]]:
         """Run, and return what each dispatch took, with the network for these sizes."""
         given = {port.key: array for port, array in feeds.items()}
-        network = self.network if isinstance(self.network, CompiledNetwork) else self.network.compiled_for(given)
+        one = whole(self.network)
+        network = one if isinstance(one, CompiledNetwork) else one.compiled_for(given)
         return network, network.compiled.profile(network.prepare(given))
 
 

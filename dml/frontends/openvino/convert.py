@@ -158,8 +158,8 @@ class BuiltNetwork:
         self.nodes: dict[IrLayer, range] = {}
 
 
-def build(network: Network, graph: Builder) -> BuiltNetwork:
-    """Put a network into a graph.
+def build(network: Network, graph: Builder, numbers: Mapping[str, npt.NDArray[Any]] | None = None) -> BuiltNetwork:
+    """Put a network into a graph. numbers: parameters that are known here, by name.
 
     The parameters' sizes must be static; those that other layers leave open follow from them, but for those of results
     that a layer counts, and are set in the network. Raises DMLError that lists every layer that cannot be mapped,
@@ -169,6 +169,8 @@ def build(network: Network, graph: Builder) -> BuiltNetwork:
     built = BuiltNetwork()
 
     def parameter(context: IrContext) -> IrValue:
+        if numbers and context.layer.name in numbers:
+            return numbers[context.layer.name]
         built.parameters[context.layer.name] = context.layer
         return graph.input(context.layer.name, context.sizes, context.data_type)
 
@@ -299,11 +301,18 @@ def _every(network: Network) -> Iterator[IrLayer]:
 
 def check_layers(network: Network) -> None:
     """Raise DMLError that lists every layer that cannot be mapped, or that reads what another one counts as it runs."""
+    check_types(network)
+    _check_counts(network, is_outermost=True)
+
+
+def check_types(network: Network, others: Container[str] = ()) -> None:
+    """Raise DMLError that lists every layer whose type is neither mapped nor among ``others``."""
     from dml.frontends.openvino import layers as _layers  # noqa: F401  they register themselves
 
     special = ("Parameter", "Const", "Result")
     layers = list(_every(network))
-    unknown = [str(at) for at in layers if at.type not in _LAYERS and at.type not in special]
+    types = [at for at in layers if at.type not in _LAYERS and at.type not in special]
+    unknown = [str(at) for at in types if at.type not in others]
     kinds = [
         f"{at} has an output of element type {port.element_type!r}"
         for at in layers
@@ -312,7 +321,6 @@ def check_layers(network: Network) -> None:
     ]
     if unknown or kinds:
         raise DMLError(f"these layers cannot be mapped to DirectML: {'; '.join(unknown + kinds)}", HRESULT.E_NOTIMPL)
-    _check_counts(network, is_outermost=True)
 
 
 def _check(network: Network) -> None:

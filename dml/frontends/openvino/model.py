@@ -13,6 +13,7 @@ from dml.errors import DMLError
 from .convert import is_dynamic
 from .ir import Network, parse_network, read_network, with_sizes
 from .networks import CompiledNetwork, DynamicNetwork
+from .parted import PartedNetwork, on_host, read_late
 from .ports import ConstOutput, LayerNode, inputs_of, outputs_of, port_of
 from .refused import with_refused_names
 from .reshaping import reshaped
@@ -49,12 +50,17 @@ class Model:
         return made
 
     @checked
-    def compile(self, device: Device | None = None) -> CompiledNetwork | DynamicNetwork:
+    def compile(
+        self, device: Device | None = None, *, fallback: bool = True
+    ) -> CompiledNetwork | DynamicNetwork | PartedNetwork:
         """Compile for a device; None takes the one that ``dml.create_device()`` does.
 
-        Raises DMLError that lists every layer that cannot be mapped, before anything runs.
+        fallback: layers that cannot be mapped run on the host, where openvino is installed; a ``HostNodesWarning``
+        names them. Raises DMLError that lists them otherwise, before anything runs.
         """
         device = device or create_device()
+        if on_host(self.network) or read_late(self.network):
+            return PartedNetwork(self.network, device, fallback=fallback)
         if self.is_dynamic():
             return DynamicNetwork(self.network, device)
         return CompiledNetwork(with_sizes(self.network, {}), device)

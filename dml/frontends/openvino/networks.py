@@ -20,11 +20,14 @@ from dml.graph.builder import Builder
 
 
 class CompiledNetwork:
-    """A model compiled for a device; call it with arrays by the names of its parameters."""
+    """A network compiled for a device; call it with arrays by the names of its parameters.
 
-    def __init__(self, network: Network, device: Device) -> None:
+    numbers: parameters that are constants, by name.
+    """
+
+    def __init__(self, network: Network, device: Device, numbers: Mapping[str, npt.NDArray[Any]] | None = None) -> None:
         graph = Builder(device)
-        built = build(network, graph)
+        built = build(network, graph, numbers)
         self.parameters, self.results, self._late = built.parameters, built.results, built.late
         #: What each layer became.
         self.nodes = {

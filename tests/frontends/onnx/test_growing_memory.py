@@ -41,10 +41,10 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Use, int]]:
     found: list[tuple[Use, int]] = []
     take = Context.take
 
-    def counted(self: Context, use: Use, size: int) -> Any:
+    def counted(self: Context, use: Use, size: int, **how: bool) -> Any:
         if size >= 4 * WIDTH:
             found.append((use, size))
-        return take(self, use, size)
+        return take(self, use, size, **how)
 
     monkeypatch.setattr(Context, "take", counted)
     return found
@@ -120,10 +120,10 @@ def test_where_twice_as_much_is_too_much_it_is_as_much_as_needed(
 ) -> None:
     take = Context.take
 
-    def scarce(self: Context, use: Use, size: int) -> Any:
+    def scarce(self: Context, use: Use, size: int, **how: bool) -> Any:
         if size > 150_000:
             raise dml.DMLError("none left", HRESULT.E_OUTOFMEMORY)
-        return take(self, use, size)
+        return take(self, use, size, **how)
 
     monkeypatch.setattr(Context, "take", scarce)
     memory = WorkingMemory(device.context)

@@ -22,7 +22,7 @@ from dml.frontends.onnx import HostNodesWarning, PreparedModel, host_part, prepa
 from dml.frontends.onnx.command import explain
 from dml.frontends.onnx.host_part import REFERENCE, RUNTIME
 from dml.frontends.onnx.node import NodeFacts
-from dml.frontends.onnx.parts import cut
+from dml.frontends.parts import cut
 
 FLOAT, INT64, BOOL, STRING = (onnx.TensorProto.DataType.Value(name) for name in ("FLOAT", "INT64", "BOOL", "STRING"))
 

@@ -8,12 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
-from .node import NodeFacts
+
+class Cuttable(Protocol):
+    """A node: the names of its outputs, and of what it reads, nested graphs' included."""
+
+    @property
+    def output(self) -> Sequence[str]: ...
+
+    def reads(self) -> set[str]: ...
+
+
+_Node = TypeVar("_Node", bound=Cuttable)
 
 
 @dataclass(frozen=True)
-class Cut:
+class Cut(Generic[_Node]):
     """Nodes that run together, in order.
 
     inputs: values they read from other parts or the caller. constants: initializers they read. outputs: values needed
@@ -21,20 +32,20 @@ class Cut:
     """
 
     on_host: bool
-    nodes: tuple[NodeFacts, ...]
+    nodes: tuple[_Node, ...]
     inputs: tuple[str, ...]
     constants: tuple[str, ...]
     outputs: tuple[str, ...]
 
 
 def cut(
-    nodes: Sequence[NodeFacts],
+    nodes: Sequence[_Node],
     host: Collection[int],
     given: Iterable[str],
     constants: Iterable[str],
     outputs: Sequence[str],
     late: Collection[int] = (),
-) -> list[Cut]:
+) -> list[Cut[_Node]]:
     """Partition a graph.
 
     host: numbers of the nodes for the host. given: names of inputs; constants: of initializers that are not inputs too.

@@ -1,0 +1,324 @@
+"""Networks in parts: layers that no DirectML operators express run on the host, by OpenVINO's CPU plugin; layers that
+count what they give end a part, and the next one begins with what there is."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.api.device import Device
+from dml.arguments import as_array, checked
+from dml.errors import HRESULT, DMLError, HostNodesWarning
+from dml.frontends.parts import Cut, cut
+from dml.recent import Recent
+
+from .convert import check_layers, check_types, counted_outputs, is_mapped, result_name
+from .ir import ELEMENT_TYPES, IrLayer, IrPort, Network, with_sizes
+from .ir_writing import ir_bytes
+from .networks import CompiledNetwork, DynamicNetwork, assumed_shape
+
+_Array = npt.NDArray[Any]
+_SPECIAL = ("Parameter", "Const", "Result")
+#: Types of layers that OpenVINO has and no DirectML operators express.
+HOST_TYPES = frozenset({
+    "BinaryConvolution", "BitwiseLeftShift", "BitwiseRightShift", "Bucketize", "CTCGreedyDecoder",
+    "CTCGreedyDecoderSeqLen", "CTCLoss", "Col2Im", "DeformableConvolution", "DeformablePSROIPooling",
+    "DetectionOutput", "EmbeddingBagOffsets", "EmbeddingBagOffsetsSum", "EmbeddingBagPacked", "EmbeddingBagPackedSum",
+    "EmbeddingSegmentsSum", "ErfInv", "ExperimentalDetectronDetectionOutput",
+    "ExperimentalDetectronGenerateProposalsSingleImage", "ExperimentalDetectronPriorGridGenerator",
+    "ExperimentalDetectronROIFeatureExtractor", "ExperimentalDetectronTopKROIs", "ExtractImagePatches", "GRN",
+    "GatherTree", "GenerateProposals", "I420toBGR", "I420toRGB", "ISTFT", "Inverse", "MatrixNms", "MulticlassNms",
+    "Multinomial", "NMSRotated", "NV12toBGR", "NV12toRGB", "PSROIPooling", "PriorBox", "PriorBoxClustered", "Proposal",
+    "ROIAlignRotated", "ROIPooling", "RandomUniform", "RegionYolo", "ReorgYolo", "STFT", "SearchSorted", "SegmentMax",
+    "SliceScatter", "SparseFillEmptyRows", "Unique",
+})  # fmt: skip
+#: What runs layers on the host.
+RUNTIME = "OpenVINO's CPU plugin"
+#: Sets of sizes for which a part is kept.
+_MOST_COMPILED = 8
+
+
+class CutLayer:
+    """A layer as ``cut`` takes it: values are named by layer and output, "3.0"."""
+
+    def __init__(self, layer: IrLayer) -> None:
+        self.layer = layer
+        self.output = [_name(layer, at) for at in range(len(layer.outputs))]
+
+    def reads(self) -> set[str]:
+        return {_name(source, index) for source, index in self.layer.inputs}
+
+
+def _name(layer: IrLayer, output: int) -> str:
+    return f"{layer.id}.{output}"
+
+
+def on_host(network: Network) -> list[IrLayer]:
+    """Return the layers that cannot be on the device: of a type that is not mapped, or with such a one inside."""
+    return [layer for layer in network.layers if layer.type not in _SPECIAL and not _is_taken(layer)]
+
+
+def _is_taken(layer: IrLayer) -> bool:
+    inside = [one for body in layer.bodies.values() for one in body.network.layers if one.type not in _SPECIAL]
+    counts = any(_is_counted(source, index) for one in inside for source, index in one.inputs)
+    return is_mapped(layer.type) and not counts and all(map(_is_taken, inside))
+
+
+def _is_counted(source: IrLayer, index: int) -> bool:
+    return index < counted_outputs(source)
+
+
+def read_late(network: Network) -> set[IrLayer]:
+    """Return the layers whose counted outputs other layers read."""
+    return {
+        source
+        for layer in network.layers
+        if layer.type != "Result"
+        for source, index in layer.inputs
+        if _is_counted(source, index)
+    }
+
+
+def has_openvino() -> bool:
+    try:
+        return importlib.util.find_spec("openvino") is not None
+    except ValueError:  # (another module hides the real one)
+        return False
+
+
+def _callers_level() -> int:
+    """Return the stacklevel of a warning of the calling function that points to the first caller outside of dml."""
+    level, frame = 0, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "dml":
+        level, frame = level + 1, frame.f_back
+    return level + 1
+
+
+class PartedNetwork:
+    """A network in parts, on the device and on the host; call it with arrays by the names of its parameters.
+
+    fallback: whether layers of HOST_TYPES may run on the host; a ``HostNodesWarning`` names them. Raises DMLError that
+    lists them if they may not, or if OpenVINO is not installed, and layers of other types.
+    """
+
+    def __init__(self, network: Network, device: Device, *, fallback: bool = True) -> None:
+        host = on_host(network)
+        try:
+            check_types(network, HOST_TYPES if fallback and has_openvino() else ())
+        except DMLError as error:
+            if not fallback or has_openvino():
+                raise
+            hint = "where openvino is installed, its CPU plugin runs those that it has"
+            raise DMLError(f"{error.message}; {hint}", error.hresult) from None
+        self.parameters = {layer.name: layer for layer in network.layers if layer.type == "Parameter"}
+        self._network = network
+        ends = [layer for layer in network.layers if layer.type == "Result"]
+        #: Name of a result -> the value that it is.
+        self._results: dict[str, str] = {}
+        for layer in ends:
+            self._results[result_name(layer, self._results)] = _name(*layer.inputs[0])
+        nodes = [CutLayer(layer) for layer in network.layers if layer.type not in ("Parameter", "Result")]
+        late = read_late(network)
+        parts = cut(
+            nodes,
+            {at for at, node in enumerate(nodes) if node.layer in host},
+            [_name(layer, 0) for layer in self.parameters.values()],
+            [],
+            list(dict.fromkeys(self._results.values())),
+            {at for at, node in enumerate(nodes) if node.layer in late},
+        )
+        self.parts = [_NetworkPart(network, one, device) for one in parts]
+        if host:
+            warnings.warn(
+                f"layers of the model run on the host, without DirectML: {'; '.join(map(str, host))}; "
+                "fallback=False (dml run --no-fallback) refuses them",
+                HostNodesWarning,
+                stacklevel=_callers_level(),
+            )
+
+    @checked
+    def __call__(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, _Array]:
+        """The results by the names of their tensors, as a CompiledNetwork's.
+
+        Raises DMLError for a missing, unknown or misshapen input.
+        """
+        values = self._given(inputs)
+        for part in self.parts:
+            values |= part.run(values)
+        return {name: values[value] for name, value in self._results.items()}
+
+    def stand_ins(self, inputs: Mapping[str, _Array], sizes: Mapping[str, int]) -> dict[str, _Array]:
+        """Return the parameters' values by their names, zeros where none is given; see ``assumed_shape``."""
+        ports = {name: layer.outputs[0] for name, layer in self.parameters.items()}
+        absent = {name for name, port in ports.items() if not inputs.keys() & {name, *port.names}}
+        zeros = {name: np.zeros(assumed_shape(self.parameters[name], sizes)) for name in absent}
+        return self._given({**inputs, **zeros})
+
+    def _given(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, _Array]:
+        names = {alias: name for name, layer in self.parameters.items() for alias in (name, *layer.outputs[0].names)}
+        values: dict[str, _Array] = {}
+        for alias, value in inputs.items():
+            if alias not in names:
+                raise DMLError(f"no parameter {alias!r}; the model has {', '.join(self.parameters)}")
+            layer = self.parameters[names[alias]]
+            array, port = as_array(value, f"parameter {alias!r}"), layer.outputs[0]
+            if len(array.shape) != len(port.sizes) or any(
+                own not in (-1, size) for own, size in zip(port.sizes, array.shape, strict=True)
+            ):
+                raise DMLError(f"{layer}: its shape is {port.sizes}, found an array of shape {array.shape}")
+            values[_name(layer, 0)] = array.astype(ELEMENT_TYPES[port.element_type])
+        for layer in self.parameters.values():
+            if _name(layer, 0) not in values:
+                raise DMLError(f"parameter {layer.name!r}: an array must be given")
+        return values
+
+
+def whole(model: CompiledNetwork | DynamicNetwork | PartedNetwork) -> CompiledNetwork | DynamicNetwork:
+    """Return a model that is one graph on the device. Raises DMLError if it runs in parts."""
+    if isinstance(model, PartedNetwork):
+        host = ", ".join(str(layer) for part in model.parts if part.on_host for layer in part.host_layers)
+        why = f"on the host run {host}" if host else "layers read what others count"
+        raise DMLError(f"the model runs in {len(model.parts)} parts, not as one graph: {why}", HRESULT.E_NOTIMPL)
+    return model
+
+
+class _NetworkPart:
+    """Layers that run together. Their own network takes and gives values by their names."""
+
+    def __init__(self, whole: Network, one: Cut[CutLayer], device: Device) -> None:
+        self.on_host = one.on_host
+        self.inputs, self.outputs = one.inputs, one.outputs
+        self.layers = [node.layer for node in one.nodes]
+        self.network = _network_of(whole, self.layers, one.inputs, one.outputs)
+        #: The layers of one on the host that are no constants.
+        self.host_layers = [layer for layer in self.layers if one.on_host and layer.type not in _SPECIAL]
+        self._results = _results_of(self.network)
+        self._device = device
+        self._host: _HostNetwork | None = None
+        self._lock = threading.Lock()
+        #: By the inputs' sizes, and the numbers that layers have to know.
+        self._compiled: Recent[Any, CompiledNetwork] = Recent(_MOST_COMPILED)
+        self._knows_numbers = False
+        if one.on_host:
+            self._on_host()  # what it refuses is refused at load
+        else:
+            check_layers(self.network)
+
+    def run(self, values: Mapping[str, _Array]) -> dict[str, _Array]:
+        feeds = {name: values[name] for name in self.inputs}
+        # A device has no tensors without elements, such as what was counted and is none.
+        if self.on_host or not all(array.size for array in feeds.values()):
+            return dict(zip(self.outputs, self._on_host()(list(feeds.values())), strict=True))
+        compiled = self.compiled_for(feeds)
+        found = compiled({name: array for name, array in feeds.items() if name in compiled.parameters})
+        return {value: found[name] for name, value in self._results.items()}
+
+    def compiled_for(self, feeds: Mapping[str, _Array]) -> CompiledNetwork:
+        """Return the part compiled for arrays of these sizes, and for their numbers where layers have to know them."""
+        with self._lock:
+            if not self._knows_numbers:
+                try:
+                    return self._made(feeds, {})
+                except DMLError:
+                    if not _numbers(feeds):
+                        raise
+                    made = self._made(feeds, _numbers(feeds))  # such as a shape that an earlier part computed
+                    self._knows_numbers = True
+                    return made
+            return self._made(feeds, _numbers(feeds))
+
+    def _made(self, feeds: Mapping[str, _Array], known: Mapping[str, _Array]) -> CompiledNetwork:
+        shapes = {name: array.shape for name, array in feeds.items()}
+        key = (*shapes.values(), *(array.tobytes() for array in known.values()))
+        made = self._compiled.get(key)
+        if made is None:
+            made = CompiledNetwork(with_sizes(self.network, shapes), self._device, known)
+            self._compiled.put(key, made)
+        return made
+
+    def _on_host(self) -> _HostNetwork:
+        with self._lock:
+            if self._host is None:
+                if not has_openvino():
+                    raise DMLError(
+                        "a tensor without elements cannot go to the device; where openvino is installed, its CPU "
+                        "plugin takes it",
+                        HRESULT.DXGI_ERROR_UNSUPPORTED,
+                    )
+                self._host = _HostNetwork(self.network)
+            return self._host
+
+
+class _HostNetwork:
+    """A network on OpenVINO's CPU plugin: from its parameters' arrays to its results', in order."""
+
+    def __init__(self, network: Network) -> None:
+        import openvino  # late: most models do not need it
+
+        self._layers = ", ".join(str(layer) for layer in network.layers if layer.type not in _SPECIAL)
+        text, weights = ir_bytes(network)
+        try:
+            core = openvino.Core()
+            model = core.read_model(text, weights)
+            self._compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        except Exception as error:  # it refuses with exceptions of its own
+            raise self._error(error) from error
+
+    def __call__(self, arrays: Sequence[_Array]) -> list[_Array]:
+        try:
+            found = self._compiled.create_infer_request().infer(list(arrays))
+            return [np.array(found[at]) for at in range(len(found))]
+        except Exception as error:
+            raise self._error(error) from error
+
+    def _error(self, error: Exception) -> DMLError:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        return DMLError(f"layers on the host, {self._layers}: {lines[-1] if lines else type(error).__name__}")
+
+
+def _numbers(feeds: Mapping[str, _Array]) -> dict[str, _Array]:
+    """Return those that may be shapes, axes or counts."""
+    return {name: array for name, array in feeds.items() if array.dtype.kind in "iu" and array.ndim < 2}
+
+
+def _network_of(whole: Network, layers: Sequence[IrLayer], inputs: Sequence[str], outputs: Sequence[str]) -> Network:
+    """Return these layers as a network with a Parameter for each input and a Result for each output."""
+    copies = {layer: replace(layer, outputs=list(layer.outputs), inputs=[]) for layer in layers}
+    by_name = {_name(layer, at): (layer, at) for layer in whole.layers for at in range(len(layer.outputs))}
+    number = max(layer.id for layer in whole.layers)
+    entries: dict[str, IrLayer] = {}
+    for name in inputs:
+        layer, at = by_name[name]
+        number += 1
+        port = layer.outputs[at]
+        entries[name] = IrLayer(number, name, "Parameter", "opset1", {}, outputs=[replace(port, id=0, names=(name,))])
+    for layer, made in copies.items():
+        made.inputs = [
+            (copies[source], index) if source in copies else (entries[_name(source, index)], 0)
+            for source, index in layer.inputs
+        ]
+    ends = []
+    for name in outputs:
+        layer, at = by_name[name]
+        number += 1
+        copy = copies[layer]
+        copy.outputs[at] = IrPort(copy.outputs[at].id, copy.outputs[at].element_type, copy.outputs[at].sizes, (name,))
+        ends.append(IrLayer(number, f"result {name}", "Result", "opset1", {}, [0], inputs=[(copy, at)]))
+    return replace(whole, layers=[*entries.values(), *copies.values(), *ends])
+
+
+def _results_of(network: Network) -> dict[str, str]:
+    """Return the values that a part gives, by the names of its network's results: these are the same."""
+    found: dict[str, str] = {}
+    for layer in network.layers:
+        if layer.type == "Result":
+            found[result_name(layer, found)] = layer.name.removeprefix("result ")
+    return found

@@ -65,7 +65,7 @@ def _attended(
 
 
 def _weights(node: OnnxNode, scores: OnnxValue) -> OnnxValue:
-    """How much each query takes of each key."""
+    """Return the weight of each key for each query."""
     batch, heads, steps, total = scores.shape
     sink = node.optional(11, rank=1) if node.op == "GroupQueryAttention" else None
     if sink is None and not node.integer("smooth_softmax", 0):

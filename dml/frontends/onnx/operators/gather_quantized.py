@@ -125,7 +125,7 @@ def _plain(x: OnnxValue) -> OnnxValue:
 
 
 def _spread(x: OnnxValue, shape: tuple[int, ...]) -> OnnxValue:
-    """A parameter for each number, of sizes that divide the shape."""
+    """Repeat a parameter, whose sizes divide the shape, for each number."""
     for axis, (own, size) in enumerate(zip(x.shape, shape, strict=True)):
         if own not in (1, size):
             x = repeated_blocks(x, axis, size // own, size)
@@ -133,7 +133,7 @@ def _spread(x: OnnxValue, shape: tuple[int, ...]) -> OnnxValue:
 
 
 def _zeroed(x: OnnxValue, indices: OnnxValue, axis: int, size: int) -> OnnxValue:
-    """Zeros for what indices out of range picked."""
+    """Set the slices of indices out of range to zero."""
     if indices.array is not None and indices.array.min() >= -size and indices.array.max() < size:
         return x
     ones = (1,) * (x.rank - axis - indices.rank)

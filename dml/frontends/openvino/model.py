@@ -56,7 +56,8 @@ class Model:
         """Compile for a device; None takes the one that ``dml.create_device()`` does.
 
         fallback: layers that cannot be mapped run on the host, where openvino is installed; a ``HostNodesWarning``
-        names them. Raises DMLError that lists them otherwise, before anything runs.
+        names them. False for files that are not trusted: OpenVINO itself may end the process on damaged ones. Raises
+        DMLError that lists such layers otherwise, before anything runs.
         """
         device = device or create_device()
         if on_host(self.network) or read_late(self.network):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -16,6 +17,27 @@ NO_MACHINE = 125
 may_mount = os.geteuid() == 0 and subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode == 0
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git to clone with")
 needs_mounts = pytest.mark.skipif(not may_mount, reason="needs root, and mounts of its own")
+
+EMULATOR = """#include <stdio.h>
+int main(int count, char **words) {
+    printf("emulated");
+    for (int i = 1; i < count; i++) printf(" %s", words[i]);
+    puts("");
+}
+"""
+# Stands in for tools/gpu_compilation/unpack SUITE FOLDER PACKAGE
+UNPACK = f"""#!/bin/bash
+mkdir -p "$2/usr/bin" && cc -static -x c -o "$2/usr/bin/qemu-aarch64" - << 'END'
+{EMULATOR}END
+"""
+# debootstrap --foreign with an arm64 program in the folder, and a second stage that notes that it ran
+MAKE_ARM64 = r"""
+[[ " $* " == *" --arch arm64 --foreign "* ]]
+mkdir debootstrap
+printf '#!/bin/bash\necho "$@" "$container" > /second\n' > debootstrap/debootstrap
+{ printf '\x7fELF\2\1\1\0\0\0\0\0\0\0\0\0\2\0\xb7\0'; head -c 108 /dev/zero; } > bin/foreign
+chmod +x debootstrap/debootstrap bin/foreign
+"""
 
 MAKE = """#!/bin/bash
 set -e
@@ -81,7 +103,7 @@ def assert_refused(run, status, text):
     assert run.returncode == status
     *progress, reason = run.stderr.splitlines()
     assert text in reason
-    assert all(line.startswith("debian: making") for line in progress)
+    assert all(line.startswith(("debian: making", "debian: unpacking")) for line in progress)
 
 
 @needs_mounts
@@ -154,8 +176,58 @@ def test_there_must_be_something_to_clone(debian, machine, checkout):
     assert not machine.exists()
 
 
+@pytest.fixture
+def arm64(checkout, debian, machine, tmp_path, monkeypatch):
+    """Runs a command on a machine of arm64; `unpack` gets the emulator."""
+    if platform.machine() == "aarch64":
+        pytest.skip("arm64's programs need no emulator here")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    tool = checkout / "tools" / "gpu_compilation" / "unpack"
+    tool.parent.mkdir()
+
+    def run(*command, unpack=UNPACK):
+        tool.write_text(unpack)
+        tool.chmod(0o755)
+        return debian("trixie", "--arch", "arm64", "--root", machine, *command, debootstrap=MAKE + MAKE_ARM64)
+
+    return run
+
+
+def may_emulate():
+    """Whether binfmt_misc belongs to user namespaces here, which it does since Linux 6.7."""
+    mount = ["unshare", "--map-root-user", "--mount", "mount", "-t", "binfmt_misc", "none", "/mnt"]
+    return may_mount and subprocess.run(mount, capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(
+    not may_emulate() or shutil.which("cc") is None, reason="needs binfmt_misc of a user namespace, and cc"
+)
+def test_another_architecture_has_an_emulator_of_its_own(arm64, machine):
+    run = arm64("bash", "-c", "foreign a b; cat /second; exit 7")
+    assert run.returncode == 7, run.stderr
+    assert run.stdout == "emulated /bin/foreign foreign a b\n--second-stage lxc\n"
+    with pytest.raises(OSError, match="Exec format error"):  # the rest of this machine has none
+        subprocess.run([machine / "bin" / "foreign"])
+    assert str(machine) not in Path("/proc/mounts").read_text()
+
+
+@pytest.mark.skipif(not may_emulate(), reason="needs binfmt_misc of a user namespace")
+def test_without_an_emulator_one_line(arm64, machine):
+    assert_refused(arm64("env", unpack="#!/bin/bash\necho no mirror answers; exit 1"), NO_MACHINE, "no mirror answers")
+    assert not machine.exists()
+
+
 @pytest.mark.parametrize(
-    "arguments", [(), ("sid",), ("--frontports", "trixie"), ("trixie", "--root"), ("testing", "--backports")]
+    "arguments",
+    [
+        (),
+        ("sid",),
+        ("--frontports", "trixie"),
+        ("trixie", "--root"),
+        ("testing", "--backports"),
+        ("trixie", "--arch"),
+        ("trixie", "--arch", "s390x"),
+    ],
 )
 def test_wrong_arguments(debian, arguments):
     assert debian(*arguments).returncode == 2

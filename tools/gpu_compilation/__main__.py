@@ -7,7 +7,7 @@
     tools/gpu_compile --limit 100            some of them, for drivers that run in an emulator
     tools/gpu_compile --loops                also multiply-adds of all instructions in each kernel's innermost loop
     tools/gpu_compile --check                against what is recorded: no spills, no growth by more than a quarter
-    tools/gpu_compile --record               records these chips anew
+    tools/gpu_compile --record               records these chips anew; with --loops also their innermost loops
     tools/gpu_compile --html FILE            a page of what is recorded: chips by kernels
     tools/gpu_compile --conformance --check  the cases of the default conformance run: none refused, spilled or slow
     tools/gpu_compile --list                 vendors, chips, and which drivers are there
@@ -31,7 +31,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tools.gpu_compilation import drivers, page, record
+from tools.gpu_compilation import drivers, page, record, shares
 from tools.gpu_compilation.compiling import Report, compile_chip
 from tools.gpu_compilation.drivers import VENDORS, Installation, NoDriverError, Vendor
 from tools.gpu_compilation.figures import Figures
@@ -79,6 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for vendor in {report.vendor for report in reports}:
             ours = [report for report in reports if report.vendor == vendor]
             record.save(vendor, record.renewed(record.load(vendor), ours))
+        if options.loops:
+            shares.save(reports)
     print(f"{sum(len(report.kernels) for report in reports)} pipelines in {time.monotonic() - start:.0f} s")
     return status
 

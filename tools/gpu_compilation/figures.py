@@ -106,4 +106,4 @@ def figures(vendor: str, statistics: Mapping[str, float], milliseconds: float, a
     Raises KeyError where the driver has none of a name.
     """
     found = {name: sum(int(statistics[each]) for each in shown) for name, shown in STATISTICS[vendor].items()}
-    return replace(Figures(**found), milliseconds=milliseconds, loop=hottest(assembly))
+    return replace(Figures(**found), milliseconds=milliseconds, loop=hottest(assembly, vendor))

@@ -3,21 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import NamedTuple
-
-_LABEL = re.compile(r"^(BB\d+):")
-_BRANCH = re.compile(r"^\s+s_c?branch\w* (BB\d+)\b")
-_INSTRUCTION = re.compile(r"^\s+[a-z]\w+")
-#: A multiply-add of floats, one half of a pair that is issued together, and how many products it makes for an element.
-_PRODUCTS = (
-    (re.compile(r"\bv_(?:dual_)?(?:fma|mad|mac)(?:c|ak|mk|ac|_mix(?:lo|hi)?)?_f(?:16|32|64)"), 1),
-    (re.compile(r"\bv_pk_(?:fma|fmac)_f16"), 2),
-    (re.compile(r"\bv_(?:dual_)?dot2c?(?:acc)?_"), 2),
-    (re.compile(r"\bv_dot4c?_"), 4),
-    (re.compile(r"\bv_dot8c?_"), 8),
-    # Of 16 x 16 x 16 by the 64 invocations of a wave
-    (re.compile(r"\bv_wmma_"), 64),
-)
 
 
 class Loop(NamedTuple):
@@ -31,30 +19,204 @@ class Loop(NamedTuple):
 
 
 NO_LOOP = Loop(0, 0)
+#: Number of products that an instruction makes, from the match of its pattern.
+Products = Callable[[re.Match[str]], int]
 
 
-def hottest(assembly: str) -> Loop:
-    """Of the loops that hold no other loop, the one with the most multiply-adds; NO_LOOP where none has any.
+@dataclass(frozen=True)
+class Listing:
+    """A driver's text of machine code, one instruction per line.
 
-    assembly: a line for an instruction, "BB3:" before those of a block, as RADV prints it.
+    label: the first line of a block; group 1 is its name. branch: group 1 holds the names that a line jumps to,
+    separated by commas. ends: a line after which the next one is not run. instruction: a line that is one; group
+    ``times``, where there is one, holds how often it is issued beyond the first. products: multiply-adds of floats and
+    dot products of bytes. lanes: the invocations among which an instruction's products are shared out, from the whole
+    text; 1 where instructions count for each invocation.
     """
-    lines = assembly.splitlines()
-    labels = {match[1]: at for at, match in enumerate(map(_LABEL.match, lines)) if match}
-    branches = [(labels[match[1]], at) for at, match in enumerate(map(_BRANCH.match, lines)) if match]
-    # What goes back to one place is one loop
-    ends: dict[int, int] = {}
-    for start, end in branches:
-        if start <= end:
-            ends[start] = max(end, ends.get(start, 0))
-    loops = [
-        _counted(lines[start : end + 1])
-        for start, end in ends.items()
-        if not any(start < other and last <= end for other, last in ends.items())
-    ]
-    return max(loops, default=NO_LOOP)
+
+    label: re.Pattern[str]
+    branch: re.Pattern[str]
+    ends: re.Pattern[str]
+    instruction: re.Pattern[str]
+    products: tuple[tuple[re.Pattern[str], Products], ...]
+    comment: str = ";"
+    lanes: Callable[[str], int] = lambda text: 1
 
 
-def _counted(lines: list[str]) -> Loop:
-    code = [line.partition(";")[0] for line in lines if _INSTRUCTION.match(line)]
-    products = sum(each * len(pattern.findall(line)) for line in code for pattern, each in _PRODUCTS)
-    return Loop(products, len(code)) if products else NO_LOOP
+def hottest(assembly: str, vendor: str) -> Loop:
+    """Of the loops that hold no other loop, the one with the most multiply-adds.
+
+    NO_LOOP where none has any, and for vendors whose drivers give no machine code.
+    """
+    listing = LISTINGS.get(vendor)
+    if listing is None:
+        return NO_LOOP
+    blocks = _blocks(assembly.splitlines(), listing)
+    loops = _loops(blocks)
+    lanes = listing.lanes(assembly)
+    innermost = (loop for loop in loops if not any(other < loop for other in loops))
+    found = (_counted([line for at in loop for line in blocks[at].lines], listing, lanes) for loop in innermost)
+    return max(found, default=NO_LOOP)
+
+
+@dataclass
+class _Block:
+    """Lines that run one after another. next: the blocks that may follow."""
+
+    lines: list[str]
+    next: set[int] = field(default_factory=set)
+
+
+def _blocks(lines: list[str], listing: Listing) -> list[_Block]:
+    blocks = [_Block([])]
+    named: dict[str, int] = {}
+    jumps: list[tuple[int, str]] = []
+    falls = True
+    for line in lines:
+        label, branch = listing.label.match(line), listing.branch.match(line)
+        if label or (blocks[-1].lines and (not falls or listing.branch.match(blocks[-1].lines[-1]))):
+            if falls:
+                blocks[-1].next.add(len(blocks))
+            blocks.append(_Block([]))
+            falls = True
+        if label:
+            named[label[1]] = len(blocks) - 1
+        blocks[-1].lines.append(line)
+        jumps += [(len(blocks) - 1, name) for name in filter(None, re.split(r",\s*", branch[1]) if branch else ())]
+        if listing.ends.match(line):
+            falls = False
+    for at, name in jumps:
+        blocks[at].next.add(named[name])
+    return blocks
+
+
+def _loops(blocks: list[_Block]) -> list[frozenset[int]]:
+    """The blocks of each loop: those from which a branch back is reached without its target, and the target."""
+    before: dict[int, set[int]] = {at: set() for at in range(len(blocks))}
+    for at, block in enumerate(blocks):
+        for follower in block.next:
+            before[follower].add(at)
+    loops = []
+    for start in before:
+        # (all branches back to one block are one loop)
+        waiting = [at for at in before[start] if at >= start]
+        loop = {start} if waiting else set()
+        while waiting:
+            at = waiting.pop()
+            if at not in loop:
+                loop.add(at)
+                waiting += before[at]
+        if loop:
+            loops.append(frozenset(loop))
+    return loops
+
+
+def _counted(lines: list[str], listing: Listing, lanes: int) -> Loop:
+    products = instructions = 0
+    for line in lines:
+        found = listing.instruction.match(line)
+        if not found:
+            continue
+        times = 1 + sum(map(int, re.findall(r"\d+", found.groupdict().get("times") or "")))
+        instructions += times
+        code = line.partition(listing.comment)[0]
+        products += sum(count(match) for pattern, count in listing.products for match in pattern.finditer(code))
+    return Loop(products // lanes, instructions) if products else NO_LOOP
+
+
+def _each(count: int) -> Products:
+    return lambda match: count
+
+
+def _matrix(match: re.Match[str]) -> int:
+    """A product of matrices by the 32 invocations of a warp."""
+    return int(match["m"]) * int(match["n"]) * int(match["k"]) // 32
+
+
+def _systolic(match: re.Match[str]) -> int:
+    """All products of a DPAS: each element of 32 bits holds 2 numbers of 16 bits or 4 bytes."""
+    held = 4 if match["type"] in ("B", "UB") else 2
+    return int(match["depth"]) * int(match["rows"]) * int(match["lanes"]) * held
+
+
+def _dispatch_width(text: str) -> int:
+    """Invocations of an Intel subgroup: the end of the last group of channels (1Q: 8, 2H: 32) that is masked."""
+    groups = re.findall(r"\{ align1 (\d)([QH])\b", text)
+    return max((int(at) * (8 if size == "Q" else 16) for at, size in groups), default=8)
+
+
+def _of_lanes(per_lane: int) -> Products:
+    return lambda match: per_lane * int(match["lanes"])
+
+
+#: What stands before an instruction of Adreno's: (rpt2) issues it twice more, (nop3) waits for three.
+_PREFIX = r"^(?P<times>(?:\(\w+\)\s*)*)"
+
+
+def _repeated(count: int) -> Products:
+    def products(match: re.Match[str]) -> int:
+        repeated = re.search(r"\(rpt(\d)\)", match["times"])
+        return count * (1 + int(repeated[1]) if repeated else 1)
+
+    return products
+
+
+#: By vendor, the drivers that give their machine code. (Apple's gives none; Broadcom's has branches without targets.)
+LISTINGS = {
+    "amd": Listing(
+        label=re.compile(r"^(BB\d+):"),
+        branch=re.compile(r"^\s+s_c?branch\w* (BB\d+)\b"),
+        ends=re.compile(r"^\s+(?:s_branch|s_endpgm)\b"),
+        instruction=re.compile(r"^\s+[a-z]\w+"),
+        products=(
+            (re.compile(r"\bv_(?:dual_)?(?:fma|mad|mac)(?:c|ak|mk|ac|_mix(?:lo|hi)?)?_f(?:16|32|64)"), _each(1)),
+            (re.compile(r"\bv_pk_(?:fma|fmac)_f16"), _each(2)),
+            (re.compile(r"\bv_(?:dual_)?dot2c?(?:acc)?_"), _each(2)),
+            (re.compile(r"\bv_dot4c?_"), _each(4)),
+            (re.compile(r"\bv_dot8c?_"), _each(8)),
+            # Of 16 x 16 x 16 by the 64 invocations of a wave
+            (re.compile(r"\bv_wmma_"), _each(64)),
+        ),
+    ),
+    "intel": Listing(
+        label=re.compile(r"^(LABEL\d+):"),
+        branch=re.compile(r"^(?:\([^)]*\) )?while\(\d+\)\s+JIP:\s+(LABEL\d+)"),
+        ends=re.compile(r"^while\("),
+        # (the driver does not count "sync nop")
+        instruction=re.compile(r"^(?:\([^)]*\) )?(?!sync)[a-z][\w.]*\(\d+\)"),
+        products=(
+            (re.compile(r"\bma[dc](?:\.\w+)*\((?P<lanes>\d+)\)\s+\S+<\d+>(?:F|HF|DF)\b"), _of_lanes(1)),
+            (re.compile(r"\bdp4a(?:\.\w+)*\((?P<lanes>\d+)\)"), _of_lanes(4)),
+            (
+                re.compile(r"\bdpas\.(?P<depth>\d+)x(?P<rows>\d+)\((?P<lanes>\d+)\)(?:.*>|.*\d)(?P<type>HF|BF|U?B)\b"),
+                _systolic,
+            ),
+        ),
+        comment="{",
+        lanes=_dispatch_width,
+    ),
+    "nvidia": Listing(
+        label=re.compile(r"^block(?:\.u)? (\d+) "),
+        branch=re.compile(r"^\} -> \[([\d, ]*)\]"),
+        ends=re.compile(r"^\}"),
+        instruction=re.compile(r"^ +\S.*// delay="),
+        products=(
+            (re.compile(r"\b[fd]fma\b"), _each(1)),
+            (re.compile(r"\bhfma2\b"), _each(2)),
+            (re.compile(r"\bidp4\b"), _each(4)),
+            (re.compile(r"\b[hi]mma\.m(?P<m>\d+)n(?P<n>\d+)k(?P<k>\d+)"), _matrix),
+        ),
+        comment="//",
+    ),
+    "qualcomm": Listing(
+        label=re.compile(r"^(l\d+):"),
+        branch=re.compile(r"^(?:\(\w+\)\s*)*(?:br|jump|b[a-z]+)\b.*#(l\d+)"),
+        ends=re.compile(r"^(?:\(\w+\)\s*)*(?:jump|end)\b"),
+        instruction=re.compile(_PREFIX + r"[a-z][\w.]*(?:\s|$)"),
+        products=(
+            (re.compile(_PREFIX + r"mad\.f(?:16|32)\b"), _repeated(1)),
+            (re.compile(_PREFIX + r"dp2acc\b"), _repeated(2)),
+            (re.compile(_PREFIX + r"dp4acc\b"), _repeated(4)),
+        ),
+    ),
+}

@@ -71,7 +71,7 @@ class PipelineCompiler:
         return {s.name: getattr(s.value, members[s.format]) for s in self._statistics_of(self._device, info)}
 
     def _machine_code(self, pipeline: Any) -> str:
-        """What the driver calls "Assembly"; empty where it has none, as without LLVM."""
+        """What the driver calls "Assembly", "GEN Assembly" or the like; empty where it has none."""
         # (The package knows the structures, not the function's arrays.)
         address = vk.lib.vkGetDeviceProcAddr(self._device, b"vkGetPipelineExecutableInternalRepresentationsKHR")
         kind = "VkPipelineExecutableInternalRepresentationKHR"
@@ -87,8 +87,10 @@ class PipelineCompiler:
         for one, text in zip(found, texts, strict=True):
             one.pData = text
         get(self._device, vk.ffi.addressof(info), count, found)
-        named = {vk.ffi.string(one.name): text for one, text in zip(found, texts, strict=True)}
-        return vk.ffi.string(named[b"Assembly"]).decode(errors="replace") if b"Assembly" in named else ""
+        for one, text in zip(found, texts, strict=True):
+            if vk.ffi.string(one.name).lower().endswith(b"assembly"):
+                return str(vk.ffi.string(text).decode(errors="replace"))
+        return ""
 
     @contextmanager
     def _module(self, spirv: bytes) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Attention made of products and a softmax, where DirectML's operator does not do what is asked."""
+"""Attention as products and a softmax, for what DirectML's operator lacks."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def _counted(node: OnnxNode, count: int) -> OnnxValue:
 
 
 def _resident(total: OnnxValue, room: int, window: int) -> OnnxValue:
-    """How many of so many positions, {B}, a cache with ``room`` for them holds."""
+    """Return how many of ``total`` positions, {B}, are still in a cache of ``room`` positions."""
     gone = room - window + 1
     over = maximum(total - room, total.filled(0))
     return total - (over + (gone - 1)) / gone * gone

@@ -20,7 +20,7 @@ from .errors import HRESULT as HRESULT
 from .errors import DMLError as DMLError
 from .tensors import *  # noqa: F403
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 if TYPE_CHECKING:
     from .api.binding import BindingTable as BindingTable

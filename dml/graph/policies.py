@@ -43,4 +43,4 @@ def described(
     return found
 
 
-__all__ = ["TensorPolicy", "described", "interleaved_channel", "packed"]
+__all__ = ["TensorPolicy", "interleaved_channel", "packed"]

@@ -87,6 +87,6 @@ def test_files_that_cannot_be_used_are_named(tmp_path):
 
 def test_where_it_was_made():
     made = report.started({"size": "quick"})
-    assert made["dml_version"] == "0.1.0"
+    assert made["dml_version"] == dml.__version__
     assert made["commit"] is None or len(made["commit"].removesuffix("-dirty")) == 40
     assert made["python"].startswith("3.")

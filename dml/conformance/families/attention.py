@@ -34,7 +34,8 @@ from dml.shapes import trailing, with_rank
 Array = npt.NDArray[Any]
 
 #: Batch, queries, new keys, past keys, head size, value head size. Stacked tensors make some of them equal.
-_SIZES = sizes("2x3x4x0x5x6", "1x1x1x0x1x1", "2x5x7x3x8x4", "3x1x2x9x4x4", "1x33x35x0x16x24", "2x2x1x17x3x12")
+_SIZES = sizes("2x3x4x0x5x6", "1x1x1x0x1x1", "2x5x7x3x8x4", "3x1x2x9x4x4", "1x33x35x0x16x24", "2x2x1x17x3x12",
+               "1x2x1x300x8x12")  # fmt: skip
 #: How query, key and value are given.
 _SOURCES = ("separate", "query_key", "key_value", "query_key_value")
 
@@ -93,7 +94,7 @@ def _describe(operator: Any, choice: Choice) -> OperatorDesc:
         else {"QueryHeadCount": heads, "KeyValueHeadCount": key_heads}
     )
     described: OperatorDesc = operator(
-        **made, **counts, Scale=1 / math.sqrt(size), MaskFilterValue=choice.filter, MaskType=choice.mask
+        **made, **counts, Scale=choice.scale or 1 / math.sqrt(size), MaskFilterValue=choice.filter, MaskType=choice.mask
     )
     return described
 
@@ -217,6 +218,8 @@ def _parameters(operator: type[OperatorDesc], heads: Mapping[str, Any]) -> dict[
         "heads": heads,
         "source": {source: source for source in _SOURCES},
         "mask": enumerators(DML_MULTIHEAD_ATTENTION_MASK_TYPE),
+        # Scores so far apart that most exponentials are 0
+        "scale": {"root": None, "90": 90.0},
         "filter": {"-64": -64.0, "-1e4": -1e4, "-1": -1.0},
         "bias": flags(),
         "relative": flags(),

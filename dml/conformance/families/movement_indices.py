@@ -130,7 +130,7 @@ _ND: dict[str, Any] = {
     # How many coordinates a tuple has.
     "coordinates": {"1": 1, "2": 2, "all": 8},
     # The dimensions of the indices, their last one aside.
-    "tuples": {"list": (6,), "single": (), "grid": (2, 3), "many": (300,)},
+    "tuples": {"list": (6,), "single": (), "grid": (2, 3), "many": (300,), "block": (2, 3, 5)},
     # How many leading dimensions do not count.
     "unused": {"0": 0, "1": 1},
 }

@@ -67,8 +67,9 @@ def markdown(records: Mapping[str, Record], shares: Shares | None = None) -> str
         "\n## Inner loops\n",
         "Multiply-adds of an invocation for each instruction of the kernel's innermost loop: the median of a shader's",
         "kernels, and how many they are. An instruction that multiplies matrices, or numbers of 8 or 16 bits, counts",
-        "as all its products. `tools/gpu_compile --loops --record` counts them in the drivers' machine code; the",
-        "drivers of Apple, ARM, Imagination and Broadcom give none that can be counted.\n",
+        "as all its products. `tools/gpu_compile --loops --record` counts them in the machine code that the drivers of",
+        "AMD, Intel, NVIDIA and Qualcomm print. Apple's prints none, and Broadcom's leaves out where branches go;",
+        "those of ARM and Imagination are not read yet.\n",
         f"| shader | {' | '.join(chips)} |",
         f"| --- |{' ---: |' * len(chips)}",
     ]

@@ -244,7 +244,7 @@ def main() -> int:
     if not files:
         return 0
 
-    # (what a task of Ray's is in tells where its cluster is)
+    # Inside a Ray task, RAY_ADDRESS names the task's own cluster.
     address = options.address or os.environ.get("RAY_ADDRESS") or "local"
     ray.init(address=address, log_to_driver=False, **({"include_dashboard": False} if address == "local" else {}))
     where = places(options.device)

@@ -35,7 +35,7 @@ class DML_ACTIVATION_HARDMAX_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC(OperatorDesc):
-    """A sigmoid made of lines: Alpha * x + Beta, limited to 0 and 1.
+    """A piecewise linear sigmoid: Alpha * x + Beta, limited to 0 and 1.
 
     InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_hard_sigmoid_operator_desc.
     """
@@ -332,7 +332,7 @@ class DML_ACTIVATION_SWISH_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC(OperatorDesc):
-    """x times a sigmoid made of lines: x * clamp(Alpha * x + Beta, 0, 1).
+    """x times a piecewise linear sigmoid: x * clamp(Alpha * x + Beta, 0, 1).
 
     InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_hard_swish_operator_desc.
     """

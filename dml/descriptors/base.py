@@ -110,7 +110,7 @@ class OperatorDesc:
 
     @cached_property
     def key(self) -> HashedOnce:
-        """For what is made of a description; tells apart what equality does not: 0.0 and -0.0, 1 and 1.0."""
+        """A cache key of the description. Unlike equality it tells apart 0.0 and -0.0, and 1 and 1.0."""
         return HashedOnce((type(self), self._values(self), tuple(map(repr, _numbers(self)))))
 
     def __repr__(self) -> str:

@@ -73,7 +73,7 @@ def convolution(dtype: str, channels: int, outputs: int, window: int, size: int,
 
 
 def transposed_convolution(dtype: str) -> Case:
-    """Four dispatches, one for each place modulo the strides."""
+    """One dispatch for each of the four remainders of a place by the strides."""
     x, w = rounded(dtype, 2, 3, 4, 4), rounded(dtype, 3, 5, 2, 2)
     desc = dml.DML_CONVOLUTION_OPERATOR_DESC(
         InputTensor=tensor(dtype, x.shape), FilterTensor=tensor(dtype, w.shape), BiasTensor=None,

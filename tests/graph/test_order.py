@@ -30,7 +30,7 @@ def labels(dispatches: list[Dispatch]) -> str:
         (["1:x:a", "2:a:b", "3:x:c", "4:c:d", "5:bd:e"], "13245", (3, 2)),
         # A chain is a chain
         (["1:x:a", "2:a:b", "3:b:c"], "123", (2, 2)),
-        # Written again: after those that read it, and those after that
+        # A value is written again only after its readers have run
         (["1:x:a", "2:a:b", "3:y:a", "4:a:c"], "1234", (3, 3)),
         # All that read the same need no order
         (["1:x:a", "2:x:b", "3:x:c"], "123", (0, 0)),

@@ -214,7 +214,7 @@ def test_the_benchmarks_cases_are_lowered_without_a_device(case: str) -> None:
 
 
 def test_a_chip_that_a_driver_does_not_know() -> None:
-    """As every chip is to a driver without its shim."""
+    """A driver without its shim knows no chip, either."""
     amd = vendor_of("navi31")
     try:
         installed = amd.find()

@@ -182,17 +182,19 @@ def test_the_table_leaves_out_kernels_that_changed_since(tmp_path) -> None:
     file = tmp_path / "shares.json"
     figures = {
         "GEMM 2048: gemm/shared": Figures(100, loop=Loop(48, 64)),
-        "GEMM 4096: gemm/shared": Figures(100, loop=Loop(60, 64)),
+        "GEMM 4096: gemm/shared 2": Figures(100, loop=Loop(60, 64)),
         "GEMM padded: movement/copy": Figures(50, loop=Loop(1, 9)),
         "RELU: elementwise/map": Figures(20),
     }
     shares.save([Report("amd", "navi31", "26.1.6", figures), Report("apple", "m1", "26.1.6", {})], file)
     recorded = record.renewed(record.Record(), [Report("amd", "navi31", "26.1.6", figures)])
     assert shares.load(file) == {
-        "navi31": {"GEMM 2048: gemm/shared": (48, 64, 100), "GEMM 4096: gemm/shared": (60, 64, 100)}
+        "navi31": {"GEMM 2048: gemm/shared": (48, 64, 100), "GEMM 4096: gemm/shared 2": (60, 64, 100)}
     }
-    assert shares.markdown({"amd": recorded}, shares.load(file)).endswith("| navi31 | 0.84 (2) |  |  |  |  |\n")
-    recorded.figures["navi31"]["GEMM 4096: gemm/shared"] = record.row(Figures(101))
-    assert shares.markdown({"amd": recorded}, shares.load(file)).endswith("| navi31 | 0.75 (1) |  |  |  |  |\n")
+    assert shares.markdown({"amd": recorded}, shares.load(file)).endswith(
+        "| shader | navi31 |\n| --- | ---: |\n| gemm/shared | 0.84 (2) |\n"
+    )
+    recorded.figures["navi31"]["GEMM 4096: gemm/shared 2"] = record.row(Figures(101))
+    assert shares.markdown({"amd": recorded}, shares.load(file)).endswith("| gemm/shared | 0.75 (1) |\n")
     shares.save([Report("amd", "navi31", "26.1.6", {})], file)
     assert shares.load(file) == {}

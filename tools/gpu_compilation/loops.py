@@ -46,7 +46,7 @@ class Listing:
 def hottest(assembly: str, vendor: str) -> Loop:
     """Of the loops that hold no other loop, the one with the most multiply-adds.
 
-    NO_LOOP where none has any, and for vendors whose drivers give no machine code.
+    NO_LOOP where none has any, and for vendors that LISTINGS lacks.
     """
     listing = LISTINGS.get(vendor)
     if listing is None:
@@ -161,7 +161,8 @@ def _repeated(count: int) -> Products:
     return products
 
 
-#: By vendor, the drivers that give their machine code. (Apple's gives none; Broadcom's has branches without targets.)
+#: By vendor. Apple's driver gives no machine code, Broadcom's has branches without targets; those of ARM and
+#: Imagination, which run in an emulator, are not read yet.
 LISTINGS = {
     "amd": Listing(
         label=re.compile(r"^(BB\d+):"),

@@ -51,34 +51,38 @@ def save(reports: Iterable[Report], path: Path = FILE) -> None:
 
 
 def markdown(records: Mapping[str, Record], shares: Shares | None = None) -> str:
-    """A section of the documentation, with a line for each chip: the median of each family, and the number of kernels.
+    """A section of the documentation: shaders by chips, the median of a shader's kernels and how many they are.
 
     A kernel whose recorded instructions differ from those of its loop's recording is left out: it changed since.
     """
+    recorded = {chip: kernels for record in records.values() for chip, kernels in record.figures.items()}
+    found: dict[str, dict[str, list[float]]] = {}
+    for chip, held in (load() if shares is None else shares).items():
+        for name, (products, instructions, all_of_kernel) in held.items():
+            known = recorded.get(chip, {}).get(name)
+            if known and known[_INSTRUCTIONS] == all_of_kernel:
+                found.setdefault(_shader(name), {}).setdefault(chip, []).append(products / instructions)
+    chips = sorted({chip for by_chip in found.values() for chip in by_chip})
     lines = [
         "\n## Inner loops\n",
-        "Multiply-adds of an invocation for each instruction of the kernel's innermost loop: the median of a family's",
+        "Multiply-adds of an invocation for each instruction of the kernel's innermost loop: the median of a shader's",
         "kernels, and how many they are. An instruction that multiplies matrices, or numbers of 8 or 16 bits, counts",
-        "as all its products. `tools/gpu_compile --loops --record` counts them in the drivers' machine code; the",
-        "drivers of Apple, ARM, Imagination and Broadcom give none that can be counted.\n",
-        f"| chip | {' | '.join(FAMILIES)} |",
-        f"| --- | {' | '.join('---:' for _ in FAMILIES)} |",
+        "as all its products. `tools/gpu_compile --loops --record` counts them in the machine code that the drivers of",
+        "AMD, Intel, NVIDIA and Qualcomm print. Apple's prints none, and Broadcom's leaves out where branches go;",
+        "those of ARM and Imagination are not read yet.\n",
+        f"| shader | {' | '.join(chips)} |",
+        f"| --- |{' ---: |' * len(chips)}",
     ]
-    recorded = {chip: kernels for record in records.values() for chip, kernels in record.figures.items()}
-    for chip, held in (load() if shares is None else shares).items():
-        known = recorded.get(chip, {})
-        cells = []
-        for family in FAMILIES:
-            found = [
-                products / instructions
-                for name, (products, instructions, all_of_kernel) in held.items()
-                if _family(name) == family and name in known and known[name][_INSTRUCTIONS] == all_of_kernel
-            ]
-            cells.append(f"{median(found):.2f} ({len(found)})" if found else "")
-        if any(cells):
-            lines.append(f"| {chip} | {' | '.join(cells)} |")
+    for shader, by_chip in sorted(found.items()):
+        cells = [f"{median(by_chip[chip]):.2f} ({len(by_chip[chip])})" if chip in by_chip else "" for chip in chips]
+        lines.append(f"| {shader} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
+def _shader(kernel: str) -> str:
+    """gemm/shared of "GEMM 512: gemm/shared 2"."""
+    return kernel.rpartition(": ")[2].partition(" ")[0]
+
+
 def _family(kernel: str) -> str:
-    return kernel.rpartition(": ")[2].partition("/")[0]
+    return _shader(kernel).partition("/")[0]

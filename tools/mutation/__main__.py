@@ -226,7 +226,7 @@ def included(file: str) -> frozenset[str]:
 
 
 class Workers:
-    """One process at a time, renewed when it ends or has run many."""
+    """Run mutants in a child process, which is replaced when it ends or has run its share."""
 
     def __init__(self, folder: Path, device: str) -> None:
         self._folder, self._device = folder, device

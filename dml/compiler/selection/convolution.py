@@ -1,4 +1,4 @@
-"""Convolutions: which kernel, and what an invocation of the direct one makes.
+"""Convolutions: the kernel, and its tile.
 
 Costs are counted in multiplications, as for matrix products; selection.gemm says how times were taken. A 3 x 3 window
 over 64 channels of 56 x 56 takes llvmpipe 45 ms with the direct kernel and 1.7 s with the general one.
@@ -115,7 +115,8 @@ class WindowSizes:
 
 
 def _work(sizes: WindowSizes, *, per_image: bool = False) -> str:
-    """The class of such convolutions. per_image: however many images there are, as CPUs' drivers share kernels."""
+    """Return the tuning class of such convolutions. per_image: independent of the batch size, since CPU drivers
+    share kernels between batch sizes."""
     taps, strides, dilations = (" x ".join(map(str, three)) for three in (sizes.taps, sizes.strides, sizes.dilations))
     places = math.prod(sizes.places) * (1 if per_image else sizes.batch)
     groups = f"{at_least(sizes.groups)} groups of " if sizes.groups > 1 else ""
@@ -125,7 +126,7 @@ def _work(sizes: WindowSizes, *, per_image: bool = False) -> str:
 
 @dataclass(frozen=True)
 class DirectTile:
-    """What an invocation of the direct kernel makes: rows of columns in each of some output channels.
+    """The results of an invocation of the direct kernel: rows and columns of some output channels.
 
     span: the elements of a row of x that ``columns`` windows reach, in fours. padded: sizes of the copy of x that all
     tiles read {batch, channel, depth, height, width}. cost: of the whole convolution; on a CPU's driver of one image,
@@ -150,7 +151,8 @@ def goes_by_phases(strides: Three) -> bool:
 
 
 def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
-    """The tile of the direct kernel: a GPU's cheapest, a CPU's driver's whatever the number of images is.
+    """Return the direct kernel's tile: the cheapest on a GPU; one that does not depend on the batch size on a CPU
+    driver.
 
     None where the window is too wide for registers, the loops are too long for an invocation, or the copy of x or of
     the weights is too large for a binding.
@@ -177,7 +179,7 @@ def lays_weights_in_fours(target: Target) -> bool:
 
 
 def _direct_tile_of_cpus(target: Target, sizes: WindowSizes) -> DirectTile | None:
-    """The first that fits, or the one of those that was measured to be best."""
+    """Return the first tile that fits, or the one that tuning measured as fastest."""
     narrow = sizes.places[2] <= _NARROW and sizes.inputs * sizes.outputs >= _MANY_PRODUCTS
     ordered = (_NARROW_TILE, *_TILES) if narrow else _TILES
     if sizes.places[1] == 1:
@@ -194,7 +196,7 @@ def _direct_tile_of_cpus(target: Target, sizes: WindowSizes) -> DirectTile | Non
 
 
 def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, columns: int) -> DirectTile | None:
-    """A tile of these sizes; None where it is too large for the device or the result has too few channels for it."""
+    """Return a tile of these sizes; None if it is too large for the device or has more channels than the result."""
     sums, taps = channels * rows * columns, sizes.taps[2]
     most = _MOST_SUMS if target.is_cpu else _MOST_SUMS_OF_GPUS
     if sums > most or sums * taps > _MOST_PRODUCTS or (channels > 1 and channels >= 2 * sizes.outputs):
@@ -246,7 +248,7 @@ _CORES, _ALONE = 132, 1.3
 
 @dataclass(frozen=True)
 class ImplicitTile:
-    """What a workgroup of implicit.comp makes: channels of places, ``slab`` steps of k at a time.
+    """The results of a workgroup of implicit.comp: channels of positions, with ``slab`` steps of k at a time.
 
     fours: of an invocation's sums, down and across. weight: what its speed is worth, by the sums of an invocation.
     table: steps of k in shared memory, a power of two, or none. half_steps: see selection.product_tiles.
@@ -286,7 +288,7 @@ _IMPLICIT_HALF_TILES = (ImplicitTile(64, 128, (2, 1), 256), *_IMPLICIT_TILES[1:]
 
 @dataclass(frozen=True)
 class ImplicitMatrixTile:
-    """What a workgroup of implicit_matrix.comp makes: channels of places, ``slab`` steps of k at a time.
+    """The results of a workgroup of implicit_matrix.comp: channels of positions, with ``slab`` steps of k at a time.
 
     own: what a subgroup makes of that, in matrices of ``shape`` (m, n, k). table: as of an ImplicitTile.
     """
@@ -340,7 +342,7 @@ _TAPS_WORTH_A_COPY, _OUTPUTS_WORTH_A_COPY = 4, 128
 
 
 def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTile | None:
-    """The tile of a convolution of FLOAT16 on matrix units; None where there are none, or too little work for them."""
+    """Return the tile of a FLOAT16 convolution on matrix units; None if there are none or the work is too small."""
     shapes = half_matrices(target) if has_room_for_matrices(target) else []
     if target.is_cpu or not shapes or sizes.outputs < _FEWEST_OUTPUTS or sizes.products < 16:
         return None
@@ -399,7 +401,7 @@ def is_worth_thinning(target: Target, sizes: WindowSizes) -> bool:
 
 
 def implicit_tile(target: Target, sizes: WindowSizes, *, halves: bool = False) -> ImplicitTile | None:
-    """The tile of a convolution that is made as a product of matrices through shared memory; None where it is not.
+    """Return the tile of a convolution as a matrix product through shared memory; None if another kernel is chosen.
 
     halves: its tensors are FLOAT16.
     """
@@ -449,7 +451,7 @@ _ROWS_OF_STRIPS, _SHORTER_STRIPS, _ROWS_OF_FOURS = (8, 7), (4, 2, 1), (8, 7, 4)
 
 @dataclass(frozen=True)
 class DepthwiseTile:
-    """What an invocation of depthwise.comp makes of a channel: rows and columns that are ``gaps`` apart.
+    """The results of an invocation of depthwise.comp in a channel: rows and columns that are ``gaps`` apart.
 
     gaps: the dilation where windows move by one, so that the windows of a tile share what they read; else 1. fours: its
     four columns are read and stored together.
@@ -467,7 +469,7 @@ class DepthwiseTile:
 
 
 def depthwise_tile(target: Target, sizes: WindowSizes, bits: int, *, fours: bool) -> DepthwiseTile | None:
-    """The tile of a convolution whose groups have one input channel; None where that kernel is not for it.
+    """Return the tile of a depthwise convolution (one input channel per group); None if the kernel does not apply.
 
     bits: of an element of the result: halves go in pairs, a word to an invocation. fours: whether rows on both sides
     are of fours.
@@ -496,7 +498,7 @@ def depthwise_tile(target: Target, sizes: WindowSizes, bits: int, *, fours: bool
 
 
 def _strip_of_cpus(target: Target, sizes: WindowSizes) -> DepthwiseTile:
-    """The first where windows are not dilated, so that layers share it.
+    """Return the first strip unless windows are dilated, so that layers share a kernel.
 
     MobileNetV2 takes llvmpipe 114.5 ms with it alone, and 113.6 with the cheapest of four, which are two more to
     compile, 0.2 to 0.4 seconds each. Small dilated images leave much of it empty.
@@ -518,7 +520,7 @@ def _gap(sizes: WindowSizes, axis: int) -> int:
 
 
 def elements_read(tile: DepthwiseTile, sizes: WindowSizes) -> tuple[int, int]:
-    """Rows and columns of x that a tile's windows have."""
+    """Return the rows and columns of x that a tile's windows read."""
 
     def along(axis: int, count: int) -> int:
         move, apart = (1, 1) if tile.gaps[axis - 1] > 1 else (sizes.strides[axis], sizes.dilations[axis])
@@ -531,7 +533,7 @@ def elements_read(tile: DepthwiseTile, sizes: WindowSizes) -> tuple[int, int]:
 
 
 def general_rounds(target: Target, per_word: int) -> int:
-    """The most rounds that the general kernel's loops may make for an element; longer ones go in parts.
+    """Return the maximum number of loop iterations of the general kernel for an element; longer sums are split.
 
     per_word: elements of the result in a 32-bit word, which an invocation makes one after the other.
     """
@@ -584,7 +586,7 @@ def winograd_grid(batch: int, places: Three, dilations: Three = (1, 1, 1)) -> Wi
 
 
 def is_cheaper_by_winograd(target: Target, sizes: WindowSizes) -> bool:
-    """Whether Winograd's products, which can make the convolution, are to, and not the direct kernel.
+    """Whether Winograd's products are cheaper than the direct kernel.
 
     It took half the CPU time on llvmpipe at 64 channels of 56 x 56.
     """
@@ -606,8 +608,8 @@ def is_cheaper_by_winograd(target: Target, sizes: WindowSizes) -> bool:
 
 
 def winograd_cost(target: Target, sizes: WindowSizes) -> float:
-    """What Winograd's products of an image cost, in the units of DirectTile's cost; infinite where they are not to be
-    used.
+    """Return the cost of Winograd's products of an image, in the units of DirectTile's cost; infinite if they do not
+    apply.
 
     Devices with registers and caches of their own would need costs of their own: none is known yet.
     """

@@ -1,4 +1,4 @@
-"""How the boxes of a class are shared for their suppression."""
+"""How invocations share the boxes of a class in non-maximum suppression."""
 
 from __future__ import annotations
 

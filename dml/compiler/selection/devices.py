@@ -1,5 +1,5 @@
-"""What GPUs have, from Vulkan where it tells, else by vendor and device: one table. Selection asks these functions, and
-no vendor's name.
+"""Properties of GPUs: from Vulkan if it reports them, else from one table by vendor and device. Selection asks these
+functions and never a vendor's name.
 
 A device that is in no row counts as an H100, on which the kernels were measured.
 """
@@ -98,7 +98,7 @@ def _profile(vendor: int, device: int, driver: int) -> Profile:
 
 
 def cores(target: Target) -> int:
-    """What runs workgroups beside each other: compute units, multiprocessors, shader cores."""
+    """Return the number of compute units (multiprocessors, shader cores)."""
     return target.cores or _cores(target.vendor, target.device) or profile(target).cores
 
 
@@ -108,18 +108,18 @@ def _cores(vendor: int, device: int) -> int:
 
 
 def filling(target: Target, enough: int) -> int:
-    """How many workgroups, or invocations, fill the device, where so many fill an H100."""
+    """Scale a number of workgroups or invocations that fills an H100 to this device."""
     return max(1, -(-enough * cores(target) // _H100.cores))
 
 
 def registers(target: Target, workgroup: int = 1) -> int:
-    """Registers of 32 bits that an invocation of such a workgroup may have."""
+    """Return the number of 32-bit registers available to an invocation of such a workgroup."""
     found = profile(target)
     return min(found.registers, found.file // workgroup)
 
 
 def registers_in_step(target: Target) -> int:
-    """The same where a kernel counts on subgroups of the device's own size, which may be wider than the narrowest."""
+    """The same for a kernel that requires subgroups of the device's own size, which may exceed the smallest size."""
     found = profile(target)
     if not found.by_thread:
         return found.registers

@@ -1,4 +1,4 @@
-"""Products of few rows, whose speed is that at which the other matrix comes from memory."""
+"""Products of few rows, which are bound by the memory bandwidth of the other matrix."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ _MANY_SUMS = 64
 
 
 def rows_of_tile(m: int) -> int:
-    """The rows that a kernel for few rows makes at once: one, or a power of two from four on.
+    """Return the rows that a kernel for few rows computes at once: one, or a power of two from four on.
 
     Two rows take the kernel of four, which takes an H100 67 us where one row takes 63 (see _SLICES_OF_COLUMNS), so that
     fewer batch sizes have a kernel of their own.
@@ -126,7 +126,7 @@ def keeps_rows(target: Target, m: int, per_vector: int) -> bool:
 def few_rows(
     target: Target, m: int, n: int, k: int, batch: int, b_along_k: bool, per_vector: int, *, halves: bool
 ) -> VectorProduct | FewMatrixProduct:
-    """As many workgroups as keep memory busy: fewer columns each, or k in parts."""
+    """Choose enough workgroups to keep memory busy: fewer columns each, or split k."""
     rows = rows_of_tile(m)
     on_matrices = list(_on_matrices(target, m, b_along_k)) if halves else []
 
@@ -181,7 +181,7 @@ _ROWS_ALONG, _ROWS_ACROSS = 2, 5
 
 
 def _on_matrices(target: Target, m: int, b_along_k: bool) -> Iterator[FewMatrixProduct]:
-    """None where the device has no matrices of FLOAT16 with as many columns as there are rows."""
+    """Return None if the device has no FLOAT16 matrices with as many columns as the product has rows."""
     shapes = [shape for shape in half_matrices(target) if shape[1] >= m]
     if not shapes or m < (_ROWS_ALONG if b_along_k else _ROWS_ACROSS):
         return

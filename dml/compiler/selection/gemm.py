@@ -1,4 +1,4 @@
-"""Products of matrices: the kernel, its tile, and what is laid out anew for it.
+"""Matrix products: the kernel, its tile, and the operands that are packed for it.
 
 CPUs' drivers get the tiles of selection.tiles. Other devices hide the reads of many invocations behind each other, and
 share what is read through shared memory: a product of 512 x 512 x 512 takes llvmpipe 37 ms with the tiled kernel and
@@ -140,7 +140,7 @@ def product_kernel(
 
 
 def part_of_k(kernel: ProductKernel, k: int) -> int:
-    """How many of k products the workgroups of one part add: a whole number of steps of every kernel."""
+    """Return the part of k that the workgroups of one part sum: a multiple of every kernel's step."""
     if not isinstance(kernel, SharedProduct | VectorProduct | FewMatrixProduct | MatrixProduct):
         return k
     return -(-k // kernel.parts // _PART_OF_K) * _PART_OF_K
@@ -193,7 +193,8 @@ _SLOWER_TILES = (
 def _through_memory(
     target: Target, m: int, n: int, k: int, batch: int, *, float16: bool, halves: bool
 ) -> SharedProduct | MatrixProduct:
-    """A tile that the device's workgroups can make; k in parts where there are few. float16, halves: as above."""
+    """Return a tile that fits the device's workgroups, with k split if there are few of them. float16, halves: as
+    above."""
     on_matrices = list(_on_matrices(target)) if halves and multiplies_on_matrices(target, m, n, k) else []
     steps = half_steps(target) if float16 else 0
     if steps:
@@ -248,7 +249,7 @@ def multiplies_on_matrices(target: Target, m: int, n: int, k: int) -> bool:
 
 
 def _on_matrices(target: Target) -> Iterator[tuple[MatrixProduct, int]]:
-    """The tiles for matrix units that fit, with how many of them are enough."""
+    """Yield the tiles for matrix units that fit, each with the number of them that fills the device."""
     shape = half_matrices(target)[0]
     for (rows, columns), own, slab, enough in _MATRIX_TILES:
         tile = MatrixProduct(rows, columns, own, shape, slab, target.subgroup_size)
@@ -296,10 +297,10 @@ def is_worth_packing(target: Target, uses: int, *, known: bool) -> bool:
 
 
 def product_steps(kernel: ProductKernel, k: int) -> int:
-    """The steps (see Dispatch) of an invocation that adds k products to each of its sums, parts together."""
+    """Return the steps (see Dispatch) of an invocation that adds k products to each of its sums, over all parts."""
     return -(-part_of_k(kernel, k) // kernel.depth) + _OTHER_STEPS
 
 
 def longest_product(target: Target, kernel: ProductKernel) -> int:
-    """How many products of each sum one dispatch may add: what is longer goes in parts along k."""
+    """Return how many products one dispatch may add to each sum; longer sums are split along k."""
     return max(_PART_OF_K, (max_steps(target) - _OTHER_STEPS) * kernel.depth // _PART_OF_K * _PART_OF_K)

@@ -66,7 +66,7 @@ class LineSharing:
 
 
 def _lanes(target: Target, steps: int, each: int, most: int | None = None) -> int:
-    """Neighbours that share a line: as many as have at least ``each`` steps to make, and a workgroup or ``most``."""
+    """Return how many invocations share a line: at most a workgroup or ``most``, each with at least ``each`` steps."""
     lanes = 1
     while lanes < (most or target.workgroup) and steps >= 2 * each * lanes:
         lanes *= 2
@@ -182,7 +182,8 @@ CPU_MANY_ELEMENTS = 1 << 19
 
 
 def softmax_vectors(target: Target, elements: int) -> int:
-    """The vectors of 16 bytes in a step of softmax where rows are multiples of them, two at most; 0: elements."""
+    """Return the 16-byte vectors in a step of softmax, at most two, if rows are multiples of them; 0 for single
+    elements."""
     if not target.is_cpu:
         return 1
     return 2 if elements >= CPU_MANY_ELEMENTS else int(elements > CPU_FEW_ELEMENTS)
@@ -245,7 +246,7 @@ class HeldRows:
 
 @dataclass(frozen=True)
 class HeldManner:
-    """What is chosen of held rows: the steps that an invocation has while few share a row; 0 where none are held."""
+    """The tuned choice for held rows: an invocation's steps while few share a row; 0 if rows are not held."""
 
     steps: int
 
@@ -298,7 +299,8 @@ class Rows:
     beside: bool
 
     def iterations(self, lanes: int) -> int:
-        """Rounds of an invocation's loops for one walk along its share of a row, those over blocks of 32 included."""
+        """Return an invocation's loop iterations for one pass over its share of a row, including those over blocks
+        of 32."""
         return self.segments * (-(-self.steps // lanes) + -(-self.steps // (lanes * SUM_BLOCK)) + 1)
 
 
@@ -372,7 +374,7 @@ GPU_SORTERS = 128
 
 @dataclass(frozen=True)
 class BlockSharing:
-    """How the first K of each line are found: in blocks of ``block`` elements, whose first are merged afterwards.
+    """How the first K elements of each line are found: in blocks of ``block`` elements, whose results are merged.
 
     selects: one invocation picks the first of a block one after the other; else a workgroup sorts a block. per_group:
     the blocks of a workgroup. steps: of an invocation. group: a workgroup picks them, and knows the first of each
@@ -408,8 +410,8 @@ def _grouping_pays(lines: int, length: int, k: int) -> bool:
 
 
 def _grouped(target: Target, length: int, k: int) -> BlockSharing | None:
-    """A workgroup goes through its block, and for each element that it picks through its groups and one of those; None
-    where its loops do not hold as much."""
+    """A workgroup scans its block once, then for each selected element its groups and one group; None if the loops
+    would be too long."""
     workgroup = min(CPU_VECTOR, target.max_workgroup_invocations)
     most, block = max_steps(target), length
     while block >= k:
@@ -426,7 +428,7 @@ def _grouped(target: Target, length: int, k: int) -> BlockSharing | None:
 
 
 def _selected(target: Target, lines: int, length: int, k: int) -> BlockSharing:
-    """An invocation goes through its block once for each element that it selects."""
+    """An invocation scans its block once for each element that it selects."""
     most = max_steps(target)
     blocks = max(1, min(CPU_PARALLEL // lines, length // (SELECTED_FROM * k)), -(-length * k // most))
     block = max(1, min(-(-length // blocks), most // k))
@@ -434,7 +436,7 @@ def _selected(target: Target, lines: int, length: int, k: int) -> BlockSharing:
 
 
 def _sorted(target: Target, block: int) -> BlockSharing:
-    """A bitonic sort of a power of two of elements. Its steps: reading, exchanges, writing."""
+    """A bitonic sort of a power of two elements. Steps: reads, exchanges, writes."""
     per_group = max(1, SORTED_AT_ONCE // block)
     sorters = CPU_VECTOR if target.is_cpu else GPU_SORTERS
     workgroup = min(sorters, block * per_group // 2, target.max_workgroup_invocations)

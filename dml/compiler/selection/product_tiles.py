@@ -1,4 +1,4 @@
-"""What kernels of products have in common, whatever they multiply: what a workgroup makes, and which tile it is."""
+"""What all kernels of products share: a workgroup's tile, and the choice among tiles."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class MatrixTile:
 
     @property
     def loads(self) -> int:
-        """Words of a slab that an invocation brings to shared memory; elements are of 16 bits at most."""
+        """Return the words of a slab that an invocation loads into shared memory; elements have at most 16 bits."""
         return (self.rows + self.columns) * self.slab // 2 // self.workgroup
 
     @property
@@ -149,7 +149,7 @@ def fits(target: Target, tile: ProductTile) -> bool:
 
 
 def first_of_enough(target: Target, tiles: Sequence[tuple[_Tile, int]], m: int, n: int, batch: int) -> _Tile:
-    """The largest tile, of which come first, of which there are as many as are enough; else the last.
+    """Return the first tile (largest first) of which there are enough to fill the device; else the last.
 
     Fewer cores are enough for whole tiles alone: those at an edge would be mostly empty on any device.
     """

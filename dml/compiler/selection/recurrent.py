@@ -1,4 +1,4 @@
-"""Recurrences: how the steps go into dispatches, and how rows and hidden units go to invocations."""
+"""Recurrences: how time steps are divided among dispatches, and rows and hidden units among invocations."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _ENOUGH_GROUPS = 96
 
 @dataclass(frozen=True)
 class RecurrenceSizes:
-    """What a network's recurrence is cut by.
+    """The sizes that determine how a recurrence is divided.
 
     gates: products of a unit in a step. phases: parts of a step that wait for each other. hidden: units.
     """
@@ -70,7 +70,7 @@ class RecurrenceSizes:
 
 @dataclass(frozen=True)
 class RecurrenceCut:
-    """How the recurrence is cut: see shaders/recurrent/recurrence.glsl.
+    """How the recurrence is divided: see shaders/recurrent/recurrence.glsl.
 
     stepwise: a dispatch for each phase of each step, else workgroups loop over steps. workgroup: invocations. units:
     hidden units of an invocation in each of ``tiles`` tiles. rows: of a workgroup. resident: invocations hold their
@@ -125,7 +125,7 @@ class RecurrenceManner:
 
 
 def _work(sizes: RecurrenceSizes) -> str:
-    """The class of such networks, however many steps they take."""
+    """Return the tuning class of such networks, independent of the number of steps."""
     state = f"hidden {at_least(sizes.hidden)}, batch {at_least(sizes.batch)}"
     return f"{sizes.gates} gates in {sizes.phases} phases, {state}, {sizes.directions} directions"
 
@@ -245,7 +245,7 @@ def _cut(
 
 
 def recurrence_rounds(sizes: RecurrenceSizes, cut: RecurrenceCut) -> tuple[int, int]:
-    """Rounds of an invocation's loops in a dispatch: around its steps of time, and in each of them.
+    """Return an invocation's loop iterations in a dispatch: over its time steps, and within each.
 
     llvmpipe counts one more for each loop that ends, and up to six for a step (measured): inner loops are short here.
     """

@@ -1,4 +1,5 @@
-"""Products with weights of 4, 8 and 16 bits that stay as they are stored: read so, or made wider a part at a time."""
+"""Products with weights of 4, 8 and 16 bits that stay as stored: kernels read them so, or they are widened a part at
+a time."""
 
 from __future__ import annotations
 
@@ -80,11 +81,11 @@ def parts_end_with_blocks(columns: int, blocks: int) -> bool:
 
 
 def rows_in_part(bytes_of_row: int, multiple: int = 1) -> int:
-    """How many rows a part has that working memory of a part's bytes holds, in whole multiples."""
+    """Return how many rows fit a part's working memory, as a multiple of ``multiple``."""
     return max(1, _PART_BYTES // bytes_of_row // multiple) * multiple
 
 
 def columns_in_part(target: Target, bytes_of_column: int, most: int | None = None) -> int:
-    """How many columns of the weights one part has: whole tiles, of ``most`` bytes where that is possible."""
+    """Return how many columns of the weights a part has: whole tiles, of at most ``most`` bytes if possible."""
     within = min(_PART_BYTES if most is None else most, target.max_region // 2)
     return max(_COLUMNS, within // bytes_of_column // _COLUMNS * _COLUMNS)

@@ -102,7 +102,7 @@ def tiled_product(target: Target, sizes: ProductSizes, *, a_along_columns: bool)
 
 
 def _work(sizes: ProductSizes) -> str:
-    """The class of products: by the weights where they are known, never by how many images or sequences there are."""
+    """Return the tuning class of products: by the weights if they are constant, never by the batch size."""
     rows = "few rows" if sizes.m <= _FEW_ROWS else "rows"
     if sizes.b_known:
         return f"{rows} by {at_least(sizes.n * sizes.k * sizes.batch, 16)} weights of {at_least(sizes.k, 8)}"
@@ -158,7 +158,7 @@ def _shares_rows(target: Target, rows: int) -> bool:
 
 
 def _reads(tile: tuple[int, int], *, shared: bool) -> int:
-    """Elements of both operands that an invocation reads for a step of k."""
+    """Return the number of elements of both operands that an invocation reads per step of k."""
     return (-(-tile[0] // _SHARING) if shared else tile[0]) + tile[1]
 
 

@@ -1,4 +1,4 @@
-"""Where a measurement on the device itself overrules the rules: the variants of a choice, each by its name.
+"""Choices in which a measurement on the device overrules the rule: the variants, by name.
 
 Whoever chooses names the work by a class (``at_least``), never by a size: so sizes stay data, and another batch or
 length finds its kernel made. What depends on exact sizes, such as parts along k, follows from them afterwards.
@@ -16,7 +16,7 @@ Variant = TypeVar("Variant")
 
 
 def at_least(size: int, by: int = 4) -> str:
-    """The class of a size: the power of ``by`` that it reaches. "64+" is 64 to 255."""
+    """Return the class of a size: the largest power of ``by`` that it reaches. "64+" is 64 to 255."""
     floor = 1
     while floor * by <= size:
         floor *= by
@@ -24,12 +24,12 @@ def at_least(size: int, by: int = 4) -> str:
 
 
 def half_work(target: Target) -> str:
-    """The class of work in FLOAT16: its arithmetic may be in halves or not, which are measured apart."""
+    """Return the class of FLOAT16 work. Arithmetic in FLOAT16 and in FLOAT32 is measured separately."""
     return "FLOAT16 in halves" if target.allows_half else "FLOAT16"
 
 
 def variant_name(variant: object) -> str:
-    """A variant in words: a dataclass by its own name and the fields that are not what they are by themselves."""
+    """Return a variant's name: a dataclass's name and its fields that differ from their defaults."""
     if not is_dataclass(variant):
         return str(variant)
     words = [type(variant).__name__]
@@ -48,7 +48,7 @@ def tuned(
     rule: Variant,
     variants: Callable[[], Iterable[Variant]],
 ) -> Variant:
-    """The variant that was fastest on the device for this class of a family's work; ``rule``, where none was measured.
+    """Return the variant measured as fastest on the device for this class of work; ``rule`` if none was measured.
 
     work: names the class, asked where there is a table. variants: all that the device's limits and features allow,
     ``rule`` among them or not. What was measured counts only where it is one of them.

@@ -33,7 +33,8 @@ class WindowSharing:
 
 
 def largest_window(target: Target, cost: int = 1) -> int:
-    """Places of the largest window that the loops of a workgroup hold. cost: loop iterations that a place takes."""
+    """Return the number of positions in the largest window that a workgroup's loops may take. cost: iterations per
+    position."""
     return TOGETHER * (max_steps(target) // cost)
 
 
@@ -72,7 +73,7 @@ class LineOfWindows:
         return (unit - 1) * self.step + self.window
 
     def rounds(self, unit: int) -> int:
-        """Rounds of the loops of an invocation that has so many windows."""
+        """Return the loop iterations of an invocation with that many windows."""
         return self.span(unit) + unit * self.window
 
 
@@ -115,7 +116,8 @@ def places_at_once(target: Target) -> int:
 
 
 def places_parts(target: Target, rows: int, columns: int, outputs: int) -> tuple[int, int]:
-    """Into how many parts to cut the rows and columns of places that an invocation walks for each of its outputs."""
+    """Return into how many parts to divide the rows and columns of positions that an invocation reads for each
+    output."""
     down = across = 1
     while -(-columns // across) * (-(-rows // down) + 2) * outputs > max_steps(target):
         if -(-columns // across) > -(-rows // down):

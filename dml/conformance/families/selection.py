@@ -90,7 +90,7 @@ def _coordinates(choice: Choice) -> d.DML_NONZERO_COORDINATES_OPERATOR_DESC:
 
 
 def _sparse(desc: d.DML_NONZERO_COORDINATES_OPERATOR_DESC, values: Values) -> Inputs:
-    """A share of the elements that is drawn too is zero: from none of them to all."""
+    """Set a random share of the elements to zero."""
     share = values.rng.choice([0.0, 0.05, 0.5, 1.0])
     kept = values.rng.random(desc.InputTensor.Sizes) < share
     filled = values.fill(desc.InputTensor)

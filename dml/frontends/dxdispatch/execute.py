@@ -137,7 +137,7 @@ class Session:
         return times
 
     def array(self, resource: Resource, count: int | None = None) -> Array:
-        """A resource's values as they are now."""
+        """Return a resource's current values."""
         if resource.deferred and resource.name not in self._written:
             raise DMLError(f"resource {resource.name!r} is deferred, and nothing was written to it")
         used = self._written.get(resource.name, resource.used)
@@ -251,7 +251,7 @@ class Session:
         return buffer.read(like.dtype, count, source.offset).reshape(shape)
 
     def _run_onnx(self, command: DispatchCommand) -> None:
-        """Run the model on what is bound; its outputs go where they are bound, deferred ones as large as they are."""
+        """Run the model on the bound resources. Deferred outputs get the size that the run finds."""
         ready = self._onnx[command.dispatchable.name]
         found = ready.run(self._fed(ready, command.bindings))
         for name, sources in command.bindings.items():

@@ -387,7 +387,7 @@ class Trace:
                 scope.items[name] = item
 
     def _again(self, known: MappedNode, proto: NodeFacts, inputs: list[Item], sources: list[Source]) -> list[Item]:
-        """The outputs of a node of which it is known what it adds to the graph."""
+        """Add the operators of an earlier, equal node again; return the node's outputs."""
         self.count += known.inside
         first, results = known.again(inputs, sources)
         self.record.append(Repeated(known, first, proto))

@@ -70,7 +70,7 @@ class TracedArray(TracedValue):
         return found
 
     def like(self, change: Callable[[Array], Array], shape: Shape | None = None) -> TracedArray:
-        """What is made of it, of a shape that is its own if none is given."""
+        """Return a result computed from this array. shape: defaults to the array's own."""
         return TracedArray(
             self.shape if shape is None else shape, change(self.now), self.of, lambda numbers: change(self.at(numbers))
         )

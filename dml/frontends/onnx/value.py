@@ -1,4 +1,4 @@
-"""ONNX values while a model is traced, and the operators that all mappings are made of.
+"""ONNX values while a model is traced, and the operations that all mappings share.
 
 An ``OnnxValue`` is a constant (an array on the host), or a tensor of the graph being built. Its shape and dtype are
 those of ONNX: rank 0 stays rank 0 (a device tensor of sizes {1}), bool is UINT8 on the device, bfloat16 and

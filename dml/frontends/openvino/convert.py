@@ -26,7 +26,7 @@ IrValue = Tensor | npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class LateIrValue:
-    """A tensor of the graph whose rows are counted as it runs: the first of ``rows``, so many as ``count`` holds.
+    """A tensor whose number of rows the graph computes: the first ``count`` of ``rows``.
 
     turned: the value is these transposed. No layer takes it; a model's results do.
     """
@@ -108,7 +108,7 @@ class IrContext:
         return checked_axis(number, rank, str(self.layer))
 
     def each(self, name: str, count: int, default: int) -> list[int]:
-        """An attribute of so many integers; the default for all where it is absent or empty."""
+        """Return an attribute of ``count`` integers; the default for each if it is absent or empty."""
         found = self.layer.integers(name) or [default] * count
         if len(found) != count:
             raise self.error(f"attribute {name} must have {count} items, found {found}")

@@ -97,7 +97,7 @@ class InferRequest:
             raise error
 
     def wait_for(self, timeout: int) -> bool:
-        """Wait so many milliseconds at most; return whether the run has ended."""
+        """Wait at most ``timeout`` milliseconds; return whether the run has ended."""
         if self._thread is not None:
             self._thread.join(timeout / 1000)
             if self._thread.is_alive():

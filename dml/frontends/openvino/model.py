@@ -16,7 +16,7 @@ from .networks import CompiledNetwork, DynamicNetwork
 from .parted import PartedNetwork, on_host, read_late
 from .ports import ConstOutput, LayerNode, inputs_of, outputs_of, port_of
 from .refused import with_refused_names
-from .reshaping import reshaped
+from .reshaping import reshaped, resolve_sizes
 from .shapes import PartialShape
 
 
@@ -56,7 +56,8 @@ class Model:
         """Compile for a device; None takes the one that ``dml.create_device()`` does.
 
         fallback: layers that cannot be mapped run on the host, where openvino is installed; a ``HostNodesWarning``
-        names them. Raises DMLError that lists them otherwise, before anything runs.
+        names them. False for files that are not trusted: OpenVINO itself may end the process on damaged ones. Raises
+        DMLError that lists such layers otherwise, before anything runs.
         """
         device = device or create_device()
         if on_host(self.network) or read_late(self.network):
@@ -140,8 +141,9 @@ class Model:
         """Give parameters other sizes.
 
         partial_shape: a shape for the only parameter, or shapes by number, name or port. Open sizes (-1) stay open,
-        without the limits of a range. Raises DMLError for another number of dimensions, for sizes that layers do not
-        take, and where a layer's sizes are not inferred; the model then stays as it was.
+        without the limits of a range. Outputs have their sizes at once where all parameters' are given. Raises DMLError
+        for another number of dimensions, for sizes that layers do not take, and where a layer's sizes are not inferred;
+        the model then stays as it was.
         """
         wanted = partial_shape if isinstance(partial_shape, Mapping) else {None: partial_shape}
         given: dict[str, tuple[int, ...]] = {}
@@ -151,7 +153,11 @@ class Model:
             if len(sizes) != len(port.partial_shape):
                 raise DMLError(f"Model.reshape: {port.any_name} has {len(port.partial_shape)} sizes, found {shape}")
             given[port.key] = sizes
-        self.network = reshaped(self.network, given)
+        network = reshaped(self.network, given)
+        dynamic = any(layer.type == "Parameter" and is_dynamic(layer) for layer in network.layers)
+        if not (dynamic or on_host(network) or read_late(network)):
+            resolve_sizes(network)
+        self.network = network
 
 
 def _partial(shape: Any) -> PartialShape:

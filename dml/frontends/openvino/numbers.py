@@ -1,4 +1,4 @@
-"""Layers on few numbers that are known here, which shapes, limits and counts are made of: NumPy computes them."""
+"""Layers on small arrays known on the host (shapes, limits, counts), which NumPy computes."""
 
 from __future__ import annotations
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any, cast
 
-from .convert import counted_outputs
+from dml.frontends.planning import planner
+from dml.graph.builder import Builder
+
+from .convert import build, counted_outputs
 from .ir import IrLayer, Network, with_sizes
 
 
@@ -28,6 +32,14 @@ def reshaped(network: Network, given: Mapping[str, tuple[int, ...]]) -> Network:
                 for at, port in enumerate(layer.outputs)
             ]
     return made
+
+
+def resolve_sizes(network: Network) -> None:
+    """Infer the sizes of all layers, in place, from those of the parameters. No device is needed.
+
+    Raises DMLError for sizes that layers do not take, or that are not inferred.
+    """
+    build(network, Builder(cast(Any, planner()[0])))  # (a planner is asked what a device is)
 
 
 def _opened(network: Network) -> Network:

@@ -142,7 +142,7 @@ class PartialShape:
 
     @staticmethod
     def dynamic(rank: int | Dimension | None = None) -> PartialShape:
-        """Return so many open sizes. Raises DMLError where their number is open, too."""
+        """Return a shape of open sizes. Raises DMLError if the rank is open, too."""
         if rank is None or (isinstance(rank, Dimension) and rank.is_dynamic):
             raise DMLError("PartialShape.dynamic: the number of dimensions must be given")
         return PartialShape([-1] * (rank.get_length() if isinstance(rank, Dimension) else rank))

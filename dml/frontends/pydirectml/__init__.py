@@ -1,4 +1,4 @@
-"""Microsoft's PyDirectML: its names over this library, so that scripts written for it run as they are.
+"""Microsoft's PyDirectML: its names over this library, so that its scripts run unchanged.
 
     python -m dml.frontends.pydirectml script.py [arguments]
 

@@ -35,7 +35,7 @@ class TensorData(np.ndarray[Any, np.dtype[Any]]):
 
 
 class Binding:
-    """Data for an input: a copy of the array's bytes as float32, or as they are in the tensor's own data type.
+    """Data for an input: a copy of the array, converted to float32 unless it has the tensor's own data type.
 
     The array's shape need not be the tensor's. Raises DMLError where it has fewer bytes than the tensor.
     """

@@ -163,6 +163,7 @@ def test_reshape(api: tuple[Any, str], dynamic: Path, shape: Any) -> None:
     model.reshape(shape if not isinstance(shape, dict) else {k: ov.PartialShape(v) for k, v in shape.items()})
     assert list(model.input().shape) == [4, 3]
     assert not model.is_dynamic()
+    assert list(model.output().shape) == [4, 3]
     x = np.tile(X, (2, 1))
     compiled = ov.compile_model(model, name)
     np.testing.assert_array_equal(compiled(x)[0], 2 * np.maximum(x, 0))
@@ -177,6 +178,22 @@ def test_a_static_model_takes_other_sizes_once_reshaped(api: tuple[Any, str], pa
         np.testing.assert_allclose(compiled([X[:rows], Z[:rows]])["y"], Y[:rows], rtol=1e-6)
     model.reshape({"x": [1, 3], "z": [1, 3]})
     np.testing.assert_allclose(ov.compile_model(model, name)([X[1:], Z[1:]])["w"], W[1:], rtol=1e-6)
+
+
+def test_reshape_refuses_sizes_that_a_layer_does_not_take(api: tuple[Any, str], tmp_path: Path) -> None:
+    """At once, and the model stays as it was."""
+    ov, name = api
+    x = opset.parameter([2, 3], np.float32, name="x")
+    made = opset.relu(opset.matmul(x, np.ones((3, 5), np.float32), False, False))
+    theirs.save_model(theirs.Model([opset.result(made)], [x], "m"), tmp_path / "p.xml", False)
+    model = ov.Core().read_model(tmp_path / "p.xml")
+    with pytest.raises((RuntimeError, dml.DMLError)):
+        model.reshape([2, 4])
+    assert list(model.input().shape) == [2, 3]
+    model.reshape([7, 3])
+    compiled = ov.compile_model(model, name)
+    assert list(compiled.output(0).shape) == [7, 5]
+    np.testing.assert_array_equal(compiled(np.ones((7, 3), np.float32))[0], np.full((7, 5), 3, np.float32))
 
 
 def test_requests_keep_their_tensors(api: tuple[Any, str], path: Path) -> None:

@@ -59,7 +59,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT16"])
 def test_what_a_gpu_gets(seen_as: Callable[..., dml.Device], name: str, data_type: str) -> None:
-    """One without matrix units, whose subgroups do nothing together."""
+    """Test the kernels of a GPU that has neither matrix units nor subgroup operations."""
     features = seen_as("discrete").vulkan.target.features.without("cooperative_matrix", "subgroup_operations")
     device = seen_as("discrete", features=features)
     assert_runs(device, CASES[name], data_type)

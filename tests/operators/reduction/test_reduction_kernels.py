@@ -53,8 +53,10 @@ def test_grids_of_reductions_fold(small_grids: dml.Device) -> None:
 def with_subgroups(
     request: pytest.FixtureRequest, seen_as: Callable[..., dml.Device], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[], dml.Device]:
-    """The device as a GPU that combines within subgroups; "another" size than its own, as where subgroups vary, has the
-    kernels do without. Called, it is a new one, which has compiled nothing."""
+    """Return a function that opens the device as a GPU with subgroup operations, without compiled kernels.
+
+    Kernels do without these operations if the subgroup size is "another" than the device's, as on devices where it
+    varies."""
     vulkan = seen_as("subgroups").vulkan
     if "shuffle" not in vulkan.target.features.subgroup_operations:
         pytest.skip("the device's subgroups do not shuffle")

@@ -23,7 +23,7 @@ def activation(node: OnnxNode) -> OnnxValue:
 
 
 def _activated(node: OnnxNode, x: OnnxValue, found: Activation, prefix: str) -> OnnxValue:
-    """An activation with the node's attributes, whose names have a prefix."""
+    """Apply an activation with the node's attributes. prefix: of their names."""
     attributes: dict[str, Any] = {
         own: node.number(prefix + name, value) for own, (name, value) in found.parameters.items()
     }
@@ -120,7 +120,7 @@ def soft(node: OnnxNode) -> OnnxValue:
 
 
 def activated(node: OnnxNode, x: OnnxValue, name: str, prefix: str) -> OnnxValue:
-    """An activation behind another operator, by its ONNX name; its attributes have a prefix before theirs."""
+    """Apply an activation that is fused to another operator, by its ONNX name. prefix: of its attributes' names."""
     if name in ACTIVATIONS:
         return _activated(node, x, ACTIVATIONS[name], prefix)
     if name in _SOFT:
@@ -134,7 +134,7 @@ def activated(node: OnnxNode, x: OnnxValue, name: str, prefix: str) -> OnnxValue
 
 
 def activated_by(node: OnnxNode, x: OnnxValue, name: str, numbers: Sequence[float]) -> OnnxValue:
-    """An activation behind another operator, with the first of its attributes as numbers in their order."""
+    """Apply an activation that is fused to another operator. numbers: its first attributes, in their order."""
     if not numbers:
         return activated(node, x, name, "activation_")
     if name not in ACTIVATIONS:

@@ -142,7 +142,8 @@ def _mask(node: OnnxNode, mask: OnnxValue | None, sizes: tuple[int, int, int, in
 
 
 def boolean_mask(opened: OnnxValue, sizes: tuple[int, int, int, int]) -> dict[str, Any]:
-    """The mask fields for what is open, of a shape that broadcasts to batch, heads, queries and keys."""
+    """Return the mask fields for a mask of the keys to attend to, whose shape broadcasts to {batch, heads, queries,
+    keys}."""
     whole = expanded(cast(opened, INT32), sizes)
     return {"MaskType": _MASK.DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN, "MaskTensor": whole}
 
@@ -152,7 +153,7 @@ def both(a: OnnxValue, b: OnnxValue) -> OnnxValue:
 
 
 def _open_keys(node: OnnxNode, mask: OnnxValue, sizes: tuple[int, int, int, int], past: int) -> OnnxValue:
-    """What a mask leaves open, {B, 1, S or 1, T}."""
+    """Return the keys that a mask lets queries attend to, {B, 1, S or 1, T}."""
     batch, _, steps, total = sizes
     keys = node.constant(np.arange(total, dtype=np.int32).reshape(1, 1, 1, total))
     if mask.shape in ((batch,), (2 * batch,)):

@@ -1,4 +1,4 @@
-"""Attention made of products and a softmax, where DirectML's operator does not do what is asked."""
+"""Attention as products and a softmax, for what DirectML's operator lacks."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _attended(
 
 
 def _weights(node: OnnxNode, scores: OnnxValue) -> OnnxValue:
-    """How much each query takes of each key."""
+    """Return the weight of each key for each query."""
     batch, heads, steps, total = scores.shape
     sink = node.optional(11, rank=1) if node.op == "GroupQueryAttention" else None
     if sink is None and not node.integer("smooth_softmax", 0):

@@ -34,8 +34,7 @@ def cast_like(node: OnnxNode) -> OnnxValue:
 
 
 def _cast(node: OnnxNode, x: OnnxValue, dtype: DType) -> OnnxValue:
-    """A cast that DirectML can say: not of strings, 2-bit integers, or floating-point types without a sign or of 4
-    bits."""
+    """Cast between types that DirectML has: no strings, 2-bit integers, unsigned or 4-bit floating-point types."""
     if dtype == x.dtype:
         return x
     if x.dtype in NARROW:

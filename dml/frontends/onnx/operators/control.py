@@ -25,7 +25,7 @@ from ..value import OnnxValue, reshape, where
 
 
 def _branch(node: OnnxNode, name: str, inputs: Sequence[Any] = ()) -> list[Any]:
-    """The outputs of a nested graph, which sees the names around it."""
+    """Return the outputs of a nested graph, which sees the outer names."""
     graph = node.required(name)
     wanted = [entry.name for entry in graph.input]
     node.check(len(wanted) == len(inputs), f"its {name} takes {len(wanted)} inputs, found {len(inputs)}")
@@ -47,7 +47,7 @@ def if_(node: OnnxNode) -> list[Any]:
 
 
 def _both(node: OnnxNode, condition: OnnxValue) -> list[Any] | None:
-    """Both branches joined by the condition; None where they differ in more than numbers."""
+    """Select between the results of both branches; None if their types or shapes differ."""
     try:
         pairs = list(zip(_branch(node, "then_branch"), _branch(node, "else_branch"), strict=True))
     except Unsupported:
@@ -84,13 +84,13 @@ def loop(node: OnnxNode) -> list[Any]:
 
 
 def _number(node: OnnxNode, value: Any) -> Any:
-    """The number that a nested graph decides by."""
+    """Return the value of a condition or count that must be known while the model is traced."""
     node.check(isinstance(value, OnnxValue) and value.size == 1, "its body's condition must be a tensor of one number")
     return node.trace.known(value).item()
 
 
 def _stacked(node: OnnxNode, values: list[OnnxValue], axis: int, entry: Any) -> OnnxValue:
-    """Values as slices along a new axis; of none, an empty tensor as the graph describes it."""
+    """Stack values along a new axis; no values make an empty tensor of the shape that the graph declares."""
     if not values:
         kind = entry.type.tensor_type
         sizes = [dim.dim_value for dim in kind.shape.dim]
@@ -102,7 +102,7 @@ def _stacked(node: OnnxNode, values: list[OnnxValue], axis: int, entry: Any) -> 
 
 @onnx_op("Scan")
 def scan(node: OnnxNode) -> list[Any]:
-    """Version 8 has a batch dimension in front, each item of which is scanned by itself, and an input for lengths."""
+    """Version 8 has a leading batch dimension, whose items are scanned separately, and an input of lengths."""
     if node.version < 9:
         if node.has(0):
             raise Unsupported("sequence_lens is not mapped")

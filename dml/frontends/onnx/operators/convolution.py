@@ -137,7 +137,7 @@ def _convolution_transpose(node: OnnxNode, given_pads: list[int] | None, bias: O
 
 
 def _wanted(node: OnnxNode, x: OnnxValue, strides: list[int]) -> list[int] | None:
-    """The spatial sizes that a transposed convolution is to give; None where its padding says them."""
+    """Return the requested spatial sizes of a transposed convolution; None if its padding determines them."""
     spatial = x.rank - 2
     given = node.ints("output_shape")
     if given is not None:
@@ -149,7 +149,7 @@ def _wanted(node: OnnxNode, x: OnnxValue, strides: list[int]) -> list[int] | Non
 
 
 def _cut(full: Sequence[int], wanted: list[int], *, more_at_start: bool) -> tuple[list[int], list[int]]:
-    """What is cut off at both ends where the full sizes are too large: evenly, an odd element at one of them."""
+    """Return how much to crop from both ends of too large a result: equally, an odd element at one end."""
     cut = [halves(max(0, size - want), more_at_start=more_at_start) for size, want in zip(full, wanted, strict=True)]
     return [start for start, _ in cut], [end for _, end in cut]
 
@@ -190,7 +190,7 @@ def qlinear_conv(node: OnnxNode) -> OnnxValue:
 
 
 def qlinear_convolution(node: OnnxNode, x: OnnxValue) -> OnnxValue:
-    """Of x, with the other inputs of the node."""
+    """Convolve x with the node's other inputs."""
     bias = node.optional(8)
     return _integer(
         DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,

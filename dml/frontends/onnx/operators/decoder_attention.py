@@ -120,7 +120,7 @@ def multi_head_over_cache(node: OnnxNode, query: OnnxValue, key: OnnxValue, valu
 
 
 def _biased(node: OnnxNode, at: int, parts: tuple[OnnxValue, ...]) -> tuple[OnnxValue, OnnxValue, OnnxValue]:
-    """Query, key and value plus their parts of a bias, where there is one."""
+    """Add the bias, if there is one, to query, key and value."""
     bias, made, first = node.optional(at, rank=1), [], 0
     for x in parts:
         made.append(x if bias is None else x + part(bias, 0, first, x.shape[2]))
@@ -150,7 +150,7 @@ def _up_to(node: OnnxNode, last: OnnxValue, total: int) -> OnnxValue:
 
 
 def _bias(node: OnnxNode, mask: int, bias: int, total: int) -> OnnxValue | None:
-    """What is added to scores: the bias, and the filter value where the mask {B, T} is 0."""
+    """Return the bias of the scores, with the filter value where the mask {B, T} is 0."""
     added = node.optional(bias, rank=4)
     made = None if added is None else resized(cast(added, FLOAT32), 3, total)
     given = node.optional(mask, rank=2)
@@ -163,7 +163,7 @@ def _bias(node: OnnxNode, mask: int, bias: int, total: int) -> OnnxValue | None:
 
 
 def _of_beams(node: OnnxNode, x: OnnxValue, width: int, indirection: int) -> OnnxValue:
-    """Keys or values {B, N, T, H} with each position from the beam that it came from."""
+    """Reorder keys or values {B, N, T, H}: each position comes from the beam that computed it."""
     if not node.has(indirection):
         return x
     beams = int(node.single(width)) if node.has(width) else 1

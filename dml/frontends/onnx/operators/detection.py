@@ -1,4 +1,4 @@
-"""What detectors do with their boxes."""
+"""Non-maximum suppression of detected boxes."""
 
 from __future__ import annotations
 

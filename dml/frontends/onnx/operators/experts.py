@@ -164,7 +164,7 @@ def _mixed(node: OnnxNode, layers: list[_Layer | None], *, router_weights: OnnxV
 
 
 def _routed(node: OnnxNode, scores: OnnxValue, k: int, router_weights: OnnxValue | None) -> tuple[OnnxValue, OnnxValue]:
-    """The k experts of each token {T, k}, and how much each of them counts."""
+    """Return the k experts of each token {T, k} and their weights."""
     if node.integer("use_sparse_mixer", 0):
         return _sparsely_mixed(node, scores, k)
     _, chosen = _highest(scores, k)
@@ -202,7 +202,7 @@ def _highest(x: OnnxValue, k: int) -> tuple[OnnxValue, OnnxValue]:
 
 
 def _spread(chosen: OnnxValue, shares: OnnxValue, experts: int) -> OnnxValue:
-    """How much each expert counts for each token, {E, T}: 0 where it was not chosen."""
+    """Return the weight of each expert for each token, {E, T}: 0 if it was not chosen."""
     tokens, k = chosen.shape
     numbers = constant(chosen.builder, np.arange(experts, dtype=np.uint32).reshape(experts, 1, 1))
     shares = reshape(shares, (1, tokens, k))

@@ -22,7 +22,7 @@ from .casts import widened
 
 @onnx_op("GatherBlockQuantized", domain="com.microsoft")
 def gather_block_quantized(node: OnnxNode) -> OnnxValue:
-    """Slices of a table along gather_axis, dequantized: what is gathered is as narrow as the table.
+    """Gather slices of a quantized table along gather_axis, then dequantize them.
 
     The table has 4-bit numbers, 8-bit floats, or bytes with numbers of 2, 4 or 8 bits along its last axis. Without zero
     points these are the middle for bytes, 0 for the others. An index out of range gives zeros.
@@ -62,7 +62,7 @@ def _check_scales(node: OnnxNode, scales: OnnxValue, shape: tuple[int, ...], alo
 
 
 def _gathered(x: OnnxValue, indices: OnnxValue, axis: int, bits: int, count: int) -> OnnxValue:
-    """The gathered numbers as they are stored, or as FLOAT32 where 4-bit ones do not fill the bytes that are gathered.
+    """Return the gathered numbers in their own type; as FLOAT32 if slices of 4-bit numbers do not fill whole bytes.
 
     count: numbers along the last axis.
     """
@@ -125,7 +125,7 @@ def _plain(x: OnnxValue) -> OnnxValue:
 
 
 def _spread(x: OnnxValue, shape: tuple[int, ...]) -> OnnxValue:
-    """A parameter for each number, of sizes that divide the shape."""
+    """Repeat a parameter, whose sizes divide the shape, for each number."""
     for axis, (own, size) in enumerate(zip(x.shape, shape, strict=True)):
         if own not in (1, size):
             x = repeated_blocks(x, axis, size // own, size)
@@ -133,7 +133,7 @@ def _spread(x: OnnxValue, shape: tuple[int, ...]) -> OnnxValue:
 
 
 def _zeroed(x: OnnxValue, indices: OnnxValue, axis: int, size: int) -> OnnxValue:
-    """Zeros for what indices out of range picked."""
+    """Set the slices of indices out of range to zero."""
     if indices.array is not None and indices.array.min() >= -size and indices.array.max() < size:
         return x
     ones = (1,) * (x.rank - axis - indices.rank)

@@ -262,7 +262,7 @@ def _labels(side: str, hidden: int) -> list[str]:
 
 
 def _diagonal(value: OnnxValue, term: list[str]) -> tuple[OnnxValue, list[str]]:
-    """A label that comes twice walks the diagonal: its strides add up."""
+    """Read the diagonal of dimensions with the same label: their strides add up."""
     labels = list(dict.fromkeys(term))
     if len(labels) == len(term):
         return value, labels

@@ -84,7 +84,7 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
 def _in_place(
     node: OnnxNode, parts: tuple[OnnxValue, OnnxValue, OnnxValue], past_key: OnnxValue
 ) -> list[OnnxValue | None]:
-    """The outputs where past and present lie in the same memory, a cache of as many positions as it will ever have."""
+    """Return the outputs if past and present share memory: a cache of the greatest length."""
     query, key, value = parts
     steps, key_heads, room = query.shape[1], past_key.shape[1], past_key.shape[2]
     full = full_cache(room)
@@ -107,7 +107,7 @@ def _in_place(
 
 
 def _lengths(node: OnnxNode, steps: int) -> OnnxValue:
-    """How long each batch element's past is, {B}: none where a first prompt is padded behind.
+    """Return the length of each batch element's past, {B}: 0 for a first prompt, which is padded at its end.
 
     Rows of a chunk from query_seqlens on are padding: what they give is unspecified, and later rows replace them.
     """
@@ -119,7 +119,7 @@ def _lengths(node: OnnxNode, steps: int) -> OnnxValue:
 
 
 def _normalized(node: OnnxNode, query: OnnxValue, key: OnnxValue, size: int) -> tuple[OnnxValue, OnnxValue]:
-    """Query and key, each head divided by its root mean square where the node has weights for that."""
+    """Apply root mean square normalization to each head of query and key, if the node has weights for it."""
     node.check(node.has(14) == node.has(15), "q_norm_weight and k_norm_weight must be given together")
     if not node.has(14):
         return query, key
@@ -192,7 +192,7 @@ def _parts(node: OnnxNode, heads: int, key_heads: int) -> list[OnnxValue]:
 
 
 def _mask(node: OnnxNode, sizes: tuple[int, int, int, int], past: OnnxValue | None) -> dict[str, Any]:
-    """What a query may not look at: what comes after it and what is further back than the window.
+    """Mask the keys after each query and those before its window.
 
     What is behind the new positions of a past that is not full is left out already.
     """
@@ -258,7 +258,7 @@ def _composed(
 
 
 def _open_keys(node: OnnxNode, steps: int, total: int, past: OnnxValue | None) -> OnnxValue | None:
-    """The keys that queries look at; None where they look at all."""
+    """Return the keys that queries attend to; None if they attend to all."""
     causal, window = node.integer("causal", 1), node.integer("local_window_size", -1)
     if causal or window >= 0:
         return _opened(node, steps, total, past, window)

@@ -38,18 +38,18 @@ def inserted_in_place(new: OnnxValue, shape: Sequence[int], at: OnnxValue) -> On
 
 
 def written(new: OnnxValue, past: OnnxValue, at: OnnxValue, *, in_place: bool) -> OnnxValue:
-    """The past with new rows from ``at`` on: where the past lies, or in a tensor of its own."""
+    """Write new rows into the past from ``at`` on: in place, or into a copy."""
     return inserted_in_place(new, past.shape, at) if in_place else inserted(new, past, at)
 
 
 def full_cache(room: int) -> str:
-    """What the error about a longer sequence says."""
+    """Return the error message for a sequence longer than the cache."""
     return f"the cache holds {room} positions, and no longer sequence"
 
 
 @dataclass(frozen=True)
 class KeyValueCache:
-    """How keys or values are kept: as they come, or in 8 bits or two 4-bit numbers to a byte, by a scale.
+    """The data type of cached keys or values: that of the model, or 8 or 4 bits (two to a byte) with scales.
 
     scale: one number, or one for each head and element, {1, M, 1, H}.
     """

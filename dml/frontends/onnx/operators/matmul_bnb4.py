@@ -67,7 +67,7 @@ def matmul_bnb4(node: OnnxNode) -> OnnxValue:
 
 
 def _numbers(table: OnnxValue, codes: OnnxValue, scales: OnnxValue, size: int, block: int) -> OnnxValue:
-    """What ``size`` codes stand for, two to a byte, times their blocks' scales."""
+    """Return the numbers that ``size`` codes, two to a byte, stand for, times their blocks' scales."""
     pairs = gather(table, cast(codes, UINT32), 0)
     numbers = part(reshape(pairs, (2 * codes.size,)), 0, 0, size)
     if size % block:

@@ -78,7 +78,7 @@ def _packing(node: OnnxNode, a: OnnxValue) -> _Packing:
 
 
 def _product(node: OnnxNode, rows: OnnxValue, packing: _Packing) -> OnnxValue:
-    """rows {m, K} times the transposed weights, which are read as they are packed."""
+    """Multiply rows {m, K} by the transposed weights, which kernels read in their packed form."""
     packed, held, zeros = _checked(node, packing)
     n, blocks, block = packing.n, packing.blocks, packing.block
     # The last block may go beyond K: zeros in rows leave out what is there.

@@ -410,7 +410,7 @@ def constant_of_shape(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("Compress", since=9)
 def compress(node: OnnxNode) -> OnnxValue:
-    """Which elements are kept becomes a guard of the compiled graph."""
+    """The choice of elements becomes a guard of the compiled graph."""
     x, condition = node.input(0), node.numbers(1)
     if "axis" not in node.attributes:
         x = reshape(x, (x.size,))

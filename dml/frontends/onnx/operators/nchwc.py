@@ -41,8 +41,8 @@ def reorder_output(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("Conv", since=SMALLEST_BLOCK, domain=NCHWC)
 def blocked_convolution(node: OnnxNode) -> OnnxValue:
-    """FusedConv, of filters in blocks. An input of fewer channels than a block has none, nor has that of a convolution
-    of each channel by itself: of their filters, only the channels of the output are in blocks."""
+    """FusedConv with filters in blocks. An input of fewer channels than a block has no blocks, nor has the input of
+    a depthwise convolution: only the output channels of their filters are in blocks."""
     x, filters = node.input(0, rank=4), node.input(1, rank=4)
     if filters.array is None:
         raise Unsupported("its filter must be a constant")
@@ -77,7 +77,7 @@ onnx_op("GlobalMaxPool", since=SMALLEST_BLOCK, domain=NCHWC)(global_max_pool)
 
 @onnx_op("Upsample", since=SMALLEST_BLOCK, domain=NCHWC)
 def blocked_upsample(node: OnnxNode) -> OnnxValue:
-    """By whole factors; the nearest element is the one before."""
+    """Upsample by whole factors; each element is repeated."""
     x = node.input(0, rank=4)
     scales = node.ints("scales") or [1] * 4
     node.check(len(scales) == 4 and scales[:2] == [1, 1] and min(scales) >= 1,

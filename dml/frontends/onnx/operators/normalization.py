@@ -54,13 +54,13 @@ def mean_variance(
 
 
 def _same(value: OnnxValue, x: OnnxValue) -> OnnxValue:
-    """A scale or bias in the type of what it applies to and of its rank."""
+    """Convert a scale or bias to the data type and the rank of its operand."""
     return cast(reshape(value, with_rank(value.shape, x.rank)), x.dtype)
 
 
 @onnx_op("GroupNormalization", since=18)
 def group_normalization_18(node: OnnxNode) -> OnnxValue:
-    """Scale and bias per group. Deprecated, since per channel was meant."""
+    """Scale and bias per group. ONNX deprecated it in favour of version 21."""
     return _group_normalization(node, per_channel=False)
 
 

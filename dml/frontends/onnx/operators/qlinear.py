@@ -35,7 +35,7 @@ def qlinear_add(node: OnnxNode) -> OnnxValue:
 
 
 def _shifted(node: OnnxNode, steps: OnnxValue, dtype: DType) -> OnnxValue:
-    """So many steps from the zero point, which is input 7, rounded after it is added."""
+    """Add the zero point, input 7, and round."""
     zero = node.optional(7)
     if zero is not None:
         steps = steps + expanded(reshape(cast(zero, FLOAT32), ()), steps.shape)
@@ -82,7 +82,7 @@ def _real(node: OnnxNode, at: int) -> OnnxValue:
 
 
 def _requantized(node: OnnxNode, x: OnnxValue, at: int = 3) -> OnnxValue:
-    """Of input 0's type, by the scale and zero point from input ``at`` on."""
+    """Quantize to input 0's type with the scale and zero point at inputs ``at`` and ``at`` + 1."""
     return quantized(x, node.input(at), node.optional(at + 1), node.input(0).dtype)
 
 

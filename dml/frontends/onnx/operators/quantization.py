@@ -164,7 +164,7 @@ def dynamic_quantize_linear(node: OnnxNode) -> list[OnnxValue]:
 
 
 def _quantized_by_range(node: OnnxNode, x: OnnxValue) -> tuple[OnnxValue, OnnxValue, OnnxValue]:
-    """x as UINT8 by its own range, with the scale and zero point that came of it."""
+    """Quantize x to UINT8 by its own range; return it with its scale and zero point."""
     ones = (1,) * max(1, x.rank)
     outputs: dict[str, tuple[Sequence[int], DType]] = {
         "OutputTensor": (x.shape, UINT8),
@@ -176,7 +176,7 @@ def _quantized_by_range(node: OnnxNode, x: OnnxValue) -> tuple[OnnxValue, OnnxVa
 
 
 def dequantized(x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None) -> OnnxValue:
-    """Numbers of one scale and zero point, in float32."""
+    """Dequantize to float32 with one scale and zero point."""
     return one(
         ew.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC,
         x,
@@ -189,7 +189,7 @@ def dequantized(x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None) -> OnnxV
 
 
 def quantized(x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None, dtype: DType) -> OnnxValue:
-    """Numbers in float32 by one scale and zero point."""
+    """Quantize float32 with one scale and zero point."""
     return one(
         ew.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC,
         x,

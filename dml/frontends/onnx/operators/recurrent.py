@@ -64,7 +64,7 @@ class OnnxRecurrence:
         )
 
     def tensor(self, value: OnnxValue) -> Tensor:
-        """A tensor of a type that the operators take: FLOAT32 for what is neither that nor FLOAT16."""
+        """Return a tensor of FLOAT16 or FLOAT32; other types become FLOAT32."""
         return (value if value.dtype in (FLOAT16, FLOAT32) else cast(value, FLOAT32)).tensor
 
     def sized(self, value: OnnxValue, name: str, shape: tuple[int, ...]) -> Tensor:
@@ -133,7 +133,7 @@ def lstm(node: OnnxNode) -> list[OnnxValue]:
 
 
 def lstm_of(node: OnnxNode, layer: OnnxRecurrence) -> list[OnnxValue]:
-    """An LSTM of such a layer, with the node's inputs that are LSTM's alone."""
+    """Compute an LSTM of this layer and the node's inputs 6 and 7."""
     peephole = node.optional(7)
     made = recurrence.lstm(
         layer.network,

@@ -61,7 +61,7 @@ def reduction(node: OnnxNode) -> OnnxValue:
 
 
 def _reduced(x: OnnxValue, function: DML_REDUCE_FUNCTION, axes: list[int], keep: bool) -> OnnxValue:
-    """A reduction. Those of REDUCE's functions that give fractions take no integers; ONNX's do, and cut them off."""
+    """Reduce. REDUCE's functions with fractional results take no integers; ONNX's take them and truncate."""
     if x.dtype.kind not in "iu" or function not in _FRACTIONS:
         return reduce(x, function, axes, keep)
     if function == enums.DML_REDUCE_FUNCTION_AVERAGE:
@@ -70,7 +70,7 @@ def _reduced(x: OnnxValue, function: DML_REDUCE_FUNCTION, axes: list[int], keep:
 
 
 def _each(x: OnnxValue, function: DML_REDUCE_FUNCTION) -> OnnxValue:
-    """Every element reduced by itself: an axis of size 1 behind the others is reduced."""
+    """Reduce every element separately, along a trailing axis of size 1."""
     return reshape(_reduced(reshape(x, (*x.shape, 1)), function, [x.rank], True), x.shape)
 
 
@@ -120,8 +120,8 @@ def cumulative(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("NonZero", since=9)
 def nonzero(node: OnnxNode) -> OnnxValue | LateRows:
-    """The coordinates are computed on the device; the graph is cut where they are counted. Where it cannot be, how many
-    there are becomes a guard of the compiled graph."""
+    """The device computes the coordinates, and the graph is cut where their count is needed. If it cannot be cut,
+    the count becomes a guard of the compiled graph."""
     x = node.input(0)
     late = node.is_late(x)
     if x.dtype.itemsize == 8:

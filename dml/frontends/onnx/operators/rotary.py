@@ -16,7 +16,7 @@ from ..value import OnnxValue, cast, reshape, transpose
 def rotated(
     x: OnnxValue, positions: OnnxValue, cosines: OnnxValue, sines: OnnxValue, *, interleaved: bool
 ) -> OnnxValue:
-    """Pairs of elements of each head turned by the angles of their positions.
+    """Rotate pairs of elements of each head by the angles of their positions.
 
     x: {batch, sequence, head, element}. positions: {batch or 1, sequence}. cosines, sines: {position, pairs}; elements
     behind the pairs stay. Pairs are neighbours where ``interleaved``, else the first half with the second.

@@ -66,7 +66,7 @@ def scatter_nd(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("TensorScatter", since=24)
 def tensor_scatter(node: OnnxNode) -> OnnxValue:
-    """Steps put into a cache along an axis, those of each batch from an index of its own on."""
+    """Write steps into a cache along an axis, each batch element's from its own index on."""
     x, updates, first = node.input(0, least=2), node.input(1), node.optional(2)
     axis = node.axis("axis", -2, x.rank)
     length = x.shape[axis]

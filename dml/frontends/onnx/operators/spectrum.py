@@ -21,7 +21,7 @@ _LONG, _LIMIT = 2**20, 2**24
 
 
 def _transformed(node: OnnxNode, x: OnnxValue, length: int, bins: int, inverse: bool) -> OnnxValue:
-    """{..., samples, 1 or 2} as {..., bins, 2}: samples are cut, or filled with zeros, to the length.
+    """Transform {..., samples, 1 or 2} to {..., bins, 2}; samples are cropped, or padded with zeros, to the length.
 
     A long transform over a * b samples is b transforms over every b-th sample, turned, and a transforms over those.
     """

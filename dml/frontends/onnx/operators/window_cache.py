@@ -15,7 +15,7 @@ from .rotary import turned
 
 
 def windowed(node: OnnxNode, query: OnnxValue, key: OnnxValue, value: OnnxValue) -> list[OnnxValue | None]:
-    """The outputs over a cache of C positions that keeps the newest ones of a longer sequence from its first row on.
+    """Return the outputs over a cache whose C rows hold the newest positions of a longer sequence.
 
     Of T positions in all it holds ``_resident``: where a position has no room, all but the window go at once.
     """
@@ -60,14 +60,14 @@ def _counted(node: OnnxNode, count: int) -> OnnxValue:
 
 
 def _resident(total: OnnxValue, room: int, window: int) -> OnnxValue:
-    """How many of so many positions, {B}, a cache with ``room`` for them holds."""
+    """Return how many of ``total`` positions, {B}, are still in a cache of ``room`` positions."""
     gone = room - window + 1
     over = maximum(total - room, total.filled(0))
     return total - (over + (gone - 1)) / gone * gone
 
 
 def _bias_columns(bias: OnnxValue, positions: OnnxValue, shape: tuple[int, int, int, int]) -> OnnxValue:
-    """A bias whose columns are positions, for keys at such positions."""
+    """Select the columns of a bias that belong to the keys' positions."""
     bias = expanded(cast(bias, FLOAT32), (*shape[:3], bias.shape[3]))
     columns = minimum(positions, positions.filled(bias.shape[3] - 1))
     return gather_elements(bias, expanded(columns, shape), 3)

@@ -93,7 +93,7 @@ def _count(c: IrContext, body: IrBody) -> int:
 
 
 def _ends(c: IrContext, entry: PortMap) -> tuple[int, int]:
-    """Where the parts begin and end; numbers below zero count from behind the last element."""
+    """Return the start and the end of the axis that an iteration slices; -1 is the end of the axis."""
     value = _outer(c, entry)
     sizes = value.sizes if isinstance(value, Tensor) else value.shape
     if not entry.stride or entry.axis is None or not -len(sizes) <= entry.axis < len(sizes):
@@ -127,7 +127,7 @@ def _goes_on(c: IrContext, body: IrBody, found: dict[int, IrValue]) -> bool:
 
 
 def _last(c: IrContext, body: IrBody, entry: PortMap, found: dict[int, IrValue], state: dict[int, IrValue]) -> IrValue:
-    """A value after the last iteration; of none, what it began with."""
+    """Return a value after the last iteration: its initial value if there was no iteration."""
     if found or entry.port < 0:
         return _inner(c, found, entry.layer) if found else np.zeros(1, np.uint8)
     for parameter, result in body.back.items():

@@ -8,7 +8,7 @@ from dml.frontends.openvino.convert import IrContext, IrValue, layer
 
 @layer("FakeQuantize")
 def fake_quantize(c: IrContext) -> IrValue:
-    """The nearest of so many levels between the input's limits, as that level between the output's limits."""
+    """Round to the nearest level between the input's limits; return that level between the output's limits."""
     x, low, high, first, last = c.tensors()
     steps = c.layer.integer("levels") - 1
     if steps < 1:

@@ -60,7 +60,7 @@ def slice(
     input_window_sizes: Sequence[int],
     input_window_strides: Sequence[int],
 ) -> Expression:
-    """A window of the input, every so many elements of it."""
+    """A window of the input, with a stride along each axis."""
     steps = tuple(input_window_strides)
     if len(input_window_sizes) != len(steps) or 0 in steps:
         raise DMLError("pydirectml.slice: sizes and strides need an entry per dimension, strides not 0")

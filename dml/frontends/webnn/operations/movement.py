@@ -133,7 +133,7 @@ class MovementOperations(OperationBuilder):
     def split(
         self, input: MLOperand, splits: int | Sequence[int], *, axis: int = 0, label: str = ""
     ) -> list[MLOperand]:
-        """Parts along the axis: so many of the same size, or of these sizes."""
+        """Split along the axis: into a number of equal chunks, or into chunks of the given sizes."""
         step = self.step("split", label, input=input)
         step.axis(axis, input)
         total = input.shape[axis]

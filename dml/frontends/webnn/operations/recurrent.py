@@ -225,7 +225,7 @@ def _check_gates(
     step: OperationStep, gates: int, input: MLOperand, hidden: int, directions: tuple[int, ...], weight: MLOperand,
     recurrent_weight: MLOperand, bias: MLOperand | None, recurrent_bias: MLOperand | None,
 ) -> None:  # fmt: skip
-    """Weights and biases of so many gates, over directions where there are any."""
+    """Check the sizes of weights and biases, which hold ``gates`` gates, per direction if there are directions."""
     step.unsigned("hidden_size", [hidden], 1)
     step.require(is_dimension(2 * gates * hidden), f"hidden_size {hidden} is too large for one tensor of both biases")
     step.same_types(

@@ -17,10 +17,10 @@ from dml.descriptors.base import OperatorDesc
 from dml.shapes import pooled_sizes
 
 #: Two and three spatial dimensions, of one, primes, a few workgroups.
-SIZES = sizes("2x3x9x8", "1x1x1x1", "1x2x5x13", "3x1x31x2", "1x4x41x30", "2x2x5x4x6", "1x1x7x1x3")
+SIZES = sizes("2x3x9x8", "1x1x1x1", "1x2x5x13", "3x1x31x2", "1x4x41x30", "2x2x5x4x6", "1x1x7x1x3", "1x1x20x9x9")
 #: Values cycle over the spatial dimensions; a large window is shared by a workgroup.
 WINDOW: dict[str, Any] = {
-    "window": {"3": (3,), "1": (1,), "2.3": (2, 3), "5.1": (5, 1), "27": (27,)},
+    "window": {"3": (3,), "1": (1,), "2.3": (2, 3), "5.1": (5, 1), "27": (27,), "9": (9,)},
     "strides": {"1": (1,), "2": (2,), "1.3": (1, 3)},
     "padding": {"0": ((0,), (0,)), "1": ((1,), (1,)), "0.2_1": ((0, 2), (1,)), "4": ((4,), (4,))},  # before, behind
 }

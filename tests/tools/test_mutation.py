@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from dml.compiler.kernels import sources
@@ -97,3 +99,28 @@ def test_the_score_and_the_page():
     assert "(Equal), 100.0%" in command.page(found, {"a.comp: x <= y": "Equal: y is odd"})
     assert "| a.comp:3 | `x <= y` | y is even, and x odd |" in text
     assert "not yet known" in command.page(found, {})
+
+
+def test_outcomes_are_kept_and_found_again_when_lines_move(folder, tmp_path):
+    every = list(mutants(folder, "gemm/own.comp"))
+    kept = {one: {**vars(one), "outcome": "survived", "by": "", "reason": "", "run": 3} for one in every}
+    path = tmp_path / "mutants.json"
+    assert command.read(path) == []
+    command.write_found(path, kept)
+    assert len(path.read_text().splitlines()) == len(every) + 2
+    assert command.present(folder, command.read(path)) == kept
+    (folder / "gemm" / "own.comp").write_text("// one more line\n" + SHADER.replace("0.5 * x", "0.25 * x"))
+    moved = command.present(folder, command.read(path))
+    assert {one.line for one in moved} == {5, 8, 9}  # line 6 is another one now
+    (folder / "gemm" / "own.comp").unlink()
+    assert command.present(folder, command.read(path)) == {}
+
+
+def test_the_committed_outcomes_are_of_these_shaders():
+    """The page is made of them: most of the lines are still there, and each survivor's reason is one."""
+    found = command.read(command.FOUND)
+    assert len(found) > 100
+    assert len(command.present(sources.directory(), found)) > len(found) / 2
+    reasons = json.loads(command.REASONS.read_text())
+    known = {command.key(one) for one in found if one["outcome"] == "survived"}
+    assert set(reasons) <= known

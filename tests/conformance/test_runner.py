@@ -66,7 +66,7 @@ def test_what_cannot_be_compiled_fails_alone(run, monkeypatch):
     def fault(*_):
         raise AssertionError
 
-    monkeypatch.setattr(runner, "compile_operator", fault)
+    monkeypatch.setattr(runner, "program_of", fault)
     made, found = run(odd={ODD: "leave"}, seconds=120)
     assert [found[case]["status"] for case in CASES] == ["passed", "failed", "passed"], found
     assert found[ODD]["failure"]["kernels"] == []

@@ -108,7 +108,7 @@ def test_it_is_kept_until_the_code_or_the_target_changes(few, monkeypatch):
 def test_its_key_holds_every_file_that_the_search_enters(monkeypatch, tmp_path):
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path))
     entered = set()
-    chosen = [subjects()[name] for name in ("CAST", "GRU", "GRAPH_STORED_WEIGHTS")]
+    chosen = [subjects()[name] for name in ("CAST", "MAX_POOLING", "GRAPH_STORED_WEIGHTS")]
     sys.setprofile(lambda frame, *_: entered.add(frame.f_code.co_filename))
     try:
         coverage(GPU, ["CAST:type=FLOAT32"], chosen, 0.0, 1)

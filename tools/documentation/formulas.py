@@ -1,4 +1,4 @@
-"""What each operator computes, in one or few lines, and the letters that its tensors' sizes are told in.
+"""What each operator computes, in one or few lines.
 
 A formula without an index is Python over NumPy arrays: tests evaluate it. One with indices, y[i, j], is for readers.
 Sums and maxima run over what the line says behind "over". A division of indices is that of integers.
@@ -14,6 +14,12 @@ FIELDS = {
 
 #: What other names of a formula stand for, in words.
 WORDS = {
+    **dict.fromkeys(
+        ("MULTIHEAD_ATTENTION", "MULTIHEAD_ATTENTION1"),
+        "q, k and v are the queries, keys and values, alone or stacked, plus `BiasTensor`; the past's keys "
+        "and values precede the new ones. b counts the batch, h the heads. The mask is of `MaskTensor`, the bias "
+        "`RelativePositionBiasTensor`.",
+    ),
     "RNN": "W is `WeightTensor`, R `RecurrenceTensor`, bias is of `BiasTensor`; W' is W transposed. The function f is "
     "of `ActivationDescs`.",
     "GRU": "Wz, Wr and Wh are the gates' parts of `WeightTensor`, Rz, Rr and Rh of `RecurrenceTensor`, each bias is "
@@ -299,58 +305,3 @@ FORMULAS: dict[str, str] = {
         "parameters[j] = parameters[j] - rate[j] * m[j] / (sqrt(v[j]) + Epsilon)"
     ),
 }  # fmt: skip
-
-#: The letters in the sizes of a family's tensors; some operators have others for the same letter.
-LETTERS: dict[str, dict[str, str]] = {
-    "gemm": {"M": "rows of the result", "N": "columns of the result", "K": "terms of each sum"},
-    "recurrent": {
-        "S": "steps of the sequence", "B": "sequences in the batch", "I": "size of an input",
-        "H": "size of the hidden state", "D": "directions, 2 where bidirectional",
-    },
-    "attention": {
-        "B": "batch", "S": "steps of the queries", "K": "steps of the new keys and values", "N": "heads",
-        "H": "size of a head", "P": "steps of the past", "T": "steps of the present, P + K",
-    },
-}  # fmt: skip
-
-#: Fields that mean the same in every operator, where its own words leave them out.
-COMMON: dict[str, str] = {
-    "InputTensor": "x.",
-    "OutputTensor": "y.",
-    "InputGradientTensor": "g, the gradient that comes in.",
-    "OutputGradientTensor": "dx, the gradient for the input.",
-    "ScaleBias": "x is multiplied by Scale, and Bias is added, before the function.",
-    "FusedActivation": "An activation of each result, without tensors of its own; None for none.",
-    "Axis": "The dimension that the operator works along.",
-    "Axes": "The dimensions that the operator works over.",
-    "Strides": "The step of the window in each spatial dimension.",
-    "Dilations": "The distance of a window's elements in each spatial dimension; 1 is next to each other.",
-    "WindowSize": "The window's size in each spatial dimension.",
-    "StartPadding": "How much is added before the first element, for each dimension.",
-    "EndPadding": "How much is added behind the last element, for each dimension.",
-    "GroupCount": "Groups of channels that do not see each other.",
-    "IncludePadding": "Whether padding counts in the mean, as zeros.",
-    "Alpha": "A number of the formula.",
-    "Beta": "A number of the formula.",
-    "Gamma": "A number of the formula.",
-    "Bias": "A number of the formula.",
-    "Threshold": "A number of the formula.",
-    "Epsilon": "Added to what is divided by, so that it is not 0.",
-    "Min": "The lower limit.",
-    "Max": "The upper limit.",
-    "Scales": "Output size by input size, for each dimension.",
-    "InputPixelOffsets": "Where an input element's coordinate lies in it, for each dimension.",
-    "OutputPixelOffsets": "Where an output element's coordinate lies in it, for each dimension.",
-    "BlockSize": "The edge of a block, in pixels.",
-    "P": "The norm's exponent.",
-    "SpatialScaleX": "From a region's coordinates to the input's, horizontally.",
-    "SpatialScaleY": "From a region's coordinates to the input's, vertically.",
-    "MinimumSamplesPerOutput": "The fewest samples in a cell, in each direction.",
-    "MaximumSamplesPerOutput": "The most samples in a cell, in each direction.",
-    "AScaleTensor": "What A's integers are multiplied by.",
-    "BScaleTensor": "What B's integers are multiplied by.",
-    "OutputScaleTensor": "What the output's integers are in units of.",
-    "AZeroPointTensor": "The integer that stands for 0 in A.",
-    "BZeroPointTensor": "The integer that stands for 0 in B.",
-    "OutputZeroPointTensor": "The integer that stands for 0 in the output.",
-}

@@ -19,8 +19,8 @@ sys.path.insert(0, str(ROOT / "tests" / "frontends" / "onnx"))
 import onnx  # noqa: E402
 from excluded import reason  # noqa: E402
 
-from dml.frontends.onnx.blocked import NCHWC  # noqa: E402
-from dml.frontends.onnx.loading import nodes  # noqa: E402
+from dml.frontends.onnx.load.loading import nodes  # noqa: E402
+from dml.frontends.onnx.map.blocked import NCHWC  # noqa: E402
 from dml.frontends.onnx.registry import mapped  # noqa: E402
 
 _STRINGS = """\

@@ -13,9 +13,9 @@ from typing import Any
 
 from dml import glslang
 from dml.compiler.kernels import sources
-from dml.frontends.onnx.backend import PreparedModel
-from dml.frontends.onnx.loading import load
-from dml.frontends.planning import Planner
+from dml.frontends.onnx.load.loading import load
+from dml.frontends.onnx.run.backend import PreparedModel
+from dml.planning.planner import Planner
 from dml.runtime.devices import list_devices
 
 

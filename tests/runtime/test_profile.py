@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dml
-from dml.frontends.running import write_trace
+from dml.frontends.kernel_times import write_trace
 from dml.graph.builder import Builder
 from dml.graph.operations import gemm, relu
 from dml.runtime.queue import Fence

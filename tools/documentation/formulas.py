@@ -1,4 +1,4 @@
-"""Each operator's formula, and the letters in the sizes of its tensors.
+"""Each operator's formula, in one or a few lines.
 
 A formula without indices is Python over NumPy arrays, which tests evaluate. One with indices, y[i, j], is for readers.
 Sums and maxima run over the indices that follow "over". Indices are divided as integers.
@@ -14,6 +14,12 @@ FIELDS = {
 
 #: Explanations of a formula's other names.
 WORDS = {
+    **dict.fromkeys(
+        ("MULTIHEAD_ATTENTION", "MULTIHEAD_ATTENTION1"),
+        "q, k and v are the queries, keys and values, alone or stacked, plus `BiasTensor`; the past's keys "
+        "and values precede the new ones. b counts the batch, h the heads. The mask is of `MaskTensor`, the bias "
+        "`RelativePositionBiasTensor`.",
+    ),
     "RNN": "W is `WeightTensor`, R `RecurrenceTensor`, bias is of `BiasTensor`; W' is W transposed. The function f is "
     "of `ActivationDescs`.",
     "GRU": "Wz, Wr and Wh are the gates' parts of `WeightTensor`, Rz, Rr and Rh of `RecurrenceTensor`, each bias is "
@@ -299,58 +305,3 @@ FORMULAS: dict[str, str] = {
         "parameters[j] = parameters[j] - rate[j] * m[j] / (sqrt(v[j]) + Epsilon)"
     ),
 }  # fmt: skip
-
-#: The letters in the sizes of a family's tensors. An operator may use a letter differently.
-LETTERS: dict[str, dict[str, str]] = {
-    "gemm": {"M": "rows of the result", "N": "columns of the result", "K": "terms of each sum"},
-    "recurrent": {
-        "S": "steps of the sequence", "B": "sequences in the batch", "I": "size of an input",
-        "H": "size of the hidden state", "D": "directions, 2 where bidirectional",
-    },
-    "attention": {
-        "B": "batch", "S": "steps of the queries", "K": "steps of the new keys and values", "N": "heads",
-        "H": "size of a head", "P": "steps of the past", "T": "steps of the present, P + K",
-    },
-}  # fmt: skip
-
-#: Descriptions of fields that mean the same in every operator, used where its docstring has none.
-COMMON: dict[str, str] = {
-    "InputTensor": "x.",
-    "OutputTensor": "y.",
-    "InputGradientTensor": "g, the incoming gradient.",
-    "OutputGradientTensor": "dx, the gradient of the input.",
-    "ScaleBias": "x is multiplied by Scale, and Bias is added, before the function.",
-    "FusedActivation": "An activation of each result, without tensors of its own; None for none.",
-    "Axis": "The dimension along which the operator works.",
-    "Axes": "The dimensions over which the operator works.",
-    "Strides": "The step of the window in each spatial dimension.",
-    "Dilations": "The distance between a window's elements in each spatial dimension; 1 means adjacent.",
-    "WindowSize": "The window's size in each spatial dimension.",
-    "StartPadding": "Elements added before the first one, for each dimension.",
-    "EndPadding": "Elements added after the last one, for each dimension.",
-    "GroupCount": "The number of independent groups of channels.",
-    "IncludePadding": "Whether padding counts in the mean, as zeros.",
-    "Alpha": "A number of the formula.",
-    "Beta": "A number of the formula.",
-    "Gamma": "A number of the formula.",
-    "Bias": "A number of the formula.",
-    "Threshold": "A number of the formula.",
-    "Epsilon": "Added to the divisor, so that it is not 0.",
-    "Min": "The lower limit.",
-    "Max": "The upper limit.",
-    "Scales": "Output size by input size, for each dimension.",
-    "InputPixelOffsets": "The offset of an input element's coordinate inside it, for each dimension.",
-    "OutputPixelOffsets": "The offset of an output element's coordinate inside it, for each dimension.",
-    "BlockSize": "The edge of a block, in pixels.",
-    "P": "The norm's exponent.",
-    "SpatialScaleX": "Scale from a region's coordinates to the input's, horizontally.",
-    "SpatialScaleY": "Scale from a region's coordinates to the input's, vertically.",
-    "MinimumSamplesPerOutput": "The fewest samples in a cell, in each direction.",
-    "MaximumSamplesPerOutput": "The most samples in a cell, in each direction.",
-    "AScaleTensor": "The scale of A's integers.",
-    "BScaleTensor": "The scale of B's integers.",
-    "OutputScaleTensor": "The scale of the output's integers.",
-    "AZeroPointTensor": "The integer that stands for 0 in A.",
-    "BZeroPointTensor": "The integer that stands for 0 in B.",
-    "OutputZeroPointTensor": "The integer that stands for 0 in the output.",
-}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,8 @@ from dml.compiler.target import DeviceClass, Target
 from dml.descriptors.base import FieldInfo, OperatorDesc
 from dml.validator.base import rule_of
 from tools.documentation.examples import example
-from tools.documentation.formulas import COMMON, FIELDS, FORMULAS, LETTERS, WORDS
+from tools.documentation.fields import COMMON, SIZES
+from tools.documentation.formulas import FIELDS, FORMULAS, WORDS
 from tools.documentation.markdown import code, escaped, escaped_within, target
 from tools.documentation.rules import in_words
 
@@ -126,15 +127,46 @@ def said_of(cls: type[OperatorDesc]) -> dict[str, str]:
         assert head is not None, part
         words, *_ = _SENTENCE.split(part[head.end() :] if head[1] else part)
         words = words.strip().rstrip(";.") + "."
-        for field, aside in re.findall(rf"({name})(?: \(([^)]*)\))?", head[0]):
-            own = f"{words[:-1]}; {aside}." if head[1] and aside else words
+        fields = re.findall(rf"({name})(?: \(([^)]*)\))?", head[0])
+        for field, aside in fields:
+            others = ", ".join(other for other, _ in fields if other != field)
+            own = re.sub(r"\bthe same sizes( and data type)?(?! as)", rf"\g<0> as {others}", words) if others else words
+            own = f"{own[:-1]}; {aside}." if head[1] and aside else own
             found[field] = f"{found.get(field, '')} {own}".strip()
     return found
 
 
+def meanings(name: str) -> dict[str, str]:
+    """Field -> what it is, of the fields that are no counts: in the operator's own words, else in those of the operator
+    that it extends, of fields that mean the same everywhere, or of the enumeration."""
+    cls = desc_class(name)
+    own = said_of(cls)
+    earlier = extended(name)
+    of_earlier = meanings(earlier) if earlier else {}
+    names = {info.name for info in cls.fields_info}
+    found = {}
+    for info in cls.fields_info:
+        inherited = of_earlier.get(info.name, "")
+        if not set(re.findall(r"\w+Tensor\b", inherited)) <= names:
+            inherited = ""
+        general = COMMON.get(info.name) or (info.enum and inspect.getdoc(info.enum)) or ""
+        if info.counts is None:
+            found[info.name] = own.get(info.name) or inherited or general
+    return found
+
+
+def extended(name: str) -> str | None:
+    """The operator that this one extends, or is the gradient of: RESAMPLE2 for RESAMPLE3."""
+    numbered = re.fullmatch(r"(.*[A-Z])(\d)", name)
+    earlier = name.removesuffix("_GRAD")
+    if numbered:
+        earlier = numbered[1] + (str(int(numbered[2]) - 1) if numbered[2] > "1" else "")
+    return earlier if earlier != name and earlier in NAMES else None
+
+
 def _fields(name: str) -> str:
     cls = desc_class(name)
-    said = said_of(cls)
+    said = meanings(name)
     rows = [f"`{info.name}`\n: {_field(info, said.get(info.name, ''))}\n" for info in cls.fields_info]
     same = [
         f"- {', '.join(f'`{tensor}`' for tensor in one.tensors)}: the same {', '.join(one.properties)}\n"
@@ -143,21 +175,18 @@ def _fields(name: str) -> str:
     agree = f"\nTensors that must agree:\n\n{''.join(same)}" if same else ""
     fields = "\n".join(rows)
     notes = "".join(f"{escaped(' '.join(found))}\n\n" for found in [notes_of(cls)] if found)
-    return f"## Fields\n\n{_letters(name)}{notes}{fields}{agree}"
+    return f"## Fields\n\n{_sizes(name, [*said.values(), *notes_of(cls)])}{notes}{fields}{agree}"
 
 
 def _field(info: FieldInfo, said: str) -> str:
-    words = said or COMMON.get(info.name, "")
-    return f"{info.kind.capitalize()}, {_type(info)}{f': {escaped(words)}' if words else '.'}"
+    return f"{info.kind.capitalize()}, {_type(info)}{f': {escaped(said)}' if said else '.'}"
 
 
-def _letters(name: str) -> str:
-    """Return the letters in the sizes of the operator's tensors, with their meanings."""
-    text = inspect.getdoc(desc_class(name)) or ""
-    used = {letter for sizes in re.findall(r"\{([^}]*)\}", text) for letter in re.findall(r"\b\d?([A-Z])\b", sizes)}
-    known = LETTERS.get(family(name), {})
-    words = [f"{letter}: {meaning}" for letter, meaning in known.items() if letter in used]
-    return f"Letters in sizes: {'; '.join(words)}.\n\n" if words else ""
+def _sizes(name: str, words: Iterable[str]) -> str:
+    """Return the names in the sizes of the operator's tensors that fields and notes use, with their meanings."""
+    used = {one for sizes in re.findall(r"\{([^}]*)\}", " ".join(words)) for one in re.findall(r"\w+", sizes)}
+    known = [f"{one}: {meaning}" for one, meaning in SIZES.get(family(name), {}).items() if one in used]
+    return f"In sizes, {escaped('; '.join(known))}.\n\n" if known else ""
 
 
 def _type(info: FieldInfo) -> str:

@@ -46,7 +46,7 @@ class _SpokenCheck(Check):
 
     def _say(self, field: str, rule: str) -> None:
         # The first tensor of an array stands for all
-        self.said.append(f"`{field.replace('[0]', '')}` {rule}")
+        self.said.append(_sentence(field.replace("[0]", ""), rule))
 
     def _tensors_say(self, name: str, rule: str) -> None:
         if self.tensors(name):
@@ -94,7 +94,8 @@ class _SpokenCheck(Check):
 
     def present(self, *names: str, at_least: int, why: str = "") -> None:
         listed = ", ".join(f"`{name}`" for name in names)
-        self.said.append(f"at least {at_least} of {listed} must be given{_because(why)}")
+        some = f"at least {at_least} of {listed}" if len(names) > 1 else listed
+        self.said.append(f"{some} must be given{_because(why)}")
 
     def fused_activation(self) -> None:
         self._say("FusedActivation", "must be None or an activation that can be fused, without tensors")
@@ -106,6 +107,10 @@ class _SpokenCheck(Check):
         given = [f"`{name}`" for name in names if self.tensors(name)]
         if len(given) > 1:
             self.said.append(f"{', '.join(given)} must have the same {what}")
+
+
+def _sentence(field: str, rule: str) -> str:
+    return f"`{field}`{'' if rule.startswith(('must', 'with')) else ':'} {rule}"
 
 
 def _because(why: str) -> str:
@@ -121,5 +126,5 @@ def _conditional(rule: Callable[..., Any]) -> list[str]:
             if isinstance(field, ast.Constant) and isinstance(text, ast.Constant | ast.JoinedStr):
                 parts = text.values if isinstance(text, ast.JoinedStr) else [text]
                 words = "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in parts)
-                found.append(f"`{ast.literal_eval(field)}` {words}")
+                found.append(_sentence(ast.literal_eval(field), words))
     return found

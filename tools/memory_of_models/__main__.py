@@ -18,8 +18,8 @@ from rich.table import Table
 
 import dml
 from dml.errors import DMLError
-from dml.frontends.onnx.inspect import inspect_model
-from dml.frontends.planning import planner
+from dml.frontends.onnx.run.inspect import inspect_model
+from dml.planning.planner import planner
 from dml.runtime.needs import MemoryNeeds
 from dml.words import bytes_text
 from tools.memory_of_models.models import AS_DISCRETE, MODELS

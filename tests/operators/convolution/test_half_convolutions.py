@@ -13,9 +13,9 @@ from dml.compiler.selection import convolution as selection
 from dml.compiler.selection.convolution import ImplicitTile
 from dml.compiler.selection.stored_weights import KEPT_WIDER
 from dml.compiler.target import DeviceClass, Target
-from dml.frontends.planning import Planner
 from dml.graph import operations as op
 from dml.graph.builder import Builder
+from dml.planning.planner import Planner
 from dml.runtime.needs import memory_needs
 from harness import assert_half_sums, assert_sums
 

@@ -74,7 +74,7 @@ def test_fold_and_unfold_rules():
     back = fold_of(np.zeros(good.OutputTensor.Sizes, np.float32), x.shape, *window)
     dml.validate(back)
     for desc, columns in ((good, "OutputTensor"), (back, "InputTensor")):
-        refuse(desc.replace(**{columns: output("FLOAT32", (2, 18, 7))}), columns, "{N, C x window, blocks}")
+        refuse(desc.replace(**{columns: output("FLOAT32", (2, 18, 7))}), columns, "channels * window elements")
         refuse(desc.replace(Strides=(0, 1)), "Strides", "at least 1")
         refuse(desc.replace(Dilations=(1, 0)), "Dilations", "at least 1")
         refuse(desc.replace(WindowSizes=(0, 3)), "WindowSizes", "at least 1")

@@ -1,4 +1,4 @@
-"""Normalizations on the ways that long rows, many rows and GPUs take, against float64 NumPy."""
+"""The normalization kernels for long rows, many rows and GPUs, against float64 NumPy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIGMOID = dml.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(InputTensor=None, OutputTenso
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 def test_one_long_row(device: Any, dtype: str) -> None:
-    """Too long for the invocations that would share it: statistics first, then the result."""
+    """A row too long for the invocations that would share it: statistics first, then the result."""
     rng = np.random.default_rng(12)
     x = random(rng, dtype, (1, 2, 80000), 1, 5)
     scale, bias = random(rng, dtype, (1, 1, 1)), random(rng, dtype, (1, 1, 1))
@@ -46,7 +46,7 @@ def test_one_long_row(device: Any, dtype: str) -> None:
 def test_what_a_gpu_gets(
     as_discrete: Any, shape: tuple[int, ...], axes: tuple[int, ...], layout: str, dtype: str
 ) -> None:
-    """More lanes to a row, several rows to a workgroup."""
+    """On GPUs rows have more lanes, and workgroups several rows."""
     rng = np.random.default_rng(13)
     x = random(rng, dtype, shape, 3, 9)
     scale, bias = (

@@ -68,7 +68,7 @@ def test_what_a_gpu_gets(
 def test_many_rows_with_parameters_in_common(
     device: Any, rows: int, shape: tuple[int, ...], axes: tuple[int, ...], layout: str, given: str, dtype: str
 ) -> None:
-    """An invocation takes several rows on CPU drivers, the last one fewer."""
+    """On CPU drivers an invocation takes several rows, and the last invocation fewer."""
     rng = np.random.default_rng(15)
     x = random(rng, dtype, (rows, *shape), 3, 9)
     scale, bias = random(rng, dtype, (1, *shape)), random(rng, dtype, (1 if given == "common" else rows, *shape))
@@ -92,7 +92,7 @@ def test_halves_that_are_held_as_they_are(
     shape: tuple[int, ...],
     axes: tuple[int, ...],
 ) -> None:
-    """Vectors converted anew in each round give the very results of elements that are converted once."""
+    """Vectors converted again in each round give the same results as elements that are converted once."""
     rng = np.random.default_rng(17)
     x = random(rng, "FLOAT16", shape, 3, 9)
     x.reshape(-1)[:3] = 0, 6e-8, -0.0

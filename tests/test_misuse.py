@@ -19,7 +19,8 @@ import dml.frontends.openvino as openvino
 from dml.cli import app
 from dml.compiler.lowering import compile_operator
 from dml.compiler.target import Target
-from dml.frontends.running import Options, open_file
+from dml.frontends.options import Options
+from dml.frontends.running import open_file
 from dml.graph import operations
 from dml.graph.builder import Builder
 from dml.shapes import broadcast_sizes

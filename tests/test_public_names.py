@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from dml.errors import DMLError
+
 PAGE = Path(__file__).resolve().parent.parent / "tools" / "documentation" / "guide" / "public.md"
 SECTIONS = re.findall(r"^## `([\w.]+)`\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.M | re.S)
 
@@ -19,7 +21,10 @@ def is_of_directml(module: str, name: str) -> bool:
 
 @pytest.mark.parametrize(("module", "text"), SECTIONS, ids=[module for module, _ in SECTIONS])
 def test_the_page_lists_a_modules_names(module: str, text: str) -> None:
-    names = importlib.import_module(module).__all__
+    try:
+        names = importlib.import_module(module).__all__
+    except DMLError as error:
+        pytest.skip(error.message)  # an extra is not installed
     listed = re.findall(r"`(\w+)`", text.strip().split("\n\n", 1)[1])
     assert listed == sorted(name for name in names if not is_of_directml(module, name))
 

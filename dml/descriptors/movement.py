@@ -24,8 +24,8 @@ from .base import (
 class DML_SLICE_OPERATOR_DESC(OperatorDesc):
     """Copy elements at regular places: output element i of a dimension is the input's at Offsets + i * Strides.
 
-    OutputTensor: the sizes that Sizes says. The arrays have one item per dimension. Reference:
-    dml_slice_operator_desc.
+    OutputTensor: the sizes that Sizes says. Strides: the step from element to element. The arrays have one item per
+    dimension. Reference: dml_slice_operator_desc.
     """
 
     InputTensor: Input
@@ -112,7 +112,7 @@ class DML_VALUE_SCALE_2D_OPERATOR_DESC(OperatorDesc):
 class DML_GATHER_OPERATOR_DESC(OperatorDesc):
     """Pick whole slices along Axis by index.
 
-    The last IndexDimensions dimensions of IndicesTensor take the place of Axis in OutputTensor. A negative index counts
+    IndicesTensor: its last IndexDimensions dimensions take the place of Axis in OutputTensor. A negative index counts
     from the end. Reference: dml_gather_operator_desc.
     """
 
@@ -178,9 +178,9 @@ class DML_DIAGONAL_MATRIX_OPERATOR_DESC(OperatorDesc):
 class DML_SCATTER_OPERATOR_DESC(OperatorDesc):
     """Copy the input, with some elements replaced: each update goes to its own place, but along Axis to its index.
 
-    InputTensor, OutputTensor: the same sizes. IndicesTensor, UpdatesTensor: the same sizes. A negative index counts
-    from the end. Which of two updates of one element stays is not defined. Known as SCATTER_ELEMENTS as well.
-    Reference: dml_scatter_operator_desc.
+    InputTensor, OutputTensor: the same sizes. IndicesTensor, UpdatesTensor: the sizes of InputTensor, any along Axis. A
+    negative index counts from the end. Which of two updates of one element stays is not defined. Known as
+    SCATTER_ELEMENTS as well. Reference: dml_scatter_operator_desc.
     """
 
     InputTensor: Input
@@ -251,8 +251,8 @@ class DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC(OperatorDesc):
 class DML_GATHER_ELEMENTS_OPERATOR_DESC(OperatorDesc):
     """Pick each element from its own place, but along Axis from its index.
 
-    IndicesTensor, OutputTensor: the same sizes; those of InputTensor at most, except along Axis. A negative index
-    counts from the end. Reference: dml_gather_elements_operator_desc.
+    IndicesTensor, OutputTensor: the sizes of InputTensor, any along Axis. A negative index counts from the end.
+    Reference: dml_gather_elements_operator_desc.
     """
 
     InputTensor: Input
@@ -265,8 +265,8 @@ class DML_GATHER_ELEMENTS_OPERATOR_DESC(OperatorDesc):
 class DML_GATHER_ND_OPERATOR_DESC(OperatorDesc):
     """Pick elements or slices by coordinates.
 
-    The last dimension of IndicesTensor holds the leading coordinates into InputTensor; OutputTensor has the other
-    dimensions of IndicesTensor, then those of InputTensor that the coordinates leave open. InputDimensionCount,
+    IndicesTensor: its last dimension holds the leading coordinates into InputTensor. OutputTensor: the other dimensions
+    of IndicesTensor, then those of InputTensor that the coordinates leave open. InputDimensionCount,
     IndicesDimensionCount: how many trailing dimensions of the tensors count. Reference: dml_gather_nd_operator_desc.
     """
 
@@ -281,8 +281,8 @@ class DML_GATHER_ND_OPERATOR_DESC(OperatorDesc):
 class DML_SCATTER_ND_OPERATOR_DESC(OperatorDesc):
     """Copy the input, with elements or slices replaced at coordinates.
 
-    InputTensor, OutputTensor: the same sizes. The last dimension of IndicesTensor holds the leading coordinates;
-    UpdatesTensor has its other dimensions, then those the coordinates leave open. InputDimensionCount,
+    InputTensor, OutputTensor: the same sizes. IndicesTensor: its last dimension holds the leading coordinates.
+    UpdatesTensor: its other dimensions, then those the coordinates leave open. InputDimensionCount,
     IndicesDimensionCount: how many trailing dimensions of the tensors count. Reference: dml_scatter_nd_operator_desc.
     """
 

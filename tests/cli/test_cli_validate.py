@@ -68,11 +68,11 @@ def test_all_faults_of_a_form(write):
     assert [line.removeprefix(f"{path}: ").partition(":")[0] for line in lines] == ["Desc"] * 2 + [
         "Desc.TransA", "Desc"
     ] + ["Desc.Alpha", "Desc"]  # fmt: skip
-    assert "'SIDEWAYS' is no DML_MATRIX_TRANSFORM; it has NONE, TRANSPOSE" in lines[2]
+    assert "'SIDEWAYS' is not a DML_MATRIX_TRANSFORM; it has NONE, TRANSPOSE" in lines[2]
 
 
 def test_a_near_name(write):
-    assert "'GELU' is no DML_OPERATOR_TYPE; near it: ACTIVATION_GELU" in run(write({"Type": "GELU"})).output
+    assert "'GELU' is not a DML_OPERATOR_TYPE; near it: ACTIVATION_GELU" in run(write({"Type": "GELU"})).output
 
 
 def test_what_else_is_wrong_with_a_model(write):

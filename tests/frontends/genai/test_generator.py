@@ -334,7 +334,7 @@ def test_options_that_cannot_be(model: og.Model) -> None:
         with pytest.raises(dml.DMLError, match=message):
             generator(model, **options)
     made = generator(model, max_length=8)
-    with pytest.raises(dml.DMLError, match="append_tokens comes first"):
+    with pytest.raises(dml.DMLError, match="call append_tokens first"):
         made.generate_next_token()
     made.append_tokens(PROMPT)
     with pytest.raises(dml.DMLError, match="the cache is full: 4 tokens after 5 exceed max_length = 8"):

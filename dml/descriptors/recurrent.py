@@ -33,13 +33,13 @@ class DML_RNN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_LSTM_OPERATOR_DESC(OperatorDesc):
-    """A layer of long short-term memory cells; gates lie in the order input, output, forget, cell.
+    """A layer of long short-term memory cells; the order of gates is input, output, forget, cell.
 
     InputTensor: {1, S, B, I}. WeightTensor: {1, D, 4H, I}. RecurrenceTensor: {1, D, 4H, H}. BiasTensor: {1, 1, D, 8H}.
     HiddenInitTensor, CellMemInitTensor: {1, D, B, H}. SequenceLengthsTensor: {1, 1, 1, B}. PeepholeTensor: {1, 1, D,
     3H}. OutputSequenceTensor: {S, D, B, H}. OutputSingleTensor, OutputCellSingleTensor: {1, D, B, H}. ActivationDescs:
-    f, g and h for each direction. ClipThreshold limits what goes into the activations; CoupleInputForget takes 1 -
-    input as forget. Reference: dml_lstm_operator_desc.
+    f, g and h for each direction. ClipThreshold limits the activations' inputs; CoupleInputForget makes the forget
+    gate 1 - input gate. Reference: dml_lstm_operator_desc.
     """
 
     InputTensor: Input
@@ -63,11 +63,11 @@ class DML_LSTM_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_GRU_OPERATOR_DESC(OperatorDesc):
-    """A layer of gated recurrent units; gates lie in the order update, reset, hidden.
+    """A layer of gated recurrent units; the order of gates is update, reset, hidden.
 
     InputTensor: {1, S, B, I}. WeightTensor: {1, D, 3H, I}. RecurrenceTensor: {1, D, 3H, H}. BiasTensor: {1, 1, D, 6H},
-    the biases of W and then of R. HiddenInitTensor: {1, D, B, H}, 0 when None. SequenceLengthsTensor: {1, 1, 1, B}, S
-    when None. OutputSequenceTensor: {S, D, B, H}, every state. OutputSingleTensor: {1, D, B, H}, the last state.
+    the biases of W and then of R. HiddenInitTensor: {1, D, B, H}, 0 if None. SequenceLengthsTensor: {1, 1, 1, B}, S if
+    None. OutputSequenceTensor: {S, D, B, H}, every state. OutputSingleTensor: {1, D, B, H}, the last state.
     ActivationDescs: f (gates) and g (hidden) for each direction. LinearBeforeReset multiplies by the reset gate after
     the hidden gate's recurrent product instead of before it. Reference: dml_gru_operator_desc.
     """

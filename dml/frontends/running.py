@@ -1,7 +1,7 @@
-"""What `dml run` does with a file, whatever its format: run it, explain it, profile it.
+"""Operations of `dml run` on a file of any format: run, describe, profile.
 
-A format is a function from the file's path, a device and the options to a ``Runnable``, imported when a file of its
-suffix comes along.
+A format is a function of the file's path, a device and the options that returns a ``Runnable``; its module is imported
+for the first file with its suffix.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ from dml.runtime.recording import KernelTime
 
 @dataclass(frozen=True)
 class ModelInput:
-    """An input of a model. kind: its data type in words; shape: sizes, symbolic ones by name, None where unknown;
-    dtype: None for what is no tensor of numbers; aliases: other names that it may be given by."""
+    """An input of a model.
+
+    kind: its data type as text. shape: sizes, symbolic ones by name; None if unknown. dtype: None if it is not a
+    tensor of numbers. aliases: other names under which it may be given.
+    """
 
     name: str
     kind: str
@@ -41,10 +44,12 @@ class ModelInput:
         return f"{self.name}: {self.kind} {shape}"
 
     def random(self, rng: np.random.Generator, sizes: Mapping[str, int]) -> npt.NDArray[Any]:
-        """Numbers from -1 to 1, or integers 0 and 1, which are valid as indices and masks alike; 1 for sizes that
-        ``sizes`` lacks. Raises DMLError for an input that cannot be made."""
+        """Return numbers from -1 to 1, or integers 0 and 1, which are valid both as indices and as masks.
+
+        Symbolic sizes that ``sizes`` lacks are 1. Raises DMLError for an input that cannot be made.
+        """
         if self.shape is None or self.dtype is None or self.dtype.hasobject:
-            raise DMLError(f"input {self.name!r}: {self.kind} has no random values here; give it as --input")
+            raise DMLError(f"input {self.name!r}: {self.kind} cannot be random; give it as --input")
         shape = tuple(sizes.get(size, 1) if isinstance(size, str) else size for size in self.shape)
         if self.dtype.kind in "iub":
             return rng.integers(0, 2, shape).astype(self.dtype)
@@ -53,11 +58,12 @@ class ModelInput:
 
 @dataclass(frozen=True)
 class Options:
-    """say: takes lines of output. allow_paths_outside: a file may name files out of its folder. iterations: runs.
+    """Options of a run.
 
-    fallback: nodes of a model that no DirectML operators say may run on the host.
-    inputs: a model's inputs by name, each an .npy file. output_dir: where a model's outputs go, an .npy file each.
-    sizes: symbolic sizes of inputs that are not given, by name. random: random numbers for inputs that are not given.
+    say: called with each line of output. allow_paths_outside: the file may name files outside its folder. iterations:
+    number of runs. fallback: nodes that DirectML operators cannot express may run on the host. inputs: a model's
+    inputs by name, an .npy file each. output_dir: the folder for a model's outputs, an .npy file each. sizes: symbolic
+    sizes, by name, of inputs that are not given. random: use random numbers for inputs that are not given.
     """
 
     say: Callable[[str], None] = print
@@ -70,14 +76,14 @@ class Options:
     random: bool = False
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The inputs. Raises DMLError for a file that is no array."""
+        """Return the inputs. Raises DMLError for a file that is not an array."""
         return {name: read_npy(path) for name, path in self.inputs.items()}
 
     def complete(self, wanted: Sequence[ModelInput]) -> dict[str, npt.NDArray[Any]]:
-        """The arrays that a run takes: those of ``inputs``, and random ones for others where ``random`` says so.
+        """Return a run's arrays: those of ``inputs``, and with ``random`` random ones for the others.
 
-        wanted: the model's inputs. A symbolic size has the number of a given array, else of ``sizes``, else 1, which is
-        said. Raises DMLError that lists the inputs where one is missing.
+        wanted: the model's inputs. A symbolic size is a given array's, else that of ``sizes``, else 1; the shapes of
+        random inputs are printed. Raises DMLError that lists the missing inputs.
         """
         given = self.arrays()
         missing = [one for one in wanted if not given.keys() & {one.name, *one.aliases}]
@@ -101,7 +107,7 @@ class Options:
         return given
 
     def deliver(self, outputs: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Write the outputs into the folder, or say what they are where there is none."""
+        """Write the outputs into the folder; without one, print them."""
         for name, array in outputs.items():
             self.say(f"{name}: {array.dtype} {array.shape}")
             if self.output_dir is None:
@@ -111,7 +117,7 @@ class Options:
 
 
 def _save(folder: Path, name: str, array: npt.NDArray[Any]) -> None:
-    """An output's file appears whole or not at all; characters that are no file name's become underscores."""
+    """Write an output's file completely or not at all; characters that are not allowed become underscores."""
     write_npy(folder / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name).lstrip('.') or 'output'}.npy", array)
 
 
@@ -119,15 +125,15 @@ class Runnable(Protocol):
     """A file, compiled for a device."""
 
     def run(self) -> None:
-        """Do what the file says, and print what it says."""
+        """Execute the file and print its output."""
         ...
 
     def describe(self) -> str:
-        """The compiled programs in words."""
+        """Describe the compiled programs."""
         ...
 
     def profile(self) -> Mapping[str, list[KernelTime]]:
-        """What each run of a compiled program took, kernel by kernel."""
+        """Return the kernel times of each run of a compiled program."""
         ...
 
 
@@ -151,7 +157,7 @@ def _onnx(path: Path, device: Device, options: Options) -> Runnable:
     return ONNXRun(path, device, options)
 
 
-#: Suffix -> how to open such a file.
+#: Suffix -> function that opens such a file.
 FORMATS: dict[str, Callable[[Path, Device, Options], Runnable]] = {
     ".json": _dxdispatch,
     ".onnx": _onnx,
@@ -161,19 +167,19 @@ FORMATS: dict[str, Callable[[Path, Device, Options], Runnable]] = {
 
 @checked
 def open_file(path: Path, device: Device, options: Options) -> Runnable:
-    """The file, compiled for the device. Raises DMLError for a suffix that is not known, and what the format raises."""
+    """Compile a file for the device. Raises DMLError for an unknown suffix, and the format's errors."""
     opener = FORMATS.get(path.suffix.lower())
     if opener is None:
         known = ", ".join(FORMATS)
-        raise DMLError(f"{path}: no format is known by the suffix {path.suffix!r}; there are {known}")
+        raise DMLError(f"{path}: the suffix {path.suffix!r} is not supported; supported are {known}")
     return opener(path, device, options)
 
 
 def explain_file(path: Path, device: Device, options: Options) -> Explanation:
-    """Explain which operators the nodes of an ONNX model, or the layers of an OpenVINO IR model, became.
+    """Return the operators of each node of an ONNX model or layer of an OpenVINO IR model.
 
-    options: inputs whose values or sizes matter; others are zeros. Raises DMLError for another suffix, and if the model
-    cannot be read or compiled.
+    options: inputs whose values or sizes matter; others are zeros. Raises DMLError for another suffix, and if the
+    model cannot be read or compiled.
     """
     if path.suffix.lower() == ".onnx":
         from dml.frontends.onnx import prepare
@@ -187,12 +193,12 @@ def explain_file(path: Path, device: Device, options: Options) -> Explanation:
     raise DMLError(f"{path}: only .onnx and OpenVINO's .xml are explained, found the suffix {path.suffix!r}")
 
 
-#: A node of a graph in a kernel's label; see dml.graph.model.
+#: A graph's node in a kernel's label; see dml.graph.model.
 _GRAPH_NODE = re.compile(r"\bnode (\d+) \(")
 
 
 def in_the_models_words(times: Sequence[KernelTime], names: Mapping[int, str]) -> list[KernelTime]:
-    """Put the model's names for nodes of the compiled graph, by number, into labels: conv1 (CONVOLUTION)."""
+    """Insert the model's node names, by number in the compiled graph, into labels: conv1 (CONVOLUTION)."""
 
     def name(found: re.Match[str]) -> str:
         return f"{names[int(found[1])]} (" if int(found[1]) in names else found[0]
@@ -201,9 +207,9 @@ def in_the_models_words(times: Sequence[KernelTime], names: Mapping[int, str]) -
 
 
 def write_trace(path: Path, profile: Mapping[str, list[KernelTime]], clock: str) -> None:
-    """Chrome's trace events, for Perfetto and chrome://tracing: a row per run, its kernels one after another.
+    """Write Chrome's trace events, for Perfetto and chrome://tracing: a row per run, with its kernels in order.
 
-    clock: what measured, for the reader. Raises DMLError where the file cannot be written.
+    clock: name of the clock that measured, for the reader. Raises DMLError where the file cannot be written.
     """
     events: list[dict[str, Any]] = [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": f"dml ({clock})"}}]
     for row, (name, times) in enumerate(profile.items(), 1):

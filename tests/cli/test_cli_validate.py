@@ -44,7 +44,7 @@ def write(tmp_path):
 def test_a_right_operator(write):
     path = write(relu())
     result = run(path)
-    assert (result.exit_code, result.output) == (0, f"{path}: ACTIVATION_RELU is right at feature level 6_4\n")
+    assert (result.exit_code, result.output) == (0, f"{path}: ACTIVATION_RELU is valid at feature level 6_4\n")
 
 
 def test_all_faults_of_all_dispatchables(write):
@@ -53,7 +53,7 @@ def test_all_faults_of_all_dispatchables(write):
     result = run(path, "--feature-level", "3.0")
     assert result.exit_code == 1
     assert result.output.splitlines() == [
-        f"{path}: dispatchables.good: ACTIVATION_RELU is right at feature level 3_0",
+        f"{path}: dispatchables.good: ACTIVATION_RELU is valid at feature level 3_0",
         f"{path}: dispatchables.bad: ACTIVATION_RELU.InputTensor.DataType: must be one of FLOAT32, FLOAT16 at feature "
         "level 3_0, found DML_TENSOR_DATA_TYPE_INT32",
         f"{path}: dispatchables.bad: ACTIVATION_RELU.OutputTensor.DimensionCount: must be from 1 to 8 at feature level "

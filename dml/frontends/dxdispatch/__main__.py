@@ -57,7 +57,7 @@ def main(
     ] = 0,
     warmup_samples: Annotated[
         int,
-        typer.Option("-w", "--warmup_samples", min=0, help="Cold measurements.", rich_help_panel=_TIMING),
+        typer.Option("-w", "--warmup_samples", min=0, help="Initial cold measurements.", rich_help_panel=_TIMING),
     ] = 1,
     timing_verbosity: Annotated[
         int,

@@ -56,7 +56,7 @@ def _count(values: Json, dtype: np.dtype[Any]) -> int:
     if count == 0:
         field.fail("must be larger than 0")
     if count * dtype.itemsize > LARGEST:
-        raise placed(field.path, f"{count} values of {dtype} are more than a buffer can hold", HRESULT.E_OUTOFMEMORY)
+        raise placed(field.path, f"{count} values of {dtype} exceed the largest buffer", HRESULT.E_OUTOFMEMORY)
     return count
 
 
@@ -111,7 +111,7 @@ def _resampled(value: Json) -> tuple[int, ...]:
         mode.fail(f"must be 'scale', found {mode.string()!r}")
     found = tuple(item.unsigned() for item in sizes.items()) if sizes is not None else ()
     if math.prod(found) * 4 > LARGEST:
-        value.fail(f"resampleSize {list(found)} exceeds the largest buffer")
+        value.fail(f"resampleSize {list(found)}: exceeds the largest buffer")
     return found
 
 
@@ -150,5 +150,5 @@ def _placed(name: str, value: Json, data: bytes, kind: DML_TENSOR_DATA_TYPE) -> 
     if used > size:
         value.fail(f"its sizeInBytes of {size} does not hold {len(data)} bytes of values at byte {offset}")
     if size > LARGEST:
-        raise placed(value.path, f"{size} bytes are more than a buffer can hold", HRESULT.E_OUTOFMEMORY)
+        raise placed(value.path, f"{size} bytes exceed the largest buffer", HRESULT.E_OUTOFMEMORY)
     return Resource(name, (bytes(offset) + data).ljust(-(-size // 4) * 4, b"\0"), used, kind)

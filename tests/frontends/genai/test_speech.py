@@ -157,7 +157,7 @@ def test_generate_hears_a_file(weights: tuple[Path, SpeechWeights], tmp_path: Pa
     assert result.exit_code == 1
     assert "call set_inputs with audio_features first" in result.stderr
     result = CliRunner().invoke(app, [*command, "--chat", *given[:2]])
-    assert (result.exit_code, "--chat takes no --audio" in result.stderr) == (2, True)
+    assert (result.exit_code, "--chat and --audio exclude each other" in result.stderr) == (2, True)
 
 
 def test_what_cannot_be_heard(model: og.Model, weights: tuple[Path, SpeechWeights], tmp_path: Path,
@@ -189,7 +189,7 @@ def test_what_cannot_be_heard(model: og.Model, weights: tuple[Path, SpeechWeight
         ({"encoder": {"inputs": {"audio_features": "sound"}}}, "has no 'sound'; it has audio_features"),
         ({"decoder": {"inputs": {"cross_past_key_names": "a%d", "cross_past_value_names": "b%d"}}},
          "is an input of the decoder"),
-        ({"vision": {"filename": "vision.onnx"}}, "has vision; models of a decoder"),
+        ({"vision": {"filename": "vision.onnx"}}, "has vision; supported are decoders"),
     ]:  # fmt: skip
         config = og.Config(weights[0])
         config.overlay(json.dumps({"model": change}))

@@ -390,4 +390,4 @@ def test_the_command(device, tmp_path, monkeypatch):
     assert "traceEvents" in (tmp_path / "t.json").read_text()
     broken = CliRunner().invoke(app, ["run", "m.xml", "--input", "x=m.bin", *which])
     assert broken.exit_code == 1
-    assert "is no .npy file" in broken.output
+    assert "is not an .npy file" in broken.output

@@ -239,8 +239,8 @@ class DML_ELEMENT_WISE_DIFFERENCE_SQUARE_OPERATOR_DESC(OperatorDesc):
 class DML_ELEMENT_WISE_POW_OPERATOR_DESC(OperatorDesc):
     """Power, x to the exponent at the same place; ScaleBias applies to x.
 
-    InputTensor, OutputTensor: the same sizes and data type. ExponentTensor: those sizes; its data type may differ. Reference:
-    dml_element_wise_pow_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. ExponentTensor: those sizes; its data type may differ.
+    Reference: dml_element_wise_pow_operator_desc.
     """
 
     InputTensor: Input

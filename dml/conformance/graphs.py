@@ -11,9 +11,9 @@ from dml.api.operator import CompiledOperator
 from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Program
 from dml.compiler.target import DeviceClass, Target
-from dml.frontends.planning import Planner
 from dml.graph.builder import Builder
 from dml.graph.builder import Tensor as GraphTensor
+from dml.planning.planner import Planner
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 from dml.validator import validate
 

@@ -15,8 +15,9 @@ class DML_CONVOLUTION_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: {batch, input channels, [depth], [height], width}. FilterTensor: {output channels, input channels /
     GroupCount, window}. BiasTensor: {1, output channels, 1, ...}. OutputTensor: {batch, output channels, spatial
-    sizes}. Backward is the transposed convolution: its filter is {input channels, output channels / GroupCount,
-    window}, and OutputPadding adds to the end of the output. Reference: dml_convolution_operator_desc.
+    sizes}. Mode: CONVOLUTION mirrors the filter. Direction: BACKWARD is the transposed convolution, whose filter is
+    {input channels, output channels / GroupCount, window}. OutputPadding: added to the output's end, with BACKWARD.
+    Reference: dml_convolution_operator_desc.
     """
 
     InputTensor: Input

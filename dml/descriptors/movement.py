@@ -24,7 +24,8 @@ from .base import (
 class DML_SLICE_OPERATOR_DESC(OperatorDesc):
     """Copy elements at regular distances: output element i of a dimension is the input's at Offsets + i * Strides.
 
-    OutputTensor: has the sizes in Sizes. The arrays have one item per dimension. Reference: dml_slice_operator_desc.
+    OutputTensor: has the sizes in Sizes. Strides: the step from element to element. The arrays have one item per
+    dimension. Reference: dml_slice_operator_desc.
     """
 
     InputTensor: Input
@@ -112,8 +113,8 @@ class DML_VALUE_SCALE_2D_OPERATOR_DESC(OperatorDesc):
 class DML_GATHER_OPERATOR_DESC(OperatorDesc):
     """Gather whole slices along Axis by index.
 
-    The last IndexDimensions dimensions of IndicesTensor replace Axis in OutputTensor. A negative index counts from the
-    end. Reference: dml_gather_operator_desc.
+    IndicesTensor: its last IndexDimensions dimensions replace Axis in OutputTensor. A negative index counts
+    from the end. Reference: dml_gather_operator_desc.
     """
 
     InputTensor: Input
@@ -179,9 +180,9 @@ class DML_SCATTER_OPERATOR_DESC(OperatorDesc):
     """Copy the input, with some elements replaced: along Axis an update goes to its index, else to its own
     coordinates.
 
-    InputTensor, OutputTensor: the same sizes. IndicesTensor, UpdatesTensor: the same sizes. A negative index counts
-    from the end. If two updates have the same target, it is undefined which one is kept. Also known as
-    SCATTER_ELEMENTS. Reference: dml_scatter_operator_desc.
+    InputTensor, OutputTensor: the same sizes. IndicesTensor, UpdatesTensor: the sizes of InputTensor, any along Axis. A
+    negative index counts from the end. If two updates have the same target, it is undefined which one is kept. Also
+    known as SCATTER_ELEMENTS. Reference: dml_scatter_operator_desc.
     """
 
     InputTensor: Input
@@ -252,8 +253,8 @@ class DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC(OperatorDesc):
 class DML_GATHER_ELEMENTS_OPERATOR_DESC(OperatorDesc):
     """Gather each element at its index along Axis, and at its own coordinates along the other dimensions.
 
-    IndicesTensor, OutputTensor: the same sizes; at most those of InputTensor, except along Axis. A negative index
-    counts from the end. Reference: dml_gather_elements_operator_desc.
+    IndicesTensor, OutputTensor: the sizes of InputTensor, any along Axis. A negative index counts from the end.
+    Reference: dml_gather_elements_operator_desc.
     """
 
     InputTensor: Input
@@ -266,10 +267,9 @@ class DML_GATHER_ELEMENTS_OPERATOR_DESC(OperatorDesc):
 class DML_GATHER_ND_OPERATOR_DESC(OperatorDesc):
     """Gather elements or slices by coordinates.
 
-    The last dimension of IndicesTensor holds the leading coordinates in InputTensor; OutputTensor has the other
-    dimensions of IndicesTensor, then those of InputTensor without a coordinate. InputDimensionCount,
-    IndicesDimensionCount: number of trailing dimensions of the tensors that count. Reference:
-    dml_gather_nd_operator_desc.
+    IndicesTensor: its last dimension holds the leading coordinates in InputTensor. OutputTensor: the other dimensions
+    of IndicesTensor, then those of InputTensor without a coordinate. InputDimensionCount, IndicesDimensionCount: number
+    of trailing dimensions of the tensors that count. Reference: dml_gather_nd_operator_desc.
     """
 
     InputTensor: Input
@@ -283,9 +283,9 @@ class DML_GATHER_ND_OPERATOR_DESC(OperatorDesc):
 class DML_SCATTER_ND_OPERATOR_DESC(OperatorDesc):
     """Copy the input, with elements or slices replaced at coordinates.
 
-    InputTensor, OutputTensor: the same sizes. The last dimension of IndicesTensor holds the leading coordinates;
-    UpdatesTensor has its other dimensions, then those of InputTensor without a coordinate. InputDimensionCount,
-    IndicesDimensionCount: number of trailing dimensions of the tensors that count. Reference:
+    InputTensor, OutputTensor: the same sizes. IndicesTensor: its last dimension holds the leading coordinates.
+    UpdatesTensor: the other dimensions of IndicesTensor, then those of InputTensor without a coordinate.
+    InputDimensionCount, IndicesDimensionCount: number of trailing dimensions of the tensors that count. Reference:
     dml_scatter_nd_operator_desc.
     """
 

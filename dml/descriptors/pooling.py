@@ -15,8 +15,8 @@ from .base import Input, OperatorDesc, OptionalInput, OptionalOutput, Output, UI
 class DML_AVERAGE_POOLING_OPERATOR_DESC(OperatorDesc):
     """The mean of each window.
 
-    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels. IncludePadding: padded elements
-    count, as zeros. Reference: dml_average_pooling_operator_desc.
+    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows.
+    IncludePadding: padded elements count, as zeros. Reference: dml_average_pooling_operator_desc.
     """
 
     InputTensor: Input
@@ -33,7 +33,7 @@ class DML_AVERAGE_POOLING_OPERATOR_DESC(OperatorDesc):
 class DML_LP_POOLING_OPERATOR_DESC(OperatorDesc):
     """The p-norm of each window, (sum of |x|^P)^(1/P).
 
-    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels. Reference:
+    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows. Reference:
     dml_lp_pooling_operator_desc.
     """
 
@@ -51,7 +51,7 @@ class DML_LP_POOLING_OPERATOR_DESC(OperatorDesc):
 class DML_MAX_POOLING_OPERATOR_DESC(OperatorDesc):
     """The largest element of each window; padding never wins.
 
-    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels. Reference:
+    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows. Reference:
     dml_max_pooling_operator_desc.
     """
 
@@ -245,7 +245,7 @@ class DML_ROI_ALIGN_GRAD_OPERATOR_DESC(OperatorDesc):
 class DML_LP_POOLING1_OPERATOR_DESC(OperatorDesc):
     """LP_POOLING with dilated windows.
 
-    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels. Reference:
+    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows. Reference:
     dml_lp_pooling1_operator_desc.
     """
 
@@ -264,7 +264,7 @@ class DML_LP_POOLING1_OPERATOR_DESC(OperatorDesc):
 class DML_AVERAGE_POOLING1_OPERATOR_DESC(OperatorDesc):
     """AVERAGE_POOLING with dilated windows.
 
-    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels. Reference:
+    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows. Reference:
     dml_average_pooling1_operator_desc.
     """
 
@@ -283,8 +283,8 @@ class DML_AVERAGE_POOLING1_OPERATOR_DESC(OperatorDesc):
 class DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(OperatorDesc):
     """The mean of each window of a quantized tensor; the result is quantized.
 
-    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels. Scales and zero points: one
-    element each; a zero point has the data type of its tensor. Reference:
+    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows. Scales and
+    zero points: one element each; a zero point has the data type of its tensor. Reference:
     dml_quantized_linear_average_pooling_operator_desc.
     """
 

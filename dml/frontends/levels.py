@@ -84,7 +84,7 @@ def _of_json(path: Path) -> list[NeededLevel]:
 
 
 def _of_model(path: Path) -> list[NeededLevel]:
-    from dml.frontends.planning import planner
+    from dml.planning.planner import planner
 
     try:
         found = _explained(path, planner(None)[0])
@@ -96,13 +96,14 @@ def _of_model(path: Path) -> list[NeededLevel]:
 
 
 def _explained(path: Path, device: Any) -> Explanation:
-    from dml.frontends.running import Options, explain_file
+    from dml.frontends.options import Options
+    from dml.frontends.running import explain_file
 
     if path.suffix.lower() != ".onnx":
         return explain_file(path, device, Options())
-    from dml.frontends.onnx.backend import PreparedModel
-    from dml.frontends.onnx.command import explain
-    from dml.frontends.onnx.loading import load
+    from dml.frontends.onnx.load.loading import load
+    from dml.frontends.onnx.run.backend import PreparedModel
+    from dml.frontends.onnx.run.command import explain
 
     return explain(PreparedModel(load(path), device, severity=4))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dml.api.device import Device
 from dml.errors import DMLError
-from dml.frontends.running import Options
+from dml.frontends.options import Options
 
 from .model import Picture
 

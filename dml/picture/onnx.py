@@ -8,11 +8,11 @@ from typing import Any
 
 from dml.capability import short_name
 from dml.frontends.onnx import PreparedModel
-from dml.frontends.onnx.command import Walk, WalkedPart, walk
-from dml.frontends.onnx.device_part import OnnxPlan
 from dml.frontends.onnx.dtypes import Array
-from dml.frontends.onnx.host_part import HostPart
-from dml.frontends.onnx.trace import NodeRecord, ValueFacts
+from dml.frontends.onnx.map.trace import NodeRecord, ValueFacts
+from dml.frontends.onnx.run.command import Walk, WalkedPart, walk
+from dml.frontends.onnx.run.device_part import OnnxPlan
+from dml.frontends.onnx.run.host_part import HostPart
 from dml.validator import needed_level
 
 from .kernels import add_times, facts_of, kernels_of

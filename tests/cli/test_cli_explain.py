@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 import dml
 from dml.cli import app
-from dml.frontends.onnx import host_part
+from dml.frontends.onnx.run import host_part
 
 FLOAT, INT64, BOOL = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL
 value, sequence = helper.make_tensor_value_info, helper.make_tensor_sequence_value_info

@@ -14,8 +14,8 @@ import dml
 from dml.cli import app
 from dml.compiler.target import DeviceClass, Target
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.inspect import inspect_model
-from dml.frontends.planning import Planner
+from dml.frontends.onnx.run.inspect import inspect_model
+from dml.planning.planner import Planner
 from dml.runtime import devices as runtime_devices
 
 

@@ -122,7 +122,7 @@ from pathlib import Path
 import numpy as np
 from dml import DMLError
 from dml.frontends.npy import write_npy
-from dml.frontends.running import write_trace
+from dml.frontends.kernel_times import write_trace
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room}))
 for name, write in (

@@ -16,9 +16,9 @@ from dml.compiler.selection import stored_weights
 from dml.compiler.selection.stored_weights import columns_in_part, streams_blocks
 from dml.compiler.target import DeviceClass, Target
 from dml.enums import DML_QUANTIZATION_TYPE
-from dml.frontends.planning import Planner
 from dml.graph import operations as op
 from dml.graph.builder import Builder, Tensor
+from dml.planning.planner import Planner
 from dml.runtime.arena import Islands, bound_regions
 from harness import assert_sums
 

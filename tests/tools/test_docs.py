@@ -61,12 +61,39 @@ def test_an_operators_page(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_letters_in_sizes_are_explained(name: str) -> None:
-    text = operators.page(name)
-    sizes = re.findall(r"\\\{(.*?)\\\}", text.partition("## Fields")[2].partition("## Rule")[0])
-    letters = {letter for one in sizes for letter in re.findall(r"\b\d?([A-Z])\b", one)}
-    told = re.search(r"^Letters in sizes: (.*)$", text, re.M)
-    assert letters == set(re.findall(r"\b([A-Z]): ", told[1] if told else ""))
+def test_names_in_sizes_are_explained(name: str) -> None:
+    text = operators.page(name).replace("\\", "")
+    sizes = re.findall(r"\{(.*?)\}", text.partition("## Fields")[2].partition("## Rule")[0])
+    names = {each for one in sizes for each in re.findall(r"\b[A-Z]\b|\b\w+_\w+\b", one)}
+    told = re.search(r"^In sizes, (.*)$", text, re.M)
+    assert names == set(re.findall(r"\b(\w+): ", told[1] if told else ""))
+
+
+@pytest.mark.parametrize("name", ["GRU", "LSTM", "RNN"])
+def test_fields_and_rule_tell_sizes_alike(name: str) -> None:
+    said = operators.meanings(name)
+    sizes = {field: found[1] for field, words in said.items() if (found := re.search(r"\{(.*?)\}", words))}
+    ruled = [re.fullmatch(r"`(\w+)` must have sizes \([\d, ]+\) \((.*)\)", one) for one in in_words(sample(name))]
+    assert {one[1]: one[2] for one in ruled if one}.items() <= sizes.items()
+    assert sum(map(bool, ruled)) >= 6
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_field_is_explained(name: str) -> None:
+    cls = operators.desc_class(name)
+    said = operators.meanings(name)
+    assert [info.name for info in cls.fields_info if info.counts is None and not said[info.name]] == []
+
+
+def test_a_fields_words_are_the_extended_operators_where_it_has_none() -> None:
+    assert operators.extended("RESAMPLE3") == "RESAMPLE2"
+    assert operators.extended("MULTIHEAD_ATTENTION1") == "MULTIHEAD_ATTENTION"
+    assert operators.extended("RESAMPLE_GRAD1") == "RESAMPLE_GRAD"
+    assert operators.extended("UPSAMPLE_2D") is None
+    assert operators.meanings("MULTIHEAD_ATTENTION1")["KeyTensor"] == "{B, K, N * H}."
+    assert operators.meanings("ELEMENT_WISE_CLIP_GRAD")["Min"] == "the lower limit."
+    assert operators.meanings("SCATTER")["InputTensor"] == "the same sizes as OutputTensor."
+    assert operators.meanings("SCATTER")["IndicesTensor"] == "the sizes of InputTensor, any along Axis."
 
 
 def test_rules_in_words() -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from dml import glslang, stages
 from dml.compiler.kernels import sources
-from dml.frontends.onnx.backend import PreparedModel
-from dml.frontends.onnx.loading import load
-from dml.frontends.planning import planner
+from dml.frontends.onnx.load.loading import load
+from dml.frontends.onnx.run.backend import PreparedModel
+from dml.planning.planner import planner
 
 ROOT = Path(__file__).parents[2]
 

@@ -42,7 +42,8 @@ def explain(
     Nodes for the host run only with --profile.
     """
     from ...api.device import create_device
-    from ...frontends.running import Options, explain_file
+    from ...frontends.options import Options
+    from ...frontends.running import explain_file
     from ...picture.files import picture_of
     from ...waiting import Waiting
 

@@ -31,8 +31,8 @@ def inspect(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show inputs, outputs, operators and memory of a model. Nothing runs, and no device is needed."""
-    from ...frontends.planning import planner
-    from ...frontends.running import Options
+    from ...frontends.options import Options
+    from ...planning.planner import planner
 
     arrays, sizes = Options(inputs=input_files(input)).arrays(), sizes_of(size)
     planned, name = planner(device or None)
@@ -41,7 +41,7 @@ def inspect(
 
         facts = inspect_network(model, planned, sizes)
     else:
-        from ...frontends.onnx.inspect import inspect_model
+        from ...frontends.onnx.run.inspect import inspect_model
 
         facts = inspect_model(model, planned, sizes=sizes, inputs=arrays)
     if json:

@@ -50,7 +50,9 @@ def run(
     """Run a model, describe its compiled programs, or profile it."""
     from ...api.device import create_device
     from ...enums import DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION, DML_EXECUTION_FLAG_NONE
-    from ...frontends.running import Options, open_file, write_trace
+    from ...frontends.kernel_times import write_trace
+    from ...frontends.options import Options
+    from ...frontends.running import open_file
     from ...waiting import Waiting
 
     level, sizes = level_of(feature_level), sizes_of(size)

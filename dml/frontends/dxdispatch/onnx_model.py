@@ -36,7 +36,7 @@ class OnnxReady:
 
     def __init__(self, made: DxOnnx, device: Device) -> None:
         from dml.frontends.onnx import prepare
-        from dml.frontends.onnx.stand_ins import zeros
+        from dml.frontends.onnx.run.stand_ins import zeros
 
         self.model = prepare(made.source, device)
         self.outputs = self.model.outputs
@@ -56,11 +56,11 @@ class OnnxReady:
         return found
 
     def describe(self) -> str:
-        from dml.frontends.onnx.command import explain
+        from dml.frontends.onnx.run.command import explain
 
         return "\n".join(map(str, explain(self.model, self.inputs).rows))
 
     def profile(self, feeds: Mapping[str, Array]) -> list[KernelTime]:
-        from dml.frontends.onnx.command import walk
+        from dml.frontends.onnx.run.command import walk
 
         return walk(self.model, {**self.inputs, **feeds}, profile=True).times

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import dml.graph.operations as op
 from dml.api.device_array import DeviceArray
 from dml.errors import HRESULT, DMLError
-from dml.frontends.onnx.backend import PreparedModel
 from dml.frontends.onnx.dtypes import dtype_of
+from dml.frontends.onnx.run.backend import PreparedModel
 from dml.graph.builder import Builder, Tensor
 from dml.tensors import data_type_of
 

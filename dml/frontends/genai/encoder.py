@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from dml.api.device_array import DeviceArray
 from dml.errors import DMLError
-from dml.frontends.onnx.backend import PreparedModel
 from dml.frontends.onnx.dtypes import dtype_of
+from dml.frontends.onnx.run.backend import PreparedModel
 
 from .config import Config
 from .decoder import Decoder, name_of_layer

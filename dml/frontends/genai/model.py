@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dml.api.device import Device
 from dml.arguments import checked
 from dml.errors import HRESULT, DMLError
-from dml.frontends.onnx.backend import open_device, prepare
+from dml.frontends.onnx.run.backend import open_device, prepare
 
 from .config import Config
 from .current_device import current_device

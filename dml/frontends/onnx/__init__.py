@@ -23,9 +23,9 @@ except ModuleNotFoundError as error:
 
 from dml.errors import HostNodesWarning
 
-from .backend import PreparedModel, prepare, run_model, supports_device
-from .described import ModelMetadata, NodeArg
-from .environment import (
+from .load.loading import load_model
+from .ort.described import ModelMetadata, NodeArg
+from .ort.environment import (
     copy_tensors,
     disable_telemetry_events,
     enable_telemetry_events,
@@ -37,15 +37,15 @@ from .environment import (
     has_collective_ops,
     preload_dlls,
     print_debug_info,
-    set_default_logger_severity,
     set_default_logger_verbosity,
     set_seed,
 )
-from .loading import load_model
-from .missing_names import API_VERSION, missing_name
-from .ort_value import IOBinding, OrtValue
-from .session import InferenceSession
-from .session_options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
+from .ort.missing_names import API_VERSION, missing_name
+from .ort.ort_value import IOBinding, OrtValue
+from .ort.session import InferenceSession
+from .ort.session_options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
+from .run.backend import PreparedModel, prepare, run_model, supports_device
+from .run.severity import set_default_logger_severity
 
 __all__ = [
     "ExecutionMode",

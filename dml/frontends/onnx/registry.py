@@ -9,14 +9,12 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import onnx.defs
 
-if TYPE_CHECKING:
-    from .node import OnnxNode
-
-Mapping = Callable[["OnnxNode"], Any]
+#: Takes an OnnxNode.
+Mapping = Callable[[Any], Any]
 _Mapping = TypeVar("_Mapping", bound=Mapping)
 #: By domain and name, newest first, with each one's first version.
 _MAPPINGS: dict[tuple[str, str], list[tuple[int, Mapping]]] = {}
@@ -38,8 +36,8 @@ def onnx_op(*names: str, since: int = 1, domain: str = "") -> Callable[[_Mapping
 @cache
 def _load() -> None:
     """Import every module of mappings."""
-    from . import operators
-
+    # By name: the room above, which imports this module.
+    operators = importlib.import_module(f"{__package__}.map.operators")
     for module in pkgutil.iter_modules(operators.__path__):
         importlib.import_module(f"{operators.__name__}.{module.name}")
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from dml.api.device import Device
 from dml.enums import DML_FEATURE_LEVEL
 from dml.errors import DMLError
+from dml.frontends.kernel_times import in_the_models_words
 from dml.frontends.openvino.convert import is_mapped
 from dml.frontends.openvino.ir import IrLayer, Network, with_sizes
 from dml.frontends.openvino.model import read_model
@@ -26,8 +27,7 @@ from dml.frontends.openvino.networks import (
     with_zeros,
 )
 from dml.frontends.openvino.parted import RUNTIME, PartedNetwork, whole
-from dml.frontends.planning import PlannedGraph, Planner
-from dml.frontends.running import ModelInput, Options, in_the_models_words
+from dml.frontends.options import ModelInput, Options
 from dml.frontends.summary import (
     Explained,
     Explanation,
@@ -38,6 +38,7 @@ from dml.frontends.summary import (
     operators_of,
     symbolic_sizes,
 )
+from dml.planning.planner import PlannedGraph, Planner
 from dml.runtime.recording import KernelTime
 
 

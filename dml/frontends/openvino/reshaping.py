@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from dml.frontends.planning import planner
 from dml.graph.builder import Builder
+from dml.planning.planner import planner
 
 from .convert import build, counted_outputs
 from .ir import IrLayer, Network, with_sizes

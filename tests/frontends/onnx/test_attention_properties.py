@@ -16,7 +16,7 @@ from models import Array, node_model
 
 import dml
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.operators import attention_products
+from dml.frontends.onnx.map.operators import attention_products
 
 FLOAT, HALF = np.float32, np.float16
 TOLERANCES = {FLOAT: 2e-5, HALF: 4e-3}

@@ -13,7 +13,7 @@ from models import Array, assert_close, in_onnxruntime, node_model
 
 import dml
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.operators import experts
+from dml.frontends.onnx.map.operators import experts
 
 FLOAT, HALF = np.float32, np.float16
 

@@ -14,8 +14,8 @@ from models import Array, assert_close, in_onnxruntime, node_model
 import dml
 from dml.compiler.target import DeviceClass, Target
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.inspect import inspect_model
-from dml.frontends.planning import Planner
+from dml.frontends.onnx.run.inspect import inspect_model
+from dml.planning.planner import Planner
 
 FLOAT, HALF = np.float32, np.float16
 

@@ -10,9 +10,9 @@ import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from dml.frontends.onnx import folding, host
-from dml.frontends.onnx.node import NodeFacts, OnnxNode
-from dml.frontends.onnx.trace import Scope, Trace
+from dml.frontends.onnx.map import folding, host
+from dml.frontends.onnx.map.node import NodeFacts, OnnxNode
+from dml.frontends.onnx.map.trace import Scope, Trace
 
 I = np.int64  # noqa: E741
 LONG = np.array([5, -7, 3, 0], I)

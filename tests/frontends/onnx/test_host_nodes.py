@@ -18,10 +18,12 @@ from typer.testing import CliRunner
 
 import dml
 from dml.cli import app
-from dml.frontends.onnx import HostNodesWarning, PreparedModel, host_part, prepare, trace
-from dml.frontends.onnx.command import explain
-from dml.frontends.onnx.host_part import REFERENCE, RUNTIME
-from dml.frontends.onnx.node import NodeFacts
+from dml.frontends.onnx import HostNodesWarning, PreparedModel, prepare
+from dml.frontends.onnx.map import trace
+from dml.frontends.onnx.map.node import NodeFacts
+from dml.frontends.onnx.run import host_part
+from dml.frontends.onnx.run.command import explain
+from dml.frontends.onnx.run.host_part import REFERENCE, RUNTIME
 from dml.frontends.parts import cut
 
 FLOAT, INT64, BOOL, STRING = (onnx.TensorProto.DataType.Value(name) for name in ("FLOAT", "INT64", "BOOL", "STRING"))

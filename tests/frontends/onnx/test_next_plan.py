@@ -10,7 +10,7 @@ from onnx_graphs import CASES, check_plan, decoder, decoder_feeds
 
 import dml
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.mapped import MappedNodes
+from dml.frontends.onnx.map.mapped import MappedNodes
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -58,7 +58,7 @@ def test_the_next_length_maps_only_what_depends_on_it(device: dml.Device, monkey
 
 
 def test_what_is_kept_of_nodes_is_bounded(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dml.frontends.onnx.mapped.MOST_NODES", 40)
+    monkeypatch.setattr("dml.frontends.onnx.map.mapped.MOST_NODES", 40)
     prepared = prepare(decoder(), device)
     for past in range(1, 6):
         prepared.compiled_for(decoder_feeds(past, 1))

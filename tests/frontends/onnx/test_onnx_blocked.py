@@ -16,9 +16,9 @@ import dml
 from dml.compiler.target import DeviceClass, Target
 from dml.errors import HostNodesWarning
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.blocked import NCHWC, _of_this_machine, block_size
-from dml.frontends.onnx.inspect import inspect_model
-from dml.frontends.planning import Planner
+from dml.frontends.onnx.map.blocked import NCHWC, _of_this_machine, block_size
+from dml.frontends.onnx.run.inspect import inspect_model
+from dml.planning.planner import Planner
 
 node = helper.make_node
 RNG = np.random.default_rng(12)

@@ -15,8 +15,8 @@ from onnx import helper, numpy_helper
 import dml
 from dml.compiler.target import DeviceClass, Target
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.inspect import inspect_model
-from dml.frontends.planning import Planner
+from dml.frontends.onnx.run.inspect import inspect_model
+from dml.planning.planner import Planner
 
 PLANNER = Planner(Target(DeviceClass.DISCRETE))
 

@@ -13,7 +13,7 @@ from onnx import helper
 
 import dml
 from dml.frontends.onnx import HostNodesWarning, PreparedModel, prepare
-from dml.frontends.onnx.device_part import DevicePart
+from dml.frontends.onnx.run.device_part import DevicePart
 
 
 def node(op: str, inputs: list[str], outputs: list[str], **attributes: Any) -> Any:

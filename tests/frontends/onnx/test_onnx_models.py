@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 import dml
 from dml.cli import app
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.backend import Backend
-from dml.frontends.onnx.command import explain
+from dml.frontends.onnx.run.backend import Backend
+from dml.frontends.onnx.run.command import explain
 
 
 def node(op: str, inputs: list[str], outputs: list[str], **attributes: Any) -> Any:

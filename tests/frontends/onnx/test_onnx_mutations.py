@@ -14,9 +14,9 @@ from test_backend_suite import CASES, plain
 
 import dml
 from dml.frontends.onnx import load_model
+from dml.frontends.onnx.map.trace import GraphFacts, Trace
+from dml.frontends.onnx.map.unmapped import opsets_in, unmapped
 from dml.frontends.onnx.registry import standard
-from dml.frontends.onnx.trace import GraphFacts, Trace
-from dml.frontends.onnx.unmapped import opsets_in, unmapped
 
 Arrays = Mapping[str, Any]
 

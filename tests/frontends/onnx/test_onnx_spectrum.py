@@ -8,7 +8,7 @@ from models import Array, node_model
 
 import dml
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.operators import spectrum
+from dml.frontends.onnx.map.operators import spectrum
 
 RNG = np.random.default_rng(29)
 

@@ -21,8 +21,8 @@ from packaging.version import Version
 
 import dml
 import dml.frontends.onnx as ort
-from dml.frontends.onnx import missing_names
-from dml.frontends.onnx.session_options import RunOptions, SessionOptions
+from dml.frontends.onnx.ort import missing_names
+from dml.frontends.onnx.ort.session_options import RunOptions, SessionOptions
 
 GUIDE = Path(__file__).parents[3] / "tools" / "documentation" / "guide" / "from_onnxruntime.md"
 #: onnxruntime's classes, what is here of each, and what is refused.

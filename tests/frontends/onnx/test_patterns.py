@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from onnx_graphs import CASES, check_plan, decoder, decoder_feeds, parsed
 
 import dml
-from dml.frontends.onnx import patterns, prepare
-from dml.frontends.onnx.patterns import PlanPatterns
-from dml.frontends.onnx.slicing import taken
+from dml.frontends.onnx import prepare
+from dml.frontends.onnx.map.slicing import taken
+from dml.planning import patterns
+from dml.planning.patterns import PlanPatterns
 from dml.traced import TracedInt
 from example_module import example
 

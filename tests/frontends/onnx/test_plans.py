@@ -16,7 +16,7 @@ from onnx import helper
 import dml
 from dml.descriptors import graph
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.plans import Plans
+from dml.planning.plans import Plans
 
 
 class Fake:

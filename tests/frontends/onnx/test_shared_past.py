@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 
 import dml
 from dml.frontends import onnx as ort
-from dml.frontends.onnx.operators import attention_products
+from dml.frontends.onnx.map.operators import attention_products
 
 FLOAT, HALF = np.float32, np.float16
 BINDING = {"present_k": "past_k", "present_v": "past_v"}

@@ -11,8 +11,8 @@ from models import model_of
 from onnx import helper
 
 from dml.errors import DMLError
-from dml.frontends.onnx.loading import load
-from dml.frontends.onnx.weights_apart import without_weights
+from dml.frontends.onnx.load.loading import load
+from dml.frontends.onnx.load.weights_apart import without_weights
 
 
 def large() -> onnx.ModelProto:

@@ -19,8 +19,8 @@ import dml
 from dml.compiler.selection import stored_weights
 from dml.compiler.target import DeviceClass, Target
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.inspect import inspect_model
-from dml.frontends.planning import Planner
+from dml.frontends.onnx.run.inspect import inspect_model
+from dml.planning.planner import Planner
 
 FLOAT = np.float32
 MIB = 1 << 20

@@ -77,8 +77,8 @@ def test_no_box_lies_on_another_or_on_a_line(seed):
                 )
 
 
-def test_a_circle_is_refused():
-    with pytest.raises(dml.DMLError, match="circle"):
+def test_a_cycle_is_refused():
+    with pytest.raises(dml.DMLError, match="cycle"):
         placed([(0, 1), (1, 2), (2, 0)])
 
 

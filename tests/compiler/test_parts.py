@@ -70,10 +70,10 @@ def assert_close(found: Array, expected: Array, least: float = 2e-5) -> None:
 
 # --- every operator ---------------------------------------------------------------------------------------------------
 
-# Size of a binding where every operator's sample still runs; most of its tensors have 192 bytes.
+#: Size of a binding where every operator's sample still runs; most of its tensors have 192 bytes.
 MOST = 160
 
-# Operators whose kernels need more of a tensor than that in one binding, at the size of their samples.
+#: Operators whose kernels need more of a tensor than that in one binding, at the size of their samples.
 REFUSED = {
     "DIAGONAL_MATRIX1",
     "FILL_VALUE_SEQUENCE",

@@ -37,6 +37,19 @@ _ELEMENTS, _WORK = 20_000, 20_000_000
 #: Rounds of minimizing each size of a case.
 _ROUNDS = 3
 _FORMAT = 1
+#: Files of the package that decide a coverage, besides the shaders; a change of any other leaves it in the cache.
+_DECISIVE = (
+    "*.py",
+    *(
+        f"{folder}/**/*.py"
+        for folder in ("capability", "compiler", "descriptors", "enums", "graph", "traced", "validator")
+    ),
+    "capability/*.json",
+    "conformance/*.py",
+    "conformance/families/*.py",
+    "conformance/references/*.py",
+    "frontends/planning.py",
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +86,8 @@ def coverage(target: Target, own: Sequence[str], subjects: Sequence[Subject], sh
     own: the suite's cases. share: the fraction of variants to enter; every kernel, with each value of its macros, is
     entered. Cached on disk by code and target, since it takes a minute or two.
     """
-    key = hashlib.sha256(repr((_FORMAT, _code(), target, own, [s.name for s in subjects], share, seed)).encode())
+    code = digest_of_code(Path(dml.__file__).parent, directory())
+    key = hashlib.sha256(repr((_FORMAT, code, target, own, [s.name for s in subjects], share, seed)).encode())
     entry = disk.folder("coverage") / key.hexdigest()
     held = disk.read(entry)
     if held is not None:
@@ -106,14 +120,19 @@ def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 @cache
-def _code() -> str:
-    """Return a digest of everything that decides: this package and the kernels."""
+def digest_of_code(package: Path, shaders: Path) -> str:
+    """Return a digest of the files that decide a coverage: the shaders and a part of the package."""
     digest = hashlib.sha256()
-    for folder, pattern in ((Path(dml.__file__).parent, "*.py"), (directory(), "*")):
-        for path in sorted(folder.rglob(pattern)):
+    for folder, files in ((package, decisive(package)), (shaders, shaders.rglob("*"))):
+        for path in sorted(files):
             if path.is_file():
                 digest.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
     return digest.hexdigest()
+
+
+def decisive(package: Path) -> set[Path]:
+    """Return the files of the package that decide a coverage."""
+    return {path for pattern in _DECISIVE for path in package.glob(pattern)}
 
 
 @dataclass(frozen=True)

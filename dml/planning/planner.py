@@ -1,6 +1,6 @@
 """A device that only plans: graphs become Programs for a target, and nothing can run.
 
-For what is asked of a model before anything is spent on it, on a machine with a device or without.
+It answers questions about a model before any work is spent on it, on machines with and without a device.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ class PlannedOperator:
 
 
 class PlannedGraph:
-    """A graph's Program, with the bytes that it takes on the device."""
+    """A graph's Program, and the memory that it needs on the device."""
 
     def __init__(self, program: Program, fields: Sequence[Any]) -> None:
         self.program = program
         self.input_fields = list(fields)
-        #: What it keeps on the device: nothing.
+        #: Buffers kept on the device: none.
         self.kept: Mapping[object, int] = {}
 
     def dispatch(self, inputs: Mapping[Any, Any], **_: Any) -> dict[Any, Any]:
-        """Refused with E_NOTIMPL: a plan that depends on values which the model computes needs a device."""
+        """Raise DMLError (E_NOTIMPL): a plan that depends on values that the model computes needs a device."""
         raise DMLError("the plan depends on values that only a device computes", HRESULT.E_NOTIMPL)
 
     def needs(self) -> MemoryNeeds:
-        """What it takes on the device while it runs."""
+        """Return the memory that it needs on the device while it runs."""
         return memory_needs(self.program)
 
 
 class Planner:
-    """Takes a Device's place where graphs are built and compiled. target: the device to plan for."""
+    """Replaces a Device where graphs are built and compiled. target: the device to plan for."""
 
     def __init__(self, target: Target, feature_level: DML_FEATURE_LEVEL = LATEST) -> None:
         self.target = target
@@ -68,9 +68,9 @@ class Planner:
 
 
 def planner(device: int | str | None = None) -> tuple[Planner, str]:
-    """A planner for that device, which is not opened, and the device in words: a discrete GPU where there is none.
+    """Return a planner for a device, which is not opened, and the device's name; a discrete GPU if there is none.
 
-    Raises DMLError where a device is named that is not there.
+    Raises DMLError where a named device does not exist.
     """
     try:
         found = choose(device)

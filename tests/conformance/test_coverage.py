@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-from few_suite import use_few
+from few_suite import Copy, use_few
 
 import dml
 from dml import cache
 from dml.compiler.target import DeviceClass, Target
 from dml.conformance import catalogue, execution, layouts
 from dml.conformance.case import Case
-from dml.conformance.coverage import Coverage, coverage, features, merged, total
+from dml.conformance.coverage import Coverage, coverage, decisive, digest_of_code, features, merged, total
 from dml.conformance.execution import run_case
 from dml.conformance.parameters import OpenLabels, Skip, opened
 from dml.conformance.subject import subjects
@@ -101,6 +103,41 @@ def test_it_is_kept_until_the_code_or_the_target_changes(few, monkeypatch):
     assert cache.usage()["coverage"].entries == 1
     with pytest.raises(pytest.fail.Exception, match="anew"):
         Suite().coverage(CPU)
+
+
+def test_its_key_holds_every_file_that_the_search_enters(monkeypatch, tmp_path):
+    monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path))
+    entered = set()
+    chosen = [subjects()[name] for name in ("CAST", "MAX_POOLING", "GRAPH_STORED_WEIGHTS")]
+    sys.setprofile(lambda frame, *_: entered.add(frame.f_code.co_filename))
+    try:
+        coverage(GPU, ["CAST:type=FLOAT32"], chosen, 0.0, 1)
+    finally:
+        sys.setprofile(None)
+    package = Path(dml.__file__).parent
+    own = {Path(file) for file in entered if Path(file).is_relative_to(package)}
+    assert {package / "compiler" / "lowering.py", package / "graph" / "compile.py"} <= own
+    assert sorted(own - decisive(package)) == []
+
+
+@pytest.mark.parametrize(("file", "decides"), [
+    ("dml/compiler/selection/gemm.py", True),
+    ("dml/capability/operators.json", True),
+    ("dml/conformance/families/gemm.py", True),
+    ("dml/tensors.py", True),
+    ("shaders/gemm/vector.comp", True),
+    ("shaders/lib/new.glsl", True),
+    ("dml/cli/app.py", False),
+    ("dml/frontends/onnx/folding.py", False),
+    ("dml/runtime/queue.py", False),
+    ("dml/conformance/page/assets/report.html", False),
+])  # fmt: skip
+def test_its_key_changes_with_the_files_that_decide(tmp_path, file, decides):
+    Copy(tmp_path)
+    before = digest_of_code.__wrapped__(tmp_path / "dml", tmp_path / "shaders")
+    with (tmp_path / file).open("a") as changed:
+        changed.write("\n")
+    assert (digest_of_code.__wrapped__(tmp_path / "dml", tmp_path / "shaders") != before) == decides
 
 
 def test_it_is_of_whole_operators_only(few):

@@ -45,10 +45,10 @@ def archive(**arrays):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "is no .npy file: it is empty"),
-        (b"hello world", "is no .npy file: it begins with b'hello '"),
-        (archive(a=X, b=X), r"is no .npy file: an .npz archive of 2 \(a, b\); save one array with numpy.save"),
-        (pickle.dumps(X), "is no .npy file: pickled Python objects"),
+        (b"", "is not an .npy file: it is empty"),
+        (b"hello world", "is not an .npy file: it begins with b'hello '"),
+        (archive(a=X, b=X), r"is not an .npy file: an .npz archive of 2 \(a, b\); save one array with numpy.save"),
+        (pickle.dumps(X), "is not an .npy file: pickled Python objects"),
         (saved(np.array([None, 1], object), allow_pickle=True), r"holds Python objects \(dtype object\)"),
         (saved(X)[:-8], r"is cut off: its header says float32 of shape \(3, 4\), 48 bytes, and it has 40"),
         (saved(X)[:20], "has a damaged .npy header"),

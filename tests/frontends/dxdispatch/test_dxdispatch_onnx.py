@@ -119,8 +119,8 @@ def test_nothing_is_bound(device, write, tmp_path):
         (dispatch(w="a"), r"the model has no 'w'; there are x, z, y"),
         (dispatch(x=["a", "b"]), r"bindings\.x: takes 1 resource, found 2"),
         (dispatch(y=shaped("c", 1, 2)), r"its shape is \(1, 2\), the model makes \(2, 2\)"),
-        (dispatch(x="later"), r"bindings\.x: is deferred, and nothing was written to it"),
-        ({"type": "print", "resource": "later"}, r"'later' is deferred, and nothing was written to it"),
+        (dispatch(x="later"), r"bindings\.x: is deferred, and no model has written to it"),
+        ({"type": "print", "resource": "later"}, r"'later' is deferred, and no model has written to it"),
         (dispatch(x=shaped("a", -1, 2)), r"shape\[0\]: must be from 0"),
     ],
 )
@@ -138,5 +138,5 @@ def test_deferred_resources_are_for_onnx_models(write):
     }  # fmt: skip
     whole["commands"] = [dispatch(InputTensor="a", OutputTensor="later")]
     path.write_text(json.dumps(whole))
-    with pytest.raises(dml.DMLError, match="deferred resources are for ONNX models"):
+    with pytest.raises(dml.DMLError, match="only ONNX models may use deferred resources"):
         load(path)

@@ -111,7 +111,7 @@ def test_programs_from_before_0_6(model: og.Model) -> None:
     assert [list(one) for one in model.generate(given)] == written(model)
     assert (params.pad_token_id, params.eos_token_id) == (0, 2)
     assert params.vocab_size == model.decoder.vocabulary
-    with pytest.raises(dml.DMLError, match="compute_logits: append_tokens comes first"):
+    with pytest.raises(dml.DMLError, match="compute_logits: call append_tokens first"):
         og.Generator(model, og.GeneratorParams(model)).compute_logits()
 
 

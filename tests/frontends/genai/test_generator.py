@@ -334,7 +334,7 @@ def test_options_that_cannot_be(model: og.Model) -> None:
         with pytest.raises(dml.DMLError, match=message):
             generator(model, **options)
     made = generator(model, max_length=8)
-    with pytest.raises(dml.DMLError, match="append_tokens comes first"):
+    with pytest.raises(dml.DMLError, match="call append_tokens first"):
         made.generate_next_token()
     made.append_tokens(PROMPT)
     with pytest.raises(dml.DMLError, match="the cache is full: 4 tokens after 5 exceed max_length = 8"):
@@ -353,7 +353,7 @@ def test_folders_that_cannot_be(folder: Path, tmp_path: Path, device: dml.Device
         ({"decoder": {"filename": "../model.onnx"}}, "leaves the folder"),
         ({"context_length": "long"}, "context_length must be a positive integer, found 'long'"),
         ({"encoder": {"filename": "encoder.onnx"}}, r"encoder\.onnx: no such file"),
-        ({"embedding": {"filename": "embedding.onnx"}}, "has embedding; models of a decoder"),
+        ({"embedding": {"filename": "embedding.onnx"}}, "has embedding; supported are decoders"),
         ({"decoder": {"inputs": {"input_ids": "words"}}}, "has no 'words'; it has input_ids"),
     ]:
         config = og.Config(folder)

@@ -155,15 +155,15 @@ def test_generate_hears_a_file(weights: tuple[Path, SpeechWeights], tmp_path: Pa
     assert "2 prompt tokens" in result.stderr
     result = CliRunner().invoke(app, [*command, "--prompt", "What"])
     assert result.exit_code == 1
-    assert "set_inputs with audio_features comes first" in result.stderr
+    assert "call set_inputs with audio_features first" in result.stderr
     result = CliRunner().invoke(app, [*command, "--chat", *given[:2]])
-    assert (result.exit_code, "--chat takes no --audio" in result.stderr) == (2, True)
+    assert (result.exit_code, "--chat and --audio exclude each other" in result.stderr) == (2, True)
 
 
 def test_what_cannot_be_heard(model: og.Model, weights: tuple[Path, SpeechWeights], tmp_path: Path,
                               device: dml.Device) -> None:  # fmt: skip
     made = generator(model)
-    with pytest.raises(dml.DMLError, match="append_tokens: set_inputs with audio_features comes first"):
+    with pytest.raises(dml.DMLError, match="append_tokens: call set_inputs with audio_features first"):
         made.append_tokens(PROMPT)
     with pytest.raises(dml.DMLError, match=r"must have batch_size = 1 rows, found shape \(2, 8, 3000\)"):
         made.set_inputs({"audio_features": features(2)})
@@ -178,7 +178,7 @@ def test_what_cannot_be_heard(model: og.Model, weights: tuple[Path, SpeechWeight
         processor("a", images=[])
     with pytest.raises(dml.DMLError, match="found 8000 of 16"):
         og.Audios.open_bytes(wav(tone(0.1), rate=8000))
-    with pytest.raises(dml.DMLError, match="number 0: WAV files of integers are read"):
+    with pytest.raises(dml.DMLError, match="number 0: not a WAV file of integer samples"):
         og.Audios.open_bytes(b"fLaC and so on")
     with pytest.raises(dml.DMLError, match=r"none\.wav: No such file"):
         og.Audios.open(tmp_path / "none.wav")
@@ -189,7 +189,7 @@ def test_what_cannot_be_heard(model: og.Model, weights: tuple[Path, SpeechWeight
         ({"encoder": {"inputs": {"audio_features": "sound"}}}, "has no 'sound'; it has audio_features"),
         ({"decoder": {"inputs": {"cross_past_key_names": "a%d", "cross_past_value_names": "b%d"}}},
          "is an input of the decoder"),
-        ({"vision": {"filename": "vision.onnx"}}, "has vision; models of a decoder"),
+        ({"vision": {"filename": "vision.onnx"}}, "has vision; supported are decoders"),
     ]:  # fmt: skip
         config = og.Config(weights[0])
         config.overlay(json.dumps({"model": change}))
@@ -199,10 +199,10 @@ def test_what_cannot_be_heard(model: og.Model, weights: tuple[Path, SpeechWeight
 
 @pytest.mark.parametrize("missing", [1, 2])
 def test_a_truncated_wav_file_is_refused_or_read(tmp_path: Path, missing: int) -> None:
-    """A file that ends within a sample is a DMLError; one that ends between samples is read as far as it goes."""
+    """A file that ends in the middle of a sample raises DMLError; one that ends between samples is read to its end."""
     (tmp_path / "a.wav").write_bytes(wav(tone(0.1))[:-missing])
     if missing % 2:
-        with pytest.raises(dml.DMLError, match="ends within a sample"):
+        with pytest.raises(dml.DMLError, match="ends in the middle of a sample"):
             og.Audios.open(tmp_path / "a.wav")
     else:
         (found,) = og.Audios.open(tmp_path / "a.wav").sounds

@@ -99,7 +99,7 @@ def test_a_lost_worker_and_a_second_run(folder: Path) -> None:
     assert out.startswith(f"3 inputs to score, {COUNT - 1} have their results\ndevices: llvmpipe")
     assert out.count("worker: ") == 1
     assert "text.npy: " in err
-    assert "is no .npy file: it begins with b'nothin'" in err
+    assert "is not an .npy file: it begins with b'nothin'" in err
     assert "narrow.npy: " in err
     assert out.endswith("1 scored, 2 failed\n")
     check(folder)

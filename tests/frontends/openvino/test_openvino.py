@@ -327,7 +327,7 @@ BROKEN = {
     ),
     "outside the .bin": (lambda t: t.replace('offset="0"', 'offset="4"'), r"bytes 4 to 12 lie outside the 8"),
     "size": (lambda t: t.replace('size="8"', 'size="4"'), r"4 bytes are not an array of shape \(2,\) of f32"),
-    "edge": (lambda t: t.replace('to-layer="3"', 'to-layer="9"'), "leads from layer 2 to layer 9"),
+    "edge": (lambda t: t.replace('to-layer="3"', 'to-layer="9"'), "the edge from layer 2 to layer 9"),
     "port": (lambda t: t.replace('from-port="2"', 'from-port="5"'), r"layer 2 \(Add 'y'\) has no output port 5"),
     "unconnected": (lambda t: re.sub(r'<edge from-layer="1".*?/>', "", t), "its input port 1 is not connected"),
     "cycle": (
@@ -390,4 +390,4 @@ def test_the_command(device, tmp_path, monkeypatch):
     assert "traceEvents" in (tmp_path / "t.json").read_text()
     broken = CliRunner().invoke(app, ["run", "m.xml", "--input", "x=m.bin", *which])
     assert broken.exit_code == 1
-    assert "is no .npy file" in broken.output
+    assert "is not an .npy file" in broken.output

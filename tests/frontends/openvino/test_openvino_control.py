@@ -168,7 +168,7 @@ def test_what_a_loop_needs_to_know(device, tmp_path):
     text = path.read_text()
     for wrong, message in (
         ('internal_layer_id="0"', "nothing outside gives its value"),
-        ('external_port_id="2"', "its body takes port 77, which it does not have"),
+        ('external_port_id="2"', "its body reads input port 77, which the layer does not have"),
     ):
         path.write_text(text.replace(wrong, wrong.split('"')[0] + '"77"'))
         with pytest.raises(dml.DMLError, match=message):

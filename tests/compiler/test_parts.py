@@ -20,8 +20,8 @@ from dml.compiler.target import DeviceClass, Target
 from dml.graph import operations as op
 from dml.graph.builder import Builder
 from dml.graph.compile import compile_graph
-from dml.graph.model import read_graph
 from dml.graph.operations import one_hot
+from dml.graph.reading import read_graph
 from harness import Array, assert_exact, like, random, run, tensor
 from sample_descriptors import NAMES, sample
 from sample_runs import UNTOUCHED, elements, run_sample, tensors

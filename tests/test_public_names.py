@@ -15,7 +15,7 @@ SECTIONS = re.findall(r"^## `([\w.]+)`\n(.*?)(?=^## |\Z)", PAGE.read_text(encodi
 
 
 def is_of_directml(module: str, name: str) -> bool:
-    """Whether the page describes a name by a rule: those of directml.h."""
+    """Return whether the page describes a name by a rule: names of directml.h."""
     return name.startswith("DML_") if module == "dml" else module.endswith(".pydirectml") and name.isupper()
 
 
@@ -30,7 +30,7 @@ def test_the_page_lists_a_modules_names(module: str, text: str) -> None:
 
 
 def test_the_page_has_every_module_that_is_imported_by_name() -> None:
-    """Every front end, and what stands in the README and the guides after ``import`` or ``from``."""
+    """It has every front end, and every module that the README and the guides import."""
     listed = {module for module, _ in SECTIONS}
     documents = [PAGE.parents[3] / "README.md", *PAGE.parent.glob("*.md")]
     blocks = re.findall(

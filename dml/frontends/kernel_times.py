@@ -1,4 +1,4 @@
-"""Times of kernels, by the names of a model's nodes, and as a trace for chrome://tracing and Perfetto."""
+"""Kernel times, labelled with a model's node names, and written as a trace for chrome://tracing and Perfetto."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from dml.files import write_text
 from dml.runtime.recording import KernelTime
 
-#: A node of a graph in a kernel's label; see dml.graph.model.
+#: A graph's node in a kernel's label; see dml.graph.model.
 _GRAPH_NODE = re.compile(r"\bnode (\d+) \(")
 
 
 def in_the_models_words(times: Sequence[KernelTime], names: Mapping[int, str]) -> list[KernelTime]:
-    """Put the model's names for nodes of the compiled graph, by number, into labels: conv1 (CONVOLUTION)."""
+    """Insert the model's node names, by number in the compiled graph, into labels: conv1 (CONVOLUTION)."""
 
     def name(found: re.Match[str]) -> str:
         return f"{names[int(found[1])]} (" if int(found[1]) in names else found[0]
@@ -25,9 +25,9 @@ def in_the_models_words(times: Sequence[KernelTime], names: Mapping[int, str]) -
 
 
 def write_trace(path: Path, profile: Mapping[str, list[KernelTime]], clock: str) -> None:
-    """Chrome's trace events, for Perfetto and chrome://tracing: a row per run, its kernels one after another.
+    """Write Chrome's trace events, for Perfetto and chrome://tracing: a row per run, with its kernels in order.
 
-    clock: what measured, for the reader. Raises DMLError where the file cannot be written.
+    clock: name of the clock that measured, for the reader. Raises DMLError where the file cannot be written.
     """
     events: list[dict[str, Any]] = [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": f"dml ({clock})"}}]
     for row, (name, times) in enumerate(profile.items(), 1):

@@ -1,4 +1,4 @@
-"""What every format's run takes, whatever the file: inputs, sizes, where outputs go."""
+"""Options of a run in any format: inputs, sizes, outputs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from dml.frontends.npy import read_npy, write_npy
 
 @dataclass(frozen=True)
 class ModelInput:
-    """An input of a model. kind: its data type in words; shape: sizes, symbolic ones by name, None where unknown;
-    dtype: None for what is no tensor of numbers; aliases: other names that it may be given by."""
+    """An input of a model.
+
+    kind: its data type as text. shape: sizes, symbolic ones by name; None if unknown. dtype: None if it is not a
+    tensor of numbers. aliases: other names under which it may be given.
+    """
 
     name: str
     kind: str
@@ -31,10 +34,12 @@ class ModelInput:
         return f"{self.name}: {self.kind} {shape}"
 
     def random(self, rng: np.random.Generator, sizes: Mapping[str, int]) -> npt.NDArray[Any]:
-        """Numbers from -1 to 1, or integers 0 and 1, which are valid as indices and masks alike; 1 for sizes that
-        ``sizes`` lacks. Raises DMLError for an input that cannot be made."""
+        """Return numbers from -1 to 1, or integers 0 and 1, which are valid both as indices and as masks.
+
+        Symbolic sizes that ``sizes`` lacks are 1. Raises DMLError for an input that cannot be made.
+        """
         if self.shape is None or self.dtype is None or self.dtype.hasobject:
-            raise DMLError(f"input {self.name!r}: {self.kind} has no random values here; give it as --input")
+            raise DMLError(f"input {self.name!r}: {self.kind} cannot be random; give it as --input")
         shape = tuple(sizes.get(size, 1) if isinstance(size, str) else size for size in self.shape)
         if self.dtype.kind in "iub":
             return rng.integers(0, 2, shape).astype(self.dtype)
@@ -43,11 +48,12 @@ class ModelInput:
 
 @dataclass(frozen=True)
 class Options:
-    """say: takes lines of output. allow_paths_outside: a file may name files out of its folder. iterations: runs.
+    """Options of a run.
 
-    fallback: nodes of a model that no DirectML operators say may run on the host.
-    inputs: a model's inputs by name, each an .npy file. output_dir: where a model's outputs go, an .npy file each.
-    sizes: symbolic sizes of inputs that are not given, by name. random: random numbers for inputs that are not given.
+    say: called with each line of output. allow_paths_outside: the file may name files outside its folder. iterations:
+    number of runs. fallback: nodes that DirectML operators cannot express may run on the host. inputs: a model's
+    inputs by name, an .npy file each. output_dir: the folder for a model's outputs, an .npy file each. sizes: symbolic
+    sizes, by name, of inputs that are not given. random: use random numbers for inputs that are not given.
     """
 
     say: Callable[[str], None] = print
@@ -60,14 +66,14 @@ class Options:
     random: bool = False
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The inputs. Raises DMLError for a file that is no array."""
+        """Return the inputs. Raises DMLError for a file that is not an array."""
         return {name: read_npy(path) for name, path in self.inputs.items()}
 
     def complete(self, wanted: Sequence[ModelInput]) -> dict[str, npt.NDArray[Any]]:
-        """The arrays that a run takes: those of ``inputs``, and random ones for others where ``random`` says so.
+        """Return a run's arrays: those of ``inputs``, and with ``random`` random ones for the others.
 
-        wanted: the model's inputs. A symbolic size has the number of a given array, else of ``sizes``, else 1, which is
-        said. Raises DMLError that lists the inputs where one is missing.
+        wanted: the model's inputs. A symbolic size is a given array's, else that of ``sizes``, else 1; the shapes of
+        random inputs are printed. Raises DMLError that lists the missing inputs.
         """
         given = self.arrays()
         missing = [one for one in wanted if not given.keys() & {one.name, *one.aliases}]
@@ -91,7 +97,7 @@ class Options:
         return given
 
     def deliver(self, outputs: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Write the outputs into the folder, or say what they are where there is none."""
+        """Write the outputs into the folder; without one, print them."""
         for name, array in outputs.items():
             self.say(f"{name}: {array.dtype} {array.shape}")
             if self.output_dir is None:
@@ -101,5 +107,5 @@ class Options:
 
 
 def _save(folder: Path, name: str, array: npt.NDArray[Any]) -> None:
-    """An output's file appears whole or not at all; characters that are no file name's become underscores."""
+    """Write an output's file completely or not at all; characters that are not allowed become underscores."""
     write_npy(folder / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name).lstrip('.') or 'output'}.npy", array)

@@ -22,15 +22,15 @@ class Runnable(Protocol):
     """A file, compiled for a device."""
 
     def run(self) -> None:
-        """Do what the file says, and print what it says."""
+        """Execute the file and print its output."""
         ...
 
     def describe(self) -> str:
-        """The compiled programs in words."""
+        """Describe the compiled programs."""
         ...
 
     def profile(self) -> Mapping[str, list[KernelTime]]:
-        """What each run of a compiled program took, kernel by kernel."""
+        """Return the kernel times of each run of a compiled program."""
         ...
 
 
@@ -54,7 +54,7 @@ def _onnx(path: Path, device: Device, options: Options) -> Runnable:
     return ONNXRun(path, device, options)
 
 
-#: Suffix -> how to open such a file.
+#: Suffix -> function that opens such a file.
 FORMATS: dict[str, Callable[[Path, Device, Options], Runnable]] = {
     ".json": _dxdispatch,
     ".onnx": _onnx,
@@ -64,19 +64,19 @@ FORMATS: dict[str, Callable[[Path, Device, Options], Runnable]] = {
 
 @checked
 def open_file(path: Path, device: Device, options: Options) -> Runnable:
-    """The file, compiled for the device. Raises DMLError for a suffix that is not known, and what the format raises."""
+    """Compile a file for the device. Raises DMLError for an unknown suffix, and the format's errors."""
     opener = FORMATS.get(path.suffix.lower())
     if opener is None:
         known = ", ".join(FORMATS)
-        raise DMLError(f"{path}: no format is known by the suffix {path.suffix!r}; there are {known}")
+        raise DMLError(f"{path}: the suffix {path.suffix!r} is not supported; supported are {known}")
     return opener(path, device, options)
 
 
 def explain_file(path: Path, device: Device, options: Options) -> Explanation:
-    """Explain which operators the nodes of an ONNX model, or the layers of an OpenVINO IR model, became.
+    """Return the operators of each node of an ONNX model or layer of an OpenVINO IR model.
 
-    options: inputs whose values or sizes matter; others are zeros. Raises DMLError for another suffix, and if the model
-    cannot be read or compiled.
+    options: inputs whose values or sizes matter; others are zeros. Raises DMLError for another suffix, and if the
+    model cannot be read or compiled.
     """
     if path.suffix.lower() == ".onnx":
         from dml.frontends.onnx import prepare

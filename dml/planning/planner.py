@@ -1,6 +1,6 @@
 """A device that only plans: graphs become Programs for a target, and nothing can run.
 
-For what is asked of a model before anything is spent on it, on a machine with a device or without.
+It answers questions about a model before any work is spent on it, on machines with and without a device.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from dml.descriptors.graph import DML_GRAPH_DESC
 from dml.enums import DML_FEATURE_LEVEL
 from dml.errors import HRESULT, DMLError
 from dml.graph.compile import compile_graph
-from dml.graph.model import read_graph
+from dml.graph.model import Graph
+from dml.graph.reading import read_graph
 from dml.runtime.advice import NoVulkanDevice
 from dml.runtime.devices import choose
 from dml.runtime.needs import MemoryNeeds, memory_needs
@@ -31,25 +32,25 @@ class PlannedOperator:
 
 
 class PlannedGraph:
-    """A graph's Program, with the bytes that it takes on the device."""
+    """A graph's Program, and the memory that it needs on the device."""
 
     def __init__(self, program: Program, fields: Sequence[Any]) -> None:
         self.program = program
         self.input_fields = list(fields)
-        #: What it keeps on the device: nothing.
+        #: Buffers kept on the device: none.
         self.kept: Mapping[object, int] = {}
 
     def dispatch(self, inputs: Mapping[Any, Any], **_: Any) -> dict[Any, Any]:
-        """Refused with E_NOTIMPL: a plan that depends on values which the model computes needs a device."""
+        """Raise DMLError (E_NOTIMPL): a plan that depends on values that the model computes needs a device."""
         raise DMLError("the plan depends on values that only a device computes", HRESULT.E_NOTIMPL)
 
     def needs(self) -> MemoryNeeds:
-        """What it takes on the device while it runs."""
+        """Return the memory that it needs on the device while it runs."""
         return memory_needs(self.program)
 
 
 class Planner:
-    """Takes a Device's place where graphs are built and compiled. target: the device to plan for."""
+    """Replaces a Device where graphs are built and compiled. target: the device to plan for."""
 
     def __init__(self, target: Target, feature_level: DML_FEATURE_LEVEL = LATEST) -> None:
         self.target = target
@@ -60,14 +61,16 @@ class Planner:
         return PlannedOperator(desc)
 
     def compile_graph(self, desc: DML_GRAPH_DESC, *_: Any, optimize: bool = True, **__: Any) -> PlannedGraph:
-        graph = read_graph(desc, self.feature_level)
+        return self._compile_graph(read_graph(desc, self.feature_level), optimize=optimize)
+
+    def _compile_graph(self, graph: Graph, *_: Any, optimize: bool = True, **__: Any) -> PlannedGraph:
         return PlannedGraph(compile_graph(graph, self.target, optimize=optimize), graph.input_fields)
 
 
 def planner(device: int | str | None = None) -> tuple[Planner, str]:
-    """A planner for that device, which is not opened, and the device in words: a discrete GPU where there is none.
+    """Return a planner for a device, which is not opened, and the device's name; a discrete GPU if there is none.
 
-    Raises DMLError where a device is named that is not there.
+    Raises DMLError where a named device does not exist.
     """
     try:
         found = choose(device)

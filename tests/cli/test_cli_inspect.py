@@ -108,10 +108,10 @@ def test_a_plan_that_needs_values_says_so():
 @pytest.mark.parametrize(
     ("arguments", "message", "code"),
     [
-        (("--size", "batch"), "--size: name=number is needed, 1 at least, found 'batch'", 2),
+        (("--size", "batch"), "--size: must be name=number, at least 1, found 'batch'", 2),
         (("--size", "batch=0"), "found 'batch=0'", 2),
         (("--size", "width=3"), "the model has no size 'width'; it has batch", 1),
-        (("--input", "z"), "--input: name=file.npy is needed, found 'z'", 2),
+        (("--input", "z"), "--input: must be name=file.npy, found 'z'", 2),
         (("--input", "z=none.npy"), "none.npy: cannot be read: No such file or directory", 1),
     ],
 )

@@ -109,7 +109,7 @@ def test_openvino_models_of_open_sizes(run: Any, tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_refused_before_the_work(run: Any, layers: Path, tmp_path: Path) -> None:
     result = run(layers, "--profile", tmp_path / "nowhere" / "trace.json")
     assert result.exit_code == 2
-    assert "--profile: there is no folder" in result.output
+    assert "--profile: the folder" in result.output
     assert not (tmp_path / "nowhere").exists()
 
 

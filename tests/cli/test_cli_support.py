@@ -160,14 +160,14 @@ def test_html_tables_escape():
 
 def test_questions_of_a_back_ends_author_as_text():
     """Since when, in place or not, a data type, the choices of this project."""
-    assert "GRU: since 1_0, writes no output over an input" in run("GRU").output
-    assert "may write an output over an input" in run("ELEMENT_WISE_ADD").output
+    assert "GRU: since 1_0, cannot write an output over an input" in run("GRU").output
+    assert "can write an output over an input" in run("ELEMENT_WISE_ADD").output
     listed = rows(run("--in-place").output)
     assert ["ELEMENT_WISE_ADD", "1_0", "yes", "ATensor, BTensor, OutputTensor"] in listed
     assert not any(row[0] == "GEMM" for row in listed)
     assert any(row[0] == "GEMM" for row in rows(run("--not-in-place").output))
     result = run("--data-type", "FLOAT64", "--feature-level", "2_1")
-    assert "FLOAT64 is no tensor data type at feature level 2_1; it came with 3_0" in result.output
+    assert "FLOAT64 is not a tensor data type at feature level 2_1; it came with 3_0" in result.output
     assert "0 operators" in result.output
     result = run("CAST", "IDENTITY", "GRU", "--data-type", "FLOAT64", "--feature-level", "4_1")
     assert {row[0] for row in rows(result.output)} == {"ELEMENT_WISE_IDENTITY", "CAST"}

@@ -172,7 +172,7 @@ def test_what_fields_are_comes_from_the_docstring() -> None:
     said = operators.said_of(dml.DML_ADAM_OPTIMIZER_OPERATOR_DESC)
     assert said["TrainingStepTensor"] == "one element, t."
     said = operators.said_of(dml.DML_GEMM_OPERATOR_DESC)
-    assert said["CTensor"] == "{batch, channel, M, N}; 0 when None."
+    assert said["CTensor"] == "{batch, channel, M, N}; 0 if None."
     said = operators.said_of(dml.DML_GRU_OPERATOR_DESC)
     assert said["ActivationDescs"] == "f (gates) and g (hidden) for each direction."
     assert said["LinearBeforeReset"].startswith("LinearBeforeReset multiplies")
@@ -182,7 +182,7 @@ def test_prose_about_all_is_in_no_fields_row() -> None:
     resample, gemm = dml.DML_RESAMPLE2_OPERATOR_DESC, dml.DML_GEMM_OPERATOR_DESC
     assert operators.said_of(resample)["OutputTensor"] == "any sizes of the same dimension count."
     assert operators.notes_of(resample) == ["The arrays have one item per dimension."]
-    assert operators.notes_of(gemm) == ["From 4_0 batch and channel may be left out."]
+    assert operators.notes_of(gemm) == ["From 4_0 batch and channel are optional."]
     assert operators.said_of(gemm)["OutputTensor"] == "{batch, channel, M, N}."
 
 

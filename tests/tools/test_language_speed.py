@@ -47,7 +47,7 @@ def test_what_was_measured_on_a_device(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(("--peers", "llamacpp"), "there is no peer 'llamacpp'"), (("--tokens", "0"), "must be 1 at least")],
+    [(("--peers", "llamacpp"), "there is no peer 'llamacpp'"), (("--tokens", "0"), "must be at least 1")],
 )
 def test_wrong_arguments_are_refused(arguments: tuple[str, ...], message: str) -> None:
     ran = speed(*arguments)

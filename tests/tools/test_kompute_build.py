@@ -34,7 +34,7 @@ def sequence_of(manager, body, words=64):
     tensor = manager.tensor_t(np.zeros(words, np.uint32))
     spirv = compile(Source("body.comp", f"{HEAD}void main() {{ uint i = gl_GlobalInvocationID.x; {body} }}\n"))
     algorithm = manager.algorithm([tensor], spirv, (words // 64, 1, 1), NONE, NONE)
-    # Without a barrier, a dispatch waits for copies before it reads their results, but not before it overwrites them.
+    # OpAlgoDispatch's own barrier orders copies before its reads only; this one also orders them before its writes.
     access, stage = kp.AccessFlagBits, kp.PipelineStageFlagBits
     copied = kp.OpMemoryBarrier(
         [tensor], access.transfer_write, access.shader_read | access.shader_write, stage.transfer, stage.compute_shader
@@ -103,7 +103,7 @@ def test_running_out_of_memory_is_an_error_and_leaves_nothing_behind(manager):
         manager = kp.Manager(int(sys.argv[1]))
         used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30),) * 2)
-        # (The newest lavapipe does not map what the host does not reach before a kernel does, and fails only then.)
+        # New versions of lavapipe map memory without host access on first use by a kernel, and fail only then.
         fitting = []
         for _ in range(8):
             for use in (kp.BufferUse.device, kp.BufferUse.shared):

@@ -1,4 +1,4 @@
-"""tools/mutate: which lines it breaks and how, and that the suite's cases notice a broken kernel."""
+"""tools/mutate: the mutants it creates, and that the suite's cases catch a broken kernel."""
 
 from __future__ import annotations
 
@@ -116,13 +116,13 @@ def test_outcomes_are_kept_and_found_again_when_lines_move(folder, tmp_path):
     assert command.present(folder, command.read(path)) == kept
     (folder / "gemm" / "own.comp").write_text("// one more line\n" + SHADER.replace("0.5 * x", "0.25 * x"))
     moved = command.present(folder, command.read(path))
-    assert {one.line for one in moved} == {5, 8, 9}  # line 6 is another one now
+    assert {one.line for one in moved} == {5, 8, 9}  # line 6 has changed
     (folder / "gemm" / "own.comp").unlink()
     assert command.present(folder, command.read(path)) == {}
 
 
 def test_the_committed_outcomes_are_of_these_shaders():
-    """The page is made of them: most of the lines are still there, and each survivor's reason is one."""
+    """Most lines of the recorded mutants still exist, and each reason belongs to a survivor."""
     found = command.read(command.FOUND)
     assert len(found) > 100
     assert len(command.present(sources.directory(), found)) > len(found) / 2

@@ -208,7 +208,17 @@ class _Search:
                 best = self._least(best, wanted, parameter, at, value)
             if best == before:
                 break
-        return best
+        return self._filled(best, wanted)
+
+    def _filled(self, one: _Candidate, wanted: frozenset[str]) -> _Candidate:
+        """Enlarge a convolution's outputs to a power of two, so that the last rows of a kernel's tile are not empty."""
+        case = Case.parse(one.name)
+        for parameter, at, value in _numbers(case):
+            if parameter == "outputs":
+                found = self._valid(_with_number(case, parameter, at, 1 << (value - 1).bit_length()))
+                if found is not None and wanted <= found.variants:
+                    return found
+        return one
 
     def _least(self, best: _Candidate, wanted: frozenset[str], parameter: str, at: int, value: int) -> _Candidate:
         """Minimize one number by bisection: a variant is nearly always selected for all sizes from one on."""

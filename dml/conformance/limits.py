@@ -65,10 +65,10 @@ def spacing(values: Array, kind: np.dtype[Any]) -> Array:
 def sum_of_products(count: int, magnitudes: Array, kind: np.dtype[Any], values: Array) -> Array:
     """Return the error bound of a sum of ``count`` float32 products, in any order, in the output's type.
 
-    magnitudes: sums of the products' magnitudes. Each product and each sum may be off by half an ulp of float32, and so
-    may a few more factors and addends; a FLOAT16 result rounds once more.
+    magnitudes: sums of the products' magnitudes. Each product and each sum may be off by half an ulp of float32, or
+    flushed to zero if it is subnormal, and so may a few more factors and addends; a FLOAT16 result rounds once more.
     """
-    allowed = (count + 6) * 2.0**-24 * np.abs(magnitudes) + 4 * 2.0**-24 * np.abs(values)
+    allowed = (count + 6) * 2.0**-24 * np.abs(magnitudes) + 4 * 2.0**-24 * np.abs(values) + (2 * count + 6) * 2.0**-126
     if kind == np.float16:
         allowed = allowed + 2.0**-11 * np.abs(values) + 2.0**-25
     return np.asarray(allowed, np.float64)

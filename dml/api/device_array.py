@@ -46,7 +46,7 @@ class DeviceArray:
         dtype: npt.DTypeLike,
         shape: tuple[int, ...] | None = None,
     ) -> None:
-        #: How it lies in the buffer; None for an array without elements, which lies nowhere.
+        #: Its layout in the buffer; None for an array without elements, which has no place.
         self.desc = desc
         self.buffer = buffer
         self._lease = lease

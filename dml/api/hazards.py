@@ -86,8 +86,8 @@ def _not_in_place(compiled: CompiledOperator, one: BoundRange, output: BoundRang
     """Return why the output may not overwrite the input; "" if it may.
 
     DirectML's pages allow it for single operators, never for graphs, whose nodes may read an input after another node
-    has written an output. They do not mention layouts: an element must lie where its result goes, or another invocation
-    would read it too late. ADAM_OPTIMIZER's page excepts its training step, which all elements read.
+    has written an output. They do not mention layouts: an element must have the place of its result, or another
+    invocation would read it too late. ADAM_OPTIMIZER's page excepts its training step, which all elements read.
     """
     if not compiled.in_place:
         return f"{compiled.label} does not execute in place"

@@ -1,4 +1,4 @@
-"""Running a case on a device: all bytes of its tensors, gaps included, with the outcome as plain data."""
+"""Runs a case on a device, with all bytes of its tensors, gaps included; the outcome is plain data."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ _BEYOND = (HRESULT.DXGI_ERROR_UNSUPPORTED, HRESULT.E_OUTOFMEMORY)
 
 @dataclass(frozen=True)
 class CaseData:
-    """A case's description, its inputs as their layouts hold them, and what its outputs must be.
+    """A case's description, its inputs as their layouts hold them, and its expected outputs.
 
-    part: the part that a large operator is judged by. expectations: of each output in binding order, and where inputs
-    are subnormal, those for zeros in their place, which Vulkan allows; of the part alone, if there is one.
+    part: the part by which a large operator is judged. expectations: of each output in binding order, and if inputs
+    are subnormal, those for zeros in their place, which Vulkan allows; only of the part, if there is one.
     """
 
     desc: OperatorDesc

@@ -1,4 +1,4 @@
-"""Graphs: expressions that kernels apply to their results, weights that stay as stored, tensors in parts."""
+"""Graphs: expressions that kernels apply to their results, weights in their stored form, tensors in parts."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class _StoredWeights(GraphDesc):
 
 
 def _inner(choice: Choice) -> Case:
-    """Return the case whose operator computes what the epilogue is applied to."""
+    """Return the case whose operator computes the input of the epilogue."""
     name, _, rest = choice.of.partition(":")
     by_output = name.endswith("_TO_FLOAT")
     kind = f"{'output_type' if by_output else 'type'}={choice.label('type')}"
@@ -122,7 +122,7 @@ def _epilogue_inputs(desc: Any, values: Values) -> Inputs:
 
 
 def _epilogue_reference(desc: Any, inputs: Inputs) -> Outputs:
-    """The operator's own expectation, through the expression; each of its steps may be rounded to the output's type."""
+    """Apply the expression to the operator's own expectation; each of its steps may be rounded to the output's type."""
     case, has_relu = desc.about
     own = {name: array for name, array in inputs.items() if name not in (_F, _G)}
     (inner,) = case.subject.reference(case.desc, own).values()
@@ -194,7 +194,7 @@ def _twice(one: Tensor) -> Tensor:
 
 
 def _inside_inputs(desc: Any, values: Values) -> Inputs:
-    """The operator's own inputs in the second halves, and other values before them."""
+    """Return the operator's own inputs in the second halves, and other values in the first."""
     case = desc.about
     own = case.subject.make_inputs(case.desc, values)
     found = {}
@@ -257,7 +257,7 @@ def _in_parts(choice: Choice) -> _Parts:
 
 
 def _small(desc: Any, values: Values) -> Inputs:
-    """Whole numbers whose sums every data type holds."""
+    """Return integral numbers whose sums every data type represents."""
     return {name: values.integers(one, 0, 60) for name, one in desc.inputs()}
 
 
@@ -338,7 +338,7 @@ def _stored_reference(desc: Any, inputs: Inputs) -> Outputs:
         zeros = np.repeat(inputs["ZeroPointTensor"].astype(np.float64), desc.about, 1)
     kind = dict(desc.outputs())["OutputTensor"].dtype
     values = a @ ((numbers - zeros) * scales).T
-    # Numbers and zero points are multiplied apart, around the middle of the numbers' range; FLOAT16 weights round once.
+    # Numbers and zero points are multiplied separately, around the middle of the range; FLOAT16 weights round once.
     middle = 128.0 if dict(desc.inputs())["NumbersTensor"].element_bits == 8 else 8.0
     magnitudes = np.abs(a) @ ((np.abs(numbers) + np.abs(zeros) + middle) * scales).T
     allowed = sum_of_products(3 * a.shape[1], magnitudes, kind, values)

@@ -157,7 +157,7 @@ class ArrayCheck:
         if own is None or own.DataType != desc.DataType or own.Sizes != desc.Sizes:
             raise DMLError(f"{self._where}: takes {desc.DataType.name} of sizes {desc.Sizes}, found {array}")
         if array.buffer is None or array.buffer.context is not self._context:
-            raise DMLError(f"{self._where}: the array lies on another device")
+            raise DMLError(f"{self._where}: the array is on another device")
         return array
 
 

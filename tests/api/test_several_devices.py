@@ -78,5 +78,5 @@ def test_each_device_has_sessions_and_threads(tmp_path):
     # Sums of 64 products of numbers below 5, in float32 of an order of its own: 64 roundings of 2**-24 of at most 50
     assert told["worst"] < 2e-4
     assert [message.partition("input 'x': ")[2] for message in told["refused"]] == [
-        "the array lies on another device"
+        "the array is on another device"
     ] * 2

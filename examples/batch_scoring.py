@@ -137,7 +137,7 @@ class Run:
         self.lost: Counter[Path] = Counter()
         self.failed: dict[Path, str] = {}
         self.done = self.workers = 0
-        # The pending answer of each worker: to an input, or to its start.
+        #: The pending answer of each worker: to an input, or to its start.
         self.running: dict[Any, tuple[Any, Place, Path | None]] = {}
         self.idle: list[tuple[Any, Place]] = []
 

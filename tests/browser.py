@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-# Its names in Debian, in other distributions, and as Chrome.
+#: Its names in Debian, in other distributions, and as Chrome.
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 WHY_NOT = "needs Chromium: tools/setup --browser"
 
-# Widths of a desktop screen and of a phone, in CSS pixels.
+#: Widths of a desktop screen and of a phone, in CSS pixels.
 DESK, PHONE = 1440, 390
 
 
@@ -30,7 +30,7 @@ class Page:
     def __init__(self, to_browser: int, from_browser: int, session: str = "") -> None:
         self._to, self._from, self._session = to_browser, from_browser, session
         self._number, self._rest = 0, b""
-        # Errors of the page's scripts, violations of its policy, and its network requests.
+        #: Errors of the page's scripts, violations of its policy, and its network requests.
         self.complaints: list[str] = []
 
     def send(self, method: str, **parameters: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-# Names a folder in which each process of the suite writes one file.
+#: Names a folder in which each process of the suite writes one file.
 VARIABLE = "DML_COVERAGE_DIR"
 
 

@@ -20,7 +20,7 @@ from dml.descriptors import OperatorDesc
 
 Array = harness.Array
 
-# Values that every float operator gets in addition to its domain.
+#: Values that every float operator gets in addition to its domain.
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, np.inf, -np.inf, np.nan, 65504.0, -65504.0, 1e-4, -1e-4]
 #: (sizes, layout of the first input, of the others, of the output): every dimension count, every layout.
 LAYOUTS = [

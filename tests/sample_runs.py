@@ -10,7 +10,7 @@ import dml
 from dml.compiler.program import Program
 from harness import Array, Tensor, run_on
 
-# Value of every byte of an output before a run.
+#: Value of every byte of an output before a run.
 UNTOUCHED = 0xA5
 
 

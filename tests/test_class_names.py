@@ -10,11 +10,11 @@ import dml
 
 ROOT = Path(dml.__file__).parent
 
-# Class names of Microsoft's PyDirectML, which programs written for it use.
+#: Class names of Microsoft's PyDirectML, which programs written for it use.
 PYDIRECTML = {"Binding", "Device", "Model"}
-# Class names of onnxruntime-genai, for the same reason.
+#: Class names of onnxruntime-genai, for the same reason.
 GENAI = {"Model", "Tensor"}
-# Class names of openvino, for the same reason.
+#: Class names of openvino, for the same reason.
 OPENVINO = {"Model", "Tensor"}
 
 

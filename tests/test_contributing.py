@@ -20,7 +20,7 @@ from dml.runtime.devices import VulkanDevice
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
-# Tests that look at every operator, and the new operator's own.
+#: Tests that look at every operator, and the new operator's own.
 TESTS = (
     "tests/test_enums.py",
     "tests/cli",
@@ -33,7 +33,7 @@ TESTS = (
     "tests/validator",
     "tests/operators/movement/test_roll.py",
 )
-# Of these, the tests about ROLL, and those that count operators.
+#: Of these, the tests about ROLL, and those that count operators.
 ONES = (
     "ROLL- or ROLL] or ROLL_ or test_roll or operator_is_here or has_its_class or lists_every or operator_types "
     "or has_a_subject"
@@ -136,7 +136,7 @@ def test_and_each_of_them(tmp_path: Path, vulkan: VulkanDevice) -> None:
     assert [place.path for place, is_needed in zip(places, needed, strict=True) if not is_needed] == []
 
 
-# Samples of several families with BFLOAT16 in place of FLOAT32: the results are FLOAT32's, rounded.
+#: Samples of several families with BFLOAT16 in place of FLOAT32: the results are FLOAT32's, rounded.
 SAMPLES = """
 import numpy as np
 import pytest

@@ -35,7 +35,7 @@ class Nothing:
         return "Nothing()"
 
 
-# Replacements for each argument, one at a time.
+#: Replacements for each argument, one at a time.
 WRONG: list[Any] = [
     None, True, 0, -1, 2**70, 1.5, float("nan"), complex(1, 2), "", "x", b"x", np.float64(2), np.datetime64("2020"),
     (), [], [1], [-1], (0, 0), (-1, 2), (2**40, 2**40), ["x"], [None], [[1], [1, 2]], range(3), iter([1]),
@@ -335,7 +335,7 @@ def test_graph_building(device: dml.Device) -> None:
     assert not failures, "\n".join(failures)
 
 
-# Contents of a file that is not a model.
+#: Contents of a file that is not a model.
 CONTENTS = {
     "empty": b"",
     "zeros": bytes(64),
@@ -452,7 +452,7 @@ def _opened(path: Any, device: dml.Device) -> None:
         open_file(path, device, Options())
 
 
-# Attributes that no description should have, and some that are valid.
+#: Attributes that no description should have, and some that are valid.
 NUMBERS: list[Any] = [
     2**31, 2**32 - 1, 2**32, -(2**31), 1e39, -1e39, 1e-46, float("inf"), "1", (2**32 - 1,) * 2, (2**31,) * 4,
     (1.5,) * 2, (float("inf"),) * 2, (float("nan"),) * 4, (0,) * 4, (1,) * 9, (-1,) * 4,

@@ -83,7 +83,7 @@ def test_or_shortly(suite, choice, count):
     assert suite("--short", *choice)[-2].startswith(f"{count} passed")
 
 
-# Files that are slow as a whole.
+#: Files that are slow as a whole.
 NOT_AT_ALL = {
     "tests/frontends/onnx/test_onnx_mutations.py",
     "tests/frontends/torch/test_torch_backend.py",

@@ -99,7 +99,7 @@ def test_verbose_says_where_the_time_went(device, model):
     assert not CliRunner().invoke(app, arguments(device, model)).stderr
 
 
-# `dml` with compilations that wait until the terminal shows something.
+#: `dml` with compilations that wait until the terminal shows something.
 SLOW = """
 import threading
 import dml.runtime.recording as recording

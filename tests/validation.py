@@ -20,8 +20,8 @@ import pytest
 
 LAYER = "VK_LAYER_KHRONOS_validation"
 _PIPE_BYTES = 1 << 20
-# From this version on (Debian 13's 1.4.309 at the latest) synchronization's settings have their own names. The newest
-# layers warn about the old one, and Debian 12's 1.3.239 knows no other.
+#: From this version on (Debian 13's 1.4.309 at the latest) synchronization's settings have their own names. The newest
+#: layers warn about the old one, and Debian 12's 1.3.239 knows no other.
 _RENAMED = (1, 4)
 
 

@@ -1,4 +1,4 @@
-"""Graphs as the suite's cases: some kernels, and what kernels apply to their results, only graphs reach."""
+"""Graphs as cases of the suite: some kernels, and epilogues of kernels, are reachable only in graphs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class GraphDesc:
         about: Any = None,
     ) -> None:
         self._inputs, self._outputs, self._build = dict(inputs), dict(outputs), build
-        #: What the subject's reference needs to know.
+        #: Data for the subject's reference.
         self.about = about
 
     def inputs(self) -> Iterator[tuple[str, DML_BUFFER_TENSOR_DESC]]:

@@ -25,7 +25,7 @@ from dml.errors import DMLError
 from dml.runtime.recording import Place, Recording, spirv
 from harness import Array, assert_exact
 
-# Data type of the word that holds a value of each kind.
+#: Data type of the word that holds a value of each kind.
 WORDS = {
     "float": DML_TENSOR_DATA_TYPE_FLOAT32,
     "int": DML_TENSOR_DATA_TYPE_INT32,

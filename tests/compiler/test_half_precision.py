@@ -18,8 +18,8 @@ from dml.glslang import Source, compile, compile_many, has_extension
 from harness import tensor
 from sample_descriptors import samples_in
 
-# Instructions that round: sums, products, quotients, remainders, dot products, functions of GLSL.std.450, matrix
-# products.
+#: Instructions that round: sums, products, quotients, remainders, dot products, functions of GLSL.std.450, matrix
+#: products.
 _ARITHMETIC = {127, 129, 131, 133, 136, 140, 141, 142, 143, 144, 145, 146, 147, 148, 12, 4459}
 _FLOAT, _VECTOR, _COOPERATIVE_MATRIX = 22, 23, 4456
 

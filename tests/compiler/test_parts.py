@@ -20,8 +20,8 @@ from dml.compiler.target import DeviceClass, Target
 from dml.graph import operations as op
 from dml.graph.builder import Builder
 from dml.graph.compile import compile_graph
-from dml.graph.model import read_graph
 from dml.graph.operations import one_hot
+from dml.graph.reading import read_graph
 from harness import Array, assert_exact, like, random, run, tensor
 from sample_descriptors import NAMES, sample
 from sample_runs import UNTOUCHED, elements, run_sample, tensors
@@ -70,10 +70,10 @@ def assert_close(found: Array, expected: Array, least: float = 2e-5) -> None:
 
 # --- every operator ---------------------------------------------------------------------------------------------------
 
-# Size of a binding where every operator's sample still runs; most of its tensors have 192 bytes.
+#: Size of a binding where every operator's sample still runs; most of its tensors have 192 bytes.
 MOST = 160
 
-# Operators whose kernels need more of a tensor than that in one binding, at the size of their samples.
+#: Operators whose kernels need more of a tensor than that in one binding, at the size of their samples.
 REFUSED = {
     "DIAGONAL_MATRIX1",
     "FILL_VALUE_SEQUENCE",

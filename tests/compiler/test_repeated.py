@@ -19,7 +19,7 @@ from dml.compiler.target import DeviceClass, Target
 from dml.graph import operations as op
 from dml.graph.builder import Builder
 from dml.graph.compile import compile_graph
-from dml.graph.model import read_graph
+from dml.graph.reading import read_graph
 from dml.recent import Recent
 
 F32 = dml.DML_TENSOR_DATA_TYPE_FLOAT32

@@ -17,7 +17,7 @@ def with_matrices(m: int, n: int, k: int) -> Features:
 
 
 DOTS = Features(integer_dot_product=True)
-# A typical GPU, and Vulkan's minimum.
+#: A typical GPU, and Vulkan's minimum.
 GPU = Target(DeviceClass.DISCRETE, 1024, (1024, 1024, 64), shared_memory=49152, subgroup_size=32)
 LEAST = Target(DeviceClass.DISCRETE, subgroup_size=32)
 

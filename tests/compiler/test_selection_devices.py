@@ -27,7 +27,7 @@ _MATRIX = MatrixShape(8, 8, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
 _FEATURES = Features(
     float16=True, int8=True, integer_dot_product=True, memory_model=True, cooperative_matrices=(_MATRIX,)
 )
-# Properties that identify a chip, as its driver reports them.
+#: Properties that identify a chip, as its driver reports them.
 CHIPS: dict[str, dict[str, int]] = {
     "dg2": {"vendor": 0x8086, "device": 0x5690, "driver": 6, "min_subgroup_size": 8},
     "lnl": {"vendor": 0x8086, "device": 0x64A0, "driver": 6, "min_subgroup_size": 16},

@@ -58,7 +58,7 @@ TARGETS = {
 }
 COUNTS = (1, 2, 15, 16, 63, 255, 1023, 1024, 40000)
 LENGTHS = (1, 2, 3, 7, 32, 63, 64, 127, 500, 1025, 8193, 65537, 1 << 20, 100_000_007)
-# Bytes of an entry with a 64-bit key that a sort holds in shared memory.
+#: Bytes of an entry with a 64-bit key that a sort holds in shared memory.
 ENTRY = 12
 
 pytestmark = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS.keys())

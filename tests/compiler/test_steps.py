@@ -21,7 +21,7 @@ from dml.compiler.target import DeviceClass, Target
 from harness import Array, assert_exact
 from sample_descriptors import NAMES, sample
 
-# Few enough that the cases below go in parts; enough for a sort in shared memory, which takes this many at any size.
+#: Few enough that the cases below go in parts; enough for a sort in shared memory, which takes this many at any size.
 FEW = 256
 CLASSES = (DeviceClass.CPU, DeviceClass.DISCRETE)
 MAX = dml.DML_REDUCE_FUNCTION_MAX
@@ -288,7 +288,7 @@ def values(case: Case) -> dict[str, Array]:
     return found
 
 
-# Loops whose length depends on no tensor's size.
+#: Loops whose length depends on no tensor's size.
 OF_ANY_SIZE = {
     "activation/softmax_held.comp": "what an invocation holds of a row",
     "attention/insert.comp": "the elements of a word",
@@ -307,7 +307,7 @@ OF_ANY_SIZE = {
     "random/philox.comp": "rounds of the generator",
     "training/adam.comp": "elements of a vector",
 }
-# Features of a device with byte products, and of one with matrix units.
+#: Features of a device with byte products, and of one with matrix units.
 DOTS = Features(integer_dot_product=True)
 MATRICES = Features(
     memory_model=True, float16=True, int8=True, subgroup_operations=frozenset({"vote", "shuffle"}),

@@ -21,7 +21,7 @@ from sample_runs import UNTOUCHED, elements, run_sample, tensors
 
 COPY = "movement/copy_words.comp"
 
-# Operators whose samples have a kernel with more than four tensors.
+#: Operators whose samples have a kernel with more than four tensors.
 MANY_TENSORS = (
     "ADAM_OPTIMIZER",
     "BATCH_NORMALIZATION",

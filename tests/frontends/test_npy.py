@@ -1,4 +1,4 @@
-"""What an .npy file holds, what is said of one that holds nothing of use, and how one is written."""
+"""Reading and writing .npy files, and the errors for unusable ones."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_damaged_file_is_an_array_or_a_dml_error(tmp_path, seed):
     try:
         assert isinstance(read_npy(path), np.ndarray)
     except DMLError as error:
-        assert error.message  # noqa: PT017  either is right
+        assert error.message  # noqa: PT017  either outcome is right
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_what_is_written_is_numpys(tmp_path, array):
 
 @pytest.mark.parametrize("room", [0, 100, 5000])
 def test_a_full_disk_is_told_and_nothing_is_left_on_it(tmp_path, room):
-    """RLIMIT_FSIZE stands for the disk, in a process of its own."""
+    """A separate process uses RLIMIT_FSIZE to simulate a full disk."""
     code = f"""
 import resource, signal, sys
 from pathlib import Path

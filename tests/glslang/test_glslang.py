@@ -12,7 +12,7 @@ from dml.errors import DMLError
 from dml.glslang import Source
 
 HEAD = "#version 450\nlayout(local_size_x = 1) in;\nlayout(std430, binding = 0) buffer B { uint b[]; };\n"
-# For a process that must not find the libraries of tools/setup next to Python.
+#: For a process that must not find the libraries of tools/setup next to Python.
 NO_SET_UP = "import sys\nsys.prefix = ''\n"
 
 

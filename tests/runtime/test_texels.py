@@ -82,7 +82,7 @@ layout(push_constant) uniform Push { uint x, y; } push_;
 layout(set = 0, binding = 0) uniform usamplerBuffer x;
 layout(set = 0, binding = 1) writeonly buffer Y { uint y[]; };
 """
-# GLSL that reads word i of x, whose region begins at word push_.x.
+#: GLSL that reads word i of x, whose region begins at word push_.x.
 READS = {1: "texelFetch(x, int(push_.x + i)).x", 4: "texelFetch(x, int((push_.x + i) >> 2))[(push_.x + i) & 3u]"}
 
 

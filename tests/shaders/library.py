@@ -28,7 +28,7 @@ Array = npt.NDArray[Any]
 WORKGROUP = 64
 LIBRARY = sources.directory() / "lib"
 
-# By GLSL type: words in a buffer, an expression for a value of words w[p], w[p + 1], ..., and the words of x.
+#: By GLSL type: words in a buffer, an expression for a value of words w[p], w[p + 1], ..., and the words of x.
 TYPES = {
     "float": (1, "uintBitsToFloat(a[{p}])", ("floatBitsToUint({x})",)),
     "uint": (1, "a[{p}]", ("{x}",)),
@@ -36,7 +36,7 @@ TYPES = {
     "bool": (1, "a[{p}] != 0u", ("uint({x})",)),
     "uvec2": (2, "uvec2(a[{p}], a[{p} + 1u])", ("{x}.x", "{x}.y")),
 }
-# NumPy types of results.
+#: NumPy types of results.
 RESULTS = {"float": np.float32, "uint": np.uint32, "int": np.int32, "bool": np.uint32, "uvec2": np.uint64}
 
 _COMMENT = re.compile(r"//.*")
@@ -167,7 +167,7 @@ def call(
     return made
 
 
-# Fails if the results are wrong for the arguments.
+#: Fails if the results are wrong for the arguments.
 Check = Callable[[Sequence[Array], Sequence[Array]], None]
 
 

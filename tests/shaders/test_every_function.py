@@ -8,7 +8,7 @@ import test_integers
 import test_math
 import test_workgroups
 
-# Files that define only names, no functions, for kernels that tests of operators run.
+#: Files that define only names, no functions, for kernels that tests of operators run.
 NAMES_ALONE = {"sum.glsl"}
 
 

@@ -13,7 +13,7 @@ from dml.compiler.program import Access, Dispatch, Operand, Region, Space, Stora
 from dml.glslang import Source
 from dml.runtime.recording import Place, Recording, spirv
 
-# Numbers of invocations that work together: divisors of a workgroup of all kinds.
+#: Numbers of invocations that work together: divisors of a workgroup of all kinds.
 LANES = (1, 2, 16, 64)
 
 SUM = """WORKGROUP_REDUCTION(workgroup_total, uint, REDUCE_ADD)
@@ -127,7 +127,7 @@ def test_function(device, case):
     case.run(device)
 
 
-# Functions that the tests below call, and functions for subgroups, which tests of reductions run.
+#: Functions that the tests below call, and functions for subgroups, which tests of reductions run.
 COVERED = {
     "reduce_lanes.glsl": frozenset({"FROM_SUBGROUPS", "IN_SUBGROUPS"}),
     "scan_lanes.glsl": frozenset({"LANES_SCAN_FAR"}),
@@ -183,7 +183,7 @@ def test_four_of_a_row_of_sums(device, in_fours):
     assert found[:4].tolist() == ([10] * 4 if in_fours else [40, 50, 60, 70])
 
 
-# Divisors at which the replacing multiplication changes, and numbers around their multiples.
+#: Divisors at which the replacing multiplication changes, and numbers around their multiples.
 DIVISORS = [1, 2, 3, 5, 6, 7, 10, 641, 65535, 65536, 65537, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 2, 2**32 - 1]
 DIVIDE = """uint i = gl_GlobalInvocationID.x, x = a[4u * i];
 Divisor d = Divisor(a[4u * i + 1u], a[4u * i + 2u], a[4u * i + 3u]);

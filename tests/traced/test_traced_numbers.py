@@ -24,7 +24,7 @@ def _traced(numbers: Sequence[int]) -> tuple[Tracing, list[TracedInt]]:
     return tracing, [tracing.number(number) for number in numbers]
 
 
-# Small enough for products of products; divisors that may be 0 are excluded.
+#: Small enough for products of products; divisors that may be 0 are excluded.
 _STEPS: list[Callable[[Any, Any], Any]] = [
     lambda x, y: x + y,
     lambda x, y: x - y,

@@ -17,7 +17,7 @@ from dml.conformance.case import Case
 from dml.conformance.suite import Suite
 from dml.graph.builder import Builder
 from dml.graph.compile import compile_graph
-from dml.graph.model import read_graph
+from dml.graph.model import Graph
 
 _ROOT = Path(__file__).resolve().parents[2]
 # The tests and the benchmark, which hold the samples and the cases, are not packages.
@@ -86,10 +86,8 @@ class _Compiler:
         dml.validate(desc)
         return _Described(desc)
 
-    def compile_graph(self, desc: dml.DML_GRAPH_DESC, *_: Any, optimize: bool = True, **__: Any) -> Program:
-        return compile_graph(
-            read_graph(desc, dml.DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4), self._target, optimize=optimize
-        )
+    def _compile_graph(self, graph: Graph, *_: Any, optimize: bool = True, **__: Any) -> Program:
+        return compile_graph(graph, self._target, optimize=optimize)
 
 
 def _in_halves(desc: dml.OperatorDesc, target: Target) -> Program:

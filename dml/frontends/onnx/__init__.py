@@ -3,13 +3,13 @@
     model = dml.frontends.onnx.prepare("model.onnx")
     y, = model.run({"x": x})
 
-or by onnxruntime's names, ``InferenceSession`` and what belongs to it (see ``session``).
+or under onnxruntime's names, ``InferenceSession`` and others (see ``session``).
 
-Nodes that no DirectML operators say run on the host, as a warning tells; shapes and constants are computed there, too.
-bool is UINT8 on the device; bfloat16 and float8 are held as FLOAT32 and rounded where they leave the graph or are cast
-to; what an operator does not take is cast to the next type that holds it: FLOAT64 becomes FLOAT32 (results are those of
-float32), INT64 becomes INT32 and UINT64 UINT32 (values must fit, as in ONNX Runtime's DirectML provider), 8- and 16-bit
-integers become 32-bit ones or FLOAT32, without loss.
+Nodes that DirectML operators cannot express run on the host, and a warning names them; shapes and constants are also
+computed there. bool is UINT8 on the device; bfloat16 and float8 are held as FLOAT32, and rounded where they leave the
+graph or are cast to. A type that an operator does not support is cast: FLOAT64 to FLOAT32 (results have float32's
+precision), INT64 to INT32 and UINT64 to UINT32 (values must fit, as in ONNX Runtime's DirectML provider), 8- and
+16-bit integers to 32-bit ones or FLOAT32, without loss.
 """
 
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from dml.frontends.extras import missing
 
 try:
-    import onnx  # noqa: F401  the modules below cannot be without it
+    import onnx  # noqa: F401  required by the modules below
 except ModuleNotFoundError as error:
     raise missing("ONNX models need", "onnx", error) from error
 
@@ -80,7 +80,7 @@ __all__ = [
     "supports_device",
 ]
 
-#: The version of onnxruntime whose names these are: programs compare it.
+#: The version of onnxruntime whose names this package offers: programs compare it.
 __version__ = API_VERSION
 
 if not TYPE_CHECKING:

@@ -14,7 +14,6 @@ from dml.api.device import create_device
 from dml.api.operator import CompiledOperator
 from dml.arguments import as_array, checked
 from dml.compiler.target import DeviceClass
-from dml.descriptors.graph import DML_GRAPH_DESC
 from dml.enums import DML_EXECUTION_FLAGS, DML_TENSOR_DATA_TYPE
 from dml.errors import DMLError
 from dml.frontends.pydirectml.expressions import Expression
@@ -95,13 +94,8 @@ class GraphBuilder:
         for tensor in made:
             if tensor.source[0] == "input":
                 raise DMLError("GraphBuilder.build: an output must not be an input of the graph; add an identity")
-        graph: DML_GRAPH_DESC = self.builder.build(made)
-        compiled = self.builder.device.compile_graph(
-            graph,
-            DML_EXECUTION_FLAGS(int(flags)),
-            inputs=self._descs,
-            outputs=[_words(tensor.desc) for tensor in made],
-        )
+        seen = self._descs, [_words(tensor.desc) for tensor in made]
+        compiled = self.builder.compile(made, DML_EXECUTION_FLAGS(int(flags)), seen=seen)
         return Model(compiled, dict(self._places))
 
 

@@ -42,7 +42,7 @@ BOUND = {"ATensor": "A", "BTensor": "B", "OutputTensor": "Out"}
 
 
 def run(device, path, **options):
-    """What the commands print, without the lines that say how long a dispatch took."""
+    """Run a file and return its output without the lines about times."""
     lines: list[str] = []
     Session(load(path, **options), device, say=lines.append).run()
     return [line for line in lines if not line.startswith("Dispatch")]
@@ -62,7 +62,7 @@ def test_resources_keep_what_was_written(device, tmp_path):
 
 
 def test_fields_beside_the_type_and_descriptions_in_desc(device, tmp_path):
-    """Enumerators without prefix, a tensor of its own type, a fused activation in either form."""
+    """Enumerators without prefix, a tensor with its own data type, a fused activation in either form."""
     tensor = {"Type": "BUFFER", "Desc": {"DataType": "DML_TENSOR_DATA_TYPE_FLOAT32", "Sizes": [3], "Strides": [1]}}
     for fused in ({"Type": "ACTIVATION_ELU", "Alpha": 0.5}, {"Type": "ACTIVATION_ELU", "Desc": {"Alpha": 0.5}}):
         add = {

@@ -1,4 +1,4 @@
-"""examples/chat.py, and `dml generate` on the folder that it makes."""
+"""examples/chat.py, and `dml generate` with the folder that it creates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan for another length, made with what is known of those before it, is the one that a fresh model makes."""
+"""A plan for another length that reuses earlier mappings equals a fresh model's plan."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def test_results_are_a_fresh_models_to_the_bit(device: dml.Device, name: str) ->
 
 
 def test_the_next_length_maps_only_what_depends_on_it(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 70 nodes: those that make positions, and of one layer what reads the caches; the next layer's are the same."""
+    """Of 70 nodes only those that compute positions and one layer's readers of caches are mapped; other layers reuse
+    them."""
     prepared = prepare(decoder(), device)
     kept: list[str] = []
     keep = MappedNodes.keep

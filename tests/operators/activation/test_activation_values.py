@@ -173,7 +173,7 @@ def test_infinities_and_nan(device):
         np.testing.assert_array_equal(result, np.array(expected, np.float32), err_msg=desc.__name__)
 
 
-# Activations that any operator can fuse; recurrent networks accept more.
+#: Activations that any operator can fuse; recurrent networks accept more.
 FUSED = [case for case in CASES if case.cls.OPERATOR_TYPE in FUSABLE_ACTIVATIONS]
 
 

@@ -13,7 +13,7 @@ from dml.conformance.references import attention as reference
 from harness import run, tensor
 
 MASKS = ("NONE", "KEY_SEQUENCE_LENGTH", "KEY_SEQUENCE_END_START", "KEY_QUERY_SEQUENCE_LENGTH_START_END", "BOOLEAN")
-# Stackings of query, key and value.
+#: Stackings of query, key and value.
 SOURCES = ("separate", "query key", "key value", "query key value")
 
 

@@ -42,8 +42,8 @@ def assert_runs(device: dml.Device, named: tuple[list[str], Case], data_type: st
     check(device, case)
 
 
-# The kernels that run, and a case that reaches them. Sizes: batch, queries, new keys, past keys, head size, value head
-# size.
+#: The kernels that run, and a case that reaches them. Sizes: batch, queries, new keys, past keys, head size, value head
+#: size.
 CASES = {
     "a tile, not filled": ([TILES], Case((1, 20, 30, 0, 20, 12), (1, 1))),
     "tiles of several keys": ([TILES], Case((2, 70, 100, 0, 40, 24), (2, 2), mask="BOOLEAN", relative=True)),

@@ -71,7 +71,7 @@ def of(groups, inputs, outputs, sizes, window, **attributes):
     return {"groups": groups, "inputs": inputs, "outputs": outputs, "sizes": sizes, "window": window, **attributes}
 
 
-# Every pair of attributes occurs together somewhere.
+#: Every pair of attributes occurs together somewhere.
 CASES = [
     of(1, 3, 5, (9,), (3,), strides=(2,), start=(1,), end=(2,)),
     of(2, 2, 4, (17,), (4,), dilations=(3,), start=(3,), end=(0,)),

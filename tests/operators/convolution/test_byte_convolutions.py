@@ -14,8 +14,8 @@ from harness import assert_exact, like, random, run, tensor
 LIMITS = {"INT8": (-128, 127), "UINT8": (0, 255)}
 KERNELS = {"gemm/bytes.comp", "gemm/bytes_matrix.comp", "gemm/bytes_rows.comp"}
 
-# Images, input channels, spatial sizes, output channels, window, groups, strides, dilations, padding. Channels: few,
-# whole vectors, and between; windows of one element; groups; one dimension.
+#: Images, input channels, spatial sizes, output channels, window, groups, strides, dilations, padding. Channels: few,
+#: whole vectors, and between; windows of one element; groups; one dimension.
 CASES = {
     "rgb": (1, 3, (9, 11), 12, (3, 3), 1, (1, 1), (1, 1), (1, 1)),
     "rgb by two": (2, 3, (12, 13), 20, (7, 7), 1, (2, 2), (1, 1), (3, 3)),

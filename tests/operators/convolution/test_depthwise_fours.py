@@ -13,7 +13,7 @@ from dml.compiler.operators.convolution import convolve
 from dml.compiler.selection import convolution as selection
 from harness import assert_sums, run
 
-# Edges of tiles of rows and columns; windows before, around and after the first four columns.
+#: Edges of tiles of rows and columns; windows before, around and after the first four columns.
 FOURS = {
     "same": of(3, 1, 1, (9, 28), (3, 3), start=(1, 1), end=(1, 1)),
     "five": of(2, 1, 2, (6, 8), (5, 5), start=(2, 2), end=(2, 2)),

@@ -8,7 +8,7 @@ from convolution_cases import CONVOLUTION, CORRELATION, build, products
 from dml.compiler.operators.convolution.windows import windowed_sums
 from harness import assert_sums
 
-# Sizes, strides, dilations, start padding, end padding; and the number of the 3 x 3 taps that remain.
+#: Sizes, strides, dilations, start padding, end padding; and the number of the 3 x 3 taps that remain.
 CASES = [
     ((9, 9), (1, 1), (9, 9), (9, 9), (9, 9), 1),
     ((9, 9), (1, 1), (8, 8), (8, 8), (8, 8), 9),

@@ -190,7 +190,7 @@ TESTS = [
 ]
 
 
-# Floats that every float type represents.
+#: Floats that every float type represents.
 BOUNDS = [
     {"Min": -1.5, "Max": 2.75},
     {"Min": -math.inf, "Max": 1.0},

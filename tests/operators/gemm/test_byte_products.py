@@ -9,7 +9,7 @@ import dml
 from harness import assert_exact, like, random, run, tensor
 
 LIMITS = {"INT8": (-128, 127), "UINT8": (0, 255)}
-# Kernels for more than eight rows and columns, by feature.
+#: Kernels for more than eight rows and columns, by feature.
 KERNELS = {False: "gemm/bytes.comp", True: "gemm/bytes_matrix.comp"}
 
 

@@ -30,7 +30,7 @@ def half_steps(program: Program) -> list[str]:
     ]
 
 
-# m, k, n; whether a and b are transposed; whether there is a C.
+#: m, k, n; whether a and b are transposed; whether there is a C.
 CASES = {
     "whole tiles": ((64, 64, 128), (0, 0), False),
     "of columns": ((70, 100, 72), (1, 0), False),

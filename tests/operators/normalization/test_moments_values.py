@@ -18,7 +18,7 @@ from dml.conformance.references import normalization as reference
 from harness import Array, assert_ulp, like, run, tensor
 
 _RNG = np.random.default_rng(21)
-# Rows of six elements: kind -> the elements of a row.
+#: Rows of six elements: kind -> the elements of a row.
 SIXES: dict[str, Callable[[], Array]] = {
     "small": lambda: _RNG.normal(0, 1, 6),
     "around an offset": lambda: _RNG.normal(10.0 ** _RNG.uniform(0, 6), 1, 6),

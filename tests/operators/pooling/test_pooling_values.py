@@ -230,7 +230,7 @@ def test_max(device: Any, operator: Any, dtype: str, indices: str | None, case: 
         assert_exact(results["OutputIndicesTensor"], expected_indices.astype(dml.numpy_dtype(data_type(indices or ""))))
 
 
-# Windows that CPU drivers compute axis by axis; an invocation holds the elements of several.
+#: Windows that CPU drivers compute axis by axis; an invocation holds the elements of several.
 ALONG_AXES = {
     "small": ((2, 3, 9, 11), shape((3, 1, 1, 1, 1), (3, 1, 1, 1, 1))),
     "large": ((1, 3, 20, 18), shape((13, 1, 6, 6, 1), (9, 1, 4, 2, 1))),

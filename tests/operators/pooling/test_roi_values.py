@@ -14,8 +14,8 @@ from harness import assert_exact, like, random, run, tensor
 LINEAR, NEAREST = dml.DML_INTERPOLATION_MODE_LINEAR, dml.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR
 AVERAGE, MAX = dml.DML_REDUCE_FUNCTION_AVERAGE, dml.DML_REDUCE_FUNCTION_MAX
 
-# Regions inside, reaching out on each side, wholly outside, inverted, empty, tiny. No sample is exactly on an element,
-# where slopes jump.
+#: Regions inside, reaching out on each side, wholly outside, inverted, empty, tiny. No sample is exactly on an element,
+#: where slopes jump.
 REGIONS = np.array(
     [[0.7, 1.2, 5.3, 6.1], [-2.37, -1.71, 3.12, 2.24], [4.2, 3.3, 12.6, 9.9], [20, 20, 30, 30],
      [5.1, 6.2, 1.4, 0.9], [2.6, 3.3, 2.6, 3.3], [3.12, 2.21, 3.37, 2.43]],
@@ -226,7 +226,7 @@ def test_gradients_of_many_regions(device: Any, dtype: str) -> None:
     np.testing.assert_allclose(result, dx, rtol=1e-5 + np.finfo(result.dtype).eps, atol=2e-3)
 
 
-# More samples than a loop should take: regions far larger than the input, many samples per element, and both.
+#: More samples than a loop should take: regions far larger than the input, many samples per element, and both.
 MANY = {
     "large region": (Sampling(outside=2.0), [-3010.3, 1.2, 5200.9, 6.1]),
     "large region, maximum": (Sampling(mean=False, outside=-9.0), [-310.3, 700.2, 420.9, -806.1]),

@@ -29,7 +29,7 @@ def generate(device: dml.Device, desc: Any, state: Sequence[int]) -> dict[str, A
     return harness.run(device, desc, {"InputStateTensor": array})
 
 
-# Counter and key, lowest word first, and the resulting words: Random123's kat_vectors for philox4x32, 10 rounds.
+#: Counter and key, lowest word first, and the resulting words: Random123's kat_vectors for philox4x32, 10 rounds.
 KNOWN = [
     ([0] * 6, [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]),
     ([MASK] * 6, [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]),

@@ -23,7 +23,7 @@ OPTIONAL_INPUTS = ("BiasTensor", "HiddenInitTensor", "CellMemInitTensor", "Seque
 OUTPUTS = ("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor")
 
 
-# Every activation that recurrent networks accept, with parameters.
+#: Every activation that recurrent networks accept, with parameters.
 ACTIVATIONS: dict[str, dml.OperatorDesc] = {name: desc for name, desc in fused().items() if desc is not None}
 
 

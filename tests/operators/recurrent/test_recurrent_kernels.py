@@ -16,7 +16,7 @@ from dml.compiler.selection.recurrent import RESIDENT_WORK, RecurrenceCut, Recur
 from dml.compiler.target import DeviceClass, Target
 from harness import assert_exact, run
 
-# Cuts of the recurrence that devices with other limits use.
+#: Cuts of the recurrence that devices with other limits use.
 CUTS: dict[str, dict[str, Any]] = {
     "steps": {"stepwise": True, "resident": False},
     "steps, several tiles": {"stepwise": True, "resident": False, "workgroup": 8, "units": 2, "rows": 3},

@@ -72,7 +72,7 @@ def test_accepts_any_fusable_activations_per_direction() -> None:
     dml.validate(describe("GRU", "BIDIRECTIONAL", ActivationDescs=(SIGMOID, TANH, softplus, clipped)))
 
 
-# Rules of every kind of network.
+#: Rules of every kind of network.
 SHARED: list[tuple[dict[str, Any], str]] = [
     ({"InputTensor": float32(2, 5, 2, 3)}, "InputTensor: must have size 1 in dimension 0"),
     ({"InputTensor": float32(1, 5, 2, 7)}, "WeightTensor: must have sizes"),

@@ -25,7 +25,7 @@ from recurrent_cases import (
 import dml
 from harness import run
 
-# For each network, combinations of attribute values: directions, data types, absent tensors, layouts.
+#: For each network, combinations of attribute values: directions, data types, absent tensors, layouts.
 COMMON: list[dict[str, Any]] = [
     {},
     {"direction": "BACKWARD", "lengths": (5, 2, 0)},

@@ -49,7 +49,7 @@ def test_hardmax_as_one_function(device: dml.Device, at: int) -> None:
     check(device, Case("LSTM", (3, 2, 5, 7), "BIDIRECTIONAL", activations=functions + USUAL["LSTM"]))
 
 
-# Combinations of attributes, directions, data types, absent tensors and layouts.
+#: Combinations of attributes, directions, data types, absent tensors and layouts.
 CASES: list[dict[str, Any]] = [
     {"direction": "BACKWARD", "lengths": (4, 2, 0)},
     {"direction": "BIDIRECTIONAL", "lengths": (0, 3, 9), "layouts": ("padded", "padded")},

@@ -121,7 +121,7 @@ def test_cancellation(device: dml.Device) -> None:
     assert found[0] == 1, "a running float32 total would stop at 2^24"
 
 
-# Elements whose squares leave float32's range, alone and next to others; 2^40 and 2^-40 separate the ranges.
+#: Elements whose squares leave float32's range, alone and next to others; 2^40 and 2^-40 separate the ranges.
 MAGNITUDES = {
     "huge": (1e30, 1e37),
     "tiny": (1e-37, 1e-30),

@@ -10,7 +10,7 @@ import dml
 from harness import refuse
 from sample_descriptors import sample
 
-# Invalid ``Axes`` of a reduction of 1x2x4x6, and messages.
+#: Invalid ``Axes`` of a reduction of 1x2x4x6, and messages.
 AXES: list[tuple[dict[str, Any], str]] = [
     ({"Axes": (2, 4)}, "Axes: must be dimensions of InputTensor, from 0 to 3"),
     ({"Axes": (1, 1)}, "Axes: must be different dimensions"),

@@ -1,1 +1,1 @@
-"""Untrusted ONNX files read, mended and checked; their weights stay in the file."""
+"""Loading of untrusted ONNX files: they are read, repaired and checked; their weights stay in the file."""

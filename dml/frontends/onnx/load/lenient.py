@@ -24,7 +24,7 @@ _MOST_VERSION = 2**31 - 1
 
 
 def mend(model: Any) -> None:
-    """Add what a model omits, and sort its nodes.
+    """Add parts that a model omits, and sort its nodes.
 
     Raises DMLError for versions that no opset has, and for names that are not text.
     """
@@ -45,7 +45,7 @@ def mend(model: Any) -> None:
 
 
 def checkable(model: Any) -> Any:
-    """Copy a mended model with what only the checker requires.
+    """Copy a repaired model and add the parts that only the checker requires.
 
     Raises DMLError for an input without a type, and for a value that nothing produces.
     """
@@ -159,7 +159,7 @@ def names_read(node: Any) -> set[str]:
 
 
 def _sort(graph: Any) -> None:
-    """Sort nodes topologically; leave them as they are if they are sorted or cannot be."""
+    """Sort nodes topologically; leave their order if they are sorted already or cannot be."""
     for node in graph.node:
         for attribute in node.attribute:
             for inner in (attribute.g, *attribute.graphs):

@@ -34,7 +34,7 @@ _DEPRECATED = {"GroupNormalization": range(18, 21), "Upsample": range(10, 1000),
 #: The checker serializes the model's outline, and protobuf cannot serialize messages of this size.
 _MESSAGE_LIMIT = 2**31 - 1
 _SPARSE_LIMIT = 2**28
-#: Bytes of a model from which on weights are read separately.
+#: Weights of models with at least this many bytes are read separately.
 _LARGE_MODEL = 1 << 20
 #: Maximum elements of an initializer copied verbatim.
 _SMALL = 1024
@@ -51,8 +51,11 @@ def load_model(source: ModelSource) -> Any:
 
 
 class Loaded(NamedTuple):
-    """A checked model, its graph's initializers by name, over bytes of their own, and its outline (see ``outline``),
-    with small omissions mended. The last two do not depend on the first, which may lack large initializers' data."""
+    """A checked model, its graph's initializers by name (with their own memory), and its outline (see ``outline``).
+
+    Small omissions are repaired. The initializers and the outline do not refer to the model, which may lack the data
+    of large initializers.
+    """
 
     model: Any
     initial: dict[str, Array]
@@ -60,13 +63,15 @@ class Loaded(NamedTuple):
 
 
 def load(source: ModelSource) -> Loaded:
-    """Like ``load_model``, with the initializers as arrays. Large weights are in memory once; twice for a
-    ModelProto."""
+    """Load as ``load_model`` does, with the initializers as arrays.
+
+    Large weights are in memory once; twice for a ModelProto.
+    """
     return _loaded(source, fill=False)
 
 
 def _loaded(source: ModelSource, fill: bool) -> Loaded:
-    """fill: put all external data into the model."""
+    """Load a model. fill: copy all external data into it."""
     name, folder = "the model", None
     apart: dict[int, Stored] = {}
     if isinstance(source, onnx.ModelProto):
@@ -83,7 +88,7 @@ def _loaded(source: ModelSource, fill: bool) -> Loaded:
             model, apart = _read(_opened(path), name, fill)
     if not model.HasField("graph"):
         raise DMLError(f"{name} has no graph")
-    own = len(model.graph.initializer)  # which come first
+    own = len(model.graph.initializer)  # (these come first)
     files = ModelFolder(folder)
     read = [
         check_tensor(tensor, where, files, fill or at >= own or prod(tensor.dims) <= _SMALL, apart.get(at))
@@ -96,7 +101,7 @@ def _loaded(source: ModelSource, fill: bool) -> Loaded:
 
 
 def _opened(path: Path) -> memoryview:
-    """Return the file's bytes: mapped if it is large, read if it is small or a device or pipe."""
+    """Return the file's bytes: mapped if it is large; read if it is small, or a device or pipe."""
     is_large = path.is_file() and path.stat().st_size >= _LARGE_MODEL
     return mapped(path) if is_large else memoryview(path.read_bytes())
 
@@ -120,11 +125,11 @@ def _parse(data: bytes, where: str) -> Any:
 
 
 def _broken_texts(message: Any) -> Iterator[str]:
-    """Yield the byte strings in a message that are not text, with their places in words."""
+    """Yield the byte strings in a message that are not text, with descriptions of their places."""
     for field in message.DESCRIPTOR.fields:
         is_text, is_message = field.type == field.TYPE_STRING, field.type == field.TYPE_MESSAGE
         if not is_text and not is_message:
-            continue  # (weights are skipped: reading one copies it)
+            continue  # (weights are skipped, because reading one copies it)
         value = getattr(message, field.name)
         many = hasattr(value, "extend")
         if is_text:
@@ -139,9 +144,9 @@ def _broken_texts(message: Any) -> Iterator[str]:
 
 
 def outline(model: Any) -> Any:
-    """Copy the model with the graph's large initializers, already checked, replaced by a single zero.
+    """Copy the model with its large initializers, already checked, replaced by a single zero.
 
-    It describes the model except for these numbers, with which protobuf is slow.
+    The copy describes the model except for these numbers, with which protobuf is slow.
     """
     light = onnx.ModelProto()
     _copy(model, light, "graph")
@@ -157,7 +162,7 @@ def outline(model: Any) -> Any:
 
 
 def _copy(source: Any, target: Any, without: str) -> None:
-    """Copy all fields of a message but one into an empty message."""
+    """Copy all fields of a message except one into an empty message."""
     for field, value in source.ListFields():
         if field.name == without:
             continue
@@ -173,7 +178,8 @@ def _copy(source: Any, target: Any, without: str) -> None:
 
 
 def tensors(model: Any) -> Iterator[tuple[str, Any]]:
-    """Yield every TensorProto of a model with its place in words: initializers and attributes, nested ones too."""
+    """Yield every TensorProto of a model with a description of its place: initializers and attributes, nested ones
+    too."""
     yield from _graph_tensors(model.graph)
     for function in model.functions:
         yield from _node_tensors(function.node)
@@ -213,7 +219,7 @@ class ModelFolder:
         self._opened: dict[Path, memoryview] = {}
 
     def open(self, path: Path) -> memoryview:
-        """Raises OSError if the file cannot be read."""
+        """Open an external data file. Raises OSError if it cannot be read."""
         if path not in self._opened:
             self._opened[path] = mapped(path)
         return self._opened[path]
@@ -222,10 +228,10 @@ class ModelFolder:
 def check_tensor(
     tensor: Any, where: str, folder: ModelFolder, fill: bool, apart: Stored | None = None
 ) -> Stored | None:
-    """Check that a tensor's data fills its dimensions; fill: copy external data into it. apart: its ``raw_data`` if
-    read before.
+    """Check that a tensor's data fills its dimensions.
 
-    Returns its ``raw_data``, which protobuf copies at each access, or its external data; None if it has neither.
+    fill: copy external data into it. apart: its ``raw_data`` if it was read before. Returns its ``raw_data``, which
+    protobuf copies at each access, or its external data; None if it has neither.
     """
     if any(size < 0 for size in tensor.dims):
         raise DMLError(f"{where}: a dimension is negative, found {tuple(tensor.dims)}")
@@ -299,8 +305,10 @@ def _external(tensor: Any, size: int, where: str, folder: ModelFolder) -> Stored
 
 
 def check_model(model: Any) -> None:
-    """Run ``onnx.checker``, but accept deprecated operators and those that ONNX Runtime adds to ONNX's domain
-    (LayerNormalization before 17, SimplifiedLayerNormalization)."""
+    """Run ``onnx.checker``, but accept deprecated operators and operators that ONNX Runtime adds to ONNX's domain.
+
+    The latter are LayerNormalization before 17 and SimplifiedLayerNormalization.
+    """
     if model.ByteSize() >= _MESSAGE_LIMIT:
         return
     model = checkable(model)
@@ -347,8 +355,7 @@ def array_of(tensor: Any, data: Stored | None = None) -> Array:
 
 
 def initial_arrays(graph: Any, data: Sequence[Stored | None] = ()) -> dict[str, Array]:
-    """Return a graph's initializers by name, as arrays over bytes of their own. data: the ``raw_data`` of the first
-    ones."""
+    """Return a graph's initializers by name, as arrays with their own memory. data: the first ones' ``raw_data``."""
     known = itertools.zip_longest(graph.initializer, data[: len(graph.initializer)])
     found = {tensor.name: _over_bytes(array_of(tensor, own)) for tensor, own in known}
     found |= {sparse.values.name: _over_bytes(sparse_array_of(sparse)) for sparse in graph.sparse_initializer}

@@ -1,7 +1,7 @@
-"""A serialized model without its large weights, and these: protobuf would copy them twice.
+"""Separates large weights from a serialized model, because protobuf would copy them twice.
 
-Of the wire format this knows just what leads to them: ModelProto.graph (7), GraphProto.initializer (5) and
-TensorProto.raw_data (9). Whatever is unusual or broken is left to protobuf, which has the last word on it.
+Only the path to them in the wire format is parsed: ModelProto.graph (7), GraphProto.initializer (5) and
+TensorProto.raw_data (9). Anything unusual or broken is left to protobuf, which then decides.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from collections.abc import Callable, Iterator
 from dml.stored import Stored
 
 _GRAPH, _INITIALIZER, _RAW_DATA = 7, 5, 9
-#: Bytes from which on weights are worth it.
+#: Weights of at least this many bytes are separated.
 _LARGE = 1 << 12
 #: Wire types: a number, 8 bytes, bytes with their length, 4 bytes.
 _NUMBER, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
 
 
 class _UnusualError(Exception):
-    """What is read here is for protobuf."""
+    """Raised for content that must be left to protobuf."""
 
 
 def without_weights(data: memoryview) -> tuple[bytes, dict[int, Stored]] | None:
-    """A serialized model with empty ``raw_data`` in its graph's large initializers, and what these hold.
+    """Return a serialized model whose large initializers have empty ``raw_data``, and the removed data.
 
-    The latter are parts of ``data``, by their places among the initializers. None where it is not quite as ONNX models
-    are.
+    The data are parts of ``data``, by the initializers' numbers. None if the bytes are not as expected of an ONNX
+    model.
     """
     try:
         reader = _MessageReader(data)
@@ -62,7 +62,7 @@ class _MessageReader:
         return self._message(size, {_RAW_DATA: raw_data})
 
     def _message(self, size: int, inner: dict[int, Callable[[int], bytes]]) -> bytes:
-        """A message with some of its fields made anew by what they are given their lengths for."""
+        """Copy a message; ``inner`` maps a field's number to the function that copies the field, given its length."""
         return b"".join(self._fields(self._at + size, inner))
 
     def _fields(self, end: int, inner: dict[int, Callable[[int], bytes]]) -> Iterator[bytes]:
@@ -86,7 +86,7 @@ class _MessageReader:
             raise _UnusualError
 
     def _varint(self) -> tuple[int, bytes]:
-        """A number, and the bytes that it was coded in."""
+        """Return a number, and the bytes that encode it."""
         coded = self._bytes(1)
         value = coded[0] & 127
         if coded[0] < 128:

@@ -1,6 +1,7 @@
-"""The channel block size in models that onnxruntime optimized for a CPU (com.microsoft.nchwc).
+"""The channel block size of models that onnxruntime optimized for a CPU (com.microsoft.nchwc).
 
-Files do not state it. It is 8 or 16, by the vectors of the CPU that saved the model, and filters are stored in it.
+Files do not state it. It is 8 or 16, depending on the vector width of the CPU that saved the model, and filters are
+stored in blocks of this size.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ NCHWC = "com.microsoft.nchwc"
 
 
 def with_blocks(opsets: Mapping[str, int], nodes: Iterable[Any], initial: Mapping[str, Array]) -> dict[str, int]:
-    """Return the opsets with the block size as the version of its domain, which has a single version: its operators are
-    registered from 8 on. If the size is unknown, the version stays 1, and the nodes run on the host.
+    """Return the opsets with the block size as the version of its domain; its operators are registered from 8 on.
 
-    nodes: NodeProtos of the graph. initial: its initializers by name.
+    The domain has only one version. If the size is unknown, the version stays 1, and the nodes run on the host. nodes:
+    NodeProtos of the graph. initial: its initializers by name.
     """
     own = [node for node in nodes if node.domain == NCHWC]
     size = (block_size(own, initial) or _of_this_machine()) if own else None
@@ -59,9 +60,9 @@ def block_size(nodes: Iterable[Any], initial: Mapping[str, Array]) -> int | None
 
 @cache
 def _of_this_machine() -> int | None:
-    """Return the size that onnxruntime writes on this machine; None if it is not installed or blocks no channels."""
+    """Return the block size that onnxruntime uses on this machine; None if it is not installed or uses no blocks."""
     try:
-        import onnxruntime  # imported late: few models need it
+        import onnxruntime  # (here, because few models need it)
     except ImportError:
         return None
     filters = numpy_helper.from_array(np.ones((8, 3, 1, 1), np.float32), "w")

@@ -19,7 +19,7 @@ from .functions import join, part
 from .node import Unsupported
 from .value import OnnxValue, cast, constant, expanded, reshape, unary
 
-#: Of each byte its four numbers of 2 bits, as four of 4 bits: the first in the lowest bits.
+#: Byte -> its four 2-bit numbers as four 4-bit numbers, the first in the lowest bits.
 _PAIRS = sum(((np.arange(256) >> 2 * at & 3) << 4 * at for at in range(4)), np.zeros(256, np.int64)).astype("<u2")
 #: Rows widened at a time, which bounds working memory.
 _ROWS_AT_ONCE = 256
@@ -36,11 +36,10 @@ def narrow(x: OnnxValue, shape: Sequence[int], dtype: DType) -> OnnxValue:
 
 
 def unpacked(x: OnnxValue, bits: int, count: int, *, as_bytes: bool = False) -> OnnxValue:
-    """Return the first ``count`` numbers of 2, 3, 4 or 8 bits in each row of bytes {..., bytes}, as UINT4 or UINT8
-    {..., count}.
+    """Return the first ``count`` numbers of 2, 3, 4 or 8 bits in each row of bytes {..., bytes}.
 
-    Four bits are read in place. DirectML has no narrower type: constants of fewer bits become UINT4 once; others, and
-    numbers wanted ``as_bytes``, become UINT8.
+    The result is UINT4 or UINT8, {..., count}. Four bits are read in place. DirectML has no narrower type: constants
+    of fewer bits become UINT4 once; other values, and all with ``as_bytes``, become UINT8.
     """
     if x.dtype != UINT8:
         raise DMLError(f"packed numbers must come as uint8, found {x.dtype}")
@@ -83,8 +82,10 @@ def _widened(array: Array, bits: int, count: int) -> Array:
 
 
 def _quarters(x: OnnxValue) -> OnnxValue:
-    """Return the 2-bit numbers of bytes that are not constant, as UINT8. Float32 holds a byte and its quarters
-    exactly."""
+    """Return the 2-bit numbers of bytes that are not constant, as UINT8.
+
+    Float32 represents a byte and its quarters exactly.
+    """
     left, fields = cast(x, FLOAT32), []
     for _ in range(4):
         rest = unary(op.floor, left * 0.25)
@@ -94,8 +95,10 @@ def _quarters(x: OnnxValue) -> OnnxValue:
 
 
 def dequantized_blocks(x: OnnxValue, scales: OnnxValue, points: OnnxValue | None) -> OnnxValue:
-    """Return (x - zero point) * scale, per block, in the scales' type. The parameters' sizes divide those of x; a
-    single zero point serves all blocks."""
+    """Return (x - zero point) * scale, per block, in the scales' type.
+
+    The parameters' sizes divide those of x; a single zero point serves all blocks.
+    """
     if points is not None:
         points = expanded(points, scales.shape)
     tensors = [value.tensor for value in (scales, points) if value is not None]

@@ -1,4 +1,4 @@
-"""Constant folding on the host: of small constants, in operators that compute shapes.
+"""Constant folding on the host, for small constants and operators that compute shapes.
 
 Larger constants (transposed weights, for example) go to the device, where the graph computes them once.
 """
@@ -34,7 +34,7 @@ _FOLDABLE = frozenset(
     Mean Min Mod Mul Neg NonZero Not Or Pow Range Reciprocal ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
     Relu Reshape Round ScatterElements ScatterND Sigmoid Sign Sin Slice Split Sqrt Squeeze Sub Sum Tanh Tile TopK
     Transpose Trilu Unique Unsqueeze Where Xor BlackmanWindow HammingWindow HannWindow MelWeightMatrix
-    """.split()  # noqa: SIM905  # a list of eighty strings is no easier to read
+    """.split()  # noqa: SIM905  # more readable than a list of eighty strings
 )
 
 
@@ -45,12 +45,11 @@ def fold(node: OnnxNode) -> Sequence[Array | TracedArray] | None:
     values = [item for item in node.inputs if item is not None]
     if not values or not all(isinstance(item, OnnxValue) for item in values):
         return None
-    # Without elements the device has nothing to do, whatever the other inputs hold.
+    # Without elements there is no work for the device, whatever the other inputs hold.
     empty = not values[0].size and all(item.size <= _INPUT_LIMIT for item in values)
     if empty and node.op != "Concat" and _evaluable(node):
         return _evaluate(node, [None if item is None else node.trace.known(item) for item in node.inputs])
-    # Gathering rows of a large table costs as much here as moving them to the device, which would recur for each
-    # length.
+    # Gathering rows of a large table costs as much here as uploading them, which would be repeated for each length.
     small = values[1:] if node.op == "Gather" else values
     if node.op not in _FOLDABLE or any(item.constant is None for item in values):
         return None
@@ -98,7 +97,8 @@ def _result_size(node: OnnxNode, arrays: list[Array | None]) -> int:
 
 def _evaluate(node: OnnxNode, arrays: list[Array | None]) -> list[Array] | None:
     """Evaluate the node by NumPy or ONNX's reference; None if they cannot."""
-    with suppress(Exception), np.errstate(all="ignore"):  # (on failure, the reference refuses or has an answer)
+    # (after a failure here, the reference computes the result or refuses)
+    with suppress(Exception), np.errstate(all="ignore"):
         made_here = computed(node, arrays)
         if made_here is not None:
             return [made_here]
@@ -113,7 +113,7 @@ def _evaluate(node: OnnxNode, arrays: list[Array | None]) -> list[Array] | None:
             results = _evaluator(proto.SerializeToString(), node.version).run(None, feeds)
     except DMLError:
         raise
-    except Exception:  # the reference refuses with any exception; the mapping then reports the fault
+    except Exception:  # (the reference raises various exceptions; the mapping then reports the fault)
         return None
     if any(isinstance(result, list) for result in results):
         return None  # sequences are left to the mapping
@@ -124,7 +124,7 @@ def _evaluate(node: OnnxNode, arrays: list[Array | None]) -> list[Array] | None:
 
 @lru_cache(maxsize=256)
 def _evaluator(proto: bytes, version: int) -> Any:
-    from onnx.reference import ReferenceEvaluator  # imported late: it takes a tenth of a second, and few models need it
+    from onnx.reference import ReferenceEvaluator  # (here, because the import is slow and few models need it)
 
     node = onnx.NodeProto()
     node.ParseFromString(proto)

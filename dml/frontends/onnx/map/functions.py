@@ -42,20 +42,20 @@ def mean(x: OnnxValue, axes: Sequence[int], keep: bool = True) -> OnnxValue:
 
 
 def matmul(a: OnnxValue, b: OnnxValue, *, transpose_b: bool = False, fused: OperatorDesc | None = None) -> OnnxValue:
-    """Multiply matrices of rank 2 and above, with broadcast batches; ``transpose_b``: with b transposed."""
+    """Multiply matrices of rank 2 and above, with broadcast batches; transpose_b: transpose b first."""
     batch = broadcast_sizes(a.shape[:-2], b.shape[:-2])
     m, n = a.shape[-2], b.shape[-2 if transpose_b else -1]
     result = (*batch, m, n)
     if not prod(result):
         return a.filled(0, result)
-    if b.rank == 2 and a.rank > 2:  # one product of all rows
+    if b.rank == 2 and a.rank > 2:  # (one product of all rows)
         rows = reshape(a, (prod(batch) * m, a.shape[-1]))
         return reshape(matmul(rows, b, transpose_b=transpose_b, fused=fused), result)
     return a.made(op.gemm(a.tensor, b.tensor, transpose_b=transpose_b, beta=0.0, activation=fused), result)
 
 
 def slice_(x: OnnxValue, starts: Sequence[int], counts: Sequence[int], steps: Sequence[int] | None = None) -> OnnxValue:
-    """Slice: counts[i] elements of each dimension from starts[i] on, every steps[i]-th; steps may be negative."""
+    """Slice each dimension: counts[i] elements beginning at starts[i], with step steps[i], which may be negative."""
     steps = tuple(steps or (1,) * x.rank)
     counts = tuple(counts)
     if counts == x.shape and all(step == 1 for step in steps):
@@ -83,7 +83,7 @@ def part(x: OnnxValue, axis: int, start: int, count: int) -> OnnxValue:
 
 
 def join(values: Sequence[OnnxValue], axis: int) -> OnnxValue:
-    """Concatenate along an axis; empty values are left out."""
+    """Concatenate along an axis; empty values are skipped."""
     first = values[0]
     axis %= first.rank
     shape = list(first.shape)
@@ -129,7 +129,7 @@ def gather(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
 
 
 def gather_elements(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
-    """Gather single elements: the index gives the position along the axis, its own position the others."""
+    """Gather single elements: the index replaces the coordinate along the axis."""
     if not indices.size:
         return x.filled(0, indices.shape)
     return x.made(op.gather_elements(x.tensor, indices.tensor, axis), indices.shape)

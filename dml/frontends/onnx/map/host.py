@@ -1,7 +1,7 @@
 """Shape computations on small arrays, in NumPy.
 
-ONNX's reference computes everything else. Importing it takes a tenth of a second, and each node longer than here, which
-matters when a model is compiled for every new shape.
+ONNX's reference evaluator computes everything else. It is slower to import and for each node, which matters when a
+model is compiled for every new shape.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def computed(node: OnnxNode, arrays: list[Array | None]) -> Array | None:
 
 
 def _pairwise(function: _Compute, kinds: str) -> _Compute:
-    """kinds: dtype kinds on which NumPy and ONNX agree."""
+    """Return a function that takes two arrays with dtypes of these kinds, on which NumPy and ONNX agree."""
 
     def compute(node: OnnxNode, a: Array, b: Array) -> Any:
         agreed = node.version >= 7 and a.dtype == b.dtype and a.dtype.kind in kinds
@@ -51,7 +51,7 @@ def _pairwise(function: _Compute, kinds: str) -> _Compute:
 
 
 def _quotient(a: Array, b: Array) -> Any:
-    """Integer division, rounded towards zero."""
+    """Divide integers, rounding toward zero."""
     if a.dtype.kind == "f":
         return np.divide(a, b)
     if not b.all():

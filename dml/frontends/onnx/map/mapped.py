@@ -1,9 +1,9 @@
-"""What became of nodes when they were mapped, for the next time that they are mapped of the same.
+"""Mappings of nodes, kept so that equal nodes need not be mapped again.
 
-A model's plan for another length maps most of its nodes as the plan before did, and the layers of one plan many as the
-layer before. What a mapping adds to the graph depends on the node's operator and attributes, on the shapes, dtypes and
-layouts of its inputs, and on the numbers in those that are constants: all of that is the key. A mapping that asked for
-numbers which the model's inputs decide (see ``Trace.known``) is not kept, nor one that sees names around it.
+A model's plan for another length repeats most mappings of the previous plan, and a plan's layers often repeat those of
+the layer before. A mapping's additions to the graph depend on the node's operator and attributes, on the shapes,
+dtypes and layouts of its inputs, and on the numbers in constant inputs: these form the key. Mappings that needed
+numbers computed from the model's inputs (see ``Trace.known``) or that see names of enclosing graphs are not kept.
 """
 
 from __future__ import annotations
@@ -25,15 +25,17 @@ from .value import OnnxValue
 if TYPE_CHECKING:
     from .trace import GraphFacts, NodeRecord
 
-#: Maximum mappings kept, the most recently used, and total bytes of the numbers they hold.
+#: Maximum number of mappings kept, the most recently used, and of bytes in the arrays they hold.
 MOST_NODES, MOST_BYTES = 4096, 16 << 20
-#: Arrays up to this size are compared by their bytes, larger ones only by identity, if they are the model's own.
+#: Arrays up to this size are compared by their bytes; larger ones only by identity, if they belong to the model.
 _SMALL = 1024
 
 
 class _Result(NamedTuple):
-    """An output: the number of the input that it is, or a value. place: the fragment's node and its output that its
-    tensor comes from; (-1 - n, 0) for source n of the inputs."""
+    """An output: the number of the input that it equals, or a value.
+
+    place: the fragment's node, and the output of it that is the tensor; (-1 - n, 0) for source n of the inputs.
+    """
 
     same: int | None
     shape: Shape
@@ -44,21 +46,23 @@ class _Result(NamedTuple):
 
 
 class MappedNode(NamedTuple):
-    """A node's additions to the graph, and its outputs. given: the inputs it has. held: constants among them that it
-    added to the graph, and their nodes."""
+    """A node's additions to the graph, and its outputs.
+
+    given: the inputs that are present. held: constant inputs that it added to the graph, and their nodes.
+    """
 
     fragment: Fragment
     results: tuple[_Result | None, ...]
     given: tuple[int, ...]
     held: tuple[tuple[int, int, DML_BUFFER_TENSOR_DESC], ...]
     proto: NodeFacts
-    #: Records of the node and of those inside it; numbers of the Builder's nodes are relative to the fragment's first.
+    #: Records of the node and of its inner nodes; numbers of the Builder's nodes are relative to the fragment's first.
     records: tuple[NodeRecord, ...]
-    #: Number of nodes traced inside it.
+    #: Number of inner nodes that were traced.
     inside: int
 
     def again(self, inputs: Sequence[OnnxValue | None], sources: Sequence[Source]) -> tuple[int, list[Any]]:
-        """Add it to the inputs' graph; return the number of its first node there, and its outputs."""
+        """Repeat the additions in the inputs' graph; return the number of their first node there, and the outputs."""
         builder = next(filter(None, inputs)).builder
         first = builder.add(self.fragment, sources)
         for at, node, constant in self.held:
@@ -86,7 +90,7 @@ class MappedNode(NamedTuple):
 class MappedNodes:
     """Kept mappings of one part of a model. Thread-safe.
 
-    initial: the model's own arrays. constants: shared by its graphs.
+    initial: the model's own arrays. constants: those that its graphs share.
     """
 
     def __init__(self, graph: GraphFacts, constants: SharedConstants, late: Collection[NodeFacts] = ()) -> None:
@@ -96,8 +100,8 @@ class MappedNodes:
         self._kept: Recent[Hashable, MappedNode] = Recent(MOST_NODES, MOST_BYTES)
 
     def key(self, node: NodeFacts, inputs: Sequence[Any]) -> tuple[Hashable, list[Source]] | None:
-        """Return everything that the mapping of a node depends on, and the sources of its inputs, without repetition;
-        None if the mapping is not kept."""
+        """Return the key of a node's mapping, and the distinct sources of its inputs; None if the mapping is not
+        kept."""
         kind = self._kinds.get(node)
         if kind is None:
             return None
@@ -129,7 +133,7 @@ class MappedNodes:
             parts.append((value.shape, value.dtype, numbers, layout))
         if len(inputs) > 1 and len(places := {id(value): at for at, value in enumerate(inputs)}) < len(inputs):
             parts.append(tuple([places[id(value)] for value in inputs]))
-        # (a node without inputs does not tell its Builder)
+        # (a node without inputs has no Builder)
         return (HashedOnce(tuple(parts)), list(sources)) if any(value is not None for value in inputs) else None
 
     def find(self, key: Hashable) -> MappedNode | None:
@@ -150,7 +154,7 @@ class MappedNodes:
     ) -> None:
         """Keep a node's mapping, if it can be repeated from its inputs alone.
 
-        before: inputs that were in the graph before. first: number of the fragment's first node.
+        before: inputs that were already in the graph. first: number of the fragment's first node.
         """
         if fragment is None:
             return
@@ -174,13 +178,12 @@ class MappedNodes:
         self._kept.put(key, made, size)
 
 
-#: ``_described`` of an output that is more than a graph tensor.
+#: Result of ``_described`` for an output that is not a plain graph tensor.
 _UNKNOWN = _Result(None, (), None, None, None, None)
 
 
 def _kind(node: NodeFacts) -> Hashable | None:
-    """Return what the mapping of a node depends on besides its inputs; None if it has nested graphs, which see
-    names."""
+    """Return the part of the key that does not depend on the inputs; None for nested graphs, which see outer names."""
     attributes = node.raw.attribute
     if any(entry.HasField("g") or entry.graphs for entry in attributes):
         return None

@@ -1,6 +1,6 @@
-"""A node being mapped, and what mappings may ask of it.
+"""A node while it is mapped, and the questions that mappings ask about it.
 
-Everything that a model can get wrong is checked here or in the mapping, and raises a DMLError that names the node, the
+Every fault that a model can have is checked here or in the mapping, and raises a DMLError that names the node, the
 input or attribute, and the rule. Any other exception from a mapping is a bug.
 """
 
@@ -28,7 +28,7 @@ _Choice = TypeVar("_Choice")
 
 
 class Unsupported(DMLError):
-    """The model may be valid, but no DirectML operators express it.
+    """The model may be valid, but DirectML operators cannot express it.
 
     nodes: the affected nodes of the mapped graph, each with the reason.
     """
@@ -42,7 +42,7 @@ class Unsupported(DMLError):
 
 
 class LateCount(Unsupported):
-    """The number of rows that nodes return depends on data: the graph must be split after them. nodes: these."""
+    """Nodes return a data-dependent number of rows: the graph must be split after them. nodes: these nodes."""
 
 
 class NodeFacts:
@@ -70,12 +70,12 @@ class NodeFacts:
         return self.name or next(filter(None, self.output), self.op_type)
 
     def reads(self) -> set[str]:
-        """Return the names it reads, nested graphs' included."""
+        """Return the names that it reads, including those that its nested graphs read."""
         return names_read(self.raw)
 
 
 class OnnxNode:
-    """A node being mapped. Methods raise DMLError if the model lacks what they ask for."""
+    """A node while it is mapped. Methods raise DMLError if the model lacks the requested item."""
 
     def __init__(self, trace: Trace, proto: NodeFacts, scope: Scope, inputs: list[Item]) -> None:
         self.trace = trace
@@ -93,7 +93,7 @@ class OnnxNode:
         return str(self.proto)
 
     def check(self, holds: bool, rule: str) -> None:
-        """Raise DMLError with the rule, and what was found instead, unless the rule holds."""
+        """Raise DMLError with the rule and the value that was found, unless the rule holds."""
         if not holds:
             raise DMLError(rule)
 
@@ -103,7 +103,7 @@ class OnnxNode:
     # Inputs and outputs
 
     def has(self, at: int) -> bool:
-        """Whether the input is given."""
+        """Return whether the input is given."""
         return at < len(self.inputs) and self.inputs[at] is not None
 
     def input(self, at: int, *, rank: int | None = None, least: int = 0) -> OnnxValue:
@@ -126,11 +126,11 @@ class OnnxNode:
         return [self.input(at) for at in range(len(self.inputs))]
 
     def wants(self, at: int) -> bool:
-        """Whether the output is named."""
+        """Return whether the node names the output."""
         return at < len(self.proto.output) and bool(self.proto.output[at])
 
     def writes_in_place(self, shared: Mapping[int, int]) -> bool:
-        """Whether each of these inputs shares its memory with the output given for it.
+        """Return whether each of these inputs shares its memory with its output.
 
         The node must then write those outputs in place of the inputs, without reading the inputs.
         """
@@ -160,7 +160,7 @@ class OnnxNode:
         return found.tolist()[0]
 
     def decided(self, at: int, of: Callable[[Array], Any]) -> Any:
-        """Return ``of(numbers)`` of an input, whose numbers may change as long as this result does not."""
+        """Return ``of(numbers)`` of an input; the plan is valid for other numbers with the same result."""
         return self.trace.decided(self.input(at), of)
 
     def limit(self, at: int, most: int, more: int, rule: str) -> None:
@@ -169,9 +169,10 @@ class OnnxNode:
             self.trace.limit(self.input(at), most, more, rule, str(self))
 
     def is_late(self, value: OnnxValue) -> bool:
-        """Whether the node, whose row count depends on ``value``, returns ``LateRows``: the graph is split after it.
+        """Return whether the node returns ``LateRows``, as their number depends on ``value``: the graph is split after
+        it.
 
-        Raises LateCount if it could be split there. Otherwise the count must be known when the graph is built: inside
+        Raises LateCount if the graph could be split there. The count must be known when the graph is built inside
         other nodes, and if it depends on no input.
         """
         if self.proto in self.trace.late:
@@ -184,7 +185,7 @@ class OnnxNode:
     # Attributes
 
     def required(self, name: str) -> Any:
-        """An attribute that must be given."""
+        """Return an attribute that must be given."""
         self.check(name in self.attributes, f"attribute {name!r} must be given")
         return self.attributes[name]
 
@@ -205,7 +206,7 @@ class OnnxNode:
         return found
 
     def attribute_protos(self) -> list[Any]:
-        """Return the attributes with references to the enclosing function's filled in."""
+        """Return the attributes; references to those of the enclosing function are resolved."""
         kinds = {name: onnx.AttributeProto.INTS for name, value in self.attributes.items() if value == []}
         return [helper.make_attribute(*item, attr_type=kinds.get(item[0])) for item in self.attributes.items()]
 

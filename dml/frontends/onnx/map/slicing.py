@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def taken(start: int, end: int | None, step: int, size: int) -> tuple[int, int]:
-    """Return the first of ``size`` elements that ``[start:end:step]`` takes, and their number."""
+    """Return the first of ``size`` elements that ``[start:end:step]`` selects, and the number of selected elements."""
     least, most = (0, size) if step > 0 else (-1, size - 1)
     first = _within(start, size, least, most)
     last = least if end is None else _within(end, size, least, most)

@@ -1,10 +1,11 @@
-"""Walks a model with the shapes of its inputs known, and builds the graph of DirectML operators as it goes.
+"""Walks a model with known input shapes, and builds the graph of DirectML operators.
 
-Every value's shape is known when its node is reached, so nothing is inferred beforehand: a node whose inputs are all
-constants is computed at once (shapes and what is made of them), every other one is mapped. Where a mapping needs the
-number in a tensor (the shape given to Reshape, a Loop's count), a constant has it; a tensor that depends on the model's
-inputs is computed on the device by the graph built so far, and becomes a guard: the compiled model holds only for
-inputs that give the same number. A node that counts what it gives ends the graph instead, where that can be cut.
+Every value's shape is known when its node is reached, so no shapes are inferred beforehand: a node whose inputs are
+all constants is computed at once (shapes and values derived from them), every other node is mapped. A mapping may need
+the numbers in a tensor (Reshape's shape, a Loop's count). If the tensor is constant, they are known. If it depends on
+the model's inputs, the graph built so far computes it on the device, and it becomes a guard: the compiled model is
+valid only for inputs that lead to the same numbers. A node with a data-dependent number of rows instead ends the
+graph, if it can be split there.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ from .mapped import MappedNode, MappedNodes
 from .node import LateCount, NodeFacts, OnnxNode, Unsupported, noted
 from .value import OnnxValue, constant
 
-#: What flows along the edges of a model: a value, a sequence of them, or an absent optional.
+#: A value that an edge of the model carries: a tensor, a sequence of values, or an absent optional.
 Item = Any
 _UNROLLED = 20_000
 
 
 class ValueFacts(NamedTuple):
-    """A value that flows along an edge, as a plan was made for it. is_constant: known before the model runs."""
+    """A value on an edge, as it is in a plan. is_constant: known before the model runs."""
 
     name: str
     shape: Shape
@@ -51,10 +52,10 @@ class ValueFacts(NamedTuple):
 
 
 class NodeRecord(NamedTuple):
-    """What became of a node, for ``explain``. Sequences and absent values are not among its inputs and outputs.
+    """The operators of a node, for ``explain``. Sequences and absent values are missing from its inputs and outputs.
 
-    operators: DirectML's. numbers: these among the Builder's nodes. depth: 0 for a node of the model's graph,
-    more in the bodies of functions, loops and branches. is_late: whether it gives ``LateRows``. label: as
+    operators: DirectML's operators. numbers: their numbers among the Builder's nodes. depth: 0 for a node of the
+    model's graph, more in bodies of functions, loops and branches. is_late: whether it returns ``LateRows``. label: as
     ``NodeFacts.label``.
     """
 
@@ -69,14 +70,15 @@ class NodeRecord(NamedTuple):
 
 
 class Repeated(NamedTuple):
-    """Of a node that became what another one did: which that was, and the number of its first node in this Builder."""
+    """A node that reuses an earlier mapping: the mapping, and the number of the node's first operator in this
+    Builder."""
 
     known: MappedNode
     first: int
     proto: NodeFacts
 
     def records(self) -> list[NodeRecord]:
-        """That of the node, behind those of the nodes in it."""
+        """Return the records of inner nodes, then its own."""
         first, proto, known = self.first, self.proto, self.known
         *inside, own = (
             one._replace(numbers=range(first + one.numbers.start, first + one.numbers.stop))
@@ -94,21 +96,21 @@ class Repeated(NamedTuple):
 
 
 def written_out(record: Sequence[NodeRecord | Repeated]) -> list[NodeRecord]:
-    """The record of each node."""
+    """Return the record of every node."""
     return [one for made in record for one in (made.records() if isinstance(made, Repeated) else [made])]
 
 
 class Guard:
-    """A number that the graph was built on: how to compute it from the model's inputs, and what it was.
+    """A value that the graph depends on: how to compute it from the model's inputs, and its expected numbers.
 
-    ``of``: what the graph depends on, where that is less than the whole number.
+    of: reduces the value to the part that the graph depends on.
     """
 
     def __init__(
         self, compiled: Any, name: str, array: Array, of: Callable[[Array], Any] | None = None, reader: str = ""
     ) -> None:
         self.compiled = compiled
-        #: The node of the model's graph that needs it, in words.
+        #: Label of the node in the model's graph that needs the value.
         self.reader = reader
         self.name = name
         self.array = array
@@ -117,7 +119,7 @@ class Guard:
 
     @property
     def inputs(self) -> list[str]:
-        """The names of what it is computed from."""
+        """Names of the model's inputs from which the value is computed."""
         if self.compiled is None:
             return [self.name]
         return [name for name, tensor in self.compiled.input_fields if tensor is not None]
@@ -128,7 +130,7 @@ class Guard:
 
 
 class InputLimit(NamedTuple):
-    """The most that a number in an input of the model may be; where it is more, ``rule`` is what the error says."""
+    """An upper limit of the numbers in an input of the model. rule: the error message where one exceeds it."""
 
     name: str
     most: int
@@ -136,7 +138,7 @@ class InputLimit(NamedTuple):
     rule: str
 
     def check(self, feeds: Mapping[str, Array]) -> None:
-        """Raise DMLError where the largest number plus ``more`` is above ``most``. Not read on the device."""
+        """Raise DMLError if the largest number plus ``more`` exceeds ``most``. An input on the device is not read."""
         given = feeds[self.name]
         if isinstance(given, np.ndarray):
             _check_most(given, self.most, self.more, self.rule)
@@ -149,7 +151,7 @@ def _check_most(array: Array, most: int, more: int, rule: str) -> None:
 
 
 def held(array: Array | DeviceArray) -> Array | DeviceArray:
-    """An input array as the device holds it."""
+    """Return an input array in the form that the device holds."""
     if isinstance(array, DeviceArray):
         return array
     if array.dtype == BOOL:
@@ -165,15 +167,17 @@ def run(
     keep: Sequence[str] = (),
     into: Mapping[str, DeviceArray] | None = None,
 ) -> dict[str, Any]:
-    """A compiled graph on those of the arrays that it reads. keep: outputs that stay on the device. into: arrays that
-    outputs are written to."""
+    """Run a compiled graph on the arrays that it reads.
+
+    keep: outputs that stay on the device. into: arrays to write outputs to.
+    """
     used = [name for name, tensor in compiled.input_fields if tensor is not None]
     found: dict[str, Any] = compiled.dispatch({name: held(feeds[name]) for name in used}, keep=keep, into=into)
     return found
 
 
 class Scope:
-    """The names of a graph or function body; a nested graph sees those around it."""
+    """The names of a graph or function body; a nested graph also sees those of the enclosing graphs."""
 
     def __init__(self, opsets: Mapping[str, int], outer: Scope | None = None) -> None:
         self.opsets = opsets
@@ -193,7 +197,7 @@ class Scope:
         return self.opsets.get(standard(domain), 1)
 
     def attribute(self, name: str) -> Any:
-        """An attribute of the function around; None where it has none of that name."""
+        """Return an attribute of the enclosing function; None if it has none of that name."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.attributes:
@@ -212,17 +216,17 @@ class GraphFacts:
 
     @cached_property
     def constants(self) -> list[tuple[str, Shape, DType, Array]]:
-        """The initializers, each with its shape and dtype."""
+        """Return the initializers, each with its shape and dtype."""
         return [(name, array.shape, array.dtype, array) for name, array in self.initial.items()]
 
     @classmethod
     def of(cls, graph: Any) -> GraphFacts:
-        """Those of a GraphProto."""
+        """Read a GraphProto."""
         return cls(initial_arrays(graph), [NodeFacts(one) for one in graph.node], [one.name for one in graph.output])
 
 
 class Trace:
-    """One walk. ``outputs`` of ``graph`` are the results; ``guards`` what they depend on beside the shapes."""
+    """One walk through a model. ``graph`` returns the outputs; ``guards`` are its dependencies besides the shapes."""
 
     def __init__(
         self,
@@ -232,36 +236,38 @@ class Trace:
         mapped: MappedNodes | None = None,
     ) -> None:
         self.builder = Builder(device, shared, converts=True)
-        #: What became of the graph's nodes in other walks.
+        #: Mappings of the graph's nodes from other walks.
         self.mapped = mapped
-        #: Whether the node being mapped adds the same for inputs of the same facts.
+        #: Whether the node being mapped adds the same operators for equal inputs.
         self.is_repeatable = True
         self.functions = functions
         self.feeds: dict[str, Array] | None = {}
         self.sources: dict[tuple[str, int, int], str] = {}
         self.guards: list[Guard] = []
         self.count = 0
-        #: Nested graphs by identity, which they keep while they are here.
+        #: id -> nested graph, which must stay alive while its id is used, and its facts.
         self._nested: dict[int, tuple[Any, GraphFacts]] = {}
-        #: In the order in which they were mapped: the nodes of a body before the one that has it.
+        #: In mapping order: nodes of a body precede the node that contains it.
         self.record: list[NodeRecord | Repeated] = []
         self.depth = 0
         self._reader = ""
-        #: Whether the graph can be cut behind its nodes, and behind which it is: their outputs may be ``LateRows``.
+        #: Whether the graph can be split after nodes, and the nodes after which it is: these may return ``LateRows``.
         self.may_cut = False
         self.late: Collection[NodeFacts] = ()
-        #: Outputs of the graph that share the memory of an input, whose name they have here.
+        #: Output of the graph -> the input whose memory it shares.
         self.shared: Mapping[str, str] = {}
-        #: Those of ``shared`` that a node writes in place.
+        #: The outputs in ``shared`` that a node writes in place.
         self.in_place: set[str] = set()
-        #: What the numbers in inputs are held to each time the model runs.
+        #: Limits of numbers in inputs, checked at each run.
         self.limits: dict[InputLimit, None] = {}
 
     # Values
 
     def input(self, name: str, shape: Sequence[int], dtype: DType) -> OnnxValue:
-        """A new input of the graph. Without elements it is a constant; of a type that the device does not have it is a
-        value that no node can be mapped with."""
+        """Add an input to the graph.
+
+        Without elements it is a constant. If the device lacks its type, no mapping accepts it.
+        """
         if not prod(shape):
             return constant(self.builder, np.zeros(tuple(shape), dtype))
         try:
@@ -273,19 +279,22 @@ class Trace:
         return OnnxValue(self.builder, shape, dtype, tensor=tensor)
 
     def decided(self, value: OnnxValue, of: Callable[[Array], Any]) -> Any:
-        """What the graph depends on of the numbers in a value: the model holds while ``of`` them stays the same."""
+        """Return ``of(numbers)`` of a value; the compiled model is valid while this result stays the same."""
         if value.array is not None:
             return of(value.array)
         self.is_repeatable = False
-        held = OnnxValue(value.builder, value.shape, value.dtype, tensor=value.tensor)  # the number itself may change
+        # (a copy, because the numbers may change)
+        held = OnnxValue(value.builder, value.shape, value.dtype, tensor=value.tensor)
         self.known(held)
         guard = self.guards.pop()
         self.guards.append(Guard(guard.compiled, guard.name, guard.array, of, self._reader))
         return self.guards[-1].expected
 
     def limit(self, value: OnnxValue, most: int, more: int, rule: str, place: str) -> None:
-        """Hold the numbers in a value plus ``more`` to ``most``: now where they are known, at each run where the value
-        is an input. Numbers that the model computes are not held to it."""
+        """Limit the numbers in a value plus ``more`` to ``most``.
+
+        Constants are checked now, inputs of the model at each run; values that the model computes are not checked.
+        """
         if value.array is not None:
             _check_most(value.array, most, more, rule)
             return
@@ -294,7 +303,7 @@ class Trace:
             self.limits[InputLimit(name, most, more, f"{place}: {rule}")] = None
 
     def known(self, value: OnnxValue) -> Array:
-        """The numbers in a value."""
+        """Return the numbers in a value."""
         if value.array is not None:
             return value.array
         self.is_repeatable = False
@@ -315,12 +324,12 @@ class Trace:
     # Graphs
 
     def graph(self, graph: GraphFacts, inputs: Mapping[str, Item], opsets: Mapping[str, int]) -> list[Item]:
-        """The outputs of a model's graph. Inputs replace initializers of their names."""
+        """Return the outputs of a model's graph. Inputs replace initializers of the same name."""
         with np.errstate(all="ignore"):
             return self.body(graph, Scope(opsets), inputs)
 
     def body(self, graph: GraphFacts, scope: Scope, inputs: Mapping[str, Item]) -> list[Item]:
-        """The outputs of a graph whose names live in ``scope``."""
+        """Return the outputs of a graph whose names are in ``scope``."""
         builder = self.builder
         for name, shape, dtype, array in graph.constants:
             scope.items[name] = OnnxValue.again(builder, shape, dtype, array, None)
@@ -329,13 +338,13 @@ class Trace:
         return [scope.find(name) for name in graph.outputs]
 
     def facts(self, graph: Any) -> GraphFacts:
-        """A nested graph, read once however often it runs."""
+        """Read a nested graph; the result is cached."""
         if id(graph) not in self._nested:
             self._nested[id(graph)] = graph, GraphFacts.of(graph)
         return self._nested[id(graph)][1]
 
     def nodes(self, nodes: Sequence[NodeFacts], scope: Scope) -> None:
-        """Map nodes in their order. Collects what cannot be mapped, so that one error names all of it."""
+        """Map nodes in order. Collects the nodes that cannot be mapped, for a single error."""
         failed: list[tuple[NodeFacts, DMLError]] = []
         missing: set[str] = set()
         for proto in nodes:
@@ -348,11 +357,11 @@ class Trace:
             except DMLError as error:
                 if error.hresult != HRESULT.DXGI_ERROR_UNSUPPORTED:
                     raise
-                self.count = before  # a loop that is too long does not make what comes after it too long
+                self.count = before  # (the count of a loop that is too long does not affect the nodes after it)
                 failed.append((proto, error))
                 missing.update(proto.output)
         if failed:
-            # (what can be cut off is looked at again when everything else is as it will be)
+            # (nodes after which the graph can be split are tried again when all other nodes are settled)
             late = all(isinstance(error, LateCount) for _, error in failed)
             failed = [(proto, error) for proto, error in failed if late or not isinstance(error, LateCount)]
             words = "; ".join(dict.fromkeys(error.message for _, error in failed))
@@ -387,7 +396,7 @@ class Trace:
                 scope.items[name] = item
 
     def _again(self, known: MappedNode, proto: NodeFacts, inputs: list[Item], sources: list[Source]) -> list[Item]:
-        """Add the operators of an earlier, equal node again; return the node's outputs."""
+        """Repeat the mapping of an earlier, equal node; return the node's outputs."""
         self.count += known.inside
         first, results = known.again(inputs, sources)
         self.record.append(Repeated(known, first, proto))
@@ -395,11 +404,11 @@ class Trace:
 
     @property
     def records(self) -> list[NodeRecord]:
-        """What became of each node."""
+        """Return the record of each node."""
         return written_out(self.record)
 
     def _mapped(self, proto: NodeFacts, scope: Scope, inputs: list[Item]) -> list[Item]:
-        """The outputs of a node, which is added to the graph."""
+        """Map a node, and return its outputs."""
         node = OnnxNode(self, proto, scope, inputs)
         before = len(self.builder._nodes)
         if not self.depth:
@@ -414,7 +423,7 @@ class Trace:
         except DMLError as error:
             error.at(str(node), "model")
             raise
-        except Exception as error:  # a fault of ours, which shows as what it is
+        except Exception as error:  # (a bug in a mapping keeps its own exception)
             noted(error, f"while {node} of an ONNX model was mapped")
             raise
         finally:
@@ -429,7 +438,7 @@ class Trace:
         return results
 
     def results(self, node: OnnxNode) -> list[Item]:
-        """The outputs of a node: computed on constants, mapped, or those of its function body."""
+        """Return the outputs of a node: computed on constants, mapped, or those of its function body."""
         folded = fold(node)
         if folded is not None:
             return [constant(self.builder, array) for array in folded]
@@ -446,7 +455,7 @@ class Trace:
         return self.call(function, node)
 
     def call(self, function: Any, node: OnnxNode) -> list[Item]:
-        """A function's body with the node's inputs and attributes."""
+        """Return the outputs of a function's body for the node's inputs and attributes."""
         opsets = opsets_of(function, node.scope.opsets)
         scope = Scope(opsets)
         scope.attributes = {a.name: helper.get_attribute_value(a) for a in getattr(function, "attribute_proto", ())}
@@ -465,7 +474,7 @@ class Trace:
 
 
 def _check_dimensions(results: list[Item]) -> None:
-    """Raise Unsupported for a view of more dimensions than DirectML's tensors have: nothing could pack it."""
+    """Raise Unsupported for a view with more dimensions than DirectML's tensors have: no operator could copy it."""
     for value in values_in(results):
         held = value.held
         if held is not None and held.desc.rank > DML_TENSOR_DIMENSION_COUNT_MAX1 and not held.desc.is_packed:
@@ -474,7 +483,7 @@ def _check_dimensions(results: list[Item]) -> None:
 
 
 def values_in(item: Item) -> Iterator[OnnxValue]:
-    """The values in an item, or in a list of items."""
+    """Yield the values in an item, or in a list of items."""
     if isinstance(item, list):
         for inner in item:
             yield from values_in(inner)
@@ -483,7 +492,7 @@ def values_in(item: Item) -> Iterator[OnnxValue]:
 
 
 def opsets_of(function: Any, around: Mapping[str, int]) -> dict[str, int]:
-    """The versions a function's body is in; a domain it leaves out has that of its caller, else the newest."""
+    """Return the opset versions of a function's body; a missing domain has the caller's version, else the newest."""
     own = {standard(entry.domain): entry.version for entry in function.opset_import}
     return {"": onnx.defs.onnx_opset_version(), **around, **own}
 
@@ -497,7 +506,7 @@ def _facts(names: Sequence[str], items: Sequence[Item]) -> list[ValueFacts]:
 
 
 def schema_function(node: OnnxNode) -> Any | None:
-    """The function body that an operator's schema has for these inputs, or None."""
+    """Return the function body in an operator's schema for these inputs, or None."""
     schema = schema_of(node.op, node.domain, node.version)
     if schema is None:
         return None
@@ -507,7 +516,7 @@ def schema_function(node: OnnxNode) -> Any | None:
         proto.CopyFrom(node.proto.raw)
         del proto.attribute[:]
         proto.attribute.extend(node.attribute_protos())
-        with suppress(Exception):  # a schema that cannot build its body for these types says so with any exception
+        with suppress(Exception):  # (a schema may raise any exception for types that its body does not support)
             body = schema.get_context_dependent_function(proto.SerializeToString(), types)
             if body:
                 return _parsed(body)

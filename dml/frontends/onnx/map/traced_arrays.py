@@ -1,8 +1,8 @@
-"""Constants that follow from a model's sizes, while some of these are traced.
+"""Constants derived from a model's sizes while some of these are traced.
 
-Small integers, which shapes are made of, stay numbers: an array of them has the dtype object, and its value in the
-graph that of int64. It is computed number by number with Python's operators, so that the traces go on. Of everything
-else (positions, masks) only the shape is traced; the elements are computed anew for each size.
+Small integer arrays, as used for shapes, keep their numbers: such an array has the dtype object, and represents int64.
+It is computed number by number with Python's operators, so that the traces continue. For all other arrays (positions,
+masks) only the shape is traced; the elements are computed again for each size.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from .slicing import taken
 if TYPE_CHECKING:
     from .node import OnnxNode
 
-#: The most elements of an array of traced numbers.
+#: Maximum number of elements in an array of traced numbers.
 _FEW = 16
 
 
 @dataclass(frozen=True, eq=False)
 class TracedArray(TracedValue):
-    """A constant whose elements follow from traced numbers. now: those of the numbers at hand.
+    """A constant whose elements are computed from traced numbers. now: the elements for the present numbers.
 
-    of: what it depends on beside the shape. make: the elements for other numbers.
+    of: the numbers it depends on besides the shape. make: computes the elements for other numbers.
     """
 
     shape: Shape
@@ -83,20 +83,20 @@ class TracedArray(TracedValue):
 
 
 def is_traced(array: Array | TracedArray | None) -> bool:
-    """Whether some of a constant's elements follow from traced numbers."""
+    """Return whether some elements of a constant depend on traced numbers."""
     if array is None or isinstance(array, TracedArray):
         return array is not None
     return array.dtype.hasobject and any(type(item) is TracedInt for item in array.reshape(-1))
 
 
 def of_sizes(sizes: Sequence[int] | int) -> Array:
-    """Sizes as an array: of int64 where none is traced."""
+    """Return sizes as an array, of int64 if none is traced."""
     array = np.array(sizes, object)
     return array if is_traced(array) else array.astype(np.int64)
 
 
 def as_traced_array(array: Array | TracedArray) -> TracedArray:
-    """Any constant; traced numbers as elements of int64."""
+    """Convert a constant; traced numbers become elements of int64."""
     if isinstance(array, TracedArray):
         return array
     numbers = tuple(numbers_in(array))
@@ -109,9 +109,9 @@ def computed_of_sizes(
     arrays: Sequence[Array | TracedArray | None],
     evaluate: Callable[[list[Array | None]], list[Array] | None],
 ) -> Array | TracedArray:
-    """The only output of a node of constants some of which are traced.
+    """Return the only output of a node whose inputs are constants, some of them traced.
 
-    evaluate: the node's outputs for plain arrays. Raises UntracedError where what comes out cannot be told.
+    evaluate: computes the node's outputs for plain arrays. Raises UntracedError if the result cannot be traced.
     """
     if len(node.proto.output) != 1:
         raise UntracedError(f"{node}: several outputs")
@@ -124,7 +124,7 @@ def computed_of_sizes(
     if compute is not None and len(few) == len(arrays):
         try:
             return _number_by_number(node, compute, few)
-        except (UntracedError, ValueError):  # (NumPy's for shapes that it has not)
+        except (UntracedError, ValueError):  # (ValueError: NumPy's error for shapes that do not fit)
             pass
     given = [None if array is None else as_traced_array(array) for array in arrays]
     rule = _SHAPES.get(node.op, _broadcast if node.op in _ELEMENT_WISE else None)
@@ -162,7 +162,7 @@ def _pairwise(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _quotient(a: Any, b: Any) -> Any:
-    """Rounded towards zero."""
+    """Divide integers, rounding toward zero."""
     return a // b if (a >= 0) == (b > 0) else -(-a // b)
 
 
@@ -171,14 +171,14 @@ def _axes(node: OnnxNode, axes: Array | None) -> tuple[int, ...]:
 
 
 def _bounds(node: OnnxNode, given: Sequence[Any]) -> list[list[Any] | None]:
-    """Starts, ends, axes and steps of a slice: inputs, attributes in old versions."""
+    """Return starts, ends, axes and steps of a slice: inputs, or attributes in old versions."""
     if node.version >= 10:
         return [None if bound is None else _known(bound) for bound in (*given, None, None)[:4]]
     return [node.attributes.get(name) for name in ("starts", "ends", "axes", "steps")]
 
 
 def _slices(node: OnnxNode, given: Sequence[Any]) -> Iterator[tuple[int, Any, Any, Any]]:
-    """Each axis that is sliced, with the first, the last and the step."""
+    """Yield each sliced axis with its start, end and step."""
     starts, ends, axes, steps = _bounds(node, given)
     assert starts is not None
     assert ends is not None
@@ -240,11 +240,11 @@ _COMPUTE: dict[str, Callable[..., Any]] = {
 }
 
 
-# Of the elements nothing but how many there are
+# Only the number of elements matters
 
 
 def _known(array: Any) -> list[Any]:
-    """The numbers in a constant, which may be traced."""
+    """Return the numbers in a constant, which may be traced."""
     if isinstance(array, TracedArray):
         raise UntracedError("how many elements there are follows from what is computed of sizes")
     return list(array.reshape(-1).tolist())
@@ -310,7 +310,7 @@ _ELEMENT_WISE = frozenset(
     """
     Abs Add And Cast Ceil Clip Cos CumSum Div Equal Exp Floor Greater GreaterOrEqual Identity Less LessOrEqual Log Max
     Min Mod Mul Neg Not Or Pow Reciprocal Round Sign Sin Sqrt Sub Tanh Trilu Where Xor
-    """.split()  # noqa: SIM905  # a list of forty strings is no easier to read
+    """.split()  # noqa: SIM905  # more readable than a list of forty strings
 )
 _SHAPES: dict[str, Callable[..., Shape]] = {
     "CumSum": lambda node, x, axis: x.shape,

@@ -1,4 +1,4 @@
-"""Which nodes of a model neither a mapping nor a function covers, told before anything is compiled."""
+"""Finds the nodes of a model that neither a mapping nor a function covers, before compilation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Uncovered(NamedTuple):
 
 
 class _Coverage:
-    """What the model's own functions cover beside the mappings."""
+    """Tells which nodes the mappings and the model's own functions cover."""
 
     def __init__(self, model: Any) -> None:
         self.functions = {(standard(f.domain), f.name): f for f in model.functions}
@@ -37,7 +37,7 @@ class _Coverage:
     def missing(
         self, nodes: Iterable[Any], opsets: Mapping[str, int], seen: _Seen = frozenset()
     ) -> Iterator[Uncovered]:
-        """Those of the nodes, of graphs nested in them and of functions that they call."""
+        """Yield the uncovered nodes, including those in nested graphs and in functions that are called."""
         for node in nodes:
             domain, name = standard(node.domain), node.op_type
             version = opsets.get(domain, 1)
@@ -58,24 +58,24 @@ class _Coverage:
 
 
 def opsets_in(model: Any) -> dict[str, int]:
-    """Domain -> version, as a model imports them."""
+    """Return the model's imports, domain -> version."""
     return {standard(entry.domain): entry.version for entry in model.opset_import}
 
 
 def unmapped(model: Any, opsets: Mapping[str, int]) -> list[Uncovered]:
-    """Every node of a model that neither a mapping nor a function covers."""
+    """Return every node of a model that neither a mapping nor a function covers."""
     return list(dict.fromkeys(_Coverage(model).missing(model.graph.node, opsets)))
 
 
 def unknown(found: Iterable[Uncovered]) -> list[Uncovered]:
-    """Those of the nodes that nothing on the host runs: neither onnxruntime, where it is installed, nor onnx."""
+    """Return those that no runtime on the host supports: neither onnxruntime, if installed, nor onnx."""
     beyond_onnx = [one for one in found if not onnx.defs.has(one.operator, one.domain)]
     return [one for one in beyond_onnx if (one.domain, one.operator) not in _operators_of_onnxruntime()]
 
 
 @cache
 def _operators_of_onnxruntime() -> frozenset[tuple[str, str]]:
-    """Domain and name of each operator that the installed onnxruntime knows; none where it is not installed."""
+    """Return domain and name of each operator that the installed onnxruntime supports; none without onnxruntime."""
     try:
         from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
     except ImportError:
@@ -84,14 +84,14 @@ def _operators_of_onnxruntime() -> frozenset[tuple[str, str]]:
 
 
 def uncovered(model: Any, opsets: Mapping[str, int]) -> dict[int, str]:
-    """Nodes of the model's graph, by number, that are or have in them what nothing covers; with the reason."""
+    """Return the uncovered nodes of the model's graph, or nodes with uncovered ones inside: number -> reason."""
     coverage = _Coverage(model)
     found = {at: next(coverage.missing([node], opsets), None) for at, node in enumerate(model.graph.node)}
     return {at: f"no mapping for {what}" for at, what in found.items() if what is not None}
 
 
 def grouped(nodes: Iterable[NodeFacts]) -> str:
-    """Nodes by their operators, in words."""
+    """Describe nodes grouped by their operators."""
     names: dict[str, list[str]] = {}
     for node in nodes:
         operator = f"{node.domain}::{node.op_type}" if node.domain else node.op_type

@@ -1,8 +1,8 @@
-"""ONNX values while a model is traced, and the operations that all mappings share.
+"""ONNX values during the trace, and the operations that all mappings share.
 
 An ``OnnxValue`` is a constant (an array on the host), or a tensor of the graph being built. Its shape and dtype are
-those of ONNX: rank 0 stays rank 0 (a device tensor of sizes {1}), bool is UINT8 on the device, bfloat16 and
-float8 are FLOAT32.
+ONNX's: rank 0 stays rank 0 (a device tensor of sizes {1}), bool is UINT8 on the device, bfloat16 and float8 are
+FLOAT32.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .traced_arrays import TracedArray, as_traced_array, is_traced
 
 
 class OnnxValue:
-    """A tensor of the model, of ONNX shape and dtype."""
+    """A tensor of the model, with ONNX's shape and dtype."""
 
     def __init__(
         self,
@@ -45,16 +45,16 @@ class OnnxValue:
         self.shape = tuple(map(whole, shape))
         self.dtype = np.dtype(dtype)
         self.array = array
-        #: The value where it is in the graph: not so a constant before its first use.
+        #: Graph tensor; None until a constant is used.
         self.held = tensor
-        #: A constant whose elements are not told, while sizes are traced.
+        #: The elements if they depend on traced sizes.
         self.traced = traced
 
     @classmethod
     def again(
         cls, builder: Builder, shape: tuple[int, ...], dtype: DType, array: Array | None, tensor: Tensor | None
     ) -> OnnxValue:
-        """A value with what another one has."""
+        """Rebuild a value from known parts."""
         made = object.__new__(cls)
         made.builder, made.shape, made.dtype, made.array, made.held = builder, shape, dtype, array, tensor
         made.traced = None
@@ -73,17 +73,17 @@ class OnnxValue:
 
     @property
     def is_held(self) -> bool:
-        """Whether it is a constant or has a tensor: not so where no data type of the device holds it."""
+        """Whether it is a constant or has a tensor; False for values whose type the device cannot hold."""
         return self.constant is not None or self.held is not None
 
     @property
     def constant(self) -> Array | TracedArray | None:
-        """The elements of a constant."""
+        """Elements of a constant, else None."""
         return self.traced if self.array is None else self.array
 
     @property
     def tensor(self) -> Tensor:
-        """The value in the graph; a constant becomes a constant node when it is first used."""
+        """The value's graph tensor; a constant becomes a constant node at its first use."""
         if self.held is None:
             assert self.constant is not None
             if not self.size:
@@ -104,13 +104,13 @@ class OnnxValue:
         return self.tensor.packed()
 
     def made(self, tensor: Tensor, shape: Sequence[int] | None = None, dtype: DType | None = None) -> OnnxValue:
-        """A value of this one's builder, shape and dtype unless others are given."""
+        """Return a value with this one's builder and, by default, its shape and dtype."""
         return OnnxValue(
             self.builder, self.shape if shape is None else shape, self.dtype if dtype is None else dtype, tensor=tensor
         )
 
     def filled(self, number: complex, shape: Sequence[int] = (), dtype: DType | None = None) -> OnnxValue:
-        """A constant beside this value, of its dtype."""
+        """Return a constant for the same builder, by default of this value's dtype."""
         return constant(self.builder, np.full(tuple(shape), number, dtype or self.dtype))
 
     # Element by element, as in NumPy; a number takes the dtype of the value.
@@ -157,9 +157,9 @@ class OnnxValue:
 
 @dataclass(frozen=True)
 class LateRows:
-    """A tensor of the graph whose rows are counted as it runs: there are ``count`` of them, the first of ``rows``.
+    """The first ``count`` of ``rows``, where the graph computes the count.
 
-    The value is these on the host, transposed where it is ``turned``, of a dtype. Nothing in its graph can take it.
+    The value on the host is these rows, transposed if ``turned``, in a dtype. No node of its graph can read it.
     """
 
     rows: OnnxValue
@@ -169,14 +169,14 @@ class LateRows:
 
 
 def _held(array: Array) -> Array:
-    """A constant's elements as the device holds them."""
+    """Convert a constant's elements to the form that the device holds."""
     if array.dtype in HELD_AS_FLOAT32:
         return array.astype(np.float32)
     return array.astype(np.uint8) if array.dtype == BOOL else array
 
 
 def constant(builder: Builder, array: npt.ArrayLike | TracedArray) -> OnnxValue:
-    """A host array as a value."""
+    """Return a host array as a value."""
     if type(array) is TracedArray:
         return OnnxValue(builder, array.shape, array.dtype, traced=array)
     held = np.asarray(array)
@@ -217,7 +217,7 @@ def _tensors(given: Any) -> Any:
 def one(
     cls: type[OperatorDesc], x: OnnxValue, shape: Sequence[int], dtype: DType | None = None, **fields: Any
 ) -> OnnxValue:
-    """``emit`` of an operator with one output, of the dtype of ``x`` unless another is given."""
+    """Add an operator with one output, by default of x's dtype."""
     if not prod(shape):
         return x.filled(0, shape, dtype)
     (output,) = cls.output_names
@@ -225,7 +225,7 @@ def one(
 
 
 def unary(function: Operation, x: OnnxValue, dtype: DType | None = None, **attributes: Any) -> OnnxValue:
-    """Apply an operation of ``dml.graph.operations`` to each element. dtype: of the result where it is another one."""
+    """Apply an operation of ``dml.graph.operations`` to each element. dtype: of the result, by default x's."""
     if not x.size:
         return x.filled(0, x.shape, dtype)
     return x.made(function(x.tensor, **attributes), dtype=dtype)
@@ -250,7 +250,7 @@ def expanded(x: OnnxValue, shape: Sequence[int]) -> OnnxValue:
 
 
 def reshape(x: OnnxValue, shape: Sequence[int]) -> OnnxValue:
-    """The same elements, in row-major order, under another shape."""
+    """Return the same elements, in row-major order, in another shape."""
     shape = tuple(map(whole, shape))
     if prod(shape) != x.size:
         raise DMLError(f"shape {x.shape} does not reshape to {shape}")
@@ -262,7 +262,7 @@ def reshape(x: OnnxValue, shape: Sequence[int]) -> OnnxValue:
 
 
 def transpose(x: OnnxValue, order: Sequence[int]) -> OnnxValue:
-    """The dimensions in another order, by strides; nothing is computed."""
+    """Permute the dimensions by strides; nothing is computed."""
     if x.rank < 2:
         return x
     if x.array is not None and x.size <= 4096:
@@ -271,7 +271,7 @@ def transpose(x: OnnxValue, order: Sequence[int]) -> OnnxValue:
 
 
 def cast(x: OnnxValue, dtype: npt.DTypeLike) -> OnnxValue:
-    """Each element as another dtype; to bool, whether it is not zero."""
+    """Convert each element to another dtype; to bool: whether it is not zero."""
     wanted: DType = np.dtype(dtype)
     if wanted == x.dtype:
         return x
@@ -288,7 +288,7 @@ def logical_not(x: OnnxValue) -> OnnxValue:
 
 
 def where(condition: OnnxValue, a: OnnxValue, b: OnnxValue) -> OnnxValue:
-    """a where the condition holds, b elsewhere; broadcast."""
+    """Select a where the condition holds, else b; all broadcast."""
     shape = broadcast_sizes(condition.shape, a.shape, b.shape)
     if not prod(shape):
         return a.filled(0, shape)

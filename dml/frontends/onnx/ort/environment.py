@@ -1,4 +1,4 @@
-"""onnxruntime's functions that belong to no session: what is here, how much is said, seeds, copies."""
+"""onnxruntime's functions outside sessions: versions, providers, logging, seeds, copies."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from dml.runtime.devices import list_devices
 from .missing_names import API_VERSION
 from .ort_value import OrtValue
 
-#: The one provider that computes on a device, and what runs nodes that cannot be mapped.
+#: The provider for the device, and the provider for nodes that cannot be mapped.
 OWN_PROVIDER, HOST_PROVIDER = "DmlExecutionProvider", "CPUExecutionProvider"
 
 
 @checked
 def set_default_logger_verbosity(verbosity: int) -> None:
-    """Accepted: nothing is said at severity 0 beyond warnings."""
+    """Do nothing: only warnings are ever shown."""
 
 
 def get_available_providers() -> list[str]:
@@ -39,7 +39,7 @@ def get_device() -> str:
 
 
 def get_version_string() -> str:
-    """The version of onnxruntime whose names these are."""
+    """Return the version of onnxruntime whose names this package offers."""
     return API_VERSION
 
 
@@ -48,26 +48,28 @@ def get_build_info() -> str:
 
 
 def has_collective_ops() -> bool:
-    """Whether devices of several processes work on one model: they do not."""
+    """Return False: processes cannot share a model across devices."""
     return False
 
 
 def enable_telemetry_events() -> None:
-    """Accepted: nothing is ever sent."""
+    """Do nothing: no telemetry is ever sent."""
 
 
 def disable_telemetry_events() -> None:
-    """Accepted: nothing is ever sent."""
+    """Do nothing: no telemetry is ever sent."""
 
 
 def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, directory: str | None = None) -> None:
-    """Accepted: neither CUDA nor cuDNN is used."""
+    """Do nothing: neither CUDA nor cuDNN is used."""
 
 
 @checked
 def set_seed(seed: int) -> None:
-    """Seed the random nodes without a seed of their own, which run on the host: on onnxruntime, where it is installed,
-    or on onnx's reference evaluator, which draws from NumPy's global generator."""
+    """Seed random nodes without a seed of their own, which run on the host.
+
+    They run on onnxruntime, if installed, or on onnx's reference evaluator, which uses NumPy's global generator.
+    """
     np.random.seed(seed % 2**32)
     with suppress(ModuleNotFoundError):
         import onnxruntime
@@ -77,7 +79,7 @@ def set_seed(seed: int) -> None:
 
 @checked
 def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: object = None) -> None:
-    """Copy each value into the one at its place, on whichever side they lie.
+    """Copy each value into the corresponding one, on the host or on a device.
 
     Raises DMLError if their numbers, shapes or types differ, before anything is copied.
     """

@@ -1,4 +1,4 @@
-"""Names of onnxruntime that do not exist here, each with an alternative; and the errors that say so."""
+"""onnxruntime's names that do not exist here, each with an alternative, and the errors that report them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dml.errors import HRESULT, DMLError
 
-#: The version of onnxruntime whose Python names these are.
+#: The version of onnxruntime whose Python names this package offers.
 API_VERSION = "1.32.0"
 
 _MEMORY = "memory is the device's own; an OrtValue or a DeviceArray stands for what lies there"
@@ -19,7 +19,7 @@ _PACKAGES = "models are single files, with their weights beside them"
 _TUNING = "`dml tune` measures the kernels of a device and keeps the results"
 _SELECTION = "providers= and device= of InferenceSession choose"
 
-#: Names of the module.
+#: Names of the module
 MODULE: Mapping[str, str] = {
     "AdapterFormat": _ADAPTERS,
     "LoraAdapter": _ADAPTERS,
@@ -68,7 +68,7 @@ MODULE: Mapping[str, str] = {
     "version": "__version__ is the version of onnxruntime whose names these are",
 }
 
-#: InferenceSession's.
+#: Names of InferenceSession
 SESSION: Mapping[str, str] = {
     "create_ortvalue_from_shape_and_type": "OrtValue.ortvalue_from_shape_and_type(..., 'dml') lies on the device",
     "get_input_epdevices": _DEVICES,
@@ -82,7 +82,7 @@ SESSION: Mapping[str, str] = {
     "set_tuning_results": _TUNING,
 }
 
-#: Of SessionOptions.
+#: Names of SessionOptions
 SESSION_OPTIONS: Mapping[str, str] = {
     "add_external_initializers": "weights beside a model are found by the model",
     "add_external_initializers_from_files_in_memory": "weights beside a model are found by the model",
@@ -97,13 +97,13 @@ SESSION_OPTIONS: Mapping[str, str] = {
     "set_provider_selection_policy_delegate": _SELECTION,
 }
 
-#: Of RunOptions.
+#: Names of RunOptions
 RUN_OPTIONS: Mapping[str, str] = {"add_active_adapter": _ADAPTERS}
 
-#: Of OrtValue.
+#: Names of OrtValue
 ORT_VALUE: Mapping[str, str] = {"as_sparse_tensor": _SPARSE, "ort_value_from_sparse_tensor": _SPARSE}
 
-#: Of IOBinding.
+#: Names of IOBinding
 IO_BINDING: Mapping[str, str] = {"get_outputs_as_ortvaluevector": "get_outputs gives a list"}
 
 

@@ -35,9 +35,9 @@ def _is_device(device_type: str, where: str) -> bool:
 
 
 class OrtValue:
-    """A value, on the host or on a session's device. The functions named ``ortvalue_from_...`` make it.
+    """A value, on the host or on a session's device. The functions named ``ortvalue_from_...`` create it.
 
-    One for the device is uploaded when a session first takes it, and stays there.
+    A value for the device is uploaded when a session first uses it, and stays there.
     """
 
     def __init__(self, value: Any, *, on_device: bool = False) -> None:
@@ -52,7 +52,7 @@ class OrtValue:
     def ortvalue_from_shape_and_type(
         shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0
     ) -> OrtValue:
-        """Zeros. element_type: a NumPy dtype or an ONNX data type."""
+        """Return zeros. element_type: a NumPy dtype or an ONNX data type."""
         dtype = _dtype(element_type)
         try:
             array = np.zeros(tuple(shape), dtype)
@@ -93,7 +93,7 @@ class OrtValue:
         return found
 
     def on(self, device: Device) -> Any:
-        """Return the value as a model on that device takes it."""
+        """Return the value in the form that a model on that device takes."""
         if self._on_device and isinstance(self._value, np.ndarray):
             self._value = device.to_device(self._value)
         return self._value
@@ -177,7 +177,7 @@ class OrtValue:
 
 
 def _dtype(element_type: Any) -> DType:
-    """Return the dtype of an ONNX data type, or of what NumPy takes for one. Raises DMLError for anything else."""
+    """Return the dtype of an ONNX data type, or of a type that NumPy accepts. Raises DMLError for anything else."""
     if isinstance(element_type, int):
         return dtype_of(element_type)
     try:
@@ -203,7 +203,7 @@ class IOBinding:
     def __init__(self, session: InferenceSession) -> None:
         self._session = session
         self._inputs: dict[str, OrtValue] = {}
-        #: None: a new array on the host; True: on the device.
+        #: None: a new array on the host; True: one on the device.
         self._outputs: dict[str, OrtValue | bool] = {}
         self._results: list[OrtValue] = []
 
@@ -219,7 +219,7 @@ class IOBinding:
         self.bind_ortvalue_input(name, OrtValue(as_array(arr_on_cpu, f"IOBinding: input {name!r}")))
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
-        """Raises DMLError for an unknown input name."""
+        """Bind an input. Raises DMLError for an unknown name."""
         self._session.check_input(name)
         self._inputs[name] = ortvalue
 
@@ -249,10 +249,10 @@ class IOBinding:
         self._outputs[name] = ortvalue
 
     def synchronize_inputs(self) -> None:
-        """Does nothing: runs wait for uploads."""
+        """Do nothing: runs wait for uploads."""
 
     def synchronize_outputs(self) -> None:
-        """Does nothing: runs have ended when they return."""
+        """Do nothing: runs have ended when they return."""
 
     def get_outputs(self) -> list[OrtValue]:
         """Return the last run's outputs, in binding order."""
@@ -267,7 +267,7 @@ class IOBinding:
     def clear_binding_outputs(self) -> None:
         self._outputs.clear()
 
-    # For the session
+    # For InferenceSession
 
     @property
     def feeds(self) -> Mapping[str, OrtValue]:
@@ -286,7 +286,7 @@ class IOBinding:
         return {name: bound for name, bound in self._outputs.items() if isinstance(bound, OrtValue)}
 
     def take(self, outputs: Mapping[str, Any]) -> None:
-        """Store the run's bound outputs."""
+        """Store the outputs of a run in the bound values."""
         self._results = []
         for name, bound in self._outputs.items():
             if isinstance(bound, OrtValue):

@@ -1,11 +1,11 @@
-"""onnxruntime's InferenceSession on the device, by the names that programs use: they change one import.
+"""onnxruntime's InferenceSession on the device, under its names: programs change one import.
 
     import dml.frontends.onnx as ort
 
     session = ort.InferenceSession("model.onnx", providers=["DmlExecutionProvider"])
     y, = session.run(None, {"x": x})
 
-What fails is a DMLError. Runs of several threads follow each other on the device.
+Errors are DMLErrors. Runs from several threads are executed one after another.
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ class InferenceSession:
     """A model, ready to run.
 
     path_or_bytes: a path or a serialized model. sess_options: see ``SessionOptions``. providers, provider_options: as
-    onnxruntime takes them; DmlExecutionProvider with an option ``device_id``, the device's index, or ``device``, a part
-    of its name. CPUExecutionProvider runs the nodes that cannot be mapped, and may be left out. device: in place of
-    these options, a Device or what ``dml.create_device`` takes.
-    A session of a path can be pickled: it is made anew of the path, options and choice of device (of a
-    Device, its index, feature level and execution flags).
-    Raises DMLError for a faulty model, for options that request something missing, and if providers are named without
-    DmlExecutionProvider; unknown ones next to it are skipped with a warning, as in onnxruntime.
+    for onnxruntime; DmlExecutionProvider with the option ``device_id``, the device's index, or ``device``, a part of
+    its name. CPUExecutionProvider runs the nodes that cannot be mapped, and may be omitted. device: instead of these
+    options, a Device or an argument of ``dml.create_device``.
+
+    A session of a path can be pickled: it is created again from the path, options and choice of device (of a Device,
+    its index, feature level and execution flags). Raises DMLError for a faulty model, for options that request a
+    missing feature, and if providers are named without DmlExecutionProvider; unknown ones next to it are skipped with
+    a warning, as in onnxruntime.
     """
 
     @checked
@@ -77,7 +78,7 @@ class InferenceSession:
         loaded = load(path_or_bytes)
         severity = self._options.log_severity_level
         self._model = PreparedModel(loaded, opened, fallback=self._options.fallback, severity=severity)
-        #: Run times, if the options request them and the profile has not ended.
+        #: Times of runs, if the options request them and the profile has not ended.
         self._profile = SessionProfile(self._options.profile_file_prefix) if self._options.enable_profiling else None
         sizes, graph = self._options.sizes, self._model.model.graph
         self._inputs = {e.name: described(e, sizes) for e in graph.input if e.name in self._model.inputs}
@@ -178,17 +179,17 @@ class InferenceSession:
             outputs, error = None, ""
             try:
                 outputs = self.run(output_names, input_feed, run_options)
-            except Exception as failed:  # whoever waits for the callback must get it
+            except Exception as failed:  # (whoever waits for the callback must be notified)
                 error = str(failed) or type(failed).__name__
             callback(outputs, user_data, error)
 
         threading.Thread(target=work, name="InferenceSession.run_async").start()
 
     def end_profiling(self) -> str:
-        """Write the trace of all runs since the session was made, and return its path; "" without one.
+        """Write the trace of all runs of the session, and return its path; "" without one.
 
-        The option enable_profiling requests it: each run is then measured by running once more. The file is that of
-        `dml run --profile`, for Perfetto and chrome://tracing.
+        The option enable_profiling requests it: each run is then measured by running once more. The file has the
+        format of `dml run --profile`, for Perfetto and chrome://tracing.
         """
         profile, self._profile = self._profile, None
         return "" if profile is None else profile.end()
@@ -200,17 +201,17 @@ class InferenceSession:
     def set_providers(
         self, providers: Sequence[Any] | None = None, provider_options: Sequence[Any] | None = None
     ) -> None:
-        """Make the session of a path again, on the device that these providers' options choose."""
+        """Create the session of a path again, on the device that these providers' options choose."""
         if self._path is None:
             raise DMLError("InferenceSession.set_providers: a session of bytes is not made anew; make another")
         made = InferenceSession(self._path, self._options, providers, provider_options)
-        self.__dict__ = made.__dict__  # (only now: where it cannot be made, this one stays as it was)
+        self.__dict__ = made.__dict__  # (last: if the new session cannot be created, this one is unchanged)
 
     def enable_fallback(self) -> None:
-        """Accepted; a failed run is not retried elsewhere."""
+        """Do nothing: a failed run is not retried elsewhere."""
 
     def disable_fallback(self) -> None:
-        """Accepted; a failed run is not retried elsewhere."""
+        """Do nothing: a failed run is not retried elsewhere."""
 
     def io_binding(self) -> IOBinding:
         return IOBinding(self)
@@ -227,8 +228,10 @@ class InferenceSession:
         options: RunOptions | None,
         bound: Mapping[str, OrtValue] | None = None,
     ) -> dict[str, Any]:
-        """Return the wanted outputs by name, on the device if requested. bound: values that outputs are bound to; one
-        that is an input as well is written in place."""
+        """Return the requested outputs by name, on the device if requested.
+
+        bound: values that outputs are bound to; one that is also an input is written in place.
+        """
         if options is not None:
             options.check()
         for name in wanted:
@@ -276,7 +279,7 @@ def _shared(feeds: Mapping[str, Any], outputs: Mapping[str, Any]) -> dict[str, s
 
 
 class _Reopened(NamedTuple):
-    """How to open a Device in another process."""
+    """The data for opening a Device in another process."""
 
     device: int
     feature_level: DML_FEATURE_LEVEL

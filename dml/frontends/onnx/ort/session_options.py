@@ -1,7 +1,7 @@
-"""onnxruntime's session and run options, by their names.
+"""onnxruntime's session and run options, under their names.
 
 Options that tune onnxruntime's own machinery (threads, arenas, optimization levels) are accepted without effect; those
-that request something missing are refused when a session is made.
+that request a missing feature are refused when a session is created.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NO_FALLBACK = "session.disable_cpu_ep_fallback"
 
 
 class GraphOptimizationLevel(IntEnum):
-    """Accepted: graphs are always fused as far as DirectML's graphs are."""
+    """Accepted without effect: graphs are always fused as far as possible."""
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -30,14 +30,14 @@ class GraphOptimizationLevel(IntEnum):
 
 
 class ExecutionMode(Enum):
-    """Accepted: runs of a session follow each other."""
+    """Accepted without effect: runs of a session are sequential."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
 class ExecutionOrder(Enum):
-    """Accepted: nodes run in any valid order."""
+    """Accepted without effect: nodes run in any valid order."""
 
     DEFAULT = 0
     PRIORITY_BASED = 1
@@ -115,7 +115,7 @@ class SessionOptions:
         return dict(self._sizes)
 
     def check(self) -> None:
-        """Raise DMLError for options that request something missing."""
+        """Raise DMLError for options that request a missing feature."""
         if self.optimized_model_filepath:
             raise _absent("optimized_model_filepath; `dml run --explain` shows what a model is compiled to")
 

@@ -1,4 +1,4 @@
-"""Running models: ``prepare`` once, ``run`` often; and the same as an ``onnx.backend.base.Backend``."""
+"""Running of models: ``prepare`` once, ``run`` often; and an ``onnx.backend.base.Backend``."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ Part = DevicePart | HostPart
 
 
 class PreparedModel(base.BackendRep):  # type: ignore[misc]
-    """A checked model on a device. Each set of input shapes is compiled at its first use, and kept for a while.
+    """A checked model on a device. Each set of input shapes is compiled at its first use; recent ones are kept.
 
     inputs, outputs: their names. parts: consecutive parts on the device and on the host. fallback: whether nodes that
     cannot be mapped run on the host; a ``HostNodesWarning`` names them, unless onnxruntime's ``severity`` (-1: the
-    default one) is above warnings. Raises DMLError naming every node that cannot be mapped, if fallback is off.
+    default) is above warnings. Raises DMLError naming every node that cannot be mapped, if fallback is off.
     """
 
     def __init__(self, loaded: Loaded, device: Device, *, fallback: bool = True, severity: int = -1) -> None:
@@ -59,10 +59,10 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         self._fallback = fallback
         self._severity = severity
         self._nodes = [NodeFacts(proto) for proto in graph.node]
-        #: Numbers of the nodes for the host, with the reasons.
+        #: Numbers of the nodes for the host -> the reasons.
         self._on_host: dict[int, str] = {}
         self._named_nodes: set[int] = set()
-        #: Numbers of the nodes whose row counts are known only after they run; their readers are in a later part.
+        #: Numbers of nodes with a data-dependent number of rows; the nodes that read them are in a later part.
         self._late: set[int] = set()
         self._opsets = with_blocks(opsets_in(model), graph.node, loaded.initial)
         missing = unmapped(model, self._opsets)
@@ -76,16 +76,16 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
                 f"the model has operators that are not known, here or on the host: {words}", HRESULT.E_NOTIMPL
             )
         self.parts: list[Part] = []
-        #: Values that parts on the device read, best left there.
+        #: Values that parts on the device read and that should stay there.
         self._device_inputs: set[str] = set()
         self._cut(uncovered(model, self._opsets) if missing else {})
         self._warn()
 
     def _cut(self, refused: Mapping[int, str]) -> None:
-        """Partition the graph again, with these nodes on the host too."""
+        """Partition the graph again, with these additional nodes on the host."""
         self._on_host.update(refused)
         blocked = [at for at, node in enumerate(self._nodes) if node.domain == NCHWC]
-        if not self._on_host.keys().isdisjoint(blocked):  # values between them have another layout there
+        if not self._on_host.keys().isdisjoint(blocked):  # (values between these nodes have another layout on the host)
             refused = {**dict.fromkeys(blocked, "others of its domain are on the host"), **refused}
             self._on_host = {**refused, **self._on_host}
         self._late -= refused.keys()
@@ -120,7 +120,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         return DevicePart(self.device, graph, one.inputs, self._opsets, self._functions, self._constants, late)
 
     def reason(self, node: NodeFacts) -> str:
-        """Return why a node is on the host, in brackets; nothing if it only makes constants for others."""
+        """Return the reason why a node is on the host, in brackets; "" if it only computes constants for others."""
         why = self._on_host.get(self._nodes.index(node))
         return "" if why is None else f" ({why})"
 
@@ -128,14 +128,13 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
     def run(
         self, inputs: Any, *, keep: Sequence[str] = (), shared: Mapping[str, str] | None = None, **kwargs: Any
     ) -> tuple[Any, ...]:
-        """The outputs in the model's order, of inputs in their order or by name.
+        """Run and return the outputs in the model's order. inputs: in their order or by name.
 
-        An input is an array of the dtype and rank the model says, with its fixed sizes; symbolic sizes are bound by it.
-        A DeviceArray of the model's device does as well. keep: names of outputs that become DeviceArrays: what is fed
-        back into the next run need not leave the device. shared: names of outputs, each with the name of an input that
-        is a DeviceArray: a cache that attention writes in place, where the input lies. That output is that array; one
-        that no node can write so is a new DeviceArray.
-        Raises DMLError for a missing, unknown or wrong input, and for what cannot be computed.
+        An input is an array of the model's dtype and rank, with its fixed sizes; symbolic sizes take the array's. A
+        DeviceArray of the model's device is also accepted. keep: names of outputs that become DeviceArrays, so that
+        values for the next run need not leave the device. shared: output -> input that is a DeviceArray: a cache that
+        attention writes in place. The output is that array; if no node can write it in place, it is a new DeviceArray.
+        Raises DMLError for a missing, unknown or wrong input, and for failures.
         """
         for name in keep:
             if name not in self.outputs:
@@ -174,7 +173,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
             return values
 
     def _output(self, values: Mapping[str, Any], name: str, keep: bool) -> Any:
-        """Return a value, on the device or not, and as a separate array if it is an input or an initializer."""
+        """Return a value, on the device or not; a copy if it is an input or an initializer."""
         if name not in values and name not in self._initial:
             raise DMLError(f"no value {name!r} in the model")
         value = values.get(name, self._initial.get(name))
@@ -253,14 +252,13 @@ def _checked(name: str, item: Any, kind: Any) -> Any:
 def prepare(
     source: ModelSource, device: int | str | Device | None = None, *, fallback: bool = True, **kwargs: Any
 ) -> PreparedModel:
-    """A model, ready to run.
+    """Prepare a model for runs.
 
-    source: a path, serialized bytes or an onnx.ModelProto. device: a dml Device, or what ``dml.create_device`` takes;
-    "CPU" (ONNX's default), "CUDA", "GPU" and None mean the default device. fallback: nodes that cannot be mapped run
-    on the host, on onnxruntime's CPU provider where that is installed, else on onnx's reference evaluator; a
-    ``HostNodesWarning`` names them once. False refuses them.
-    Raises DMLError for a broken or invalid model, and for one with nodes that cannot be mapped and may not run on the
-    host, naming all of them.
+    source: a path, serialized bytes or an onnx.ModelProto. device: a dml Device, or an argument of
+    ``dml.create_device``; "CPU" (ONNX's default), "CUDA", "GPU" and None mean the default device. fallback: nodes that
+    cannot be mapped run on the host, on onnxruntime's CPU provider if installed, else on onnx's reference evaluator; a
+    ``HostNodesWarning`` names them once. False refuses them. Raises DMLError for a broken or invalid model, and for
+    one with nodes that can run neither on the device nor on the host, naming all of them.
     """
     with stage("parse"):
         loaded = load(source)
@@ -291,7 +289,7 @@ def run_model(
 
 @checked
 def supports_device(device: str) -> bool:
-    """Whether such a device exists."""
+    """Return whether such a device exists."""
     try:
         open_device(device)
     except DMLError:
@@ -304,7 +302,7 @@ class Backend(base.Backend):  # type: ignore[misc]
 
     @classmethod
     def is_compatible(cls, model: Any, device: str = "CPU", **kwargs: Any) -> bool:
-        """Whether every node can be mapped."""
+        """Return whether every node can be mapped."""
         return not unmapped(model, opsets_in(model))
 
     @classmethod

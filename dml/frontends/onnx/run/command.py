@@ -74,11 +74,11 @@ def times_by_part(parts: Sequence[WalkedPart], name: str) -> dict[str, list[Kern
 
 
 class WalkedPart(NamedTuple):
-    """A part of a model as it runs. plan, feeds: of one on the device; outputs: of one on the host, by name, zeros
-    where it did not run.
+    """A part of a model in a walk.
 
-    open: outputs of the host whose sizes only a run tells, 1 here. unknown: values that the part reads whose rank is
-    unknown; a part with such values has no plan.
+    plan, feeds: of a part on the device. outputs: of a part on the host, by name; zeros if it did not run. open:
+    outputs of the host whose sizes are known only at run time, here 1. unknown: values of unknown rank that the part
+    reads; a part with such values has no plan.
     """
 
     part: Part
@@ -91,14 +91,14 @@ class WalkedPart(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """The parts that a model was cut into, in order, and what stood for its inputs."""
+    """The parts of a model, in order, and the arrays for its inputs."""
 
     parts: list[WalkedPart]
     inputs: StandIns
 
     @property
     def times(self) -> list[KernelTime]:
-        """What was measured, in order."""
+        """Return the measured times, in order."""
         return [time for part in self.parts for time in part.times]
 
 
@@ -109,11 +109,11 @@ def walk(
     sizes: Mapping[str, int] | None = None,
     profile: bool = False,
 ) -> Walk:
-    """Compile the parts that a model was cut into for these inputs; see ``stand_ins`` for inputs that are not given.
+    """Compile the parts of a model for these inputs; see ``stand_ins`` for inputs that are not given.
 
-    Parts on the device run where others come after them, since these depend on their shapes. Those on the host run only
-    for a profile: otherwise their outputs are zeros of the shapes that ONNX infers. profile: what each dispatch took,
-    and each part on the host. Raises DMLError where the model cannot be compiled for the inputs.
+    A part on the device runs if later parts depend on its shapes. Parts on the host run only for a profile: otherwise
+    their outputs are zeros of the shapes that ONNX infers. profile: measure each dispatch, and each part on the host.
+    Raises DMLError if the model cannot be compiled for the inputs.
     """
     given = dict(inputs or {})
     entries = [entry for entry in model.model.graph.input if entry.name in model.inputs]
@@ -127,7 +127,7 @@ def _walked(model: PreparedModel, stand: StandIns, profile: bool) -> list[Walked
 
     def step(part: Part, values: Mapping[str, Any]) -> dict[str, Any]:
         if part is model.parts[0]:
-            found.clear()  # (the model may be cut anew on the way)
+            found.clear()  # (the model may be partitioned again meanwhile)
         unknown = tuple(name for name in part.inputs if name in made_on_host and name not in values)
         if unknown:
             found.append(WalkedPart(part, None, {}, {}, [], unknown=unknown))
@@ -153,7 +153,7 @@ def _walked(model: PreparedModel, stand: StandIns, profile: bool) -> list[Walked
 
 def _on_host(part: HostPart, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[KernelTime]]:
     made = part.run(values)
-    start = time.perf_counter_ns()  # the first run's preparation is not counted
+    start = time.perf_counter_ns()  # (without the preparation in the first run)
     made = part.run(values)
     return made, [KernelTime(grouped(part.nodes), part.runtime, time.perf_counter_ns() - start)]
 
@@ -203,7 +203,7 @@ def explain(
 
 
 def _numbers(model: PreparedModel, stand: StandIns, given: Collection[str], readers: Collection[str]) -> str:
-    """Describe the numbers that nodes were planned by; nothing if there are none."""
+    """Describe the numbers that the plan assumes; "" if there are none."""
     missing = [name for name in model.inputs if name not in given]
     if not missing or not readers:
         return ""

@@ -50,7 +50,8 @@ class Result:
 
 
 class OnnxPlan:
-    """A model compiled for input shapes: the graph, and the outputs that need it. Keeps nothing else of the trace."""
+    """A model compiled for input shapes: the graph, and the outputs that need it. It keeps nothing else of the
+    trace."""
 
     def __init__(self, trace: Trace, outputs: Mapping[str, Any], shared: SharedMemory | None = None) -> None:
         self.guards: list[Guard] = trace.guards
@@ -64,7 +65,7 @@ class OnnxPlan:
                 if isinstance(value, LateRows):
                     tensors |= {at: value.rows.tensor, f"{at}#count": value.count.tensor}
                 elif value.constant is None:
-                    # (an output that is an input is copied, by an operator of at most eight dimensions)
+                    # (an output that is an input is copied, by an operator with at most eight dimensions)
                     many = value.tensor.desc.rank > DML_TENSOR_DIMENSION_COUNT_MAX1
                     tensors[at] = value.tensor.reshape(value.size) if many else value.tensor
         self.compiled = trace.builder.compile(tensors) if tensors else None
@@ -72,23 +73,23 @@ class OnnxPlan:
             self.compiled.shared = shared
         record = trace.record
         self._recorded: Callable[[], list[NodeRecord]] = lambda: written_out(record)
-        #: Names of the nodes that count their rows.
+        #: Names of the nodes with a data-dependent number of rows.
         self.late_nodes = [made.node for made in trace.record if isinstance(made, NodeRecord) and made.is_late]
         #: Node of the compiled graph -> node of the Builder.
         self.graph_nodes = {number: at for at, number in enumerate(trace.builder.built)} if tensors else {}
 
     @property
     def record(self) -> list[NodeRecord]:
-        """What became of each node."""
+        """Records of the nodes' mappings."""
         return self._recorded()
 
     @property
     def kept(self) -> Mapping[object, int]:
-        """Return what it keeps on the device besides weights, with bytes: inputs, outputs, temporaries and kernels."""
+        """Buffers kept on the device besides weights, with bytes: inputs, outputs, temporaries and kernels."""
         return {} if self.compiled is None else self.compiled.kept
 
     def holds(self, feeds: Mapping[str, Array]) -> bool:
-        """Whether inputs with these values lead to this graph."""
+        """Return whether inputs with these values lead to this graph."""
         return all(guard.holds(feeds) for guard in self.guards)
 
     def pattern(self) -> tuple[list[int], Callable[[Numbers], OnnxPlan]]:
@@ -115,7 +116,7 @@ class OnnxPlan:
         return numbers, of_sizes
 
     def is_same(self, other: OnnxPlan) -> bool:
-        """Whether both run the same dispatches over tensors of the same layouts, with the same results."""
+        """Return whether both run the same dispatches over tensors of the same layouts, with the same results."""
         if not _are_same(self.outputs, other.outputs):
             return False
         mine, others = self.compiled, other.compiled
@@ -146,8 +147,10 @@ class OnnxPlan:
 
 
 def _stays(result: Result) -> bool:
-    """Whether a result can stay on the device. Counted rows come to the host; so do bfloat16 and float8, for
-    rounding."""
+    """Return whether a result can stay on the device.
+
+    Rows with a computed count come to the host; so do bfloat16 and float8, which are rounded there.
+    """
     return isinstance(result, Result) and result.array is None and result.dtype not in HELD_AS_FLOAT32
 
 
@@ -160,7 +163,7 @@ def _described(item: Any, name: str) -> Any:
 
 
 def _are_same(one: Any, other: Any) -> bool:
-    """Whether outputs of two plans have the same description."""
+    """Return whether outputs of two plans have the same description."""
     if isinstance(one, Result) and isinstance(other, Result):
         arrays = np.array_equal(one.array, other.array) if one.array is not None else other.array is None
         return arrays and (one.shape, one.dtype) == (other.shape, other.dtype)
@@ -196,7 +199,7 @@ def _collect(name: str, item: Any, made: Mapping[str, Any]) -> Any:
 
 
 class DevicePart:
-    """Nodes on the device. Each set of input shapes is compiled at its first use, and kept for a while.
+    """Nodes on the device. Each set of input shapes is compiled at its first use; recent ones are kept.
 
     constants: shared with other parts and plans. functions: the model's own, by domain, name and overload. late: nodes
     whose outputs no other node of the part reads, so that they may be ``LateRows``.
@@ -232,10 +235,10 @@ class DevicePart:
     def run(
         self, values: Mapping[str, Any], keep: Collection[str] = (), shared: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        """Run and return the outputs by name, given the inputs by name in ``values``. keep: outputs that stay on the
-        device. shared: outputs that may be written over an input, an array on the device, by its name.
+        """Run and return the outputs by name, given the inputs by name in ``values``.
 
-        Raises Unsupported with the nodes that cannot be mapped for such inputs.
+        keep: outputs that stay on the device. shared: output -> name of the input, an array on the device, that it may
+        overwrite. Raises Unsupported with the nodes that cannot be mapped for such inputs.
         """
         own = self._shared_here(values, shared or {})
         plan, feeds = self.compiled_for(values, own)
@@ -243,7 +246,7 @@ class DevicePart:
         return plan.run(feeds, [name for name in self.outputs if name in keep and name not in into], into) | into
 
     def _shared_here(self, values: Mapping[str, Any], shared: Mapping[str, str]) -> dict[str, str]:
-        """Return the pairs of output and input that one node may write in place: it alone reads the input."""
+        """Return the pairs of output and input that one node may write in place: no other node reads the input."""
         return {
             name: given
             for name, given in shared.items()
@@ -278,9 +281,9 @@ class DevicePart:
     def _planned(
         self, given: Mapping[str, Any], shapes: Any, feeds: dict[str, Array], shared: Mapping[str, str]
     ) -> OnnxPlan:
-        """The plan for inputs, by a pattern where there is one."""
+        """Return the plan for inputs, from a pattern if there is one."""
         if not all(isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], str) for _, found in shapes):
-            return self.plan(given, feeds, shared)  # sequences of tensors
+            return self.plan(given, feeds, shared)  # (sequences of tensors)
         kind = tuple((name, len(shape), dtype) for name, (shape, dtype) in shapes)
         patterns = self.patterns.setdefault((kind, tuple(sorted(shared.items()))), PlanPatterns())
         sizes = tuple(size for _, (shape, _) in shapes for size in shape)
@@ -300,8 +303,7 @@ class DevicePart:
     def plan(
         self, given: Mapping[str, Any], feeds: dict[str, Array] | None, shared: Mapping[str, str] | None = None
     ) -> OnnxPlan:
-        """The part compiled for inputs of these shapes. feeds: their values, where they may be needed. shared: see
-        ``run``."""
+        """Compile the part for inputs of these shapes. feeds: their values, where needed. shared: see ``run``."""
         self._constants.check_unchanged()
         trace = Trace(self._device, self._functions, self._constants, self._mapped)
         trace.feeds = feeds
@@ -313,14 +315,14 @@ class DevicePart:
 
 
 class _Shaped(NamedTuple):
-    """What a plan needs of an input."""
+    """The properties of an input that a plan depends on."""
 
     shape: tuple[int, ...]
     dtype: DType
 
 
 def _fed(name: str, item: Any, feeds: dict[str, Array]) -> Any:
-    """The item's shapes and dtypes; its arrays go to ``feeds`` by their names."""
+    """Return an item's shapes and dtypes, and add its arrays to ``feeds`` by name."""
     if isinstance(item, list):
         return tuple(_fed(f"{name}[{at}]", inner, feeds) for at, inner in enumerate(item))
     if item is None:

@@ -1,7 +1,7 @@
 """Nodes that run on the host: on onnxruntime's CPU provider if installed and capable, else on onnx's reference
 evaluator.
 
-They form a separate model, made when the types of its inputs are known.
+They form a separate model, which is created when the types of its inputs are known.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..map.unmapped import grouped
 RUNTIME, REFERENCE = "onnxruntime's CPU provider", "onnx's reference evaluator"
 #: Larger initializers are passed as inputs of each run: a protobuf message holds at most 2 GiB.
 _LARGE = 1 << 20
-#: Types whose numbers onnxruntime returns as integers of their bits.
+#: Types whose values onnxruntime returns as integers with the same bits.
 _NOT_ITS_ARRAYS = ("float8", "float4", "bfloat16", "int4", "int2")
 
 _Run = Callable[[dict[str, Any]], Sequence[Any]]
@@ -39,7 +39,7 @@ class HostPart:
     """Nodes on the host.
 
     model: the whole model's outline, for its opsets, functions and types. initial: arrays of the initializers that the
-    nodes read. replaceable: names of those that are inputs as well.
+    nodes read. replaceable: names of those that are also inputs.
     """
 
     on_host = True
@@ -57,7 +57,7 @@ class HostPart:
         entries = (*model.graph.input, *model.graph.output, *model.graph.value_info)
         self._types = {entry.name: entry.type for entry in entries}
         self._runners: dict[tuple[tuple[str, bytes], ...], dict[str, _Run]] = {}
-        #: Name of the runtime that ran it last, or will.
+        #: Name of the runtime that ran it last, or will run it.
         self.runtime = RUNTIME if _is_installed("onnxruntime") else REFERENCE
 
     def run(
@@ -80,17 +80,17 @@ class HostPart:
         return dict(zip(self.outputs, map(_plain, found), strict=True))
 
     def outline(self, values: Mapping[str, Any]) -> tuple[dict[str, Array], tuple[str, ...]]:
-        """Return zeros for the outputs whose types and ranks ONNX infers from inputs of these types and shapes. Nothing
-        runs.
+        """Return zeros for the outputs whose types and ranks ONNX infers from inputs of these types and shapes.
+        Nothing runs.
 
-        Also returns the names of outputs with sizes that only a run would tell: these are 1.
+        Also returns the names of outputs with sizes that are known only at run time: these are 1.
         """
         feeds = self._defaults | {name: values[name] for name in self.inputs if name in values}
         told = {name: _type_of(item, self._types.get(name), shaped=True) for name, item in feeds.items()}
         types = {name: self._types[name] for name in self.outputs if name in self._types}
         try:
             inferred = shape_inference.infer_shapes(self._own_model(told), data_prop=True)
-        except Exception as error:  # it refuses models with exceptions of several kinds
+        except Exception as error:  # (it raises various exceptions)
             logging.getLogger(__name__).debug("no shapes inferred: %s", error)
         else:
             types |= {entry.name: entry.type for entry in inferred.graph.output if _has_shape(entry.type)}
@@ -104,14 +104,16 @@ class HostPart:
         return outputs, tuple(name for name in found if None in sizes[name])
 
     def _compute(self, runners: dict[str, _Run], feeds: dict[str, Any]) -> Sequence[Any]:
-        """Run on the first runtime that can. Those that take no such model or types are not tried again; one that only
-        fails for these numbers is."""
+        """Run on the first runtime that can.
+
+        A runtime that refuses the model or its types is not tried again; one that fails only for these numbers is.
+        """
         problems: dict[str, str] = {}
         unfit: list[str] = []
-        for name, runner in list(runners.items()):  # (another thread may drop one meanwhile)
+        for name, runner in list(runners.items()):  # (another thread may remove one meanwhile)
             try:
                 found = runner(feeds)
-            except Exception as error:  # either refuses with exceptions of its own
+            except Exception as error:  # (each runtime raises its own exceptions)
                 problems[name] = _words(error)
                 if isinstance(error, _UnfitError):
                     unfit.append(name)
@@ -124,7 +126,7 @@ class HostPart:
         raise DMLError(f"nodes on the host, {grouped(self.nodes)}: {words}")
 
     def _own_model(self, kinds: Mapping[str, Any]) -> Any:
-        """Return the nodes as a model whose inputs have these types."""
+        """Return the nodes as a model with inputs of these types."""
         whole = self._model
         for array in self._fixed.values():
             check_unchanged(array)
@@ -148,23 +150,23 @@ def _is_installed(module: str) -> bool:
 
 
 def _words(error: Exception) -> str:
-    """Return what an error says, or its kind."""
+    """Return an exception's message, or its type."""
     return str(getattr(error, "message", error)).strip() or type(error).__name__
 
 
 class _UnfitError(DMLError):
-    """A runtime does not take the nodes, or values of these types, whatever the numbers."""
+    """A runtime refuses the nodes, or values of these types, for any numbers."""
 
 
 def _late(make: Callable[[Any], _Run], model: Any) -> _Run:
-    """Return a runner that is made at its first run."""
+    """Return a runner that is created at its first run."""
     made: list[_Run] = []
 
     def run(feeds: dict[str, Any]) -> Sequence[Any]:
         if not made:
             try:
                 made.append(make(model))
-            except Exception as error:  # either refuses with exceptions of its own
+            except Exception as error:  # (each runtime raises its own exceptions)
                 raise _UnfitError(_words(error)) from error
         return made[0](feeds)
 
@@ -172,10 +174,10 @@ def _late(make: Callable[[Any], _Run], model: Any) -> _Run:
 
 
 def _onnxruntime(model: Any) -> _Run:
-    import onnxruntime  # imported late: a model that is mapped as a whole does not need it
+    import onnxruntime  # (here, because a model without host parts does not need it)
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # exceptions report what it refuses
+    options.log_severity_level = 4  # (errors arrive as exceptions)
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     strange = [entry.type for entry in session.get_outputs() if any(name in entry.type for name in _NOT_ITS_ARRAYS)]
     if strange:
@@ -219,7 +221,7 @@ def _plain(item: Any) -> Any:
 
 
 def _has_shape(kind: Any) -> bool:
-    """Whether it is a tensor type with a known rank."""
+    """Return whether it is a tensor type with a known rank."""
     return bool(kind.HasField("tensor_type") and kind.tensor_type.elem_type and kind.tensor_type.HasField("shape"))
 
 

@@ -30,9 +30,9 @@ def inspect_model(
     sizes: Mapping[str, int] | None = None,
     inputs: Mapping[str, Any] | None = None,
 ) -> ModelSummary:
-    """Summarize everything about a model that is known without running it.
+    """Summarize a model without running it.
 
-    sizes: of symbolic dimensions, 1 for others. inputs: arrays of inputs whose values matter; zeros otherwise. Raises
+    sizes: of symbolic dimensions, by default 1. inputs: arrays of inputs whose values matter, by default zeros. Raises
     DMLError for a broken or invalid model.
     """
     loaded = load(source)
@@ -70,13 +70,13 @@ def inspect_model(
 def _needs(loaded: Any, planner: Planner, given: Mapping[str, Any]) -> MemoryNeeds:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = PreparedModel(loaded, cast(Device, planner))  # a planner answers what is asked of a device
+        model = PreparedModel(loaded, cast(Device, planner))  # (a planner answers the same questions as a Device)
         plan, _ = model.compiled_for(given)
     return MemoryNeeds(0, 0, 0, 0, ()) if plan.compiled is None else cast(PlannedGraph, plan.compiled).needs()
 
 
 def _operators(model: Any, initial: Mapping[str, Array]) -> tuple[OperatorSummary, ...]:
-    """Summarize operators of the graph, of nested graphs and of functions, most frequent first."""
+    """Summarize operators of the graph, of nested graphs and of functions, the most frequent first."""
     opsets = {standard(entry.domain): entry.version for entry in model.opset_import}
     mapped_at = with_blocks(opsets, nodes(model), initial)
     own = {(standard(function.domain), function.name) for function in model.functions}

@@ -1,4 +1,4 @@
-"""The severity from which warnings are said: a process's default, and a session's own."""
+"""The severity of messages from which sessions warn: a process's default, and a session's own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _default_severity = WARNING
 
 @checked
 def set_default_logger_severity(severity: int) -> None:
-    """Say warnings (0 to 2), as is the default, or none (3, 4), in sessions whose options say no other severity."""
+    """Enable (0 to 2, the default) or disable (3, 4) warnings in sessions whose options set no other severity."""
     global _default_severity
     if not 0 <= severity <= 4:
         raise DMLError(f"set_default_logger_severity: takes 0 to 4, found {severity}")
@@ -21,5 +21,5 @@ def set_default_logger_severity(severity: int) -> None:
 
 
 def says_warnings(severity: int = -1) -> bool:
-    """Whether a session of this severity (-1: the default) says warnings."""
+    """Return whether a session with this severity (-1: the default) shows warnings."""
     return (_default_severity if severity < 0 else severity) <= WARNING

@@ -1,4 +1,4 @@
-"""Placeholder arrays for inputs that were not given, to examine a model without its data."""
+"""Placeholder arrays for missing inputs, to examine a model without its data."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _T = TypeVar("_T")
 class StandIns:
     """A model's inputs, given or not.
 
-    arrays: all inputs by name. sizes: values of symbolic sizes. assumed: sizes that nobody gave. ones: inputs that are
-    one instead of zero.
+    arrays: all inputs by name. sizes: values of symbolic sizes. assumed: sizes that were not given. ones: inputs that
+    are one instead of zero.
     """
 
     arrays: dict[str, Any]
@@ -33,22 +33,22 @@ class StandIns:
 
     @property
     def words(self) -> str:
-        """Describe the assumed sizes and how to give them; empty if none was assumed."""
+        """Describe the assumed sizes and how to set them; "" if none was assumed."""
         if not self.assumed:
             return ""
         taken = ", ".join(f"{name}={self.sizes[name]}" for name in self.assumed)
         return f"sizes assumed: {taken} (--size {self.assumed[0]}=NUMBER gives one)"
 
     def said(self, error: DMLError) -> DMLError:
-        """Return an error with the assumed sizes added, which may be its cause."""
+        """Return an error that also names the assumed sizes, which may be its cause."""
         return DMLError("; ".join(filter(None, (error.message, self.words))), error.hresult)
 
 
 def stand_ins(entries: Iterable[Any], given: Mapping[str, Any], sizes: Mapping[str, int] | None = None) -> StandIns:
-    """Make zeros for the inputs that are not given.
+    """Create zeros for the inputs that are not given.
 
-    entries: the model's inputs (ValueInfoProto). sizes: of symbolic dimensions by name; given arrays decide first, and
-    the rest are 1. Raises DMLError for a size that no input has, and as ``zeros`` does.
+    entries: the model's inputs (ValueInfoProto). sizes: of symbolic dimensions by name; given arrays have precedence,
+    and the others are 1. Raises DMLError for a size that no input has, and the errors of ``zeros``.
     """
     entries = list(entries)
     named = symbolic_sizes(map(value_summary, entries), sizes)
@@ -63,10 +63,10 @@ def stand_ins(entries: Iterable[Any], given: Mapping[str, Any], sizes: Mapping[s
 
 
 def tried(stand: StandIns, given: Mapping[str, Any], attempt: Callable[[StandIns], _T]) -> tuple[_T, StandIns]:
-    """Return the result of an attempt and its placeholders: with ones if it fails for zeros.
+    """Return the result of an attempt and its placeholders: with ones if it fails with zeros.
 
-    Zeros give loops no iterations, and so sequences no items. Raises the first attempt's DMLError, with the assumed
-    sizes.
+    With zeros, loops have no iterations, and so sequences no items. Raises the first attempt's DMLError, with the
+    assumed sizes.
     """
     try:
         return attempt(stand), stand
@@ -87,9 +87,9 @@ def _with_ones(stand: StandIns, given: Mapping[str, Any]) -> StandIns | None:
 
 
 def zeros(entry: Any, sizes: Mapping[str, int]) -> Array:
-    """An input of zeros, where symbolic sizes are these, else 1. Takes no memory.
+    """Return an input of zeros with these symbolic sizes, by default 1. It takes no memory.
 
-    Raises DMLError for what is no tensor, says no shape, or is too large.
+    Raises DMLError for a type that is not a tensor, has no shape, or is too large.
     """
     value = value_summary(entry)
     if value.shape is None:
@@ -102,7 +102,7 @@ def zeros(entry: Any, sizes: Mapping[str, int]) -> Array:
 
 
 def value_summary(entry: Any) -> ValueSummary:
-    """What a model says of an input or output; a size without a name has that of the value and its place, x.0."""
+    """Describe an input or output of a model; a size without a name is named by the value and its position, x.0."""
     kind = entry.type
     if not kind.HasField("tensor_type"):
         return ValueSummary(entry.name, (kind.WhichOneof("value") or "unknown").removesuffix("_type"), None)
@@ -121,7 +121,7 @@ def value_summary(entry: Any) -> ValueSummary:
 
 
 def _type_name(number: int) -> str:
-    """NumPy's name of an ONNX data type: float32."""
+    """Return NumPy's name of an ONNX data type: float32."""
     try:
         return str(onnx.helper.tensor_dtype_to_np_dtype(number))
     except (KeyError, ValueError, TypeError):

@@ -51,7 +51,7 @@ def exact_gelu(x: OnnxValue) -> OnnxValue:
 
 @onnx_op("BiasSplitGelu", domain="com.microsoft")
 def bias_split_gelu(node: OnnxNode) -> OnnxValue:
-    """The first half of x + bias, times the Gelu of the second."""
+    """Multiply the first half of x + bias by the Gelu of the second."""
     x = node.input(0) + node.input(1)
     half = x.shape[-1] // 2
     if 2 * half != x.shape[-1]:
@@ -90,7 +90,7 @@ _SOFT: dict[str, Operation] = {"Softmax": op.softmax, "LogSoftmax": op.log_softm
 
 @onnx_op(*_SOFT)
 def soft_flat(node: OnnxNode) -> OnnxValue:
-    """Before opset 13, over all dimensions from ``axis`` on."""
+    """Apply a softmax of before opset 13, over all dimensions from ``axis`` on."""
     x = node.input(0)
     axis = node.integer("axis", 1)
     node.check(-x.rank <= axis <= x.rank, f"axis must be from -{x.rank} to {x.rank}, found {axis}")
@@ -103,7 +103,7 @@ def _soft_from(function: Operation, x: OnnxValue, axis: int) -> OnnxValue:
 
 
 def softmax_from(x: OnnxValue, axis: int) -> OnnxValue:
-    """Softmax over all dimensions from ``axis`` on."""
+    """Return the softmax over all dimensions from ``axis`` on."""
     return _soft_from(_SOFT["Softmax"], x, axis)
 
 
@@ -134,7 +134,7 @@ def activated(node: OnnxNode, x: OnnxValue, name: str, prefix: str) -> OnnxValue
 
 
 def activated_by(node: OnnxNode, x: OnnxValue, name: str, numbers: Sequence[float]) -> OnnxValue:
-    """Apply an activation that is fused to another operator. numbers: its first attributes, in their order."""
+    """Apply an activation that is fused to another operator. numbers: its first attributes, in order."""
     if not numbers:
         return activated(node, x, name, "activation_")
     if name not in ACTIVATIONS:

@@ -21,15 +21,15 @@ from .gemm import integer_product
 
 @onnx_op("MultiHeadAttention", domain="com.microsoft")
 def multi_head_attention(node: OnnxNode) -> list[OnnxValue | None]:
-    """Query, key and value {B, S, N H} apart, or packed together, {B, S, N, 3 or 2, H}; or key and value {B, N, T, H}.
+    """Attention with query, key and value {B, S, N H}, packed {B, S, N, 3 or 2, H}, or key and value {B, N, T, H}.
 
-    Masks are those of ``_mask``.
+    See ``_mask`` for the masks.
     """
     query, key, value = node.input(0, least=3), node.optional(1), node.optional(2)
     heads = node.integer("num_heads", 1, least=1, most=query.shape[2])
     refuse(node, {}, {3: "qk"})
     if node.has(8) and key is not None and value is not None and query.rank == key.rank == value.rank == 3:
-        from .decoder_attention import multi_head_over_cache  # late: it imports this module
+        from .decoder_attention import multi_head_over_cache  # (here, because it imports this module)
 
         return multi_head_over_cache(node, query, key, value)
     refuse(node, {8: "past_sequence_length", 9: "cache_indirection"}, {})
@@ -60,12 +60,12 @@ def multi_head_attention(node: OnnxNode) -> list[OnnxValue | None]:
 
 
 def _flat(x: OnnxValue) -> OnnxValue:
-    """{batch, head, sequence, element} as {batch, sequence, heads * element}."""
+    """Return {batch, head, sequence, element} as {batch, sequence, heads * element}."""
     return reshape(transpose(x, (0, 2, 1, 3)), (x.shape[0], x.shape[2], x.shape[1] * x.shape[3]))
 
 
 def refuse(node: OnnxNode, inputs: dict[int, str], outputs: dict[int, str]) -> None:
-    """Raise Unsupported for those of the inputs and outputs that are there."""
+    """Raise Unsupported for those of the inputs and outputs that are present."""
     for at, name in inputs.items():
         if node.has(at):
             raise Unsupported(f"input {name} is not mapped")
@@ -75,7 +75,7 @@ def refuse(node: OnnxNode, inputs: dict[int, str], outputs: dict[int, str]) -> N
 
 
 def refuse_attributes(node: OnnxNode, **plain: Any) -> None:
-    """Raise Unsupported for an attribute that is not what it is by default."""
+    """Raise Unsupported for an attribute that differs from its default."""
     for name, value in plain.items():
         found = node.text(name, value) if isinstance(value, str) else node.attributes.get(name, value)
         if found != value:
@@ -91,7 +91,7 @@ def _attended(
     *,
     relative: OnnxValue | None,
 ) -> list[OnnxValue | None]:
-    """Output, present key and present value. sizes: batch, heads, queries and all keys."""
+    """Return output, present key and present value. sizes: batch, heads, queries and all keys."""
     batch, heads, steps, total = sizes
     outputs: dict[str, Any] = {"OutputTensor": ((batch, steps, heads * head_sizes[1]), like.dtype)}
     for name, size in zip(("OutputPresentKeyTensor", "OutputPresentValueTensor"), head_sizes, strict=True):
@@ -115,8 +115,11 @@ _MASK = enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE
 
 
 def _mask(node: OnnxNode, mask: OnnxValue | None, sizes: tuple[int, int, int, int], past: int) -> dict[str, Any]:
-    """A mask of key lengths {B}, of ends and starts {2 B}, of lengths and starts {3 B + 2}, of keys {B, T}, of queries
-    and keys {B, S, T}, or {B, 1, M, M} of whole sequences; and what ``unidirectional`` closes."""
+    """Return the mask of an operator, including that of ``unidirectional``.
+
+    mask: key lengths {B}, ends and starts {2 B}, lengths and starts {3 B + 2}, keys {B, T}, queries and keys {B, S,
+    T}, or whole sequences {B, 1, M, M}.
+    """
     batch, _, steps, total = sizes
     causal = bool(node.integer("unidirectional", 0))
     held = None if mask is None else cast(mask, INT32)
@@ -142,8 +145,7 @@ def _mask(node: OnnxNode, mask: OnnxValue | None, sizes: tuple[int, int, int, in
 
 
 def boolean_mask(opened: OnnxValue, sizes: tuple[int, int, int, int]) -> dict[str, Any]:
-    """Return the mask fields for a mask of the keys to attend to, whose shape broadcasts to {batch, heads, queries,
-    keys}."""
+    """Return the mask fields for a mask of the keys to attend to, which broadcasts to {batch, heads, queries, keys}."""
     whole = expanded(cast(opened, INT32), sizes)
     return {"MaskType": _MASK.DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN, "MaskTensor": whole}
 
@@ -176,7 +178,7 @@ def _open_keys(node: OnnxNode, mask: OnnxValue, sizes: tuple[int, int, int, int]
 
 @onnx_op("Attention", domain="com.microsoft")
 def attention(node: OnnxNode) -> list[OnnxValue | None]:
-    """Self-attention: the input's product with the weights of query, key and value, then attention of heads."""
+    """Self-attention: multiply the input by the weights of query, key and value, then attend per head."""
     x, weights, bias = node.input(0, rank=3), node.input(1, rank=2), node.optional(2)
     refuse(node, {6: "past_sequence_length"}, {})
     projected = matmul(x, weights)
@@ -187,7 +189,7 @@ def attention(node: OnnxNode) -> list[OnnxValue | None]:
 
 @onnx_op("QAttention", domain="com.microsoft")
 def quantized_attention(node: OnnxNode) -> list[OnnxValue | None]:
-    """Attention whose input and weights are quantized; scales and zero points of one element, or per column."""
+    """Attention with quantized input and weights; scales and zero points have one element, or one per column."""
     x, weights, bias = node.input(0, rank=3), node.input(1, rank=2), node.input(2)
     projected = integer_product(x, weights, node.input(3), node.input(4), node.optional(6), node.optional(7), bias)
     return _self_attention(node, projected, mask=5, past=8, relative=None)
@@ -196,9 +198,9 @@ def quantized_attention(node: OnnxNode) -> list[OnnxValue | None]:
 def _self_attention(
     node: OnnxNode, projected: OnnxValue, *, mask: int, past: int, relative: OnnxValue | None
 ) -> list[OnnxValue | None]:
-    """Attention over query, key and value side by side. mask, past: which inputs they are.
+    """Attention over packed query, key and value. mask, past: numbers of these inputs.
 
-    The past has keys and values from before, {2, B, N, P, H}; with those of now they are the second output.
+    The past holds keys and values of earlier positions, {2, B, N, P, H}; the second output holds all positions.
     """
     refuse_attributes(node, do_rotary=0, past_present_share_buffer=0)
     batch, steps, width = projected.shape

@@ -1,4 +1,4 @@
-"""Attention as products and a softmax, for what DirectML's operator lacks."""
+"""Attention by products and a softmax, for features that DirectML's operator lacks."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from ..node import OnnxNode
 from ..value import OnnxValue, cast, expanded, reshape, transpose, unary, where
 from .activation import softmax_along
 
-#: The score of a key that a query does not look at.
+#: The score of a masked key.
 CLOSED = float(np.finfo(np.float32).min)
 
-#: Bytes of scores that are in memory at once.
+#: Maximum bytes of scores in memory.
 MOST_SCORES = 128 << 20
 
 
 def products(
     node: OnnxNode, query: OnnxValue, held: Sequence[OnnxValue], opened: OnnxValue | None, bias: OnnxValue | None
 ) -> OnnxValue:
-    """Attention of a query {B, S, N H} over keys and values {B, M, T, H} in float32, of the query's type.
+    """Attention of a query {B, S, N H} over keys and values {B, M, T, H} in float32; the result has the query's type.
 
-    opened: which keys a query looks at, bias: what is added to scores; both broadcast to {B, N, S, T}. A sink takes its
-    part of the whole and has no value. A long prompt goes in parts, whose scores take ``MOST_SCORES`` bytes at most.
+    opened: the keys that a query attends to; bias: added to scores; both broadcast to {B, N, S, T}. A sink adds a
+    score to the softmax and has no value. A long prompt is split so that its scores take at most ``MOST_SCORES``
+    bytes.
     """
     batch, steps, _ = query.shape
     row = 4 * batch * (query.shape[2] // held[0].shape[3]) * held[0].shape[2]

@@ -1,4 +1,4 @@
-"""Casts, of values and of their bits; what floating-point types that DirectML lacks round to."""
+"""Casts of values and of their bits, and rounding to floating-point types that DirectML lacks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..few_bits import dequantized_blocks
 from ..node import OnnxNode, Unsupported
 from ..value import OnnxValue, Operation, binary, cast, constant, unary, where
 
-#: 4-bit integers, which CAST does not take.
+#: 4-bit integers, which CAST does not support.
 NARROW = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
 
 
@@ -48,12 +48,12 @@ def _cast(node: OnnxNode, x: OnnxValue, dtype: DType) -> OnnxValue:
 
 
 def widened(x: OnnxValue, dtype: DType) -> OnnxValue:
-    """4-bit integers as floating-point numbers: dequantized with a scale of 1."""
+    """Convert 4-bit integers to floating point: dequantize with a scale of 1."""
     return dequantized_blocks(x, x.filled(1, (1,) * max(1, x.rank), dtype), None)
 
 
 def narrowed(x: OnnxValue, dtype: DType) -> OnnxValue:
-    """Numbers as 4-bit integers: the lowest bits of the integer, quantized with a scale of 1."""
+    """Convert numbers to 4-bit integers: quantize the lowest bits of the integer with a scale of 1."""
     bits = binary(op.bit_and, cast(x, INT32), x.filled(15, (), INT32))
     if dtype == np.dtype(ml_dtypes.int4):
         bits = binary(op.bit_xor, bits, bits.filled(8)) - 8
@@ -69,9 +69,9 @@ def narrowed(x: OnnxValue, dtype: DType) -> OnnxValue:
 
 
 def rounded(x: OnnxValue, dtype: DType, saturate: bool = True) -> OnnxValue:
-    """FLOAT32 numbers as the nearest ones of a type that is held as FLOAT32, ties to even, by their bits.
+    """Round FLOAT32 numbers by their bits, ties to even, to a type that is held as FLOAT32.
 
-    saturate: of 8 bits, what is too large becomes the largest; else infinity, or NaN where the type has none.
+    saturate: with 8 bits, numbers that are too large become the largest; else infinity, or NaN if the type has none.
     """
     kind = ml_dtypes.finfo(dtype)
     dropped = 23 - int(kind.nmant)
@@ -80,15 +80,15 @@ def rounded(x: OnnxValue, dtype: DType, saturate: bool = True) -> OnnxValue:
     up = bits + odd + ((1 << (dropped - 1)) - 1)
     near = bit_cast(_bitwise(op.bit_and, up, 2**32 - (1 << dropped)), FLOAT32)
     is_nan = unary(op.is_nan, x, BOOL)
-    if dtype == BFLOAT16:  # which has the exponents of FLOAT32
+    if dtype == BFLOAT16:  # (with the exponents of FLOAT32)
         return x.made(where(is_nan, x, near).tensor, dtype=dtype)
     size = unary(op.absolute, x)
-    # Below its least normal number, the type's numbers are multiples of one, by which division is exact
+    # Below its smallest normal number, the type's numbers are multiples of one number; division by it is exact
     step = float(kind.smallest_subnormal)
     mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
     small = unary(op.round_, x * (1 / step), rounding_mode=mode) * step
     near = where(size < float(kind.smallest_normal), small, near)
-    if "fnuz" in dtype.name:  # which has one zero
+    if "fnuz" in dtype.name:  # (with a single zero)
         near = where(near.equals(0), near.filled(0), near)
     most = float(kind.max)
     beyond = unary(op.absolute, near) > most
@@ -110,7 +110,7 @@ def _shifted(x: OnnxValue, count: int) -> OnnxValue:
 
 
 def bit_cast(x: OnnxValue, dtype: np.dtype[np.generic]) -> OnnxValue:
-    """The same bits as another dtype of equal width; nothing is computed."""
+    """View the same bits as another dtype of equal width; nothing is computed."""
     if x.array is not None:
         return constant(x.builder, x.array.view(dtype))
     kind = storage(dtype)

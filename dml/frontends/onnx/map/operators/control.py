@@ -1,8 +1,8 @@
-"""Control flow: branches chosen or joined while the model is traced, loops unrolled.
+"""Control flow: branches are chosen or joined, and loops unrolled, during the trace.
 
-A condition or count that is a constant decides at once. One that depends on the inputs is computed by the graph so far
-and becomes a guard; an If whose branches give tensors of equal shapes needs no guard: both are computed, and
-ELEMENT_WISE_IF takes one.
+A constant condition or count is used directly. One that depends on the inputs is computed by the graph built so far
+and becomes a guard. An If whose branches return tensors of equal shapes needs no guard: both are computed, and
+ELEMENT_WISE_IF selects one.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _stacked(node: OnnxNode, values: list[OnnxValue], axis: int, entry: Any) -> 
 
 @onnx_op("Scan")
 def scan(node: OnnxNode) -> list[Any]:
-    """Version 8 has a leading batch dimension, whose items are scanned separately, and an input of lengths."""
+    """Scan; version 8 has a leading batch dimension, whose items are scanned separately, and an input of lengths."""
     if node.version < 9:
         if node.has(0):
             raise Unsupported("sequence_lens is not mapped")

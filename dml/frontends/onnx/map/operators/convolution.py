@@ -23,7 +23,7 @@ from .window import Window, auto_pad, window_of
 
 
 def _channels(value: OnnxValue, rank: int) -> OnnxValue:
-    """{C} as {1, C, 1...}, one element as {1, 1, 1...}."""
+    """Return {C} as {1, C, 1...}, or one element as {1, 1, 1...}."""
     return reshape(value, (1, value.size, *(1,) * (rank - 2)))
 
 
@@ -55,17 +55,17 @@ def convolution(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("NhwcConv", domain="com.microsoft")
 def channels_last_convolution(node: OnnxNode) -> OnnxValue:
-    """X, W and the result have their channels last."""
+    """Convolve; X, W and the result have their channels last."""
     return channels_last(_convolution(node, channels_first(node.input(0)), channels_first(node.input(1))))
 
 
 def channels_first(x: OnnxValue) -> OnnxValue:
-    """{N, ..., C} as {N, C, ...}."""
+    """Return {N, ..., C} as {N, C, ...}."""
     return transpose(x, (0, x.rank - 1, *range(1, x.rank - 1)))
 
 
 def channels_last(x: OnnxValue) -> OnnxValue:
-    """{N, C, ...} as {N, ..., C}."""
+    """Return {N, C, ...} as {N, ..., C}."""
     return transpose(x, (0, *range(2, x.rank), 1))
 
 
@@ -98,7 +98,7 @@ def convolution_transpose(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("ConvTransposeWithDynamicPads", domain="com.microsoft")
 def convolution_transpose_with_pads(node: OnnxNode) -> OnnxValue:
-    """The padding is an input, and the bias after it."""
+    """Compute ConvTranspose with the padding as an input before the bias."""
     return _convolution_transpose(node, node.ints("pads", 2), node.optional(3))
 
 
@@ -113,7 +113,7 @@ def _convolution_transpose(node: OnnxNode, given_pads: list[int] | None, bias: O
     wanted = _wanted(node, x, strides)
     if wanted is not None:
         start, end = _cut(full, wanted, more_at_start=auto_pad(node) == "SAME_LOWER")
-        # What is missing is added behind.
+        # The result is enlarged at its end if it is too small.
         extra = [e + max(0, want - size) for e, size, want in zip(extra, full, wanted, strict=True)]
     else:
         pads = given_pads if given_pads and auto_pad(node) == "NOTSET" else [0] * (2 * spatial)

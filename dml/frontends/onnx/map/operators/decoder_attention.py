@@ -19,10 +19,11 @@ from .rotary import turned
 
 @onnx_op("DecoderMaskedMultiHeadAttention", domain="com.microsoft")
 def decoder_masked_multi_head_attention(node: OnnxNode) -> list[OnnxValue | None]:
-    """A query {B, 1, N H} over a past and its own key and value, or over keys and values {B, N, T, H} of an encoder.
+    """Attention of a query {B, 1, N H} over a past and a new key and value, or over an encoder's {B, N, T, H}.
 
-    With past_sequence_length the past has room for the longest sequence, and new rows go to that position, in place
-    where past and present share their memory. cache_indirection says from which beam a batch element's rows are.
+    With past_sequence_length the past has room for the longest sequence, and new rows are written at that position, in
+    place if past and present share their memory. cache_indirection is the beam that computed each of a batch element's
+    rows.
     """
     refuse(node, {}, {3: "qk"})
     refuse_attributes(node, output_qk=0)
@@ -60,7 +61,7 @@ def decoder_masked_multi_head_attention(node: OnnxNode) -> list[OnnxValue | None
 
 @onnx_op("DecoderMaskedSelfAttention", domain="com.microsoft")
 def decoder_masked_self_attention(node: OnnxNode) -> list[OnnxValue | None]:
-    """The same behind its projections. Past and present hold keys and values together, {2, B, N, T, H}."""
+    """DecoderMaskedMultiHeadAttention with its projections. Past and present hold keys and values, {2, B, N, T, H}."""
     refuse_attributes(node, do_rotary=0)
     x, weights, heads = node.input(0, rank=3), node.input(1, rank=2), node.integer("num_heads", 1, least=1)
     projected = matmul(x, weights)
@@ -91,7 +92,7 @@ def decoder_masked_self_attention(node: OnnxNode) -> list[OnnxValue | None]:
 
 
 def multi_head_over_cache(node: OnnxNode, query: OnnxValue, key: OnnxValue, value: OnnxValue) -> list[OnnxValue | None]:
-    """MultiHeadAttention with past_sequence_length: query, key and value {B, S, N H}, pasts of the longest sequence."""
+    """MultiHeadAttention with past_sequence_length: query, key and value {B, S, N H}, and pasts of maximum length."""
     heads, (batch, steps, _) = node.integer("num_heads", 1, least=1), query.shape
     query, key, value = _biased(node, 3, (query, key, value))
     pasts = [node.input(at, rank=4) for at in (6, 7)]
@@ -129,12 +130,12 @@ def _biased(node: OnnxNode, at: int, parts: tuple[OnnxValue, ...]) -> tuple[Onnx
 
 
 def _split(x: OnnxValue, heads: int) -> OnnxValue:
-    """{B, S, N H} as {B, N, S, H}."""
+    """Return {B, S, N H} as {B, N, S, H}."""
     return transpose(reshape(x, (*x.shape[:2], heads, x.shape[2] // heads)), (0, 2, 1, 3))
 
 
 def _past_length(node: OnnxNode, at: int, batch: int) -> OnnxValue:
-    """A length that all batch elements have, {B}."""
+    """Return a length that all batch elements share, as {B}."""
     length = node.input(at)
     node.check(length.size == 1, f"past_sequence_length must have one element, found shape {length.shape}")
     return expanded(reshape(cast(length, INT32), (1,)), (batch,))
@@ -145,7 +146,7 @@ def _check_room(node: OnnxNode, at: int, room: int) -> None:
 
 
 def _up_to(node: OnnxNode, last: OnnxValue, total: int) -> OnnxValue:
-    """The keys up to each batch element's last position, {B, 1, 1, T}."""
+    """Return a mask of the keys up to each batch element's last position, {B, 1, 1, T}."""
     return _up_to_each(node, reshape(last, (last.size, 1)), total)
 
 
@@ -183,9 +184,9 @@ def _from_beams(node: OnnxNode, x: OnnxValue, indirection: int, beams: int) -> O
 
 @onnx_op("SparseAttention", domain="com.microsoft")
 def sparse_attention(node: OnnxNode) -> list[OnnxValue | None]:
-    """Causal attention of grouped heads over the blocks of keys that a layout opens for each block of queries.
+    """Causal attention with grouped heads; a layout selects the blocks of keys for each block of queries.
 
-    The layouts come as compressed rows, one for each head in turn. Past and present are caches of the longest sequence.
+    The layouts are compressed sparse rows, used by the heads in turn. Past and present are caches of maximum length.
     """
     query, key, value = node.input(0, rank=3), node.optional(1), node.optional(2)
     heads, key_heads = node.integer("num_heads", 0, least=1), node.integer("kv_num_heads", 0, least=1)
@@ -213,13 +214,14 @@ def sparse_attention(node: OnnxNode) -> list[OnnxValue | None]:
 
 
 def _up_to_each(node: OnnxNode, queries: OnnxValue, total: int) -> OnnxValue:
-    """{B, 1, S, T}: the keys up to each query {B, S}."""
+    """Return a mask {B, 1, S, T} of the keys up to each query {B, S}."""
     keys = node.constant(np.arange(total, dtype=np.int32).reshape(1, 1, 1, total))
     return keys <= reshape(queries, (queries.shape[0], 1, queries.shape[1], 1))
 
 
 def _blocks(node: OnnxNode, queries: OnnxValue, heads: int, total: int) -> OnnxValue:
-    """{B, N, S, T}: whether the layout of a head opens a key's block for the block of a query {B, S}."""
+    """Return a mask {B, N, S, T}: whether the head's layout selects the key's block for the block of the query
+    {B, S}."""
     block = node.integer("sparse_block_size", 64, least=1)
     rows, columns = node.known(5), node.known(6)
     if rows is None or columns is None:
@@ -238,7 +240,7 @@ def _blocks(node: OnnxNode, queries: OnnxValue, heads: int, total: int) -> OnnxV
 
 
 def _layouts(rows: Array, columns: Array) -> Array:
-    """Compressed rows {layouts, blocks + 1} and columns as 0 and 1, {layouts, blocks, blocks}."""
+    """Convert compressed rows {layouts, blocks + 1} and columns to 0 and 1, {layouts, blocks, blocks}."""
     count, blocks = rows.shape[0], rows.shape[1] - 1
     made = np.zeros((count, blocks, blocks), UINT8)
     for layout in range(count):

@@ -18,9 +18,10 @@ from ..value import LateRows, OnnxValue, cast, reshape
 
 @onnx_op("NonMaxSuppression", since=10)
 def non_max_suppression(node: OnnxNode) -> OnnxValue | LateRows:
-    """An operator of ours, since DirectML has none. Limit and thresholds are read as it runs, so they may be fed.
+    """Suppress boxes by an operator of our own, since DirectML has none. Limit and thresholds are read at run time.
 
-    onnxruntime refuses an IoU threshold beyond 0 to 1: a constant one is refused here, any other means what it says.
+    onnxruntime refuses an IoU threshold outside 0 to 1: here only a constant one is refused; any other is used
+    unchecked.
     """
     boxes, scores = node.input(0, rank=3), node.input(1, rank=3)
     (images, count, corners), classes = boxes.shape, scores.shape[1]
@@ -64,7 +65,7 @@ def non_max_suppression(node: OnnxNode) -> OnnxValue | LateRows:
 
 
 def _scalar(node: OnnxNode, at: int, holds: Callable[[float], bool] | None) -> OnnxValue | None:
-    """An optional input of one number, as a tensor of one element."""
+    """Return an optional input of one number, as a tensor of one element."""
     given = node.optional(at)
     if given is None:
         return None

@@ -70,7 +70,7 @@ def unary_operator(node: OnnxNode) -> OnnxValue:
         return x
     made = unary(UNARY[node.op], x)
     if node.op == "Sign" and x.dtype.kind == "f":
-        # NaN stays NaN, as in NumPy and onnxruntime; DirectML's page has 0 for what is neither above nor below 0.
+        # NaN stays NaN, as in NumPy and onnxruntime; by DirectML's reference it would be 0.
         return where(unary(op.is_nan, x, BOOL), x, made)
     return made
 
@@ -101,7 +101,7 @@ def is_infinity(node: OnnxNode) -> OnnxValue:
 
 
 def operands(node: OnnxNode) -> tuple[OnnxValue, OnnxValue]:
-    """Both operands; before opset 7, the second placed by ``axis`` where ``broadcast`` is set."""
+    """Return both operands; before opset 7, ``axis`` places the second where ``broadcast`` is set."""
     a, b = node.input(0), node.input(1)
     if node.version < 7 and node.integer("broadcast", 0) and "axis" in node.attributes:
         axis = node.axis("axis", 0, a.rank)
@@ -121,7 +121,7 @@ def comparison(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("BitShift", since=11)
 def bit_shift(node: OnnxNode) -> OnnxValue:
-    """Signed integers (version 28) are shifted as unsigned ones: their sign is put aside and comes back."""
+    """Shift bits; signed integers (version 28) are shifted as unsigned ones, and their sign is restored."""
     right = node.one_of("direction", "", ("LEFT", "RIGHT")) == "RIGHT"
     shift = op.bit_shift_right if right else op.bit_shift_left
     x, amount = operands(node)
@@ -196,8 +196,10 @@ def clip(node: OnnxNode) -> OnnxValue:
 
 
 def clipped(x: OnnxValue, low: float | None, high: float | None) -> OnnxValue:
-    """x limited to numbers. None is no limit, nor is NaN, which nothing is below or above in the function that ONNX
-    defines Clip by. Where low is above high, all becomes high, of which DirectML's formula would make low."""
+    """Limit x. None and NaN are no limit, as in the function that defines ONNX's Clip.
+
+    If low exceeds high, all elements become high, where DirectML's formula would make them low.
+    """
     low, high = (None if limit is None or limit != limit else limit for limit in (low, high))
     if low is None and high is None:
         return x
@@ -215,7 +217,7 @@ def clipped(x: OnnxValue, low: float | None, high: float | None) -> OnnxValue:
 @onnx_op("Range", domain="com.microsoft")
 def range_(node: OnnxNode) -> OnnxValue:
     first, last = node.single(0), node.single(1)
-    delta = node.single(2) if node.has(2) or not node.domain else 1  # (com.microsoft's may be left out)
+    delta = node.single(2) if node.has(2) or not node.domain else 1  # (optional in com.microsoft)
     if not delta:
         raise DMLError("delta must not be zero")
     count = max(0, int(np.ceil((last - first) / delta)))

@@ -21,19 +21,19 @@ from ..node import OnnxNode, Unsupported
 from ..value import OnnxValue, cast, constant, emit, expanded, maximum, minimum, reshape, unary, where
 from .activation import softmax_along, tanh_gelu
 
-#: Bytes that the results of all experts may take at once; more tokens go one part after another.
+#: Maximum bytes of the results of all experts at a time; more tokens are processed in chunks.
 MOST_BYTES = 64 << 20
-#: How far below the largest score the sparse mixer looks, relative to twice itself.
+#: Half the relative distance from the largest score within which the sparse mixer considers scores.
 _JITTER = 0.01
-#: The score of an expert that is out of question.
+#: The score of an excluded expert.
 _TAKEN = float(np.finfo(np.float32).min)
 
 
 @dataclass(frozen=True)
 class _Layer:
-    """The weights of all experts {E, N, K}, and their bias {E, N}: what is given, and how it becomes numbers.
+    """The weights of all experts {E, N, K}, possibly packed, and their bias {E, N}.
 
-    numbers: makes the weights of what was picked of ``packed``, each along its first axis.
+    numbers: computes the weights from slices of ``packed`` along the first axis.
     """
 
     packed: tuple[OnnxValue | None, ...]
@@ -46,7 +46,8 @@ class _Layer:
         return self.packed[0].shape[1]
 
     def of(self, x: OnnxValue, chosen: OnnxValue | None) -> OnnxValue:
-        """x {P, t, K} times the transposed weights of the chosen experts {P}, all where None, plus their bias."""
+        """Multiply x {P, t, K} by the transposed weights of the chosen experts {P} (None: of all), and add their
+        bias."""
         picked = [one if one is None or chosen is None else gather(one, chosen, 0) for one in (*self.packed, self.bias)]
         made = matmul(x, cast(self.numbers(tuple(picked[:-1])), x.dtype), transpose_b=True)
         bias = picked[-1]
@@ -55,10 +56,10 @@ class _Layer:
 
 @onnx_op("MoE", domain="com.microsoft")
 def mixture_of_experts(node: OnnxNode) -> OnnxValue:
-    """Tokens {..., H}, each through the k experts of its highest scores {T, E}, weighted by these.
+    """Process tokens {..., H} by the k experts with the highest scores {T, E}; the results are weighted by the scores.
 
-    A few tokens read the weights of their experts alone. Where together they choose more than there are, all experts
-    take all tokens, and what was not chosen weighs nothing.
+    A few tokens read only the weights of their experts. Where they choose more experts than there are, all experts
+    process all tokens, and results of experts that were not chosen get weight 0.
     """
     layers = []
     for at in (2, 4, 6):
@@ -74,7 +75,7 @@ def _as_given(given: tuple[OnnxValue | None, ...]) -> OnnxValue:
 
 @onnx_op("QMoE", domain="com.microsoft")
 def quantized_mixture_of_experts(node: OnnxNode) -> OnnxValue:
-    """MoE with weights of 2, 4 or 8 bits, by a scale for each row or block. Chosen weights are gathered packed."""
+    """MoE with weights of 2, 4 or 8 bits, with a scale for each row or block. Chosen weights are gathered packed."""
     kind = node.text("quant_type", "int")
     if kind != "int":
         raise Unsupported(f"quant_type = {kind!r} is not mapped")
@@ -87,7 +88,7 @@ def quantized_mixture_of_experts(node: OnnxNode) -> OnnxValue:
 
 
 def _quantized_layer(node: OnnxNode, number: int, name: str, depth: int | None) -> _Layer | None:
-    """depth: the columns that its weights must have; None for any."""
+    """Read the weights of one layer. depth: the required number of columns; None for any."""
     weights, scales = node.optional(2 + 3 * number, rank=3), node.optional(3 + 3 * number)
     if weights is None:
         return None
@@ -121,7 +122,7 @@ def _quantized_layer(node: OnnxNode, number: int, name: str, depth: int | None) 
             points = constant(node.builder, np.full((1, 1, 1), 2 ** (bits - 1), codes.dtype))
         elif zero.rank == 3:
             points = unpacked(zero, bits, blocks, as_bytes=codes.dtype == UINT8)
-        else:  # packed along the rows
+        else:  # (packed along the rows)
             if rows * bits % 8:
                 raise Unsupported(f"zero points of {rows} rows of {bits} bits are not mapped")
             points = reshape(unpacked(zero, bits, rows, as_bytes=codes.dtype == UINT8), scale.shape)
@@ -176,7 +177,8 @@ def _routed(node: OnnxNode, scores: OnnxValue, k: int, router_weights: OnnxValue
 
 
 def _sparsely_mixed(node: OnnxNode, scores: OnnxValue, k: int) -> tuple[OnnxValue, OnnxValue]:
-    """The two highest experts one after another, each weighted among those that come near it (phi-moe)."""
+    """Choose the two highest experts one after another; each weight is relative to experts with near scores
+    (phi-moe)."""
     node.check(k == 2, f"use_sparse_mixer takes k = 2, found {k}")
     left, chosen, shares = scores, [], []
     experts = constant(node.builder, np.arange(scores.shape[1], dtype=np.uint32)[None])
@@ -210,7 +212,7 @@ def _spread(chosen: OnnxValue, shares: OnnxValue, experts: int) -> OnnxValue:
     return total(found, [2], keep=False)
 
 
-# What is between the layers
+# Between the layers
 
 
 def _activated(
@@ -244,7 +246,7 @@ def _halves(node: OnnxNode, x: OnnxValue, *, interleaved: bool) -> tuple[OnnxVal
 
 
 def _swiglu(node: OnnxNode, gate: OnnxValue, up: OnnxValue) -> OnnxValue:
-    """gate * sigmoid(alpha gate) * (up + beta), both within the limit: the gate before or after its activation."""
+    """gate * sigmoid(alpha gate) * (up + beta), with both limited: the gate before or after its activation."""
     limit = node.number("swiglu_limit", inf)
     after = bool(node.integer("swiglu_limit_after_activation", 0))
     if limit < inf:
@@ -263,7 +265,7 @@ def _relu(x: OnnxValue) -> OnnxValue:
 _PLAIN: dict[str, Callable[[OnnxValue], OnnxValue]] = {
     "relu": _relu,
     "relu2": lambda x: _relu(x) * _relu(x),
-    "gelu": tanh_gelu,  # as onnxruntime has it
+    "gelu": tanh_gelu,  # (onnxruntime's variant)
     "silu": lambda x: unary(op.swish, x, sigmoid_input_scale=1.0),
     "identity": lambda x: x,
 }

@@ -1,7 +1,7 @@
-"""Operators of the com.microsoft.dml domain: an operator of ONNX and an activation, as ONNX Runtime's DirectML provider
-writes them into a model that it optimized.
+"""Operators of the com.microsoft.dml domain: an ONNX operator with an activation.
 
-``fused_activation`` names the activation; ``fused_alpha`` and the like are its attributes.
+ONNX Runtime's DirectML provider writes them into a model that it optimized. ``fused_activation`` names the activation;
+attributes such as ``fused_alpha`` are its own.
 """
 
 from __future__ import annotations

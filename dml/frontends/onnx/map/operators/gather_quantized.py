@@ -24,8 +24,8 @@ from .casts import widened
 def gather_block_quantized(node: OnnxNode) -> OnnxValue:
     """Gather slices of a quantized table along gather_axis, then dequantize them.
 
-    The table has 4-bit numbers, 8-bit floats, or bytes with numbers of 2, 4 or 8 bits along its last axis. Without zero
-    points these are the middle for bytes, 0 for the others. An index out of range gives zeros.
+    The table has 4-bit numbers, 8-bit floats, or bytes with numbers of 2, 4 or 8 bits along its last axis. The default
+    zero point is the middle of the range for bytes, 0 for the others. An index out of range returns zeros.
     """
     data, indices, scales, zeros = node.input(0, least=1), node.input(1), node.input(2), node.optional(3)
     bits = node.integer("bits", 4) if data.dtype == UINT8 else 4
@@ -81,9 +81,9 @@ def _gathered(x: OnnxValue, indices: OnnxValue, axis: int, bits: int, count: int
 
 @dataclass(frozen=True)
 class _Blocks:
-    """A table of a shape in blocks along an axis, of which ``indices`` pick slices along another, or the same.
+    """A table in blocks along an axis, from which ``indices`` select slices along another axis, or the same.
 
-    axis: what is gathered along. along: what blocks of ``block`` numbers lie along.
+    axis: of the gathering. along: of the blocks, which have ``block`` numbers.
     """
 
     shape: tuple[int, ...]
@@ -93,9 +93,9 @@ class _Blocks:
     indices: OnnxValue
 
     def of(self, x: OnnxValue, bits: int) -> OnnxValue:
-        """Scales or zero points of the gathered numbers, of sizes that divide theirs."""
+        """Return the scales or zero points of the gathered numbers; their sizes divide those of the numbers."""
         axis, along, indices = self.axis, self.along, self.indices
-        if axis != along and x.shape[axis] < self.shape[axis]:  # one for all
+        if axis != along and x.shape[axis] < self.shape[axis]:  # (one for all)
             return reshape(x, replaced(x.shape, axis, (1,) * indices.rank))
         last = len(self.shape) - 1
         count = -(-self.shape[last] // self.block) if along == last else self.shape[last]
@@ -111,7 +111,7 @@ class _Blocks:
 
 
 def _dequantized(rows: OnnxValue, scales: OnnxValue, points: OnnxValue | None) -> OnnxValue:
-    """Numbers with zero points of their own type go into one operator."""
+    """Dequantize; numbers and zero points of the same type need only one operator."""
     if rows.dtype != FLOAT32 and (points is None or points.dtype == rows.dtype):
         return dequantized_blocks(rows, scales, points)
     if rows.dtype != FLOAT32:

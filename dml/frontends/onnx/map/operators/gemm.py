@@ -1,4 +1,4 @@
-"""Matrix products, Einsum among them."""
+"""Matrix products, including Einsum."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def gemm(node: OnnxNode) -> OnnxValue:
 
 
 def product(a: OnnxValue, b: OnnxValue) -> OnnxValue:
-    """NumPy's matmul: vectors are rows on the left and columns on the right."""
+    """Multiply as NumPy's matmul: vectors are rows on the left and columns on the right."""
     left, right = a.rank == 1, b.rank == 1
     if not a.rank or not b.rank:
         raise DMLError("a matrix product needs tensors of rank 1 at least")
@@ -79,7 +79,8 @@ def fused_matmul(node: OnnxNode) -> OnnxValue:
 
 
 def _turned(node: OnnxNode, x: OnnxValue, side: str) -> OnnxValue:
-    """transBatch: the first dimension becomes the last but one; trans: the last two change places."""
+    """Transpose as the attributes say: transBatch moves the first dimension before the last; trans swaps the
+    last two."""
     order = list(range(x.rank))
     if x.rank > 1 and node.integer(f"transBatch{side}", 0):
         order = [*order[1:-1], order[0], order[-1]]
@@ -92,7 +93,7 @@ def _turned(node: OnnxNode, x: OnnxValue, side: str) -> OnnxValue:
 
 
 def _batched(a: OnnxValue, b: OnnxValue) -> tuple[OnnxValue, OnnxValue, tuple[int, ...]]:
-    """Both with equal batches in at most two dimensions in front, and the result's shape."""
+    """Return both with equal batches in at most two leading dimensions, and the result's shape."""
     if not a.rank or not b.rank:
         raise DMLError("a matrix product needs tensors of rank 1 at least")
     left, right = a.rank == 1, b.rank == 1
@@ -107,7 +108,7 @@ def _batched(a: OnnxValue, b: OnnxValue) -> tuple[OnnxValue, OnnxValue, tuple[in
 
 
 def _parameter(value: OnnxValue | None, of: OnnxValue, side: str) -> OnnxValue | None:
-    """A scale or zero point in the rank of ``of``: one element, one per row (side "a") or per column ("b")."""
+    """Return a scale or zero point in the rank of ``of``: one element, one per row (side "a") or per column ("b")."""
     if value is None:
         return None
     ones = (1,) * (of.rank - 2)
@@ -176,11 +177,12 @@ def integer_product(
     b_zero: OnnxValue | None,
     bias: OnnxValue | None,
 ) -> OnnxValue:
-    """The product of quantized matrices in the scales' type; scales and zero points of one element, per row or column.
+    """Return the product of quantized matrices in the scales' type; parameters have one element, or one per row or
+    column.
 
     A bias per column is added.
     """
-    if a.dtype != b.dtype:  # the operator takes two of the same type
+    if a.dtype != b.dtype:  # (the operator needs equal types)
         a, a_zero = _unsigned(a, a_zero)
         b, b_zero = _unsigned(b, b_zero)
     a, b, shape = _batched(a, b)
@@ -201,7 +203,7 @@ def integer_product(
 
 
 def _unsigned(x: OnnxValue, zero: OnnxValue | None) -> tuple[OnnxValue, OnnxValue | None]:
-    """Quantized numbers and their zero point as UINT8: signed ones with 128 added to both."""
+    """Return quantized numbers and their zero point as UINT8: 128 is added to both if they are signed."""
     if x.dtype == UINT8:
         return x, zero
 
@@ -216,7 +218,7 @@ def _unsigned(x: OnnxValue, zero: OnnxValue | None) -> tuple[OnnxValue, OnnxValu
 
 @onnx_op("Einsum", since=12)
 def einsum(node: OnnxNode) -> OnnxValue:
-    """Products of two operands at a time: dimensions both have and the rest needs are batches, others are summed."""
+    """Contract operands pairwise: shared dimensions that are needed later are batch dimensions, others are summed."""
     values = node.variadic()
     terms, output = _equation(node.text("equation", ""), values)
     operands = [_diagonal(value, term) for value, term in zip(values, terms, strict=True)]
@@ -232,7 +234,7 @@ def einsum(node: OnnxNode) -> OnnxValue:
 
 
 def _equation(equation: str, values: list[OnnxValue]) -> tuple[list[list[str]], list[str]]:
-    """Labels of each operand and of the result; those of "..." are numbers counted from the right."""
+    """Return the labels of each operand and of the result; "..." becomes numbers counted from the right."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     sides = left.split(",")
     if len(sides) != len(values):
@@ -280,7 +282,7 @@ def _diagonal(value: OnnxValue, term: list[str]) -> tuple[OnnxValue, list[str]]:
 def _contract(
     a: OnnxValue, a_labels: list[str], b: OnnxValue, b_labels: list[str], needed: set[str]
 ) -> tuple[OnnxValue, list[str]]:
-    """The product of two operands, summed over the labels that nothing else needs."""
+    """Multiply two operands and sum over the shared labels that nothing else needs."""
     for_sum = [at for at, label in enumerate(a_labels) if label not in b_labels and label not in needed]
     if for_sum:
         a, a_labels = total(a, for_sum, keep=False), [la for at, la in enumerate(a_labels) if at not in for_sum]

@@ -1,7 +1,7 @@
-"""GridSample: the neighbours of each sampling point, gathered and weighted.
+"""GridSample: the elements around each sampling point, gathered and weighted.
 
 Coordinates and weights are computed element by element on the device; each neighbour is one GATHER_ELEMENTS over the
-image with its spatial dimensions flattened.
+image with flattened spatial dimensions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..value import OnnxValue, cast, expanded, reshape
 @onnx_op("GridSample", since=16)
 @onnx_op("GridSample", domain="com.microsoft")
 def grid_sample(node: OnnxNode) -> OnnxValue:
-    """Modes nearest, linear (bilinear), cubic (bicubic); padding by zeros, the border or reflection."""
+    """Sample an image: modes nearest, linear (bilinear), cubic (bicubic); padding by zeros, border or reflection."""
     x, grid = node.input(0, least=3), cast(node.input(1), FLOAT32)
     spatial = x.shape[2:]
     if grid.rank != x.rank or grid.shape[-1] != len(spatial):
@@ -35,7 +35,7 @@ def grid_sample(node: OnnxNode) -> OnnxValue:
     corners = bool(node.integer("align_corners", 0))
     batch, points = x.shape[0], prod(grid.shape[1:-1])
     flat = reshape(grid, (batch, points, len(spatial)))
-    # The grid counts dimensions from the last one on.
+    # The grid's coordinates begin with the last dimension.
     axes = [
         _neighbours(reshape(part(flat, 2, len(spatial) - 1 - at, 1), (batch, points)), size, mode, padding, corners)
         for at, size in enumerate(spatial)
@@ -56,14 +56,14 @@ def grid_sample(node: OnnxNode) -> OnnxValue:
 
 
 def _gathered(image: OnnxValue, index: OnnxValue) -> OnnxValue:
-    """{N, C, points} of {N, C, pixels}, by {N, points}."""
+    """Gather {N, C, points} from {N, C, pixels} by {N, points}."""
     shape = (*image.shape[:2], index.shape[1])
     places = expanded(reshape(cast(index, INT32), (index.shape[0], 1, index.shape[1])), shape)
     return gather_elements(image, places, 2)
 
 
 def _neighbours(points: OnnxValue, *of: Any) -> list[tuple[OnnxValue, OnnxValue | None]]:
-    """(index, weight) of each neighbour along one axis."""
+    """Return (index, weight) of each neighbour along one axis."""
     return [
         (points.made(place), None if weight is None else points.made(weight))
         for place, weight in neighbours(points.packed, *of)

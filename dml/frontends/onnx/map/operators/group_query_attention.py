@@ -33,14 +33,15 @@ from .window_cache import windowed
 
 @onnx_op("GroupQueryAttention", domain="com.microsoft")
 def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
-    """Query {B, S, N H}, key and value {B, S, M H}, or all three side by side; past and present {B, M, P, H}.
+    """Attention of a query {B, S, N H} over key and value {B, S, M H}, or all three packed; past and present {B, M, P,
+    H}.
 
-    The past of each batch element is as long as its number in seqlens_k says, which counts the new positions but one.
-    Where all the positions are new (a first prompt) there is no past, whatever the tensors hold. Where past and present
-    share their memory, new rows are written in place and lengths stay data: one plan serves every step.
+    seqlens_k holds, for each batch element, the length of past and new positions together, minus one. If all positions
+    are new (a first prompt) the past is empty, whatever the tensors hold. If past and present share their memory, new
+    rows are written in place and lengths stay data, so that one plan serves every step.
 
-    DirectML's operator does not limit scores (softcap), has no sink beside the keys and no integers in its past: with
-    these, attention is made of products and a softmax.
+    DirectML's operator has no limit of scores (softcap), no sink and no integer past: with these, attention is
+    computed by products and a softmax.
     """
     refuse(node, {}, {3: "output_qk"})
     refuse_attributes(node, qk_output=0)
@@ -56,7 +57,7 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
         node.check(window > 0, f"sliding_window_cache takes a local_window_size above 0, found {window}")
         if room >= window:
             return windowed(node, query, key, value)
-        # A cache with less room keeps all positions, as long as there are no more than it holds.
+        # A cache with less room keeps all positions until it is full.
         full = f"the cache holds {room} positions of a window of {window}, and no longer sequence"
         node.limit(5, room, 1, full)
         node.limit(6, room, 0, full)
@@ -84,7 +85,7 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
 def _in_place(
     node: OnnxNode, parts: tuple[OnnxValue, OnnxValue, OnnxValue], past_key: OnnxValue
 ) -> list[OnnxValue | None]:
-    """Return the outputs if past and present share memory: a cache of the greatest length."""
+    """Return the outputs if past and present share memory: a cache of maximum length."""
     query, key, value = parts
     steps, key_heads, room = query.shape[1], past_key.shape[1], past_key.shape[2]
     full = full_cache(room)
@@ -109,7 +110,7 @@ def _in_place(
 def _lengths(node: OnnxNode, steps: int) -> OnnxValue:
     """Return the length of each batch element's past, {B}: 0 for a first prompt, which is padded at its end.
 
-    Rows of a chunk from query_seqlens on are padding: what they give is unspecified, and later rows replace them.
+    Rows of a chunk from query_seqlens on are padding: their results are unspecified, and later rows replace them.
     """
     ends = cast(node.input(5), INT32)
     new = node.optional(16)
@@ -133,7 +134,8 @@ def _normalized(node: OnnxNode, query: OnnxValue, key: OnnxValue, size: int) -> 
 
 
 def _positions(node: OnnxNode, steps: int, room: int) -> tuple[int, bool]:
-    """The positions in the present tensors, and whether all of them are new. room: those in the past tensors."""
+    """Return the number of positions in the present tensors, and whether all are new. room: the number in the past
+    tensors."""
 
     def sizes_of(total: Array) -> tuple[int, bool]:
         count = int(total.reshape(-1)[:1].sum())
@@ -146,9 +148,9 @@ def _positions(node: OnnxNode, steps: int, room: int) -> tuple[int, bool]:
 def _attended(
     node: OnnxNode, fields: dict[str, Any], total: int, key_heads: int, past: OnnxValue | None
 ) -> dict[str, OnnxValue]:
-    """The operator's outputs, in the data type of the fields. total: positions in its present tensors. past: {B}.
+    """Return the operator's outputs in the fields' data type. total: positions in its present tensors. past: {B}.
 
-    Lengths that come with past tensors have their data type, which float16 is too small for.
+    Lengths given with past tensors have their data type, and float16 cannot represent large lengths.
     """
     query: OnnxValue = fields["QueryTensor"]
     (batch, steps, width), heads = query.shape, node.integer("num_heads", 0)
@@ -194,7 +196,7 @@ def _parts(node: OnnxNode, heads: int, key_heads: int) -> list[OnnxValue]:
 def _mask(node: OnnxNode, sizes: tuple[int, int, int, int], past: OnnxValue | None) -> dict[str, Any]:
     """Mask the keys after each query and those before its window.
 
-    What is behind the new positions of a past that is not full is left out already.
+    The unused positions of a past that is not full are masked already.
     """
     _, _, steps, total = sizes
     causal, window = node.integer("causal", 1), node.integer("local_window_size", -1)
@@ -204,7 +206,7 @@ def _mask(node: OnnxNode, sizes: tuple[int, int, int, int], past: OnnxValue | No
 
 
 def _opened(node: OnnxNode, steps: int, total: int, past: OnnxValue | None, window: int) -> OnnxValue:
-    """The keys that each query may look at up to its own position, {B or 1, 1, S, T}. window: -1 for none."""
+    """Return a mask of the keys up to each query's own position, {B or 1, 1, S, T}. window: -1 for none."""
     keys = np.arange(total, dtype=np.int32).reshape(1, 1, 1, total)
     own = np.arange(steps, dtype=np.int32).reshape(1, 1, steps, 1)
     if past is None:
@@ -217,7 +219,7 @@ def _opened(node: OnnxNode, steps: int, total: int, past: OnnxValue | None, wind
     return opened
 
 
-# Attention made of products
+# Attention by products
 
 
 def _is_composed(node: OnnxNode) -> bool:
@@ -233,8 +235,11 @@ def _composed(
     *,
     in_place: bool = False,
 ) -> list[OnnxValue | None]:
-    """Output, present key and present value. keys: how many heads of keys, and positions in the present tensors.
-    in_place: the present tensors lie where the past ones do."""
+    """Return output, present key and present value. keys: number of key heads, and of positions in the present
+    tensors.
+
+    in_place: the present tensors share the memory of the past ones.
+    """
     query, *new = parts
     (batch, steps, _), (key_heads, room) = query.shape, keys
     size = new[0].shape[2] // key_heads

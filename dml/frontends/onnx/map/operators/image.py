@@ -1,4 +1,4 @@
-"""Operators on images of ONNX's first versions, which ONNX Runtime still has."""
+"""Image operators of ONNX's first versions, which ONNX Runtime still supports."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from ..value import OnnxValue
 
 @onnx_op("Crop")
 def crop(node: OnnxNode) -> OnnxValue:
-    """border: how much goes at the left, top, right and bottom. scale: the height and width that stay instead, from the
-    left and top on."""
+    """Crop images. border: pixels to remove at the left, top, right and bottom. scale: instead, the height and width
+    to keep.
+
+    Cropping with scale begins at border's left and top.
+    """
     x = node.input(0)
     border = node.ints("border") or [0, 0, 0, 0]
     if x.rank != 4 or len(border) != 4:
@@ -29,7 +32,7 @@ def crop(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("ImageScaler")
 def image_scaler(node: OnnxNode) -> OnnxValue:
-    """x * scale + bias, a bias for each channel."""
+    """x * scale + bias, with one bias per channel."""
     x = node.input(0)
     bias = [float(number) for number in node.attributes.get("bias", [])]
     node.check(x.dtype.kind not in "iub", f"takes floating-point images, found {x.dtype}")

@@ -1,4 +1,4 @@
-"""The past keys and values of GroupQueryAttention where DirectML's operator does not keep them: new rows, few bits."""
+"""Caches of keys and values for GroupQueryAttention that DirectML's operator lacks: row insertion, few bits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..value import OnnxValue, cast, constant, expanded, maximum, minimum, one, 
 
 
 def inserted(new: OnnxValue, past: OnnxValue, at: OnnxValue) -> OnnxValue:
-    """The past {B, M, T, C} with new rows {B, M, S, C} from position ``at`` of each batch element on; zeros behind."""
+    """Return the past {B, M, T, C} with new rows {B, M, S, C} at each batch element's position ``at``, then zeros."""
     steps, room = new.shape[2], past.shape[2]
     start = reshape(at, (at.size, 1, 1, 1))
     places = constant(past.builder, np.arange(room, dtype=np.int32).reshape(1, 1, room, 1)) - start
@@ -31,7 +31,7 @@ def inserted(new: OnnxValue, past: OnnxValue, at: OnnxValue) -> OnnxValue:
 
 
 def inserted_in_place(new: OnnxValue, shape: Sequence[int], at: OnnxValue) -> OnnxValue:
-    """A cache {B, M, T, C} that lies where the model's output does, with new rows {B, M, S, C} from ``at`` on."""
+    """Write new rows {B, M, S, C} at position ``at`` of a cache {B, M, T, C} that is bound as the model's output."""
     return one(
         OWN_INSERT_ROWS_OPERATOR_DESC, new, shape, RowsTensor=new, PositionsTensor=reshape(cast(at, INT32), (at.size,))
     )
@@ -49,7 +49,7 @@ def full_cache(room: int) -> str:
 
 @dataclass(frozen=True)
 class KeyValueCache:
-    """The data type of cached keys or values: that of the model, or 8 or 4 bits (two to a byte) with scales.
+    """The storage of cached keys or values: the model's data type, or 8 or 4 bits (two per byte) with scales.
 
     scale: one number, or one for each head and element, {1, M, 1, H}.
     """
@@ -59,7 +59,7 @@ class KeyValueCache:
 
     @classmethod
     def of(cls, node: OnnxNode, at: int, heads: int, size: int) -> KeyValueCache:
-        """at: 0 for keys, 1 for values."""
+        """Read the node's attributes. at: 0 for keys, 1 for values."""
         name = ("k", "v")[at]
         kind = node.one_of(f"{name}_quant_type", "NONE", ("NONE", "PER_TENSOR", "PER_CHANNEL"))
         if kind == "NONE":

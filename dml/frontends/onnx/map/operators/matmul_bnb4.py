@@ -1,4 +1,4 @@
-"""Products with 4-bit floats of bitsandbytes: ONNX Runtime's MatMulBnb4."""
+"""Matrix products with 4-bit floats of bitsandbytes: ONNX Runtime's MatMulBnb4."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..functions import gather, join, matmul, part
 from ..node import OnnxNode
 from ..value import OnnxValue, cast, reshape
 
-#: What the 16 codes stand for. The upper half of FP4's are the negatives of the lower.
+#: The values of the 16 codes. The upper half of FP4's are the negatives of the lower half.
 _FP4 = (0.0, 5.208333333e-03, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
 _NF4 = (
     *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635),
@@ -24,15 +24,16 @@ _NF4 = (
     *(0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
 )
 
-#: Floats of working memory for each of the weights.
+#: Number of floats of working memory per weight that is decoded.
 _FLOATS_AT_ONCE = 3
 
 
 @onnx_op("MatMulBnb4", domain="com.microsoft")
 def matmul_bnb4(node: OnnxNode) -> OnnxValue:
-    """A times the transposed weights {N, K}, or with transB = 0 times the weights.
+    """Multiply A by the transposed weights {N, K}, or with transB = 0 by the weights.
 
-    They come as bytes of two codes, the first in the upper bits, flat; each block has its largest number in absmax.
+    The weights are flat bytes of two codes each, the first in the upper bits; absmax holds the largest magnitude of
+    each block.
     """
     a, packed, most = node.input(0, least=1), node.input(1), node.input(2)
     n, k = node.integer("N", 0, least=1), node.integer("K", 0, least=1)
@@ -48,9 +49,9 @@ def matmul_bnb4(node: OnnxNode) -> OnnxValue:
     table = node.constant(_pairs(kind))
     rows = reshape(a, (a.size // columns, columns))
     packed, scales = reshape(packed, (packed.size,)), cast(reshape(most, (most.size,)), FLOAT32)
-    whole = lcm(block, 2)  # elements whose scales and bytes are their own
+    whole = lcm(block, 2)  # a multiple of both a block and a byte
     made: list[OnnxValue] = []
-    # The codes are no numbers that kernels decode: some rows are made wider at a time, in each run.
+    # Kernels cannot decode these codes: in each run, some rows are widened at a time.
     step = rows_in_part(_FLOATS_AT_ONCE * 4 * k, whole // gcd(whole, k))
     for start in range(0, n, step):
         held = min(step, n - start)
@@ -67,7 +68,7 @@ def matmul_bnb4(node: OnnxNode) -> OnnxValue:
 
 
 def _numbers(table: OnnxValue, codes: OnnxValue, scales: OnnxValue, size: int, block: int) -> OnnxValue:
-    """Return the numbers that ``size`` codes, two to a byte, stand for, times their blocks' scales."""
+    """Return the values of ``size`` codes, two per byte, times their blocks' scales."""
     pairs = gather(table, cast(codes, UINT32), 0)
     numbers = part(reshape(pairs, (2 * codes.size,)), 0, 0, size)
     if size % block:
@@ -76,7 +77,7 @@ def _numbers(table: OnnxValue, codes: OnnxValue, scales: OnnxValue, size: int, b
 
 
 def _pairs(kind: int) -> Array:
-    """The two numbers of each byte, {256, 2}."""
+    """Return the two values of each byte, {256, 2}."""
     table = np.array(_NF4 if kind else (*_FP4, *(-x for x in _FP4)), np.float32)
     byte = np.arange(256)
     return np.stack([table[byte >> 4], table[byte & 15]], 1)

@@ -1,4 +1,4 @@
-"""Products with weights of few bits: ONNX Runtime's MatMulNBits."""
+"""Matrix products with weights of few bits: ONNX Runtime's MatMulNBits."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ..node import OnnxNode, Unsupported
 from ..value import OnnxValue, cast, constant, expanded, reshape
 from .attention import refuse_attributes
 
-#: Floats of working memory for each of the weights that g_idx regroups.
+#: Number of floats of working memory per weight that g_idx regroups.
 _FLOATS_AT_ONCE = 4
 
 
 @dataclass
 class _Packing:
-    """How weights {n, k} are packed: numbers of some bits, in blocks along k with a scale and a zero point each."""
+    """The packing of weights {n, k}: numbers of few bits, in blocks along k with a scale and a zero point each."""
 
     n: int
     k: int
@@ -35,22 +35,23 @@ class _Packing:
         return -(-self.k // self.block)
 
     def numbers(self, packed: OnnxValue) -> OnnxValue:
-        """The weights {n, blocks * block}."""
+        """Return the packed numbers as {n, blocks * block}."""
         count = self.blocks * self.block
         return unpacked(reshape(packed, (self.n, packed.size // self.n)), self.bits, count)
 
 
 @onnx_op("MatMulNBits", domain="com.microsoft")
 def matmul_nbits(node: OnnxNode) -> OnnxValue:
-    """A times the transposed weights {N, K}. They come as {N, blocks, bytes}, each block with its scale and zero point.
+    """Multiply A by the transposed weights {N, K}, packed as {N, blocks, bytes}; each block has a scale and a zero
+    point.
 
-    The zero points are packed as the weights are, or numbers of the scales' type; without them it is the middle. g_idx
-    {K}, where it is given, says which block's scale and zero point a column has.
+    Zero points are packed like the weights, or have the scales' type; the default is the middle of the range. g_idx
+    {K}, if given, is the block of each column, whose scale and zero point apply.
     """
     a = node.input(0, least=1)
     packing = _packing(node, a)
     rows = reshape(a, (a.size // packing.k, packing.k))
-    if not node.input(1).size:  # an omitted projection
+    if not node.input(1).size:  # (an omitted projection)
         result = a.filled(0, (rows.shape[0], packing.n))
     elif _is_in_order(node, packing):
         result = _product(node, rows, packing)
@@ -63,7 +64,7 @@ def matmul_nbits(node: OnnxNode) -> OnnxValue:
 
 
 def _packing(node: OnnxNode, a: OnnxValue) -> _Packing:
-    """The node's attributes. Raises DMLError where they are wrong, or do not fit A."""
+    """Return the node's attributes. Raises DMLError if they are wrong, or do not fit A."""
     bits, block = node.integer("bits", 4), node.integer("block_size", 0)
     n, k = node.integer("N", 0), node.integer("K", 0)
     if bits not in (2, 4, 8):
@@ -81,7 +82,7 @@ def _product(node: OnnxNode, rows: OnnxValue, packing: _Packing) -> OnnxValue:
     """Multiply rows {m, K} by the transposed weights, which kernels read in their packed form."""
     packed, held, zeros = _checked(node, packing)
     n, blocks, block = packing.n, packing.blocks, packing.block
-    # The last block may go beyond K: zeros in rows leave out what is there.
+    # The last block may extend beyond K: zeros in the rows cancel the excess.
     rows = resized(rows, 1, blocks * block)
     if held.dtype != rows.dtype:
         held = cast(held, rows.dtype)
@@ -91,14 +92,14 @@ def _product(node: OnnxNode, rows: OnnxValue, packing: _Packing) -> OnnxValue:
     result = matmul(rows, dequantized_blocks(numbers, held, points), transpose_b=True)
     if floating is None:
         return result
-    # a block's zero point takes off itself times the scale and the sum of the block's part of a row
+    # subtract, per block, the zero point times the scale and the sum of the block's part of a row
     sums = total(reshape(rows, (rows.shape[0], blocks, block)), [2], keep=False)
     shift = reshape(cast(floating, held.dtype), (n, blocks)) * held
     return result - matmul(sums, shift, transpose_b=True)
 
 
 def _is_in_order(node: OnnxNode, packing: _Packing) -> bool:
-    """Whether columns have the scale and zero point of the block that they lie in: g_idx is left out, or says so."""
+    """Return whether each column uses the scale and zero point of its own block: g_idx is absent or says so."""
     groups = node.optional(4)
     if groups is None or groups.array is None:
         return groups is None
@@ -107,9 +108,10 @@ def _is_in_order(node: OnnxNode, packing: _Packing) -> bool:
 
 
 def _regrouped_product(node: OnnxNode, rows: OnnxValue, packing: _Packing) -> OnnxValue:
-    """The same, where each column has the scale and zero point that g_idx says.
+    """Multiply as ``_product`` does, but with the scale and zero point that g_idx gives each column.
 
-    The weights are made wider in each run, some rows at a time: kernels for stored numbers take blocks of neighbours.
+    In each run the weights are widened, some rows at a time: kernels for packed numbers need blocks of adjacent
+    columns.
     """
     packed, held, zeros = _checked(node, packing)
     n, k = packing.n, packing.k
@@ -131,7 +133,7 @@ def _regrouped_product(node: OnnxNode, rows: OnnxValue, packing: _Packing) -> On
 def _regrouped(
     node: OnnxNode, packing: _Packing, groups: OnnxValue, packed: OnnxValue, held: OnnxValue, zeros: OnnxValue | None
 ) -> OnnxValue:
-    """The weights {n, K}, of the scales' type. groups: {K}, the block of each column."""
+    """Return the weights {n, K}, in the scales' type. groups: {K}, the block of each column."""
     n, blocks, k = packing.n, packing.blocks, packing.k
     one, codes = constant(node.builder, np.ones((1, 1), held.dtype)), packing.numbers(packed)
     scales = gather(held, groups, 1)
@@ -146,7 +148,7 @@ def _regrouped(
 
 
 def _checked(node: OnnxNode, packing: _Packing) -> tuple[OnnxValue, OnnxValue, OnnxValue | None]:
-    """The packed weights, the scales {N, blocks} and the zero points. Raises DMLError where the sizes are wrong."""
+    """Return the packed weights, the scales {N, blocks} and the zero points. Raises DMLError for wrong sizes."""
     packed, scales = node.input(1), node.input(2)
     n, blocks = packing.n, packing.blocks
     size = packing.block * packing.bits // 8
@@ -159,7 +161,7 @@ def _checked(node: OnnxNode, packing: _Packing) -> tuple[OnnxValue, OnnxValue, O
 
 
 def _zero_points(node: OnnxNode, zeros: OnnxValue | None, packing: _Packing, dtype: DType) -> OnnxValue:
-    """{N, blocks}, in the data type of the weights."""
+    """Return the zero points {N, blocks} in the weights' data type."""
     n, blocks, bits = packing.n, packing.blocks, packing.bits
     if zeros is None:
         middle = constant(node.builder, np.full((1, 1), 2 ** (bits - 1), dtype))

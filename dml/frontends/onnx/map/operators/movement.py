@@ -51,7 +51,7 @@ def identity(node: OnnxNode) -> list[object]:
 
 @onnx_op("Dropout")
 def dropout(node: OnnxNode) -> list[OnnxValue | None]:
-    """Inference, where nothing is dropped. Training with a ratio above 0 needs ONNX's random numbers."""
+    """Copy, since inference drops nothing. Training with a ratio above 0 needs ONNX's random numbers."""
     x = node.input(0)
     training, ratio = node.known(2), node.known(1)
     if training is not None and bool(training.reshape(-1)[0]) and (ratio is None or float(ratio.reshape(-1)[0])):
@@ -70,7 +70,7 @@ def reshape_(node: OnnxNode) -> OnnxValue:
         raise DMLError(f"shape {tuple(wanted)} must have one -1 at most")
     if -1 in sizes:
         given, own = [size for size in sizes if size != -1], x.shape
-        if not all(given):  # what the sizes other than 0 leave, as onnxruntime infers it
+        if not all(given):  # (sizes of 0 are ignored, as in onnxruntime)
             given, own = [size for size in given if size], tuple(size for size in own if size)
         sizes[sizes.index(-1)] = prod(own) // prod(given)
     return reshape(x, sizes)
@@ -108,7 +108,7 @@ def unsqueeze(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("ExpandDims", domain="com.microsoft")
 def expand_dimensions(node: OnnxNode) -> OnnxValue:
-    """A dimension of size 1 before an axis, or at the end of as many."""
+    """Insert a dimension of size 1 before an axis; a negative axis counts from the end of the result."""
     x = node.input(0)
     axis = checked_axis(whole(node.single(1)), x.rank + 1)
     return reshape(x, (*x.shape[:axis], 1, *x.shape[axis:]))
@@ -138,7 +138,7 @@ def concat(node: OnnxNode) -> OnnxValue:
 
 
 def check_joins(node: OnnxNode, values: list[OnnxValue], axis: int) -> None:
-    """Raise DMLError where values differ in more than the size of the axis."""
+    """Raise DMLError if values differ in more than the size along the axis."""
     rest = {without_axis(value.shape, axis) for value in values}
     same = len(rest) == 1 and len({value.rank for value in values}) == 1
     node.check(same, f"shapes {[value.shape for value in values]} do not join along axis {axis}")
@@ -158,7 +158,7 @@ def split(node: OnnxNode) -> list[OnnxValue]:
 
 
 def split_sizes(node: OnnxNode, x: OnnxValue, axis: int, sizes: list[int]) -> list[OnnxValue]:
-    """Parts of these sizes along an axis."""
+    """Split along an axis into parts of these sizes."""
     if sum(sizes) != x.shape[axis] or any(size < 0 for size in sizes):
         raise DMLError(f"parts of sizes {sizes} do not make up the {x.shape[axis]} of axis {axis}")
     if not all(sizes) or len(sizes) == 1 or x.array is not None:
@@ -200,7 +200,7 @@ def sliced(
 
 
 def _end(end: int, step: int, size: int) -> int | None:
-    """ONNX clamps an end far below zero to before the first element, where NumPy would count from the end."""
+    """Return the end for a slice: ONNX clamps a very negative end to before the first element; NumPy would wrap it."""
     return None if step < 0 and end < -size else end
 
 
@@ -251,7 +251,7 @@ _PADDING = {
 @onnx_op("Pad")
 @onnx_op("Pad", domain="com.microsoft")
 def pad(node: OnnxNode) -> OnnxValue:
-    """``pads`` as attribute (2) or input (11, com.microsoft); negative ones crop. ``axes`` from 18 on."""
+    """Pad; ``pads`` is an attribute (2) or input (11, com.microsoft), negative ones crop. ``axes`` from 18 on."""
     x = node.input(0)
     pads = node.ints("pads", 1) or node.ints("paddings") or []
     axes = list(range(x.rank))
@@ -277,7 +277,7 @@ def padded(
     number: object = 0,
     mode: enums.DML_PADDING_MODE = enums.DML_PADDING_MODE_CONSTANT,
 ) -> OnnxValue:
-    """x with elements around it; negative paddings crop."""
+    """Pad x; negative paddings crop."""
     if any(amount < 0 for amount in (*start, *end)):
         begin = [max(0, -s) for s in start]
         x = slice_(x, begin, [size - b + min(0, e) for size, b, e in zip(x.shape, begin, end, strict=True)])
@@ -343,7 +343,7 @@ def space_to_depth(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("OneHot", since=9)
 def one_hot(node: OnnxNode) -> OnnxValue:
-    """An index from -depth to -1 counts from the end; others outside are off everywhere."""
+    """One-hot; an index from -depth to -1 counts from the end; other invalid indices get only the off value."""
     indices, values = node.input(0), node.input(2)
     depth = whole(node.single(1))
     node.check(values.size == 2, f"values must be two, found shape {values.shape}")
@@ -376,7 +376,7 @@ def eye_like(node: OnnxNode) -> OnnxValue:
 @onnx_op("Trilu", since=14)
 @onnx_op("Trilu", domain="com.microsoft")
 def trilu(node: OnnxNode) -> OnnxValue:
-    """The other triangle is overwritten with zeros."""
+    """Keep one triangle; the other one is overwritten with zeros."""
     x, k = node.input(0, least=2), whole(node.single(1)) if node.has(1) else 0
     rows, columns = x.shape[-2:]
     flat = x if x.rank <= 4 else reshape(x, (prod(x.shape[:-2]), rows, columns))
@@ -410,7 +410,7 @@ def constant_of_shape(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("Compress", since=9)
 def compress(node: OnnxNode) -> OnnxValue:
-    """The choice of elements becomes a guard of the compiled graph."""
+    """Select elements; the choice becomes a guard of the compiled graph."""
     x, condition = node.input(0), node.numbers(1)
     if "axis" not in node.attributes:
         x = reshape(x, (x.size,))

@@ -1,8 +1,8 @@
 """Operators of com.microsoft.nchwc, which onnxruntime writes into models that it optimized for a CPU.
 
-There, tensors have their channels in blocks, padded with zeros to whole ones; what lies between these operators works
-element by element, or joins whole blocks. Here they are row-major {N, C, H, W}, with the channels padded as there. The
-version of the domain is the size of a block (see ``blocked``).
+Their tensors have channels in blocks, padded with zeros to whole blocks; operators between them work element by
+element, or join whole blocks. Here the tensors are row-major {N, C, H, W} with the same padding of channels. The
+domain's version is used for the block size (see ``blocked``).
 """
 
 from __future__ import annotations
@@ -41,8 +41,11 @@ def reorder_output(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("Conv", since=SMALLEST_BLOCK, domain=NCHWC)
 def blocked_convolution(node: OnnxNode) -> OnnxValue:
-    """FusedConv with filters in blocks. An input of fewer channels than a block has no blocks, nor has the input of
-    a depthwise convolution: only the output channels of their filters are in blocks."""
+    """FusedConv with filters in blocks.
+
+    An input with fewer channels than a block has no blocks, and neither has the input of a depthwise convolution: only
+    the output channels of their filters are in blocks.
+    """
     x, filters = node.input(0, rank=4), node.input(1, rank=4)
     if filters.array is None:
         raise Unsupported("its filter must be a constant")
@@ -55,7 +58,8 @@ def blocked_convolution(node: OnnxNode) -> OnnxValue:
     )
 
     def unblocked(array: Array) -> Array:
-        """{outputs, inputs, H, W} from {outputs of a block, inputs of a block, H, W, inputs, outputs}."""
+        """Return {outputs, inputs, H, W} from {output blocks, input blocks, H, W, inputs per block, outputs per
+        block}."""
         own = 1 if is_plain else block
         seen = array.reshape(outputs // block, inputs // own, *array.shape[2:], own, block)
         return seen.transpose(0, 5, 1, 4, 2, 3).reshape(array.shape)
@@ -77,7 +81,7 @@ onnx_op("GlobalMaxPool", since=SMALLEST_BLOCK, domain=NCHWC)(global_max_pool)
 
 @onnx_op("Upsample", since=SMALLEST_BLOCK, domain=NCHWC)
 def blocked_upsample(node: OnnxNode) -> OnnxValue:
-    """Upsample by whole factors; each element is repeated."""
+    """Upsample by integer factors; each element is repeated."""
     x = node.input(0, rank=4)
     scales = node.ints("scales") or [1] * 4
     node.check(len(scales) == 4 and scales[:2] == [1, 1] and min(scales) >= 1,

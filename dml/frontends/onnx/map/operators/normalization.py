@@ -1,7 +1,7 @@
 """Normalizations.
 
-Statistics are computed in float32 whatever the tensors' type, which is what ``stash_type`` asks by default and no less
-exact than what it asks otherwise.
+Statistics are computed in float32 for every data type: ``stash_type`` requests this by default, and no other choice is
+more exact.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def mean_variance(
     *,
     variance: bool = True,
 ) -> OnnxValue:
-    """x less its mean over axes, over its standard deviation, scaled and shifted by tensors that broadcast."""
+    """Return (x - mean) / standard deviation over axes, scaled and shifted by tensors that broadcast."""
     if not x.size:
         return x
     made = op.mean_variance_normalization(
@@ -60,13 +60,13 @@ def _same(value: OnnxValue, x: OnnxValue) -> OnnxValue:
 
 @onnx_op("GroupNormalization", since=18)
 def group_normalization_18(node: OnnxNode) -> OnnxValue:
-    """Scale and bias per group. ONNX deprecated it in favour of version 21."""
+    """GroupNormalization with scale and bias per group; ONNX deprecated it in favour of version 21."""
     return _group_normalization(node, per_channel=False)
 
 
 @onnx_op("GroupNormalization", since=21)
 def group_normalization_21(node: OnnxNode) -> OnnxValue:
-    """Scale and bias per channel."""
+    """GroupNormalization with scale and bias per channel."""
     return _group_normalization(node, per_channel=True)
 
 
@@ -91,13 +91,13 @@ def _group_normalization(node: OnnxNode, *, per_channel: bool) -> OnnxValue:
 @onnx_op("GroupNorm", since=21)
 @onnx_op("GroupNorm", domain="com.microsoft")
 def group_norm(node: OnnxNode) -> OnnxValue:
-    """Scale and bias per channel; channels last unless said otherwise. activation: 0 none, 1 x * sigmoid(x)."""
+    """Normalize groups; scale and bias per channel; channels last by default. activation: 0 none, 1 x * sigmoid(x)."""
     return _group_norm(node, node.input(0, least=2))
 
 
 @onnx_op("SkipGroupNorm", domain="com.microsoft")
 def skip_group_norm(node: OnnxNode) -> list[OnnxValue | None]:
-    """GroupNorm of x + skip + bias, and that sum. skip: as x, or a number for each channel, {N, C} or {N, 1, 1, C}."""
+    """Return GroupNorm of x + skip + bias, and that sum. skip: as x, or per channel, {N, C} or {N, 1, 1, C}."""
     x, skip, bias = node.input(0, least=2), node.input(3), node.optional(4, rank=1)
     last = bool(node.integer("channels_last", 1))
     axis = x.rank - 1 if last else 1
@@ -150,7 +150,7 @@ def layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
 
 
 def layer_normalized(node: OnnxNode, x: OnnxValue, scale: OnnxValue, bias: OnnxValue | None) -> list[OnnxValue | None]:
-    """Y, Mean and InvStdDev; the statistics in float32 (or what stash_type says)."""
+    """Return Y, Mean and InvStdDev; the statistics have the type of stash_type, by default float32."""
     axes = list(range(node.axis("axis", -1, x.rank), x.rank))
     epsilon = node.number("epsilon", 1e-5)
     results: list[OnnxValue | None] = [mean_variance(x, axes, epsilon, scale, bias), None, None]
@@ -171,7 +171,7 @@ def binary_square(a: OnnxValue, b: OnnxValue) -> OnnxValue:
 
 
 def root_mean_square(x: OnnxValue, scale: OnnxValue | None, axes: list[int], epsilon: float) -> OnnxValue:
-    """x over its root mean square, scaled."""
+    """Return x divided by its root mean square, scaled."""
     return one(
         DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
         x,
@@ -191,7 +191,7 @@ def root_mean_square(x: OnnxValue, scale: OnnxValue | None, axes: list[int], eps
 @onnx_op("SimplifiedLayerNormalization")
 @onnx_op("SimplifiedLayerNormalization", domain="com.microsoft")
 def rms_normalization(node: OnnxNode) -> list[OnnxValue | None]:
-    """Y, and for SimplifiedLayerNormalization what it was multiplied by, in float32."""
+    """Return Y, and for SimplifiedLayerNormalization its factor, in float32."""
     x, epsilon = node.input(0), node.number("epsilon", 1e-5)
     axes = list(range(node.axis("axis", -1, x.rank), x.rank))
     made = root_mean_square(x, node.input(1), axes, epsilon)
@@ -204,8 +204,7 @@ def rms_normalization(node: OnnxNode) -> list[OnnxValue | None]:
 
 @onnx_op("EmbedLayerNormalization", domain="com.microsoft")
 def embed_layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
-    """The sum of the embeddings of words, positions and segments, normalized; how many positions each mask opens; and
-    the sum."""
+    """Return the normalized sum of word, position and segment embeddings, the lengths of the masks, and the sum."""
     words, segments = node.input(0, rank=2), node.optional(1)
     batch, steps = words.shape
     positions = node.optional(8)
@@ -242,7 +241,7 @@ def skip_layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
 @onnx_op("MeanVarianceNormalization")
 def mean_variance_normalization(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
-    # Before version 9 across_channels stands for axes.
+    # Before version 9 across_channels replaces axes.
     axes = node.ints("axes") or [0, *range(1 if node.integer("across_channels", 0) else 2, x.rank)]
     # ONNX adds 1e-9 to the standard deviation, too little to change a float32 deviation.
     chosen = [checked_axis(axis, x.rank) for axis in axes]
@@ -251,13 +250,13 @@ def mean_variance_normalization(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("BatchNormalization")
 def batch_normalization(node: OnnxNode) -> list[OnnxValue | None]:
-    """Versions 1 to 15; the outputs of training (from 14 on) are the running mean and variance."""
+    """Normalize (versions 1 to 15); the outputs of training (from 14 on) are the running mean and variance."""
     x = node.input(0)
     channels = (1, x.shape[1], *(1,) * (x.rank - 2)) if x.rank > 1 else (1,)
     scale, bias, middle, variance = (node.input(at) for at in range(1, 5))
     epsilon = node.number("epsilon", 1e-5)
     spatial = bool(node.integer("spatial", 1))
-    if not spatial:  # before version 9: statistics for each element of a sample
+    if not spatial:  # (before version 9: statistics for each element of a sample)
         channels = (1, *x.shape[1:])
     if node.version >= 14 and node.integer("training_mode", 0):
         return _batch_training(node, x, channels, epsilon)
@@ -314,7 +313,7 @@ def local_response_normalization(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("LpNormalization")
 def lp_normalization(node: OnnxNode) -> OnnxValue:
-    """A group of zeros stays zero: the smallest normal float32 divides it, and nothing else."""
+    """Divide by the norm along an axis; zeros stay zeros, because the norm is at least the smallest normal float32."""
     x = node.input(0)
     return one(
         DML_LP_NORMALIZATION_OPERATOR_DESC,

@@ -19,7 +19,7 @@ from .recurrent import OnnxRecurrence, lstm_of
 
 @onnx_op("FusedConv", domain="com.microsoft")
 def fused_convolution(node: OnnxNode) -> OnnxValue:
-    """A convolution, another tensor added to it, and an activation with its parameters in a list."""
+    """Convolve, add another tensor, and apply an activation with its parameters in a list."""
     made, other = convolution(node), node.optional(3)
     if other is not None:
         made = made + other
@@ -42,9 +42,10 @@ def fused_gemm(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("QGemm", domain="com.microsoft")
 def quantized_gemm(node: OnnxNode) -> OnnxValue:
-    """(A - its zero point)(B - its) + C, times both scales and alpha; in float32, or quantized where a scale is given.
+    """((A - its zero point)(B - its zero point) + C) times both scales and alpha; float32, or quantized if a scale is
+    given.
 
-    B's scale and zero point may be one for each column. C is INT32, of the scales of the product.
+    B's scale and zero point may be per column. C is INT32, in units of the product of the scales.
     """
     a, b = node.input(0, rank=2), node.input(3, rank=2)
     a = transpose(a, (1, 0)) if node.integer("transA", 0) else a
@@ -73,7 +74,7 @@ def quantized_gemm(node: OnnxNode) -> OnnxValue:
 
 
 def _per_column(node: OnnxNode, at: int, columns: int) -> OnnxValue:
-    """A scale or zero point as {1, 1}, or {1, columns}."""
+    """Return a scale or zero point as {1, 1}, or {1, columns}."""
     value = node.input(at)
     node.check(value.size in (1, columns), f"input {at} must hold one number or {columns}, found shape {value.shape}")
     return reshape(value, (1, value.size))
@@ -81,17 +82,17 @@ def _per_column(node: OnnxNode, at: int, columns: int) -> OnnxValue:
 
 @onnx_op("DynamicQuantizeLSTM", domain="com.microsoft")
 def dynamic_quantize_lstm(node: OnnxNode) -> list[OnnxValue]:
-    """LSTM with quantized weights {D, I, 4 H} and {D, H, 4 H}: behind LSTM's inputs stand W's scale and zero point, and
-    R's, one for each direction or for each column too.
+    """LSTM with quantized weights {D, I, 4 H} and {D, H, 4 H}.
 
-    The products are in float32. (onnxruntime quantizes their other side to 8 bits at each step, too.)
+    After LSTM's inputs come the scale and zero point of W, then those of R, per direction or per column. The products
+    are in float32. (onnxruntime also quantizes their other operand to 8 bits at each step.)
     """
     weights = [_weights(node, at, scale, zero) for at, scale, zero in ((1, 8, 9), (2, 10, 11))]
     return lstm_of(node, OnnxRecurrence(node, 4, ("Sigmoid", "Tanh", "Tanh"), (weights[0], weights[1])))
 
 
 def _weights(node: OnnxNode, at: int, scale_at: int, zero_at: int) -> OnnxValue:
-    """{D, 4 H, I} in float32."""
+    """Return weights {D, 4 H, I} in float32."""
     packed, scale, zero = node.input(at, rank=3), node.input(scale_at), node.optional(zero_at)
     directions, size, columns = packed.shape
 

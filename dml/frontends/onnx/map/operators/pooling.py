@@ -1,4 +1,4 @@
-"""Pooling. One-dimensional tensors go in as two-dimensional ones."""
+"""Pooling. One-dimensional tensors become two-dimensional."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .window import Window, window_of
 
 
 def _planar(node: OnnxNode, x: OnnxValue, window: Window) -> tuple[OnnxValue, dict[str, Any]]:
-    """The input with two or three spatial dimensions, and the window's fields for it."""
+    """Return the input with two or three spatial dimensions, and the window's fields for it."""
     if not 3 <= x.rank <= 5:
         raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes 3 at most")
     flat = x.rank == 3
@@ -51,7 +51,7 @@ def _planar(node: OnnxNode, x: OnnxValue, window: Window) -> tuple[OnnxValue, di
 
 
 def _sizes(x: OnnxValue, window: Window) -> tuple[int, ...]:
-    """The output's sizes with as many dimensions as ``_planar`` makes."""
+    """Return the output's sizes with as many dimensions as ``_planar`` returns."""
     output = [1, *window.output] if len(window.output) == 1 else window.output
     return (*x.shape[:2], *output)
 
@@ -62,7 +62,7 @@ def average_pool(node: OnnxNode) -> OnnxValue:
     window = window_of(node, x.shape[2:], ())
     counted = bool(node.integer("count_include_pad", 0))
     if counted and window.end != window.declared_end:
-        # Declared padding is counted, but not what ceil_mode adds: so the declared padding becomes part of the input.
+        # Declared padding counts, the padding of ceil_mode does not: so the declared padding becomes part of the input.
         start, end = [0, 0, *window.start], [0, 0, *window.declared_end]
         x = padded(x, start, end)
         window.end = [e - d for e, d in zip(window.end, window.declared_end, strict=True)]
@@ -85,13 +85,13 @@ def lp_pool(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("MaxPool")
 def max_pool(node: OnnxNode) -> list[OnnxValue | None]:
-    """Indices count through the whole input, row-major or (storage_order 1) column-major within a channel."""
+    """Pool; indices count through the whole input, row-major or (storage_order 1) column-major within a channel."""
     return _max_pool(node, node.input(0))
 
 
 @onnx_op("NhwcMaxPool", domain="com.microsoft")
 def channels_last_max_pool(node: OnnxNode) -> OnnxValue:
-    """Of bytes, with the channels last."""
+    """Pool bytes with the channels last."""
     (made, _) = _max_pool(node, channels_first(node.input(0, least=3)))
     assert made is not None
     return channels_last(made)
@@ -115,7 +115,7 @@ def _max_pool(node: OnnxNode, x: OnnxValue) -> list[OnnxValue | None]:
 
 
 def _column_major(indices: OnnxValue, spatial: tuple[int, ...]) -> OnnxValue:
-    """Indices into {N, C, spatial...} that count through the first spatial dimension first."""
+    """Convert indices into {N, C, spatial...} so that the first spatial dimension varies fastest."""
 
     def remainder(value: OnnxValue, size: int) -> OnnxValue:
         return binary(op.modulus_truncate, value, value.filled(size))
@@ -177,7 +177,7 @@ def max_unpool(node: OnnxNode) -> OnnxValue:
     made = one(DML_MAX_UNPOOLING_OPERATOR_DESC, x, plain, InputTensor=x, IndicesTensor=index)
     if tuple(shape) == plain:
         return made
-    # The indices belong to the tensor without output_shape, which lies in the corner of the larger one.
+    # The indices refer to the tensor without output_shape, which lies in the corner of the larger one.
     return padded(made, [0] * 4, [size - own for size, own in zip(shape, plain, strict=True)])
 
 
@@ -198,10 +198,11 @@ def max_roi_pool(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("RoiAlign", since=10)
 def roi_align(node: OnnxNode) -> OnnxValue:
-    """From version 16 on, half_pixel moves the regions by half a pixel; those of the old way are a pixel wide at least.
+    """Pool regions. From version 16 on, half_pixel shifts them by half a pixel; otherwise they are at least a pixel
+    wide.
 
-    The maximum is of interpolated samples, as in ONNX's text and on DirectML's page; ONNX's reference
-    takes it of each neighbour's weighted part (onnx issue 4764).
+    The maximum is over interpolated samples, as in ONNX's text and DirectML's reference; ONNX's reference
+    implementation takes the maximum over each neighbour's weighted part (onnx issue 4764).
     """
     x, rois, batch = node.input(0, rank=4), node.input(1, rank=2), node.input(2, rank=1)
     node.check(rois.shape[1] == 4, f"rois must have four columns, found shape {rois.shape}")

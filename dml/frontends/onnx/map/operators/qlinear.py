@@ -1,6 +1,6 @@
-"""Operators on quantized tensors, each with its scale and zero point, that onnxruntime's quantizer writes into models.
+"""Operators on quantized tensors, each with scale and zero point, that onnxruntime's quantizer writes into models.
 
-Their numbers are FLOAT32 in between, as in onnxruntime, and rounded once.
+Intermediate numbers are FLOAT32, as in onnxruntime, and rounded once.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from .window import window_of
 
 @onnx_op("QLinearAdd", domain="com.microsoft")
 def qlinear_add(node: OnnxNode) -> OnnxValue:
-    """The sum rounded after the result's zero point is added, as in ONNX Runtime: halves go elsewhere than in
-    QUANTIZED_LINEAR_ADD. Zero points come off first, where that is exact: what they come to is far larger than the
-    sum."""
+    """Add; the sum is rounded after the result's zero point is added, as in ONNX Runtime.
+
+    QUANTIZED_LINEAR_ADD rounds halves differently. Zero points are subtracted first, while that is exact: their scaled
+    values are far larger than the sum.
+    """
     scale = reshape(node.input(6), ())
 
     def part(at: int) -> OnnxValue:
@@ -44,7 +46,7 @@ def _shifted(node: OnnxNode, steps: OnnxValue, dtype: DType) -> OnnxValue:
 
 @onnx_op("QLinearMul", domain="com.microsoft")
 def qlinear_mul(node: OnnxNode) -> OnnxValue:
-    """The product of whole numbers, which is exact, times one number, and rounded as a sum is."""
+    """Multiply: the product of integers is exact; it is scaled by one number, and rounded as in ``qlinear_add``."""
 
     def part(at: int) -> OnnxValue:
         one_step = node.input(at + 1).filled(1)
@@ -69,7 +71,7 @@ def qlinear_leaky_relu(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("QLinearSoftmax", domain="com.microsoft")
 def qlinear_softmax(node: OnnxNode) -> OnnxValue:
-    """Along an axis, or before version 13 of ONNX (``opset``) over all dimensions from it on."""
+    """Softmax along an axis, or before version 13 of ONNX (``opset``) over all dimensions from it on."""
     x = _real(node, 0)
     axis = node.axis("axis", -1, x.rank)
     node.check("opset" in node.attributes, "attribute 'opset' must be given")
@@ -94,7 +96,7 @@ def qlinear_where(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("QLinearConcat", domain="com.microsoft")
 def qlinear_concat(node: OnnxNode) -> OnnxValue:
-    """The result's scale and zero point, then tensor, scale and zero point of each part."""
+    """Concatenate. Inputs: the result's scale and zero point, then tensor, scale and zero point of each part."""
     node.check(len(node.inputs) > 2 and len(node.inputs) % 3 == 2, f"takes 2 and 3 n inputs, found {len(node.inputs)}")
     parts = [_real(node, at) for at in range(2, len(node.inputs), 3)]
     axis = node.axis("axis", 0, parts[0].rank)
@@ -111,7 +113,7 @@ def qlinear_reduce_mean(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("QLinearConv", domain="com.microsoft")
 def qlinear_convolution_(node: OnnxNode) -> OnnxValue:
-    """ONNX's, or with the channels of X and the result last, as onnxruntime rewrites it for its own kernels."""
+    """Convolve as ONNX does, or with X and the result channels-last, as onnxruntime rewrites it for its own kernels."""
     if not node.integer("channels_last", 0):
         return qlinear_convolution(node, node.input(0))
     return channels_last(qlinear_convolution(node, channels_first(node.input(0))))

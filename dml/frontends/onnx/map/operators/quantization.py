@@ -32,7 +32,7 @@ _BYTES = (np.dtype(np.int8), UINT8)
 
 
 def _aligned(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
-    """A scale or zero point in the rank of x: of one element, along an axis, or per block."""
+    """Return a scale or zero point in the rank of x: one element, one per index of an axis, or one per block."""
     if parameter.size == 1 and parameter.rank < 2:
         return reshape(parameter, (1,) * x.rank)
     if parameter.rank == 1:
@@ -44,7 +44,7 @@ def _aligned(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
 
 
 def _spread(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
-    """A parameter for each element of x; one of a block is repeated along the axis."""
+    """Repeat a parameter for each element of x; a block's parameter is repeated along the axis."""
     value = _aligned(node, parameter, x)
     block = node.integer("block_size", 0)
     if not block or value.rank != x.rank or all(a in (1, b) for a, b in zip(value.shape, x.shape, strict=True)):
@@ -71,7 +71,7 @@ def quantize_linear(node: OnnxNode) -> OnnxValue:
     dtype = _target(node, zero)
     if dtype in _NARROW:
         return _blockwise(node, x, scale, zero, dtype)
-    if dtype in FLOAT8:  # whose zero point is zero
+    if dtype in FLOAT8:  # (their zero point is zero)
         steps = cast(x, FLOAT32) / _spread(node, cast(scale, FLOAT32), x)
         return rounded(steps, dtype, bool(node.integer("saturate", 1)))
     if dtype.kind not in "iu" or dtype.itemsize > 2:
@@ -89,7 +89,7 @@ def quantize_linear(node: OnnxNode) -> OnnxValue:
             ScaleTensor=_spread(node, scale, x),
             ZeroPointTensor=None if zero is None else _spread(node, zero, x),
         )
-    # 16 bits: the same in float32, which holds every such integer.
+    # 16 bits are computed in float32, which represents every such integer.
     exact = cast(x, FLOAT32) / _spread(node, cast(scale, FLOAT32), x)
     mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
     whole = unary(op.round_, exact, rounding_mode=mode)
@@ -100,7 +100,7 @@ def quantize_linear(node: OnnxNode) -> OnnxValue:
 
 
 def _block_sizes(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
-    """A parameter whose sizes divide those of x."""
+    """Return a parameter whose sizes divide those of x."""
     value = _aligned(node, parameter, x)
     if not value.size or any(size % own for size, own in zip(x.shape, value.shape, strict=True)):
         raise Unsupported(f"blocks of shape {value.shape} do not divide a tensor of shape {x.shape}")
@@ -108,7 +108,7 @@ def _block_sizes(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValu
 
 
 def _is_of_blocks(node: OnnxNode, scale: OnnxValue, x: OnnxValue) -> bool:
-    """Whether scales are those of whole blocks."""
+    """Return whether scales apply to blocks."""
     is_blocked = bool(node.integer("block_size", 0)) and scale.rank == x.rank > 0 and scale.size > 0
     return is_blocked and not any(size % own for size, own in zip(x.shape, scale.shape, strict=True))
 
@@ -203,7 +203,7 @@ def quantized(x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None, dtype: DTy
 
 @onnx_op("DynamicQuantizeMatMul", domain="com.microsoft")
 def dynamic_quantize_matmul(node: OnnxNode) -> OnnxValue:
-    """The left matrix is quantized by its own range, then both are multiplied as integers."""
+    """Quantize the left matrix by its own range, then multiply both as integers."""
     a, b, bias = node.input(0), node.input(1), node.optional(4)
     node.check(not node.has(3) or node.input(3).dtype == b.dtype, f"b_zero_point must have the type of B, {b.dtype}")
     if a.rank < 2 or b.rank != 2:

@@ -1,7 +1,7 @@
 """GRU, LSTM and RNN: ONNX's layouts, defaults and checks (the networks: ``dml.frontends.meaning.recurrence``).
 
-Activations take their alpha and beta in their order, as far as they use them; what is missing is the default of the
-ONNX operator of that name. Affine is DirectML's LINEAR.
+Activations take alpha and beta in order, as far as they use them; missing ones have the default of the ONNX operator
+of that name. Affine is DirectML's LINEAR.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from ..value import OnnxValue, cast, expanded, maximum, one, reshape, transpose
 
 
 class OnnxRecurrence:
-    """What the three operators share: S steps, B batch, I input, D directions, H hidden.
+    """The inputs and attributes that the three operators share: S steps, B batch, I input, D directions, H hidden.
 
-    weights: W and R, where they are not the node's inputs as they stand.
+    weights: W and R, if they differ from the node's inputs.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class OnnxRecurrence:
         return self.tensor(value)
 
     def state(self, at: int) -> Tensor | None:
-        """An initial state as {D, B, H}."""
+        """Return an initial state as {D, B, H}."""
         value = self.node.optional(at)
         if value is None:
             return None
@@ -87,7 +87,7 @@ class OnnxRecurrence:
             return None
         if lengths.shape != (self.batch,):
             raise DMLError(f"sequence_lens must have shape {(self.batch,)}, found {lengths.shape}")
-        # A negative length would be a huge one as UINT32.
+        # A negative length would become a huge UINT32.
         return cast(maximum(lengths, lengths.filled(0)), UINT32).tensor
 
     def _activations(self, defaults: Sequence[str]) -> tuple[OperatorDesc, ...]:
@@ -101,7 +101,7 @@ class OnnxRecurrence:
         )
 
     def results(self, sequence: Tensor, *states: Tensor) -> list[OnnxValue]:
-        """Y {S, D, B, H} and the last states {D, B, H} in the node's layout and type."""
+        """Return Y {S, D, B, H} and the last states {D, B, H} in the node's layout and type."""
         x = self.node.input(0)
         values = [cast(x.made(t, t.sizes, FLOAT32 if self.dtype != FLOAT16 else FLOAT16), self.dtype)
                   for t in (sequence, *states)]  # fmt: skip
@@ -112,9 +112,9 @@ class OnnxRecurrence:
 
 @onnx_op("GRU")
 def gru(node: OnnxNode) -> list[OnnxValue]:
-    """All versions: 1 has no linear_before_reset (off), 1 and 3 say by output_sequence whether Y is wanted.
+    """Compute a GRU of any version. Versions 1 and 3 have output_sequence, and version 1 no linear_before_reset (off).
 
-    Y is given wherever the node names it.
+    Y is returned wherever the node names it.
     """
     layer = OnnxRecurrence(node, 3, ("Sigmoid", "Tanh"))
     linear = bool(node.integer("linear_before_reset", 0))
@@ -146,7 +146,7 @@ def lstm_of(node: OnnxNode, layer: OnnxRecurrence) -> list[OnnxValue]:
 
 @onnx_op("ReverseSequence", since=10)
 def reverse_sequence(node: OnnxNode) -> OnnxValue:
-    """The first n elements of the time axis reversed, n given per batch."""
+    """Reverse the first n elements of the time axis; n is given per batch element."""
     x, lengths = node.input(0), node.input(1)
     batch, time = node.axis("batch_axis", 1, x.rank), node.axis("time_axis", 0, x.rank)
     sizes = with_size(x.shape, time, 1)

@@ -1,4 +1,4 @@
-"""Reductions, scans, ranks and what counts elements."""
+"""Reductions, scans, sorting and NonZero."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ _FRACTIONS = (
 
 @onnx_op(*_FUNCTIONS)
 def reduction(node: OnnxNode) -> OnnxValue:
-    """``axes`` is an attribute, in newer versions an input. With noop_with_empty_axes, no axes means none."""
+    """Reduce; ``axes`` is an attribute, in newer versions an input. With noop_with_empty_axes, empty axes reduce
+    nothing."""
     x = node.input(0)
     axes = node.ints("axes", 1)
     function = _FUNCTIONS[node.op]
@@ -61,7 +62,7 @@ def reduction(node: OnnxNode) -> OnnxValue:
 
 
 def _reduced(x: OnnxValue, function: DML_REDUCE_FUNCTION, axes: list[int], keep: bool) -> OnnxValue:
-    """Reduce. REDUCE's functions with fractional results take no integers; ONNX's take them and truncate."""
+    """Reduce. REDUCE's functions with fractional results do not support integers; ONNX's do, and truncate."""
     if x.dtype.kind not in "iu" or function not in _FRACTIONS:
         return reduce(x, function, axes, keep)
     if function == enums.DML_REDUCE_FUNCTION_AVERAGE:
@@ -120,12 +121,14 @@ def cumulative(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("NonZero", since=9)
 def nonzero(node: OnnxNode) -> OnnxValue | LateRows:
-    """The device computes the coordinates, and the graph is cut where their count is needed. If it cannot be cut,
-    the count becomes a guard of the compiled graph."""
+    """Return the coordinates, which the device computes; the graph is split where their count is needed.
+
+    If it cannot be split, the count becomes a guard of the compiled graph.
+    """
     x = node.input(0)
     late = node.is_late(x)
     if x.dtype.itemsize == 8:
-        x = cast(cast(x, bool), UINT8)  # 64-bit types are not taken
+        x = cast(cast(x, bool), UINT8)  # (the operator lacks 64-bit types)
     flat = reshape(x, x.shape or (1,))
     outputs = {
         "OutputCountTensor": ((1,), UINT32),

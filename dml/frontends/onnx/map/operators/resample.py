@@ -33,7 +33,7 @@ _MODES = (
 
 @onnx_op("Upsample")
 def upsample(node: OnnxNode) -> OnnxValue:
-    """Version 1 has two scales, 7 an attribute, 9 an input; coordinates are asymmetric and rounded down."""
+    """Upsample: version 1 has two scales, 7 an attribute, 9 an input; coordinates are asymmetric and rounded down."""
     x = node.input(0)
     if node.version >= 9:
         scales = [float(scale) for scale in node.numbers(1)]
@@ -46,7 +46,7 @@ def upsample(node: OnnxNode) -> OnnxValue:
 
 
 def _scaled(node: OnnxNode, x: OnnxValue, scales: list[float]) -> list[ResizedAxis]:
-    """Every axis by its scale; coordinates are asymmetric."""
+    """Scale every axis; coordinates are asymmetric."""
     node.check(len(scales) == x.rank, f"scales must have {x.rank} items, found {scales}")
     _check_scales(node, scales)
     return [ResizedAxis(size, floor(size * scale), scale) for size, scale in zip(x.shape, scales, strict=True)]
@@ -115,7 +115,7 @@ def _by_sizes(node: OnnxNode, shape: list[int], sizes: list[int]) -> tuple[list[
 
 
 def resized(x: OnnxValue, axes: Sequence[ResizedAxis], mode: str, rounding: str, **options: Any) -> OnnxValue:
-    """x with every axis resized. options: see ``resampled``."""
+    """Resize every axis of x. options: see ``resampled``."""
     if mode not in ("nearest", "linear", "cubic"):
         raise DMLError(f"Resize: mode must be nearest, linear or cubic, found {mode!r}")
     changed = {
@@ -134,7 +134,7 @@ def resized(x: OnnxValue, axes: Sequence[ResizedAxis], mode: str, rounding: str,
 
 
 def _truncated(x: OnnxValue, dtype: DType) -> OnnxValue:
-    """Rounded toward zero, within what bytes hold (cubic weights are negative too)."""
+    """Round toward zero, and limit to the range of bytes (cubic weights may be negative)."""
     whole = unary(op.round_, x, rounding_mode=enums.DML_ROUNDING_MODE_TOWARD_ZERO)
     if dtype.itemsize < 4:
         limits = np.iinfo(dtype)

@@ -19,7 +19,7 @@ def rotated(
     """Rotate pairs of elements of each head by the angles of their positions.
 
     x: {batch, sequence, head, element}. positions: {batch or 1, sequence}. cosines, sines: {position, pairs}; elements
-    behind the pairs stay. Pairs are neighbours where ``interleaved``, else the first half with the second.
+    after the pairs are copied. Pairs are adjacent if ``interleaved``, else from the first and the second half.
     """
     pairs = cosines.shape[1]
     cos, sin = (_angles(cache, positions) for cache in (cosines, sines))
@@ -46,9 +46,9 @@ def turned(
     caches: tuple[int, int] = (7, 8),
     ids: int | None = 9,
 ) -> list[OnnxValue]:
-    """Query and key of an attention with their rotary embeddings. past: {B}, None where there is none.
+    """Return query and key of an attention with their rotary embeddings. past: {B}, or None.
 
-    caches: which inputs the cosines and sines are. ids: which one the positions are, where the operator takes them.
+    caches: input numbers of cosines and sines. ids: that of the positions, if the operator has one.
     """
     batch, steps = query.shape[:2]
     positions = node.constant(np.arange(steps)[None])
@@ -62,7 +62,7 @@ def turned(
     interleaved = bool(node.integer("rotary_interleaved", 0))
     made = []
     cosines, sines = (node.input(at, rank=2) for at in caches)
-    # (onnxruntime's rule, whose kernels take eight at a time)
+    # (onnxruntime's rule: its kernels process eight at a time)
     width, most = cosines.shape[1], size // 16 * 8
     if sines.shape != cosines.shape or not 0 < width <= most or width % 8:
         raise DMLError(
@@ -76,15 +76,16 @@ def turned(
 
 
 def _angles(cache: OnnxValue, positions: OnnxValue) -> OnnxValue:
-    """{batch or 1, sequence, 1, pairs}."""
+    """Return the angles' entries as {batch or 1, sequence, 1, pairs}."""
     return reshape(gather(cache, positions, 0), (*positions.shape, 1, cache.shape[1]))
 
 
 @onnx_op("RotaryEmbedding", domain="com.microsoft")
 def rotary_embedding(node: OnnxNode) -> OnnxValue:
-    """{batch, sequence, heads * element} or {batch, head, sequence, element}; positions for all, or the first one.
+    """Rotate {batch, sequence, heads * element} or {batch, head, sequence, element}; positions for all, or the first
+    one.
 
-    Its attribute scale changes nothing, as in onnxruntime.
+    The attribute scale has no effect, as in onnxruntime.
     """
     x, positions, cosines, sines = node.input(0), node.input(1), node.input(2, rank=2), node.input(3, rank=2)
     if node.integer("is_packed_batching", 0):

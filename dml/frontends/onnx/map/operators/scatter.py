@@ -1,4 +1,4 @@
-"""Scatters: DirectML's, which replace, and those that reduce (``dml.frontends.meaning.scatter``)."""
+"""Scatters: DirectML's, which replace elements, and those that reduce (``dml.frontends.meaning.scatter``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...registry import onnx_op
 from ..node import OnnxNode
 from ..value import OnnxValue, binary, cast, expanded, one, reshape
 
-#: ONNX's names of reductions, and those of ``dml.frontends.meaning.scatter``.
+#: ONNX's name of a reduction -> that of ``dml.frontends.meaning.scatter``.
 _REDUCTIONS = {"add": "sum", "mul": "prod", "max": "max", "min": "min"}
 
 
@@ -66,7 +66,7 @@ def scatter_nd(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("TensorScatter", since=24)
 def tensor_scatter(node: OnnxNode) -> OnnxValue:
-    """Write steps into a cache along an axis, each batch element's from its own index on."""
+    """Write steps into a cache along an axis, beginning at each batch element's own index."""
     x, updates, first = node.input(0, least=2), node.input(1), node.optional(2)
     axis = node.axis("axis", -2, x.rank)
     length = x.shape[axis]

@@ -1,4 +1,4 @@
-"""Sequences and optionals: lists of values while the model is traced."""
+"""Sequences and optionals: Python lists of values during the trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fourier transforms, as products with matrices that depend on nothing but sizes; long ones in two steps."""
+"""Fourier transforms, as products with matrices that depend only on sizes; long ones in two steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _LONG, _LIMIT = 2**20, 2**24
 def _transformed(node: OnnxNode, x: OnnxValue, length: int, bins: int, inverse: bool) -> OnnxValue:
     """Transform {..., samples, 1 or 2} to {..., bins, 2}; samples are cropped, or padded with zeros, to the length.
 
-    A long transform over a * b samples is b transforms over every b-th sample, turned, and a transforms over those.
+    A long transform of a * b samples consists of b transforms of every b-th sample, a rotation, and a transforms of
+    the results.
     """
     count, parts = x.shape[-2:]
     if not 1 <= length <= _LIMIT:
@@ -46,7 +47,7 @@ def _transformed(node: OnnxNode, x: OnnxValue, length: int, bins: int, inverse: 
 
 
 def _matrix(node: OnnxNode, count: int, parts: int, length: int, bins: int, inverse: bool) -> Array:
-    """{count * parts, bins * 2}: what each part of each sample gives to the parts of each bin."""
+    """Return {count * parts, bins * 2}: the contribution of each part of each sample to the parts of each bin."""
     if count * parts * bins * 2 > _LIMIT:
         raise Unsupported(f"a transform of {count} samples to {bins} bins is too large for one product")
     used = np.arange(min(count, length))
@@ -60,7 +61,7 @@ def _matrix(node: OnnxNode, count: int, parts: int, length: int, bins: int, inve
 
 
 def _product(x: OnnxValue, matrix: Array) -> OnnxValue:
-    """{..., count, parts} as {..., bins, what a bin has}."""
+    """Return {..., count, parts} times the matrix, as {..., bins, parts of a bin}."""
     count, parts, bins, each = matrix.shape
     rows = reshape(x, (x.size // (count * parts), count * parts))
     held = OnnxValue(
@@ -71,7 +72,8 @@ def _product(x: OnnxValue, matrix: Array) -> OnnxValue:
 
 @onnx_op("DFT", since=17)
 def dft(node: OnnxNode) -> OnnxValue:
-    """Version 17 has ``axis`` as an attribute, 20 as an input. One-sided and inverse: from half a spectrum to reals."""
+    """Transform; version 17 has ``axis`` as an attribute, 20 as an input. One-sided and inverse: half a spectrum to
+    reals."""
     x = node.input(0, least=2)
     node.check(x.dtype.kind not in "iub", f"takes floating-point signals, found {x.dtype}")
     axis = node.integer("axis", 1)
@@ -93,7 +95,7 @@ def dft(node: OnnxNode) -> OnnxValue:
 
 
 def _from_half(node: OnnxNode, x: OnnxValue, length: int) -> OnnxValue:
-    """{..., bins, 2} as reals {..., length, 1}: the other half of the spectrum is the mirror image of this one."""
+    """Return {..., bins, 2} as reals {..., length, 1}: the other half of the spectrum mirrors this one."""
     axis, half = x.rank - 2, length // 2 + 1
     x = resized(x, axis, half)
     starts, counts, steps = [0] * x.rank, list(x.shape), [1] * x.rank
@@ -106,7 +108,7 @@ def _from_half(node: OnnxNode, x: OnnxValue, length: int) -> OnnxValue:
 
 @onnx_op("STFT", since=17)
 def stft(node: OnnxNode) -> OnnxValue:
-    """Frames are picked by their indices, weighted by the window, and transformed."""
+    """Gather frames by index, multiply them by the window, and transform them."""
     x, window = node.input(0, least=2), node.optional(2)
     node.check(x.dtype.kind not in "iub", f"takes floating-point signals, found {x.dtype}")
     if x.rank == 2:

@@ -1,4 +1,4 @@
-"""The sliding windows of convolutions and pooling: strides, dilations, padding and the output's sizes."""
+"""Sliding windows of convolutions and pooling: strides, dilations, padding and the output's sizes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ..node import OnnxNode
 
 @dataclass
 class Window:
-    """One item per spatial dimension. ``declared_end``: the end padding without what ceil_mode adds."""
+    """A window, with one item per spatial dimension. ``declared_end``: end padding without the addition of
+    ceil_mode."""
 
     size: list[int]
     strides: list[int]
@@ -25,13 +26,13 @@ class Window:
 
 
 def auto_pad(node: OnnxNode) -> str:
-    """The attribute of this name, NOTSET where it is absent or empty, as some exporters leave it."""
+    """Return auto_pad; NOTSET if it is absent or empty, as some exporters leave it."""
     choices = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
     return node.one_of("auto_pad", "NOTSET", choices) if node.text("auto_pad", "") else "NOTSET"
 
 
 def window_of(node: OnnxNode, spatial: Sequence[int], kernel: Sequence[int]) -> Window:
-    """The window of a node over spatial sizes, with auto_pad and ceil_mode worked out."""
+    """Return the window of a node over spatial sizes, with auto_pad and ceil_mode resolved."""
     rank = len(spatial)
     strides = node.ints("strides") or [1] * rank
     dilations = node.ints("dilations") or [1] * rank
@@ -55,7 +56,7 @@ def window_of(node: OnnxNode, spatial: Sequence[int], kernel: Sequence[int]) -> 
             raise DMLError(f"a window of {reach[at]} does not fit {spatial[at]} elements and their padding")
         count = window_count(spatial[at] + start[at] + end[at], reach[at], strides[at])
         if node.integer("ceil_mode", 0) and room % strides[at] and count * strides[at] < spatial[at] + start[at]:
-            # Pad for one more window, which must start inside the input or its start padding
+            # Pad for one more window, which must begin inside the input or its start padding
             end[at] += count * strides[at] - room
             count += 1
         output.append(count)

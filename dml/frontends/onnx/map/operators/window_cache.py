@@ -17,7 +17,8 @@ from .rotary import turned
 def windowed(node: OnnxNode, query: OnnxValue, key: OnnxValue, value: OnnxValue) -> list[OnnxValue | None]:
     """Return the outputs over a cache whose C rows hold the newest positions of a longer sequence.
 
-    Of T positions in all it holds ``_resident``: where a position has no room, all but the window go at once.
+    It holds ``_resident`` of T positions: if a position has no room, all positions before the window are dropped at
+    once.
     """
     past_key, past_value = node.input(3, rank=4), node.input(4, rank=4)
     (batch, steps, _), (_, heads, room, _) = query.shape, past_key.shape
@@ -41,7 +42,7 @@ def windowed(node: OnnxNode, query: OnnxValue, key: OnnxValue, value: OnnxValue)
     bias = node.optional(10, rank=4)
     if bias is not None:
         bias = _bias_columns(bias, positions, (batch, query.shape[2] // size, steps, room + steps))
-    # The position of each row that stays, as a row of the past with the new ones behind
+    # The position of each row that stays, in the past with the new rows appended
     wanted = first_last + row
     source = where(wanted < reshape(before, by_batch), wanted - first_kept, wanted - reshape(before, by_batch) + room)
     source = minimum(maximum(source, source.filled(0)), source.filled(room + steps - 1))

@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 from dml.conformance.compare import compare
-from dml.conformance.limits import Expected, spacing
+from dml.conformance.limits import Expected, spacing, sum_of_products
+from dml.conformance.references.rounded import Rounded
 from dml.conformance.values import without_subnormals
+from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
+from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 F32, F16 = np.dtype(np.float32), np.dtype(np.float16)
 TINY = float(np.finfo(np.float32).tiny)
@@ -32,6 +35,18 @@ def test_spacing_is_numpys(kind):
 def test_spacing_below_the_smallest_normal_is_that_of_the_smallest_normal():
     small = np.array([0.0, 1e-45, TINY], np.float32)
     assert set(spacing(small, F32)) == {float(np.spacing(np.float32(TINY)))}
+
+
+@pytest.mark.parametrize("limit", [
+    lambda terms: Expected(
+        terms.sum(keepdims=True), absolute=sum_of_products(3, np.abs(terms).sum(), F32, terms.sum(keepdims=True))
+    ),
+    lambda terms: Rounded(terms).sum(0, True).expected(DML_BUFFER_TENSOR_DESC(DML_TENSOR_DATA_TYPE_FLOAT32, (1,)), ""),
+])  # fmt: skip
+def test_a_subnormal_product_or_partial_sum_may_be_flushed(limit):
+    terms = np.array([-1.5 * TINY, -1.1 * TINY, 0.8 * TINY])
+    for found, passes in ((terms.sum(), True), (terms[:2].sum(), True), (30 * terms.sum(), False)):
+        assert (compare(np.array([found], np.float32), limit(terms)).mismatch is None) == passes
 
 
 def test_as_many_ulp_as_are_allowed_and_not_one_more():

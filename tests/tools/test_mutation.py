@@ -67,19 +67,24 @@ def test_what_a_shader_includes():
     assert "lib/math.glsl" not in command.included("movement/copy_words.comp")
 
 
-@pytest.mark.parametrize(("change", "outcome"), [
-    (("return source_load(source_at(c));", "return source_load(source_at(c) + 1u);"), "caught"),
-    (("return source_load(source_at(c));", "return source_load(source_at(c))"), "invalid"),
-    (("return source_load(source_at(c));", "for (;;) source_store(0u);"), "invalid"),
-    (("// ", "//  "), "unused"),
+ALONE = tuple(f"REVERSE_SUBSEQUENCES:type={kind}" for kind in ("FLOAT32", "INT8"))
+IN_A_GRAPH = ("GRAPH_OPERATOR:type=FLOAT32,of=REVERSE_SUBSEQUENCES",)
+
+
+@pytest.mark.parametrize(("change", "names", "outcome"), [
+    (("return source_load(source_at(c));", "return source_load(source_at(c) + 1u);"), ALONE, "caught"),
+    (("return source_load(source_at(c));", "return source_load(source_at(c) + 1u);"), IN_A_GRAPH, "caught"),
+    (("return source_load(source_at(c));", "return source_load(source_at(c))"), ALONE, "invalid"),
+    (("return source_load(source_at(c));", "for (;;) source_store(0u);"), ALONE, "invalid"),
+    (("// ", "//  "), ALONE, "unused"),
 ])  # fmt: skip
-def test_a_broken_kernel_is_caught(tmp_path, change, outcome):
+def test_a_broken_kernel_is_caught(tmp_path, change, names, outcome):
     file = "movement/reverse_subsequences.comp"
     lines = (sources.directory() / file).read_text().splitlines()
     at, line = next((at, line) for at, line in enumerate(lines) if change[0] in line or change[0] == "// " in line)
     workers = command.Workers(tmp_path, "llvmpipe")
     mutant = Mutant(file, at + 1, "index", line, line.replace(*change))
-    cases = [("plain", f"REVERSE_SUBSEQUENCES:type={kind}") for kind in ("FLOAT32", "INT8")]
+    cases = [("plain", name) for name in names]
     try:
         assert workers.outcome(mutant, cases, 2, 60.0)["outcome"] == outcome
     finally:

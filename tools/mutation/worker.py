@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dml import glslang
+from dml.compiler import repeated
 from dml.compiler.kernels import sources
 from dml.conformance.axes import open_as
 from dml.conformance.case import Case
@@ -82,6 +83,7 @@ def _use(root: Path) -> None:
         sources.directory = lambda: root  # type: ignore[assignment]
         sources._text.cache_clear()
         sources.identifiers.cache_clear()
+        repeated._kept.clear()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Coverage: the kernels and variants that a run enters, of those that selection can choose, and cases for the rest.
 
-Selection itself says what exists, without a device: every case of the full suite and of the catalogue of real shapes is
-lowered for the target. For each variant that the suite's cases miss, the smallest case that gets it is added.
+Selection determines the existing variants, without a device: every case of the full suite and of the catalogue of real
+shapes is lowered for the target. For each variant that the suite's cases miss, the smallest case that gets it is
+added.
 """
 
 from __future__ import annotations
@@ -207,7 +208,17 @@ class _Search:
                 best = self._least(best, wanted, parameter, at, value)
             if best == before:
                 break
-        return best
+        return self._filled(best, wanted)
+
+    def _filled(self, one: _Candidate, wanted: frozenset[str]) -> _Candidate:
+        """Enlarge a convolution's outputs to a power of two, so that the last rows of a kernel's tile are not empty."""
+        case = Case.parse(one.name)
+        for parameter, at, value in _numbers(case):
+            if parameter == "outputs":
+                found = self._valid(_with_number(case, parameter, at, 1 << (value - 1).bit_length()))
+                if found is not None and wanted <= found.variants:
+                    return found
+        return one
 
     def _least(self, best: _Candidate, wanted: frozenset[str], parameter: str, at: int, value: int) -> _Candidate:
         """Minimize one number by bisection: a variant is nearly always selected for all sizes from one on."""
@@ -265,9 +276,9 @@ class _Search:
 
 
 def features(names: Iterable[str]) -> set[str]:
-    """Return what variants have, each with its kernel: the kernel alone, each value of each macro, each tensor's type.
+    """Return features of variants, each with its kernel: the kernel alone, each macro's values, each tensor's type.
 
-    So that no value of a macro is left out, however few variants have it.
+    With them no value of a macro is left out, even if few variants have it.
     """
     return {feature for name in names for feature in _features(name)}
 

@@ -40,7 +40,7 @@ void main() {
     }
     uint count = min(KEEP, end - begin);
     for (uint rank = 0u; rank < count; ++rank) {
-        barrier();
+        barrier();  // the last round's result was read, and the new first entry of its group written
         Entry first = NONE;
         for (uint group = lane; group < groups; group += WORKGROUP)
             first = earlier(first, Entry(keys[group], places[group]));
@@ -55,6 +55,7 @@ void main() {
             Entry e = Entry(key_of(x_load(x_at(c))), i);
             if (entry_less(first, e)) next = earlier(next, e);
         }
+        barrier();  // `first` was read
         next = first_of_all(next, lane, WORKGROUP);
         if (lane == 0u) {
             keys[group] = next.key;

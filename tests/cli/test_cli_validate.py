@@ -28,7 +28,7 @@ def relu(**changes):
 
 
 def model(**dispatchables):
-    """A model of these dispatchables, and a command that does not fit them."""
+    """Return a model of these dispatchables, with a command that does not match them."""
     return {"resources": {}, "dispatchables": dispatchables, "commands": []}
 
 
@@ -118,6 +118,6 @@ def test_a_file_that_is_not_there(tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_dml_writes_is_right(write, name):
-    """The descriptor that a conformance report carries, of every operator."""
+    """Every operator's descriptor in a conformance report is valid."""
     (found,) = faults_of_file(write(dispatchable(sample(name))))
     assert (found.operator, found.faults) == (name, ())

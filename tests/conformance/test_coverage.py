@@ -1,4 +1,4 @@
-"""Which kernels exist for a device, and that a run enters them: asked of selection, without a device."""
+"""The kernels that selection can choose for a target, and the cases that enter them, without a device."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GPU = Target(
     max_storage_buffer_range=1 << 30, max_storage_buffers=16, max_push_constants=256, subgroup_size=32,
 )  # fmt: skip
 CPU = dataclasses.replace(GPU, device_class=DeviceClass.CPU, subgroup_size=8, llvmpipe=(22, 3), max_texels=1 << 27)
-#: Kernels that no case of the default suite enters, and real shapes do.
+#: Kernels that only real shapes enter, no case of the default suite.
 LARGE = {
     GPU: {"attention/merge.comp", "gemm/parts.comp", "elementwise/transpose_blocks.comp", "recurrent/start.comp"},
     CPU: {"convolution/winograd_weights.comp", "convolution/winograd_input.comp", "convolution/winograd_result.comp",
@@ -87,7 +87,7 @@ def test_the_share_is_held_and_every_variant_of_a_full_suite(few):
 
 
 def test_no_value_of_a_macro_is_left_out():
-    """Even with no share to reach, each value of each macro, and each data type of each tensor, is entered."""
+    """Even with a required share of 0, every value of every macro and every tensor's data type are entered."""
     chosen = [subjects()[name] for name in ("GEMM", "REDUCE")]
     found = coverage(GPU, ["GEMM:type=FLOAT32"], chosen, 0.0, 0)
     ran = [found.names[at] for places in found.entered.values() for at in places]
@@ -186,7 +186,7 @@ def test_weights_that_directml_owns_and_turned_tensors(device, name):
 
 
 def test_a_wrong_weight_is_seen(device, monkeypatch):
-    """What is bound at initialization reaches the kernel: with other bytes there the case fails."""
+    """Inputs bound at initialization reach the kernel: other bytes make the case fail."""
     to_bytes = layouts.to_bytes
     monkeypatch.setattr(
         execution, "to_bytes", lambda array, tensor: to_bytes(array + np.float32(tensor.owned_by_dml), tensor)

@@ -1,4 +1,4 @@
-"""tools/bench --language: what it makes of reports, and where llama.cpp is missing. Times are never asserted."""
+"""tools/bench --language: its tables, and errors without llama.cpp. No test asserts a time."""
 
 from __future__ import annotations
 

@@ -50,8 +50,10 @@ def main() -> None:
     ][options.part - 1 :: options.parts]
     if options.again:
         chosen = [
-            mutant for mutant, one in known.items() if one["outcome"] == "survived" and options.filter in mutant.file
-        ]
+            mutant
+            for mutant, one in known.items()
+            if one["outcome"] in ("survived", "unused") and options.filter in mutant.name
+        ][options.part - 1 :: options.parts]
     if options.page:
         chosen = []
     entered = Entered(options.device, options.axis or ["plain", "discrete"]) if chosen else None
@@ -65,9 +67,11 @@ def main() -> None:
                 outcome = {"outcome": "unused", "by": "", "reason": "no case enters it here", "run": 0}
             else:
                 outcome = workers.outcome(mutant, cases, options.cases, options.seconds)
-            # Another device may lack the kernel.
-            if options.again and outcome["outcome"] != "caught":
-                outcome = {**outcome, "outcome": "survived"}
+            # This device may lack a kernel that another has.
+            if options.again and outcome["outcome"] not in ("caught", "survived"):
+                outcome = known[mutant]
+            elif outcome["outcome"] == "caught":
+                outcome["on"] = options.device
             found[mutant] = {**vars(mutant), **outcome}
             print(f"{number}/{len(chosen)} {mutant.name}: {outcome['outcome']} {outcome['by']}", flush=True)
             if number % 10 == 0 or number == len(chosen):
@@ -287,7 +291,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--device", default="llvmpipe")
     parser.add_argument("--as", dest="axis", action="append", help="default: plain and discrete")
     parser.add_argument("--json", type=Path, default=FOUND, help="file that keeps each mutant and its outcome")
-    parser.add_argument("--again", action="store_true", help="run the mutants that survived before")
+    parser.add_argument("--again", action="store_true", help="run the mutants that were not caught before")
     parser.add_argument("--page", action="store_true", help=f"only write the documentation's {PAGE.name} from --json")
     return parser.parse_args()
 

@@ -2,7 +2,7 @@
 
 In: {"root": folder of the mutant's shaders, "cases": [[axis, case], ...], "most": cases to run, "seconds": most}.
 Out: {"outcome": "caught" | "survived" | "invalid" | "unused", "by": the case, "reason", "run": cases that ran}. A
-mutant that hangs or crashes ends the process, which the suite calls a failure as well.
+mutant that hangs or crashes ends the process, which the suite also counts as a failure.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dml import glslang
+from dml.compiler import repeated
 from dml.compiler.kernels import sources
 from dml.conformance.axes import open_as
 from dml.conformance.case import Case
@@ -82,6 +83,7 @@ def _use(root: Path) -> None:
         sources.directory = lambda: root  # type: ignore[assignment]
         sources._text.cache_clear()
         sources.identifiers.cache_clear()
+        repeated._kept.clear()
 
 
 if __name__ == "__main__":

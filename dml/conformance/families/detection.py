@@ -94,7 +94,7 @@ subject(
     OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC,
     parameters={
         "type": {"FLOAT32": DML_TENSOR_DATA_TYPE_FLOAT32},
-        "sizes": sizes("2x3x17", "1x1x1", "1x2x301", "3x1x64"),
+        "sizes": sizes("2x3x17", "1x1x1", "1x2x301", "3x1x64", "1x2x201"),
         "most": _MOST,
         "limits": flags(),
         "overlap": {"yes": True, "no": False},

@@ -117,7 +117,7 @@ class Rounded:
         value, carried = self.value.sum(axis, keepdims=keepdims), self.error.sum(axis, keepdims=keepdims)
         count = self.value.size // max(1, value.size)
         most = (np.abs(self.value) + self.error).sum(axis, keepdims=keepdims)
-        return Rounded(value, carried + count * HALF * most)
+        return Rounded(value, carried + count * (HALF * most + _TINY))
 
     def mean(self, axes: Axes = None, keepdims: bool = False) -> Rounded:
         total = self.sum(axes, keepdims)

@@ -1,7 +1,8 @@
 """Coverage: the kernels and variants that a run enters, of those that selection can choose, and cases for the rest.
 
-Selection itself says what exists, without a device: every case of the full suite and of the catalogue of real shapes is
-lowered for the target. For each variant that the suite's cases miss, the smallest case that gets it is added.
+Selection determines the existing variants, without a device: every case of the full suite and of the catalogue of real
+shapes is lowered for the target. For each variant that the suite's cases miss, the smallest case that gets it is
+added.
 """
 
 from __future__ import annotations
@@ -275,9 +276,9 @@ class _Search:
 
 
 def features(names: Iterable[str]) -> set[str]:
-    """Return what variants have, each with its kernel: the kernel alone, each value of each macro, each tensor's type.
+    """Return features of variants, each with its kernel: the kernel alone, each macro's values, each tensor's type.
 
-    So that no value of a macro is left out, however few variants have it.
+    With them no value of a macro is left out, even if few variants have it.
     """
     return {feature for name in names for feature in _features(name)}
 

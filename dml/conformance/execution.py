@@ -103,7 +103,7 @@ def run_case(device: Device, case: Case, seed: int = 0) -> Outcome:
         if error.hresult not in _BEYOND:
             return _failed(outcome, start, "compilation", str(error))
         return {**outcome, "status": "unsupported", "reason": str(error), "seconds": time.perf_counter() - start}
-    kind = "compilation"  # the driver makes pipelines while commands are recorded
+    kind = "compilation"  # the driver creates pipelines while commands are recorded
     try:
         run = _recorded_run(device, compiled, data, case)
         kind = "refused"
@@ -228,9 +228,9 @@ def _recorded_run(device: Device, compiled: CompiledOperator, data: CaseData, ca
 
 
 def _run(device: Device, run: RecordedCase) -> tuple[list[npt.NDArray[np.uint8]], tuple[str, str] | None]:
-    """Run a case; return all bytes of its outputs, and what is wrong besides values: kind and message.
+    """Run a case; return all bytes of its outputs, and faults other than values: kind and message.
 
-    It runs twice, and the device's previous case once more after it: all runs must give the same bits.
+    It runs twice, and the device's previous case once more after it: all runs must return the same bits.
     """
     run.commands.execute()
     found = [buffer.read(np.uint8, buffer.size) for buffer in run.outputs]

@@ -18,6 +18,6 @@ KINDS = {
 
 
 def kind_of(outcome: Mapping[str, Any]) -> str:
-    """Return the kind of a failed outcome. Older reports lack it; their contents tell."""
+    """Return the kind of a failed outcome. Older reports lack it; it is derived from their contents."""
     failure = outcome["failure"]
     return str(failure.get("kind") or ("values" if failure.get("index") else "ended"))

@@ -12,7 +12,7 @@ from dml.conformance.places import IDENTITY
 from dml.conformance.report import Record
 from dml.errors import DMLError
 
-#: Fields that tell the code that ran, and of a suite those that tell its cases.
+#: Fields that identify the code that ran, and fields of a suite that identify its cases.
 _OF_THE_CODE, _OF_A_SUITE = ("dml_version", "commit"), ("size", "seed", "filter", "only")
 
 

@@ -96,7 +96,7 @@ def _check(asked: Asked, journal: Journal) -> None:
     """Refuse options that do not match the resumed journal."""
     held = journal.head["suite"]
     if asked.suite != Suite() and asked.suite.record(held["cases"]) != held:
-        raise DMLError(f"{journal.path} is the journal of another suite: {_said(held)}; leave out what chooses cases")
+        raise DMLError(f"{journal.path} is the journal of another suite: {_said(held)}; omit options that choose cases")
     if asked.devices or asked.axes:
         wanted = {(place.device.name, place.axis) for place in places(asked.devices, asked.axes)}
         if wanted != {(device["name"], device["axis"]) for device in journal.devices}:
@@ -120,7 +120,7 @@ def _run_place(
     going = PlaceRun(place, rest, seed, conduct)
     with _progress(console, report.title(place.record()), len(cases)) as progress:
         progress.told(found.values())
-        # Closed at once, also by an interrupt, which ends the processes.
+        # Closing it, also after an interrupt, ends the processes at once.
         with contextlib.closing(going.outcomes()) as outcomes:
             for outcome in outcomes:
                 is_new = outcome["case"] not in found

@@ -57,7 +57,7 @@ class Strain:
 
 @dataclass
 class Done:
-    """What was done, and the first fault; empty if there was none."""
+    """The work done, and the first fault; empty if there was none."""
 
     seconds: float = 0.0
     steps: int = 0
@@ -127,7 +127,7 @@ class _StrainShared:
 
 @dataclass(frozen=True)
 class _Block:
-    """Held memory with known contents: numbers that follow from a key."""
+    """Held memory with known contents: numbers derived from a key."""
 
     buffer: Buffer
     key: int

@@ -17,7 +17,7 @@ class DML_MULTIHEAD_ATTENTION_OPERATOR_DESC(OperatorDesc):
     QueryTensor: {B, S, N * H}. KeyTensor, ValueTensor: {B, K, N * H}. StackedQueryKeyTensor, StackedKeyValueTensor: {B,
     K, N, 2, H}, both interleaved by head. StackedQueryKeyValueTensor: {B, K, N, 3, H}, all three. BiasTensor: {2 or 3
     parts, N * H in all}. PastKeyTensor, PastValueTensor: {B, N, P, H}. RelativePositionBiasTensor: {B, N, S, T}.
-    MaskTensor: as MaskType says. Scale: what query x key^T is multiplied by. OutputTensor: {B, S, N * H of values}.
+    MaskTensor: as MaskType says. Scale: the factor of query x key^T. OutputTensor: {B, S, N * H of values}.
     OutputPresentKeyTensor, OutputPresentValueTensor: {B, N, T, H}. Reference: dml_multihead_attention_operator_desc.
     """
 

@@ -38,7 +38,7 @@ class DML_CONVOLUTION_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_CONVOLUTION_INTEGER_OPERATOR_DESC(OperatorDesc):
-    """Cross correlation of 8-bit integers in 32-bit integers; input and filter are taken minus their zero points.
+    """Cross correlation of 8-bit integers minus their zero points, in 32-bit integers.
 
     InputTensor: {batch, input channels, height, width}. FilterTensor: {output channels, input channels / GroupCount,
     window}. InputZeroPointTensor: one element. FilterZeroPointTensor: one element, or one per output channel.

@@ -112,7 +112,7 @@ def _is_same(other: DML_CONSTANT_DATA_GRAPH_NODE_DESC | None, node: DML_CONSTANT
 @structure()
 @dataclass(frozen=True)
 class DML_INPUT_GRAPH_EDGE_DESC:
-    """From an input of the graph to an input of a node."""
+    """An edge from an input of the graph to an input of a node."""
 
     GraphInputIndex: int
     ToNodeIndex: int
@@ -123,7 +123,7 @@ class DML_INPUT_GRAPH_EDGE_DESC:
 @structure()
 @dataclass(frozen=True)
 class DML_OUTPUT_GRAPH_EDGE_DESC:
-    """From an output of a node to an output of the graph."""
+    """An edge from an output of a node to an output of the graph."""
 
     FromNodeIndex: int
     FromNodeOutputIndex: int
@@ -134,7 +134,7 @@ class DML_OUTPUT_GRAPH_EDGE_DESC:
 @structure()
 @dataclass(frozen=True)
 class DML_INTERMEDIATE_GRAPH_EDGE_DESC:
-    """From an output of one node to an input of another."""
+    """An edge from an output of one node to an input of another."""
 
     FromNodeIndex: int
     FromNodeOutputIndex: int

@@ -29,7 +29,7 @@ class DML_BATCH_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
 class DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
     """Normalize each item by its own mean and, with NormalizeVariance, variance; then scale and bias.
 
-    InputTensor, OutputTensor: the same sizes. The mean goes over height and width, with CrossChannel over channels too.
+    InputTensor, OutputTensor: the same sizes. The mean is over height and width, with CrossChannel also over channels.
     ScaleTensor, BiasTensor: sizes that broadcast. Reference: dml_mean_variance_normalization_operator_desc.
     """
 

@@ -134,8 +134,8 @@ class DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC(OperatorDesc):
     """Quantize with a scale and zero point per element: round(x / scale) + zero point, halves to even, limited to the
     output type.
 
-    All tensors: the same sizes (broadcast by strides). ScaleTensor: what one step of the integers stands for.
-    ZeroPointTensor: the integer that stands for 0, in the data type of OutputTensor; optional from 6_2. Reference:
+    All tensors: the same sizes (broadcast by strides). ScaleTensor: the difference between adjacent integers.
+    ZeroPointTensor: the integer that represents 0, in the data type of OutputTensor; optional from 6_2. Reference:
     dml_element_wise_quantize_linear_operator_desc.
     """
 
@@ -149,8 +149,8 @@ class DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC(OperatorDesc):
 class DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC(OperatorDesc):
     """Undo linear quantization with a scale and zero point per element: (x - zero point) * scale.
 
-    All tensors: the same sizes (broadcast by strides). ScaleTensor: what one step of the integers stands for.
-    ZeroPointTensor: the integer that stands for 0, in the data type of InputTensor; optional from 6_2. Reference:
+    All tensors: the same sizes (broadcast by strides). ScaleTensor: the difference between adjacent integers.
+    ZeroPointTensor: the integer that represents 0, in the data type of InputTensor; optional from 6_2. Reference:
     dml_element_wise_dequantize_linear_operator_desc.
     """
 

@@ -70,7 +70,7 @@ class ConstOutput:
 
     @property
     def place(self) -> tuple[str, int]:
-        """ "input" or "output", and its number there."""
+        """The side, "input" or "output", and the port's number there."""
         return self._place
 
     def has_name(self, name: str) -> bool:

@@ -93,7 +93,7 @@ def slice_(c: IrContext) -> IrValue:
 
 
 def _window(c: IrContext, x: Tensor, slices: dict[int, slice]) -> Tensor:
-    """Return x[slices]; the bounds mean what they mean in NumPy."""
+    """Return x[slices]; the bounds have NumPy's meaning."""
     offsets, sizes, strides = [0] * x.rank, list(x.sizes), [1] * x.rank
     for axis, bounds in slices.items():
         chosen = range(x.sizes[axis])[bounds] if bounds.step != 0 else range(0)
@@ -125,7 +125,7 @@ def strided_slice(c: IrContext) -> IrValue:
     slices: dict[int, slice] = {}
     axis = 0
     for first, last, by, no_first, no_last, new, shrink, dots in zip(begin, end, step, *masks, strict=True):
-        if dots:  # (stands for all dimensions without an entry of their own)
+        if dots:  # (an ellipsis covers all dimensions without an entry)
             axis += rank - consumed
             continue
         if new:

@@ -15,7 +15,7 @@ from dml.errors import DMLError
 from dml.validator import needed_level
 
 #: Number of constants that a summary lists.
-_LISTED = 10
+LISTED = 10
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class ModelSummary:
     sizes: what the plan takes for symbolic sizes; assumed: those of them that nobody gave. memory: bytes on the device
     while it runs, by use, for those sizes; None where it cannot be planned without running, unplanned says why.
     largest: the largest initializers, their bytes in the file and on the device, where what is made of one counts as
-    something else.
+    something else. prepared: the largest results of initialization, by kernel and node, and their bytes.
     """
 
     opsets: Mapping[str, int]
@@ -73,13 +73,14 @@ class ModelSummary:
     memory: Mapping[str, int] | None = None
     unplanned: str = ""
     largest: tuple[TensorSummary, ...] = ()
+    prepared: tuple[tuple[str, int], ...] = ()
 
 
 def largest_tensors(
     arrays: Iterable[tuple[str, npt.NDArray[Any]]], on_device: Mapping[str, int] | None = None
 ) -> tuple[TensorSummary, ...]:
     """Summarize the largest of a model's constants. on_device: bytes that runs read there by name; None if unknown."""
-    found = sorted(arrays, key=lambda item: -item[1].nbytes)[:_LISTED]
+    found = sorted(arrays, key=lambda item: -item[1].nbytes)[:LISTED]
     return tuple(
         TensorSummary(
             name, str(array.dtype), array.shape, array.nbytes, None if on_device is None else on_device.get(name, 0)

@@ -29,6 +29,7 @@ from dml.frontends.openvino.parted import RUNTIME, PartedNetwork, whole
 from dml.frontends.planning import PlannedGraph, Planner
 from dml.frontends.running import ModelInput, Options, in_the_models_words
 from dml.frontends.summary import (
+    LISTED,
     Explained,
     Explanation,
     ModelSummary,
@@ -155,6 +156,7 @@ def inspect_network(path: Path, planner: Planner, sizes: Mapping[str, int]) -> M
         assumed=tuple(name for name in taken if name not in sizes),
         memory=None if needs is None else needs.by_use,
         unplanned=unplanned,
+        prepared=() if needs is None else needs.prepared[:LISTED],
         largest=largest_tensors((layer.name, array) for layer, array in constants.items()),
     )
 

@@ -26,44 +26,42 @@ import dml
 from dml.frontends.onnx import prepare
 
 #: Thresholds by module, with values that small models exceed.
-LOWERED = {
+LOWERED: dict[str, dict[str, tuple[int, ...]]] = {
     "dml.compiler.operators.attention": {"MOST_SCORES": (64, 256)},
     "dml.compiler.selection.stored_weights": {"_PART_BYTES": (1, 256)},
     "dml.frontends.meaning.scatter": {"_PAIRS": (3, 7, 50), "_PARTS": (2, 3)},
-    "dml.frontends.onnx.few_bits": {"_ROWS_AT_ONCE": (1, 2)},
-    "dml.frontends.onnx.folding": {"_INPUT_LIMIT": (0, 2, 10), "_OUTPUT_LIMIT": (0, 2, 10)},
-    "dml.frontends.onnx.host_part": {"_LARGE": (0, 16)},
-    "dml.frontends.onnx.loading": {"_LARGE_MODEL": (0, 64), "_SMALL": (0, 2, 16)},
-    "dml.frontends.onnx.mapped": {"_SMALL": (0, 2, 16), "MOST_NODES": (0, 1), "MOST_BYTES": (0, 64)},
-    "dml.frontends.onnx.operators.attention_products": {"MOST_SCORES": (64, 256)},
-    "dml.frontends.onnx.operators.experts": {"MOST_BYTES": (1, 256)},
-    "dml.frontends.onnx.operators.spectrum": {"_LONG": (4, 8)},
-    "dml.frontends.onnx.trace": {"_UNROLLED": (1, 5)},
-    "dml.frontends.onnx.traced_arrays": {"_FEW": (0, 1)},
-    "dml.frontends.onnx.value": {"SMALL": (0, 1, 8)},
-    "dml.frontends.onnx.weights_apart": {"_LARGE": (1, 16)},
+    "dml.frontends.onnx.map.few_bits": {"_ROWS_AT_ONCE": (1, 2)},
+    "dml.frontends.onnx.map.folding": {"_INPUT_LIMIT": (0, 2, 10), "_OUTPUT_LIMIT": (0, 2, 10)},
+    "dml.frontends.onnx.run.host_part": {"_LARGE": (0, 16)},
+    "dml.frontends.onnx.load.loading": {"_LARGE_MODEL": (0, 64), "_SMALL": (0, 2, 16)},
+    "dml.frontends.onnx.map.mapped": {"_SMALL": (0, 2, 16), "MOST_NODES": (0, 1), "MOST_BYTES": (0, 64)},
+    "dml.frontends.onnx.map.operators.attention_products": {"MOST_SCORES": (64, 256)},
+    "dml.frontends.onnx.map.operators.experts": {"MOST_BYTES": (1, 256)},
+    "dml.frontends.onnx.map.operators.spectrum": {"_LONG": (4, 8)},
+    "dml.frontends.onnx.map.trace": {"_UNROLLED": (1, 5)},
+    "dml.frontends.onnx.map.traced_arrays": {"_FEW": (0, 1)},
+    "dml.frontends.onnx.map.value": {"SMALL": (0, 1, 8)},
+    "dml.frontends.onnx.load.weights_apart": {"_LARGE": (1, 16)},
     "dml.graph.fusion": {"_DEEPEST": (1, 3), "_DEEPEST_EPILOGUE": (1, 2), "_MOST_FIRSTS": (1,)},
     "dml.graph.kept": {"SMALL": (0, 64)},
 }
 #: Constants of the modules of ``FOLDERS`` that no size of a tensor is compared with.
-OTHERS = {
-    "dml.frontends.onnx.environment": {"WARNING"},
-    "dml.frontends.onnx.lenient": {"_IR_VERSION", "_FREE_INITIALIZERS", "_MOST_VERSION"},
-    "dml.frontends.onnx.loading": {"_MESSAGE_LIMIT", "_SPARSE_LIMIT"},  # refused beyond these
-    "dml.frontends.onnx.operators.matmul_bnb4": {"_FLOATS_AT_ONCE"},
-    "dml.frontends.onnx.operators.matmul_nbits": {"_FLOATS_AT_ONCE"},
-    "dml.frontends.onnx.operators.nchwc": {"SMALLEST_BLOCK"},
-    "dml.frontends.onnx.operators.spectrum": {"_LIMIT"},  # refused beyond it
-    "dml.frontends.onnx.patterns": {"PATIENCE", "TRIALS", "MOST_PATTERNS"},
-    "dml.frontends.onnx.plans": {"MOST_PLANS", "MOST_BYTES"},
-    "dml.frontends.onnx.weights_apart": {
+OTHERS: dict[str, set[str]] = {
+    "dml.frontends.onnx.run.severity": {"WARNING"},
+    "dml.frontends.onnx.load.lenient": {"_IR_VERSION", "_FREE_INITIALIZERS", "_MOST_VERSION"},
+    "dml.frontends.onnx.load.loading": {"_MESSAGE_LIMIT", "_SPARSE_LIMIT"},  # refused beyond these
+    "dml.frontends.onnx.map.operators.matmul_bnb4": {"_FLOATS_AT_ONCE"},
+    "dml.frontends.onnx.map.operators.matmul_nbits": {"_FLOATS_AT_ONCE"},
+    "dml.frontends.onnx.map.operators.nchwc": {"SMALLEST_BLOCK"},
+    "dml.frontends.onnx.map.operators.spectrum": {"_LIMIT"},  # refused beyond it
+    "dml.frontends.onnx.load.weights_apart": {
         "_GRAPH", "_INITIALIZER", "_RAW_DATA", "_NUMBER", "_EIGHT", "_BYTES", "_FOUR",
     },
-    "dml.graph.model": {"_MOST"},  # refused beyond it
+    "dml.graph.reading": {"_MOST"},  # refused beyond it
 }  # fmt: skip
 FOLDERS = ("frontends/meaning", "frontends/onnx", "graph")
 #: Sizes that these do not compute are left to the host, where sizes of tensors come of them.
-FOLDING = {"dml.frontends.onnx.folding", "dml.frontends.onnx.trace"}
+FOLDING = {"dml.frontends.onnx.map.folding", "dml.frontends.onnx.map.trace"}
 PLAIN = {case.name: case for case in CASES if not reason(case.name)}
 
 
@@ -87,7 +85,7 @@ def test_every_threshold_is_lowered_here() -> None:
     for folder in FOLDERS:
         for module, names in constants(Path(dml.__file__).parent / folder).items():
             assert names <= LOWERED.get(module, {}).keys() | OTHERS.get(module, set()), module
-    for module, kept in {**OTHERS, **LOWERED}.items():
+    for module, kept in [*OTHERS.items(), *LOWERED.items()]:
         assert all(type(getattr(import_module(module), name)) is int for name in kept), module
 
 

@@ -22,6 +22,7 @@ from torch.utils._pytree import tree_structure
 
 from dml.frontends.torch.arguments import Dynamic
 from dml.frontends.torch.fast_paths import FAST_PATHS
+from dml.frontends.torch.not_numbers import NOT_NUMBERS, with_nan
 
 #: The newest operator set that the exporter writes natively.
 OPSET = 18
@@ -125,8 +126,11 @@ def decomposed(program: ExportedProgram) -> ExportedProgram:
     table = torch.export.default_decompositions()
     for operator in list(table):
         if _registry().is_registered(operator):
-            table.pop(operator)
+            decomposition = table.pop(operator)
+            if not operator.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd):
+                table[operator] = with_nan(decomposition)
     table.update(FAST_PATHS)
+    table.update(NOT_NUMBERS)
     with _quiet():
         return program.run_decompositions(table)
 
@@ -134,9 +138,10 @@ def decomposed(program: ExportedProgram) -> ExportedProgram:
 def parts(program: ExportedProgram) -> tuple[fx.GraphModule, list[str], list[str]]:
     """The program as a module of parts: those that ONNX has words for are modules of their own.
 
-    Returns it, the names of these modules, and the operators that stay with PyTorch.
+    Returns it, the names of these modules, and the operators that stay with PyTorch. The module writes to none of its
+    inputs: what the program writes to them is among its outputs.
     """
-    module = program.module()
+    module = _returning(program).module()
     assert isinstance(module, fx.GraphModule)
     # A part of one operator would cost more on the way to the device than it saves.
     partitioner = CapabilityBasedPartitioner(module, _Words(), allows_single_node_partition=False)

@@ -23,7 +23,7 @@ from dml.recent import Recent
 from .convert import check_layers, check_types, counted_outputs, is_mapped, result_name
 from .ir import ELEMENT_TYPES, IrLayer, IrPort, Network, with_sizes
 from .ir_writing import ir_bytes
-from .networks import CompiledNetwork, DynamicNetwork, assumed_shape
+from .networks import CompiledNetwork, assumed_shape
 
 _Array = npt.NDArray[Any]
 _SPECIAL = ("Parameter", "Const", "Result")
@@ -179,15 +179,6 @@ class PartedNetwork:
             if _name(layer, 0) not in values:
                 raise DMLError(f"parameter {layer.name!r}: an array must be given")
         return values
-
-
-def whole(model: CompiledNetwork | DynamicNetwork | PartedNetwork) -> CompiledNetwork | DynamicNetwork:
-    """Return a model that is one graph on the device. Raises DMLError if it runs in parts."""
-    if isinstance(model, PartedNetwork):
-        host = ", ".join(str(layer) for part in model.parts if part.on_host for layer in part.host_layers)
-        why = f"on the host run {host}" if host else "layers read what others count"
-        raise DMLError(f"the model runs in {len(model.parts)} parts, not as one graph: {why}", HRESULT.E_NOTIMPL)
-    return model
 
 
 class _NetworkPart:

@@ -57,8 +57,8 @@ class Model:
         """Compile for a device; None takes the one that ``dml.create_device()`` does.
 
         fallback: layers that cannot be mapped run on the host, where openvino is installed; a ``HostNodesWarning``
-        names them. False for files that are not trusted: OpenVINO itself may end the process on damaged ones. Raises
-        DMLError that lists such layers otherwise, before anything runs.
+        names them. They do so in a process of their own, which OpenVINO may end on a damaged file. Raises DMLError that
+        lists such layers otherwise, before anything runs.
         """
         device = device or create_device()
         found = split(self.network)

@@ -13,7 +13,7 @@ from typing import Any
 
 from dml.errors import DMLError
 
-#: Version of what ``as_json`` writes; others are not read.
+#: Version of the format of ``as_json``; other versions are not read.
 FORMAT = 1
 #: Maximum choices of a table and letters of a name; selection has some dozens of short ones.
 MOST_CHOICES, MOST_LETTERS = 1024, 200
@@ -92,7 +92,7 @@ def _choice(found: Any) -> TunedChoice:
     for name, kind in wanted.items():
         value = found[name]
         if kind == "str" and not (isinstance(value, str) and len(value) <= MOST_LETTERS and value.isprintable()):
-            raise DMLError(f"a choice's {name} is no short text")
+            raise DMLError(f"a choice's {name} must be a short text")
         if kind == "float" and not (isinstance(value, float) and 0.0 < value < 1e6):
-            raise DMLError(f"a choice's {name} is no time")
+            raise DMLError(f"a choice's {name} must be a number of seconds")
     return TunedChoice(**found)

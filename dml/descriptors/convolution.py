@@ -38,7 +38,7 @@ class DML_CONVOLUTION_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_CONVOLUTION_INTEGER_OPERATOR_DESC(OperatorDesc):
-    """Cross correlation of 8-bit integers, input and filter each less its zero point, in 32-bit integers.
+    """Cross correlation of 8-bit integers minus their zero points, in 32-bit integers.
 
     InputTensor: {batch, input channels, height, width}. FilterTensor: {output channels, input channels / GroupCount,
     window}. InputZeroPointTensor: one element. FilterZeroPointTensor: one element, or one per output channel.
@@ -60,11 +60,11 @@ class DML_CONVOLUTION_INTEGER_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC(OperatorDesc):
-    """Cross correlation of a quantized input with a quantized filter, quantized again.
+    """Cross correlation of a quantized input with a quantized filter; the result is quantized.
 
     InputTensor: {batch, input channels, height, width}. FilterTensor: {output channels, input channels / GroupCount,
-    window}. Scales and zero points: one element; of the filter also one per output channel. BiasTensor: 32-bit integers
-    in units of input scale x filter scale, one per output channel. Reference:
+    window}. Scales and zero points: one element; for the filter also one per output channel. BiasTensor: 32-bit
+    integers in units of input scale x filter scale, one per output channel. Reference:
     dml_quantized_linear_convolution_operator_desc.
     """
 

@@ -36,7 +36,7 @@ class DML_RNN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_LSTM_OPERATOR_DESC(OperatorDesc):
-    """A layer of long short-term memory cells; gates lie in the order input, output, forget, cell.
+    """A layer of long short-term memory cells; the order of gates is input, output, forget, cell.
 
     InputTensor: {1, seq_length, batch_size, input_size}. WeightTensor: {1, num_directions, 4 * hidden_size,
     input_size}. RecurrenceTensor: {1, num_directions, 4 * hidden_size, hidden_size}. BiasTensor: {1, 1, num_directions,
@@ -44,7 +44,7 @@ class DML_LSTM_OPERATOR_DESC(OperatorDesc):
     SequenceLengthsTensor: {1, 1, 1, batch_size}. PeepholeTensor: {1, 1, num_directions, 3 * hidden_size}.
     OutputSequenceTensor: {seq_length, num_directions, batch_size, hidden_size}. OutputSingleTensor,
     OutputCellSingleTensor: {1, num_directions, batch_size, hidden_size}. ActivationDescs: f, g and h for each
-    direction. ClipThreshold limits what goes into the activations; CoupleInputForget takes 1 - input as forget.
+    direction. ClipThreshold limits the activations' inputs; CoupleInputForget makes the forget gate 1 - input gate.
     Reference: dml_lstm_operator_desc.
     """
 
@@ -69,12 +69,12 @@ class DML_LSTM_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_GRU_OPERATOR_DESC(OperatorDesc):
-    """A layer of gated recurrent units; gates lie in the order update, reset, hidden.
+    """A layer of gated recurrent units; the order of gates is update, reset, hidden.
 
     InputTensor: {1, seq_length, batch_size, input_size}. WeightTensor: {1, num_directions, 3 * hidden_size,
     input_size}. RecurrenceTensor: {1, num_directions, 3 * hidden_size, hidden_size}. BiasTensor: {1, 1, num_directions,
     6 * hidden_size}, the biases of W and then of R. HiddenInitTensor: {1, num_directions, batch_size, hidden_size}, 0
-    when None. SequenceLengthsTensor: {1, 1, 1, batch_size}, seq_length when None. OutputSequenceTensor: {seq_length,
+    if None. SequenceLengthsTensor: {1, 1, 1, batch_size}, seq_length if None. OutputSequenceTensor: {seq_length,
     num_directions, batch_size, hidden_size}, every state. OutputSingleTensor: {1, num_directions, batch_size,
     hidden_size}, the last state. ActivationDescs: f (gates) and g (hidden) for each direction. LinearBeforeReset
     multiplies by the reset gate after the hidden gate's recurrent product instead of before it. Reference:

@@ -1,4 +1,4 @@
-"""What GPUs get whose invocations have fewer registers than an H100's: rules, and results with the smaller tiles."""
+"""GPUs with fewer registers per invocation than an H100: selection rules, and results with the smaller tiles."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 
 import dml
 from desktop import DESKTOP
-from dml.compiler.features import Features, MatrixShape
+from dml.compiler.features import Features, FloatMode, MatrixShape
 from dml.compiler.selection import devices
 from dml.compiler.selection.attention import AttentionShape, AttentionTiles, attention_sharing
-from dml.compiler.selection.bytes import DotProduct, byte_kernel
+from dml.compiler.selection.bytes import DotProduct, DotRows, byte_kernel
 from dml.compiler.selection.convolution import WindowSizes, depthwise_tile, implicit_tile
 from dml.compiler.selection.few_rows import VectorProduct
 from dml.compiler.selection.gemm import MatrixProduct, NarrowProduct, SharedProduct, product_kernel
-from dml.compiler.selection.lines import held_rows
+from dml.compiler.selection.lines import held_rows, reduction_sharing
 from dml.compiler.selection.product_tiles import half_steps
 from dml.compiler.selection.tiles import ProductSizes
 from dml.compiler.target import Target
@@ -27,13 +27,14 @@ _MATRIX = MatrixShape(8, 8, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
 _FEATURES = Features(
     float16=True, int8=True, integer_dot_product=True, memory_model=True, cooperative_matrices=(_MATRIX,)
 )
-#: What identifies a chip, as its driver tells it.
+#: Properties that identify a chip, as its driver reports them.
 CHIPS: dict[str, dict[str, int]] = {
     "dg2": {"vendor": 0x8086, "device": 0x5690, "driver": 6, "min_subgroup_size": 8},
     "lnl": {"vendor": 0x8086, "device": 0x64A0, "driver": 6, "min_subgroup_size": 16},
     "a660": {"vendor": 0x5143, "device": 0x06060000, "driver": 18},
     "a740": {"vendor": 0x5143, "device": 0x43050A01, "driver": 18},
     "navi21": {"vendor": 0x1002, "device": 0x73BF, "driver": 3, "min_subgroup_size": 32},
+    "vega10": {"vendor": 0x1002, "device": 0x6860, "driver": 3, "min_subgroup_size": 64},
     "navi31": {"vendor": 0x1002, "device": 0x744C, "driver": 3, "min_subgroup_size": 32},
     "volta": {"vendor": 0x10DE, "device": 0x1D81, "driver": 24, "min_subgroup_size": 32},
     "m1": {"vendor": 0x10005, "device": 0, "driver": 26},
@@ -57,7 +58,7 @@ def product(target: Target, *, float16: bool = False) -> Any:
     [("dg2", 128, 32), ("lnl", 128, 64), ("a660", 128, 128), ("a740", 192, 192), ("m1", 128, 128)],
 )
 def test_registers(name: str, registers: int, in_step: int) -> None:
-    """Intel's subgroups share the registers of the narrowest one."""
+    """On Intel, subgroups share the registers of the narrowest one."""
     assert devices.registers(chip(name)) == registers
     assert devices.registers_in_step(chip(name)) == in_step
 
@@ -103,7 +104,7 @@ def test_a_large_workgroup_has_fewer_registers() -> None:
     ],
 )
 def test_cores(vendor: int, number: int, told: int, cores: int) -> None:
-    """What Vulkan tells, else what the chip is known to have, else an H100's."""
+    """The number that Vulkan reports, else the known number of the chip, else an H100's."""
     assert devices.cores(replace(DESKTOP, vendor=vendor, device=number, cores=told)) == cores
 
 
@@ -150,13 +151,13 @@ def test_matrix_units_with_too_few_registers_are_left_alone() -> None:
 
 @pytest.mark.parametrize("name", CHIPS)
 def test_every_chip_has_a_kernel(name: str) -> None:
-    """Whatever is left out, what remains is not nothing."""
+    """Some kernel remains, whatever the chip lacks."""
     target = chip(name)
     sizes = WindowSizes(8, 1, 64, 64, (1, 56, 56), (1, 3, 3), (1, 1, 1), (1, 1, 1))
     assert implicit_tile(target, sizes) is not None
     each = WindowSizes(1, 192, 1, 1, (1, 28, 28), (1, 3, 3), (1, 2, 2), (1, 1, 1))
     assert depthwise_tile(target, each, 16, fours=False) is not None
-    assert byte_kernel(target, 2048, 2048, 2048, 1) is not None
+    assert (byte_kernel(target, 2048, 2048, 2048, 1) is None) == (name == "vega10")
     few = ProductSizes(8, 4096, 1024, 1)
     assert product_kernel(target, few, a_along_columns=False, b_along_k=False, b_per_vector=8) is not None
 
@@ -170,6 +171,33 @@ def test_tiles_of_attention_are_smaller(name: str) -> None:
     assert ours.kept < usual.kept
 
 
+def test_halves_without_conversions_take_registers_from_attention() -> None:
+    """Adreno 6xx converts FLOAT16 by many instructions; FLOAT32 and what converts by one keep the larger tile."""
+    halves = AttentionShape(8, 256, 256, 64, 64, 8, halves=True)
+    converting = replace(chip("a660"), features=Features())
+    exact = replace(converting, features=Features(float16_exact=(FloatMode("RoundingModeRTE", 16),)))
+
+    def kept(target: Target, shape: AttentionShape) -> int:
+        found = attention_sharing(target, shape)
+        assert isinstance(found, AttentionTiles)
+        return found.kept
+
+    assert kept(converting, halves) < kept(converting, replace(halves, halves=False)) == kept(exact, halves)
+
+
+def test_products_of_bytes_need_instructions_for_them() -> None:
+    """Vulkan has them on Vega 10 too, whose compiler makes several instructions of each."""
+    assert isinstance(byte_kernel(chip("navi31"), 4, 512, 512, 1), DotRows)
+    assert byte_kernel(chip("vega10"), 4, 512, 512, 1) is None
+
+
+def test_few_registers_compute_with_few_elements_at_once() -> None:
+    """Exponentials of FLOAT16, eight to a step, in two steps at once; sums of elements as they are in four."""
+    for computed, together in ((0, 4), (4, 4), (8, 2), (64, 1)):
+        assert reduction_sharing(chip("a660"), 4, 16384, 0, computed).together == together
+        assert reduction_sharing(H100, 4, 16384, 0, computed).together == 4
+
+
 def test_rows_are_held_by_what_a_workgroup_has() -> None:
     assert held_rows(chip("a660"), 40960, 4) is None
     held = held_rows(chip("a660"), 4096, 4)
@@ -179,9 +207,9 @@ def test_rows_are_held_by_what_a_workgroup_has() -> None:
     assert held_rows(nvk, 40960, 4) is None
 
 
-@pytest.fixture(params=["dg2", "m1", "a740"])
+@pytest.fixture(params=["dg2", "m1", "a740", "a660"])
 def as_chip(request: pytest.FixtureRequest, seen_as: Any) -> dml.Device:
-    """The device under test, with the kernels that such a chip gets of those that it can run."""
+    """The device under test, with the chip's choice of those kernels that it can run."""
     found: dml.Device = seen_as("discrete", **CHIPS[request.param])
     return found
 
@@ -194,7 +222,7 @@ def labels(device: dml.Device, desc: dml.OperatorDesc) -> list[str]:
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("m, k, n, batch", [(64, 20, 130, 128), (64, 36, 64, 130), (35, 61, 37, 2), (4, 72, 24, 1)])
 def test_products(as_chip: dml.Device, dtype: str, m: int, k: int, n: int, batch: int) -> None:
-    """As many as fill a device with tiles of each size."""
+    """Numbers of products that fill a device with tiles of each size."""
     rng = np.random.default_rng(0)
     a, b = random(rng, dtype, (1, batch, m, k)), random(rng, dtype, (1, batch, n, k))
     desc = dml.DML_GEMM_OPERATOR_DESC(
@@ -238,15 +266,15 @@ def test_attention(as_chip: dml.Device, dtype: str) -> None:
     scores = q @ k.swapaxes(-1, -2) * 0.125
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     expected = (weights / weights.sum(-1, keepdims=True) @ v).swapaxes(0, 1).reshape(query.shape)
-    # Averages of values below one in magnitude: the scores' sums of 64 and the weights' of 90 in float32, and a float16
-    # result's own rounding.
+    # Averages of values below one in magnitude: float32 errors of the scores' sums of 64 and the weights' of 90, and
+    # the rounding of a float16 result.
     assert np.abs(result.astype(np.float64) - expected).max() < (1e-5 if dtype == "FLOAT32" else 1e-3)
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("channels, groups, stride", [(24, 1, 1), (8, 8, 2)])
 def test_convolutions(as_chip: dml.Device, dtype: str, channels: int, groups: int, stride: int) -> None:
-    """A product of windows in smaller slabs, and depthwise ones with fewer rows."""
+    """Implicit convolutions in smaller slabs, and depthwise ones with fewer rows."""
     rng = np.random.default_rng(3)
     size, made = 17, (17 - 1) // stride + 1
     x = random(rng, dtype, (2, channels, size, size))

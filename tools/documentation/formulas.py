@@ -1,18 +1,18 @@
-"""What each operator computes, in one or few lines.
+"""Each operator's formula, in one or a few lines.
 
-A formula without an index is Python over NumPy arrays: tests evaluate it. One with indices, y[i, j], is for readers.
-Sums and maxima run over what the line says behind "over". A division of indices is that of integers.
+A formula without indices is Python over NumPy arrays, which tests evaluate. One with indices, y[i, j], is for readers.
+Sums and maxima run over the indices that follow "over". Indices are divided as integers.
 """
 
 from __future__ import annotations
 
-#: What a formula's names stand for, by the operator's fields.
+#: Operator's field -> the name that stands for it in formulas.
 FIELDS = {
     "x": "InputTensor", "y": "OutputTensor", "a": "ATensor", "b": "BTensor", "c": "CTensor",
     "g": "InputGradientTensor", "dx": "OutputGradientTensor", "i": "IndicesTensor", "u": "UpdatesTensor",
 }  # fmt: skip
 
-#: What other names of a formula stand for, in words.
+#: Explanations of a formula's other names.
 WORDS = {
     **dict.fromkeys(
         ("MULTIHEAD_ATTENTION", "MULTIHEAD_ATTENTION1"),
@@ -174,11 +174,11 @@ FORMULAS: dict[str, str] = {
     "MAX_POOLING": "y[n, c, o] = maximum of x[n, c, o * Strides + k - StartPadding] over k in the window",
     "MAX_POOLING1": (
         "y[n, c, o] = maximum of x[n, c, o * Strides + k - StartPadding] over k in the window\n"
-        "OutputIndices[n, c, o] = where that is, counted through x"
+        "OutputIndices[n, c, o] = the flat index of that element in x"
     ),
     "MAX_POOLING2": (
         "y[n, c, o] = maximum of x[n, c, o * Strides + k * Dilations - StartPadding] over k in the window\n"
-        "OutputIndices[n, c, o] = where that is, counted through x"
+        "OutputIndices[n, c, o] = the flat index of that element in x"
     ),
     "QUANTIZED_LINEAR_AVERAGE_POOLING": (
         "mean[n, c, o] = mean of (x[n, c, p] - InputZeroPoint) * InputScale over p in the window of o\n"
@@ -249,7 +249,7 @@ FORMULAS: dict[str, str] = {
     "TILE": "y = tile(x, Repeats)",
     "TOP_K": "OutputValue, OutputIndex = the K largest elements of x along Axis, and where they are",
     "TOP_K1": "OutputValue, OutputIndex = the K largest or smallest elements of x along Axis, and where they are",
-    "MAX_UNPOOLING": "y[j] = 0, then y[i[j]] = x[j], with i[j] counted through y",
+    "MAX_UNPOOLING": "y[j] = 0, then y[i[j]] = x[j], with i[j] a flat index into y",
     "DIAGONAL_MATRIX": "y[r, c] = Value if c - r = Offset, else 0",
     "DIAGONAL_MATRIX1": "y[r, c] = Value if DiagonalFillBegin <= c - r < DiagonalFillEnd, else x[r, c] or 0",
     "ONE_HOT": "y[j] = Values[1] where the place of j along Axis is the index, else Values[0]",
@@ -258,7 +258,7 @@ FORMULAS: dict[str, str] = {
     "RESAMPLE2": "y[j] = x at (j - OutputPixelOffsets) / Scales - InputPixelOffsets, rounded as asked, or linear",
     "RESAMPLE3": "y[j] = x at (j - OutputPixelOffsets) / Scales - InputPixelOffsets, rounded as asked, or linear",
     "FILL_VALUE_CONSTANT": "y[j] = Value",
-    "FILL_VALUE_SEQUENCE": "y[j] = ValueStart + j * ValueDelta, with j counted through y",
+    "FILL_VALUE_SEQUENCE": "y[j] = ValueStart + j * ValueDelta, with j the flat index in y",
     "CUMULATIVE_SUMMATION": "y[..., j, ...] = sum of x[..., k, ...] over k <= j along Axis",
     "CUMULATIVE_PRODUCT": "y[..., j, ...] = product of x[..., k, ...] over k <= j along Axis",
     "REVERSE_SUBSEQUENCES": "y[j] = x[n - 1 - j] for j < n along Axis, else x[j], where n is the subsequence's length",
@@ -267,8 +267,8 @@ FORMULAS: dict[str, str] = {
     "UNFOLD": "y[n, (c, k), j] = x[n, c, j * Strides + k * Dilations - StartPadding]",
     "RANDOM_GENERATOR": "y, OutputState = Philox 4x32-10 of InputState, which counts on",
     # Quantization
-    "QUANTIZE": "y[j] = clip(rint(x[j] / scale) + zero point, lowest, highest), with those of the block of j",
-    "DEQUANTIZE": "y[j] = (x[j] - zero point) * scale, with those of the block of j",
+    "QUANTIZE": "y[j] = clip(rint(x[j] / scale) + zero point, lowest, highest), scale and zero point of j's block",
+    "DEQUANTIZE": "y[j] = (x[j] - zero point) * scale, with the scale and zero point of j's block",
     "DYNAMIC_QUANTIZE_LINEAR": (
         "OutputScale = (max(x, 0) - min(x, 0)) / (highest - lowest), of all elements of x\n"
         "OutputZeroPoint = clip(rint(lowest - min(x, 0) / OutputScale), lowest, highest)\n"

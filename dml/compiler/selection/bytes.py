@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dml.compiler.selection.convolution import WindowSizes
-from dml.compiler.selection.devices import byte_matrices
+from dml.compiler.selection.devices import byte_matrices, multiplies_bytes
 from dml.compiler.selection.product_tiles import BlockTile, MatrixTile, SlicedTile, first_of_enough, fits
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
@@ -76,7 +76,7 @@ def byte_kernel(target: Target, m: int, n: int, k: int, batch: int) -> ByteKerne
     """
     if target.is_cpu:
         return None
-    has_dots = target.features.integer_dot_product
+    has_dots = target.features.integer_dot_product and multiplies_bytes(target)
     if m <= _FEW_ROWS:
         return DotRows(1 << (m - 1).bit_length(), 8, 16) if has_dots else None
     on_matrices = list(_on_matrices(target)) if min(m, n, k) >= VECTOR else []

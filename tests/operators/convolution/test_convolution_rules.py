@@ -1,4 +1,4 @@
-"""What descriptions of the convolutions, of floats and of integers, are refused for."""
+"""Descriptions that the convolutions of floats and of integers refuse."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def assert_refused(run, status, text):
     assert run.returncode == status
     *progress, reason = run.stderr.splitlines()
     assert text in reason
-    assert all(line.startswith(("debian: making", "debian: unpacking")) for line in progress)
+    assert all(line.startswith(("debian: creating", "debian: unpacking")) for line in progress)
 
 
 @needs_mounts

@@ -191,7 +191,7 @@ def test_a_driver_that_cannot_be_unpacked_is_one_line(tmp_path: Path, monkeypatc
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path / "cache"))
     with pytest.raises(NoDriverError) as error:
         vendor_of("navi31").find()
-    assert str(error.value) == "cannot unpack trixie-backports's packages: this is no Debian"
+    assert str(error.value) == "cannot unpack trixie-backports's packages: this is not Debian"
     assert drivers.mesa() == ""
 
 

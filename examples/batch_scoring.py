@@ -1,16 +1,16 @@
-"""Scores a folder of inputs with an ONNX model on every Vulkan device of a Ray cluster.
+"""Score a folder of inputs with an ONNX model on every Vulkan device of a Ray cluster.
 
     python examples/batch_scoring.py model.onnx inputs results [--address auto] [--device NAME] [--attempts 3]
 
-Without --address a local cluster is made for the run; with it (or in a job of one), the same program uses all machines
-of a cluster that have dml. Each Vulkan device gets an actor: the GPUs, on machines that have none the CPU's driver, or
-the devices with a part of a name.
+Without --address, a local cluster is started for the run; with it (or inside a Ray job), the program uses all machines
+of a cluster that have dml. Each Vulkan device gets an actor: the GPUs, or the CPU's driver on machines without a GPU,
+or the devices whose name contains NAME.
 
-``inputs`` has .npy files (for a model of one input) and .npz archives (arrays by the inputs' names). Each becomes
-``results/NAME.npz``, outputs by name, which appears when it is whole; what is there already is not computed again, so
-that a run that was interrupted goes on. Files are read and written here alone: the machines share no disk. An input
-whose worker is lost goes to another one, and the device gets a new worker; one that lost all its attempts, or that the
-model refuses, is named at the end, and the exit status is 1.
+``inputs`` has .npy files (for a model with one input) and .npz archives (arrays by the inputs' names). Each becomes
+``results/NAME.npz``, outputs by name, which appears when it is complete. An existing result is not computed again, so
+that an interrupted run can be continued. Only this program reads and writes the files: the machines share no disk. An
+input whose worker is lost goes to another worker, and the device gets a new worker; an input that used up its attempts,
+or that the model refuses, is reported at the end, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def devices_here(node: str) -> list[Place]:
 
 
 class Scorer:
-    """A worker: the model on one device. A process of its own: a driver that falls takes nothing else with it."""
+    """A worker: the model on one device, in its own process, so that a crashing driver ends nothing else."""
 
     def __init__(self, model: bytes, device: int) -> None:
         self.session = InferenceSession(model, device=device)
@@ -79,7 +79,9 @@ def on(node: str) -> NodeAffinitySchedulingStrategy:
 
 
 def places(wanted: str | None) -> list[Place]:
-    """The devices to use: those with ``wanted`` in their name, else each machine's GPUs, else its CPU's drivers."""
+    """Return the devices to use: those with ``wanted`` in their name, else each machine's GPUs, else its CPU's
+    drivers.
+    """
     found: list[Place] = []
     look = ray.remote(num_cpus=0)(devices_here)
     nodes = [node for node in ray.nodes() if node["Alive"]]
@@ -98,7 +100,7 @@ def places(wanted: str | None) -> list[Place]:
 
 
 def read(path: Path) -> Arrays:
-    """An input's arrays by name; that of an .npy has none. Raises ValueError that says what is wrong with the file."""
+    """Return an input's arrays by name, "" for an .npy. Raises ValueError that says what is wrong with the file."""
     try:
         if path.suffix == ".npy":
             return {"": read_npy(path)}
@@ -109,7 +111,7 @@ def read(path: Path) -> Arrays:
 
 
 def write(path: Path, arrays: Arrays) -> None:
-    """The whole file or none, even where the machine stops in between."""
+    """Write the whole file or nothing, even if the machine stops in between."""
     partial = path.with_name(f".{path.name}.partial")
     with open(partial, "wb") as file:
         np.savez(file, **arrays)
@@ -119,13 +121,13 @@ def write(path: Path, arrays: Arrays) -> None:
 
 
 def reason(error: Exception) -> str:
-    """The error of a worker in a line."""
+    """Return a worker's error as one line."""
     cause = getattr(error, "cause", None) or error
     return next(iter(str(cause).strip().splitlines()[-1:]), type(cause).__name__)
 
 
 class Run:
-    """Inputs on their way through workers. ``failed``: why, by input."""
+    """Inputs on their way through workers. ``failed`` has the reason for each failed input."""
 
     def __init__(self, model: bytes, results: Path, attempts: int) -> None:
         self.model = ray.put(model)
@@ -135,12 +137,12 @@ class Run:
         self.lost: Counter[Path] = Counter()
         self.failed: dict[Path, str] = {}
         self.done = self.workers = 0
-        #: Each worker has one answer under way, to an input or to being started.
+        #: The pending answer of each worker: to an input, or to its start.
         self.running: dict[Any, tuple[Any, Place, Path | None]] = {}
         self.idle: list[tuple[Any, Place]] = []
 
     def score(self, files: Iterable[Path], where: Iterable[Place]) -> None:
-        """Score the files. A device leaves the run where no worker starts on it."""
+        """Score the files. A device where no worker starts leaves the run."""
         self.pending.extend(files)
         self.total, self.told, self.began = len(self.pending), 0.0, time.monotonic()
         for place in where:
@@ -178,7 +180,7 @@ class Run:
         self.idle.append((worker, place))
 
     def lose(self, place: Place, path: Path | None, why: str) -> None:
-        """A worker is gone, with what it had."""
+        """Handle a lost worker and the input that it had."""
         if path is None:
             print(f"no worker starts on {place.name} at {place.host}: {why}", file=sys.stderr)
             return
@@ -192,7 +194,7 @@ class Run:
         self.start(place)
 
     def give(self) -> None:
-        """Inputs to workers that have none."""
+        """Give inputs to the workers that have none."""
         while self.pending and self.idle:
             path = self.pending.popleft()
             try:
@@ -204,7 +206,7 @@ class Run:
             self.running[worker.score.remote(arrays)] = worker, place, path
 
     def tell(self, last: bool = False) -> None:
-        """A line for the first result, each second, and at the end."""
+        """Print a line for the first result, every second, and at the end."""
         now = time.monotonic()
         if last or self.done == 1 or now - self.told >= 1:
             self.told = now
@@ -213,7 +215,7 @@ class Run:
 
 
 def inputs_of(folder: Path) -> dict[str, Path]:
-    """The inputs by the names of their results. Raises ValueError where two have one."""
+    """Return the inputs by the names of their results. Raises ValueError if two have the same name."""
     found: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
         if path.suffix in (".npy", ".npz") and not path.name.startswith("."):

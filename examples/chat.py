@@ -1,10 +1,10 @@
-"""A chat with a language model's folder, as onnxruntime-genai's model builder writes it.
+"""A chat with a language model's folder, in the format of onnxruntime-genai's model builder.
 
     python examples/chat.py                 # a small folder with random weights, made on the spot
     python examples/chat.py FOLDER          # yours
 
-The program is one for onnxruntime-genai but for its import. The folder that it makes has a Llama with weights of 4
-bits, genai_config.json, a tokenizer and a chat template; with random weights it talks nonsense.
+Except for its import, this is a program for onnxruntime-genai. The folder that it makes has a Llama with 4-bit weights,
+genai_config.json, a tokenizer and a chat template; with random weights it talks nonsense.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TEXTS = ["The quick brown fox jumps over the lazy dog.", "What is a GPU? A GPU i
 
 
 class Net:
-    """Nodes and random weights on their way into a model, named as the builder names them."""
+    """A model under construction: nodes and random weights, with the builder's names."""
 
     def __init__(self, vocabulary: int) -> None:
         self.rng = np.random.default_rng(7)
@@ -49,7 +49,7 @@ class Net:
         return name
 
     def node(self, op: str, inputs: Sequence[str], *outputs: str, **attributes: Any) -> str:
-        """A node of com.microsoft where that has it; the name of its first output."""
+        """Add a node, of com.microsoft if that domain has the operator; return the name of its first output."""
         own = ("MatMulNBits", "GroupQueryAttention", "SkipSimplifiedLayerNormalization")
         domain = "com.microsoft" if op in own else ""
         names = list(outputs) or [f"v{len(self.nodes)}"]
@@ -57,7 +57,7 @@ class Net:
         return names[0]
 
     def product(self, x: str, name: str, depth: int, width: int, *outputs: str) -> str:
-        """x times a random matrix of 4 bits, with a scale for each block of its columns."""
+        """Add the product of x and a random 4-bit matrix with a scale for each block of its columns."""
         packed = self.rng.integers(0, 256, (width, depth // BLOCK, BLOCK // 2), np.uint8)
         scales = np.full((width, depth // BLOCK), 0.25 / depth**0.5, np.float32)
         inputs = [x, self.held(f"{name}.weight_Q4", packed), self.held(f"{name}.weight_scales", scales)]
@@ -68,7 +68,7 @@ class Net:
         return self.node("SimplifiedLayerNormalization", [x, scale], axis=-1, epsilon=1e-5, stash_type=1)
 
     def added(self, x: str, skip: str, name: str) -> tuple[str, str]:
-        """The norm of x + skip, and that sum."""
+        """Add the norm of x + skip; return the norm and the sum."""
         scale, total = self.held(name, np.ones(WIDTH, np.float32)), f"sum{len(self.nodes)}"
         names = (f"v{len(self.nodes)}", "", "", total)
         return self.node("SkipSimplifiedLayerNormalization", [x, skip, scale], *names, epsilon=1e-5), total
@@ -120,7 +120,7 @@ class Net:
 
 
 def caches(name: str, length: str) -> Iterator[Any]:
-    """The inputs or outputs for keys and values of all layers."""
+    """Yield the inputs or outputs for keys and values of all layers."""
     for layer in range(LAYERS):
         for kind in ("key", "value"):
             shape = ["batch_size", KEY_HEADS, length, SIZE]
@@ -128,7 +128,7 @@ def caches(name: str, length: str) -> Iterator[Any]:
 
 
 def write_tokenizer(folder: Path) -> int:
-    """A byte-level tokenizer of a few merges; the size of its vocabulary."""
+    """Write a byte-level tokenizer with a few merges; return the size of its vocabulary."""
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
@@ -146,7 +146,7 @@ def write_tokenizer(folder: Path) -> int:
 
 
 def write_folder(folder: Path) -> None:
-    """A model of random weights in the files that the model builder writes."""
+    """Write a model of random weights in the files of the model builder."""
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = write_tokenizer(folder)
     onnx.save(Net(vocabulary).decoder(), folder / "model.onnx")
@@ -186,7 +186,7 @@ def write_folder(folder: Path) -> None:
 
 
 def chat(folder: Path, questions: Sequence[str], most: int = 24) -> list[str]:
-    """Ask one question after another; the answers, each of ``most`` tokens at most, as they are printed."""
+    """Ask one question after another; return the answers, each of at most ``most`` tokens, and print them."""
     model = og.Model(str(folder))
     tokenizer = og.Tokenizer(model)
     params = og.GeneratorParams(model)

@@ -2,11 +2,11 @@
 
     python examples/decoding.py
 
-A GPT-2, whose cache grows with each token, as exporters write it: each length is planned when it comes, with the
-kernels of the one before. And a Llama (grouped queries, rotary positions), whose cache has room for all tokens from the
-start: ``shared`` writes new keys and values into it in place, and one plan serves all lengths. Both have random
-weights. ``keep`` leaves caches and the next token on the device; each token is compared with that of onnxruntime's CPU
-provider.
+A GPT-2 whose cache grows with each token, as exporters write it: each length is planned when it first comes up, with
+the kernels of the previous one. And a Llama (grouped queries, rotary positions) whose cache has room for all tokens
+from the start: ``shared`` writes new keys and values into it in place, and one plan serves all lengths. Both have
+random weights. ``keep`` leaves caches and the next token on the device; each token is compared with that of
+onnxruntime's CPU provider.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Feeds = dict[str, Any]
 
 
 class Net:
-    """Nodes and random weights on their way into a model."""
+    """A model under construction: nodes and random weights."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -44,7 +44,7 @@ class Net:
         self.weights: list[Any] = []
 
     def held(self, array: npt.ArrayLike) -> str:
-        """An initializer's name."""
+        """Add an initializer; return its name."""
         self.weights.append(numpy_helper.from_array(np.asarray(array), f"w{len(self.weights)}"))
         return str(self.weights[-1].name)
 
@@ -52,18 +52,18 @@ class Net:
         return self.held((self.rng.standard_normal(shape) / shape[0] ** 0.5).astype(np.float32))
 
     def __call__(self, op: str, *inputs: str, outputs: Sequence[str] = (), **attributes: Any) -> str:
-        """A node; the name of its first output."""
+        """Add a node; return the name of its first output."""
         names = list(outputs) or [f"v{len(self.nodes)}"]
         self.nodes.append(helper.make_node(op, list(inputs), names, **attributes))
         return names[0]
 
     def heads(self, x: str, count: int) -> str:
-        """{1, n, count * SIZE} as {1, count, n, SIZE}."""
+        """Transpose {1, n, count * SIZE} to {1, count, n, SIZE}."""
         split = self("Reshape", x, self.held(np.array([1, -1, count, SIZE])))
         return self("Transpose", split, perm=[0, 2, 1, 3])
 
     def next_token(self, x: str) -> None:
-        """The likeliest token behind the last position, {1, 1}."""
+        """Output the likeliest token after the last position, {1, 1}."""
         last = self("Slice", x, self.held([-1]), self.held([2**31]), self.held([1]))
         logits = self("MatMul", last, self.random(WIDTH, VOCABULARY))
         self("ArgMax", logits, outputs=["token"], axis=2, keepdims=0)
@@ -75,7 +75,7 @@ class Net:
 
 
 def caches(heads: int, before: int | str, after: int | str) -> tuple[list[Any], list[Any]]:
-    """Inputs and outputs for keys and values: past0 and present0 of the first layer's keys, and so on."""
+    """Return inputs and outputs for keys and values: past0 and present0 for the first layer's keys, and so on."""
     return tuple(  # type: ignore[return-value]
         [helper.make_tensor_value_info(f"{name}{at}", TensorProto.FLOAT, [1, heads, length, SIZE])
          for at in range(2 * LAYERS)]
@@ -89,7 +89,7 @@ def token_entries() -> tuple[Any, Any]:
 
 
 def gpt2() -> bytes:
-    """Learned positions, layer normalization, GELU; present = past and what is new."""
+    """Return a GPT-2: learned positions, layer normalization, GELU; present = past and the new keys or values."""
     net = Net(1)
     zero, one = net.held(np.array(0)), net.held(np.array(1))
     past = net("Gather", net("Shape", "past0"), net.held(np.array(2)))
@@ -123,7 +123,9 @@ def gpt2() -> bytes:
 
 
 def llama() -> bytes:
-    """Root-mean-square normalization, gated SiLU, GroupQueryAttention with rotary positions, a cache of fixed size."""
+    """Return a Llama: root-mean-square normalization, gated SiLU, GroupQueryAttention with rotary positions, a cache of
+    fixed size.
+    """
     net = Net(2)
     angles = np.outer(np.arange(ROOM), 10000.0 ** (-np.arange(SIZE // 2) / (SIZE // 2))).astype(np.float32)
     cosines, sines = net.held(np.cos(angles)), net.held(np.sin(angles))
@@ -156,7 +158,7 @@ def llama() -> bytes:
 
 
 def start(model: bytes) -> Feeds:
-    """The inputs for the prompt: empty caches, of length 0 where it is not fixed."""
+    """Return the inputs for the prompt: empty caches, of length 0 unless their length is fixed."""
     feeds: Feeds = {"ids": np.array([PROMPT])}
     for entry in onnx.load_from_string(model).graph.input:
         if entry.name.startswith("past"):
@@ -165,13 +167,15 @@ def start(model: bytes) -> Feeds:
 
 
 def positions(feeds: Feeds, count: int) -> Feeds:
-    """How many positions there are, for a model whose cache does not tell."""
+    """Return the inputs that hold the number of positions, for a model whose cache has a fixed size."""
     fixed = feeds["past0"].shape[2] == ROOM
     return {"last": np.array([count - 1], np.int32), "total": np.array(count, np.int32)} if fixed else {}
 
 
 def written(run: Callable[[Feeds], Sequence[Any]], feeds: Feeds, count: int) -> tuple[list[int], float]:
-    """So many tokens, and how many came each second after the first. What the model gives is what it takes next."""
+    """Return ``count`` tokens, and how many came per second after the first. Each step's outputs are the next step's
+    inputs.
+    """
     tokens: list[int] = []
     began = time.perf_counter()
     for at in range(count):
@@ -185,7 +189,7 @@ def written(run: Callable[[Feeds], Sequence[Any]], feeds: Feeds, count: int) -> 
 
 
 def compare(model: bytes, device: dml.Device, count: int = TOKENS) -> tuple[list[int], list[int], float]:
-    """The tokens of dml and of onnxruntime, and how many of dml's came each second."""
+    """Return the tokens of dml and of onnxruntime, and how many dml wrote per second."""
     prepared = prepare(model, device)
 
     def step(feeds: Feeds) -> Sequence[Any]:

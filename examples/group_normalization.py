@@ -1,4 +1,4 @@
-"""A small network with GroupNormalization, both versions, against the same arithmetic in NumPy.
+"""A small network with both versions of GroupNormalization, compared with the same arithmetic in NumPy.
 
     python examples/group_normalization.py
 
@@ -19,7 +19,7 @@ CHANNELS, GROUPS = 8, 4
 
 
 def network(version: int) -> Any:
-    """Conv, GroupNormalization, Relu over images of any size, in an opset."""
+    """Return Conv, GroupNormalization, Relu over images of any size, in an opset."""
     rng = np.random.default_rng(version)
     count = CHANNELS if version >= 21 else GROUPS
     weights = {
@@ -44,7 +44,7 @@ def network(version: int) -> Any:
 
 
 def expected(model: Any, image: Any) -> Any:
-    """The network in float64."""
+    """Compute the network in float64."""
     held = {tensor.name: numpy_helper.to_array(tensor).astype(np.float64) for tensor in model.graph.initializer}
     padded = np.pad(image.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))

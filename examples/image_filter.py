@@ -1,9 +1,9 @@
-"""An image filter on the Vulkan device: a drawing made of a photograph's edges, written as a picture.
+"""An image filter on the Vulkan device: turns a photograph into a drawing of its edges.
 
     python examples/image_filter.py [input.png] output.png [--device llvmpipe]
 
 Blurs each channel (a depthwise convolution), takes horizontal and vertical differences (Sobel), and darkens the image
-where they are large. Without an input it filters a picture of its own making. Needs Pillow.
+where they are large. Without an input it filters a generated picture. Needs Pillow.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dml.graph.builder import Builder
 
 
 def picture(size: int = 256) -> np.ndarray:
-    """Discs on a gradient, {H, W, 3} in 0 .. 1."""
+    """Return discs on a gradient, {H, W, 3} from 0 to 1."""
     y, x = np.mgrid[0:size, 0:size] / size
     image = np.stack([x, y, 1 - x], -1)
     for cx, cy, radius, colour in ((0.3, 0.35, 0.2, (1, 0.8, 0.1)), (0.65, 0.6, 0.27, (0.1, 0.5, 0.9))):
@@ -29,10 +29,10 @@ def picture(size: int = 256) -> np.ndarray:
 
 
 def drawing(device: dml.Device, height: int, width: int) -> Any:
-    """The compiled filter: the image {H, W, 3}, as it lies in memory, in and out."""
+    """Return the compiled filter; its input and output are an image {H, W, 3} in the array's layout."""
     graph = Builder(device)
     pixels = graph.input("image", (1, height, width, 3))
-    x = pixels.transpose(0, 3, 1, 2)  # channels last: strides say it, nothing is moved
+    x = pixels.transpose(0, 3, 1, 2)  # channels last, by strides: nothing is moved
     line = np.array([1, 4, 6, 4, 1], np.float32) / 16
     blur = np.broadcast_to(np.outer(line, line), (3, 1, 5, 5))
     soft = op.convolution(x, blur, start_padding=(2, 2), end_padding=(2, 2), groups=3)

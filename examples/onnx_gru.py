@@ -2,7 +2,7 @@
 
     python examples/onnx_gru.py [model.onnx]
 
-Without a file, a small model is made and saved first. The model runs in the lines of ``main``; the rest makes it.
+Without a file, a small model is made and saved first. ``main`` runs the model; the other functions make it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dml.frontends.onnx import prepare
 
 
 def make(path: Path, size: int = 8, hidden: int = 16) -> Path:
-    """A bidirectional GRU over sequences of any length and batch; its weights are random."""
+    """Write a bidirectional GRU with random weights over sequences of any length and batch size."""
     rng = np.random.default_rng(0)
     weights = {
         "W": rng.uniform(-0.3, 0.3, (2, 3 * hidden, size)),
@@ -43,7 +43,7 @@ def make(path: Path, size: int = 8, hidden: int = 16) -> Path:
 
 def main(path: Path) -> None:
     model = prepare(path)
-    for steps, batch in ((12, 2), (5, 3)):  # compiled for each pair of sizes, once
+    for steps, batch in ((12, 2), (5, 3)):  # compiled once for each pair of sizes
         x = np.sin(np.arange(steps * batch * 8, dtype=np.float32)).reshape(steps, batch, 8)
         y, last = model.run({"x": x})
         print(f"{steps} steps, batch {batch}: y {y.shape}, last state of row 0, forward: {last[0, 0, :4]} ...")

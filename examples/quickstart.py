@@ -1,8 +1,8 @@
-"""A first look: two operators described as in DirectML, run on a Vulkan device, and compared with what they must give.
+"""A first look: two operators described as in DirectML, run on a Vulkan device, and compared with expected results.
 
     python examples/quickstart.py [device]
 
-``device`` is an index or a part of a name, as ``dml devices`` lists them; the best one is taken where none is given.
+``device`` is an index or a part of a name in the list of ``dml devices``; the default is the best device.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 
 
 def tensor(array: Array) -> dml.DML_BUFFER_TENSOR_DESC:
-    """A packed tensor of the array's data type and sizes."""
+    """Return a packed tensor with the array's data type and sizes."""
     return dml.DML_BUFFER_TENSOR_DESC(dml.data_type_of(array.dtype), array.shape)
 
 
@@ -28,7 +28,7 @@ def float32(*sizes: int) -> dml.DML_BUFFER_TENSOR_DESC:
 
 
 def reverse_subsequences(device: dml.Device) -> bool:
-    """The two examples of the operator's reference page, which must come out exactly."""
+    """Run the two examples of the operator's reference page, whose results must be exact."""
     values = np.arange(1, 13, dtype=np.float32).reshape(1, 1, 3, 4)
     examples = [
         (3, np.array([2, 4, 3], np.uint32).reshape(1, 1, 3, 1), [[2, 1, 3, 4], [8, 7, 6, 5], [11, 10, 9, 12]]),
@@ -53,7 +53,7 @@ def reverse_subsequences(device: dml.Device) -> bool:
 
 
 def gru(device: dml.Device) -> bool:
-    """A bidirectional GRU with sequences of different lengths, against float64."""
+    """Run a bidirectional GRU with sequences of different lengths; compare it with float64."""
     steps, batch, size, hidden, directions = 16, 4, 32, 64, 2
     rng = np.random.default_rng(0)
 
@@ -98,7 +98,7 @@ def gru(device: dml.Device) -> bool:
 
 
 def gru_in_float64(inputs: dict[str, Array]) -> tuple[Array, Array]:
-    """The same network step by step: the sequence of states {steps, directions, batch, hidden} and the last ones."""
+    """Compute the network step by step; return the states {steps, directions, batch, hidden} and the last ones."""
     x, w, r, bias, initial = (
         inputs[name][0].astype(np.float64)
         for name in ("InputTensor", "WeightTensor", "RecurrenceTensor", "BiasTensor", "HiddenInitTensor")

@@ -24,7 +24,7 @@ SHAPES = {"w1": (PIXELS, HIDDEN), "b1": (1, HIDDEN), "w2": (HIDDEN, CLASSES), "b
 
 
 def adam(graph: Builder, weights: Tensor, m: Tensor, v: Tensor, gradient: Tensor, step: Tensor) -> list[Tensor]:
-    """The updated weights and moments."""
+    """Return the updated weights and moments."""
 
     def four(t: Tensor) -> Tensor:
         return t.view((1, 1, *t.sizes))
@@ -48,14 +48,16 @@ def adam(graph: Builder, weights: Tensor, m: Tensor, v: Tensor, gradient: Tensor
 
 
 def forward(x: Tensor, p: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """Pre-activation and activation of the hidden layer, and the class scores."""
+    """Return pre-activation and activation of the hidden layer, and the class scores."""
     before = op.gemm(x, p["w1"], p["b1"])
     hidden = op.relu(before)
     return before, hidden, op.gemm(hidden, p["w2"], p["b2"])
 
 
 def training_step(device: dml.Device) -> Any:
-    """The compiled graph of one step: images, labels, parameters and moments in; loss and the new ones out."""
+    """Compile the graph of one step: images, labels, parameters and moments in; loss and new parameters and moments
+    out.
+    """
     graph = Builder(device)
     x, labels = graph.input("x", (BATCH, PIXELS)), graph.input("labels", (BATCH, CLASSES))
     step = graph.input("step", (1, 1, 1, 1), dml.DML_TENSOR_DATA_TYPE_UINT32)

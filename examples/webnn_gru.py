@@ -1,9 +1,9 @@
-"""A GRU that listens to a stream with WebNN's API: one step for each piece of input, its state on the device.
+"""A GRU that processes a stream with WebNN's API: one step for each piece of input, its state on the device.
 
     python examples/webnn_gru.py
 
-The state's two tensors change places after each step, so that nothing but the new input and the answer moves between
-host and device. The last state is compared with NumPy in float64.
+The state's two tensors are swapped after each step, so that only the new input and the result move between host and
+device. The last state is compared with NumPy in float64.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ weights = {
 
 
 def step_in_float64(x: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """The cell as the specification defines it; gates update, reset, new."""
+    """Compute the cell as the specification defines it; gates update, reset, new."""
     wx = x.astype(np.float64) @ weights["weight"].T + weights["bias"]
     wh = h @ weights["recurrent_weight"].T.astype(np.float64)
     z, r = (1 / (1 + np.exp(-(wx + wh)[:, at * HIDDEN : (at + 1) * HIDDEN])) for at in (0, 1))

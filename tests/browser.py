@@ -1,4 +1,6 @@
-"""A headless Chromium for tests of pages, driven over its pipe by the DevTools protocol, without further packages."""
+"""A headless Chromium for tests of pages, controlled through a pipe by the DevTools protocol, without other
+packages.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +16,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-#: What Debian, others and Chrome call it.
+#: Its names in Debian, in other distributions, and as Chrome.
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 WHY_NOT = "needs Chromium: tools/setup --browser"
 
-#: Widths of a desk's screen and of a phone, in CSS pixels.
+#: Widths of a desktop screen and of a phone, in CSS pixels.
 DESK, PHONE = 1440, 390
 
 
 class Page:
-    """One page in a browser. Raises RuntimeError where the browser does not answer or a script of the test throws."""
+    """A page in a browser. Raises RuntimeError if the browser does not answer or a script of the test throws."""
 
     def __init__(self, to_browser: int, from_browser: int, session: str = "") -> None:
         self._to, self._from, self._session = to_browser, from_browser, session
         self._number, self._rest = 0, b""
-        #: What the page's scripts and its policy complained of, and what it asked a network for.
+        #: Errors of the page's scripts, violations of its policy, and its network requests.
         self.complaints: list[str] = []
 
     def send(self, method: str, **parameters: Any) -> dict[str, Any]:
@@ -47,7 +49,7 @@ class Page:
             self.send(f"{domain}.enable")
 
     def open(self, path: Path, *, width: int = DESK, dark: bool = False) -> None:
-        """Load a file, in a window of that width."""
+        """Load a file in a window of this width."""
         self.send(
             "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600
         )
@@ -58,32 +60,32 @@ class Page:
         self._wait(lambda found: found.get("method") == "Page.loadEventFired")
 
     def ask(self, expression: str) -> Any:
-        """The value of a JavaScript expression in the page, as JSON can say it; promises are waited for."""
+        """Return the value of a JavaScript expression in the page, as JSON; wait for a promise."""
         answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(json.dumps(answer["exceptionDetails"], indent=1))
         return answer["result"].get("value")
 
     def set(self, selector: str, value: str) -> None:
-        """Type into a field, or choose in a list, as a user does, and let the page answer."""
+        """Type into a field or choose from a list, as a user does, and let the page react."""
         field = f"document.querySelector({json.dumps(selector)})"
         self.ask(f"{field}.value = {json.dumps(value)}; {field}.dispatchEvent(new Event('input', {{bubbles: true}}))")
         self.pause(150)
 
     def pause(self, milliseconds: int) -> None:
-        """Let the page's own timers of fewer milliseconds run before what follows."""
+        """Wait until the page's own timers of fewer milliseconds have run."""
         self.ask(f"new Promise(done => setTimeout(done, {milliseconds}))")
 
     def click(self, selector: str) -> None:
         self.ask(f"document.querySelector({json.dumps(selector)}).click()")
 
     def texts(self, selector: str) -> list[str]:
-        """What a reader sees of each such element."""
+        """Return the visible text of each such element."""
         found = self.ask(f"[...document.querySelectorAll({json.dumps(selector)})].map(one => one.innerText.trim())")
         return list(found)
 
     def too_wide(self) -> list[str]:
-        """What reaches beyond the window and does not scroll in a place of its own."""
+        """Return the elements that reach beyond the window and do not scroll on their own."""
         found = self.ask("""[...document.body.querySelectorAll("*")].filter(one => {
             const box = one.getBoundingClientRect();
             if (box.width <= 1 || box.right <= document.documentElement.clientWidth + 1) return false;
@@ -95,7 +97,7 @@ class Page:
         return list(found) + (["the page scrolls sideways"] if wide else [])
 
     def faint(self) -> list[str]:
-        """Texts in sight whose contrast with what is behind them is below 4.5 (WCAG 2, AA)."""
+        """Return the visible texts whose contrast with their background is below 4.5 (WCAG 2, AA)."""
         found = self.ask("""(() => {
             const parts = (text) => text.match(/[\\d.]+/g).map(Number);
             const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
@@ -154,7 +156,7 @@ class Page:
 
 @contextlib.contextmanager
 def browser() -> Iterator[Page]:
-    """A page in a browser of its own, which ends with it."""
+    """Yield a page in a browser of its own, which ends with the page."""
     assert PROGRAM is not None
     read_commands, to_browser = os.pipe()
     from_browser, write_answers = os.pipe()
@@ -164,7 +166,7 @@ def browser() -> Iterator[Page]:
                      "--no-first-run", "--disable-background-networking", "--hide-scrollbars",
                      f"--user-data-dir={folder}", "--remote-debugging-pipe"]  # fmt: skip
         command = ["bash", "-c", f'exec "$@" 3<&{read_commands} 4>&{write_answers}', "browser", *arguments]
-        # A browser has a Vulkan of its own, which is not under test: no layer watches it.
+        # A browser's own Vulkan is not under test: no layer for it.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("VK_")}
         process = subprocess.Popen(command, pass_fds=(read_commands, write_answers), stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)  # fmt: skip

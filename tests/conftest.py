@@ -1,5 +1,6 @@
-"""Options of the suite: which Vulkan devices it runs on, as which kinds of device, and whether the Khronos validation
-layer watches."""
+"""Options of the suite: the Vulkan devices it runs on, the kinds of device it presents them as, and the Khronos
+validation layer.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +28,10 @@ from dml.recent import Recent
 from dml.runtime import devices
 from dml.runtime.devices import VulkanDevice
 
-# What a developer measured on this machine is not what others test
+# A developer's measurements on this machine must not affect tests
 os.environ.setdefault("DML_DISABLE_TUNING", "1")
 
-# A compiled shader may stand behind the first example, and CI should not fail on what another run will not show.
+# The first example may include a shader's compilation, and CI should not fail on a time that does not recur.
 hypothesis.settings.register_profile(
     "dml",
     deadline=None,
@@ -78,11 +79,11 @@ def pytest_configure(config: pytest.Config) -> None:
     coverage_record.register(config)
     short_run.register(config)
     try:
-        axes.selected(config.getoption("--as"))  # a wrong one is told before anything is collected
+        axes.selected(config.getoption("--as"))  # an invalid axis is reported before anything is collected
     except dml.DMLError as error:
         raise pytest.UsageError(error.message) from None
     if config.getoption("--vulkan-validation"):
-        # Before any test module is imported: the layer is chosen when an instance is made.
+        # Before any test module is imported: the layer is chosen when an instance is created.
         config.pluginmanager.register(validation.Plugin(config), "dml-validation")
     device_texts.check(config)
     config.pluginmanager.register(device_texts.DeviceTexts(), "dml-device-texts")
@@ -101,7 +102,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what runs on a device, so that `-m device` leaves out what is the same on all of them."""
+    """Mark the tests that run on a device, so that `-m device` skips those that are the same on all devices."""
     for item in items:
         if "vulkan" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.device)
@@ -111,7 +112,7 @@ _names: dict[tuple[str, ...], list[str]] = {}
 
 
 def _device_names(chosen: tuple[str, ...]) -> list[str]:
-    """The selectors of --device; 'all' stands for the index of each device there is."""
+    """Return the selectors of --device; 'all' becomes the index of each device."""
     if chosen not in _names:
         names: list[str] = []
         for which in chosen:
@@ -125,15 +126,18 @@ def _device_names(chosen: tuple[str, ...]) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def lowered_anew(request: pytest.FixtureRequest) -> None:
-    """A test that changes something may change what is lowered: it finds nothing from before, and leaves nothing."""
+    """Give each test that patches something no earlier lowerings, and keep none of its own: the patch may change
+    them.
+    """
     if "monkeypatch" in request.fixturenames:
         request.getfixturevalue("monkeypatch").setattr(repeated, "_kept", Recent(repeated.MOST_KEPT))
 
 
 @pytest.fixture(scope="session")
 def vulkan(request: pytest.FixtureRequest) -> VulkanDevice:
-    """The physical device under test, whatever --as says; a test that takes it runs once on each --device. Fails where
-    there is none."""
+    """The physical device under test, without --as; a test that takes it runs once on each --device. Fails if there is
+    none.
+    """
     which = getattr(request, "param", None)
     try:
         found = devices.choose(int(which) if which is not None and which.isdigit() else which)
@@ -146,21 +150,23 @@ def vulkan(request: pytest.FixtureRequest) -> VulkanDevice:
 
 @pytest.fixture(scope="session")
 def device(request: pytest.FixtureRequest, vulkan: VulkanDevice) -> dml.Device:
-    """The device under test; a test that takes it runs once on each --device as each --as."""
+    """The device under test; a test that takes it runs on each --device as each --as."""
     return axes.open_as(vulkan, getattr(request, "param", "plain"))
 
 
 @pytest.fixture(scope="session")
 def seen_as(device: dml.Device) -> Callable[..., dml.Device]:
-    """``seen_as("discrete", max_workgroup_invocations=256)``: the device under test as an axis of ``axes.AXES`` has it,
-    and with these limits; without an axis, with the limits alone."""
+    """``seen_as("discrete", max_workgroup_invocations=256)``: the device under test on this axis of ``axes.AXES``, with
+    these limits; without an axis, with the limits alone.
+    """
     return functools.partial(axes.open_as, device.vulkan)
 
 
 @pytest.fixture(scope="session")
 def fast_halves(device: dml.Device, request: pytest.FixtureRequest) -> dml.Device:
-    """The device under test with its own conversions of FLOAT16: where the float controls promise what those do, and on
-    lavapipe, which does the same with the instructions of processors since 2012 and does not promise subnormals."""
+    """The device under test with its own FLOAT16 conversions: where the float controls promise their results, and on
+    lavapipe, which uses the processor's instructions and does not promise subnormals.
+    """
     features = device.vulkan.target.features
     is_known = "llvmpipe Mesa" in device.vulkan.driver and not request.config.getoption("--vulkan-validation")
     if not (features.float16_exact or is_known):
@@ -178,7 +184,7 @@ def as_discrete(seen_as: Callable[..., dml.Device]) -> dml.Device:
 
 @pytest.fixture(scope="session")
 def on_matrices(seen_as: Callable[..., dml.Device]) -> dml.Device:
-    """The device as a GPU with its own subgroups, and matrix units for FLOAT16 with no more than loads and products."""
+    """The device as a GPU with its own subgroups and FLOAT16 matrix units that only load and multiply."""
     device = seen_as("subgroups")
     wanted = ("FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
     features = device.vulkan.target.features
@@ -189,7 +195,7 @@ def on_matrices(seen_as: Callable[..., dml.Device]) -> dml.Device:
 
 @pytest.fixture(scope="session")
 def on_matrix_reductions(seen_as: Callable[..., dml.Device], on_matrices: dml.Device) -> dml.Device:
-    """The same with the reductions and conversions of VK_NV_cooperative_matrix2."""
+    """The same device with the reductions and conversions of VK_NV_cooperative_matrix2."""
     device = seen_as("subgroups")
     if not device.vulkan.target.features.matrix_reductions:
         pytest.skip("the device has no reductions of matrices, or the compiler does not know them")
@@ -198,7 +204,7 @@ def on_matrix_reductions(seen_as: Callable[..., dml.Device], on_matrices: dml.De
 
 @pytest.fixture(scope="session", params=["dot product", "matrices"])
 def on_bytes(request: pytest.FixtureRequest, seen_as: Callable[..., dml.Device]) -> dml.Device:
-    """The device as a GPU that multiplies 8-bit integers: by the integer dot product, then by matrix units of INT8."""
+    """The device as a GPU that multiplies 8-bit integers: with the integer dot product, then with INT8 matrix units."""
     device = seen_as("subgroups")
     features = device.vulkan.target.features
     if request.param == "matrices":
@@ -212,13 +218,13 @@ def on_bytes(request: pytest.FixtureRequest, seen_as: Callable[..., dml.Device])
 
 @pytest.fixture
 def without_matrices(seen_as: Callable[..., dml.Device], as_discrete: dml.Device) -> dml.Device:
-    """As ``as_discrete``, without matrix units: FLOAT16 has the kernels of FLOAT32."""
+    """The device of ``as_discrete`` without matrix units: FLOAT16 uses FLOAT32's kernels."""
     return seen_as("discrete", features=as_discrete.vulkan.target.features.without("cooperative_matrix"))
 
 
 @pytest.fixture
 def computes_in_halves(seen_as: Callable[..., dml.Device], as_discrete: dml.Device) -> dml.Device:
-    """The device as a GPU with arithmetic in FLOAT16 and without matrix units: where flags allow it, it computes so."""
+    """The device as a GPU with FLOAT16 arithmetic, used where flags allow it, and without matrix units."""
     features = as_discrete.vulkan.target.features
     if not features.float16:
         pytest.skip("the device does not compute in FLOAT16")
@@ -227,13 +233,13 @@ def computes_in_halves(seen_as: Callable[..., dml.Device], as_discrete: dml.Devi
 
 @pytest.fixture(scope="session", params=["plain", "discrete"])
 def each_kind(request: pytest.FixtureRequest, seen_as: Callable[..., dml.Device]) -> dml.Device:
-    """The device under test as it is, then as a discrete GPU: a test of two sets of kernels runs on both."""
+    """The device under test unchanged, then as a discrete GPU: for tests of both sets of kernels."""
     return seen_as(request.param)
 
 
 @pytest.fixture(scope="module")
 def benchmarks() -> Iterator[None]:
-    """The folder of the benchmarks' scripts is where modules are found: they find each other as scripts do."""
+    """Add the folder of the benchmarks' scripts to the module path, as the scripts import each other."""
     folder = str(Path(__file__).parents[1] / "tools" / "benchmarks")
     sys.path.append(folder)
     yield
@@ -247,7 +253,7 @@ def _forget_texts() -> None:
 
 @pytest.fixture
 def broken(tmp_path: Path) -> Iterator[Callable[[str, str, str], None]]:
-    """``broken(file, before, after)``: until the test ends, kernels have this fault."""
+    """``broken(file, before, after)``: puts this fault into kernels until the test ends."""
     patch = pytest.MonkeyPatch()
 
     def use(file: str, before: str, after: str) -> None:

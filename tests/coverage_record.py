@@ -1,4 +1,4 @@
-"""Records which operator the tests ran with which data types and dimension counts, for tools/coverage."""
+"""Records the operators that the tests run, with data types and dimension counts, for tools/coverage."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-#: A folder; each process of the suite writes one file there.
+#: Names a folder in which each process of the suite writes one file.
 VARIABLE = "DML_COVERAGE_DIR"
 
 
 class Plugin:
-    """Notes every operator that is compiled, by itself or in a graph."""
+    """Records every operator that is compiled, alone or in a graph."""
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)

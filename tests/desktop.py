@@ -1,4 +1,4 @@
-"""A desktop's GPU, for tests of what is chosen for one."""
+"""A desktop GPU, for tests of the choices for one."""
 
 from __future__ import annotations
 

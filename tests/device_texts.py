@@ -1,4 +1,4 @@
-"""What the suite says of the devices it runs on: in the header, in JUnit XML, and where a test fails."""
+"""Names of the devices that the suite runs on: in the header, in JUnit XML, and in the text of a failure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dml.runtime.devices import VulkanDevice
 
 
 def chosen(config: pytest.Config) -> list[VulkanDevice]:
-    """The devices of --device, or the one where none is named. Raises DMLError where there is none."""
+    """Return the devices of --device, or the default one. Raises DMLError if there is none."""
     found: list[VulkanDevice] = []
     for which in config.getoption("--device") or [None]:
         found += devices.list_devices() if which == "all" else [devices.choose(which)]
@@ -24,7 +24,7 @@ def chosen(config: pytest.Config) -> list[VulkanDevice]:
 
 
 def check(config: pytest.Config) -> None:
-    """Raises pytest.UsageError where --device names what is not there: once, rather than for each test."""
+    """Raise pytest.UsageError if --device names a missing device: once, not in each test."""
     try:
         if config.getoption("--device") and not hasattr(config, "workerinput"):
             chosen(config)
@@ -33,7 +33,7 @@ def check(config: pytest.Config) -> None:
 
 
 class DeviceTexts:
-    """A plugin."""
+    """A pytest plugin."""
 
     def pytest_report_header(self, config: pytest.Config) -> list[str]:
         try:
@@ -69,7 +69,7 @@ def _what_ran(item: pytest.Item, device: dml.Device, desc: dml.OperatorDesc) -> 
     yield f"device: {told(device.vulkan)}"
     try:
         yield f"descriptor: {json.dumps(dispatchable(desc))}"
-    except dml.DMLError:  # what DxDispatch cannot write
+    except dml.DMLError:  # DxDispatch cannot represent it
         yield f"descriptor: {desc}"
     words = ["tools/test", item.nodeid]
     for option in ("--device", "--as"):

@@ -1,4 +1,4 @@
-"""A product that shows whether its sums were made in FLOAT16: 2048 and seven ones, which add nothing to it there."""
+"""A product that shows whether its sums are computed in FLOAT16: 2048 and seven ones, which FLOAT16 rounds away."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import dml
 from harness import tensor
 
 ALLOW = dml.DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION
-#: Each element of the result, 2055 rounded to FLOAT16 or sums that were.
+#: Each element of the result: 2055 rounded to FLOAT16, or the FLOAT16 sum.
 IN_FLOAT, IN_HALVES = np.float16(2056), np.float16(2048)
 SIZE = 32
 

@@ -1,4 +1,4 @@
-"""What the operator tests share: descriptions in many layouts, random data, running, and comparing in ulp."""
+"""Shared parts of the operator tests: descriptions in many layouts, random data, runs, and comparison in ulp."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def data_type(name: str) -> dml.DML_TENSOR_DATA_TYPE:
 
 
 def tensor(dtype: str | dml.DML_TENSOR_DATA_TYPE, sizes: Sequence[int], layout: str = "packed", **more: Any) -> Tensor:
-    """A description of these sizes.
+    """Return a description of these sizes.
 
     packed: row-major. padded: a gap of one element after each row, and more between slices. reversed: the first
     dimension is innermost. nhwc: channels last. broadcast: stride 0 along the first dimension.
@@ -60,12 +60,12 @@ def tensor(dtype: str | dml.DML_TENSOR_DATA_TYPE, sizes: Sequence[int], layout: 
 
 
 def like(array: Array, layout: str = "packed", **more: Any) -> Tensor:
-    """A description that fits the array."""
+    """Return a description that fits the array."""
     return tensor(dml.data_type_of(array.dtype), array.shape, layout, **more)
 
 
 def random(rng: np.random.Generator, dtype: str, sizes: Sequence[int], low: float = -4, high: float = 4) -> Array:
-    """Uniform values of a data type; integers of both bounds' range (low is 0 for unsigned types)."""
+    """Return uniform values of a data type; integers include both bounds (low is 0 for unsigned types)."""
     kind = dml.numpy_dtype(data_type(dtype))
     if dtype.startswith("FLOAT"):
         return rng.uniform(low, high, tuple(sizes)).astype(kind)
@@ -74,18 +74,18 @@ def random(rng: np.random.Generator, dtype: str, sizes: Sequence[int], low: floa
 
 
 def can_bind(device: dml.Device, buffers: int) -> bool:
-    """Whether a kernel may bind so many storage buffers there; what would bind more is not fused into it."""
+    """Return whether a kernel may bind this many storage buffers on the device; fusion stops at this number."""
     return device.vulkan.target.max_storage_buffers >= buffers
 
 
 def run(device: dml.Device, desc: dml.OperatorDesc, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Validate, compile and dispatch."""
+    """Validate, compile and dispatch; return the outputs."""
     last_run.note(device, desc)
     return device.compile_operator(device.create_operator(desc)).dispatch(inputs)
 
 
 def run_on(device: dml.Device, desc: dml.OperatorDesc, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Program:
-    """Compile and run through DirectML's own objects, and return what it was compiled to.
+    """Compile and run through DirectML's own objects; return the Program.
 
     inputs, outputs: a buffer for each present tensor, in order; an output's may be an input's.
     """
@@ -96,12 +96,14 @@ def run_on(device: dml.Device, desc: dml.OperatorDesc, inputs: Sequence[Buffer],
 
 
 def whole(buffer: Buffer) -> dml.DML_BUFFER_BINDING:
-    """A binding of all of a buffer."""
+    """Return a binding of the whole buffer."""
     return dml.DML_BUFFER_BINDING(buffer, 0, buffer.size)
 
 
 def refuse(desc: dml.OperatorDesc, *words: str, level: dml.DML_FEATURE_LEVEL = dml.DML_FEATURE_LEVEL_6_4) -> None:
-    """The validator refuses the description, at this feature level, with a message that has these words."""
+    """Assert that the validator refuses the description at this feature level with a message that contains these
+    words.
+    """
     import pytest  # (the documentation is built with `tensor`, where pytest is not installed)
 
     with pytest.raises(dml.DMLError) as caught:
@@ -112,9 +114,9 @@ def refuse(desc: dml.OperatorDesc, *words: str, level: dml.DML_FEATURE_LEVEL = d
 
 
 def ulps(result: Array, expected: Array) -> npt.NDArray[np.float64]:
-    """Each element's distance from a float64 expectation, in units of the result type's last place.
+    """Return each element's distance from a float64 expectation, in units of the result type's last place.
 
-    NaN must meet NaN and infinities their like, else the distance is infinite.
+    Where NaN or an infinity is expected, any other value has an infinite distance.
     """
     kind = result.dtype
     expected = np.asarray(expected, np.float64)
@@ -128,14 +130,15 @@ def ulps(result: Array, expected: Array) -> npt.NDArray[np.float64]:
 
 
 def ulp(result: Array, expected: Array) -> float:
-    """The largest of ``ulps``."""
+    """Return the largest of ``ulps``."""
     return float(np.max(ulps(result, expected), initial=0.0))
 
 
 def mismatch(result: Array, expected: Array, error: Array, wrong: Array, most: float = 0.0) -> Mismatch:
-    """The worst of the wrong elements, which says where it is, what it is and must be, and how many are wrong.
+    """Return the worst of the wrong elements: its place, its value, the expected value, and the number of wrong
+    elements.
 
-    error: of each element, in ulp where ``most``, what is allowed of it, is given.
+    error: of each element; in ulp if the tolerance ``most`` is given.
     """
     at = np.unravel_index(int(np.argmax(np.where(wrong, error, -1))), result.shape)
     far = float(error[at]) if most and np.isfinite(error[at]) else None
@@ -145,7 +148,7 @@ def mismatch(result: Array, expected: Array, error: Array, wrong: Array, most: f
 
 
 def assert_ulp(result: Array, expected: Array, most: float, why: str) -> None:
-    """Fail where the result is more than ``most`` ulp from the expectation; ``why`` states the tolerance's reason."""
+    """Fail if the result is more than ``most`` ulp from the expectation; ``why`` states the tolerance's reason."""
     __tracebackhide__ = True
     assert result.shape == np.shape(expected), (result.shape, np.shape(expected))
     error = ulps(result, expected)
@@ -155,11 +158,11 @@ def assert_ulp(result: Array, expected: Array, most: float, why: str) -> None:
 
 
 def assert_exact(result: Array, expected: Array) -> None:
-    """Equal to the bit (NaN payloads aside)."""
+    """Fail unless the arrays are equal to the bit (except for NaN payloads)."""
     __tracebackhide__ = True
     assert result.dtype == expected.dtype, (result.dtype, expected.dtype)
     assert result.shape == expected.shape, (result.shape, expected.shape)
-    if result.dtype.kind == "V":  # a type of ml_dtypes, of which NumPy's comparison does not know NaN
+    if result.dtype.kind == "V":  # a type of ml_dtypes, whose NaN NumPy's comparison does not know
         result, expected = result.astype(np.float32), expected.astype(np.float32)
     wrong = (result != expected) & ~((result != result) & (expected != expected))
     if np.any(wrong):
@@ -167,11 +170,11 @@ def assert_exact(result: Array, expected: Array) -> None:
 
 
 def assert_sums(result: Array, expected: Array, terms: Array, count: int, slope: float = 1.0) -> None:
-    """Fail where a result is not the sum of ``count`` products that it should be, added in any order.
+    """Fail if a result is not the expected sum of ``count`` products, added in any order.
 
-    Each product and each sum may be off by half an ulp of float32, and so may a few factors and addends beside them; a
-    float16 result rounds once more. terms: the sums of the products' magnitudes. slope: the largest of what is applied
-    to the sum.
+    Each product and each sum may be off by half an ulp of float32, and so may a few other factors and addends; a
+    float16 result is rounded once more. terms: the sums of the products' magnitudes. slope: the steepest slope of a
+    function applied to the sum.
     """
     __tracebackhide__ = True
     assert result.shape == expected.shape, (result.shape, expected.shape)
@@ -187,10 +190,11 @@ def assert_sums(result: Array, expected: Array, terms: Array, count: int, slope:
 
 
 def assert_half_sums(result: Array, expected: Array, terms: Array, count: int) -> None:
-    """Fail where a result is not such a sum of ``count`` products of FLOAT16 in which eights are added in FLOAT16.
+    """Fail if a result is not the expected sum of ``count`` FLOAT16 products, of which groups of eight are added in
+    FLOAT16.
 
-    As selection.product_tiles says, a step may cut off 2^-10 of a sum, whose magnitude is at most that of its terms, or
-    what is below 2^-14. Sums of eights are added in float32, and the result is rounded to FLOAT16.
+    By selection.product_tiles, a step may cut off 2^-10 of a sum, whose magnitude is at most that of its terms, or bits
+    below 2^-14. Sums of eight are added in float32, and the result is rounded to FLOAT16.
     """
     __tracebackhide__ = True
     assert result.shape == expected.shape, (result.shape, expected.shape)

@@ -1,4 +1,4 @@
-"""What the running test last ran on a device, for the text of its failure."""
+"""The last description that the current test ran on a device, for the text of its failure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ _last: list[tuple[dml.Device, dml.OperatorDesc]] = []
 
 
 def note(device: dml.Device, desc: dml.OperatorDesc) -> None:
-    """The test runs this description there."""
+    """Record that the test runs this description on the device."""
     _last[:] = [(device, desc)]
 
 
 def forget() -> None:
-    """Another test begins."""
+    """Forget the previous test's run."""
     _last.clear()
 
 

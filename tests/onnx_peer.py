@@ -1,4 +1,4 @@
-"""ONNX Runtime as a second opinion: one ONNX operator on NumPy arrays. Skips where onnx or onnxruntime is missing."""
+"""ONNX Runtime as a second opinion: one ONNX operator on NumPy arrays. Skips if onnx or onnxruntime is missing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def onnx_run(
     opset: int = 18,
     **attributes: Any,
 ) -> list[Array]:
-    """The outputs of an operator on the CPU provider, in order. Inputs by any names, in the operator's order."""
+    """Return the outputs of an operator on the CPU provider, in order. Inputs have any names, in the operator's
+    order.
+    """
     onnx = pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
     names = [f"output{i}" for i in range(outputs)]

@@ -1,6 +1,6 @@
-"""Tests of operators whose output element depends on the input elements at one place.
+"""Tests of operators whose output element depends on the input elements at one position.
 
-A case is a line in a table: the operator, a reference for floats (float64 NumPy, vectorised) and one for whole numbers
+A case is a line in a table: the operator, a reference for floats (float64 NumPy, vectorised) and one for integers
 (Python integers, which cannot overflow; the result wraps here), domains, attributes and a tolerance.
 """
 
@@ -20,7 +20,7 @@ from dml.descriptors import OperatorDesc
 
 Array = harness.Array
 
-#: What every float operator meets beside its domain.
+#: Values that every float operator gets in addition to its domain.
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, np.inf, -np.inf, np.nan, 65504.0, -65504.0, 1e-4, -1e-4]
 #: (sizes, layout of the first input, of the others, of the output): every dimension count, every layout.
 LAYOUTS = [
@@ -38,11 +38,11 @@ LAYOUTS = [
 
 @dataclass(frozen=True)
 class Case:
-    """One operator.
+    """An operator.
 
     name: without DML_ and _OPERATOR_DESC. floats, integers: references of one argument per input (in C order), and the
     attributes by keyword. ulp: the distance allowed from the float64 reference, for the reason in ``why``. low, high:
-    the domain of floats, per input or for all; integers: ``whole`` likewise, the type's whole range where None.
+    the domain of floats, per input or for all; ``whole``: that of integers, None for the type's whole range.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Case:
 
 
 def data_types(name: str) -> list[str]:
-    """What the newest feature level takes as the first input, by the capability table."""
+    """Return the first input's data types at the newest feature level, from the capability table."""
     support = operator_support(dml.DML_OPERATOR_TYPE[f"DML_OPERATOR_{name}"])
     assert support is not None
     first = next(iter(support.values()))
@@ -78,7 +78,7 @@ def data_types_of(case: Case) -> Sequence[str]:
 
 
 def identify(value: object) -> str | None:
-    """What pytest calls a case; it finds names for the other parameters itself."""
+    """Return the name of a case for pytest, which names the other parameters itself."""
     return value.name.removeprefix("ACTIVATION_").removeprefix("ELEMENT_WISE_") if isinstance(value, Case) else None
 
 
@@ -89,7 +89,7 @@ def runs(cases: Sequence[Case]) -> Iterator[tuple[Case, str]]:
 
 
 def wrap(value: int, kind: np.dtype[Any]) -> int:
-    """Modulo 2^bits, in the range of the integer type."""
+    """Return the value modulo 2^bits, in the range of the integer type."""
     bits = kind.itemsize * 8
     value &= (1 << bits) - 1
     return value - (1 << bits) if kind.kind == "i" and value >> (bits - 1) else value
@@ -99,7 +99,7 @@ def floats(case: Case, rng: np.random.Generator, kind: np.dtype[Any], shape: Seq
     low, high = case.second if index and case.second else (case.low, case.high)
     values = rng.uniform(low, high, tuple(shape)).astype(kind)
     if case.special:
-        # Each input meets the special values at other places, so that pairs of them meet as well.
+        # The special values are at different positions in each input, so that pairs of them occur as well.
         places = rng.permutation(values.size)[: max(1, values.size // 3)]
         values.reshape(-1)[places] = np.resize(rng.permutation(np.array(SPECIAL, kind)), places.size)
     return values
@@ -117,7 +117,7 @@ def integers(case: Case, rng: np.random.Generator, kind: np.dtype[Any], shape: S
 
 
 def expectation(case: Case, arrays: Sequence[Array], out: np.dtype[Any], attributes: Mapping[str, Any]) -> Array:
-    """What the reference says: float64 for float outputs, the output's own type for integers."""
+    """Return the reference's result: float64 for float outputs, the output's own type for integers."""
     if arrays[0].dtype.kind == "f" and case.floats is not None:
         with np.errstate(all="ignore"):
             result = np.asarray(case.floats(*[a.astype(np.float64) for a in arrays], **attributes))
@@ -130,7 +130,7 @@ def expectation(case: Case, arrays: Sequence[Array], out: np.dtype[Any], attribu
 
 
 def compare(case: Case, result: Array, expected: Array) -> None:
-    """Exactly for integers; within the case's tolerance for floats, whose subnormals may be flushed to zero."""
+    """Compare exactly for integers; within the case's tolerance for floats, whose subnormals may be flushed to zero."""
     if result.dtype.kind != "f":
         harness.assert_exact(result, expected)
         return
@@ -172,7 +172,7 @@ def check(
         arrays[name] = make(case, rng, own, shape, index)
     (output,) = names["output"]
     first = harness.data_type(dtype)
-    # The first input's data type, except where the output is a truth value or a count: then each that it can have.
+    # The first input's data type; if the output is a truth value or a count, each type that it may have.
     same = support[output].data_types == support[names["input"][0]].data_types
     kinds = [first] if same else sorted(support[output].data_types)
     for out in kinds:
@@ -184,13 +184,13 @@ def check(
 
 
 def check_values(case: Case, device: dml.Device, dtype: str) -> None:
-    """Packed, with every set of attributes: a length that leaves a tail after whole vectors."""
+    """Check packed tensors with every set of attributes; their length leaves a tail after whole vectors."""
     for attributes in case.attributes:
         check(case, device, dtype, (203,), ("packed", "packed", "packed"), attributes)
 
 
 def check_layouts(case: Case, device: dml.Device, dtype: str) -> None:
-    """Two of the layouts, others for each operator and data type, so that the table covers all of them often."""
+    """Check two of the layouts, others for each operator and data type, so that the table covers all of them often."""
     start = zlib.crc32(f"{case.name} {dtype}".encode())
     for step in (0, 4):
         sizes, *layouts = LAYOUTS[(start + step) % len(LAYOUTS)]

@@ -1,6 +1,6 @@
 """One small valid description of every operator, with all of its optional tensors.
 
-Tensors stand as a data type (FLOAT32 where none is given) and sizes, "UINT8 1x2x5"; arrays of them as lists.
+Tensors are written as a data type (FLOAT32 by default) and sizes, "UINT8 1x2x5"; arrays of tensors as lists.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _UNARY = {"InputTensor": X, "OutputTensor": X}
 _NO_SCALE = {"ScaleBias": None}
 _SCALAR, _BYTE = "1x1x1x1", "UINT8 1x1x1x1"
 
-# Windows of 3 x 3, a step of 1, over X.
+# Windows of 3 x 3, with a step of 1, over X.
 _WINDOW = {"Strides": (1, 1), "WindowSize": (3, 3), "StartPadding": (1, 0), "EndPadding": (1, 0)}
 _POOLED = "1x2x4x4"
 _POOL = {"InputTensor": X, "OutputTensor": _POOLED, **_WINDOW}
@@ -129,7 +129,7 @@ def _gates(gates: int) -> dict[str, str]:
 
 
 def _quantized(*names: str, scale: str = _SCALAR) -> dict[str, str]:
-    """The scale and zero point tensors of these tensors."""
+    """Return the scale and zero point tensors of these tensors."""
     kind = scale.split()[-1]
     return {f"{n}ScaleTensor": kind for n in names} | {f"{n}ZeroPointTensor": f"UINT8 {kind}" for n in names}
 
@@ -492,7 +492,7 @@ _SAMPLES: dict[str, dict[str, Any]] = {
 
 
 def _of_kind(name: str) -> Mapping[str, Any]:
-    """The fields of element-wise operators and activations that have no entry of their own."""
+    """Return the fields of element-wise operators and activations without an entry of their own."""
     kinds = {"LOGICAL_": "UINT8", "BIT_": "UINT32"}
     kind = next((k for prefix, k in kinds.items() if name.startswith(f"ELEMENT_WISE_{prefix}")), "")
     compares = name.startswith(("ELEMENT_WISE_IS_",)) or any(word in name for word in ("EQUALS", "GREATER", "LESS"))
@@ -527,9 +527,9 @@ def _tensor(text: str, layout: str, floats: str) -> dml.DML_BUFFER_TENSOR_DESC:
 
 
 def sample(name: str, layout: str = "packed", floats: str = "FLOAT32", **changes: Any) -> dml.OperatorDesc:
-    """The operator's description; its tensors all have this layout (one that ``harness.tensor`` knows).
+    """Return the operator's description with all tensors in this layout (one that ``harness.tensor`` knows).
 
-    floats: the data type of tensors that name none. changes: fields, their tensors as text, in place of the sample's.
+    floats: the data type of tensors that name none. changes: fields in place of the sample's, with tensors as text.
     """
     fields = {**(_SAMPLES[name] if name in _SAMPLES else _of_kind(name)), **changes}
     for field, value in fields.items():
@@ -542,7 +542,7 @@ def sample(name: str, layout: str = "packed", floats: str = "FLOAT32", **changes
 
 
 def samples_in(floats: str) -> dict[str, dml.OperatorDesc]:
-    """The packed samples by name in this type of floats, of the operators that take it."""
+    """Return the packed samples, by name, of the operators that accept this type of floats."""
     found = {}
     for name in NAMES:
         desc = sample(name, "packed", floats)

@@ -1,4 +1,4 @@
-"""Runs sample descriptors over all bytes of their tensors, the gaps of their layouts included."""
+"""Runs sample descriptors over all bytes of their tensors, including the gaps of their layouts."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import dml
 from dml.compiler.program import Program
 from harness import Array, Tensor, run_on
 
-#: What every byte of an output is before a run.
+#: Value of every byte of an output before a run.
 UNTOUCHED = 0xA5
 
 
 def tensors(fields: Any) -> list[Tensor]:
-    """The tensors of a description's fields that are there, those of arrays one after another."""
+    """Return the present tensors of a description's fields; tensors of arrays follow one another."""
     return [t for _, field in fields for t in (field if isinstance(field, tuple) else (field,)) if t is not None]
 
 
 def bits(rng: np.random.Generator, desc: Tensor) -> Array:
-    """Values for all of a tensor's bytes: integers other than bytes are 1 or 2 (masks, lengths)."""
+    """Return values for all of a tensor's bytes: integers other than bytes are 1 or 2 (masks, lengths)."""
     kind = dml.numpy_dtype(desc.DataType)
     count = int(desc.TotalTensorSizeInBytes or 0) // kind.itemsize
     if kind.kind == "f":
@@ -29,7 +29,7 @@ def bits(rng: np.random.Generator, desc: Tensor) -> Array:
 
 
 def elements(desc: Tensor) -> Array:
-    """Whether each byte of a tensor belongs to an element."""
+    """Return whether each byte of a tensor belongs to an element."""
     width = dml.numpy_dtype(desc.DataType).itemsize
     found = np.zeros(int(desc.TotalTensorSizeInBytes or 0), bool)
     places = sum(
@@ -42,7 +42,7 @@ def elements(desc: Tensor) -> Array:
 
 
 def run_sample(device: dml.Device, desc: dml.OperatorDesc) -> tuple[Program, list[Array]]:
-    """What the description compiles to, and all bytes of its outputs. The inputs are the same at every call."""
+    """Return the Program and the bytes of its outputs. The inputs are the same in every call."""
     rng = np.random.default_rng(3)
     inputs = [device.create_buffer(bits(rng, t)) for t in tensors(desc.inputs())]
     sizes = [int(t.TotalTensorSizeInBytes or 0) for t in tensors(desc.outputs())]

@@ -1,11 +1,10 @@
-"""What the suite runs where nothing of it is chosen, or of what is chosen with ``--short``: some minutes' worth, with
-something of everything.
+"""The short run of the suite, which is the default and, with ``--short``, a subset of the chosen tests: a few minutes,
+with something of everything.
 
-Tests that are marked slow stay out. Of a test on a device that has many sets of parameters, one runs: the one whose
-name has the smallest hash, hence the same one on every machine. (On a machine that has run nothing yet, most of the
-time goes into compiling kernels: this leaves 1,450 of 11,440.) Tests that need no device run whole, and so does what is
-marked ``every_parameter``: each operator's sample is, and each function of shaders/lib. Paths, ``-k``, ``-m`` and
-``--all`` choose, and what is chosen runs whole.
+Tests marked slow are left out. Of a device test with many sets of parameters, one runs: that whose name has the
+smallest hash, so every machine runs the same one. (On a machine that has run nothing yet, compiling kernels takes most
+of the time.) Tests without a device run completely, and so do tests marked ``every_parameter``: each operator's sample,
+and each function of shaders/lib. Paths, ``-k``, ``-m`` and ``--all`` choose tests, which then run completely.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import pytest
 
 
 def register(config: pytest.Config) -> None:
-    """To be called as the suite is configured, in each of its processes."""
+    """Register the plugin; called when the suite is configured, in each of its processes."""
     if hasattr(config, "workerinput"):  # a worker of pytest-xdist: the first process knows
         short = "short_run" in config.workerinput
     else:
@@ -31,7 +30,7 @@ def register(config: pytest.Config) -> None:
 
 
 def chosen(items: Sequence[pytest.Item]) -> set[pytest.Item]:
-    """The tests of a short run, out of all."""
+    """Return the tests of a short run."""
     tests: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker("slow") is None:
@@ -48,7 +47,7 @@ def _hash(item: pytest.Item) -> bytes:
 
 
 class ShortRun:
-    """Deselects, and says in the last line how much."""
+    """Deselects tests and reports their number in the last line."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -56,7 +55,7 @@ class ShortRun:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """A worker is about to start."""
+        """Tell a worker that is about to start."""
         node.workerinput["short_run"] = True
 
     @pytest.hookimpl(trylast=True)  # after the marks that conftest.py sets
@@ -73,7 +72,7 @@ class ShortRun:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """A worker has ended; each of them has collected the same tests."""
+        """Take the counts of a worker that has ended; each worker has collected the same tests."""
         self.left_out, self.total = getattr(node, "workeroutput", {}).get("short_run", (self.left_out, self.total))
 
     def pytest_unconfigure(self) -> None:

@@ -1,4 +1,4 @@
-"""A small speech model's folder, as onnxruntime-genai's builder lays out Whisper, and its tokens by NumPy."""
+"""A small speech model's folder in onnxruntime-genai's layout for Whisper, and its tokens computed by NumPy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPSETS = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
 
 
 class SpeechWeights:
-    """Weights by name, the same in the folder and in the reference."""
+    """Weights by name, the same for the folder and the reference."""
 
     def __init__(self, vocabulary: int) -> None:
         rng = np.random.default_rng(3)
@@ -59,14 +59,14 @@ def _mixed(query: np.ndarray, key: np.ndarray, value: np.ndarray, *, causal: boo
 
 
 def hidden(weights: SpeechWeights, features: np.ndarray) -> np.ndarray:
-    """What the encoder makes of {mels, frames} features."""
+    """Run the encoder on {mels, frames} features."""
     padded = np.pad(features.astype(np.float64), ((0, 0), (1, 1)))
     return np.array([np.tanh(np.einsum("wmk,mk->w", weights["conv"], padded[:, 2 * at : 2 * at + 3]))
                      for at in range(POSITIONS)])  # fmt: skip
 
 
 def expected_tokens(weights: SpeechWeights, features: np.ndarray, prompt: Sequence[int], most: int) -> list[int]:
-    """A greedy search that computes every position anew, float64."""
+    """Return the tokens of a greedy search that computes every position again, in float64."""
     heard, sequence = hidden(weights, features), list(prompt)
     while len(sequence) < most:
         x = weights["tokens"][sequence]
@@ -146,7 +146,7 @@ def _decoder(path: Path, weights: SpeechWeights) -> None:
 
 
 def wav(sound: np.ndarray, *, width: int = 2, rate: int = RATE) -> bytes:
-    """{samples, channels} from -1 to 1 as a WAV file."""
+    """Return {samples, channels} from -1 to 1 as a WAV file."""
     largest = 2 ** (8 * width - 1) - 1
     numbers = np.round(sound * largest) + (128 if width == 1 else 0)
     data = io.BytesIO()
@@ -165,7 +165,7 @@ def tone(seconds: float, channels: int = 1) -> np.ndarray:
 
 
 def write_speech_folder(folder: Path) -> SpeechWeights:
-    """An encoder, a decoder and what belongs to them; the weights of both."""
+    """Write an encoder, a decoder and their other files; return the weights of both."""
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = example("chat").write_tokenizer(folder)
     weights = SpeechWeights(vocabulary)

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md is true: its floors are the linter's, and its way of an operator is the one that the calls take."""
+"""ARCHITECTURE.md is true: its floors are those of the linter, and its path of an operator is that of the calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FUNCTION = r"`(dml/[\w/]+\.py)` `([\w.]+)`"
 
 
 def codes(path: str, name: str) -> set[CodeType]:
-    """The code of a function, and of what it wraps."""
+    """Return the code of a function, and of the functions that it wraps."""
     module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     found: Any = importlib.import_module(module)
     for part in name.split("."):
@@ -38,12 +38,12 @@ def _layers(function: Any) -> list[CodeType]:
 
 
 def calls_of_an_operator(device: dml.Device) -> list[CodeType]:
-    """What is called, in order, when REVERSE_SUBSEQUENCES is described and dispatched on arrays."""
-    # Of sizes that no other test has: of a description that is known already, little is called
+    """Return the functions called, in order, when REVERSE_SUBSEQUENCES is described and dispatched on arrays."""
+    # With sizes that no other test has: for a known description, few functions are called
     x = np.arange(3 * 1013, dtype=np.float32).reshape(1, 1, 3, 1013)
     lengths = np.array([2, 4, 3], np.uint32).reshape(1, 1, 3, 1)
     tensors = [dml.DML_BUFFER_TENSOR_DESC(dml.data_type_of(array.dtype), array.shape) for array in (x, lengths)]
-    implemented()  # imports the families: modules that are imported call functions, too
+    implemented()  # imports the families: importing modules calls functions, too
     called: list[CodeType] = []
 
     def note(frame: FrameType, event: str, argument: object) -> None:

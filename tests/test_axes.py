@@ -1,4 +1,4 @@
-"""Every operator on every axis gives what it gives on the plain device; and the mechanism itself."""
+"""Every operator gives the plain device's results on every axis; and tests of the axes themselves."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from sample_runs import UNTOUCHED, elements, run_sample, tensors
 
 
 def test_every_operator_is_here() -> None:
-    """But for those that DirectML does not have."""
+    """Operators that DirectML does not have are tested elsewhere."""
     assert {type(sample(name)) for name in NAMES} == implemented() & set(operators().values())
 
 
 def assert_near(found: Array, expected: Array, desc: Tensor, same_program: bool) -> None:
-    """All bytes of an output: one program gives one result, on any memory; other kernels may order a sum of floats
-    otherwise, within the last bits of the largest element. No kernel writes into a layout's gaps."""
+    """Compare all bytes of an output: a program gives the same result in any memory; other kernels may order a sum of
+    floats differently, within the last bits of the largest element. No kernel writes into a layout's gaps.
+    """
     inside = elements(desc)
     assert (found[~inside] == UNTOUCHED).all()
     kind = dml.numpy_dtype(desc.DataType)
@@ -50,7 +51,7 @@ ONE_AND_MORE = [LAYOUTS[0], *(pytest.param(layout, marks=pytest.mark.slow) for l
 @pytest.mark.parametrize("layout", ONE_AND_MORE)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_operator(vulkan: VulkanDevice, name: str, layout: str) -> None:
-    """Axes that make the same program over the same kind of memory as one before them have been run with it."""
+    """Axes that give the same program and kind of memory as an earlier axis are covered by it."""
     plain = open_as(vulkan)
     desc = sample(name, layout)
     own, expected = run_sample(plain, desc)
@@ -67,7 +68,7 @@ def test_every_operator(vulkan: VulkanDevice, name: str, layout: str) -> None:
 
 
 def test_what_an_axis_changes(vulkan: VulkanDevice, seen_as: Callable[..., dml.Device]) -> None:
-    """The compiler is told another class and other limits, the runtime opens the same physical device anew."""
+    """The compiler gets another class and other limits; the runtime opens the same physical device again."""
     classes = {axis: open_as(vulkan, axis).vulkan.device_class for axis in AXES}
     assert classes["plain"] is classes["minimum"] is vulkan.device_class
     assert classes["discrete"] is classes["discrete64"] is DeviceClass.DISCRETE
@@ -86,7 +87,7 @@ def test_what_an_axis_changes(vulkan: VulkanDevice, seen_as: Callable[..., dml.D
 
 
 def test_a_discrete_device_has_staged_buffers(vulkan: VulkanDevice) -> None:
-    """The host has no view of them: what is written and read is copied."""
+    """The host cannot map them: reads and writes are copied."""
     device = open_as(vulkan, "discrete")
     assert not device.context.unified
     buffer = device.create_buffer(np.arange(4, dtype=np.uint32))

@@ -1,4 +1,4 @@
-"""What is kept on disk: entries, their limit, and `dml cache`."""
+"""The cache on disk: entries, their limit, and `dml cache`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DAY = 86_400
 
 @pytest.fixture(autouse=True)
 def root(tmp_path, monkeypatch):
-    """Each test has a cache of its own, with a limit of 1 MiB."""
+    """Each test has its own cache with a limit of 1 MiB."""
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("DML_CACHE_SIZE", "1")
     return tmp_path / "cache"
@@ -32,7 +32,7 @@ def entry(name, folder="spirv"):
 
 
 def keep(name, kib, folder="spirv", age=0.0):
-    """An entry of about so many KiB that was last used so many seconds ago."""
+    """Write an entry of about ``kib`` KiB that was last used ``age`` seconds ago."""
     path = entry(name, folder)
     cache.write(path, name.encode() + bytes(kib << 10))
     os.utime(path, (time.time() - age,) * 2)
@@ -77,7 +77,7 @@ def test_a_damaged_entry_is_none(damage):
 
 
 def test_an_entry_in_anothers_place_is_none():
-    """Swapped, copied, and reached by a link of either kind: content is taken under its own name alone."""
+    """Content that was swapped, copied, or reached by a link of either kind is accepted under its own name alone."""
     a, b = entry("a"), entry("b")
     cache.write(a, b"of a")
     cache.write(b, b"of b")
@@ -123,7 +123,7 @@ def test_a_link_to_nothing_and_a_pipe_are_replaced():
 
 
 def test_links_count_as_what_they_are_and_are_forgotten(tmp_path):
-    """A link to a large file takes none of its bytes; it goes, and the file stays."""
+    """A link to a large file counts none of its bytes; it is removed, and the file stays."""
     large = tmp_path / "large"
     large.write_bytes(bytes(4 << 20))
     entry("a").parent.mkdir(parents=True)
@@ -150,7 +150,7 @@ def test_a_root_that_is_no_folder_is_no_error(root):
 
 
 def test_what_was_unused_longest_is_forgotten():
-    """In whatever folder it lies; the limit is that of all of them."""
+    """The least recently used entry is removed in any folder; the limit is that of all folders together."""
     keep("old", 300, "pipelines", age=9 * DAY)
     keep("older", 300, age=10 * DAY)
     keep("oldest", 300, age=11 * DAY)
@@ -177,7 +177,7 @@ def test_what_was_used_lately_is_not_touched_again():
 
 
 def test_many_small_ones_are_counted_now_and_then(monkeypatch):
-    """An entry of a thousandth of the limit leads to a count with a chance of 128 in a thousand."""
+    """An entry of a thousandth of the limit causes a count with a probability of 128 in a thousand."""
     counts = []
     monkeypatch.setattr(cache, "prune", lambda: counts.append(1))
     monkeypatch.setattr(cache, "random", random.Random(0))
@@ -187,7 +187,7 @@ def test_many_small_ones_are_counted_now_and_then(monkeypatch):
 
 
 def test_the_limit_holds_between_two_counts(monkeypatch):
-    """Entries of a two-thousandth of the limit, of which few lead to a count."""
+    """Entries of a two-thousandth of the limit, few of which cause a count."""
     monkeypatch.setattr(cache, "random", random.Random(0))
     sizes = []
     for i in range(3000):
@@ -199,7 +199,7 @@ def test_the_limit_holds_between_two_counts(monkeypatch):
 
 
 def test_two_processes_may_forget_at_a_time(monkeypatch):
-    """One finds that what it is about to remove is gone, and counts it all the same."""
+    """One process finds an entry gone that it is about to remove, and counts it all the same."""
     keep("a", 400, age=2 * DAY)
     keep("b", 400, age=DAY)
     unlink = os.unlink
@@ -278,7 +278,7 @@ def test_the_command_says_what_is_wrong(monkeypatch):
 
 def test_the_command_needs_no_compiler(monkeypatch, tmp_path):
     environment = {**os.environ, "PATH": str(tmp_path), "DML_GLSLANG": "process"}
-    # (in a process that does not find what tools/setup put beside Python either)
+    # (in a process that does not find the libraries of tools/setup next to Python either)
     code = f"import sys\nsys.prefix = {str(tmp_path)!r}\nfrom dml.cli.app import app\napp(['cache'])"
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

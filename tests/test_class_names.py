@@ -1,4 +1,4 @@
-"""A class name means one thing in the whole package."""
+"""A class name has one meaning in the whole package."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import dml
 
 ROOT = Path(dml.__file__).parent
 
-#: Names that Microsoft's PyDirectML gives its classes, which programs written for it use.
+#: Class names of Microsoft's PyDirectML, which programs written for it use.
 PYDIRECTML = {"Binding", "Device", "Model"}
-#: Names of onnxruntime-genai's classes, likewise.
+#: Class names of onnxruntime-genai, for the same reason.
 GENAI = {"Model", "Tensor"}
-#: Names of openvino's classes, likewise.
+#: Class names of openvino, for the same reason.
 OPENVINO = {"Model", "Tensor"}
 
 
 def classes() -> dict[str, list[str]]:
-    """Every class at the top of a module, and the modules that define one of that name."""
+    """Return every top-level class name, and the modules that define it."""
     found = defaultdict(list)
     for path in sorted(ROOT.rglob("*.py")):
         for statement in ast.parse(path.read_text(encoding="utf-8")).body:

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md's places for a new operator and a new data type are enough, and each is needed: added to copies."""
+"""CONTRIBUTING.md's places for a new operator and a new data type are sufficient and necessary: tried in copies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dml.runtime.devices import VulkanDevice
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
-#: Tests that look at every operator there is, and the new operator's own.
+#: Tests that look at every operator, and the new operator's own.
 TESTS = (
     "tests/test_enums.py",
     "tests/cli",
@@ -33,7 +33,7 @@ TESTS = (
     "tests/validator",
     "tests/operators/movement/test_roll.py",
 )
-#: Those of them that are about ROLL, and those that count operators.
+#: Of these, the tests about ROLL, and those that count operators.
 ONES = (
     "ROLL- or ROLL] or ROLL_ or test_roll or operator_is_here or has_its_class or lists_every or operator_types "
     "or has_a_subject"
@@ -44,9 +44,9 @@ Run = subprocess.CompletedProcess[str]
 
 
 class Insertion(NamedTuple):
-    """Lines for a file: behind the line ``after``, or at its end (None). A file that is not there is made.
+    """Lines for a file: after the line ``after``, or at its end (None). A missing file is created.
 
-    path: of the file, or of a Python module, that may be a package: then of its file that has the line.
+    path: a file, or a Python module that may be a package: then its file that has the line.
     """
 
     path: str
@@ -61,7 +61,7 @@ def section(title: str) -> str:
 
 
 def insertions(title: str = "Add an operator") -> list[Insertion]:
-    """What the numbered places of a section say to insert; an operator's own test is the last."""
+    """Return the insertions in a section's numbered places; an operator's own test is the last."""
     found = []
     for item in re.split(r"^(?=\d+\. )", section(title), flags=re.M)[1:]:
         path = re.match(r"\d+\. `([\w./]+)`", item)
@@ -94,7 +94,7 @@ def insert(root: Path, insertion: Insertion) -> None:
 
 
 def with_operator(root: Path, what: Iterable[Insertion]) -> Path:
-    """A copy of the project with ROLL, as far as ``what`` goes."""
+    """Return a copy of the project with ROLL, with only the insertions in ``what``."""
     root.mkdir()
     for folder in ("dml", "shaders", "tests", "tools"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__", "kompute"))
@@ -123,7 +123,7 @@ def test_an_operator_needs_these_places(tmp_path: Path, vulkan: VulkanDevice) ->
 
 @pytest.mark.slow
 def test_and_each_of_them(tmp_path: Path, vulkan: VulkanDevice) -> None:
-    """But for its test, with which the others are measured."""
+    """Every place is necessary, except the test, with which the others are checked."""
     *places, test = insertions()
 
     def fails(left_out: int) -> bool:
@@ -136,7 +136,7 @@ def test_and_each_of_them(tmp_path: Path, vulkan: VulkanDevice) -> None:
     assert [place.path for place, is_needed in zip(places, needed, strict=True) if not is_needed] == []
 
 
-#: Samples of several families with BFLOAT16 in place of FLOAT32: its results are those of FLOAT32, rounded.
+#: Samples of several families with BFLOAT16 in place of FLOAT32: the results are FLOAT32's, rounded.
 SAMPLES = """
 import numpy as np
 import pytest
@@ -169,7 +169,9 @@ def test_bfloat16(device, name):
 
 
 def with_data_type(root: Path, what: Iterable[Insertion]) -> Path:
-    """A copy of the project with BFLOAT16, as far as ``what`` goes; operators take it where they take FLOAT16."""
+    """Return a copy of the project with BFLOAT16, with only the insertions in ``what``; operators take it like
+    FLOAT16.
+    """
     with_operator(root, what)
     table = root / "dml/capability/operators.json"
     table.write_text(table.read_text(encoding="utf-8").replace('"FLOAT16"', '"FLOAT16", "BFLOAT16"'), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a failing test says, and where the suite says which device it ran on."""
+"""The text of a failing test, and the places where the suite names the device it ran on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a newcomer finds: names, hints, reprs, signatures, and copies with a field changed."""
+"""Aids for newcomers: names, hints, reprs, signatures, and copies with a field changed."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_reprs(device: dml.Device) -> None:
 
 
 def test_replace_computes_what_was_derived() -> None:
-    """Total sizes and counts that nobody gave follow the new fields; those that were given stay."""
+    """Derived total sizes and counts follow the new fields; those that were given stay."""
     larger = dataclasses.replace(X, Sizes=(4, 5))
     assert larger == dml.DML_BUFFER_TENSOR_DESC("FLOAT32", (4, 5))
     assert (larger.TotalTensorSizeInBytes, larger.DimensionCount) == (80, 2)
@@ -108,7 +108,7 @@ def test_replace_computes_what_was_derived() -> None:
 
 
 def test_operations_show_their_parameters() -> None:
-    """No function takes whatever keyword; attributes have names and, where DirectMLX has some, defaults."""
+    """No function takes arbitrary keywords; attributes have names and, where DirectMLX has them, defaults."""
     for name in op.__all__:
         parameters = inspect.signature(getattr(op, name)).parameters
         kinds = {parameter.kind for parameter in parameters.values()}

@@ -1,7 +1,7 @@
-"""What the documents say is true: their sessions run, block after block, and the files they name are there.
+"""The documents are true: their sessions run, block after block, and the files they name exist.
 
-A block of ```python runs in the document's session, one with a name behind its language (```json model.json) is a file
-that the session finds, and ```console holds commands and, below them, lines of their output.
+A block of ```python runs in the document's session, a block with a name after its language (```json model.json) is a
+file that the session finds, and ```console has commands and, below them, lines of their output.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.M | re.S)
 
 
 def blocks(document: Path) -> list[tuple[str, str, str]]:
-    """(language, file name or nothing, text) of each block that is run or written."""
+    """Return (language, file name or nothing, text) of each block that is run or written."""
     found = BLOCK.findall(document.read_text(encoding="utf-8"))
     return [(language, name, text) for language, name, text in found if name or language in ("python", "console")]
 
@@ -39,7 +39,7 @@ def names(documents: list[Path]) -> list[Any]:
 
 
 def session_of(document: Path) -> dict[str, object]:
-    """What the README's graph takes for granted, and the page about language models: folders with them."""
+    """Make the folders that a page's session needs; return the names that it starts with."""
     if document.name == "genai.md":
         example("chat").write_folder(Path("folder"))
         write_speech_folder(Path("whisper"))
@@ -48,7 +48,7 @@ def session_of(document: Path) -> dict[str, object]:
 
 
 def run_commands(text: str, folder: Path) -> None:
-    """Run the lines behind "$ "; what stands below one is in its output."""
+    """Run the lines after "$ "; the lines below each must be in its output."""
     for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M):
         program, *arguments = shlex.split(command)
         start = {"dml": [sys.executable, "-m", "dml"], "python": [sys.executable]}[program]
@@ -94,7 +94,7 @@ def test_every_file_named_exists(document: Path) -> None:
 
 
 def test_every_environment_variable_is_told() -> None:
-    """Each that the package reads, and no other."""
+    """The page has each variable that the package reads, and no other."""
     read: set[str] = set()
     for path in (ROOT / "dml").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
@@ -105,7 +105,7 @@ def test_every_environment_variable_is_told() -> None:
 
 
 def test_the_commands_reference() -> None:
-    """Each command and option that is there, from the program itself."""
+    """The page has each command and option of the program itself."""
     sys.path.append(str(ROOT))
     from tools.documentation import command_line
 

@@ -1,4 +1,4 @@
-"""The exception: what it carries and how it reads."""
+"""The exception: its attributes and its text."""
 
 from __future__ import annotations
 

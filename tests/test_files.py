@@ -1,4 +1,4 @@
-"""What dml reads and writes for people: whole or not at all, and a DMLError that names the file where it cannot be."""
+"""Files that dml reads and writes for people: whole or not at all, or a DMLError that names the file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_what_cannot_be_read_is_named(tmp_path, name, reason):
 
 
 def test_a_file_has_the_rights_of_the_users_other_files(tmp_path):
-    """A report is to be sent and served."""
+    """Reports are sent and served, so others must be able to read them."""
     before = os.umask(0o022)
     try:
         write_whole(tmp_path / "new" / "file", b"text")
@@ -33,7 +33,7 @@ def test_a_file_has_the_rights_of_the_users_other_files(tmp_path):
 
 
 def test_what_is_no_file_is_written_to(tmp_path):
-    """A pipe stands for /dev/null, which root would otherwise put a file in the place of."""
+    """A pipe stands for /dev/null, which root would otherwise replace by a file."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)

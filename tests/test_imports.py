@@ -1,4 +1,4 @@
-"""What importing this package costs: nothing is imported before it is needed."""
+"""The cost of importing this package: nothing is imported before it is needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dml.compiler import lowering
 
 
 def imported_by(code: str) -> set[str]:
-    """The modules that a fresh process has imported after the code."""
+    """Return the modules that a fresh process has imported after running the code."""
     run = subprocess.run(
         [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules)"], capture_output=True, text=True, check=True
     )

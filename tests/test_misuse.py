@@ -1,4 +1,4 @@
-"""Wrong types and values anywhere in the public API end in a DMLError, never in whatever Python trips over."""
+"""Wrong types and values anywhere in the public API give a DMLError, not an arbitrary exception of Python."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ import dml.frontends.openvino as openvino
 from dml.cli import app
 from dml.compiler.lowering import compile_operator
 from dml.compiler.target import Target
-from dml.frontends.running import Options, open_file
+from dml.frontends.options import Options
+from dml.frontends.running import open_file
 from dml.graph import operations
 from dml.graph.builder import Builder
 from dml.shapes import broadcast_sizes
@@ -28,13 +29,13 @@ from sample_descriptors import NAMES, sample
 
 
 class Nothing:
-    """An object with no behaviour at all."""
+    """An object without any behaviour."""
 
     def __repr__(self) -> str:
         return "Nothing()"
 
 
-#: What is put in the place of each argument, one at a time.
+#: Replacements for each argument, one at a time.
 WRONG: list[Any] = [
     None, True, 0, -1, 2**70, 1.5, float("nan"), complex(1, 2), "", "x", b"x", np.float64(2), np.datetime64("2020"),
     (), [], [1], [-1], (0, 0), (-1, 2), (2**40, 2**40), ["x"], [None], [[1], [1, 2]], range(3), iter([1]),
@@ -50,8 +51,8 @@ def add_desc() -> dml.OperatorDesc:
 
 
 def attempt(what: str, function: Callable[..., Any], arguments: dict[str, Any]) -> list[str]:
-    """The calls with one argument wrong that end in anything but a result or a DMLError."""
-    function(**arguments)  # as it is, it works
+    """Return the calls with one wrong argument that end in anything but a result or a DMLError."""
+    function(**arguments)  # with the right arguments, it works
     failures = []
     for name in arguments:
         for wrong in WRONG:
@@ -65,7 +66,7 @@ def attempt(what: str, function: Callable[..., Any], arguments: dict[str, Any]) 
 
 
 def without_device() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
-    """Functions, and arguments that they take."""
+    """Return functions, and arguments that they accept."""
     float32, sizes = dml.DML_TENSOR_DATA_TYPE_FLOAT32, (2, 3)
     add, size = dml.DML_OPERATOR_ELEMENT_WISE_ADD, dml.DML_SIZE_2D
     t = tensor("FLOAT32", sizes)
@@ -334,7 +335,7 @@ def test_graph_building(device: dml.Device) -> None:
     assert not failures, "\n".join(failures)
 
 
-#: What a file may hold in place of a model.
+#: Contents of a file that is not a model.
 CONTENTS = {
     "empty": b"",
     "zeros": bytes(64),
@@ -350,7 +351,7 @@ CONTENTS = {
 
 
 def broken_files(folder: Path, suffix: str) -> list[Path]:
-    """Files that are no models, whole models cut short, a folder, and what is not there at all."""
+    """Write files that are not models, whole models cut short, and a folder; return these and a missing path."""
     paths = [folder / "missing" / f"model{suffix}", folder / f"folder{suffix}"]
     paths[1].mkdir()
     whole = onnx_model().SerializeToString()
@@ -392,7 +393,7 @@ def test_loaders(suffix: str) -> None:
 
 
 def command(*arguments: object) -> str:
-    """What a command that must fail says. Neither a traceback nor silence will do."""
+    """Return the error message of a command that must fail, without a traceback and not silently."""
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert isinstance(result.exception, SystemExit), (arguments, result.exception)
     assert result.exit_code != 0, arguments
@@ -451,7 +452,7 @@ def _opened(path: Any, device: dml.Device) -> None:
         open_file(path, device, Options())
 
 
-#: Attributes as no description should have them, and as some may.
+#: Attributes that no description should have, and some that are valid.
 NUMBERS: list[Any] = [
     2**31, 2**32 - 1, 2**32, -(2**31), 1e39, -1e39, 1e-46, float("inf"), "1", (2**32 - 1,) * 2, (2**31,) * 4,
     (1.5,) * 2, (float("inf"),) * 2, (float("nan"),) * 4, (0,) * 4, (1,) * 9, (-1,) * 4,
@@ -466,7 +467,7 @@ NUMBERS: list[Any] = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_descriptions(name: str) -> None:
-    """Each field of each operator: refused, or compiled, or above the device's limits."""
+    """Each field of each operator is refused, or compiled, or above the device's limits."""
     desc = sample(name)
     fields = {info.name: getattr(desc, info.name) for info in desc.fields_info if info.counts is None}
     failures = []

@@ -1,4 +1,4 @@
-"""Enumerators by name, wherever Python takes them, and the names that are near a wrong one."""
+"""Enumerators by name, wherever Python accepts them, and suggestions for a wrong name."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def test_a_level_may_be_written_with_a_point():
         ("GELU", ["ACTIVATION_GELU"]),
         ("softmax", ["ACTIVATION_LOG_SOFTMAX", "ACTIVATION_SOFTMAX", "ACTIVATION_SOFTMAX1", "ACTIVATION_LOG_SOFTMAX1"]),
         ("CONV", ["CONVOLUTION", "CONVOLUTION_INTEGER", "QUANTIZED_LINEAR_CONVOLUTION"]),
-        ("ADD", ["ELEMENT_WISE_ADD", "ELEMENT_WISE_ADD1", "ELEMENT_WISE_QUANTIZED_LINEAR_ADD"]),  # but no PADDING
+        ("ADD", ["ELEMENT_WISE_ADD", "ELEMENT_WISE_ADD1", "ELEMENT_WISE_QUANTIZED_LINEAR_ADD"]),  # but not PADDING
         ("VOLUTION_INT", ["CONVOLUTION_INTEGER"]),
         ("GRUU", ["GRU"]),
         ("IDENTTY", ["ACTIVATION_IDENTITY", "ELEMENT_WISE_IDENTITY"]),
-        ("SOFTMX", ["ACTIVATION_SOFTMAX", "ACTIVATION_LOG_SOFTMAX", "ACTIVATION_SOFTMAX1"]),  # but no LSTM
+        ("SOFTMX", ["ACTIVATION_SOFTMAX", "ACTIVATION_LOG_SOFTMAX", "ACTIVATION_SOFTMAX1"]),  # but not LSTM
         ("LTSM", ["LSTM"]),
         ("BATCHNORM", [name for name in short_names(dml.DML_OPERATOR_TYPE) if name.startswith("BATCH_NORM")]),
         ("XYZZY", []),

@@ -8,24 +8,29 @@ from pathlib import Path
 
 import pytest
 
+from dml.errors import DMLError
+
 PAGE = Path(__file__).resolve().parent.parent / "tools" / "documentation" / "guide" / "public.md"
 SECTIONS = re.findall(r"^## `([\w.]+)`\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.M | re.S)
 
 
 def is_of_directml(module: str, name: str) -> bool:
-    """Whether the page describes a name by a rule: those of directml.h."""
+    """Return whether the page describes a name by a rule: names of directml.h."""
     return name.startswith("DML_") if module == "dml" else module.endswith(".pydirectml") and name.isupper()
 
 
 @pytest.mark.parametrize(("module", "text"), SECTIONS, ids=[module for module, _ in SECTIONS])
 def test_the_page_lists_a_modules_names(module: str, text: str) -> None:
-    names = importlib.import_module(module).__all__
+    try:
+        names = importlib.import_module(module).__all__
+    except DMLError as error:
+        pytest.skip(error.message)  # an extra is not installed
     listed = re.findall(r"`(\w+)`", text.strip().split("\n\n", 1)[1])
     assert listed == sorted(name for name in names if not is_of_directml(module, name))
 
 
 def test_the_page_has_every_module_that_is_imported_by_name() -> None:
-    """Every front end, and what stands in the README and the guides after ``import`` or ``from``."""
+    """It has every front end, and every module that the README and the guides import."""
     listed = {module for module, _ in SECTIONS}
     documents = [PAGE.parents[3] / "README.md", *PAGE.parent.glob("*.md")]
     blocks = re.findall(

@@ -1,4 +1,4 @@
-"""Recent against a list of what was used, and its promises to threads and finalizers."""
+"""Recent, compared with a list of uses, and its guarantees to threads and finalizers."""
 
 from __future__ import annotations
 
@@ -90,5 +90,5 @@ def test_threads_leave_the_sizes_right():
     for thread in threads:
         thread.join()
     recent.clear()
-    recent.put(0, 0, 200)  # fits only where nothing is left in the sum
+    recent.put(0, 0, 200)  # fits only if nothing is left in the sum
     assert recent.get(0) == 0

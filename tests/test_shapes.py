@@ -1,4 +1,4 @@
-"""The arithmetic of sizes, against NumPy and against counting."""
+"""The arithmetic of sizes, compared with NumPy and with counting."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ sizes = st.lists(small, min_size=1, max_size=5).map(tuple)
 
 @st.composite
 def axis_of(draw, lists=sizes):
-    """Sizes, and one of their axes."""
+    """Draw sizes, and one of their axes."""
     found = draw(lists)
     return found, draw(st.integers(0, len(found) - 1))
 
 
 @st.composite
 def windows(draw):
-    """Of one to three dimensions: (size, taps, stride, dilation, start, end), such that the window fits."""
+    """Draw windows of one to three dimensions that fit: (size, taps, stride, dilation, start, end) for each."""
     found = []
     for _ in range(draw(st.integers(1, 3))):
         size, taps, stride, dilation, start, end = (
@@ -34,7 +34,7 @@ def windows(draw):
 
 
 def positions(size: int, taps: int, stride: int, dilation: int, start: int, end: int) -> list[list[int]]:
-    """The elements that each window sees, found by sliding it until it does not fit."""
+    """Return the elements that each window covers, found by sliding it until it does not fit."""
     found = []
     for first in range(-start, size + end, stride):
         seen = [first + tap * dilation for tap in range(taps)]
@@ -262,10 +262,10 @@ def test_gathered_sizes_are_numpys_but_for_ones(found, indices, data):
     ("sizes", "indices", "axis", "used", "expected"),
     [
         ((5, 4), (1, 3), 0, 1, (3, 4)),
-        ((1, 1, 5, 4), (1, 1, 2, 3), 2, 2, (1, 2, 3, 4)),  # one leading 1 of the input makes room for the indices
-        ((1, 1, 5, 4), (1, 6, 2, 3), 3, 3, (5, 6, 2, 3)),  # both do
-        ((5, 4), (1, 3), 0, 2, (3, 4)),  # none of the input's, so that the indices' own goes
-        ((5, 4), (2, 3), 0, 2, (2, 3, 4)),  # neither: too many dimensions, which the validator refuses
+        ((1, 1, 5, 4), (1, 1, 2, 3), 2, 2, (1, 2, 3, 4)),  # one leading 1 of the input is removed for the indices
+        ((1, 1, 5, 4), (1, 6, 2, 3), 3, 3, (5, 6, 2, 3)),  # two leading ones are removed
+        ((5, 4), (1, 3), 0, 2, (3, 4)),  # the input has none, so that the indices' own is removed
+        ((5, 4), (2, 3), 0, 2, (2, 3, 4)),  # there is none to remove: too many dimensions, which the validator refuses
         ((5, 4), (1, 1), 1, 0, (5,)),
     ],
 )

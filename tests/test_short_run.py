@@ -1,4 +1,4 @@
-"""The suite where nothing of it is chosen: what runs of it, and what the last line says."""
+"""The default run of the suite: the tests it selects, and its last line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ALL, SHORT = 43 + 2 + 43 + 43 + 1, 1 + 1 + 43 + 43
 
 @pytest.fixture
 def suite(tmp_path):
-    """Runs a suite of these cases with its own pytest."""
+    """Return a function that runs a suite of these cases with its own pytest."""
     (tmp_path / "test_cases.py").write_text(CASES, encoding="utf-8")
     (tmp_path / "pytest.ini").write_text(
         "[pytest]\ntestpaths = .\nmarkers =\n    slow\n    every_parameter\n    device\n"
@@ -83,7 +83,7 @@ def test_or_shortly(suite, choice, count):
     assert suite("--short", *choice)[-2].startswith(f"{count} passed")
 
 
-#: What is slow as a whole.
+#: Files that are slow as a whole.
 NOT_AT_ALL = {
     "tests/frontends/onnx/test_onnx_mutations.py",
     "tests/frontends/torch/test_torch_backend.py",

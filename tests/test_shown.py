@@ -1,4 +1,4 @@
-"""How things are shown: short in Python's prompt and in messages, as tables in notebooks."""
+"""Representations: short in Python's prompt and in messages, tables in notebooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stages: whom their time belongs to, what is counted, and that nothing is where nobody collects."""
+"""Stages: the attribution of their time, their counts, and that nothing is recorded unless someone collects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dml.runtime.pipelines import Pipelines
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Both clocks stand still; adding to the list's only element moves them on."""
+    """Both clocks stand still; adding to the list's only element advances them."""
     now = [0.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
     monkeypatch.setattr(stages, "cpu_seconds", lambda: 10 * now[0])
@@ -102,7 +102,7 @@ def test_cpu_seconds_count_child_processes():
 
 @pytest.fixture
 def fresh(device, tmp_path, monkeypatch):
-    """Nothing compiled, on disk or in memory, and no pipeline made."""
+    """Start with nothing compiled, on disk or in memory, and no pipeline."""
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path))
     glslang._memory.clear()
     vulkan = device.vulkan

@@ -1,4 +1,4 @@
-"""Bytes of mapped files: read as they were, or refused where the file was overwritten."""
+"""Bytes of mapped files: read unchanged, or refused if the file was overwritten."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_file_that_was_replaced_keeps_its_bytes(path: Path) -> None:
 def test_constants_do_not_take_the_name_of_bytes_that_were_overwritten(
     path: Path, change: Callable[[Path], None]
 ) -> None:
-    """The name stands for what is on the device: the bytes before."""
+    """The name identifies the data on the device: the bytes before the change."""
     before = dml.DML_CONSTANT_DATA_GRAPH_NODE_DESC(mapped(path))
     name = before.digest
     text = path.read_bytes()

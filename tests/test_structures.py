@@ -1,4 +1,4 @@
-"""Making structures: C's order beside the short one, types at once, and the field that was meant."""
+"""Construction of structures: C's order and the short one, types checked at once, and hints to the intended field."""
 
 from __future__ import annotations
 

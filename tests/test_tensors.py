@@ -78,7 +78,7 @@ def test_tensor_desc_wraps_a_buffer_tensor():
     ("data_type", "sizes", "strides", "expected"),
     [
         (F32, (2, 3), None, 24),
-        (F16, (3,), None, 8),  # 6 bytes, up to a multiple of 4
+        (F16, (3,), None, 8),  # 6 bytes, rounded up to a multiple of 4
         (dml.DML_TENSOR_DATA_TYPE_UINT8, (1, 1, 1, 1), None, 4),
         (dml.DML_TENSOR_DATA_TYPE_INT64, (2, 2), (10, 1), 96),
         (F32, (2, 3), (5, 1), 32),
@@ -196,7 +196,7 @@ def test_scalar_union_refuses(members):
 
 
 def test_the_nearest_half() -> None:
-    """The data type is an argument of a generic class of types, which the check of arguments refused to look at."""
+    """The data type is an argument of a generic class of types, which the check of arguments did not accept."""
     assert nearest_float(2049, np.float16) == 2048
     assert nearest_float(1e5, np.float16) == float("inf")
     with pytest.raises(dml.DMLError, match="dtype"):

@@ -1,4 +1,4 @@
-"""mypy and pyright over users' programs: the README's, the guides', ports. What runs is accepted, mistakes are not."""
+"""mypy and pyright on users' programs (the README's, the guides', ports): correct ones pass, mistakes are reported."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Faults = set[tuple[str, int, str]]
 
 
 def test_stubs_are_those_of_the_classes() -> None:
-    """`python -m tools.constructor_signatures` writes them."""
+    """`python -m tools.constructor_signatures` writes the stubs."""
     for module in modules():
         assert path_of(module).read_text(encoding="utf-8") == stub_of(module), module.__name__
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of all programs: the files beside this one, and a file for each page's Python."""
+    """Return a folder of all programs: the files in typing_programs, and a file for each page's Python."""
     folder = tmp_path_factory.mktemp("programs")
     for path in PROGRAMS.glob("*.py"):
         (folder / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The validation mode sees what it is there for: two dependent dispatches with no barrier between them."""
+"""The validation mode reports the fault that it is for: two dependent dispatches without a barrier between them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import validation
 
 TESTS = Path(__file__).parent
 
-# Two dispatches in one sequence, the second reads what the first wrote.
+# Two dispatches in one sequence; the second reads the first one's result.
 CHAIN = '''
 import kp
 import numpy as np

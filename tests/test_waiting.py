@@ -1,4 +1,4 @@
-"""What a terminal shows of work that takes long, and what --verbose says of it."""
+"""Progress of long work on a terminal, and the report of --verbose."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def arguments(device, model):
 
 @pytest.fixture
 def shown(monkeypatch):
-    """At once, and an event that tells when."""
+    """Show progress immediately; the fixture is an event that is set then."""
     event = threading.Event()
     monkeypatch.setattr("dml.waiting.PATIENCE", 0)
     show = Waiting._show
@@ -99,7 +99,7 @@ def test_verbose_says_where_the_time_went(device, model):
     assert not CliRunner().invoke(app, arguments(device, model)).stderr
 
 
-#: `dml` where every compilation waits until the terminal shows something.
+#: `dml` with compilations that wait until the terminal shows something.
 SLOW = """
 import threading
 import dml.runtime.recording as recording
@@ -115,7 +115,7 @@ app()
 
 
 def test_the_command_on_a_terminal(device, model):
-    """Progress goes to the terminal that standard error is, and what is asked for to standard output."""
+    """Progress goes to the terminal, which is standard error, and results to standard output."""
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     command = [sys.executable, "-c", SLOW, *arguments(device, model)]
@@ -126,7 +126,7 @@ def test_the_command_on_a_terminal(device, model):
         while True:
             try:
                 part = os.read(ours, 1 << 16)
-            except OSError:  # Linux says so when the other side is closed
+            except OSError:  # Linux reports this when the other side is closed
                 break
             if not part:
                 break

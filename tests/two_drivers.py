@@ -9,7 +9,7 @@ import pytest
 
 
 def environment() -> dict[str, str]:
-    """This process's, with both drivers. Skips the test where one of them is not installed."""
+    """Return this process's environment with both drivers. Skips the test if one of them is not installed."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     swiftshader = home / "dml" / "swiftshader" / "vk_swiftshader_icd.json"
     found = [*list(Path("/usr/share/vulkan/icd.d").glob("lvp_icd*.json"))[:1], swiftshader]

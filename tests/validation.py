@@ -1,7 +1,7 @@
 """The suite under the Khronos validation layer: sets the layer up and turns its messages into failures.
 
-The layer opens its log anew, emptying it, for every Vulkan instance, and one process makes several; so the log is a
-named pipe, which has nothing to empty, kept open here and drained after each phase of each test.
+The layer reopens and empties its log for every Vulkan instance, and one process creates several; so the log is a named
+pipe, which cannot be emptied, kept open here and drained after each phase of each test.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ import pytest
 
 LAYER = "VK_LAYER_KHRONOS_validation"
 _PIPE_BYTES = 1 << 20
-#: From where on (Debian 13's 1.4.309 at the latest) synchronization's settings have names of their own. The newest
-#: layers complain of the old one, and Debian 12's 1.3.239 knows no other.
+#: From this version on (Debian 13's 1.4.309 at the latest) synchronization's settings have their own names. The newest
+#: layers warn about the old one, and Debian 12's 1.3.239 knows no other.
 _RENAMED = (1, 4)
 
 
 def settings(log: Path | str) -> str:
-    """The text of a vk_layer_settings.txt: synchronization validation, every message, to ``log``."""
+    """Return the text of a vk_layer_settings.txt: synchronization validation, every message, to ``log``."""
     synchronization = ["enables = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT"]
-    if _layer_version() >= _RENAMED:  # these leave storage buffers out unless asked, too
+    if _layer_version() >= _RENAMED:  # by default these ignore storage buffers, too
         synchronization = ["validate_sync = true", "syncval_shader_accesses_heuristic = true"]
     return "\n".join(
         (
@@ -43,7 +43,7 @@ def settings(log: Path | str) -> str:
 
 
 def environment(folder: Path, log: Path | str) -> dict[str, str]:
-    """Writes the settings into ``folder``; the variables that make a process run under the layer with them."""
+    """Write the settings into ``folder``; return the variables that make a process run under the layer with them."""
     path = folder / "vk_layer_settings.txt"
     path.write_text(settings(log), encoding="utf-8")
     return {"VK_INSTANCE_LAYERS": LAYER, "VK_LAYER_SETTINGS_PATH": str(path)}
@@ -55,7 +55,7 @@ def layer_is_installed() -> bool:
 
 @cache
 def _layer_version() -> tuple[int, int]:
-    """Of Vulkan, that it was made for; zeros where it is not installed."""
+    """Return the Vulkan version that the layer was built for; zeros if it is not installed."""
     import vulkan as vk
 
     for layer in vk.vkEnumerateInstanceLayerProperties():
@@ -69,12 +69,12 @@ class Log:
 
     def __init__(self, path: Path) -> None:
         os.mkfifo(path)
-        # Read and write, so that opening waits for nobody and the pipe never ends
+        # Read and write, so that opening does not block and the pipe never ends
         self._descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
         fcntl.fcntl(self._descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         self._text = bytearray()
         self._lock = threading.Lock()
-        # A test that sets off more messages than the pipe holds must not wait for its own end
+        # A test that causes more messages than the pipe holds must not block on itself
         threading.Thread(target=self._keep_empty, daemon=True).start()
 
     def _keep_empty(self) -> None:
@@ -91,7 +91,7 @@ class Log:
                 return
 
     def take(self) -> str:
-        """What has been written since the last call."""
+        """Return the text written since the last call."""
         with self._lock:
             self._fill()
             text = self._text.decode(errors="replace").strip()
@@ -100,7 +100,7 @@ class Log:
 
 
 class Plugin:
-    """Runs the session under the layer, in each xdist worker with a log of its own."""
+    """Runs the session under the layer, with a log of its own in each xdist worker."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -142,7 +142,7 @@ class Plugin:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """What came outside any test fails the session; a worker hands it to the process that reports."""
+        """Fail the session for messages outside any test; a worker passes them to the process that reports."""
         self._late += self._log.take()
         output: dict[str, Any] | None = getattr(self._config, "workeroutput", None)
         if output is not None:

@@ -1,9 +1,9 @@
-"""Writes the stubs beside the modules of dml/descriptors: what type checkers and editors know of each constructor.
+"""Write the stubs of dml/descriptors: the constructors' signatures for type checkers and editors.
 
     python -m tools.constructor_signatures
 
-A description takes more than its fields hold (lists for tuples, names for enumerators), by keyword and by position in
-two orders; no dataclass says that. The stubs are made of the classes: after a change of a structure, run this.
+A description accepts more types than its fields hold (lists for tuples, names for enumerators), by keyword and by
+position in two orders; a dataclass cannot express that. Run this after a change of a structure.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import dml.descriptors as descriptors
 from dml.descriptors.base import FieldInfo, OperatorDesc
 
 ROOT = Path(__file__).parents[1]
-#: By type of field: what it holds, and what the constructor accepts.
+#: Field type -> the type that the field holds, and the type that the constructor accepts.
 _TYPES: dict[str, tuple[str, str]] = {
     "tensor": ("DML_BUFFER_TENSOR_DESC", "AnyTensor"),
     "tensor_array": ("tuple[DML_BUFFER_TENSOR_DESC, ...]", "Iterable[AnyTensor]"),
@@ -46,7 +46,7 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS
 
 
 def modules() -> Iterator[ModuleType]:
-    """The modules that hold descriptions."""
+    """Yield the modules that define descriptions."""
     for found in pkgutil.walk_packages(descriptors.__path__, descriptors.__name__ + "."):
         module = importlib.import_module(found.name)
         if not found.ispkg and any(True for _ in _classes(module)):
@@ -54,7 +54,7 @@ def modules() -> Iterator[ModuleType]:
 
 
 def stub_of(module: ModuleType) -> str:
-    """The text of a module's stub."""
+    """Return the text of a module's stub."""
     aliases = [f"{name} = {cls.__name__}" for name, cls in _named(module) if name != cls.__name__]
     text = "\n".join([_HEAD, *map(_class, _classes(module)), *aliases])
     return text.rstrip() + "\n"
@@ -66,7 +66,7 @@ def path_of(module: ModuleType) -> Path:
 
 
 def _named(module: ModuleType) -> Iterator[tuple[str, type[OperatorDesc]]]:
-    """The descriptions of a module by the names they have there."""
+    """Return a module's descriptions by their names in it."""
     for name, value in vars(module).items():
         if isinstance(value, type) and issubclass(value, OperatorDesc) and value is not OperatorDesc:
             yield name, value
@@ -88,7 +88,7 @@ def _held(info: FieldInfo) -> str:
 
 
 def _parameter(info: FieldInfo, *, given: bool) -> str:
-    """A parameter of the constructor. given: it must be."""
+    """Return one parameter of the constructor. given: without a default."""
     accepted = f"e.{info.type} | Named" if info.enum else _TYPES.get(info.type, (info.type, info.type))[1]
     may_be_none = info.optional or info.fusable or info.counts is not None
     default = "" if given else " = ..."
@@ -100,7 +100,7 @@ def _has_default(info: FieldInfo) -> bool:
 
 
 def _constructors(cls: type[OperatorDesc]) -> list[str]:
-    """By keyword behind the first required fields; by position without counts, and with them as in C."""
+    """Return the signatures: keywords after the first required fields; positions without counts; positions as in C."""
     fields = list(cls.fields_info)
     short = [info for info in fields if info.counts is None]
     found = [_by_keyword(fields), _by_position(short), _by_position(fields)]
@@ -120,7 +120,7 @@ def _by_keyword(fields: list[FieldInfo]) -> str:
 
 
 def _by_position(fields: list[FieldInfo]) -> str:
-    """All up to the last required field are given; those behind it need not be."""
+    """Return the parameters by position; those after the last required field have defaults."""
     last = max((at for at, info in enumerate(fields) if not _has_default(info)), default=-1)
     return ", ".join(["self", *(_parameter(info, given=at <= last) for at, info in enumerate(fields))])
 

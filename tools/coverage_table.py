@@ -1,4 +1,4 @@
-"""Prints, as Markdown, operator by tensor: the data types and dimension counts that tests ran, of those documented."""
+"""Print a Markdown table of each operator's tensors: data types and dimension counts, tested and documented."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Writes dml/frontends/onnx/OPERATORS.md: which ONNX operators are mapped, which cases of ONNX's backend suite are
-excluded, and why: what tools/onnx_coverage runs.
+"""tools/onnx_coverage: write dml/frontends/onnx/OPERATORS.md, the table of mapped ONNX operators and of excluded cases
+of ONNX's backend suite.
 
-Counts come from the suite's cases and tests/frontends/onnx/excluded.py, which test_backend_suite.py beside it holds to
-what really passes.
+Counts come from the suite's cases and tests/frontends/onnx/excluded.py; test_backend_suite.py checks that exactly the
+excluded cases fail.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ sys.path.insert(0, str(ROOT / "tests" / "frontends" / "onnx"))
 import onnx  # noqa: E402
 from excluded import reason  # noqa: E402
 
-from dml.frontends.onnx.blocked import NCHWC  # noqa: E402
-from dml.frontends.onnx.loading import nodes  # noqa: E402
+from dml.frontends.onnx.load.loading import nodes  # noqa: E402
+from dml.frontends.onnx.map.blocked import NCHWC  # noqa: E402
 from dml.frontends.onnx.registry import mapped  # noqa: E402
 
 _STRINGS = """\
@@ -53,13 +53,13 @@ def main() -> None:
         why = reason(case.name)
         total, left_out = total + 1, left_out + (why is not None)
         if case.name.endswith("_expanded"):
-            continue  # the body of a function: the case without it counts
+            continue  # the case without the function's expansion counts
         for name in operators_of(case):
             if why is None:
                 passed[name] += 1
             else:
                 excluded[name][why] += 1
-    # (the version of com.microsoft.nchwc is the size of its blocks)
+    # The version of com.microsoft.nchwc is the size of its blocks
     own = {
         f"{domain}::{name}" if domain else name: 1 if domain == NCHWC else since
         for (domain, name), since in mapped().items()

@@ -1,9 +1,9 @@
-"""Hatchling's hook for wheels: it takes along, as dml/_vendor, what dml needs besides Python code and shaders.
+"""Hatchling's build hook for wheels: it adds, as dml/_vendor, the files that dml needs besides Python code and shaders.
 
-tools/wheel names a folder of it by ``DML_WHEEL_VENDOR``. Where pip installs the sources, tools/vendoring/build makes
-one; where system packages are missing for that, the build ends with their names before anything is installed.
-``DML_WHEEL_VENDOR=`` (empty) does without: descriptions, rules and compilation work, devices do not. An editable
-installation takes nothing along; tools/setup puts it into .venv/.
+tools/wheel passes a folder of these files in ``DML_WHEEL_VENDOR``. When pip installs from source,
+tools/vendoring/build creates one; if system packages are missing, the build stops with their names before anything is
+installed. ``DML_WHEEL_VENDOR=`` (empty) leaves the files out: descriptions, rules and compilation work, devices do not.
+An editable installation adds nothing; tools/setup puts the files into .venv/.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class VendoredFiles(BuildHookInterface[Any]):
 
 
 def _build(root: Path, folder: str) -> None:
-    """Fill the folder, or end with what the script says."""
-    # (pip's environment for building would reach into those that the script makes)
+    """Fill the folder. Exits with the script's message if it fails."""
+    # pip sets PYTHONPATH for its build, which would leak into the environments that the script creates
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         [root / BUILD, sys.executable, folder], env=environment, stdout=sys.stderr, stderr=subprocess.PIPE, text=True

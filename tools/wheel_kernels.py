@@ -1,7 +1,7 @@
-"""Compiles kernels that models use again and again, for a wheel to bring; DML_CACHE_DIR says where to.
+"""Compile kernels that models commonly use, to ship with a wheel, into the cache at DML_CACHE_DIR.
 
-They are those of the models of ``tools/bench --first-result`` on this machine's devices, and lie in its folder spirv
-under the identity of their source and of the compiler: what has changed since is not found there, and compiled as ever.
+The kernels are those of ``tools/bench --first-result``'s models on this machine's devices. Files in the cache's folder
+spirv are named by the identities of source and compiler, so changed kernels are not found and compile as usual.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any
 
 from dml import glslang
 from dml.compiler.kernels import sources
-from dml.frontends.onnx.backend import PreparedModel
-from dml.frontends.onnx.loading import load
-from dml.frontends.planning import Planner
+from dml.frontends.onnx.load.loading import load
+from dml.frontends.onnx.run.backend import PreparedModel
+from dml.planning.planner import Planner
 from dml.runtime.devices import list_devices
 
 
 def compile_for(target: Any, models: Iterable[Any]) -> int:
-    """The kernels of the models' first step on such a device. How many there are."""
+    """Compile the kernels of the models' first step for a target; return their number."""
     found = set()
     for model in models:
-        planner: Any = Planner(target)  # which asks of a device what it does itself
+        planner: Any = Planner(target)  # stands in for a device: only ``target`` is read
         plan, _ = PreparedModel(load(model.proto), planner).compiled_for(model.steps()["first"])
         assert plan.compiled is not None
         program = plan.compiled.program

@@ -33,7 +33,8 @@ from dml.descriptors.graph import DML_GRAPH_DESC, DML_OPERATOR_GRAPH_NODE_DESC
 from dml.enums import DML_CREATE_DEVICE_FLAGS, DML_EXECUTION_FLAGS, DML_FEATURE, DML_FEATURE_LEVEL
 from dml.errors import HRESULT, DMLError
 from dml.graph.compile import compile_graph
-from dml.graph.model import GraphField, read_graph
+from dml.graph.model import Graph, GraphField
+from dml.graph.reading import read_graph
 from dml.runtime.buffer import Buffer
 from dml.runtime.context import Context, open_context
 from dml.runtime.devices import VulkanDevice, choose, list_devices
@@ -212,11 +213,23 @@ class Device(DMLObject):
         number or bytes. Reference: idmldevice1-compilegraph.
         """
         graph = read_graph(desc, self.feature_level)
-        self.require_open()
         for index, node in enumerate(desc.Nodes):
             made = node.Desc
             if isinstance(made, DML_OPERATOR_GRAPH_NODE_DESC) and made.Operator.get_device() is not self:
                 require_device(made.Operator, self, f"DML_GRAPH_DESC.Nodes[{index}].Operator")
+        return self._compile_graph(graph, flags, optimize=optimize, inputs=inputs, outputs=outputs)
+
+    def _compile_graph(
+        self,
+        graph: Graph,
+        flags: DML_EXECUTION_FLAGS,
+        *,
+        optimize: bool,
+        inputs: Sequence[DML_BUFFER_TENSOR_DESC] | None,
+        outputs: Sequence[DML_BUFFER_TENSOR_DESC] | None,
+    ) -> CompiledOperator:
+        """Compile a graph of this device's operators; see ``compile_graph``."""
+        self.require_open()
         with stage("plan"):
             program = compile_graph(graph, self._target(flags), optimize=optimize)
         return CompiledOperator(

@@ -1,4 +1,5 @@
-"""The `dml` command. `app` holds what all commands share; each module of `commands` is one command, found by itself."""
+"""The `dml` command. `app` holds what all commands share; each module of `commands` defines one command and is found
+automatically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line as a whole: how a command is registered, how one ends, and what its help shows."""
+"""The command line: registration of commands, exit codes and help."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..errors import DMLError
 
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
-#: How every command exits, but for one that succeeds, with 0.
+#: Exit codes of commands; 0 is success.
 REFUSED, MISUSED, NO_DEVICE, INTERRUPTED = 1, 2, 3, 130
 
 _HELP = "DirectML's descriptor API on Vulkan compute."
@@ -26,12 +26,12 @@ _EXIT_CODES = (
 
 app = typer.Typer(help=_HELP, epilog=_EXIT_CODES, no_args_is_help=True, rich_markup_mode="rich")
 
-#: By command: its examples, as its help shows them.
+#: Command -> examples that its help shows.
 EXAMPLES: dict[str, tuple[str, ...]] = {}
 
 
 class CommandWithExamples(TyperCommand):
-    """A command whose help ends in examples, each in a line of its own."""
+    """A command whose help ends with examples, one per line."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         super().format_help(ctx, formatter)
@@ -39,15 +39,15 @@ class CommandWithExamples(TyperCommand):
 
 
 def write_examples(name: str, formatter: Any) -> None:
-    """A command's examples, a line each."""
+    """Write a command's examples, one per line."""
     formatter.write("Examples:\n" + "".join(f"  {example}\n" for example in EXAMPLES[name]))
 
 
 def command(*examples: str) -> Callable[[_Command], _Command]:
-    """Register a function as the command of its name, with examples for its help, whole lines ("dml devices").
+    """Register a function as a command under its name. examples: complete command lines for its help ("dml devices").
 
-    A DMLError that it raises ends it with its message on standard error and exit code REFUSED, or NO_DEVICE where the
-    machine has no Vulkan; Ctrl-C ends it with INTERRUPTED.
+    A DMLError ends the command with its message on standard error and exit code REFUSED, or NO_DEVICE if the machine
+    has no Vulkan; Ctrl-C ends it with INTERRUPTED.
     """
 
     def register(function: _Command) -> _Command:
@@ -59,7 +59,7 @@ def command(*examples: str) -> Callable[[_Command], _Command]:
                 from ..runtime.advice import NoVulkanDevice
 
                 raise fail(str(error), NO_DEVICE if isinstance(error, NoVulkanDevice) else REFUSED) from None
-            except KeyboardInterrupt:  # (older typers would end it with 1)
+            except KeyboardInterrupt:  # (older versions of typer would exit with 1)
                 raise typer.Exit(INTERRUPTED) from None
 
         EXAMPLES[function.__name__] = examples
@@ -85,6 +85,6 @@ def _options(
 
 
 def fail(message: str, code: int = REFUSED) -> typer.Exit:
-    """What to raise to end a command: the message goes to standard error."""
+    """Print a message on standard error; return the exception that ends the command."""
     Console(stderr=True).print(message, style="red", highlight=False, markup=False, soft_wrap=True)
     return typer.Exit(code)

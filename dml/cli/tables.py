@@ -1,4 +1,4 @@
-"""Tables and numbers as commands print them."""
+"""Tables and JSON as commands print them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.table import Table
 
 
 def table(title: str, *columns: str) -> Table:
-    """An empty table whose cells fold rather than lose text. The title and columns are Rich markup."""
+    """Return an empty table whose cells wrap instead of losing text. The title and columns are Rich markup."""
     made = Table(title=title, title_justify="left")
     for column in columns:
         made.add_column(column, overflow="fold")
@@ -18,8 +18,10 @@ def table(title: str, *columns: str) -> Table:
 
 
 def show(made: Table | str) -> None:
-    """A table, or text in Rich's markup. As wide as a terminal; in a pipe as wide as the table, so that tools find one
-    row in one line."""
+    """Print a table, or text in Rich's markup.
+
+    A terminal limits the width; a pipe does not, so that each row is one line for other tools.
+    """
     console = Console()
     if not console.is_terminal:
         console = Console(width=500)
@@ -27,5 +29,5 @@ def show(made: Table | str) -> None:
 
 
 def print_json(value: object) -> None:
-    """JSON on standard output, indented, and nothing else."""
+    """Print indented JSON on standard output, and nothing else."""
     typer.echo(json.dumps(value, indent=2))

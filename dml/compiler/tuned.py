@@ -13,7 +13,7 @@ from typing import Any
 
 from dml.errors import DMLError
 
-#: Version of what ``as_json`` writes; others are not read.
+#: Version of the format of ``as_json``; other versions are not read.
 FORMAT = 1
 #: Maximum choices of a table and letters of a name; selection has some dozens of short ones.
 MOST_CHOICES, MOST_LETTERS = 1024, 200

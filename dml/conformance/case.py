@@ -21,14 +21,14 @@ from dml.errors import DMLError
 
 @dataclass(frozen=True)
 class Case:
-    """labels: of every parameter of the subject, ``layout`` and ``values`` included."""
+    """labels: a label for every parameter of the subject, including ``layout`` and ``values``."""
 
     subject: Subject
     labels: Mapping[str, str]
 
     @property
     def id(self) -> str:
-        """``GRU:type=FLOAT16,layout=padded``: labels other than the default, in the order of the parameters."""
+        """``GRU:type=FLOAT16,layout=padded``: the labels that are not defaults, in the order of the parameters."""
         said = [
             f"{name}={self.labels[name]}"
             for name, values in self.subject.all_parameters.items()
@@ -59,7 +59,7 @@ class Case:
         return case
 
     def _check(self, text: str) -> None:
-        """Raise DMLError if labels that the subject does not list make no valid description."""
+        """Raise DMLError if labels that the subject does not list lead to an invalid description."""
         try:
             check(self.desc)
         except Skip:

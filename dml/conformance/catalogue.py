@@ -1,7 +1,7 @@
-"""Operator shapes of real models, as cases: selection is asked about them as about the suite's own small shapes.
+"""Operator shapes of real models as cases, to find the kernel variants that selection chooses for them.
 
 A line is a case's name with alternatives separated by ``|``; each combination of them is one case. They are not run:
-``coverage`` lowers them for a device and looks for the smallest case that gets each kernel variant.
+``coverage`` lowers them for a device and looks for the smallest case for each kernel variant.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ MODELS: Mapping[str, tuple[str, ...]] = {
 
 
 def names() -> Iterator[str]:
-    """Every case's name, in the order of the models."""
+    """Yield every case's name, in the order of the models."""
     for lines in MODELS.values():
         for line in lines:
             yield from _combined(line)

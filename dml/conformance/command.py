@@ -166,7 +166,7 @@ def merge(
 )
 @_refusing
 def compare(before: ReportPath, after: ReportPath) -> None:
-    """What got worse or better from one report to another: dml conformance compare before.json after.json"""
+    """Show changes between two reports: dml conformance compare before.json after.json"""
     from dml.conformance.comparing import compare as compare_reports
     from dml.conformance.comparing import lines
 

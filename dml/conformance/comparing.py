@@ -1,4 +1,4 @@
-"""Comparison of two reports: what got worse and what got better, in lines."""
+"""Comparison of two reports as lines: cases that got worse or better."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class ReportDifference(NamedTuple):
 
 
 def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "after")) -> list[ReportDifference]:
-    """Return every case whose status changed, or that is new or gone; what got worse first, what is gone last.
+    """Return every case whose status changed, or that is new or gone: worse ones first, gone ones last.
 
-    Runs are matched by the device's name and axis, so that drivers can be compared; otherwise by the axis alone. names:
-    of the reports, for messages. Raises DMLError for reports of different suites, and if no runs match.
+    Runs are matched by the device's name and axis, so that drivers can be compared; otherwise by the axis alone.
+    names: of the reports, for messages. Raises DMLError for reports of different suites, and if no runs match.
     """
     check_suites(before, after, *names)
     found = changes(before, after)
@@ -55,7 +55,7 @@ def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "
 
 
 def lines(found: list[ReportDifference]) -> Iterator[str]:
-    """Yield a line per case, but one for those that are gone from a device, and the counts."""
+    """Yield a line per case (a single one for the cases missing on a device), and the counts."""
     yield from (str(one) for one in found if one.what != "gone")
     gone = Counter(one.device for one in found if one.what == "gone")
     for device, count in gone.items():

@@ -1,7 +1,8 @@
 """Coverage: the kernels and variants that a run enters, of those that selection can choose, and cases for the rest.
 
-Selection itself says what exists, without a device: every case of the full suite and of the catalogue of real shapes is
-lowered for the target. For each variant that the suite's cases miss, the smallest case that gets it is added.
+Selection determines the existing variants, without a device: every case of the full suite and of the catalogue of real
+shapes is lowered for the target. For each variant that the suite's cases miss, the smallest case that gets it is
+added.
 """
 
 from __future__ import annotations
@@ -37,6 +38,19 @@ _ELEMENTS, _WORK = 20_000, 20_000_000
 #: Rounds of minimizing each size of a case.
 _ROUNDS = 3
 _FORMAT = 1
+#: Files of the package that decide a coverage, besides the shaders; a change of any other leaves it in the cache.
+_DECISIVE = (
+    "*.py",
+    *(
+        f"{folder}/**/*.py"
+        for folder in ("capability", "compiler", "descriptors", "enums", "graph", "traced", "validator")
+    ),
+    "capability/*.json",
+    "conformance/*.py",
+    "conformance/families/*.py",
+    "conformance/references/*.py",
+    "frontends/planning.py",
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +87,8 @@ def coverage(target: Target, own: Sequence[str], subjects: Sequence[Subject], sh
     own: the suite's cases. share: the fraction of variants to enter; every kernel, with each value of its macros, is
     entered. Cached on disk by code and target, since it takes a minute or two.
     """
-    key = hashlib.sha256(repr((_FORMAT, _code(), target, own, [s.name for s in subjects], share, seed)).encode())
+    code = digest_of_code(Path(dml.__file__).parent, directory())
+    key = hashlib.sha256(repr((_FORMAT, code, target, own, [s.name for s in subjects], share, seed)).encode())
     entry = disk.folder("coverage") / key.hexdigest()
     held = disk.read(entry)
     if held is not None:
@@ -106,14 +121,19 @@ def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 @cache
-def _code() -> str:
-    """Return a digest of everything that decides: this package and the kernels."""
+def digest_of_code(package: Path, shaders: Path) -> str:
+    """Return a digest of the files that decide a coverage: the shaders and a part of the package."""
     digest = hashlib.sha256()
-    for folder, pattern in ((Path(dml.__file__).parent, "*.py"), (directory(), "*")):
-        for path in sorted(folder.rglob(pattern)):
+    for folder, files in ((package, decisive(package)), (shaders, shaders.rglob("*"))):
+        for path in sorted(files):
             if path.is_file():
                 digest.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
     return digest.hexdigest()
+
+
+def decisive(package: Path) -> set[Path]:
+    """Return the files of the package that decide a coverage."""
+    return {path for pattern in _DECISIVE for path in package.glob(pattern)}
 
 
 @dataclass(frozen=True)
@@ -188,7 +208,17 @@ class _Search:
                 best = self._least(best, wanted, parameter, at, value)
             if best == before:
                 break
-        return best
+        return self._filled(best, wanted)
+
+    def _filled(self, one: _Candidate, wanted: frozenset[str]) -> _Candidate:
+        """Enlarge a convolution's outputs to a power of two, so that the last rows of a kernel's tile are not empty."""
+        case = Case.parse(one.name)
+        for parameter, at, value in _numbers(case):
+            if parameter == "outputs":
+                found = self._valid(_with_number(case, parameter, at, 1 << (value - 1).bit_length()))
+                if found is not None and wanted <= found.variants:
+                    return found
+        return one
 
     def _least(self, best: _Candidate, wanted: frozenset[str], parameter: str, at: int, value: int) -> _Candidate:
         """Minimize one number by bisection: a variant is nearly always selected for all sizes from one on."""
@@ -246,9 +276,9 @@ class _Search:
 
 
 def features(names: Iterable[str]) -> set[str]:
-    """Return what variants have, each with its kernel: the kernel alone, each value of each macro, each tensor's type.
+    """Return features of variants, each with its kernel: the kernel alone, each macro's values, each tensor's type.
 
-    So that no value of a macro is left out, however few variants have it.
+    With them no value of a macro is left out, even if few variants have it.
     """
     return {feature for name in names for feature in _features(name)}
 

@@ -1,4 +1,4 @@
-"""Running a case on a device: all bytes of its tensors, gaps included, with the outcome as plain data."""
+"""Runs a case on a device, with all bytes of its tensors, gaps included; the outcome is plain data."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ _BEYOND = (HRESULT.DXGI_ERROR_UNSUPPORTED, HRESULT.E_OUTOFMEMORY)
 
 @dataclass(frozen=True)
 class CaseData:
-    """A case's description, its inputs as their layouts hold them, and what its outputs must be.
+    """A case's description, its inputs as their layouts hold them, and its expected outputs.
 
-    part: the part that a large operator is judged by. expectations: of each output in binding order, and where inputs
-    are subnormal, those for zeros in their place, which Vulkan allows; of the part alone, if there is one.
+    part: the part by which a large operator is judged. expectations: of each output in binding order, and if inputs
+    are subnormal, those for zeros in their place, which Vulkan allows; only of the part, if there is one.
     """
 
     desc: OperatorDesc
@@ -103,7 +103,7 @@ def run_case(device: Device, case: Case, seed: int = 0) -> Outcome:
         if error.hresult not in _BEYOND:
             return _failed(outcome, start, "compilation", str(error))
         return {**outcome, "status": "unsupported", "reason": str(error), "seconds": time.perf_counter() - start}
-    kind = "compilation"  # the driver makes pipelines while commands are recorded
+    kind = "compilation"  # the driver creates pipelines while commands are recorded
     try:
         run = _recorded_run(device, compiled, data, case)
         kind = "refused"
@@ -228,9 +228,9 @@ def _recorded_run(device: Device, compiled: CompiledOperator, data: CaseData, ca
 
 
 def _run(device: Device, run: RecordedCase) -> tuple[list[npt.NDArray[np.uint8]], tuple[str, str] | None]:
-    """Run a case; return all bytes of its outputs, and what is wrong besides values: kind and message.
+    """Run a case; return all bytes of its outputs, and faults other than values: kind and message.
 
-    It runs twice, and the device's previous case once more after it: all runs must give the same bits.
+    It runs twice, and the device's previous case once more after it: all runs must return the same bits.
     """
     run.commands.execute()
     found = [buffer.read(np.uint8, buffer.size) for buffer in run.outputs]

@@ -1,11 +1,11 @@
-"""Kinds of failures: a kernel that does not compile tells a driver's engineer other things than a wrong value."""
+"""Kinds of failures: for a driver's engineer, a kernel that does not compile differs from a wrong value."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-#: Kind -> its words.
+#: Kind -> description.
 KINDS = {
     "compilation": "does not compile",
     "ended": "ended its process",
@@ -18,6 +18,6 @@ KINDS = {
 
 
 def kind_of(outcome: Mapping[str, Any]) -> str:
-    """Return the kind of a failed outcome. Older reports have none; they are told by what they hold."""
+    """Return the kind of a failed outcome. Older reports lack it; it is derived from their contents."""
     failure = outcome["failure"]
     return str(failure.get("kind") or ("values" if failure.get("index") else "ended"))

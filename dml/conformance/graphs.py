@@ -1,4 +1,4 @@
-"""Graphs as the suite's cases: some kernels, and what kernels apply to their results, only graphs reach."""
+"""Graphs as cases of the suite: some kernels, and epilogues of kernels, are reachable only in graphs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dml.api.operator import CompiledOperator
 from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Program
 from dml.compiler.target import DeviceClass, Target
-from dml.frontends.planning import Planner
 from dml.graph.builder import Builder
 from dml.graph.builder import Tensor as GraphTensor
+from dml.planning.planner import Planner
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 from dml.validator import validate
 
@@ -45,7 +45,7 @@ class GraphDesc:
         about: Any = None,
     ) -> None:
         self._inputs, self._outputs, self._build = dict(inputs), dict(outputs), build
-        #: What the subject's reference needs to know.
+        #: Data for the subject's reference.
         self.about = about
 
     def inputs(self) -> Iterator[tuple[str, DML_BUFFER_TENSOR_DESC]]:

@@ -1,6 +1,6 @@
-"""What an output must be, how far it may be off, and why so far.
+"""Expected outputs, their error bounds, and the reasons for these.
 
-Most operators have two limits. The public one is what others ask of any implementation (WebNN's tests). The tight one
+Most operators have two limits. The public one is required of any implementation (by WebNN's tests). The tight one
 is the error that our kernels keep on every conforming Vulkan device: it follows from their arithmetic, and from what
 Vulkan promises of that (sums, differences and products are one of the two nearest numbers; quotients are corrected,
 and other functions are made of these in shaders/lib/math.glsl). Results between the two are loose: right for a user,
@@ -31,11 +31,11 @@ class Expected:
     """The values of one output tensor and their tolerance.
 
     values: in float64, or exact in the output's own integer type; the tensor's sizes. An element may differ by ``ulp``
-    units in the last place of its own value in the output's data type, and by ``absolute`` besides (a number, or one
-    per element). Both zero: equal, NaN to NaN. why: where the limit is from. undefined: which elements the operator
-    leaves undefined, and may hold anything; None where it defines all. tight: what is kept within these limits; None
-    where nothing less is known. moved: elements are copied as they are, so that zeros keep their signs and subnormals
-    their values (NaNs may have other bits).
+    units in the last place of its own value in the output's data type, and additionally by ``absolute`` (a number, or
+    one per element). Both zero: equal, NaN to NaN. why: the source of the limit. undefined: elements that the operator
+    leaves undefined; None if it defines all. tight: a smaller bound that our kernels keep; None if none is known.
+    moved: elements are copied unchanged, so that zeros keep their signs and subnormals their values (NaNs may have
+    other bits).
     """
 
     values: Array
@@ -65,10 +65,10 @@ def spacing(values: Array, kind: np.dtype[Any]) -> Array:
 def sum_of_products(count: int, magnitudes: Array, kind: np.dtype[Any], values: Array) -> Array:
     """Return the error bound of a sum of ``count`` float32 products, in any order, in the output's type.
 
-    magnitudes: sums of the products' magnitudes. Each product and each sum may be off by half an ulp of float32, and so
-    may a few more factors and addends; a FLOAT16 result rounds once more.
+    magnitudes: sums of the products' magnitudes. Each product and each sum may be off by half an ulp of float32, or
+    flushed to zero if it is subnormal, and so may a few more factors and addends; a FLOAT16 result rounds once more.
     """
-    allowed = (count + 6) * 2.0**-24 * np.abs(magnitudes) + 4 * 2.0**-24 * np.abs(values)
+    allowed = (count + 6) * 2.0**-24 * np.abs(magnitudes) + 4 * 2.0**-24 * np.abs(values) + (2 * count + 6) * 2.0**-126
     if kind == np.float16:
         allowed = allowed + 2.0**-11 * np.abs(values) + 2.0**-25
     return np.asarray(allowed, np.float64)

@@ -12,8 +12,8 @@ from dml.conformance.places import IDENTITY
 from dml.conformance.report import Record
 from dml.errors import DMLError
 
-#: Fields that must be equal in all reports, and in their suites.
-_SAME, _SAME_SUITE = ("dml_version", "commit"), ("size", "seed", "filter", "only")
+#: Fields that identify the code that ran, and fields of a suite that identify its cases.
+_OF_THE_CODE, _OF_A_SUITE = ("dml_version", "commit"), ("size", "seed", "filter", "only")
 
 
 def merge(reports: Sequence[Record], names: Sequence[str]) -> Record:
@@ -24,7 +24,7 @@ def merge(reports: Sequence[Record], names: Sequence[str]) -> Record:
     """
     first = reports[0]
     for other, name in zip(reports[1:], names[1:], strict=True):
-        _check(first, other, names[0], name)
+        check_suites(first, other, names[0], name, _OF_THE_CODE)
     runs: dict[tuple[Any, ...], list[tuple[Record, str]]] = {}
     for one, name in zip(reports, names, strict=True):
         seen: Counter[tuple[Any, ...]] = Counter()  # a machine may have several of a kind
@@ -67,14 +67,10 @@ def _together(shards: Sequence[tuple[str, str]], *, alike: bool = False) -> str:
     return "1/1" if len(found) == int(total) else f"{'+'.join(map(str, sorted(found)))}/{total}"
 
 
-def check_suites(first: Record, other: Record, first_name: str, name: str) -> None:
-    """Raise DMLError unless both reports are of one suite."""
-    _check(first, other, first_name, name, ())
-
-
-def _check(first: Record, other: Record, first_name: str, name: str, same: Sequence[str] = _SAME) -> None:
+def check_suites(first: Record, other: Record, first_name: str, name: str, same: Sequence[str] = ()) -> None:
+    """Raise DMLError unless both reports are of one suite, with the same value in each of these fields."""
     pairs = [(key, first[key], other[key]) for key in same]
-    pairs += [(f"suite.{key}", first["suite"].get(key), other["suite"].get(key)) for key in _SAME_SUITE]
+    pairs += [(f"suite.{key}", first["suite"].get(key), other["suite"].get(key)) for key in _OF_A_SUITE]
     for key, one, two in pairs:
         if one != two:
             raise DMLError(f"{name}: its {key} is {two!r}, that of {first_name} is {one!r}")

@@ -13,7 +13,7 @@ from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_REDUCE_FUNCTION
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-#: By name, a parameter's values by label; the first is what a case has that says nothing of the parameter.
+#: Parameter -> label -> value; the first label is the default.
 Parameters = Mapping[str, Mapping[str, Any]]
 
 #: Allowed characters of a label, so that a case's id can be parsed.

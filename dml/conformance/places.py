@@ -25,7 +25,7 @@ class DeviceAxis:
 
     @property
     def which(self) -> str:
-        """What ``--device`` takes to find the device: its name, or its index if an earlier one has the same name."""
+        """A value of ``--device`` for the device: its name, or its index if an earlier one has the same name."""
         name = self.device.name
         first = next((other for other in list_devices() if name.lower() in other.name.lower()), self.device)
         return name if first.index == self.device.index else str(self.device.index)
@@ -69,7 +69,7 @@ def places(devices: Sequence[str], axes: Sequence[str]) -> list[DeviceAxis]:
     """
     kinds = selected(axes) or ["plain"]
     if not list_devices():
-        choose()  # says what to install
+        choose()  # (raises an error that says what to install)
     wanted = devices or ["all"]
     found = [device for text in wanted for device in (list_devices() if text == "all" else [choose(text)])]
     return [DeviceAxis(device, axis) for device in dict.fromkeys(found) for axis in kinds]

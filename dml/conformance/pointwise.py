@@ -107,10 +107,10 @@ def pointwise(
 ) -> Subject:
     """Register an operator.
 
-    compute: its reference, of an array per input (float64 or Python's integers) and the attributes by name. limit: of
-    float results, or what says it of a description. absolute: what may be off besides, of the same arguments.
-    parameters: values are fields of the description by name; ``output`` the output's data type where the inputs' is
-    another. as_bits: the reference sees the elements' bits as unsigned integers of NumPy's.
+    compute: its reference, a function of an array per input (float64 or Python integers) and the attributes by name.
+    limit: of float results, or a function from a description to it. absolute: an additional error, a function of the
+    same arguments. parameters: fields of the description by name; ``output`` is the output's data type if it differs
+    from the inputs'. as_bits: the reference takes the elements' bits as NumPy's unsigned integers.
     """
     fields = [info.name for info in operator.fields_info if info.is_tensor]
     of = types or types_of(operator, fields[0])

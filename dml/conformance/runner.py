@@ -29,7 +29,7 @@ SMALLEST_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Conduct:
-    """How to run. seconds: per case. jobs: concurrent cases on a place. smallest: whether to minimize failures.
+    """Options of a run. seconds: per case. jobs: concurrent cases on a place. smallest: whether to minimize failures.
     variables: additional environment variables of the processes."""
 
     seconds: float = 300.0

@@ -120,7 +120,7 @@ def _run_place(
     going = PlaceRun(place, rest, seed, conduct)
     with _progress(console, report.title(place.record()), len(cases)) as progress:
         progress.told(found.values())
-        # Closed at once, also by an interrupt, which ends the processes.
+        # Closing it, also after an interrupt, ends the processes at once.
         with contextlib.closing(going.outcomes()) as outcomes:
             for outcome in outcomes:
                 is_new = outcome["case"] not in found

@@ -79,7 +79,7 @@ def sample(desc: Any, rng: Random) -> Sample | None:
 
 
 def judge(desc: OperatorDesc, inputs: Inputs, outputs: Mapping[str, Any], seed: int = 0) -> str:
-    """Return what is wrong with an operator's outputs, judged by a part if it is large; empty if nothing is.
+    """Describe the fault of an operator's outputs, judged by a part if it is large; empty if there is none.
 
     inputs, outputs: arrays by field.
     """
@@ -97,8 +97,8 @@ def judge(desc: OperatorDesc, inputs: Inputs, outputs: Mapping[str, Any], seed: 
 
 
 def disagreement(found: Any, portable: Any) -> str:
-    """Return where a large result differs from the portable kernel's by more than reordered sums explain; empty if
-    nowhere."""
+    """Describe a difference between a large result and the portable kernel's that reordered sums do not explain; empty
+    if there is none."""
     if found.dtype.kind != "f":
         wrong = found != portable
     else:

@@ -1,9 +1,9 @@
 """A device under strain: nearly all of its memory in use, several devices and threads, long recordings, every result
 compared.
 
-Each thread takes random steps, drawn from the seed and its number: it runs cases of the suite and compares them with
-their references, runs what it ran before again and in other orders, records chains of dispatches as long as a watchdog
-allows, moves data in and out of memory that it holds, gives such memory back and takes other, opens its device anew.
+Each thread takes random steps, determined by the seed and its number: it runs cases of the suite and compares them
+with their references, repeats earlier cases in other orders, records chains of dispatches as long as a watchdog
+allows, writes and reads memory that it holds, frees such memory and allocates other, and opens its device again.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Strain:
 
 @dataclass
 class Done:
-    """What was done, and the first fault; empty if there was none."""
+    """The work done, and the first fault; empty if there was none."""
 
     seconds: float = 0.0
     steps: int = 0
@@ -127,7 +127,7 @@ class _StrainShared:
 
 @dataclass(frozen=True)
 class _Block:
-    """Held memory with known contents: numbers that follow from a key."""
+    """Held memory with known contents: numbers derived from a key."""
 
     buffer: Buffer
     key: int

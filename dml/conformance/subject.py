@@ -26,12 +26,11 @@ Outputs = Mapping[str, Expected | list[Expected]]
 class Subject:
     """One operator, or a kind of graphs, under test.
 
-    parameters: what it is varied in; ``type``, ``sizes``, ... A first label is the default.
-    describe: a choice -> the description, its tensors packed. Raises Skip for a combination without meaning.
-    reference: the description (in its layout) and its inputs by field -> what each output must be; tensor arrays are
-    lists. inputs: the description -> its inputs by field; every tensor of them filled, where None.
-    layouts, values: which ones make sense; "edges" only where ``inputs`` and ``reference`` are ready for NaN,
-    infinities and extremes.
+    parameters: the varied parameters, ``type``, ``sizes``, ...; the first label is the default. describe: returns the
+    description of a choice, with packed tensors. Raises Skip for a combination without meaning. reference: returns
+    each output's expected values from the description (in its layout) and its inputs by field; tensor arrays are
+    lists. inputs: returns the inputs of a description by field; by default every tensor is filled. layouts, values:
+    the applicable ones; "edges" only if ``inputs`` and ``reference`` support NaN, infinities and extremes.
     """
 
     operator: type[OperatorDesc] | type[GraphDesc]
@@ -49,7 +48,7 @@ class Subject:
 
     @property
     def family(self) -> str:
-        """The module of the operator's structure: movement, gemm, ...; graphs for graphs."""
+        """The module of the operator's structure: movement, gemm, ...; "graphs" for graphs."""
         if issubclass(self.operator, GraphDesc):
             return "graphs"
         return self.operator.__module__.removeprefix("dml.descriptors.").partition(".")[0]

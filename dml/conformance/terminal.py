@@ -188,7 +188,7 @@ def _loose(console: Console, run: Record, most: int) -> None:
 
 
 def failure_lines(run: Record, outcome: Record) -> Iterator[str]:
-    """Yield lines with all that is known of a failure; the last one is the command that runs it again."""
+    """Yield lines that describe a failure; the last one is the command that runs it again."""
     failure: dict[str, Any] = outcome["failure"]
     yield from failure["message"].splitlines()
     device = run["device"]

@@ -1,4 +1,4 @@
-"""Kernel variants: what selection may make of one file under shaders/, with readable names."""
+"""Kernel variants: the programs that selection may generate from one file under shaders/, with readable names."""
 
 from __future__ import annotations
 

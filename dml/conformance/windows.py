@@ -65,7 +65,7 @@ def window_of(desc: Any) -> dict[str, Any]:
 def window_parameters(
     operator: type[OperatorDesc], more: Mapping[str, Any], main: str = "InputTensor"
 ) -> dict[str, Any]:
-    """main: the tensor whose data types are varied."""
+    """Return the parameters of a subject. main: the tensor whose data types are varied."""
     dilated = DILATIONS if any(info.name == "Dilations" for info in operator.fields_info) else {}
     return {"type": types_of(operator, main), "sizes": SIZES, **WINDOW, **dilated, **more}
 

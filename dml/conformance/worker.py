@@ -1,4 +1,4 @@
-"""A process that runs cases on one device as one axis: requests come as JSON lines, answers go as JSON lines.
+"""A process that runs cases on one device as one axis. Requests and answers are JSON lines.
 
 The first request is ``{"device": 0, "name": "...", "axis": "plain", "seed": 0}``; each further one ``{"case": id,
 "seconds": most}``, answered with its outcome, or ``{"smallest": id, "seconds": most}``, answered with the smallest case
@@ -66,7 +66,7 @@ def _answer_to(request: dict[str, Any], device: Any, seed: int) -> dict[str, Any
 
 
 def descriptor(case: Case) -> dict[str, Any] | None:
-    """DxDispatch's JSON of a case; None for what it cannot write, and for graphs."""
+    """Return DxDispatch's JSON of a case; None for a case that it cannot write, and for graphs."""
     if issubclass(case.subject.operator, GraphDesc):
         return None
     try:
@@ -81,7 +81,7 @@ def _answer(to: TextIO, answer: dict[str, Any]) -> None:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has neither infinities nor NaN: a distance that is none is null."""
+    """Replace infinities and NaN, which JSON lacks, by null."""
     if isinstance(value, dict):
         return {name: _finite(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -90,14 +90,14 @@ def _finite(value: Any) -> Any:
 
 
 def _own_output() -> TextIO:
-    """Standard output for answers alone: what else is written to it goes to standard error."""
+    """Reserve standard output for answers: other output to it goes to standard error."""
     own = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return own
 
 
 def _requests() -> queue.SimpleQueue[Any]:
-    """What comes in; None at its end, which comes where nobody asks any more."""
+    """Return the request queue; None marks its end."""
     found: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def read() -> None:

@@ -1,8 +1,8 @@
 """One frozen dataclass per DML_*_OPERATOR_DESC, a module per family, and the binding, graph and feature structures.
 
-A structure reads as its page of the reference does: every field, in C order, spelled as there. Many are alike by that
-design. None inherits from another: a DML_MAX_POOLING1_OPERATOR_DESC is no kind of DML_MAX_POOLING_OPERATOR_DESC (rules,
-lowerings and the capability table go by the class), and its additional fields need not come last.
+A structure has every field of its page in the reference, in C order and spelled as there, so many are similar by
+design. None inherits from another: a DML_MAX_POOLING1_OPERATOR_DESC is not a DML_MAX_POOLING_OPERATOR_DESC (rules,
+lowerings and the capability table depend on the class), and its additional fields need not come last.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from .reduction import *  # noqa: F403
 from .resample import *  # noqa: F403
 from .training import *  # noqa: F403
 
-if not TYPE_CHECKING:  # Type checkers cannot compute a list, and take every public name without one.
-    # The structures of the modules above, without the enumerations and tensors those use.
+if not TYPE_CHECKING:  # Type checkers cannot evaluate a computed list; without one they take every public name.
+    # The structures of the modules above, without the enumerations and tensors that these import.
     _structures = (name for name, value in list(globals().items())
                    if name.startswith("DML_") and value.__module__.startswith(__name__))  # fmt: skip
     __all__ = ["FieldInfo", "OperatorDesc", "operators", "unwrap", *_structures]

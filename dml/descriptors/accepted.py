@@ -1,4 +1,4 @@
-"""What the constructors of descriptions accept, for type checkers: more than the fields hold (see ``base``)."""
+"""Types that the constructors of descriptions accept, for type checkers: more than the fields hold (see ``base``)."""
 
 from __future__ import annotations
 

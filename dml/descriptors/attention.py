@@ -14,9 +14,10 @@ from .base import Input, OperatorDesc, OptionalInput, OptionalOutput, Output, op
 class DML_MULTIHEAD_ATTENTION_OPERATOR_DESC(OperatorDesc):
     """softmax(query x key^T * Scale + mask + bias) x value, for HeadCount heads.
 
-    QueryTensor: {B, S, N * H}. KeyTensor, ValueTensor: {B, K, N * H}. Stacked tensors hold several of these interleaved
-    by head: {B, K, N, 2 or 3, H}. BiasTensor: {2 or 3 parts, N * H in all}. PastKeyTensor, PastValueTensor: {B, N, P,
-    H}. RelativePositionBiasTensor: {B, N, S, T}. MaskTensor: as MaskType says. OutputTensor: {B, S, N * H of values}.
+    QueryTensor: {B, S, N * H}. KeyTensor, ValueTensor: {B, K, N * H}. StackedQueryKeyTensor, StackedKeyValueTensor: {B,
+    K, N, 2, H}, both interleaved by head. StackedQueryKeyValueTensor: {B, K, N, 3, H}, all three. BiasTensor: {2 or 3
+    parts, N * H in all}. PastKeyTensor, PastValueTensor: {B, N, P, H}. RelativePositionBiasTensor: {B, N, S, T}.
+    MaskTensor: as MaskType says. Scale: the factor of query x key^T. OutputTensor: {B, S, N * H of values}.
     OutputPresentKeyTensor, OutputPresentValueTensor: {B, N, T, H}. Reference: dml_multihead_attention_operator_desc.
     """
 
@@ -44,11 +45,11 @@ class DML_MULTIHEAD_ATTENTION_OPERATOR_DESC(OperatorDesc):
 class DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC(OperatorDesc):
     """MULTIHEAD_ATTENTION with fewer key and value heads than query heads, and past lengths per batch.
 
-    Consecutive query heads share a key and value head. PastSequenceLengthsTensor: {B}, how much of the past tensors
-    is filled. Without past tensors PastSequenceLengthsTensor is INT32, and the present tensors {B, N, T, H} are a
-    cache of any length T >= K that holds the past already: new keys and values are written into it in place, the
-    other rows stay as they are. The other tensors as in MULTIHEAD_ATTENTION, N being QueryHeadCount or
-    KeyValueHeadCount. Reference: dml_multihead_attention1_operator_desc.
+    Consecutive query heads share a key and value head. PastSequenceLengthsTensor: {B}, the filled length of the past
+    tensors. Without past tensors PastSequenceLengthsTensor is INT32, and the present tensors {B, N, T, H} are a cache
+    of any length T >= K that already holds the past: new keys and values are written into it in place, other rows are
+    not written. The other tensors are as in MULTIHEAD_ATTENTION, where N is QueryHeadCount or KeyValueHeadCount.
+    Reference: dml_multihead_attention1_operator_desc.
     """
 
     QueryTensor: OptionalInput = None
@@ -75,11 +76,12 @@ class DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC(OperatorDesc):
 
 @own_operator(OWN_OPERATOR_TYPE.OWN_OPERATOR_INSERT_ROWS)
 class OWN_INSERT_ROWS_OPERATOR_DESC(OperatorDesc):
-    """Write rows into a cache of keys or values in place. An operator of ours; front ends make it, no query lists it.
+    """Write rows into a cache of keys or values in place. An operator of ours: front ends create it, no query lists
+    it.
 
-    RowsTensor: {B, N, K, H}. PositionsTensor: {B}, the position of each batch element's first row; below 0 is 0.
-    OutputTensor: {B, N, T, H}, bound to memory that holds the cache: rows that are not written stay as they are, and
-    rows at positions from T on are dropped.
+    RowsTensor: {B, N, K, H}. PositionsTensor: {B}, the position of each batch element's first row; below 0 means 0.
+    OutputTensor: {B, N, T, H}, bound to memory that holds the cache: other rows keep their values, and rows at
+    positions from T on are dropped.
     """
 
     RowsTensor: Input

@@ -1,9 +1,9 @@
-"""What every operator description is: a frozen dataclass that knows its fields as C declares them.
+"""The base of operator descriptions: a frozen dataclass with the fields that C declares.
 
-A description takes sequences for arrays, numbers and names for enumerators, a DML_TENSOR_DESC for the buffer tensor
-inside it and a DML_OPERATOR_DESC for the operator inside it. A value of another type than its field's, a missing or
-unknown field, and a count that contradicts its array raise a DMLError at once. Whether a value is in range, and whether
-a tensor may be None, depends on the operator and the feature level, so the validator decides it.
+A description takes sequences for arrays, numbers and names for enumerators, a DML_TENSOR_DESC instead of the buffer
+tensor in it, and a DML_OPERATOR_DESC instead of the operator in it. A value of a wrong type, a missing or unknown
+field, and a count that contradicts its array raise a DMLError at once. Whether a value is in range, and whether a
+tensor may be None, depends on the operator and the feature level, so the validator checks it.
 """
 
 from __future__ import annotations
@@ -81,20 +81,20 @@ class OperatorDesc:
     Fields are given by keyword, or by position in C order. Arrays become tuples; counts may be left out.
     """
 
-    OPERATOR_TYPE: ClassVar[DML_OPERATOR_TYPE]  # (of those that DirectML does not have, an OWN_OPERATOR_TYPE)
+    OPERATOR_TYPE: ClassVar[DML_OPERATOR_TYPE]  # (an OWN_OPERATOR_TYPE if DirectML does not have the operator)
     fields_info: ClassVar[tuple[FieldInfo, ...]]
-    #: Those of the input and of the output fields, in C order.
+    #: Names of the input and of the output fields, in C order.
     input_names: ClassVar[tuple[str, ...]]
     output_names: ClassVar[tuple[str, ...]]
 
-    #: Those that may hold floating-point numbers.
+    #: Fields that may hold floating-point numbers.
     number_fields: ClassVar[tuple[FieldInfo, ...]]
 
-    #: What gets the values of all fields out of a description.
+    #: Returns the values of all fields of a description.
     _values: ClassVar[attrgetter[Any]]
 
-    # What a frozen dataclass generates for each class, here for all at once: generating it took most of the time to
-    # import this package.
+    # The methods that a frozen dataclass generates for each class, written once: generating them took most of the time
+    # to import this package.
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -110,11 +110,11 @@ class OperatorDesc:
 
     @cached_property
     def key(self) -> HashedOnce:
-        """A cache key of the description. Unlike equality it tells apart 0.0 and -0.0, and 1 and 1.0."""
+        """A cache key of the description. Unlike equality it distinguishes 0.0 from -0.0, and 1 from 1.0."""
         return HashedOnce((type(self), self._values(self), tuple(map(repr, _numbers(self)))))
 
     def __repr__(self) -> str:
-        """Fields that hold something, but no counts: DML_TILE_OPERATOR_DESC(InputTensor=(FLOAT32, (1, 2)), ...)."""
+        """Return the fields that are not None or counts: DML_TILE_OPERATOR_DESC(InputTensor=(FLOAT32, (1, 2)), ...)."""
         held = {info.name: getattr(self, info.name) for info in self.fields_info if info.counts is None}
         shown = (f"{name}={_shown_value(value)}" for name, value in held.items() if value is not None)
         return f"{type(self).__qualname__}({', '.join(shown)})"
@@ -126,21 +126,21 @@ class OperatorDesc:
         raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
 
     def inputs(self) -> Iterator[tuple[str, DML_BUFFER_TENSOR_DESC | Tensors | None]]:
-        """(name, tensor, tuple of tensors or None) of each input field, in C order: the order of binding."""
+        """Yield (name, tensor, tuple of tensors or None) for each input field, in C order: the order of binding."""
         return ((name, getattr(self, name)) for name in self.input_names)
 
     def outputs(self) -> Iterator[tuple[str, DML_BUFFER_TENSOR_DESC | Tensors | None]]:
-        """(name, tensor, tuple of tensors or None) of each output field, in C order: the order of binding."""
+        """Yield (name, tensor, tuple of tensors or None) for each output field, in C order: the order of binding."""
         return ((name, getattr(self, name)) for name in self.output_names)
 
     def replace(self: _Desc, **changes: Any) -> _Desc:
-        """A copy with some fields changed; counts follow their arrays."""
+        """Return a copy with some fields changed; counts follow their arrays."""
         values = {info.name: getattr(self, info.name) for info in self.fields_info if info.counts is None}
         return type(self)(**{**values, **changes})
 
 
 def _shown_value(value: Any) -> str:
-    """A field's value: tensors without the structure's name, enumerators without the enumeration's."""
+    """Return a field's value as text: tensors without the structure's name, enumerators without the enumeration's."""
     if isinstance(value, DML_BUFFER_TENSOR_DESC):
         return value.in_words
     if isinstance(value, IntEnum):
@@ -173,12 +173,12 @@ _FUSABLE = "dml.fusable"
 
 
 def count_of(array: str) -> Any:
-    """A field that C needs beside `array`: derived from its length, and checked against it where given."""
+    """Declare C's count of ``array``: derived from its length, and checked against it where given."""
     return dataclasses.field(default=None, metadata={_COUNTS: array})
 
 
 def fusable() -> Any:
-    """A tensor that is required, but None when the operator is fused into another one."""
+    """Declare a tensor that is required, except when the operator is fused into another one."""
     return dataclasses.field(default=None, metadata={_FUSABLE: True})
 
 
@@ -214,7 +214,7 @@ def _field_info(field: dataclasses.Field[Any], hint: Any) -> FieldInfo:
 
 
 def _instance(kind: type[Any], wrapper: type[Any] | None = None) -> Callable[[Any], Any]:
-    """A converter that takes that kind alone, also as the Desc of a wrapper."""
+    """Return a converter that accepts instances of ``kind``, directly or as the Desc of a wrapper."""
 
     def convert_instance(value: Any) -> Any:
         found = value.Desc if wrapper is not None and isinstance(value, wrapper) else value
@@ -238,11 +238,11 @@ def _float(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        return cast(float, value)  # the validator says that float32 does not hold it
+        return cast(float, value)  # (the validator reports that float32 cannot hold it)
 
 
 def _bool(value: Any) -> bool:
-    """BOOL is an integer in C: 0 and 1 are taken, and NumPy's booleans."""
+    """Convert C's BOOL, an integer: accepts 0, 1 and booleans, NumPy's too."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if integer(value) not in (0, 1):
@@ -252,7 +252,7 @@ def _bool(value: Any) -> bool:
 
 _tensor = _instance(DML_BUFFER_TENSOR_DESC, DML_TENSOR_DESC)
 
-#: By type of field, what converts a value, and into what.
+#: Type of a field -> function that converts a value, and a description of accepted values.
 _CONVERT: dict[str, tuple[Callable[[Any], Any], str]] = {
     "tensor": (_tensor, "a DML_BUFFER_TENSOR_DESC"),
     "tensor_array": (sequence(_tensor), "a sequence of DML_BUFFER_TENSOR_DESCs"),
@@ -274,7 +274,7 @@ _OPERATORS: dict[DML_OPERATOR_TYPE, type[OperatorDesc]] = {}
 
 
 def operators() -> dict[DML_OPERATOR_TYPE, type[OperatorDesc]]:
-    """Every operator type that can be described, and its structure, in the order of the types' values."""
+    """Return every DirectML operator type and its structure, in the order of the types' values."""
     return dict(sorted(_OPERATORS.items()))
 
 
@@ -283,7 +283,7 @@ def _constructor(cls: type[OperatorDesc], fields: tuple[dataclasses.Field[Any], 
     defaults = {field.name: field.default for field in fields if field.default is not dataclasses.MISSING}
     counts = {info.name: info.counts for info in cls.fields_info if info.counts}
     signature = Signature(cls.__name__, names, tuple(name for name in names if name not in counts), defaults)
-    # Which tensors may be None depends on the feature level; counts are derived.
+    # (whether a tensor may be None depends on the feature level; counts are derived)
     plan = [
         (
             info.name,
@@ -314,7 +314,7 @@ def _constructor(cls: type[OperatorDesc], fields: tuple[dataclasses.Field[Any], 
 
 
 def _shown(fields: Iterable[dataclasses.Field[Any]]) -> inspect.Signature:
-    """A constructor's signature as ``help`` and editors show it: keywords."""
+    """Return a constructor's signature as ``help`` and editors show it, with keywords."""
     parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
     for field in fields:
         default = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
@@ -326,7 +326,7 @@ def _shown(fields: Iterable[dataclasses.Field[Any]]) -> inspect.Signature:
 
 @functools.cache
 def _hint(module: str, annotation: str) -> Any:
-    """What an annotation in a module means. There are few, in many fields."""
+    """Evaluate an annotation in a module. Cached, because many fields share few annotations."""
     return eval(annotation, vars(sys.modules[module]))
 
 
@@ -334,7 +334,7 @@ def _hint(module: str, annotation: str) -> Any:
 def operator(cls: _DescClass) -> _DescClass:
     """Make a class of annotated fields an operator description, and register it under its operator type.
 
-    Type checkers see the fields as keywords, since optional fields and counts stand before required ones in C; at run
+    Type checkers see the fields as keywords, because in C optional fields and counts precede required ones; at run
     time positions work as well.
     """
     described = _described(cls)
@@ -345,7 +345,7 @@ def operator(cls: _DescClass) -> _DescClass:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(count_of, fusable))
 def own_operator(kind: OWN_OPERATOR_TYPE) -> Callable[[_DescClass], _DescClass]:
-    """As ``operator``, for one that DirectML does not have: ``operators`` does not list it."""
+    """Make a description like ``operator``, for an operator that DirectML lacks: ``operators`` does not list it."""
 
     def describe(cls: _DescClass) -> _DescClass:
         _described(cls).OPERATOR_TYPE = kind
@@ -355,7 +355,7 @@ def own_operator(kind: OWN_OPERATOR_TYPE) -> Callable[[_DescClass], _DescClass]:
 
 
 def _described(cls: type[OperatorDesc]) -> Any:
-    """The class with what every description has, but for its operator type."""
+    """Add the members of every description to the class, except its operator type."""
     described: Any = dataclass(init=False, repr=False, eq=False, kw_only=True)(cls)
     fields = dataclasses.fields(described)
     described.fields_info = tuple(_field_info(field, _hint(cls.__module__, cast(str, field.type))) for field in fields)
@@ -371,7 +371,7 @@ def _described(cls: type[OperatorDesc]) -> Any:
 @structure(converted=("Type", "Desc"))
 @dataclass(frozen=True)
 class DML_OPERATOR_DESC:
-    """An operator type beside its description; accepted wherever the description itself is.
+    """An operator type with its description; accepted wherever the description itself is.
 
     Reference: dml_operator_desc.
     """
@@ -394,7 +394,7 @@ _OF_NUMBERS = frozenset({"float", "float_array", "DML_SCALE_BIAS", "operator", "
 
 
 def _numbers(desc: OperatorDesc) -> Iterator[Any]:
-    """The attributes of a description that are floating-point numbers."""
+    """Yield the floating-point attributes of a description."""
     for info in desc.number_fields:
         value = getattr(desc, info.name)
         if info.type == "float":
@@ -412,7 +412,7 @@ def _numbers(desc: OperatorDesc) -> Iterator[Any]:
 
 
 def unwrap(desc: OperatorDesc | DML_OPERATOR_DESC) -> OperatorDesc:
-    """The operator's own description, out of a DML_OPERATOR_DESC where it is in one."""
+    """Return the operator's own description, unwrapped from a DML_OPERATOR_DESC if necessary."""
     found = desc.Desc if isinstance(desc, DML_OPERATOR_DESC) else desc
     if not isinstance(found, OperatorDesc):
         raise DMLError(f"an operator description is needed, found {desc!r}")

@@ -1,6 +1,7 @@
-"""What is bound where, and what a device may be asked about its features.
+"""Bindings of buffers, binding tables, and queries of a device's features.
 
-Resources and dispatchables are objects of the floors above, so they are not typed here.
+Resources and dispatchables are objects of higher floors, so they are not typed here.
+
 References: dml_buffer_binding, dml_buffer_array_binding, dml_binding_desc, dml_binding_properties,
 dml_binding_table_desc, dml_feature_query_* and dml_feature_data_*.
 """
@@ -19,7 +20,7 @@ from ..structures import convert, derive_count, enumerator, sequence, structure
 @structure()
 @dataclass(frozen=True)
 class DML_BUFFER_BINDING:
-    """A range of a buffer: SizeInBytes bytes from Offset, all that follow where it is left out.
+    """A range of a buffer: SizeInBytes bytes from Offset, by default up to the buffer's end.
 
     Buffer None binds nothing (an optional tensor).
     """
@@ -42,9 +43,9 @@ class DML_BUFFER_BINDING:
 @structure("BindingCount", "Bindings", converted=("BindingCount", "Bindings"))
 @dataclass(frozen=True)
 class DML_BUFFER_ARRAY_BINDING:
-    """Several ranges bound as one: the inputs of operators being initialized. BindingCount is derived.
+    """Several ranges bound as one: the inputs of operators during initialization. BindingCount is derived.
 
-    None in the place of a range binds nothing there.
+    None instead of a range binds nothing there.
     """
 
     Bindings: tuple[DML_BUFFER_BINDING, ...]
@@ -101,7 +102,7 @@ class DML_BINDING_DESC:
 @structure()
 @dataclass(frozen=True)
 class DML_BINDING_PROPERTIES:
-    """What a dispatchable needs bound: descriptors in the heap, and bytes of temporary and persistent memory."""
+    """The bindings that a dispatchable needs: descriptors in the heap, and bytes of temporary and persistent memory."""
 
     RequiredDescriptorCount: int
     TemporaryResourceSize: int
@@ -111,9 +112,9 @@ class DML_BINDING_PROPERTIES:
 @structure()
 @dataclass(frozen=True)
 class DML_BINDING_TABLE_DESC:
-    """For which dispatchable a binding table is.
+    """The dispatchable of a binding table.
 
-    The two descriptor handles and the heap size are Direct3D's; they are accepted, and have no meaning on Vulkan.
+    The two descriptor handles and the heap size are Direct3D's; they are accepted and ignored.
     """
 
     Dispatchable: Any
@@ -137,7 +138,7 @@ class DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT:
 @structure()
 @dataclass(frozen=True)
 class DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT:
-    """Whether tensors of the data type asked for are supported."""
+    """Whether tensors of the requested data type are supported."""
 
     IsSupported: bool
 
@@ -184,7 +185,7 @@ class DML_FEATURE_QUERY_FEATURE_LEVELS:
 @structure()
 @dataclass(frozen=True)
 class DML_FEATURE_DATA_FEATURE_LEVELS:
-    """The highest of the feature levels asked for that the device supports."""
+    """The highest of the requested feature levels that the device supports."""
 
     MaxSupportedFeatureLevel: DML_FEATURE_LEVEL
 

@@ -15,8 +15,9 @@ class DML_CONVOLUTION_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: {batch, input channels, [depth], [height], width}. FilterTensor: {output channels, input channels /
     GroupCount, window}. BiasTensor: {1, output channels, 1, ...}. OutputTensor: {batch, output channels, spatial
-    sizes}. Backward is the transposed convolution: its filter is {input channels, output channels / GroupCount,
-    window}, and OutputPadding adds to the end of the output. Reference: dml_convolution_operator_desc.
+    sizes}. Mode: CONVOLUTION mirrors the filter. Direction: BACKWARD is the transposed convolution, whose filter is
+    {input channels, output channels / GroupCount, window}. OutputPadding: added to the output's end, with BACKWARD.
+    Reference: dml_convolution_operator_desc.
     """
 
     InputTensor: Input
@@ -37,7 +38,7 @@ class DML_CONVOLUTION_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_CONVOLUTION_INTEGER_OPERATOR_DESC(OperatorDesc):
-    """Cross correlation of 8-bit integers, input and filter each less its zero point, in 32-bit integers.
+    """Cross correlation of 8-bit integers minus their zero points, in 32-bit integers.
 
     InputTensor: {batch, input channels, height, width}. FilterTensor: {output channels, input channels / GroupCount,
     window}. InputZeroPointTensor: one element. FilterZeroPointTensor: one element, or one per output channel.
@@ -59,11 +60,11 @@ class DML_CONVOLUTION_INTEGER_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC(OperatorDesc):
-    """Cross correlation of a quantized input with a quantized filter, quantized again.
+    """Cross correlation of a quantized input with a quantized filter; the result is quantized.
 
     InputTensor: {batch, input channels, height, width}. FilterTensor: {output channels, input channels / GroupCount,
-    window}. Scales and zero points: one element; of the filter also one per output channel. BiasTensor: 32-bit integers
-    in units of input scale x filter scale, one per output channel. Reference:
+    window}. Scales and zero points: one element; for the filter also one per output channel. BiasTensor: 32-bit
+    integers in units of input scale x filter scale, one per output channel. Reference:
     dml_quantized_linear_convolution_operator_desc.
     """
 

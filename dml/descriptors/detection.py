@@ -1,4 +1,4 @@
-"""Operators of ours that detectors need and DirectML does not have. Front ends make them; no query lists them."""
+"""Our own operators, for detectors, that DirectML lacks. Front ends create them; no query lists them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from .base import Input, OperatorDesc, OptionalInput, OptionalOutput, Output, ow
 
 @own_operator(OWN_OPERATOR_TYPE.OWN_OPERATOR_NON_MAX_SUPPRESSION)
 class OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC(OperatorDesc):
-    """Of each class of each image, by falling score, the boxes that overlap none kept before: ONNX's NonMaxSuppression.
+    """Select boxes in each class of each image, by falling score, that overlap no better one: ONNX's
+    NonMaxSuppression.
 
     BoxesTensor: {images, boxes, 4}, two opposite corners (y, x, y, x), or with CenterPointBox (x, y, width, height).
-    ScoresTensor: {images, classes, boxes}. LimitTensor: at most how many of a class are kept; below 0 none.
-    IouThresholdTensor: what intersection over union is above for a box to go, or with Inclusive at as well; 0 where it
-    is None. ScoreThresholdTensor: what a score is above for a box to be looked at; all are where it is None.
-    MaximumBoxes: the most of a class that the outputs have room for, and that are kept.
+    ScoresTensor: {images, classes, boxes}. LimitTensor: maximum number of boxes per class; below 0 none are kept.
+    IouThresholdTensor: a box is dropped where its intersection over union with a better one exceeds this, or with
+    Inclusive equals it; 0 if None. ScoreThresholdTensor: boxes need a higher score than this; all qualify if None.
+    MaximumBoxes: maximum number of boxes per class that are kept and that the outputs have room for.
 
-    OutputCountTensor: how many boxes were kept. OutputSelectedTensor: {images * classes * MaximumBoxes, 3}, of which so
-    many rows are (image, class, box), by image, class and falling score; of equal scores, the first box comes first.
-    The other rows stay as they are. OutputScoresTensor: {images * classes * MaximumBoxes}, their scores.
+    OutputCountTensor: the number of kept boxes. OutputSelectedTensor: {images * classes * MaximumBoxes, 3}; its first
+    rows, one per kept box, are (image, class, box), sorted by image, class and falling score; equal scores keep the
+    boxes' order. The other rows are not written. OutputScoresTensor: {images * classes * MaximumBoxes}, the scores of
+    the rows.
     """
 
     BoxesTensor: Input

@@ -10,8 +10,8 @@ from .base import Input, OperatorDesc, OptionalInput, OptionalOperator, Output, 
 class DML_GEMM_OPERATOR_DESC(OperatorDesc):
     """Matrix product FusedActivation(Alpha * TransA(A) x TransB(B) + Beta * C), one for each batch and channel.
 
-    ATensor: {batch, channel, M, K}, or K, M with a transpose. BTensor: {batch, channel, K, N}, or N, K. CTensor (0 when
-    None), OutputTensor: {batch, channel, M, N}. From 4_0 batch and channel may be left out. Reference:
+    ATensor: {batch, channel, M, K}, transposed {..., K, M}. BTensor: {batch, channel, K, N}, transposed {..., N, K}.
+    CTensor (0 if None), OutputTensor: {batch, channel, M, N}. From 4_0 batch and channel are optional. Reference:
     dml_gemm_operator_desc.
     """
 
@@ -28,10 +28,10 @@ class DML_GEMM_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC(OperatorDesc):
-    """Product of 8-bit integer matrices, each less its zero point, in 32-bit integers.
+    """Product of 8-bit integer matrices minus their zero points, in 32-bit integers.
 
-    ATensor: {batch, channel, M, K}. BTensor: {batch, channel, K, N}. OutputTensor: {batch, channel, M, N}. Zero points:
-    one element, or one per row of A or column of B. Reference: dml_matrix_multiply_integer_operator_desc.
+    ATensor: {batch, channel, M, K}. BTensor: {batch, channel, K, N}. OutputTensor: {batch, channel, M, N}. Zero
+    points: one element, or one per row of A or column of B. Reference: dml_matrix_multiply_integer_operator_desc.
     """
 
     ATensor: Input
@@ -43,7 +43,7 @@ class DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC(OperatorDesc):
-    """Product of two quantized matrices, quantized again.
+    """Product of two quantized matrices; the result is quantized.
 
     ATensor: {batch, channel, M, K}. BTensor: {batch, channel, K, N}. OutputTensor: {batch, channel, M, N}. Scales and
     zero points: one element, or one per row of A and of the output, or per column of B. Reference:
@@ -63,7 +63,7 @@ class DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC(OperatorDesc):
-    """Product of 8-bit integer matrices, each less its zero point, scaled to floating point, plus a bias.
+    """Product of 8-bit integer matrices minus their zero points, scaled to floating point, plus a bias.
 
     ATensor: {batch, channel, M, K}. BTensor: {batch, channel, K, N}. OutputTensor: {batch, channel, M, N}. Scales and
     zero points: one element, or one per row of A or column of B. BiasTensor: one per column, or the output's sizes.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class DML_OPERATOR_GRAPH_NODE_DESC:
     """A node that runs an operator made by `create_operator`."""
 
-    Operator: Any  # an operator of dml.api.operator, which stands above this module
+    Operator: Any  # an operator of dml.api.operator, a higher floor
     Name: str | None = None
 
 
@@ -67,21 +67,21 @@ class DML_CONSTANT_DATA_GRAPH_NODE_DESC:
 
     @cached_property
     def digest(self) -> bytes:
-        """A name for the bytes in this process, the same for equal ones; found once."""
+        """An identifier of the bytes in this process, the same for equal bytes; computed once."""
         if len(self.Data) >= _LARGE:
             return _name_of_large(self)
         return hashlib.sha256(b"".join(map(bytes, in_parts(self.Data, 0, len(self.Data))))).digest()
 
 
-#: Bytes from which on a constant is not hashed as a whole, which takes as long as uploading it.
+#: Constants of at least this many bytes are not hashed completely, which would take as long as uploading them.
 _LARGE = 1 << 16
-#: Of large constants by size and hash of some of their bytes: those that are there, and their names.
+#: (size, hash of some bytes) -> large constants that are still alive, and their identifiers.
 _names: dict[tuple[int, bytes], list[tuple[weakref.ref[DML_CONSTANT_DATA_GRAPH_NODE_DESC], bytes]]] = {}
 _naming = threading.Lock()
 
 
 def _name_of_large(node: DML_CONSTANT_DATA_GRAPH_NODE_DESC) -> bytes:
-    """The name of an equal one that is still there, else a new one."""
+    """Return the identifier of an equal constant that is still alive, else a new one."""
     size = len(node.Data)
     key = size, hashlib.sha256(sampled(node.Data, 64, size // 64)).digest()
     with _naming:
@@ -98,7 +98,8 @@ def _name_of_large(node: DML_CONSTANT_DATA_GRAPH_NODE_DESC) -> bytes:
 
 
 def _is_same(other: DML_CONSTANT_DATA_GRAPH_NODE_DESC | None, node: DML_CONSTANT_DATA_GRAPH_NODE_DESC) -> bool:
-    """Whether a named node has the same bytes. One whose file was overwritten has not: its name means the old ones."""
+    """Return whether a named node has the same bytes; False if its file was overwritten, because the name stands for
+    the old bytes."""
     if other is None:
         return False
     try:
@@ -111,7 +112,7 @@ def _is_same(other: DML_CONSTANT_DATA_GRAPH_NODE_DESC | None, node: DML_CONSTANT
 @structure()
 @dataclass(frozen=True)
 class DML_INPUT_GRAPH_EDGE_DESC:
-    """From an input of the graph to an input of a node."""
+    """An edge from an input of the graph to an input of a node."""
 
     GraphInputIndex: int
     ToNodeIndex: int
@@ -122,7 +123,7 @@ class DML_INPUT_GRAPH_EDGE_DESC:
 @structure()
 @dataclass(frozen=True)
 class DML_OUTPUT_GRAPH_EDGE_DESC:
-    """From an output of a node to an output of the graph."""
+    """An edge from an output of a node to an output of the graph."""
 
     FromNodeIndex: int
     FromNodeOutputIndex: int
@@ -133,7 +134,7 @@ class DML_OUTPUT_GRAPH_EDGE_DESC:
 @structure()
 @dataclass(frozen=True)
 class DML_INTERMEDIATE_GRAPH_EDGE_DESC:
-    """From an output of one node to an input of another."""
+    """An edge from an output of one node to an input of another."""
 
     FromNodeIndex: int
     FromNodeOutputIndex: int
@@ -195,10 +196,11 @@ class DML_GRAPH_EDGE_DESC:
 )  # fmt: skip
 @dataclass(frozen=True, kw_only=True)
 class DML_GRAPH_DESC:
-    """A graph: how many inputs and outputs it has, its nodes, and its edges by kind.
+    """A graph: its numbers of inputs and outputs, its nodes, and its edges by kind.
 
-    Nodes and edges are named in edges by their index. NodeCount and the edge counts are derived; given ones must agree.
-    By name, or by position in C's order, counts of nodes and edges included or all left out.
+    Edges refer to nodes by index. NodeCount and the edge counts are derived; given ones must agree.
+
+    Fields are given by name, or by position in C's order, with all counts of nodes and edges or without them.
     """
 
     InputCount: int
@@ -212,7 +214,7 @@ class DML_GRAPH_DESC:
     OutputEdgeCount: int = None  # type: ignore[assignment]
     IntermediateEdgeCount: int = None  # type: ignore[assignment]
 
-    if TYPE_CHECKING:  # bare nodes and edges; by name, without counts by position, and as in C
+    if TYPE_CHECKING:  # (bare nodes and edges are accepted; fields by name, by position without counts, and as in C)
 
         @overload
         def __init__(
@@ -280,7 +282,7 @@ def _check_type(desc: Any, kinds: dict[Any, type]) -> None:
 
 
 def _of_kind(wrapper: type, kind: Any, item: Any) -> Any:
-    """``wrapper(kind, item)`` without its checks, for an item that is known to be of the kind."""
+    """Return ``wrapper(kind, item)`` without its checks, for an item that is known to have the kind."""
     made: Any = object.__new__(wrapper)
     made.__dict__.update(Type=kind, Desc=item)
     return made
@@ -292,7 +294,7 @@ def _wrapped(
     wrapper: type[DML_GRAPH_NODE_DESC] | type[DML_GRAPH_EDGE_DESC],
     kinds: dict[Any, type],
 ) -> tuple[Any, ...]:
-    """The field's items, each in its DML_GRAPH_NODE_DESC or DML_GRAPH_EDGE_DESC."""
+    """Return the field's items, each in a DML_GRAPH_NODE_DESC or DML_GRAPH_EDGE_DESC."""
     items = getattr(graph, field)
     if not isinstance(items, Sequence):
         raise DMLError(f"DML_GRAPH_DESC.{field}: must be a sequence, found {items!r}")

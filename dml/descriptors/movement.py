@@ -22,10 +22,10 @@ from .base import (
 
 @operator
 class DML_SLICE_OPERATOR_DESC(OperatorDesc):
-    """Copy elements at regular places: output element i of a dimension is the input's at Offsets + i * Strides.
+    """Copy elements at regular distances: output element i of a dimension is the input's at Offsets + i * Strides.
 
-    OutputTensor: the sizes that Sizes says. The arrays have one item per dimension. Reference:
-    dml_slice_operator_desc.
+    OutputTensor: has the sizes in Sizes. Strides: the step from element to element. The arrays have one item per
+    dimension. Reference: dml_slice_operator_desc.
     """
 
     InputTensor: Input
@@ -52,7 +52,7 @@ class DML_CAST_OPERATOR_DESC(OperatorDesc):
 class DML_SPLIT_OPERATOR_DESC(OperatorDesc):
     """Cut the input along Axis into several tensors.
 
-    OutputTensors: the sizes of InputTensor except along Axis, where theirs add up to its size. Reference:
+    OutputTensors: the sizes of InputTensor except along Axis, where they add up to its size. Reference:
     dml_split_operator_desc.
     """
 
@@ -64,9 +64,9 @@ class DML_SPLIT_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_JOIN_OPERATOR_DESC(OperatorDesc):
-    """Put several tensors one after another along Axis.
+    """Concatenate several tensors along Axis.
 
-    InputTensors: the sizes of OutputTensor except along Axis, where theirs add up to its size. Reference:
+    InputTensors: the sizes of OutputTensor except along Axis, where they add up to its size. Reference:
     dml_join_operator_desc.
     """
 
@@ -78,7 +78,8 @@ class DML_JOIN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_PADDING_OPERATOR_DESC(OperatorDesc):
-    """Enlarge the input at both ends of each dimension, with PaddingValue or its own elements, as PaddingMode says.
+    """Enlarge the input at both ends of each dimension; PaddingMode fills it with PaddingValue or the input's own
+    elements.
 
     OutputTensor: the sizes of InputTensor + StartPadding + EndPadding. The arrays have one item per dimension.
     Reference: dml_padding_operator_desc.
@@ -110,9 +111,9 @@ class DML_VALUE_SCALE_2D_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_GATHER_OPERATOR_DESC(OperatorDesc):
-    """Pick whole slices along Axis by index.
+    """Gather whole slices along Axis by index.
 
-    The last IndexDimensions dimensions of IndicesTensor take the place of Axis in OutputTensor. A negative index counts
+    IndicesTensor: its last IndexDimensions dimensions replace Axis in OutputTensor. A negative index counts
     from the end. Reference: dml_gather_operator_desc.
     """
 
@@ -176,11 +177,12 @@ class DML_DIAGONAL_MATRIX_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_SCATTER_OPERATOR_DESC(OperatorDesc):
-    """Copy the input, with some elements replaced: each update goes to its own place, but along Axis to its index.
+    """Copy the input, with some elements replaced: along Axis an update goes to its index, else to its own
+    coordinates.
 
-    InputTensor, OutputTensor: the same sizes. IndicesTensor, UpdatesTensor: the same sizes. A negative index counts
-    from the end. Which of two updates of one element stays is not defined. Known as SCATTER_ELEMENTS as well.
-    Reference: dml_scatter_operator_desc.
+    InputTensor, OutputTensor: the same sizes. IndicesTensor, UpdatesTensor: the sizes of InputTensor, any along Axis. A
+    negative index counts from the end. If two updates have the same target, it is undefined which one is kept. Also
+    known as SCATTER_ELEMENTS. Reference: dml_scatter_operator_desc.
     """
 
     InputTensor: Input
@@ -190,7 +192,7 @@ class DML_SCATTER_OPERATOR_DESC(OperatorDesc):
     Axis: int
 
 
-#: The name under which later headers know SCATTER.
+#: The name of SCATTER in later headers.
 DML_SCATTER_ELEMENTS_OPERATOR_DESC = DML_SCATTER_OPERATOR_DESC
 
 
@@ -249,10 +251,10 @@ class DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_GATHER_ELEMENTS_OPERATOR_DESC(OperatorDesc):
-    """Pick each element from its own place, but along Axis from its index.
+    """Gather each element at its index along Axis, and at its own coordinates along the other dimensions.
 
-    IndicesTensor, OutputTensor: the same sizes; those of InputTensor at most, except along Axis. A negative index
-    counts from the end. Reference: dml_gather_elements_operator_desc.
+    IndicesTensor, OutputTensor: the sizes of InputTensor, any along Axis. A negative index counts from the end.
+    Reference: dml_gather_elements_operator_desc.
     """
 
     InputTensor: Input
@@ -263,11 +265,11 @@ class DML_GATHER_ELEMENTS_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_GATHER_ND_OPERATOR_DESC(OperatorDesc):
-    """Pick elements or slices by coordinates.
+    """Gather elements or slices by coordinates.
 
-    The last dimension of IndicesTensor holds the leading coordinates into InputTensor; OutputTensor has the other
-    dimensions of IndicesTensor, then those of InputTensor that the coordinates leave open. InputDimensionCount,
-    IndicesDimensionCount: how many trailing dimensions of the tensors count. Reference: dml_gather_nd_operator_desc.
+    IndicesTensor: its last dimension holds the leading coordinates in InputTensor. OutputTensor: the other dimensions
+    of IndicesTensor, then those of InputTensor without a coordinate. InputDimensionCount, IndicesDimensionCount: number
+    of trailing dimensions of the tensors that count. Reference: dml_gather_nd_operator_desc.
     """
 
     InputTensor: Input
@@ -281,9 +283,10 @@ class DML_GATHER_ND_OPERATOR_DESC(OperatorDesc):
 class DML_SCATTER_ND_OPERATOR_DESC(OperatorDesc):
     """Copy the input, with elements or slices replaced at coordinates.
 
-    InputTensor, OutputTensor: the same sizes. The last dimension of IndicesTensor holds the leading coordinates;
-    UpdatesTensor has its other dimensions, then those the coordinates leave open. InputDimensionCount,
-    IndicesDimensionCount: how many trailing dimensions of the tensors count. Reference: dml_scatter_nd_operator_desc.
+    InputTensor, OutputTensor: the same sizes. IndicesTensor: its last dimension holds the leading coordinates.
+    UpdatesTensor: the other dimensions of IndicesTensor, then those of InputTensor without a coordinate.
+    InputDimensionCount, IndicesDimensionCount: number of trailing dimensions of the tensors that count. Reference:
+    dml_scatter_nd_operator_desc.
     """
 
     InputTensor: Input
@@ -296,10 +299,10 @@ class DML_SCATTER_ND_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_SLICE1_OPERATOR_DESC(OperatorDesc):
-    """Copy a window of the input, every InputWindowStrides-th element, backwards where the stride is negative.
+    """Copy every InputWindowStrides-th element of a window of the input, in reverse for a negative stride.
 
-    OutputTensor: at most InputWindowSizes / |InputWindowStrides| rounded up; what it has no room for is not copied. The
-    arrays have one item per dimension. Reference: dml_slice1_operator_desc.
+    OutputTensor: at most InputWindowSizes / |InputWindowStrides| rounded up; elements beyond its sizes are not copied.
+    The arrays have one item per dimension. Reference: dml_slice1_operator_desc.
     """
 
     InputTensor: Input
@@ -312,7 +315,7 @@ class DML_SLICE1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_DEPTH_TO_SPACE1_OPERATOR_DESC(OperatorDesc):
-    """DEPTH_TO_SPACE with the channels of a block in the order that Order says.
+    """DEPTH_TO_SPACE with a choice of the channel order within a block, Order.
 
     InputTensor: {batch, channels, height, width}. OutputTensor: {batch, channels / BlockSize^2, height * BlockSize,
     width * BlockSize}. Reference: dml_depth_to_space1_operator_desc.
@@ -326,7 +329,7 @@ class DML_DEPTH_TO_SPACE1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_SPACE_TO_DEPTH1_OPERATOR_DESC(OperatorDesc):
-    """SPACE_TO_DEPTH with the channels of a block in the order that Order says.
+    """SPACE_TO_DEPTH with a choice of the channel order within a block, Order.
 
     InputTensor: {batch, channels, height, width}. OutputTensor: {batch, channels * BlockSize^2, height / BlockSize,
     width / BlockSize}. Reference: dml_space_to_depth1_operator_desc.
@@ -356,9 +359,9 @@ class DML_SLICE_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_GATHER_ND1_OPERATOR_DESC(OperatorDesc):
-    """GATHER_ND within batches: the first BatchDimensionCount dimensions of input and indices go together.
+    """GATHER_ND within batches: input and indices share the first BatchDimensionCount dimensions.
 
-    InputDimensionCount, IndicesDimensionCount: how many trailing dimensions of the tensors count. Reference:
+    InputDimensionCount, IndicesDimensionCount: number of trailing dimensions of the tensors that count. Reference:
     dml_gather_nd1_operator_desc.
     """
 
@@ -372,7 +375,7 @@ class DML_GATHER_ND1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_PADDING1_OPERATOR_DESC(OperatorDesc):
-    """PADDING with a padding value in any data type: PaddingValueDataType says how PaddingValue is read.
+    """PADDING with a padding value of any data type: PaddingValueDataType is the type of PaddingValue.
 
     OutputTensor: the sizes of InputTensor + StartPadding + EndPadding. The arrays have one item per dimension.
     Reference: dml_padding1_operator_desc.
@@ -392,8 +395,8 @@ class DML_PADDING1_OPERATOR_DESC(OperatorDesc):
 class DML_DIAGONAL_MATRIX1_OPERATOR_DESC(OperatorDesc):
     """Write Value on the diagonals from DiagonalFillBegin up to DiagonalFillEnd, and the input (or zeros) elsewhere.
 
-    InputTensor, OutputTensor: the same sizes; the last two dimensions are the matrix. Diagonal 0 is the main one,
-    positive ones lie right of it. Value is read in ValueDataType. Reference: dml_diagonal_matrix1_operator_desc.
+    InputTensor, OutputTensor: the same sizes; the last two dimensions are the matrix. Diagonal 0 is the main diagonal,
+    positive ones lie to its right. Value has the type ValueDataType. Reference: dml_diagonal_matrix1_operator_desc.
     """
 
     InputTensor: OptionalInput = None
@@ -406,7 +409,7 @@ class DML_DIAGONAL_MATRIX1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_FOLD_OPERATOR_DESC(OperatorDesc):
-    """Add up columns of windows into an image: each window's elements go back where UNFOLD took them from.
+    """Add up columns of windows into an image: each window's elements return to their places before UNFOLD.
 
     InputTensor: {batch, channels * window elements, windows}. OutputTensor: {batch, channels, spatial sizes}. The
     arrays have one item per spatial dimension. Reference: dml_fold_operator_desc.

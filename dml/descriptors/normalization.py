@@ -29,7 +29,7 @@ class DML_BATCH_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
 class DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
     """Normalize each item by its own mean and, with NormalizeVariance, variance; then scale and bias.
 
-    InputTensor, OutputTensor: the same sizes. The mean goes over height and width, with CrossChannel over channels too.
+    InputTensor, OutputTensor: the same sizes. The mean is over height and width, with CrossChannel also over channels.
     ScaleTensor, BiasTensor: sizes that broadcast. Reference: dml_mean_variance_normalization_operator_desc.
     """
 
@@ -133,7 +133,7 @@ class DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC(OperatorDesc):
-    """Batch normalization with the batch's own mean and population variance, which are outputs as well.
+    """Batch normalization with the batch's own mean and population variance, which are also outputs.
 
     InputTensor, FusedAddTensor (added before the activation), OutputTensor: the same sizes. ScaleTensor, BiasTensor,
     OutputMeanTensor, OutputVarianceTensor: the same sizes, 1 in every dimension that is reduced. Reference:
@@ -172,7 +172,7 @@ class DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC(OperatorDesc):
-    """MEAN_VARIANCE_NORMALIZATION1 that may leave the mean in place (UseMean) or the variance (UseVariance).
+    """MEAN_VARIANCE_NORMALIZATION1 that optionally ignores the mean (without UseMean) or the variance (UseVariance).
 
     InputTensor, OutputTensor: the same sizes. ScaleTensor, BiasTensor: sizes that broadcast. Without UseMean the
     divisor is the root mean square. Reference: dml_mean_variance_normalization2_operator_desc.

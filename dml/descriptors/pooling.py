@@ -15,8 +15,8 @@ from .base import Input, OperatorDesc, OptionalInput, OptionalOutput, Output, UI
 class DML_AVERAGE_POOLING_OPERATOR_DESC(OperatorDesc):
     """The mean of each window.
 
-    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels. IncludePadding: padded elements
-    count, as zeros. Reference: dml_average_pooling_operator_desc.
+    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows.
+    IncludePadding: padded elements count, as zeros. Reference: dml_average_pooling_operator_desc.
     """
 
     InputTensor: Input
@@ -33,7 +33,7 @@ class DML_AVERAGE_POOLING_OPERATOR_DESC(OperatorDesc):
 class DML_LP_POOLING_OPERATOR_DESC(OperatorDesc):
     """The p-norm of each window, (sum of |x|^P)^(1/P).
 
-    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels. Reference:
+    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows. Reference:
     dml_lp_pooling_operator_desc.
     """
 
@@ -51,7 +51,7 @@ class DML_LP_POOLING_OPERATOR_DESC(OperatorDesc):
 class DML_MAX_POOLING_OPERATOR_DESC(OperatorDesc):
     """The largest element of each window; padding never wins.
 
-    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels. Reference:
+    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows. Reference:
     dml_max_pooling_operator_desc.
     """
 
@@ -82,10 +82,10 @@ class DML_ROI_POOLING_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_MAX_POOLING1_OPERATOR_DESC(OperatorDesc):
-    """MAX_POOLING that can also tell where each largest element was.
+    """MAX_POOLING that optionally returns the index of each largest element.
 
-    OutputIndicesTensor: the sizes of OutputTensor; each index counts row-major through the whole input, and names the
-    first of equal elements. Reference: dml_max_pooling1_operator_desc.
+    OutputIndicesTensor: the sizes of OutputTensor; indices count row-major through the whole input; of equal elements
+    the first one counts. Reference: dml_max_pooling1_operator_desc.
     """
 
     InputTensor: Input
@@ -100,11 +100,11 @@ class DML_MAX_POOLING1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_MAX_UNPOOLING_OPERATOR_DESC(OperatorDesc):
-    """Undo MAX_POOLING1: put each element where IndicesTensor says (row-major through the whole output), and zeros
-    elsewhere.
+    """Undo MAX_POOLING1: write each element at its index in IndicesTensor (row-major through the whole output), and
+    zeros elsewhere.
 
-    InputTensor, IndicesTensor: {batch, channels, height, width}, the same sizes. OutputTensor: the batch and channels,
-    of larger or equal height and width. Reference: dml_max_unpooling_operator_desc.
+    InputTensor, IndicesTensor: {batch, channels, height, width}, the same sizes. OutputTensor: their batch and
+    channels, and a height and width that are not smaller. Reference: dml_max_unpooling_operator_desc.
     """
 
     InputTensor: Input
@@ -116,8 +116,8 @@ class DML_MAX_UNPOOLING_OPERATOR_DESC(OperatorDesc):
 class DML_MAX_POOLING2_OPERATOR_DESC(OperatorDesc):
     """MAX_POOLING1 with dilated windows.
 
-    OutputIndicesTensor: the sizes of OutputTensor; each index counts row-major through the whole input, and names the
-    first of equal elements. Reference: dml_max_pooling2_operator_desc.
+    OutputIndicesTensor: the sizes of OutputTensor; indices count row-major through the whole input; of equal elements
+    the first one counts. Reference: dml_max_pooling2_operator_desc.
     """
 
     InputTensor: Input
@@ -192,7 +192,7 @@ class DML_ROI_ALIGN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ROI_ALIGN1_OPERATOR_DESC(OperatorDesc):
-    """ROI_ALIGN with the offsets between pixels and coordinates given, and regions aligned or not.
+    """ROI_ALIGN with explicit offsets between pixels and coordinates, and optional alignment of regions.
 
     InputTensor: {batch, channels, height, width}. ROITensor: {1, 1, regions, 4}: x1, y1, x2, y2. BatchIndicesTensor:
     {1, 1, 1, regions}. OutputTensor: {regions, channels, grid height, grid width}. Reference:
@@ -217,7 +217,7 @@ class DML_ROI_ALIGN1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ROI_ALIGN_GRAD_OPERATOR_DESC(OperatorDesc):
-    """Gradients of ROI_ALIGN1 for its input and for its regions; either output may be left out.
+    """Gradients of ROI_ALIGN1 for its input and for its regions; either output is optional.
 
     InputTensor: the forward input, needed for the regions' gradient. InputGradientTensor: the forward output's sizes.
     OutputGradientTensor: {batch, channels, height, width}. OutputROIGradientTensor: the sizes of ROITensor. Reference:
@@ -245,7 +245,7 @@ class DML_ROI_ALIGN_GRAD_OPERATOR_DESC(OperatorDesc):
 class DML_LP_POOLING1_OPERATOR_DESC(OperatorDesc):
     """LP_POOLING with dilated windows.
 
-    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels. Reference:
+    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows. Reference:
     dml_lp_pooling1_operator_desc.
     """
 
@@ -264,7 +264,7 @@ class DML_LP_POOLING1_OPERATOR_DESC(OperatorDesc):
 class DML_AVERAGE_POOLING1_OPERATOR_DESC(OperatorDesc):
     """AVERAGE_POOLING with dilated windows.
 
-    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels. Reference:
+    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows. Reference:
     dml_average_pooling1_operator_desc.
     """
 
@@ -281,10 +281,10 @@ class DML_AVERAGE_POOLING1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(OperatorDesc):
-    """The mean of each window of a quantized tensor, quantized again.
+    """The mean of each window of a quantized tensor; the result is quantized.
 
-    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels. Scales and zero points: one
-    element each, the zero points of the data type of what they belong to. Reference:
+    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows. Scales and
+    zero points: one element each; a zero point has the data type of its tensor. Reference:
     dml_quantized_linear_average_pooling_operator_desc.
     """
 

@@ -10,8 +10,8 @@ from .base import Input, OperatorDesc, OptionalOutput, Output, operator
 class DML_RANDOM_GENERATOR_OPERATOR_DESC(OperatorDesc):
     """Random 32-bit words from a counter and a key, by the algorithm Type.
 
-    InputStateTensor, OutputStateTensor: {..., 6} words for Philox: the counter in four, the key in two. OutputTensor:
-    any sizes. The state that comes out continues the sequence. Reference: dml_random_generator_operator_desc.
+    InputStateTensor, OutputStateTensor: {..., 6} words for Philox: four of the counter, two of the key. OutputTensor:
+    any sizes. The output state continues the sequence. Reference: dml_random_generator_operator_desc.
     """
 
     InputStateTensor: Input

@@ -1,6 +1,7 @@
 """Descriptions of the recurrent networks.
 
-Letters: S sequence length, B batch size, I input size, H hidden size, D directions (2 when bidirectional, else 1).
+Sizes have the reference's names: seq_length, batch_size, input_size, hidden_size, and num_directions, 2 when
+bidirectional and else 1.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from .base import Input, OperatorArray, OperatorDesc, OptionalInput, OptionalOut
 class DML_RNN_OPERATOR_DESC(OperatorDesc):
     """A layer of simple recurrent cells: h = f(x W + h R + bias).
 
-    InputTensor: {1, S, B, I}. WeightTensor: {1, D, H, I}. RecurrenceTensor: {1, D, H, H}. BiasTensor: {1, 1, D, 2H}.
-    HiddenInitTensor: {1, D, B, H}. SequenceLengthsTensor: {1, 1, 1, B}. OutputSequenceTensor: {S, D, B, H}.
-    OutputSingleTensor: {1, D, B, H}. ActivationDescs: f for each direction. Reference: dml_rnn_operator_desc.
+    InputTensor: {1, seq_length, batch_size, input_size}. WeightTensor: {1, num_directions, hidden_size, input_size}.
+    RecurrenceTensor: {1, num_directions, hidden_size, hidden_size}. BiasTensor: {1, 1, num_directions, 2 *
+    hidden_size}. HiddenInitTensor: {1, num_directions, batch_size, hidden_size}. SequenceLengthsTensor: {1, 1, 1,
+    batch_size}. OutputSequenceTensor: {seq_length, num_directions, batch_size, hidden_size}. OutputSingleTensor: {1,
+    num_directions, batch_size, hidden_size}. ActivationDescs: f for each direction. Reference: dml_rnn_operator_desc.
     """
 
     InputTensor: Input
@@ -33,13 +36,16 @@ class DML_RNN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_LSTM_OPERATOR_DESC(OperatorDesc):
-    """A layer of long short-term memory cells; gates lie in the order input, output, forget, cell.
+    """A layer of long short-term memory cells; the order of gates is input, output, forget, cell.
 
-    InputTensor: {1, S, B, I}. WeightTensor: {1, D, 4H, I}. RecurrenceTensor: {1, D, 4H, H}. BiasTensor: {1, 1, D, 8H}.
-    HiddenInitTensor, CellMemInitTensor: {1, D, B, H}. SequenceLengthsTensor: {1, 1, 1, B}. PeepholeTensor: {1, 1, D,
-    3H}. OutputSequenceTensor: {S, D, B, H}. OutputSingleTensor, OutputCellSingleTensor: {1, D, B, H}. ActivationDescs:
-    f, g and h for each direction. ClipThreshold limits what goes into the activations; CoupleInputForget takes 1 -
-    input as forget. Reference: dml_lstm_operator_desc.
+    InputTensor: {1, seq_length, batch_size, input_size}. WeightTensor: {1, num_directions, 4 * hidden_size,
+    input_size}. RecurrenceTensor: {1, num_directions, 4 * hidden_size, hidden_size}. BiasTensor: {1, 1, num_directions,
+    8 * hidden_size}. HiddenInitTensor, CellMemInitTensor: {1, num_directions, batch_size, hidden_size}.
+    SequenceLengthsTensor: {1, 1, 1, batch_size}. PeepholeTensor: {1, 1, num_directions, 3 * hidden_size}.
+    OutputSequenceTensor: {seq_length, num_directions, batch_size, hidden_size}. OutputSingleTensor,
+    OutputCellSingleTensor: {1, num_directions, batch_size, hidden_size}. ActivationDescs: f, g and h for each
+    direction. ClipThreshold limits the activations' inputs; CoupleInputForget makes the forget gate 1 - input gate.
+    Reference: dml_lstm_operator_desc.
     """
 
     InputTensor: Input
@@ -63,13 +69,16 @@ class DML_LSTM_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_GRU_OPERATOR_DESC(OperatorDesc):
-    """A layer of gated recurrent units; gates lie in the order update, reset, hidden.
+    """A layer of gated recurrent units; the order of gates is update, reset, hidden.
 
-    InputTensor: {1, S, B, I}. WeightTensor: {1, D, 3H, I}. RecurrenceTensor: {1, D, 3H, H}. BiasTensor: {1, 1, D, 6H},
-    the biases of W and then of R. HiddenInitTensor: {1, D, B, H}, 0 when None. SequenceLengthsTensor: {1, 1, 1, B}, S
-    when None. OutputSequenceTensor: {S, D, B, H}, every state. OutputSingleTensor: {1, D, B, H}, the last state.
-    ActivationDescs: f (gates) and g (hidden) for each direction. LinearBeforeReset multiplies by the reset gate after
-    the hidden gate's recurrent product instead of before it. Reference: dml_gru_operator_desc.
+    InputTensor: {1, seq_length, batch_size, input_size}. WeightTensor: {1, num_directions, 3 * hidden_size,
+    input_size}. RecurrenceTensor: {1, num_directions, 3 * hidden_size, hidden_size}. BiasTensor: {1, 1, num_directions,
+    6 * hidden_size}, the biases of W and then of R. HiddenInitTensor: {1, num_directions, batch_size, hidden_size}, 0
+    if None. SequenceLengthsTensor: {1, 1, 1, batch_size}, seq_length if None. OutputSequenceTensor: {seq_length,
+    num_directions, batch_size, hidden_size}, every state. OutputSingleTensor: {1, num_directions, batch_size,
+    hidden_size}, the last state. ActivationDescs: f (gates) and g (hidden) for each direction. LinearBeforeReset
+    multiplies by the reset gate after the hidden gate's recurrent product instead of before it. Reference:
+    dml_gru_operator_desc.
     """
 
     InputTensor: Input

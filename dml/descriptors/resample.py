@@ -9,7 +9,7 @@ from .base import FloatArray, Input, OperatorDesc, Output, count_of, operator
 
 @operator
 class DML_UPSAMPLE_2D_OPERATOR_DESC(OperatorDesc):
-    """Enlarge height and width by whole factors.
+    """Enlarge height and width by integer factors.
 
     InputTensor: {batch, channels, [depth], height, width}. OutputTensor: height and width times ScaleSize. Reference:
     dml_upsample_2d_operator_desc.
@@ -38,7 +38,7 @@ class DML_RESAMPLE_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_RESAMPLE1_OPERATOR_DESC(OperatorDesc):
-    """RESAMPLE with the pixel offsets given: input coordinate = (output - OutputPixelOffset) / Scale -
+    """RESAMPLE with explicit pixel offsets: input coordinate = (output - OutputPixelOffset) / Scale -
     InputPixelOffset.
 
     OutputTensor: any sizes of the same dimension count. The arrays have one item per dimension. Reference:
@@ -73,7 +73,7 @@ class DML_RESAMPLE_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_RESAMPLE2_OPERATOR_DESC(OperatorDesc):
-    """RESAMPLE1 with the direction in which nearest-neighbour coordinates are rounded.
+    """RESAMPLE1 with a choice of the direction in which nearest-neighbour coordinates are rounded.
 
     OutputTensor: any sizes of the same dimension count. The arrays have one item per dimension. Reference:
     dml_resample2_operator_desc.

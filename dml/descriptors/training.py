@@ -9,8 +9,9 @@ from .base import Input, OperatorDesc, Output, operator
 class DML_ADAM_OPTIMIZER_OPERATOR_DESC(OperatorDesc):
     """One step of Adam: new parameters and moments from gradients.
 
-    All tensors but TrainingStepTensor: the same sizes and data type. TrainingStepTensor: one element, t. LearningRate,
-    Beta1, Beta2 and Epsilon as in the paper. Reference: dml_adam_optimizer_operator_desc.
+    All tensors except TrainingStepTensor: the same sizes and data type. TrainingStepTensor: one element, t.
+    LearningRate: the size of a step. Beta1, Beta2: decay rates of the first and of the second moment. Reference:
+    dml_adam_optimizer_operator_desc.
     """
 
     InputParametersTensor: Input

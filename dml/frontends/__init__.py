@@ -1,1 +1,1 @@
-"""Other people's formats into graphs."""
+"""Front ends: other formats and APIs as DML graphs."""

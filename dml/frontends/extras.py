@@ -1,4 +1,4 @@
-"""Packages that one front end alone needs are extras of this one: without them, that front end alone is missing."""
+"""Optional packages: without a front end's extra, only that front end is missing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from dml.words import to_install
 
 
 def missing(what: str, extra: str, error: ImportError) -> DMLError:
-    """The error where ``what`` ("ONNX models need") cannot import a module, which the extra installs."""
+    """Return the error for a module that cannot be imported. what: "ONNX models need". extra: installs the module."""
     found = f"{what} {error.name or error}, which is not installed: {to_install(extra)}"
     return DMLError(found, HRESULT.DXGI_ERROR_UNSUPPORTED)

@@ -1,4 +1,4 @@
-"""The lowest feature level that takes a description, a graph, or the operators of a model."""
+"""The lowest feature level that supports a description, a graph, or the operators of a model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOWEST = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0
 
 
 class NeededLevel(NamedTuple):
-    """What needs a feature level: an operator, a node with its operators, or a constant node; in words."""
+    """A feature level and what needs it: an operator, a node with its operators, or a constant node."""
 
     what: str
     level: DML_FEATURE_LEVEL
@@ -29,10 +29,10 @@ class NeededLevel(NamedTuple):
 def needed_level(
     what: OperatorDesc | DML_OPERATOR_DESC | DML_GRAPH_DESC | str | os.PathLike[str],
 ) -> DML_FEATURE_LEVEL:
-    """Return the lowest feature level that takes all operators of a description, a graph or a model's file.
+    """Return the lowest feature level that supports all operators of a description, a graph or a model's file.
 
-    Files are DxDispatch's JSON, ONNX models and OpenVINO's, of which nodes that run on the host count nothing. Needs no
-    device. Raises DMLError for what no level takes, and for a file that cannot be read.
+    Files are DxDispatch's JSON, ONNX models and OpenVINO's; nodes that run on the host are ignored. Needs no device.
+    Raises DMLError for operators that no level supports, and for a file that cannot be read.
     """
     return max((one.level for one in needed_levels(what)), default=_LOWEST)
 
@@ -40,7 +40,7 @@ def needed_level(
 def needed_levels(
     what: OperatorDesc | DML_OPERATOR_DESC | DML_GRAPH_DESC | str | os.PathLike[str],
 ) -> list[NeededLevel]:
-    """As ``needed_level``, for each operator, or each node of a model."""
+    """Return the level of each operator or node, as ``needed_level`` computes it."""
     if isinstance(what, OperatorDesc | DML_OPERATOR_DESC):
         return [_of(unwrap(what))]
     if isinstance(what, DML_GRAPH_DESC):
@@ -84,25 +84,26 @@ def _of_json(path: Path) -> list[NeededLevel]:
 
 
 def _of_model(path: Path) -> list[NeededLevel]:
-    from dml.frontends.planning import planner
+    from dml.planning.planner import planner
 
     try:
         found = _explained(path, planner(None)[0])
     except DMLError as error:
         if error.hresult != HRESULT.E_NOTIMPL:
             raise
-        found = _explained(path, create_device())  # the plan depends on values that the model computes
+        found = _explained(path, create_device())  # (the plan depends on values that the model computes)
     return [NeededLevel(f"{row.node}: {', '.join(row.operators)}", row.level) for row in found.rows if row.operators]
 
 
 def _explained(path: Path, device: Any) -> Explanation:
-    from dml.frontends.running import Options, explain_file
+    from dml.frontends.options import Options
+    from dml.frontends.running import explain_file
 
     if path.suffix.lower() != ".onnx":
         return explain_file(path, device, Options())
-    from dml.frontends.onnx.backend import PreparedModel
-    from dml.frontends.onnx.command import explain
-    from dml.frontends.onnx.loading import load
+    from dml.frontends.onnx.load.loading import load
+    from dml.frontends.onnx.run.backend import PreparedModel
+    from dml.frontends.onnx.run.command import explain
 
     return explain(PreparedModel(load(path), device, severity=4))
 

@@ -1,4 +1,4 @@
-"""The elements around sampling points along an axis, as ONNX's and OpenVINO's GridSample weigh them."""
+"""Elements around sampling points along an axis, with the weights of ONNX's and OpenVINO's GridSample."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dml import enums
 from dml.graph.builder import Tensor
 
 _CUBIC = -0.75
-#: The index of a neighbour, a whole number in FLOAT32 inside the image, and its weight, where it has one.
+#: The index of a neighbour (an integer as FLOAT32, inside the image), and its weight if any.
 Neighbour = tuple[Tensor, Tensor | None]
 
 
 def neighbours(points: Tensor, size: int, mode: str, padding: str, corners: bool) -> list[Neighbour]:
-    """Those of points in FLOAT32, from -1 to 1, along an axis of this size.
+    """Return the neighbours of points in FLOAT32, from -1 to 1, along an axis of this size.
 
     mode: nearest, linear or cubic. padding: zeros, border or reflection. corners: whether -1 and 1 are the centres of
-    the outer elements, else their edges.
+    the outer elements, instead of their edges.
     """
     exact = (points + 1.0) * ((size - 1) / 2) if corners else (points + 1.0) * (size / 2) - 0.5
     if padding == "border" and mode != "cubic":
@@ -34,7 +34,7 @@ def neighbours(points: Tensor, size: int, mode: str, padding: str, corners: bool
 
 
 def _cubic(rest: Tensor) -> list[Tensor]:
-    """Weights of the four neighbours at distances 1 + rest, rest, 1 - rest, 2 - rest."""
+    """Return the weights of the four neighbours at distances 1 + rest, rest, 1 - rest, 2 - rest."""
 
     def far(x: Tensor) -> Tensor:
         return ((x * _CUBIC - 5 * _CUBIC) * x + 8 * _CUBIC) * x - 4 * _CUBIC
@@ -46,7 +46,7 @@ def _cubic(rest: Tensor) -> list[Tensor]:
 
 
 def _inside(places: Tensor, weight: Tensor | None, size: int, padding: str, corners: bool) -> Neighbour:
-    """A neighbour moved into the image; with zeros beyond it, one outside weighs nothing."""
+    """Move a neighbour into the image; with padding by zeros, one outside gets weight 0."""
     if padding == "zeros":
         inside = op.logical_and(op.greater_than(places, -0.5), op.less_than(places, size - 0.5))
         kept = op.cast(inside, enums.DML_TENSOR_DATA_TYPE_FLOAT32) if weight is None else op.if_(inside, weight, 0.0)
@@ -57,7 +57,7 @@ def _inside(places: Tensor, weight: Tensor | None, size: int, padding: str, corn
 
 
 def _reflected(x: Tensor, size: int, corners: bool) -> Tensor:
-    """Mirrored at the borders, which are the outer elements' centres or their edges, as often as it takes."""
+    """Reflect coordinates, repeatedly if needed, at the outer elements' centres (corners) or edges."""
     low, span = (0.0, float(size - 1)) if corners else (-0.5, float(size))
     if not span:
         return x.builder.constant(np.zeros(x.sizes, np.float32))

@@ -1,4 +1,4 @@
-"""Reads .npy files that nobody vouches for, and says what is wrong with one that is none; writes whole ones."""
+"""Reads untrusted .npy files, with precise errors, and writes complete ones."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from numpy.lib import format as npy_format
 from dml.errors import DMLError
 from dml.files import reading, whole_file
 
-#: What reads a header, by the format's version. Version 3.0 is for names of fields, which numbers have not.
+#: Version of the format -> reader of its header. Version 3.0 is for named fields, which numbers lack.
 _READERS = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
 
 
 def read_npy(path: Path) -> npt.NDArray[Any]:
-    """The array in a file, in the machine's byte order.
+    """Return the array in a file, in the machine's byte order.
 
-    Raises DMLError that says what the file is instead, or what of it is missing, before anything of the size that it
-    claims is allocated.
+    Raises DMLError that says what another file is, or what is missing, before memory for the claimed size is
+    allocated.
     """
     with reading(path), path.open("rb") as file:
         start = file.read(len(npy_format.MAGIC_PREFIX))
         if start != npy_format.MAGIC_PREFIX:
-            raise DMLError(f"{path}: is no .npy file: {_instead(path, start)}")
+            raise DMLError(f"{path}: is not an .npy file: {_instead(path, start)}")
         file.seek(0)
         try:
             version = npy_format.read_magic(file)
@@ -37,7 +37,7 @@ def read_npy(path: Path) -> npt.NDArray[Any]:
             shape, fortran, dtype = reader(file)
         except DMLError:
             raise
-        except Exception as error:  # NumPy evaluates the header as Python: it fails in as many ways
+        except Exception as error:  # (NumPy evaluates the header as Python, which may raise anything)
             raise DMLError(f"{path}: has a damaged .npy header: {error}") from None
         if dtype.hasobject:
             raise DMLError(f"{path}: holds Python objects (dtype {dtype}), which are not read; save numbers")
@@ -55,18 +55,18 @@ def read_npy(path: Path) -> npt.NDArray[Any]:
 
 
 def write_npy(path: Path, array: npt.NDArray[Any]) -> None:
-    """Write an array of numbers or fixed text, all of it or nothing. Raises DMLError where that cannot be done."""
+    """Write an array of numbers or fixed text completely, or not at all. Raises DMLError where that fails."""
     if array.dtype.hasobject:
         raise DMLError(f"{path}: cannot be written: its elements are Python objects (dtype {array.dtype})")
     array = np.asarray(array, order="C")
     with whole_file(path) as file:
         npy_format.write_array_header_1_0(file, npy_format.header_data_from_array_1_0(array))
-        # (not by tofile, as np.save does, which does not say why it failed)
+        # (np.save's tofile does not report why it failed)
         file.write(array.reshape(-1).view(np.uint8).data)
 
 
 def _instead(path: Path, start: bytes) -> str:
-    """What a file is that does not begin as an .npy file does."""
+    """Describe a file that does not begin as an .npy file does."""
     if not start:
         return "it is empty"
     if zipfile.is_zipfile(path):

@@ -1,7 +1,7 @@
-"""Partitioning of a graph into consecutive parts, alternating between device and host.
+"""Partition of a graph into consecutive parts, alternating between device and host.
 
-Each node is as early as its kind and its inputs allow, so that there are as few parts as possible. Values that depend
-on constants alone are computed in each part that needs them, where they are known during preparation.
+Each node runs as early as its kind and its inputs allow, which minimizes the number of parts. Values that depend only
+on constants are computed in each part that needs them, where they are known during preparation.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Cuttable(Protocol):
-    """A node: the names of its outputs, and of what it reads, nested graphs' included."""
+    """A node: the names of its outputs and inputs, including those of nested graphs."""
 
     @property
     def output(self) -> Sequence[str]: ...
@@ -48,14 +48,15 @@ def cut(
 ) -> list[Cut[_Node]]:
     """Partition a graph.
 
-    host: numbers of the nodes for the host. given: names of inputs; constants: of initializers that are not inputs too.
-    outputs: the graph's. late: numbers of the device nodes that end their part: only later parts read their outputs.
+    host: indices of the nodes for the host. given: names of inputs; constants: names of initializers that are not also
+    inputs. outputs: the graph's. late: indices of device nodes that end their part: only later parts read their
+    outputs.
     """
     known = frozenset(constants)
     made = {name: at for at, node in enumerate(nodes) for name in node.output if name}
     names = {*given, *known, *made}
-    reads = [node.reads() & names for node in nodes]  # (a nested graph has names of its own)
-    levels: list[int | None] = []  # even for the device, odd for the host, None if computed from constants alone
+    reads = [node.reads() & names for node in nodes]  # (nested graphs have names of their own)
+    levels: list[int | None] = []  # even for the device, odd for the host, None if it depends only on constants
     for at, node in enumerate(nodes):
         before = [_after(levels[made[name]], made[name] in late) for name in reads[at] if name in made]
         from_inputs = any(name not in made and name not in known for name in reads[at])
@@ -103,7 +104,7 @@ def _after(level: int | None, late: bool) -> int | None:
 
 
 def _is(level: int | None, wanted: int) -> bool:
-    """Values from constants alone count as outputs of the first part, on the device."""
+    """Return whether a value belongs to a level; values of constants count as outputs of the first device part."""
     return level == wanted or (level is None and wanted == 0)
 
 

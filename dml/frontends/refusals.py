@@ -1,4 +1,4 @@
-"""Names of other people's APIs that have nothing to stand for here: using one is a DMLError that says why."""
+"""Names of other APIs without a counterpart here: using one raises a DMLError that says why."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dml.errors import HRESULT, DMLError
 
 
 class RefusedName:
-    """Stands for a name that is refused: calling it, or asking for an attribute, raises the DMLError."""
+    """A refused name: calling it, or reading an attribute, raises the DMLError."""
 
     def __init__(self, name: str, why: str) -> None:
         self._name = name
@@ -31,7 +31,7 @@ _Class = TypeVar("_Class", bound=type)
 
 
 def refusing(reasons: Mapping[str, str]) -> Callable[[_Class], _Class]:
-    """Return a decorator that gives a class those of the names, "Class.member", that belong to it."""
+    """Return a decorator that adds the names "Class.member" in ``reasons`` to their class."""
 
     def decorate(kind: _Class) -> _Class:
         for name, why in reasons.items():

@@ -1,4 +1,4 @@
-"""What `dml inspect` and `dml explain` say of a model, whatever its format."""
+"""Summaries of models for `dml inspect` and `dml explain`, in any format."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ _LISTED = 10
 
 @dataclass(frozen=True)
 class ValueSummary:
-    """An input or output: its name, its type in words, and its sizes, symbolic ones by name; None where it is no tensor
-    or does not say."""
+    """An input or output: its name, its type as text, and its sizes, symbolic ones by name.
+
+    shape: None if it is not a tensor or its sizes are unknown.
+    """
 
     name: str
     kind: str
@@ -30,7 +32,7 @@ class ValueSummary:
 
 @dataclass(frozen=True)
 class OperatorSummary:
-    """An operator, as often as the model has it. how: "mapped"; "function", of operators that are; or "host"."""
+    """An operator and its number of uses in the model. how: "mapped", "function" (of mapped operators) or "host"."""
 
     name: str
     domain: str
@@ -41,8 +43,10 @@ class OperatorSummary:
 
 @dataclass(frozen=True)
 class TensorSummary:
-    """An initializer: its type in words, its shape, its bytes in the file, and those of it that runs read on the device
-    (None where no plan says)."""
+    """An initializer: name, type as text, shape and bytes in the file.
+
+    device_bytes: its bytes that runs read on the device; None without a plan.
+    """
 
     name: str
     kind: str
@@ -53,12 +57,11 @@ class TensorSummary:
 
 @dataclass(frozen=True)
 class ModelSummary:
-    """What a model is. weights: the elements and bytes of its initializers.
+    """A summary of a model. weights: the elements and bytes of its initializers.
 
-    sizes: what the plan takes for symbolic sizes; assumed: those of them that nobody gave. memory: bytes on the device
-    while it runs, by use, for those sizes; None where it cannot be planned without running, unplanned says why.
-    largest: the largest initializers, their bytes in the file and on the device, where what is made of one counts as
-    something else.
+    sizes: the symbolic sizes of the plan; assumed: those that were not given. memory: bytes on the device while it
+    runs with these sizes, by use; None if it cannot be planned without running it: unplanned is the reason. largest:
+    the largest initializers, with their bytes in the file and on the device; values derived from them do not count.
     """
 
     opsets: Mapping[str, int]
@@ -98,8 +101,8 @@ def symbolic_sizes(inputs: Iterable[ValueSummary], sizes: Mapping[str, int] | No
 
 
 class Explained(NamedTuple):
-    """What became of a node: operators and the feature level that takes all of them with these tensors, or what runs it
-    on the host."""
+    """The operators of a node and the lowest feature level that supports all of them; or on_host, its runtime on the
+    host."""
 
     node: str
     operators: list[str]
@@ -115,8 +118,10 @@ class Explained(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """What became of each node, in the order of the parts that the model was cut into; and in words what was assumed
-    for sizes and inputs that were not given. sizes: what was taken for symbolic sizes."""
+    """The operators of each node, in the order of the model's parts.
+
+    assumed: messages about sizes and inputs that were not given. sizes: the values of symbolic sizes.
+    """
 
     rows: list[Explained]
     assumed: list[str]
@@ -124,7 +129,7 @@ class Explanation(NamedTuple):
 
 
 def operators_of(descs: list[OperatorDesc]) -> tuple[list[str], DML_FEATURE_LEVEL]:
-    """Their names, and the lowest feature level that takes all of them."""
+    """Return the operators' names, and the lowest feature level that supports all of them."""
     level = max(map(needed_level, descs), default=DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0)
     names = [
         short_name(desc.OPERATOR_TYPE) + ("" if desc.OPERATOR_TYPE in operators() else " (not DirectML's)")

@@ -1,4 +1,6 @@
-"""Weights of 4, 8 and 16 bits that products, convolutions and gathers read as stored, and widen themselves."""
+"""Weights of 4, 8 and 16 bits that products, convolutions and gathers read in their stored form and widen
+themselves.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ class _Weights(NamedTuple):
 
 
 class _Matrix(NamedTuple):
-    """Sizes of stored numbers as a product reads them, and the counts of their scales. turned: by columns."""
+    """Sizes of stored numbers in a product's view, and the numbers of their scales. turned: by columns."""
 
     sizes: _Sizes
     counts: _Sizes | None
@@ -70,9 +72,9 @@ class StoredWeights(NamedTuple):
 
 
 def blocks_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operand]) -> StoredWeights | None:
-    """Return what replaces a node's result if only products, convolutions and gathers read it; else None.
+    """Return the weights that replace a node's result if only products, convolutions and gathers read it; else None.
 
-    read: a value as a description sees it.
+    read: returns a value in a description's view.
     """
     weights = _weights(node)
     if weights is None or not all(_reads_stored(reader, at, weights) for reader, at in _readers(node)):
@@ -85,7 +87,7 @@ def blocks_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operan
 
 
 def is_streamed(node: Node, target: Target) -> bool:
-    """Whether all readers of the node's result are products that are fastest with the numbers as stored."""
+    """Whether all readers of the node's result are products that are fastest with the stored form of the numbers."""
     weights = _weights(node)
     return weights is not None and all(
         _multiplies(reader, at, weights) and _streams(reader, at, target, weights) for reader, at in _readers(node)
@@ -93,7 +95,7 @@ def is_streamed(node: Node, target: Target) -> bool:
 
 
 def _weights(node: Node) -> _Weights | None:
-    """Return what a node widens, if it does nothing else."""
+    """Return the weights that a node widens, if it does nothing else."""
     desc = node.desc
     bits: tuple[int, ...]
     scales: tuple[int, ...] | None
@@ -156,7 +158,7 @@ def _gathers(node: Node, at: int, weights: _Weights) -> bool:
 
 
 def _convolves(node: Node, at: int, weights: _Weights) -> bool:
-    """Whether a node's input ``at`` is the filter of a convolution without groups, a scale for each part of it."""
+    """Whether a node's input ``at`` is the filter of a convolution without groups, with a scale for each part of it."""
     desc, entry = node.desc, node.inputs[at]
     assert entry is not None
     port = entry[0]
@@ -200,7 +202,7 @@ def _streams(node: Node, at: int, target: Target, weights: _Weights) -> bool:
     assert entry is not None
     matrix = _as_read(weights, entry[0].tensor)
     assert matrix is not None
-    # The numbers of a column of the product must be neighbours.
+    # The numbers of a column of the product must be contiguous.
     if matrix.turned == (desc.TransB == DML_MATRIX_TRANSFORM_TRANSPOSE) or matrix.counts is None:
         return False
     (n, k), (across, along) = matrix.sizes, matrix.counts
@@ -211,7 +213,7 @@ def _streams(node: Node, at: int, target: Target, weights: _Weights) -> bool:
 
 
 def _as_read(weights: _Weights, tensor: DML_BUFFER_TENSOR_DESC) -> _Matrix | None:
-    """The weights as a reader describes them, by rows or by columns; None where that is no whole matrix of theirs."""
+    """Return the weights in a reader's view, by rows or by columns; None if it is not a whole matrix of them."""
     sizes, counts = _matrix(weights.sizes), None if weights.counts is None else _matrix(weights.counts)
     if sizes is None or len(tensor.Sizes) < 2 or (counts is None and weights.counts is not None):
         return None

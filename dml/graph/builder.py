@@ -25,7 +25,6 @@ from dml.descriptors.base import OperatorDesc
 from dml.descriptors.elementwise import DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC
 from dml.descriptors.graph import (
     DML_GRAPH_DESC,
-    DML_GRAPH_EDGE_DESC,
     DML_INPUT_GRAPH_EDGE_DESC,
     DML_INTERMEDIATE_GRAPH_EDGE_DESC,
     DML_OPERATOR_GRAPH_NODE_DESC,
@@ -34,7 +33,6 @@ from dml.descriptors.graph import (
 from dml.descriptors.movement import DML_CAST_OPERATOR_DESC
 from dml.enums import (
     DML_EXECUTION_FLAGS,
-    DML_GRAPH_EDGE_TYPE,
     DML_TENSOR_DATA_TYPE,
     DML_TENSOR_DIMENSION_COUNT_MAX1,
 )
@@ -42,6 +40,7 @@ from dml.errors import HRESULT, DMLError
 from dml.graph.arithmetic import TensorArithmetic
 from dml.graph.constants import SharedConstants, tensor_bytes
 from dml.graph.conversions import conversions
+from dml.graph.model import Edge, Graph, GraphParts, InputEdge, OutputEdge, assemble
 from dml.graph.policies import TensorPolicy, described
 from dml.tensors import (
     DML_BUFFER_TENSOR_DESC,
@@ -75,9 +74,7 @@ class DeviceLike(Protocol[Compiled_co]):
 
     def create_operator(self, desc: Any) -> Any: ...
 
-    def compile_graph(
-        self, desc: DML_GRAPH_DESC, flags: Any = ..., *, optimize: bool = ..., inputs: Any = ..., outputs: Any = ...
-    ) -> Compiled_co: ...
+    def _compile_graph(self, graph: Graph, flags: Any, *, optimize: bool, inputs: Any, outputs: Any) -> Compiled_co: ...
 
 
 class Tensor(TensorArithmetic):
@@ -168,16 +165,22 @@ class Tensor(TensorArithmetic):
 _UNUSED = packed_tensor(FLOAT32, (1,))
 
 
-#: Most edges of a graph repeat those of the previous graph.
-@lru_cache(maxsize=8192)
-def _input_edge(*fields: Any) -> DML_GRAPH_EDGE_DESC:
-    return DML_GRAPH_EDGE_DESC(DML_GRAPH_EDGE_TYPE.DML_GRAPH_EDGE_TYPE_INPUT, DML_INPUT_GRAPH_EDGE_DESC(*fields))
-
-
-@lru_cache(maxsize=8192)
-def _edge_between(*fields: Any) -> DML_GRAPH_EDGE_DESC:
-    edge = DML_INTERMEDIATE_GRAPH_EDGE_DESC(*fields)
-    return DML_GRAPH_EDGE_DESC(DML_GRAPH_EDGE_TYPE.DML_GRAPH_EDGE_TYPE_INTERMEDIATE, edge)
+def _description(parts: GraphParts) -> DML_GRAPH_DESC:
+    """Return the description, whose edges name nodes by number."""
+    inputs = [DML_INPUT_GRAPH_EDGE_DESC(*edge) for edge in parts.input_edges]
+    between = [DML_INTERMEDIATE_GRAPH_EDGE_DESC(*edge) for edge in parts.edges]
+    results = [
+        DML_OUTPUT_GRAPH_EDGE_DESC(edge.source, edge.source_output, edge.graph_output, edge.name)
+        for edge in parts.output_edges
+    ]
+    return DML_GRAPH_DESC(
+        parts.input_count,
+        parts.output_count,
+        parts.nodes,
+        InputEdges=inputs,
+        IntermediateEdges=between,
+        OutputEdges=results,
+    )
 
 
 @lru_cache(maxsize=8192)
@@ -262,8 +265,8 @@ class Builder(Generic[Compiled]):
         #: Edges, as (graph input, node, its input) and as (node, its output, node, its input), by numbers.
         self._input_edges: list[tuple[int, int, int]] = []
         self._edges: list[tuple[int, int, int, int]] = []
-        #: The most recently built graph, and its nodes' numbers, in its order.
-        self.graph: DML_GRAPH_DESC | None = None
+        self._built: GraphParts | None = None
+        #: Numbers of the most recently built graph's nodes, in its order.
         self.built: list[int] = []
 
     def derived(
@@ -523,6 +526,15 @@ class Builder(Generic[Compiled]):
         tensor policy. input_count: number of graph inputs, the last ones unused. Raises DMLError for tensors of another
         Builder, and for an ``input_count`` below the graph's own.
         """
+        return _description(self._parts(outputs, input_count))
+
+    @property
+    def graph(self) -> DML_GRAPH_DESC | None:
+        """The most recently built graph."""
+        return None if self._built is None else _description(self._built)
+
+    def _parts(self, outputs: Mapping[str, Tensor] | Sequence[Tensor], input_count: int | None) -> GraphParts:
+        """Return what the outputs need of the graph."""
         if not 0 <= len(self._inputs) <= (len(self._inputs) if input_count is None else input_count):
             raise DMLError(
                 f"Builder.build: input_count must be at least the graph's {len(self._inputs)}, found {input_count}"
@@ -535,29 +547,22 @@ class Builder(Generic[Compiled]):
         live = self._live([node for _, node, _ in sources])
         self.built = sorted(live)
         place = {node: index for index, node in enumerate(self.built)}
-        inputs: list[Any] = [
-            _input_edge(index, place[node], at, self._inputs[index])
-            for index, node, at in self._input_edges
-            if node in live
-        ]
-        between: list[Any] = [
-            _edge_between(place[maker], output, place[node], at)
-            for maker, output, node, at in self._edges
-            if node in live
-        ]
-        results: list[Any] = [
-            DML_OUTPUT_GRAPH_EDGE_DESC(place[node], output, at, name)
-            for at, ((_, node, output), (name, _)) in enumerate(zip(sources, named, strict=True))
-        ]
-        self.graph = DML_GRAPH_DESC(
-            InputCount=len(self._inputs) if input_count is None else input_count,
-            OutputCount=len(results),
-            Nodes=tuple(self._nodes[node] for node in place),
-            InputEdges=tuple(inputs),
-            IntermediateEdges=tuple(between),
-            OutputEdges=tuple(results),
+        self._built = GraphParts(
+            [self._nodes[node] for node in self.built],
+            len(self._inputs) if input_count is None else input_count,
+            len(named),
+            [
+                InputEdge(index, place[node], at, self._inputs[index])
+                for index, node, at in self._input_edges
+                if node in live
+            ],
+            [Edge(place[maker], output, place[node], at) for maker, output, node, at in self._edges if node in live],
+            [
+                OutputEdge(at, place[node], output, name)
+                for at, ((_, node, output), (name, _)) in enumerate(zip(sources, named, strict=True))
+            ],
         )
-        return self.graph
+        return self._built
 
     def _materialized(self, tensor: Tensor) -> Tensor:
         """Return the tensor, or a copy if its node does not write the layout of a graph output."""
@@ -601,14 +606,16 @@ class Builder(Generic[Compiled]):
         *,
         optimize: bool = True,
         input_count: int | None = None,
+        seen: tuple[Sequence[DML_BUFFER_TENSOR_DESC], Sequence[DML_BUFFER_TENSOR_DESC]] | None = None,
     ) -> Compiled:
-        """Compile the graph; see ``Device.compile_graph``, also for flags. input_count: as for ``build``."""
-        tensors = list(outputs.values()) if isinstance(outputs, Mapping) else list(outputs)
-        graph = self.build(outputs, input_count=input_count)
-        return self.device.compile_graph(
-            graph,
-            flags,
-            optimize=optimize,
-            inputs=[*self._input_descs, *[_UNUSED] * (graph.InputCount - len(self._inputs))],
-            outputs=[self.output(tensor.data_type, tensor.sizes) for tensor in tensors],
-        )
+        """Compile the graph; see ``Device.compile_graph``, also for flags.
+
+        input_count: as for ``build``. seen: tensors through which ``dispatch`` sees the inputs and the outputs, if not
+        as the graph does.
+        """
+        parts = self._parts(outputs, input_count)
+        if seen is None:
+            tensors = outputs.values() if isinstance(outputs, Mapping) else outputs
+            unused = [_UNUSED] * (parts.input_count - len(self._inputs))
+            seen = [*self._input_descs, *unused], [self.output(one.data_type, one.sizes) for one in tensors]
+        return self.device._compile_graph(assemble(parts), flags, optimize=optimize, inputs=seen[0], outputs=seen[1])

@@ -1,4 +1,4 @@
-"""Compilation of a checked graph to one Program: where values lie, what runs at initialization, what is removed."""
+"""Compilation of a checked graph to one Program: places of values, work at initialization, removed operators."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _Compiler:
         self.regions: dict[Value, Region] = {}
         #: Results of removed operators: views of what they read, and their own tensors.
         self.views: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = {}
-        #: Weights that products and gathers read as stored.
+        #: Weights that products and gathers read in their stored form.
         self.blocks: dict[Value, StoredWeights] = {}
         #: Nodes that initialization computes.
         self.once: set[Node] = set()

@@ -15,21 +15,23 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 
 class SharedConstants:
-    """Constant nodes of arrays that several graphs hold: each is made, and identified by its bytes, once.
+    """Constant nodes of arrays that several graphs share: each is made, and identified by its bytes, once.
 
-    An array is identified by the bytes under its view (see ``bytes_under``), which live as long as this.
+    An array is identified by the bytes under its view (see ``bytes_under``), which live as long as this object.
     """
 
     def __init__(self, data: Iterable[tuple[str, Stored]] = ()) -> None:
         """data: names, for messages, and bytes."""
         held = list(data)
         self._nodes = {id(one): DML_CONSTANT_DATA_GRAPH_NODE_DESC(one, Name=name) for name, one in held}
-        #: One view of each file that holds some.
+        #: One view of each file that contains constants.
         self._files = list({id(one.obj): one for _, one in held if isinstance(one, memoryview)}.values())
         self._derived: dict[tuple[int, Hashable], npt.NDArray[Any]] = {}
 
     def check_unchanged(self) -> None:
-        """Raise DMLError if a file that holds some has changed; called before a graph is built of their elements."""
+        """Raise DMLError if a file that contains constants has changed; called before a graph is built from their
+        elements.
+        """
         for one in self._files:
             check_unchanged(one)
 

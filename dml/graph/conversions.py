@@ -1,7 +1,7 @@
-"""Data types in place of those that an operator does not take.
+"""Data types in place of those that an operator does not accept.
 
 A format may allow an operation for more data types than DirectML's operator. A ``Builder`` that converts casts the
-inputs of such an operator to a data type that it takes, and its outputs back.
+inputs of such an operator to a data type that it accepts, and its outputs back.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SUBSTITUTES: dict[DML_TENSOR_DATA_TYPE, tuple[DML_TENSOR_DATA_TYPE, ...]] = {
 
 @cache
 def _type_groups(cls: type[OperatorDesc]) -> list[set[str]]:
-    """Group the tensor fields of an operator by which must have the same data type."""
+    """Group the tensor fields of an operator that must have the same data type."""
     groups = [{info.name} for info in cls.fields_info if info.is_tensor]
     for same in same_properties(cls.OPERATOR_TYPE):
         if "DataType" in same.properties:
@@ -53,11 +53,11 @@ def _type_groups(cls: type[OperatorDesc]) -> list[set[str]]:
 def conversions(
     cls: type[OperatorDesc], found: tuple[tuple[str, DML_TENSOR_DATA_TYPE], ...], function: DML_REDUCE_FUNCTION | None
 ) -> Mapping[str, DML_TENSOR_DATA_TYPE]:
-    """Return the data types that replace those which an operator does not take, by tensor field.
+    """Return the data types that replace unsupported ones, by tensor field.
 
-    found: the data type of each tensor that is given. function: that of a reduction, whose data types depend on it.
+    found: the data type of each given tensor. function: of a reduction, whose data types depend on it.
 
-    Raises DMLError (DXGI_ERROR_UNSUPPORTED) where no data type stands in for one.
+    Raises DMLError (DXGI_ERROR_UNSUPPORTED) if no data type can replace one.
     """
     held = dict(found)
     support: Mapping[str, TensorSupport] = operator_support(cls.OPERATOR_TYPE, function=function) or {}

@@ -60,7 +60,7 @@ def _convolution_before(at: Node, static: set[Value]) -> Node | None:
 
 
 def _folded(convolution: Node, at: Node) -> list[Node]:
-    """Return the parameters' nodes and the convolution, which now does both."""
+    """Return the parameters' nodes and the convolution, which now includes the normalization."""
     assert isinstance(convolution.desc, DML_CONVOLUTION_OPERATOR_DESC)
     assert isinstance(at.desc, DML_BATCH_NORMALIZATION_OPERATOR_DESC)
     x, weights, own_bias = convolution.inputs

@@ -57,7 +57,7 @@ class _Found:
         return any(self._is_x(a) and self._is_constant(b, 0.5) for a, b in (factors, factors[::-1]))
 
     def _scaled(self, entry: _Entry | None) -> _Entry | None:
-        """Return what is divided by the square root of 2 to make this."""
+        """Return the value whose quotient by the square root of 2 is this value; None if it is not such a quotient."""
         producer = self._made_for_one(entry)
         if producer is None:
             return None

@@ -1,4 +1,4 @@
-"""Placement of joins' inputs: in the joined tensor, where their makers write and all readers read them.
+"""Placement of joins' inputs: in the joined tensor, where their producers write and all readers read them.
 
 A value of several joins is placed in the last one. So a chain of joins of longer and longer lists, as in DenseNets, is
 one growing tensor, and each earlier join is a view of its beginning.
@@ -19,7 +19,7 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 @dataclass
 class JoinPlan:
-    """places: values inside a joined tensor, joins included: where, and how their makers describe them.
+    """places: values inside a joined tensor, joins included: their operand, and their producers' description.
 
     copied: values that cannot be written in place: where the first join that needs them copies them.
     """
@@ -29,7 +29,7 @@ class JoinPlan:
 
 
 def plan_joins(graph: Graph, written: Callable[[Port, Value], Operand]) -> JoinPlan:
-    """written: returns the place of a value that is in no join."""
+    """Plan the joins of a graph. written: returns the place of a value that is in no join."""
     plan = JoinPlan()
     joins = [(node, node.desc) for node in graph.nodes if isinstance(node.desc, DML_JOIN_OPERATOR_DESC)]
     static = static_values(graph) if joins else set()
@@ -80,7 +80,7 @@ def _inside_another(
 
 
 def is_readable(value: Value, view: Operand, made: DML_BUFFER_TENSOR_DESC) -> bool:
-    """Whether all readers can read a value as a view. made: its maker's description."""
+    """Whether all readers can read a value as a view. made: its producer's description."""
     readers = [node.inputs[at] for node, at in value.consumers]
     return all(entry is not None and seen_through(view, made, entry[0].tensor) is not None for entry in readers)
 

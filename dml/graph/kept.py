@@ -8,7 +8,7 @@ from dml.compiler.target import Target
 from dml.graph.blocks import is_streamed
 from dml.graph.model import Graph, Node, Value, static_values
 
-#: Maximum bytes, together, of results larger than their sources.
+#: Maximum total bytes of results that are larger than their sources.
 SMALL = 1 << 20
 
 
@@ -16,8 +16,8 @@ def computed_once(graph: Graph, target: Target) -> set[Node]:
     """Return the nodes that depend on constants and owned inputs alone, and that initialization computes.
 
     A result that later nodes read stays on the device, so it may be no larger than its constants and inputs: weights of
-    4 and 8 bits stay as they are. Exceptions take ``SMALL`` bytes together. A node whose results only such nodes read
-    is computed with them, whatever its size.
+    4 and 8 bits stay narrow. Exceptions take ``SMALL`` bytes in total. A node whose results only such nodes read is
+    computed with them, whatever its size.
     """
     static = static_values(graph)
     nodes = [node for node in graph.nodes if _is_static(node, static)]
@@ -69,7 +69,7 @@ def _results(node: Node) -> list[Value]:
 
 
 def _sources(nodes: Iterable[Node]) -> dict[Node, frozenset[Value]]:
-    """The smallest values that each node's results are made of. nodes: in running order."""
+    """Return the smallest values from which each node's results are computed. nodes: in running order."""
     found: dict[Node, frozenset[Value]] = {}
     made_of: dict[Value, frozenset[Value]] = {}
     for node in nodes:

@@ -1,8 +1,9 @@
-"""The passes' view of a graph: nodes, and the values between them. Reads and checks DML_GRAPH_DESC."""
+"""The passes' view of a graph: nodes, and the values between them; and its assembly from nodes and edges."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -10,20 +11,9 @@ from typing import Any, NamedTuple
 from dml import enums
 from dml.compiler.scalar import Expression
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.graph import (
-    DML_CONSTANT_DATA_GRAPH_NODE_DESC,
-    DML_GRAPH_DESC,
-    DML_INPUT_GRAPH_EDGE_DESC,
-    DML_INTERMEDIATE_GRAPH_EDGE_DESC,
-    DML_OUTPUT_GRAPH_EDGE_DESC,
-)
-from dml.enums import DML_FEATURE_LEVEL
+from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_OPERATOR_GRAPH_NODE_DESC
 from dml.enums.naming import short_name
-from dml.errors import DMLError
 from dml.tensors import DML_BUFFER_TENSOR_DESC
-
-#: Maximum inputs and outputs of a graph.
-_MOST = 2**20
 
 #: Name (or index) and tensor of a graph's input or output; an unused input has no tensor.
 GraphField = tuple[str | int, DML_BUFFER_TENSOR_DESC | None]
@@ -120,8 +110,11 @@ class Graph:
     constant_outputs: list[tuple[int, Value]] = field(default_factory=list)
 
 
+GraphNode = DML_OPERATOR_GRAPH_NODE_DESC | DML_CONSTANT_DATA_GRAPH_NODE_DESC
+
+
 @lru_cache(maxsize=4096)
-def _ports_of(desc: OperatorDesc) -> tuple[list[Port | None], list[Port | None]]:
+def ports_of(desc: OperatorDesc) -> tuple[list[Port | None], list[Port | None]]:
     """Return an operator's inputs and outputs; shared, so never modified."""
     return _ports(desc.inputs()), _ports(desc.outputs())
 
@@ -136,206 +129,11 @@ def _ports(fields: Any) -> list[Port | None]:
     return ports
 
 
-class _Reader:
-    """Connects the nodes and checks the rules of DML_GRAPH_DESC. Each error names node and edge."""
-
-    def __init__(self, desc: DML_GRAPH_DESC, level: DML_FEATURE_LEVEL) -> None:
-        self.desc = desc
-        self.nodes: list[Node | Value] = []
-        self.ports: list[tuple[list[Port | None], list[Port | None]]] = []
-        self.labels: list[str] = []
-        for index, wrapper in enumerate(desc.Nodes):
-            node = wrapper.Desc
-            if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
-                label = _label(index, "constant", node.Name)
-                if level < enums.DML_FEATURE_LEVEL_6_2:
-                    raise DMLError(f"{label}: constant nodes need DML_FEATURE_LEVEL_6_2, the device has {level.name}")
-                self.nodes.append(Value(node, node.DataSize))
-                self.ports.append(([], []))
-            else:
-                operator = getattr(node.Operator, "desc", None)
-                if not isinstance(operator, OperatorDesc):
-                    raise DMLError(
-                        f"DML_GRAPH_DESC.Nodes[{index}].Operator: must be an operator, found {node.Operator!r}"
-                    )
-                label = _operator_label(index, type(operator), node.Name)  # type: ignore[arg-type]  # a class
-                ports = _ports_of(operator)
-                self.nodes.append(
-                    Node([NodeLabel(index, label)], operator, [None] * len(ports[0]), [None] * len(ports[1]))
-                )
-                self.ports.append(ports)
-            self.labels.append(label)
-
-    def node_port(self, edge: _Edge, node: int, index: int, side: int) -> Port:
-        """Return the port that an edge names; side 0 is inputs, 1 outputs."""
-        word = ("input", "output")[side]
-        if not 0 <= node < len(self.nodes):
-            raise DMLError(f"{edge}: node {node} does not exist; the graph has {len(self.nodes)} nodes")
-        ports = self.ports[node][side]
-        if not 0 <= index < len(ports):
-            raise DMLError(f"{edge}: {self.labels[node]} has {len(ports)} {word}s, found {word} index {index}")
-        port = ports[index]
-        if port is None:
-            raise DMLError(f"{edge}: {self.labels[node]} leaves {word} {index} out of its description")
-        return port
-
-    def connect(self, edge: _Edge, value: Value, node_index: int, input_index: int) -> Port:
-        port = self.node_port(edge, node_index, input_index, 0)
-        node = self.nodes[node_index]
-        assert isinstance(node, Node)
-        if node.inputs[input_index] is not None:
-            raise DMLError(f"{edge}: {self.labels[node_index]} has its input {port} connected already")
-        node.inputs[input_index] = port, value
-        value.consumers.append((node, input_index))
-        return port
-
-    def read(self) -> Graph:
-        desc = self.desc
-        for count, name in ((desc.InputCount, "InputCount"), (desc.OutputCount, "OutputCount")):
-            if not isinstance(count, int) or not 0 <= count <= _MOST:
-                raise DMLError(f"DML_GRAPH_DESC.{name}: must be an integer from 0 to {_MOST}, found {count!r}")
-        self._outputs()
-        inputs, input_fields, owned = self._input_edges()
-        self._intermediate_edges()
-        output_fields, constant_outputs = self._output_edges()
-        self._complete()
-        order = self._sort()
-        return Graph(order, inputs, input_fields, output_fields, owned, constant_outputs)
-
-    def _outputs(self) -> None:
-        for node, (_, ports) in zip(self.nodes, self.ports, strict=True):
-            if isinstance(node, Node):
-                for at, port in enumerate(ports):
-                    if port is not None:
-                        node.outputs[at] = port, Value(node, port.tensor.TotalTensorSizeInBytes)
-
-    def _input_edges(self) -> tuple[list[Value], list[GraphField], set[int]]:
-        values = [Value(index, 0) for index in range(self.desc.InputCount)]
-        fields: list[GraphField] = [(i, None) for i in range(len(values))]
-        owned: dict[int, bool] = {}
-        for number, wrapper in enumerate(self.desc.InputEdges):
-            edge = wrapper.Desc
-            assert isinstance(edge, DML_INPUT_GRAPH_EDGE_DESC)
-            where = _Edge("InputEdges", number, edge.Name)
-            index = edge.GraphInputIndex
-            if not 0 <= index < len(values):
-                raise DMLError(f"{where}: the graph has {len(values)} inputs, found GraphInputIndex {index}")
-            port = self.connect(where, values[index], edge.ToNodeIndex, edge.ToNodeInputIndex)
-            size = port.tensor.TotalTensorSizeInBytes
-            if values[index].size not in (0, size):
-                raise DMLError(
-                    f"{where}: {self.labels[edge.ToNodeIndex]} reads {size} bytes of graph input {index}, "
-                    f"another edge {values[index].size}"
-                )
-            values[index].size = size
-            flag = port.tensor.owned_by_dml
-            if owned.setdefault(index, flag) != flag:
-                raise DMLError(
-                    f"{where}: DML_TENSOR_FLAG_OWNED_BY_DML must be set on all inputs of graph input {index}"
-                )
-            name, tensor = fields[index]
-            fields[index] = (edge.Name if isinstance(name, int) and edge.Name else name), tensor or port.tensor
-        return values, fields, {index for index, flag in owned.items() if flag}
-
-    def _intermediate_edges(self) -> None:
-        for number, wrapper in enumerate(self.desc.IntermediateEdges):
-            edge = wrapper.Desc
-            assert isinstance(edge, DML_INTERMEDIATE_GRAPH_EDGE_DESC)
-            where = _Edge("IntermediateEdges", number, edge.Name)
-            value = self._from(where, edge.FromNodeIndex, edge.FromNodeOutputIndex)
-            port = self.connect(where, value, edge.ToNodeIndex, edge.ToNodeInputIndex)
-            size = port.tensor.TotalTensorSizeInBytes
-            if size != value.size and not (value.is_constant and -(-value.size // 4) * 4 == size):
-                raise DMLError(
-                    f"{where}: {self.labels[edge.FromNodeIndex]} writes {value.size} bytes, "
-                    f"{self.labels[edge.ToNodeIndex]} reads {size} as {port}"
-                )
-            if port.tensor.owned_by_dml:
-                raise DMLError(
-                    f"{where}: {self.labels[edge.ToNodeIndex]} has {port} owned by DML, "
-                    "which must be connected to a graph input"
-                )
-
-    def _from(self, where: _Edge, node_index: int, output_index: int) -> Value:
-        if 0 <= node_index < len(self.nodes):
-            node = self.nodes[node_index]
-            if isinstance(node, Node):
-                found = node.outputs[output_index] if 0 <= output_index < len(node.outputs) else None
-                if found is not None:
-                    return found[1]
-            else:
-                if output_index != 0:
-                    raise DMLError(
-                        f"{where}: {self.labels[node_index]} has 1 output, found output index {output_index}"
-                    )
-                return node
-        self.node_port(where, node_index, output_index, 1)
-        raise AssertionError  # (there is no such output, which that says)
-
-    def _output_edges(self) -> tuple[list[GraphField], list[tuple[int, Value]]]:
-        count = self.desc.OutputCount
-        constants: list[tuple[int, Value]] = []
-        fields: list[GraphField] = [(i, None) for i in range(count)]
-        for number, wrapper in enumerate(self.desc.OutputEdges):
-            edge = wrapper.Desc
-            assert isinstance(edge, DML_OUTPUT_GRAPH_EDGE_DESC)
-            where = _Edge("OutputEdges", number, edge.Name)
-            index = edge.GraphOutputIndex
-            if not 0 <= index < count:
-                raise DMLError(f"{where}: the graph has {count} outputs, found GraphOutputIndex {index}")
-            if fields[index][1] is not None:
-                raise DMLError(f"{where}: graph output {index} is connected already")
-            value = self._from(where, edge.FromNodeIndex, edge.FromNodeOutputIndex)
-            if value.is_constant:
-                constants.append((index, value))
-                seen = _tensor_of_constant(value)
-            else:
-                seen = self.node_port(where, edge.FromNodeIndex, edge.FromNodeOutputIndex, 1).tensor
-                value.outputs.append(index)
-            fields[index] = edge.Name or index, seen
-        for index, (_, tensor) in enumerate(fields):
-            if tensor is None:
-                raise DMLError(f"DML_GRAPH_DESC.OutputEdges: graph output {index} is not connected")
-        return fields, constants
-
-    def _complete(self) -> None:
-        for label, node, (inputs, _) in zip(self.labels, self.nodes, self.ports, strict=True):
-            if isinstance(node, Node):
-                for at, port in enumerate(inputs):
-                    if port is not None and node.inputs[at] is None:
-                        raise DMLError(f"{label}: its input {port} (index {at}) is not connected")
-                if not any(entry and (entry[1].outputs or entry[1].consumers) for entry in node.outputs):
-                    raise DMLError(f"{label}: none of its outputs is connected")
-
-    def _sort(self) -> list[Node]:
-        nodes = [node for node in self.nodes if isinstance(node, Node)]
-        waits = {
-            node: len([e for e in node.inputs if e is not None and isinstance(e[1].source, Node)]) for node in nodes
-        }
-        ready = deque(node for node in nodes if not waits[node])
-        order: list[Node] = []
-        while ready:
-            node = ready.popleft()
-            order.append(node)
-            for entry in node.outputs:
-                for consumer, _ in entry[1].consumers if entry is not None else ():
-                    waits[consumer] -= 1
-                    if not waits[consumer]:
-                        ready.append(consumer)
-        if len(order) < len(nodes):
-            rest = ", ".join(node.label for node in nodes if node not in order)
-            raise DMLError(f"DML_GRAPH_DESC: the graph has a cycle through {rest}")
-        return order
-
-
-def _tensor_of_constant(value: Value) -> DML_BUFFER_TENSOR_DESC:
-    """Describe a constant, which is only bytes, as an output: like its first reader with a packed tensor, else as
-    UINT8."""
-    for node, at in value.consumers:
-        entry = node.inputs[at]
-        if entry is not None and entry[0].tensor.is_packed:
-            return entry[0].tensor
-    return DML_BUFFER_TENSOR_DESC(enums.DML_TENSOR_DATA_TYPE_UINT8, (value.size,))
+def label_of(index: int, node: GraphNode) -> str:
+    """Name a node as messages and listings do: node 3 (GEMM 'scores')."""
+    if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
+        return _label(index, "constant", node.Name)
+    return _operator_label(index, type(node.Operator.desc), node.Name)  # type: ignore[arg-type]  # a class
 
 
 def _label(index: int, kind: str, name: str | None) -> str:
@@ -347,25 +145,125 @@ def _operator_label(index: int, cls: type[OperatorDesc], name: str | None) -> st
     return _label(index, short_name(cls.OPERATOR_TYPE), name)
 
 
-class _Edge(NamedTuple):
-    """An edge as messages name it, formatted only for a message."""
-
-    kind: str
-    number: int
-    name: str | None
-
-    def __str__(self) -> str:
-        return f"DML_GRAPH_DESC.{self.kind}[{self.number}]{f' ({self.name!r})' if self.name else ''}"
+class InputEdge(NamedTuple):
+    graph_input: int
+    node: int
+    node_input: int
+    name: str | None = None
 
 
-def read_graph(desc: DML_GRAPH_DESC, level: DML_FEATURE_LEVEL) -> Graph:
-    """Connect the description's nodes, in running order.
+class Edge(NamedTuple):
+    source: int
+    source_output: int
+    node: int
+    node_input: int
 
-    Raises DMLError for an edge that names a node, input or output that does not exist, is absent or already connected;
-    for a required tensor left unconnected; for connected tensors of unequal TotalTensorSizeInBytes; for misplaced
-    DML_TENSOR_FLAG_OWNED_BY_DML; and for cycles. Reference: dml_graph_desc.
+
+class OutputEdge(NamedTuple):
+    graph_output: int
+    source: int
+    source_output: int
+    name: str | None = None
+
+
+class GraphParts(NamedTuple):
+    """Nodes and edges; edges name nodes, inputs and outputs by number."""
+
+    nodes: Sequence[GraphNode]
+    input_count: int
+    output_count: int
+    input_edges: Sequence[InputEdge]
+    edges: Sequence[Edge]
+    output_edges: Sequence[OutputEdge]
+
+
+def assemble(parts: GraphParts) -> Graph:
+    """Connect the parts, which are trusted. Nodes of a cycle are missing from the result.
+
+    The nodes' order is by levels: those that need nothing first, then those whose inputs are computed.
     """
-    return _Reader(desc, level).read()
+    nodes, input_count, output_count, input_edges, edges, output_edges = parts
+    made = [_unconnected(number, node) for number, node in enumerate(nodes)]
+    inputs = [Value(number, 0) for number in range(input_count)]
+    input_fields: list[GraphField] = [(number, None) for number in range(input_count)]
+    owned: set[int] = set()
+    for graph_input, node, node_input, name in input_edges:
+        tensor = _connect(inputs[graph_input], made[node], node_input)
+        inputs[graph_input].size = tensor.TotalTensorSizeInBytes
+        if tensor.owned_by_dml:
+            owned.add(graph_input)
+        known, seen = input_fields[graph_input]
+        input_fields[graph_input] = (name if isinstance(known, int) and name else known), seen or tensor
+    for source, source_output, node, node_input in edges:
+        _connect(_output(made[source], source_output)[0], made[node], node_input)
+    constants: list[tuple[int, Value]] = []
+    output_fields: list[GraphField] = [(number, None) for number in range(output_count)]
+    for graph_output, source, source_output, name in output_edges:
+        value, written = _output(made[source], source_output)
+        if written is None:
+            constants.append((graph_output, value))
+            written = _tensor_of_constant(value)
+        else:
+            value.outputs.append(graph_output)
+        output_fields[graph_output] = name or graph_output, written
+    operators = [node for node in made if isinstance(node, Node)]
+    return Graph(_by_levels(operators), inputs, input_fields, output_fields, owned, constants)
+
+
+def _unconnected(number: int, node: GraphNode) -> Node | Value:
+    if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
+        return Value(node, node.DataSize)
+    inputs, outputs = ports_of(node.Operator.desc)
+    made = Node([NodeLabel(number, label_of(number, node))], node.Operator.desc, [None] * len(inputs), [])
+    made.outputs = [
+        None if port is None else (port, Value(made, port.tensor.TotalTensorSizeInBytes)) for port in outputs
+    ]
+    return made
+
+
+def _connect(value: Value, node: Node | Value, node_input: int) -> DML_BUFFER_TENSOR_DESC:
+    """Connect a node's input; return the tensor through which the node sees the value."""
+    assert isinstance(node, Node)
+    assert node.desc is not None
+    port = ports_of(node.desc)[0][node_input]
+    assert port is not None
+    node.inputs[node_input] = port, value
+    value.consumers.append((node, node_input))
+    return port.tensor
+
+
+def _output(node: Node | Value, index: int) -> tuple[Value, DML_BUFFER_TENSOR_DESC | None]:
+    """Return a node's output and its tensor; a constant has no tensor."""
+    if isinstance(node, Value):
+        return node, None
+    found = node.outputs[index]
+    assert found is not None
+    return found[1], found[0].tensor
+
+
+def _by_levels(nodes: Sequence[Node]) -> list[Node]:
+    waits = {node: len([e for e in node.inputs if e is not None and isinstance(e[1].source, Node)]) for node in nodes}
+    ready = deque(node for node in nodes if not waits[node])
+    order: list[Node] = []
+    while ready:
+        node = ready.popleft()
+        order.append(node)
+        for entry in node.outputs:
+            for consumer, _ in entry[1].consumers if entry is not None else ():
+                waits[consumer] -= 1
+                if not waits[consumer]:
+                    ready.append(consumer)
+    return order
+
+
+def _tensor_of_constant(value: Value) -> DML_BUFFER_TENSOR_DESC:
+    """Describe a constant, which is only bytes, as an output: like its first reader with a packed tensor, else as
+    UINT8."""
+    for node, at in value.consumers:
+        entry = node.inputs[at]
+        if entry is not None and entry[0].tensor.is_packed:
+            return entry[0].tensor
+    return DML_BUFFER_TENSOR_DESC(enums.DML_TENSOR_DATA_TYPE_UINT8, (value.size,))
 
 
 def same_layout(a: DML_BUFFER_TENSOR_DESC, b: DML_BUFFER_TENSOR_DESC) -> bool:

@@ -1,4 +1,4 @@
-"""Tensor policies: how a Builder lays out what its operators write (DirectMLX's TensorPolicy).
+"""Tensor policies: the layouts of operators' outputs in a Builder (DirectMLX's TensorPolicy).
 
 A policy is a function of an output's data type, flags and sizes that returns its description: strides, a larger total
 size, a guaranteed alignment.
@@ -16,14 +16,14 @@ TensorPolicy = Callable[[DML_TENSOR_DATA_TYPE, DML_TENSOR_FLAGS, tuple[int, ...]
 
 
 def packed(data_type: DML_TENSOR_DATA_TYPE, flags: DML_TENSOR_FLAGS, sizes: tuple[int, ...]) -> DML_BUFFER_TENSOR_DESC:
-    """Row-major without gaps: what a Builder does by itself."""
+    """Row-major without gaps: a Builder's default."""
     return packed_tensor(data_type, sizes) if not flags else DML_BUFFER_TENSOR_DESC(data_type, sizes, Flags=flags)
 
 
 def interleaved_channel(
     data_type: DML_TENSOR_DATA_TYPE, flags: DML_TENSOR_FLAGS, sizes: tuple[int, ...]
 ) -> DML_BUFFER_TENSOR_DESC:
-    """Channels last in memory ({N, C, H, W} as NHWC); fewer than three dimensions are packed."""
+    """Channels last in memory ({N, C, H, W} as NHWC); tensors of fewer than three dimensions are packed."""
     strides = nhwc_strides(sizes) if len(sizes) > 2 else None
     return DML_BUFFER_TENSOR_DESC(data_type, sizes, strides, Flags=flags)
 
@@ -31,7 +31,7 @@ def interleaved_channel(
 def described(
     policy: TensorPolicy, data_type: DML_TENSOR_DATA_TYPE, flags: DML_TENSOR_FLAGS, sizes: tuple[int, ...]
 ) -> DML_BUFFER_TENSOR_DESC:
-    """What the policy says of a tensor. Raises DMLError where that is another data type or other sizes."""
+    """Return the policy's description of a tensor. Raises DMLError if it has another data type or other sizes."""
     found = policy(data_type, flags, sizes)
     name = getattr(policy, "__name__", type(policy).__name__)
     if not isinstance(found, DML_BUFFER_TENSOR_DESC):

@@ -1,4 +1,4 @@
-"""NumPy's functions of elements on a graph's tensors: np.exp(x) adds EXP."""
+"""NumPy's element-wise functions on a graph's tensors: np.exp(x) adds EXP."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dml.errors import DMLError
 from dml.graph import operations as op
 from dml.graph.builder import Tensor
 
-#: NumPy's names for what they are here. Those of two operands get two tensors.
+#: Functions by NumPy's name. Functions of two operands get two tensors.
 _FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     **{name: getattr(op, name) for name in ("ceil", "cos", "cosh", "exp", "floor", "log", "logical_and", "logical_or",
                                             "logical_not", "logical_xor", "maximum", "minimum", "sign", "sin", "sinh",
@@ -32,7 +32,7 @@ _FUNCTIONS: dict[str, Callable[..., Tensor]] = {
 def apply_ufunc(
     tensor: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
 ) -> Tensor:
-    """The ufunc of these inputs, ``tensor`` among them; see ``TensorArithmetic.__array_ufunc__``."""
+    """Apply the ufunc to these inputs, which include ``tensor``; see ``TensorArithmetic.__array_ufunc__``."""
     name = ufunc.__name__
     if method != "__call__" or name not in _FUNCTIONS or options:
         found = f"{name}.{method}" if method != "__call__" else f"{name} with {', '.join(options)}" if options else name
@@ -45,5 +45,7 @@ def apply_ufunc(
 
 
 def _operand(value: Any) -> Any:
-    """A tensor, a number of Python's, which takes a tensor's data type, or an array."""
+    """Return a tensor unchanged, a scalar as a Python number, which takes a tensor's data type, and others as an
+    array.
+    """
     return np.asarray(value).item() if not isinstance(value, Tensor) and np.ndim(value) == 0 else value

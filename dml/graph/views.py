@@ -1,6 +1,6 @@
-"""Removes operators that only move elements where strides and offsets express the same.
+"""Removal of operators that only move elements, if strides and offsets express the same.
 
-What reads an identity, slice or split reads a view of its input instead. ``joins`` does what joins need.
+Readers of an identity, slice or split read a view of its input instead. See ``joins`` for joins.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 
 
 def read_views(node: Node, source: Operand) -> list[Operand] | None:
-    """The outputs of a node as views of its one input, where it is one that only selects; else None."""
+    """Return a node's outputs as views of its one input if it only selects elements; else None."""
     desc = node.desc
     if isinstance(node.expression, ScalarNode):
         return None
@@ -41,7 +41,7 @@ def read_views(node: Node, source: Operand) -> list[Operand] | None:
 
 
 def join_views(desc: DML_JOIN_OPERATOR_DESC, result: Operand) -> list[Operand]:
-    """Where each input of a join lies in the joined tensor."""
+    """Return the place of each input of a join in the joined tensor."""
     return [view for view, _ in _parts(result, desc.InputTensors, desc.Axis)]
 
 
@@ -61,9 +61,9 @@ def _parts(
 
 
 def seen_through(view: Operand, made: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_TENSOR_DESC) -> Operand | None:
-    """How a reader with description ``seen`` reads a value that exists as ``view`` only.
+    """Return the operand by which a reader with description ``seen`` reads a value that exists only as ``view``.
 
-    made: how the removed operator would have laid the value out. None where no strides say it.
+    made: the removed operator's description of the value. None if no strides express it.
     """
     if DATA_TYPES[made.DataType].bits != DATA_TYPES[seen.DataType].bits:
         return None
@@ -73,7 +73,7 @@ def seen_through(view: Operand, made: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_T
     if not made.is_packed:
         return None
     if not view.is_packed and _without_ones(seen.Sizes) == _without_ones(made.Sizes):
-        # The reader may have flattened a batch of one. Of two it would want a copy, so that it gets one now.
+        # The reader may have flattened a batch of one. For two it would need a copy, so make one now.
         return None
     strides = _strides_through(view, seen)
     return None if strides is None else view.view(seen.Sizes, strides)
@@ -84,7 +84,7 @@ def _without_ones(sizes: tuple[int, ...]) -> list[int]:
 
 
 def _strides_through(view: Operand, seen: DML_BUFFER_TENSOR_DESC) -> tuple[int, ...] | None:
-    """The strides in the view's memory of a tensor that is described over the view's elements, packed."""
+    """Return the strides in the view's memory of a tensor that is described over the view's elements, packed."""
     sizes, (steps,) = merge_dimensions(view.sizes, [view.strides])
     packed = packed_strides(sizes)
     room = [size - 1 for size in sizes]
@@ -105,7 +105,7 @@ def _strides_through(view: Operand, seen: DML_BUFFER_TENSOR_DESC) -> tuple[int, 
 
 
 def reshaped(operand: Operand, sizes: tuple[int, ...]) -> Operand | None:
-    """The operand under other sizes, in the same order; None where its elements have gaps or another order."""
+    """Return the operand with other sizes, in the same order; None if its elements have gaps or another order."""
     if operand.sizes == sizes:
         return operand
     return operand.view(sizes, packed_strides(sizes)) if operand.is_packed else None

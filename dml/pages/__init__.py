@@ -1,7 +1,7 @@
 """Self-contained HTML pages: a template with style, scripts and data inside, without network access.
 
-A package with a page keeps its template, .css and .js in a folder ``assets``; what pages share (colours, tables,
-element helpers) is in this one's. Data reaches the scripts as JSON, never as markup.
+A package with a page keeps its template, .css and .js in a folder ``assets``; this package's folder has what pages
+share (colours, tables, element helpers). Data reaches the scripts as JSON, never as markup.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def render(
 ) -> str:
     """Render a page.
 
-    package: whose ``assets`` hold the template, the styles and the scripts, which run in this order after the shared
-    ones. data: JSON data for the scripts; numbers that are not finite become "inf", "-inf" and "nan". context: the
-    template's variables, escaped when written. Raises DMLError if jinja2 is missing.
+    package: the package whose ``assets`` hold the template, the styles and the scripts, which run in this order after
+    the shared ones. data: JSON data for the scripts; numbers that are not finite become "inf", "-inf" and "nan".
+    context: the template's variables, escaped when written. Raises DMLError if jinja2 is missing.
     """
     style = "\n".join([_asset(__package__, name) for name in _SHARED[0]] + [_asset(package, name) for name in styles])
     script = "\n".join([_asset(__package__, name) for name in _SHARED[1]] + [_asset(package, name) for name in scripts])
@@ -44,7 +44,7 @@ def render(
     return found.render(
         style=style,
         script=script,
-        # The browser runs these scripts alone and fetches nothing.
+        # The browser runs only these scripts and fetches nothing.
         policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'",
         data=json.dumps(_finite(data), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
         **(context or {}),

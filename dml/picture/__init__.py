@@ -12,7 +12,7 @@ from dml.pages import render
 from .layout import Box, layout
 from .model import Picture, PictureKernel, PictureNode, PictureValue, measured
 
-#: Pixels of a character of a box's first and second line, about, beside its borders; of a line; and the widest box.
+#: Approximate pixels: a character of a box's first and second line, both margins, a line; and the widest box.
 _FIRST, _SECOND, _BESIDE, _LINE, _WIDEST = 8.0, 6.7, 22.0, 17.0, 260.0
 
 
@@ -60,7 +60,7 @@ def _plain(part: Any) -> dict[str, Any]:
 
 
 def _lines(node: PictureNode) -> list[str]:
-    """Return a box's text: what it is, its name, and its time if measured."""
+    """Return a box's text: operator or kind, its name, and its time if measured."""
     if node.kind != "node":
         return [_shortened(node.name), node.kind]
     name = [_shortened(node.name)] if node.name else []
@@ -69,7 +69,7 @@ def _lines(node: PictureNode) -> list[str]:
 
 
 def _shortened(text: str) -> str:
-    """Shorten a long name at its start, which tells less than its end."""
+    """Shorten a long name at its start, because its end is more specific."""
     most = int((_WIDEST - _BESIDE) / _SECOND)
     return text if len(text) <= most else f"…{text[1 - most :]}"
 

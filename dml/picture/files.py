@@ -6,13 +6,13 @@ from pathlib import Path
 
 from dml.api.device import Device
 from dml.errors import DMLError
-from dml.frontends.running import Options
+from dml.frontends.options import Options
 
 from .model import Picture
 
 
 def picture_of(path: Path, device: Device, options: Options, *, profile: bool = False) -> Picture:
-    """Draw an ONNX model, or an OpenVINO IR model as the graph of DirectML operators that it becomes.
+    """Draw an ONNX model, or an OpenVINO IR model as its graph of DirectML operators.
 
     options: inputs whose values or sizes matter; others are zeros. profile: run the model and show each kernel's time.
     Raises DMLError for another suffix, or if the model cannot be read or compiled.

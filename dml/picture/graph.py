@@ -1,4 +1,4 @@
-"""The picture of a DML_GRAPH_DESC: its operators and the kernels that it was compiled to."""
+"""Picture of a DML_GRAPH_DESC: its operators and their kernels."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def graph_picture(
 ) -> Picture:
     """Draw a graph that ``Device.compile_graph`` compiled.
 
-    times: results of ``compiled.profile``. A Builder holds the description of what it compiled (``Builder.graph``).
+    times: results of ``compiled.profile``. After compilation, ``Builder.graph`` is a Builder's description.
     """
     made: list[Any] = [wrapper.Desc for wrapper in desc.Nodes]
-    # (Any: a compiled graph has the right kind of edge in each place)
+    # (Any: a compiled graph has the right kind of edge everywhere)
     incoming: list[Any] = [wrapper.Desc for wrapper in desc.InputEdges]
     between: list[Any] = [wrapper.Desc for wrapper in desc.IntermediateEdges]
     outgoing: list[Any] = [wrapper.Desc for wrapper in desc.OutputEdges]

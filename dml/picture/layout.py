@@ -1,7 +1,7 @@
 """Graph layout: layers from top to bottom, with few crossings and straight chains.
 
-Sugiyama's method: a layer per box by the longest path, a bend where a line passes a layer, an order within each layer
-by the neighbours' positions, then coordinates that align neighbours vertically.
+Sugiyama's method: assign each box to a layer by the longest path; bend a line at each layer that it crosses; order
+each layer by its neighbours' positions; then choose coordinates that align neighbours vertically.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from itertools import pairwise
 
 from dml.errors import DMLError
 
-#: Gaps in pixels: between boxes, between a box and a line, between lines; and between layers.
+#: Gaps in pixels: between boxes, between a box and a line, and between lines; and between layers.
 BOX_GAP, LINE_GAP, LAYER_GAP = 28.0, 14.0, 44.0
-#: Iterations that improve the order of layers, and the positions in them.
+#: Iterations that improve the order of boxes within layers, and their coordinates.
 ORDER_SWEEPS, PLACE_SWEEPS = 8, 12
 #: Weight of a line relative to a box when positions compete.
 LINE_WEIGHT = 0.01
@@ -23,10 +23,9 @@ LINE_WEIGHT = 0.01
 
 @dataclass
 class Box:
-    """A box of this size in pixels; layout sets its upper left corner and its layer.
+    """A box with its size in pixels; ``layout`` sets its upper left corner and its layer.
 
-    late: place it directly above its first reader, as inputs and constants are, instead of directly below what it
-    reads.
+    late: place it directly above its first reader, as inputs and constants are, instead of directly below its inputs.
     """
 
     width: float
@@ -39,13 +38,13 @@ class Box:
 
 @dataclass(eq=False)
 class _Place:
-    """A position in a layer: a box, or the bend of a line that passes."""
+    """A position in a layer: a box, or the bend of a line that crosses the layer."""
 
     width: float
     height: float
     layer: int
     box: int | None = None
-    x: float = 0.0  # of its centre
+    x: float = 0.0  # of the centre
     above: list[_Place] = field(default_factory=list)
     below: list[_Place] = field(default_factory=list)
 
@@ -53,7 +52,7 @@ class _Place:
 Point = tuple[float, float]
 
 
-#: From one box to another, and the value's name.
+#: Source box, target box, the value's name.
 Edge = tuple[int, int, str]
 
 
@@ -99,21 +98,21 @@ def _layers(boxes: Sequence[Box], edges: Sequence[Edge]) -> None:
         after[start].append(end)
         waits[end] += 1
     order = [at for at, count in enumerate(waits) if not count]
-    for at in order:  # (extended in the loop)
+    for at in order:  # (grows during the loop)
         for end in after[at]:
             boxes[end].layer = max(boxes[end].layer, boxes[at].layer + 1)
             waits[end] -= 1
             if not waits[end]:
                 order.append(end)
     if len(order) < len(boxes):
-        raise DMLError("picture: the graph has a circle")
+        raise DMLError("picture: the graph has a cycle")
     for at in reversed(order):
         if boxes[at].late and after[at]:
             boxes[at].layer = min(boxes[end].layer for end in after[at]) - 1
 
 
 def _bends(places: list[_Place], edges: Sequence[Edge]) -> list[list[_Place]]:
-    """Make a bend in every layer that a line passes; lines of the same value share them."""
+    """Add a bend in every layer that a line crosses; lines of the same value share them."""
     passing: dict[tuple[int, str, int], _Place] = {}
     joined: set[tuple[int, int]] = set()
     ways = []
@@ -175,7 +174,7 @@ def _crossings(layers: list[list[_Place]]) -> int:
     for upper, lower in pairwise(layers):
         number = {id(place): at for at, place in enumerate(lower)}
         ends = [at for place in upper for at in sorted(number[id(other)] for other in place.below)]
-        # inversions, by a Fenwick tree
+        # count inversions with a Fenwick tree
         tree = [0] * (len(lower) + 1)
         for seen, at in enumerate(ends):
             smaller, place = 0, at + 1
@@ -205,14 +204,14 @@ def _coordinates(layers: list[list[_Place]]) -> None:
             wanted = []
             for place in layer:
                 near = (place.above if down else place.below) or (place.below if down else place.above)
-                # Chains of boxes stay straight; a line that skips some of them goes around.
+                # Chains of boxes stay straight; a line that skips boxes goes around them.
                 near = [other for other in near if other.box is not None and place.box is not None] or near
                 wanted.append(_median(sorted(other.x for other in near)) if near else place.x)
             _settle(layer, wanted)
 
 
 def _straighten(layers: list[list[_Place]], ways: list[list[_Place]]) -> None:
-    """Straighten a line through its layers, at one of its bends' positions, if nothing is in the way."""
+    """Make a line vertical at the position of one of its bends, if nothing is in the way."""
     beside = {
         id(place): (before, after)
         for layer in layers
@@ -235,11 +234,11 @@ def _straighten(layers: list[list[_Place]], ways: list[list[_Place]]) -> None:
 
 
 def _settle(layer: list[_Place], wanted: list[float]) -> None:
-    """Return the positions nearest to the wanted ones that keep order and distance; colliding neighbours move as one.
+    """Set the positions nearest to the wanted ones that keep order and distances; colliding neighbours move together.
 
     Least squares in one pass (pool adjacent violators). Lines yield to boxes.
     """
-    blocks: list[tuple[float, float, int]] = []  # (weighted mean, weight, members), after removing the distances
+    blocks: list[tuple[float, float, int]] = []  # (weighted mean, weight, members), after subtraction of the distances
     shift, shifts = 0.0, []
     for at, place in enumerate(layer):
         shift += _apart(layer[at - 1], place) if at else 0.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class PictureValue:
-    """A value on an edge, in words, and its bytes. known: constant before the model runs, as weights are."""
+    """A value on an edge: its name, type and bytes. known: constant before the model runs, as weights are."""
 
     name: str
     shape: tuple[int, ...]
@@ -21,11 +21,11 @@ class PictureValue:
 class PictureNode:
     """A node of the model's file.
 
-    kind: node, input or output. operators: the DirectML operators it became; level: their feature level. inner: nodes
-    of its body or function. fate: see ``fate_of``. kernels: indices of its kernels, fused ones included. group: number
-    of the nodes that a kernel computes together; None if alone. nanoseconds: time of the kernels that begin with it, so
-    that nodes add up; None if not measured. on_host: what runs it on the host; "" on the device. is_planned: False if
-    its kernels depend on a shape that only a run tells.
+    kind: node, input or output. operators: its DirectML operators; level: their feature level. inner: nodes of its
+    body or function. fate: see ``fate_of``. kernels: indices of its kernels, fused ones included. group: number of the
+    group of nodes that a kernel computes together; None if alone. nanoseconds: time of the kernels whose first node it
+    is, so that nodes add up; None if not measured. on_host: the runtime on the host; "" on the device. is_planned:
+    False if its kernels depend on a shape that is known only at run time.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class PictureNode:
 class PictureKernel:
     """A dispatch: its kernel, its nodes, and the bytes it binds.
 
-    once: it runs at initialization alone. weights: bytes read of constants. nanoseconds: None if not measured.
+    once: it runs only at initialization. weights: bytes of constants that it reads. nanoseconds: None if not measured.
     """
 
     kernel: str
@@ -65,7 +65,7 @@ class PictureKernel:
 
 @dataclass
 class Picture:
-    """A whole picture. edges: (from, to, the value's name), nodes by index. facts: (name, text), for the head."""
+    """A whole picture. edges: (from, to, the value's name), nodes by index. facts: (name, text), shown at the top."""
 
     title: str
     nodes: list[PictureNode]
@@ -74,7 +74,7 @@ class Picture:
     facts: list[tuple[str, str]]
 
 
-#: Maximum characters shown of an attribute.
+#: Maximum length of an attribute's text.
 _LONGEST = 200
 
 
@@ -125,8 +125,11 @@ def _join_groups(nodes: list[PictureNode], kernels: list[PictureKernel]) -> None
 
 
 def fate_of(node: PictureNode, kernels: list[PictureKernel]) -> str:
-    """Classify a node. fused: computed together with others; kernel: by kernels of its own; once: at initialization
-    alone; known: a constant; view: another layout of a value, without a kernel; host: on the host."""
+    """Classify a node.
+
+    fused: computed together with others; kernel: by its own kernels; once: only at initialization; known: a constant;
+    view: another layout of a value, without a kernel; host: on the host.
+    """
     if node.kind != "node":
         return node.kind
     if node.on_host:

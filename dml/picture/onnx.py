@@ -1,4 +1,4 @@
-"""The picture of an ONNX model: its nodes and the kernels that it was compiled to."""
+"""Picture of an ONNX model: its nodes and their kernels."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from dml.capability import short_name
 from dml.frontends.onnx import PreparedModel
-from dml.frontends.onnx.command import Walk, WalkedPart, walk
-from dml.frontends.onnx.device_part import OnnxPlan
 from dml.frontends.onnx.dtypes import Array
-from dml.frontends.onnx.host_part import HostPart
-from dml.frontends.onnx.trace import NodeRecord, ValueFacts
+from dml.frontends.onnx.map.trace import NodeRecord, ValueFacts
+from dml.frontends.onnx.run.command import Walk, WalkedPart, walk
+from dml.frontends.onnx.run.device_part import OnnxPlan
+from dml.frontends.onnx.run.host_part import HostPart
 from dml.validator import needed_level
 
 from .kernels import add_times, facts_of, kernels_of
@@ -52,7 +52,7 @@ def onnx_picture(
 
 
 class _Drawing:
-    """The picture so far, and the node that made each value."""
+    """The picture so far, and the source node of each value."""
 
     def __init__(self) -> None:
         self.nodes: list[PictureNode] = []
@@ -61,7 +61,7 @@ class _Drawing:
         self._made_by: dict[str, int] = {}
 
     def add(self, node: PictureNode, reads: Iterable[str], makes: Iterable[str]) -> int:
-        """Add a node with edges from the makers of its inputs; return its number. A value is drawn once."""
+        """Add a node with edges from the sources of its inputs; return its number. Each input is drawn once."""
         if node.kind == "input" and node.name in self._made_by:
             return self._made_by[node.name]
         at = len(self.nodes)
@@ -110,7 +110,7 @@ def _draw_on_host(drawing: _Drawing, walked: WalkedPart, part: HostPart) -> None
 
 
 def _draw_unplanned(drawing: _Drawing, walked: WalkedPart) -> None:
-    """Nodes for the device whose operators depend on shapes that only a run tells."""
+    """Draw device nodes whose operators depend on shapes that are known only at run time."""
     for facts in walked.part.nodes:
         node = PictureNode(
             "node", _operator(facts.raw), facts.name, attributes=_attributes(facts.raw), is_planned=False

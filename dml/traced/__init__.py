@@ -1,15 +1,15 @@
-"""Integers that remember how they were computed, so that what was made for one size can be made for another.
+"""Integers that record how they were computed, so that results for one size can be evaluated for another.
 
-A ``Tracing`` gives a ``TracedInt`` for each number that will change. Arithmetic with them gives others; a comparison
-gives the answer for the numbers at hand, and is noted as a condition. A ``Formula`` then gives what was made for other
-numbers, where all conditions hold for those too. What cannot be traced, as a float made of it, holds for this number
-alone, which is a condition as well.
+A ``Tracing`` makes a ``TracedInt`` for each number that will change. Arithmetic with TracedInts gives others; a
+comparison answers for the current numbers, and is recorded as a condition. A ``Formula`` evaluates a result for other
+numbers for which all conditions hold as well. Untraceable operations, such as conversion to a float, hold for the
+current number alone, which is also recorded as a condition.
 
-A TracedInt is an int, so that code need not know of it. What Python's C code takes of an int is not the number that it
-stands for, but a huge negative one, at random: whatever would lose the trace (a ``range``, ``struct``, a hash, a float
-times it) fails at once, or makes something else than plain numbers do. Who uses a formula compares both for the numbers
-at hand. One thing remains to be kept to: where sizes are compared with floats, these stand on the right, since a float
-on the left does not ask the other side.
+A TracedInt is an int, so code need not know of it. Python's C code does not see the number that it represents, but a
+huge negative random one: operations that would lose the trace (a ``range``, ``struct``, a hash, multiplication by a
+float) fail at once, or give other results than plain numbers; users of a formula therefore compare both for the current
+numbers. There is one rule: in comparisons of a size with a float, write the float on the right, since a float on the
+left does not consult the other operand.
 """
 
 from .number import Numbers, TracedInt, UntracedError, now_of, traced_apply, whole

@@ -16,7 +16,7 @@ _PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
 
 
 class TracedValue(ABC):
-    """A value with its own way to follow from traced numbers."""
+    """A value with its own way to be evaluated from traced numbers."""
 
     @property
     @abstractmethod

@@ -56,8 +56,8 @@ def _output_sizes(desc: Any, check: Check, backward: bool) -> tuple[int, ...]:
     for axis, padded in enumerate(padded_sizes(sizes[2:], desc.StartPadding, desc.EndPadding)):
         reach = window_reach(weights[2 + axis], desc.Dilations[axis])
         check.that(reach <= padded, "FilterTensor",
-                   f"must not reach {reach} elements over the {padded} of the padded InputTensor in dimension "
-                   f"{axis + 2}", weights)  # fmt: skip
+                   f"with Dilations must fit the padded size of InputTensor in dimension {axis + 2}, {padded}",
+                   reach)  # fmt: skip
     return convolved_sizes(sizes, weights, *how)
 
 

@@ -271,7 +271,7 @@ def _tuples(
                indices.Sizes)  # fmt: skip
     result = gathered_nd_sizes(sizes, tuples, batches)
     check.that(len(result) <= source.rank, "IndicesDimensionCount",
-               f"must leave {result} no more dimensions than DimensionCount")  # fmt: skip
+               f"must leave the result no more dimensions than DimensionCount, {source.rank}", len(result))  # fmt: skip
     return result
 
 
@@ -310,7 +310,7 @@ def _columns(desc: _Fold, check: Check, whole: str, columns: str) -> None:
     sizes = unfolded_sizes(
         tensor.Sizes, desc.WindowSizes, desc.Strides, desc.Dilations, desc.StartPadding, desc.EndPadding
     )
-    check.sizes(columns, sizes, why="{N, C x window, blocks}")
+    check.sizes(columns, sizes, why="batch, channels * window elements, windows")
 
 
 @rule(d.DML_UNFOLD_OPERATOR_DESC)

@@ -31,7 +31,7 @@ void main() {
     uint from = x_at(c), to = y_at(c);
     uint end = inside ? LENGTH : 0u;
 #if RAGGED
-    // From the start of the first step on; its first `skip` elements belong to the previous row.
+    // Round down to the start of a step: its first `skip` elements belong to the previous row.
     uint skip = from % UNIT;
     from -= skip;
     to -= skip;

@@ -5,7 +5,7 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
 // Softmax or its logarithm as in "softmax.comp", with rows held in registers: read once, written once. LANES adjacent
-// invocations share a row, each with up to STEPS steps of UNIT elements. OF_HALVES: y is FLOAT16, without logarithm.
+// invocations share a row, each with up to STEPS steps of UNIT elements. OF_HALVES: y is FLOAT16 and LOG is 0.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -54,7 +54,8 @@ void main() {
             v[step][k] = power;
 #endif
         }
-        // Elements after the row are exp(-infinity), except in a row of -infinity.
+        // Elements after the row are exp(-infinity) = 0, but undefined where the whole row is -infinity: never add
+        // them.
         if ((step * LANES + lane) * UNIT < end) total += part;
     }
 #if LANES > 1

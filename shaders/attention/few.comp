@@ -1,8 +1,8 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// Attention of few rows, bound by reading keys and values. LANES adjacent invocations share a key, each with one vector
-// of its elements and of its value's; every group of lanes has EACH_ROUND keys in flight. The prelude ends with
-// k_four() and v_four(): four elements of a vector as float.
+// Attention for few rows of queries, which is bound by reading keys and values. LANES adjacent invocations share a key:
+// each has one vector of the key's elements and one of its value's. Each group of lanes loads EACH_ROUND keys at once.
+// The prelude ends with k_four() and v_four(), which return four elements of a vector as floats.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -91,8 +91,8 @@ void main() {
     [[unroll]] for (uint r = 0u; r < MY_ROWS; ++r) {
         uint row = first_row + r;
         float weight = 0.0;
-        // Every group of lanes holds its keys' partial sums. (Four columns at a time: little shared memory lets more
-        // workgroups run at once.)
+        // Add the partial sums of all groups of lanes, four columns at a time: with little shared memory, more
+        // workgroups run at once.
         [[unroll]] for (uint h = 0u; h < FOURS; ++h) {
             barrier();
             if (lane == 0u && h == 0u) products[team] = total[r];

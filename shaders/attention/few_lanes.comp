@@ -2,9 +2,9 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
-// As "few.comp", where the LANES that share a key are adjacent in one subgroup: they exchange values by subgroup
-// operations, each group of lanes keeps its own maximum and sums, and there is no barrier before the end. OF_HALVES:
-// the result is FLOAT16.
+// Attention as in "few.comp", where the LANES that share a key are adjacent in one subgroup: they exchange values by
+// subgroup operations, each group of lanes keeps its own maximum and sums, and there is no barrier before the end.
+// OF_HALVES: the result is FLOAT16.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -26,7 +26,7 @@ shared float mosts[GROUPS], totals[GROUPS];
 #define POWER exp_nonpositive
 #endif
 
-// Adds over the lanes of a key.
+// Sums each value over the lanes that share a key.
 void add_lanes(inout float sums[EACH_TIME], uint id) {
     if (fills_subgroups()) {
         [[unroll]] for (uint i = 0u; i < EACH_TIME; ++i) {
@@ -110,7 +110,7 @@ void main() {
         }
     }
     [[unroll]] for (uint r = 0u; r < MY_ROWS; ++r) {
-        // Every group of lanes holds its keys' partial sums.
+        // Combine the partial sums of all groups of lanes.
         barrier();
         if (lane == 0u) {
             mosts[team] = most[r];

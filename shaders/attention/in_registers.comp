@@ -6,9 +6,9 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_NV_cooperative_matrix2 : require
 #pragma use_vulkan_memory_model
-// Attention of FLOAT16 on matrix units, as in "matrices.comp", for matrices with reductions and conversions: scores
-// become weights in the registers of their subgroup. No masks or biases; MATRIX_N equals MATRIX_K. HALF_WEIGHTS:
-// weights are rounded to FLOAT16 once, as there.
+// FLOAT16 attention on matrix units, as in "matrices.comp", for devices that reduce and convert matrices
+// (NV_cooperative_matrix2): scores become weights in registers. No masks or biases; MATRIX_N equals MATRIX_K.
+// HALF_WEIGHTS: weights are rounded to FLOAT16 once, as there.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -25,10 +25,10 @@ const uint VECTORS_OF_K = (KEYS_TILE * KEY_LINE + WORKGROUP - 1u) / WORKGROUP;
 const uint VECTORS_OF_V = (KEYS_TILE * VALUE_LINE + WORKGROUP - 1u) / WORKGROUP;
 const uint FOURS = MATRIX_N / 4u, STAGED = MATRIX_M * FOURS;
 const float LOG2_E = 1.44269504, LN_2 = 0.693147181;
-// Weights are at most 2^12, which keeps the precision of small ones.
+// Base-2 exponent of the largest weight: the scale keeps small weights precise in FLOAT16.
 const float LARGEST_WEIGHT = 12.0;
 
-// Queries, then the keys and values of a tile, and at the end a matrix per subgroup to be stored.
+// Queries, then the keys and values of a tile, and at the end one matrix of results per subgroup.
 shared uvec4 tiles[TILES];
 shared vec2 outcomes[ROWS_TILE];
 // Initial scores of the matrix that contains the last key: 0, or -infinity for columns after it.
@@ -40,13 +40,13 @@ shared vec4 last_keys[STAGED];
 #define MATRIX_OF_HALVES coopmat<float16_t, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
 
 uint first_row, stop;
-// The next tile, and the positions of an invocation's vectors at its first key.
+// This invocation's vectors of the next tile, and the position of each in the row of key 0.
 uvec4 next_k[VECTORS_OF_K], next_v[VECTORS_OF_V];
 uint from_k[VECTORS_OF_K], from_v[VECTORS_OF_V];
 
 uint vector_of(uint l) { return l * WORKGROUP + gl_LocalInvocationIndex; }
 
-// Beyond the edges the last existing element is read.
+// A vector beyond a row's end reads the row's last vector.
 void begin_loads(uint keys_begin, uint values_begin) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_K; ++l) {
         from_k[l] = (keys_begin + min(vector_of(l) % KEY_LINE * PER, SIZE - PER)) / PER;
@@ -56,7 +56,7 @@ void begin_loads(uint keys_begin, uint values_begin) {
     }
 }
 
-// Loads are not inside branches.
+// Loads the next tile, without branches, so that no load waits for another.
 void load(uint tile) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_K; ++l) {
         next_k[l] = k_vector(from_k[l] + min(tile + vector_of(l) / KEY_LINE, stop - 1u) * (k_STRIDE_2 / PER));
@@ -118,7 +118,7 @@ void main() {
         uint line = i / KEY_LINE, at = i % KEY_LINE * PER;
         uvec4 bits = uvec4(0u);
         if (first_row + line < ROWS && at < SIZE) bits = q_vector((query_from(first_row + line) + at) / PER);
-        // Scores are scaled by a positive number: its sign goes to the queries.
+        // The factor of the scores is positive below: a negative SCALE changes the sign of the queries.
         if (SCALE < 0.0) bits ^= 0x80008000u;
         tiles[line * KEY_STEP + i % KEY_LINE] = bits;
     }
@@ -131,13 +131,13 @@ void main() {
         }
     }
     barrier();
-    // (A scale of zero makes all scores equal; so does a tiny one, which also works with infinities.)
+    // A tiny scale replaces zero: scores become equal as well, and infinite ones do not become NaN.
     float scale = (SCALE == 0.0 ? 1e-30 : abs(SCALE)) * LOG2_E;
 
     uint keys_begin = k_at(uint[4](batch, key_head, 0u, 0u)), values_begin = v_at(uint[4](batch, key_head, 0u, 0u));
     uint first = part * PART_KEYS;
     stop = min(first + PART_KEYS, end);
-    // The largest score of each row, to base 2.
+    // The largest score of each row, times log2(e).
     MATRIX_OF_SUMS most[MATRICES_M], total[MATRICES_M], sums[MATRICES_M][COLUMNS_N];
     [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
         most[m] = MATRIX_OF_SUMS(LEAST);
@@ -201,8 +201,8 @@ void main() {
                 MATRIX_OF_SUMS weights, first_bits;
                 [[unroll]] for (uint i = 0u; i < weights.length(); ++i) {
                     weights[i] = exp2(fma(s[m][k][i], scale, shift[m][i]));
-                    // Its upper ten bits, so that the conversion does not round. (NVIDIA's compiler removes a
-                    // conversion there and back.)
+                    // Keep the upper ten bits of the mantissa, so that the conversion is exact. (NVIDIA's compiler
+                    // removes a conversion to FLOAT16 and back.)
                     first_bits[i] = uintBitsToFloat(floatBitsToUint(weights[i]) & 0xffffe000u);
                 }
                 total[m] = total[m] + weights;

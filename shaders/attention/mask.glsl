@@ -1,9 +1,9 @@
-// Which of a batch element's KEYS keys, the last NEW of them new, take part, and which the mask closes: FILTER is added
-// to their scores. MASK: the type of mask, a DML_MULTIHEAD_ATTENTION_MASK_TYPE.
+// Which keys take part in an attention. A batch element has KEYS keys, the last NEW of which are new. FILTER is added
+// to the scores of keys that the mask closes. MASK: the type of mask, a DML_MULTIHEAD_ATTENTION_MASK_TYPE.
 
 #define LEAST uintBitsToFloat(0xff800000u)
 
-// Keys before `end` take part; those from first_open to before end_open are open.
+// Keys before `end` take part; the mask leaves keys from first_open to before end_open open.
 uint end, first_open, end_open;
 
 void limits(uint batch) {

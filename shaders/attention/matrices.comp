@@ -5,11 +5,10 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
 #pragma use_vulkan_memory_model
-// Attention of FLOAT16 on matrix units, by tiles as in "tiles.comp". Each subgroup has SUB_ROWS queries, in matrices of
-// MATRIX_M x MATRIX_N with sums in float32, against the KEYS_TILE keys and values that its workgroup has in shared
-// memory, while the next tile is loaded to registers. Weights are split in two halves, the second being the rounding
-// error of the first, so that nothing is rounded to FLOAT16 that other kernels keep in float32; HALF_WEIGHTS rounds
-// them once.
+// FLOAT16 attention on matrix units, by tiles as in "tiles.comp". Each subgroup has SUB_ROWS queries, in matrices of
+// MATRIX_M x MATRIX_N with sums in float32, against the KEYS_TILE keys and values in its workgroup's shared memory,
+// while the next tile is loaded to registers. A weight is the sum of two FLOAT16 numbers, the second being the rounding
+// error of the first: as precise as the kernels that keep weights in float32. HALF_WEIGHTS rounds it to one.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -27,7 +26,7 @@ const uint LANES_OF_ROW = SUBGROUP / SUB_ROWS, MY_KEYS = KEYS_TILE / LANES_OF_RO
 const uint VECTORS_OF_K = (KEYS_TILE * KEY_LINE + WORKGROUP - 1u) / WORKGROUP;
 const uint VECTORS_OF_V = (KEYS_TILE * VALUE_LINE + WORKGROUP - 1u) / WORKGROUP;
 const uint FACTORS = SUB_ROWS * MATRIX_N / 4u;
-// Weights are at most this, which keeps the precision of small ones.
+// Scale of the weights, which keeps small ones precise in FLOAT16.
 const float LARGEST_WEIGHT = 4096.0;
 
 shared uvec4 tiles[TILES];
@@ -171,7 +170,7 @@ void main() {
 #if HALF_WEIGHTS
                 high[two] = packFloat2x16(f16vec2(w));
 #else
-                // its upper ten bits, so that the conversion does not round
+                // the upper ten bits of the mantissa, so that the conversion is exact
                 vec2 first = uintBitsToFloat(floatBitsToUint(w) & 0xffffe000u);
                 high[two] = packFloat2x16(f16vec2(first));
                 low[two] = packFloat2x16(f16vec2(w - first));
@@ -223,7 +222,7 @@ void main() {
 #if IN_PARTS
     if (share == 0u && first_row + own_row + row < ROWS) store_statistics(first_row + own_row + row, most, total);
 #endif
-    // The factors' memory is free: each matrix of sums goes there to be stored.
+    // Stage each matrix of sums in the factors' memory, which is free now.
     [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
         [[unroll]] for (uint n = 0u; n < COLUMNS_N; ++n) {
             coopMatStore(sums[m][n], factors, factors_at, MATRIX_N / 4u, gl_CooperativeMatrixLayoutRowMajor);

@@ -22,10 +22,11 @@ shared vec4 weights[ROWS_TILE * WEIGHTS_ROW];
 shared vec4 exchanged[ROWS_TILE * SHARES];
 shared uint row_begins[ROWS_TILE];
 
-// Units of WIDTH elements of COUNT rows that an invocation stages.
+// Number of units that an invocation stages of COUNT rows of WIDTH elements.
 #define MINE(T, COUNT, WIDTH) (((COUNT) * ((WIDTH) / T##_UNIT) + WORKGROUP - 1u) / WORKGROUP)
 
-// Loads them, from COLUMN on, to RAW. BEGINS: where row `row` begins in T, or NO_ROW; END: its length.
+// Loads these units, from column COLUMN on, into RAW. BEGINS: start of row `row` in T, or NO_ROW; END: the row's
+// length.
 #define FETCH(T, RAW, COUNT, WIDTH, COLUMN, BEGINS, END) \
     [[unroll]] for (uint n = 0u; n < MINE(T, COUNT, WIDTH); ++n) { \
         uint i = gl_LocalInvocationIndex + n * WORKGROUP; \
@@ -38,7 +39,7 @@ shared uint row_begins[ROWS_TILE];
         [[unroll]] for (uint k = 0u; k < T##_UNIT / 4u; ++k) RAW[n * (T##_UNIT / 4u) + k] = v[k]; \
     }
 
-// Stores them to staged[TO...], with a row pitch of SPAN.
+// Stores RAW to staged[TO...], with a row pitch of SPAN.
 #define KEEP(T, RAW, COUNT, WIDTH, SPAN, TO) \
     [[unroll]] for (uint n = 0u; n < MINE(T, COUNT, WIDTH); ++n) { \
         uint i = gl_LocalInvocationIndex + n * WORKGROUP; \

@@ -11,7 +11,7 @@
 #include "prelude.glsl"
 #include "lib/sum.glsl"
 
-// From one window of a tile to the next, and from one element to the next, in gaps.
+// Distance of adjacent windows of a tile (MOVED) and of adjacent elements of a window (DILATED), in gaps.
 const uint MOVED_1 = GAP_1 > 1u ? 1u : MOVE_1, DILATED_1 = GAP_1 > 1u ? 1u : DILATION_1;
 const uint MOVED_2 = GAP_2 > 1u ? 1u : MOVE_2, DILATED_2 = GAP_2 > 1u ? 1u : DILATION_2;
 const uint ROWS = (TILE_Y - 1u) * MOVED_1 + (TAPS_1 - 1u) * DILATED_1 + 1u;
@@ -60,7 +60,7 @@ void main() {
             uint down = y + r * GAP_1, row = from + z * x_STRIDE_2 + down * x_STRIDE_3;
             SUM found[COLUMNS];
 #if FOURS
-            // (The first four are at the first window's position, the others around them.)
+            // The four columns from x0 on are one vector; the columns around them are loaded singly.
             bool here = down < x_SIZE_3 && x0 < x_SIZE_4;
             FOUR four = x_four(here ? row + x0 : from);
             [[unroll]] for (uint s = 0u; s < 4u; ++s) found[PADDED + s] = here ? four[s] : SUM(0);

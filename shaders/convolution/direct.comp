@@ -12,9 +12,9 @@
 #include "gemm/half_pair.glsl"
 #endif
 
-// The loops that store a tile: over channels or, if it has one, over rows; and the rows per round. As loops
-// (STORES_IN_LOOPS), the code that finishes four sums is compiled once and not per four of the tile. They select among
-// the sums of all channels (rows): lavapipe compiles that a third faster than arrays that a loop indexes.
+// A tile is stored by a loop over channels or, if it has one channel, over rows; INNER: rows per round. With
+// STORES_IN_LOOPS the loops are not unrolled: the code that finishes four sums is compiled once. They select among the
+// sums of all channels (rows), which lavapipe compiles faster than arrays indexed by a loop.
 #if STORES_IN_LOOPS
 #define STORES [[dont_unroll]]
 #else
@@ -23,7 +23,7 @@
 const uint OUTER = TILE_C > 1u ? TILE_C : TILE_Y;
 const uint INNER = TILE_C > 1u ? TILE_Y : 1u;
 
-// The element of x that tap k reads for element i of a channel's tile, and those for sums that are kept together.
+// Element of x that tap k reads for element i of a channel's tile; WINDOW: for the i-th SUMS of it.
 #define ELEMENT(i, k) row[(i) / TILE_X][(i) % TILE_X * MOVE_2 + (k) * DILATION_2]
 #if SUMS_IN_FOURS
 #define WINDOW(i, k) windows[i][k]

@@ -1,15 +1,16 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// Convolution as a product of matrices, for GPUs: the filter's {output channel, k} times the windows' {k, place}, where k
-// counts a window's elements and, innermost, the input channels of a group, and places are those of all images. The
-// windows' matrix is nowhere in memory: its elements are found in x as they are put into shared memory.
+// Convolution as a product of matrices, for GPUs: the filter {output channel, k} times the windows {k, position}. k
+// counts a window's elements and, innermost, the input channels of a group; positions are counted through all images.
+// The matrix of windows is never stored: its elements are found in x while they are copied to shared memory.
 //
-// A workgroup makes TILE_M channels of TILE_N places, TILE_K steps of k at a time. An invocation keeps 4 * FOURS_M x
-// 4 * FOURS_N sums, as in gemm/shared.comp, and holds what it has read for the next TILE_K steps while it adds. The
-// filter lies as filter.comp writes it.
-// ONE_TAP: TILE_K divides the input channels, so that TILE_K steps are of one element of the windows. TABLE, where that is
-// not so: at most so many steps of k, whose places in a window are worked out once. X_FOURS: channels
-// of x are neighbours and read in fours. RESULT_FOURS: four places from a multiple of four are neighbours (WIDE: bound
+// A workgroup computes TILE_M channels of TILE_N positions, TILE_K steps of k at a time. An invocation keeps 4 *
+// FOURS_M x 4 * FOURS_N sums, as in gemm/shared.comp, and loads the next TILE_K steps to registers while it adds. The
+// filter has the layout that filter.comp writes.
+//
+// ONE_TAP: TILE_K divides the input channels, so that TILE_K steps belong to one element of the windows. TABLE,
+// otherwise: the size of a table of the steps of k (see table.glsl), or 0. X_FOURS: channels of x are contiguous and
+// read in vectors of four. RESULT_FOURS: four positions from a multiple of four on are contiguous (RESULT_WIDE: bound
 // as uvec4). MOVE_d, DILATION_d, PADDING_d: of windows along depth, height and width.
 #include "prelude.glsl"
 #include "lib/sum.glsl"
@@ -53,13 +54,13 @@ void load_a(uint matrix, uint m0, uint k0) {
     }
 }
 
-// Start of a position's window: channel 0 of its group in x, and the coordinates, which wrap around below zero.
-// Elements outside x are read somewhere inside, since a load in a branch would wait for earlier ones.
+// Start of a position's window: channel 0 of its group in x, and the coordinates, which wrap around below zero. Where
+// an element is outside x, another one is loaded and ignored: a load in a branch would wait for earlier ones.
 struct Window {
     uint from, z, y, x;
 };
 
-// An invocation's first step of k, and the increment (in fours, from one four to the next).
+// Distance in k of adjacent groups of TILE_N invocations, and of an invocation's successive loads.
 #if X_FOURS
 const uint OWN_K = 4u, NEXT_K = WORKGROUP / TILE_N * 4u;
 #else
@@ -67,7 +68,7 @@ const uint OWN_K = 1u, NEXT_K = WORKGROUP / TILE_N;
 #endif
 
 #if ONE_TAP
-// tap: of the window, depth, height and width; channel: the first of these steps.
+// tap: the window's element (depth, height, width); channel: the first of these TILE_K.
 void load_b(Window window, uint tap[3], uint channel) {
     uint z = window.z + tap[0] * DILATION_0, y = window.y + tap[1] * DILATION_1, x = window.x + tap[2] * DILATION_2;
     bool inside = z < x_SIZE_2 && y < x_SIZE_3 && x < x_SIZE_4;
@@ -131,7 +132,7 @@ void put() {
     }
 }
 
-// A position's image, and its coordinates.
+// Splits a position into its image and its coordinates.
 void place_of(uint n, out uint at[4]) {
     uint rest = n;
     at[3] = take_coordinate(rest, result_SIZE_4_DIVISOR);

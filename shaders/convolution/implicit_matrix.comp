@@ -5,10 +5,11 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
 #pragma use_vulkan_memory_model
-// As implicit.comp, for FLOAT16 on matrix units, with sums in float32: a workgroup computes TILE_M channels of TILE_N
-// positions, each subgroup SUB_M x SUB_N of them in matrices of MATRIX_M x MATRIX_N, which take MATRIX_K steps of k at
-// once. The filter is read as vectors of eight output channels; x as vectors of eight input channels (X_EIGHTS, if
-// contiguous; a row of shared memory is a position) or as pairs of positions (a row is a step of k).
+// Convolution as in implicit.comp, for FLOAT16 on matrix units, with sums in float32: a workgroup computes TILE_M
+// channels of TILE_N positions, each subgroup SUB_M x SUB_N of them in matrices of MATRIX_M x MATRIX_N, which take
+// MATRIX_K steps of k at once. The filter is read as vectors of eight output channels; x as vectors of eight input
+// channels (X_EIGHTS, if contiguous; a row of shared memory is a position) or as pairs of positions (a row is a step of
+// k).
 #include "prelude.glsl"
 #include "lib/sum.glsl"
 
@@ -25,8 +26,8 @@ const uint B_LINES = TILE_K, B_LINE = TILE_N / PER;
 #endif
 const uint B_STEP = B_LINE | 1u;
 
-// Loads of an invocation per slab: vectors of the filter; vectors of x or pairs of positions, and of how many
-// positions.
+// Loads per invocation and slab: vectors of the filter (LOADS_A), vectors of x or pairs of positions (LOADS_B).
+// WINDOWS: positions per invocation.
 const uint LOADS_A = (TILE_K * A_LINE + WORKGROUP - 1u) / WORKGROUP;
 #if X_EIGHTS
 const uint LOADS_B = (TILE_N * B_LINE + WORKGROUP - 1u) / WORKGROUP, WINDOWS = LOADS_B;
@@ -53,8 +54,8 @@ void load_a(uint matrix, uint m0, uint k0) {
     }
 }
 
-// Start of a position's window: channel 0 of its group in x, and the coordinates, which wrap around below zero.
-// Elements outside x are read somewhere inside, since a load in a branch would wait for earlier ones.
+// Start of a position's window: channel 0 of its group in x, and the coordinates, which wrap around below zero. Where
+// an element is outside x, another one is loaded and ignored: a load in a branch would wait for earlier ones.
 struct Window {
     uint from, z, y, x;
 };
@@ -142,7 +143,7 @@ void put() {
     }
 }
 
-// A position's image, and its coordinates. Positions beyond the last read the last one's data.
+// Splits a position into its image and its coordinates. Positions beyond the last read the last one's data.
 void place_of(uint n, out uint at[4]) {
     uint rest = min(n, PLACES - 1u);
     at[3] = take_coordinate(rest, result_SIZE_4_DIVISOR);
@@ -158,7 +159,7 @@ uint index_of(uint n, uint channel) {
     return result_at(at);
 }
 
-// Finishes four sums of a channel, from position n on; macros, for the end of main.
+// Finishes and stores four sums of a channel, from position n on: macros, for store_matrices.glsl at the end of main().
 #if HAS_BIAS
 #define ADD_BIAS(four, channel) four += bias_load(bias_BASE + channel * bias_STRIDE_1);
 #else

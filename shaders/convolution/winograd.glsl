@@ -1,5 +1,5 @@
-// Winograd's F(4x4, 3x3): sixteen adjacent results of a 3 x 3 window from 36 products, those of two polynomials at the
-// points 0, 1, -1, 2, -2 and infinity along each axis. Each function transforms one axis.
+// Winograd's F(4x4, 3x3): 4 x 4 adjacent results of a 3 x 3 window from 36 products. Along each axis, input and window
+// are polynomials that are multiplied at the points 0, 1, -1, 2, -2 and infinity. Each function transforms one axis.
 
 // Replaces six adjacent elements of the input by their values at the six points.
 void input_points(inout float a, inout float b, inout float c, inout float d, inout float e, inout float f) {
@@ -19,7 +19,7 @@ float[6] window_points(float a, float b, float c) {
     return float[6](a * 0.25, near - one, near + one, far + two, far - two, c);
 }
 
-// Four adjacent results from a product's values at the six points.
+// Returns four adjacent results from a product's values at the six points.
 vec4 results(float a, float b, float c, float d, float e, float f) {
     float even = b + c, odd = b - c, far = d + e, apart = d - e;
     return vec4(a + even + far, odd + 2.0 * apart, even + 4.0 * far, odd + 8.0 * apart + f);

@@ -1,5 +1,6 @@
 #version 450
-// The rows (image, class, box) of selected boxes, each line's after those of earlier lines.
+// Writes the rows (image, class, box) of the selected boxes: a line's rows follow those of earlier lines. A line is a
+// class of an image.
 #include "prelude.glsl"
 
 void main() {

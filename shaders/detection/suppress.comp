@@ -1,8 +1,8 @@
 #version 450
 // Greedy suppression of overlapping boxes, rounds BEGIN to END: a workgroup per line, which is a class of an image.
 // Each round drops the boxes that overlap the one selected last, and selects the remaining one with the highest score.
-// An invocation owns the boxes place, place + LANES, ...; `left` lists, in order, those still considered, which nobody
-// else reads. `lengths`: their number, between dispatches.
+// An invocation owns the boxes place, place + LANES, ...; `left` lists its remaining ones in order, for itself alone.
+// `lengths`: their number, kept between dispatches.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/order.glsl"
@@ -23,9 +23,9 @@ Box box_at(uint image, uint place) {
 #endif
 }
 
-// Whether intersection over union exceeds the threshold, in the order of onnxruntime's operations. Boxes without an
-// area, and those with NaN, overlap none. INCLUSIVE: or equals it, as in OpenVINO, where only two boxes without an area
-// have no such quotient.
+// Returns whether intersection over union exceeds the threshold, with operations in onnxruntime's order. Boxes without
+// an area and boxes with NaN overlap no other. INCLUSIVE: exceeds or equals it, as in OpenVINO, where the quotient is
+// undefined only for two boxes without an area.
 bool overlap_is_large(Box box, Box other, float most) {
     precise vec2 both = min(box.high, other.high) - max(box.low, other.low);
     precise vec2 own = box.high - box.low;
@@ -44,7 +44,7 @@ bool overlap_is_large(Box box, Box other, float most) {
     if (!(both.x > 0.0 && both.y > 0.0 && shared_area > 0.0 && area > 0.0 && other_area > 0.0 && all > 0.0)) return false;
 #endif
     precise float ratio = shared_area / all;
-    // Vulkan's quotients are 2.5 ulp from the exact number
+    // Vulkan's quotients are 2.5 ulp from the exact number: near the threshold, take the nearest float.
     if (!(abs(ratio - most) > 1e-6 * ratio)) ratio = quotient_nearest(shared_area, all);
 #if INCLUSIVE
     return ratio >= most;
@@ -53,7 +53,7 @@ bool overlap_is_large(Box box, Box other, float most) {
 #endif
 }
 
-// The higher, the earlier a score is selected; 0 if it is not above the threshold.
+// Returns the rank of a score: the highest is selected first; 0 if the score is not above the threshold.
 uint rank_of(float score, uint least) {
     uint rank = order_float(score);
 #if HAS_LEAST
@@ -63,7 +63,7 @@ uint rank_of(float score, uint least) {
 #endif
 }
 
-// Rank and index: of equal ranks, the first index.
+// Reduces pairs of rank and index: the highest rank, of equal ranks the first index.
 uvec2 earlier(uvec2 a, uvec2 b) { return a.x > b.x || (a.x == b.x && a.y < b.y) ? a : b; }
 
 LANES_REDUCTION(earliest, uvec2, earlier)
@@ -121,7 +121,7 @@ void main() {
         }
         length = stay;
         best = earliest(best, lane);
-        barrier(); // all have read the others' candidates, before the next round
+        barrier(); // all have read the others' candidates before the next round
         if (best.x == 0u) break;
         last_place = best.y;
         last = box_at(image, last_place);

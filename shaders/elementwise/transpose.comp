@@ -2,12 +2,12 @@
 #extension GL_EXT_control_flow_attributes : require
 // An expression of one transposed tensor: elements adjacent along the last dimension of result are adjacent along the
 // dimension before it in x0. A workgroup reads TILE x TILE words' worth of elements in x0's order, and writes them in
-// the result's. NARROW types than words: rows of result are whole words. The generated prelude ends with compute(x),
-// the expression. The space counts tiles along the last two dimensions.
+// the result's. NARROW: types are narrower than words, and rows of result are whole words. The generated prelude ends
+// with compute(x), the expression. The space counts tiles along the last two dimensions.
 #include "prelude.glsl"
 
 const uint WIDE = TILE * result_PER_WORD;
-// Rows have one more element, so that adjacent ones in a column are in different banks.
+// Rows are padded by one element, so that adjacent elements of a column lie in different banks.
 shared x0_VALUE tile[WIDE][TILE + 1u];
 
 void main() {

@@ -11,7 +11,7 @@ void whole(uint first) {
     vectors(c);
 }
 
-// The elements after the last whole step, fewer than UNIT; none if TAIL is false.
+// Computes the elements after the last whole step, fewer than UNIT; none if TAIL is false.
 void rest(uint first) {
     if (TAIL) {
         for (uint i = first; i < COUNT; ++i) scalar(i);
@@ -23,7 +23,8 @@ void main() {
     uint start = workgroup_index() * WORKGROUP * STEPS, last = COUNT / UNIT;
     uint end = min(start + WORKGROUP * STEPS, last);
     for (uint unit = start + gl_LocalInvocationIndex; unit < end; unit += WORKGROUP) whole(unit * UNIT);
-    // (Behind the loop, for a loop in it would take all others as long.) Whose step it would have been takes them.
+    // The rest goes to the invocation whose turn it is. It comes after the loop: inside, all other invocations would
+    // wait.
     if (last - start < WORKGROUP * STEPS && (last - start) % WORKGROUP == gl_LocalInvocationIndex) rest(last * UNIT);
 #else
     uint first = global_index() * UNIT;

@@ -1,5 +1,5 @@
-// Adds the products of the slabs in tile_a and tile_b to an invocation's sums, HALF_STEPS steps at a time in FLOAT16
-// first. Blocks are laid out as in gemm/shared.comp.
+// Adds the products of the slabs in tile_a and tile_b to an invocation's sums; HALF_STEPS steps of k are summed in
+// FLOAT16 first. Blocks are laid out as in gemm/shared.comp.
 #if HALF_STEPS > 0
 void add_halves(uint own_m, uint own_n, inout FOUR sums[4u * FOURS_M][FOURS_N]) {
     [[unroll]] for (uint k = 0u; k < TILE_K; k += HALF_STEPS) {

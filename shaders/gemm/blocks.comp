@@ -11,7 +11,7 @@
 
 shared FOUR partial[SLICES][LANES * COLUMNS / 4u];
 
-// Eight adjacent steps of k of a row of a.
+// Loads eight adjacent steps of k of a row of a.
 void eight_of_a(uint at, out FOUR low, out FOUR high) {
 #if A_EIGHTS
     uvec4 bits = a_vector(at / 8u);
@@ -23,8 +23,8 @@ void eight_of_a(uint at, out FOUR low, out FOUR high) {
 #endif
 }
 
-// Four numbers of a word, every second from `first` on, as 1 + number / 16 each: inserted into a float's bits, without
-// a conversion.
+// Returns four numbers of a word, every second from `first` on, each as 1 + number / 16: its bits become the upper bits
+// of a float's mantissa, without a conversion.
 vec4 four_numbers(uint word, uint first) {
     uvec4 bits;
     [[unroll]] for (uint q = 0u; q < 4u; ++q) {
@@ -62,7 +62,7 @@ void main() {
         uvec4 b[UNROLL][COLUMNS];
         SUM scale[UNROLL][COLUMNS], zero[UNROLL][COLUMNS];
         [[unroll]] for (uint u = 0u; u < UNROLL; ++u) {
-            // Beyond the last block it is read again and not added.
+            // Past the last block, that block is read again and not added.
             uint k = min(first_k + u * (SLICES * 32u), K - 32u), block = k >> BLOCK_SHIFT;
             [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
                 b[u][c] = b_vector((b_BASE + columns[c] * b_STRIDE_0 + k) / 32u);
@@ -73,7 +73,7 @@ void main() {
                 zero[u][c] = 0.0;
 #endif
 #if IS_SIGNED
-                // As unsigned numbers, each eight larger.
+                // Make the numbers unsigned, each larger by eight.
                 b[u][c] ^= uvec4(0x88888888u);
                 zero[u][c] += 8.0;
 #endif

@@ -3,8 +3,8 @@
 // result = finish(ALPHA * a x b + BETA * c) without shared memory, for results of few rows, with b as numbers of BITS
 // (4 or 8) bits, in blocks of 2^BLOCK_SHIFT steps of k with a scale and a zero point each: (number - zero) * scale. b
 // is {n, k}, bound as vectors that each lie in one block. An invocation computes TILE_M rows of COLUMNS (4) adjacent
-// columns; a workgroup's invocations are adjacent too, so that they read the same of a. IS_SIGNED: the numbers are INT4
-// or INT8.
+// columns; adjacent invocations take adjacent columns, so that a workgroup reads the same elements of a. IS_SIGNED: the
+// numbers are INT4 or INT8.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 

@@ -19,7 +19,7 @@ uvec4 vector_of_b(LINE line, uint k) { return b_vector((line + k) / PER) ^ B_FLI
 uint index_of_result(uint at[RANK], uint m, uint n) { return result_batch(at) + m * RESULT_ROW + n * RESULT_COLUMN; }
 #endif
 
-// A vector of existing row m from k on, a multiple of 16; zero from K on.
+// Returns sixteen bytes of row m, which exists, from k on, a multiple of 16; zeros from K on.
 uvec4 vector_of_a(uint a0, uint m, uint k) {
     uvec4 bits = a_vector((a0 + m * A_ROW + min(k, K - PER)) / PER) ^ A_FLIP;
     return k < K ? bits : uvec4(0u);

@@ -18,7 +18,7 @@ const uint VECTORS = TILE_K / PER, STEP = VECTORS | 1u;
 const uint VECTORS_OF_A = (TILE_M * VECTORS + WORKGROUP - 1u) / WORKGROUP;
 const uint VECTORS_OF_B = (TILE_N * VECTORS + WORKGROUP - 1u) / WORKGROUP;
 
-// Matrices are loaded from elements of as many bytes as they have steps of k, at most 16.
+// An element of shared memory has as many bytes as a matrix has steps of k, at most 16.
 #if HALF_VECTORS
 #define ELEMENT uvec2
 const uint PARTS = 2u;
@@ -30,7 +30,7 @@ const uint PARTS = 1u;
 #endif
 shared ELEMENT tile_a[TILE_M * STEP * PARTS];
 shared ELEMENT tile_b[TILE_N * STEP * PARTS];
-// A matrix of sums per subgroup, to be finished.
+// One matrix of sums per subgroup, staged to be finished.
 shared uvec4 staged[TILE_M / SUB_M * SUBGROUPS_N * MATRIX_M * MATRIX_N / 4u];
 
 #define PLACE(l) uint i = (l) * WORKGROUP + gl_LocalInvocationIndex, row = i / VECTORS, k = i % VECTORS * PER;

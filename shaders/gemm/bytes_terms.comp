@@ -10,7 +10,7 @@ const uint ORIGIN = DOT_SIGNED == 1 ? 128u : 0u;
 
 shared uint partial[ROWS][LANES];
 
-// The sums of a vector's bytes, in two halves of a word.
+// Returns the sum of a vector's bytes in two parts, one in each half of a word.
 uint halves_of(uvec4 bits) {
     uvec4 pairs = (bits & 0x00ff00ffu) + (bits >> 8 & 0x00ff00ffu);
     return pairs.x + pairs.y + pairs.z + pairs.w;

@@ -40,13 +40,13 @@ const uint VECTORS_OF_B = (B_LINES * B_LINE + WORKGROUP - 1u) / WORKGROUP;
 const uint B_SLAB = A_LINES * A_STEP, SLABS = B_SLAB + B_LINES * B_STEP;
 #include "gemm/slabs.glsl"
 
-// The next slab, and the positions of an invocation's vectors at the first step of k.
+// This invocation's vectors of the next slab, and their positions at the first step of k.
 uvec4 next_a[VECTORS_OF_A], next_b[VECTORS_OF_B];
 uint from_a[VECTORS_OF_A], from_b[VECTORS_OF_B];
 
 uint vector_of(uint l) { return l * WORKGROUP + gl_LocalInvocationIndex; }
 
-// Beyond the edges the last existing element is read.
+// Beyond the edges the last existing vector is read.
 void begin_loads(uint a0, uint b0, uint m0, uint n0) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_A; ++l) {
 #if A_ALONG == COLUMN
@@ -64,7 +64,7 @@ void begin_loads(uint a0, uint b0, uint m0, uint n0) {
     }
 }
 
-// Loads are not inside branches, as in shared.comp.
+// Loads the next slab, without branches, as in shared.comp.
 void load(uint k0, uint end) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_A; ++l) {
 #if A_ALONG == COLUMN
@@ -82,7 +82,7 @@ void load(uint k0, uint end) {
     }
 }
 
-// Steps of k from end on are zero in both.
+// Zeroes the steps of k from end on in both slabs.
 void cut_off(uint k0, uint end) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_A; ++l) {
 #if A_ALONG == COLUMN

@@ -34,7 +34,7 @@ shared uvec4 slab_b[SUBGROUPS * B_LINES * B_STEP];
 // The sums of each subgroup: rows of the result.
 shared vec4 staged[SUBGROUPS * MATRICES * MATRIX_N * MATRIX_M / 4u];
 
-// Loads are not inside branches; beyond the edges the last existing element is read.
+// Loads a subgroup's slab, without branches: beyond the edges the last existing element is read.
 void load_slab(uint a0, uint b0, uint m0, uint n0, uint k0, uint end, out uvec4 a[VECTORS_OF_A],
                out uvec4 b[VECTORS_OF_B]) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_B; ++l) {
@@ -54,7 +54,7 @@ void load_slab(uint a0, uint b0, uint m0, uint n0, uint k0, uint end, out uvec4 
     }
 }
 
-// Steps of k from end on are zero in both.
+// Stores a slab to shared memory; the steps of k from end on are zero.
 void keep_slab(uint k0, uint end, uvec4 a[VECTORS_OF_A], uvec4 b[VECTORS_OF_B]) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_B; ++l) {
         uint i = l * SUBGROUP_SIZE + gl_SubgroupInvocationID;

@@ -1,6 +1,6 @@
-// The factors' type in shared memory: fours of elements, in the type of the arithmetic. With HALF_STEPS, for FLOAT16
-// factors, products of so many steps of k are added in FLOAT16, two at once if the device can, before they are added to
-// the sums in float32. So a sum's error from FLOAT16 does not grow with k.
+// The factors in shared memory: vectors of four elements in the type of the arithmetic. HALF_STEPS: FLOAT16 factors;
+// the products of HALF_STEPS steps of k are added in FLOAT16, two at once if the device can, and then to the sums in
+// float32, so that the FLOAT16 error of a sum does not grow with k.
 #if HALF_STEPS > 0
 #define ONE_KEPT float16_t
 #define FOUR_KEPT f16vec4

@@ -1,6 +1,5 @@
-// The sum of the products of four bytes of a and of b, modulo 2^32, by the device's instruction. DOT_SIGNED: whether
-// the bytes are signed. (glslang has no function for it; this works without a GLSL extension that Debian 12's glslang
-// lacks.)
+// Dot product of four bytes of a and four of b, modulo 2^32, by the device's instruction. DOT_SIGNED: whether the bytes
+// are signed. (Declared as a SPIR-V instruction: the GLSL extension that has it is missing in Debian 12's glslang.)
 #extension GL_EXT_spirv_intrinsics : require
 #if DOT_SIGNED
 #define DOT_INSTRUCTION 4450  // OpSDot

@@ -2,9 +2,9 @@
 #extension GL_EXT_control_flow_attributes : require
 // result = finish(ALPHA * a x b + BETA * c) through shared memory, for devices whose invocations share a cache poorly.
 // A workgroup computes TILE_M x TILE_N of the result in slabs of TILE_K steps of k, and loads the next slab to
-// registers meanwhile. (Double buffering in shared memory saves a barrier, but took an H100 a fifth longer.) An
-// invocation keeps 4 * FOURS_M x 4 * FOURS_N sums in registers: blocks of 4 x 4 that are GROUPS_M blocks apart down and
-// GROUPS_N across, so that adjacent invocations read adjacent words.
+// registers meanwhile. (Double buffering in shared memory saves a barrier, but is slower on an H100.) An invocation
+// keeps 4 * FOURS_M x 4 * FOURS_N sums in registers: blocks of 4 x 4 that are GROUPS_M blocks apart down and GROUPS_N
+// across, so that adjacent invocations read adjacent words.
 //
 // K_PART: the most steps of k that a workgroup adds; if fewer than K, the result has a matrix per part, K_PART_STRIDE
 // elements apart.
@@ -15,7 +15,7 @@
 const uint GROUPS_M = TILE_M / (4u * FOURS_M);
 const uint GROUPS_N = TILE_N / (4u * FOURS_N);
 
-// Fours of a slab that an invocation loads.
+// Vectors of four elements that an invocation loads per slab.
 const uint FOURS_OF_A = TILE_M * TILE_K / 4u / WORKGROUP;
 const uint FOURS_OF_B = TILE_N * TILE_K / 4u / WORKGROUP;
 
@@ -25,14 +25,14 @@ shared FOUR_KEPT tile_b[TILE_K][TILE_N / 4u + 1u];
 
 #include "gemm/add_halves.glsl"
 
-// Unrolled, AMD's compiler starts all steps' integer products before adding any: 160 registers and more, or spills.
+// AMD's compiler starts the integer products of all unrolled steps before it adds any, which takes too many registers.
 #if SUM_IS_INT
 #define STEPS_OF_K [[dont_unroll]]
 #else
 #define STEPS_OF_K [[unroll]]
 #endif
 
-// Four undecoded elements: decoding at once would wait for the loads.
+// Four elements before decoding: decoding them right away would wait for the loads.
 #if A_WIDE
 #define A_RAW uvec4
 #elif A_PAIRS
@@ -92,12 +92,12 @@ FOUR_KEPT b_of_raw(B_RAW raw) {
 #endif
 }
 
-// The first `count` of four elements; the others are zero.
+// Keeps the first `count` of four elements and zeroes the others.
 FOUR_KEPT first_of(FOUR_KEPT four, uint count) {
     return mix(FOUR_KEPT(0), four, lessThan(uvec4(0u, 1u, 2u, 3u), uvec4(count)));
 }
 
-// The position of four l of this invocation in a slab of a: row and step of k, and the distance of its elements.
+// Position in a slab of this invocation's l-th vector of four: row (column for b) and first step of k.
 #if A_ALONG == COLUMN
 #define A_PLACE(l) \
     uint i = (l) * WORKGROUP + gl_LocalInvocationIndex, k = i / (TILE_M / 4u), m = i % (TILE_M / 4u) * 4u;

@@ -5,7 +5,7 @@
 #endif
 // result = finish(ALPHA * a x b + BETA * c) without shared memory. An invocation keeps TILE_M x TILE_N sums in
 // registers and takes four steps of k at a time. A workgroup's invocations compute adjacent columns, so that they read
-// the same rows of a. SHARES_ROWS: they are a subgroup of eight; each reads other rows and broadcasts them.
+// the same rows of a. SHARES_ROWS: they are a subgroup of eight; each reads every eighth row and broadcasts it.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 #include "lib/sums.glsl"
@@ -16,7 +16,7 @@ const uint ROWS = 4u;
 const uint ROWS = 1u;
 #endif
 
-// Column n of an invocation's tile: adjacent invocations have adjacent fours.
+// Offset of column n of an invocation's tile: adjacent invocations have adjacent blocks of four columns.
 #define BESIDE(n) ((n) / 4u * (4u * WORKGROUP) + (n) % 4u)
 
 void main() {
@@ -55,8 +55,8 @@ void main() {
     }
 
     for (uint k = 0u; k < depth; k += 4u) {
-        // Steps beyond the last one read existing data and count as zero. (No branches: SwiftShader takes a second to
-        // compile each.)
+        // Steps beyond the last one read existing data and count as zero. (No branches: SwiftShader compiles each
+        // slowly.)
         uvec4 steps = min(k + uvec4(0u, 1u, 2u, 3u), K - 1u);
         bvec4 counts = lessThan(k + uvec4(0u, 1u, 2u, 3u), uvec4(K));
         SUMS b[TILE_N / EACH][4];
@@ -97,7 +97,7 @@ void main() {
             [[unroll]] for (uint q = 0u; q < 4u; ++q) four[q] = a_load(own[m / 8u] + steps[q] * A_COLUMN);
 #endif
             four = mix(FOUR(0), four, counts);
-            every[m] = subgroupBroadcast(four, 0u);  // its number must be a constant
+            every[m] = subgroupBroadcast(four, 0u);  // the lane must be a constant
             every[m + 1u] = subgroupBroadcast(four, 1u);
             every[m + 2u] = subgroupBroadcast(four, 2u);
             every[m + 3u] = subgroupBroadcast(four, 3u);
@@ -135,7 +135,7 @@ void main() {
     }
 
     // A loop, so that drivers compile the code that finishes four sums once and not per four of the tile. It selects
-    // its row among all: lavapipe compiles that a quarter faster than arrays indexed by m.
+    // its row among all, which lavapipe compiles faster than arrays indexed by m.
     [[dont_unroll]] for (uint m = 0u; m < tile_rows; ++m) {
         uint row = result_batch(at) + (m0 + m) * RESULT_ROW;
 #if HAS_C

@@ -1,8 +1,8 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// result = finish(ALPHA * a x b + BETA * c) for results of few rows, bound by reading b: in vectors of 16 bytes, of PER
-// elements each. A workgroup computes TILE_M rows of LANES * COLUMNS columns; SLICES invocations share the products of
-// each column, whose sums are then added in pairs, in a fixed order.
+// result = finish(ALPHA * a x b + BETA * c) for results of few rows, bound by reading b, in vectors of 16 bytes (PER
+// elements). A workgroup computes TILE_M rows of LANES * COLUMNS columns; SLICES invocations share the products of each
+// column, whose sums are then added in pairs, in a fixed order.
 //
 // B_ALONG COLUMN: a vector holds PER steps of k of a column, and adjacent invocations take adjacent vectors. ROW: it
 // holds PER (= COLUMNS) columns, an invocation takes four steps of k, and adjacent invocations adjacent columns.
@@ -19,12 +19,12 @@ const uint PER = 8u;
 
 shared FOUR partial[SLICES][LANES * COLUMNS / 4u];
 
-// The first `count` of four elements; the others are zero.
+// Keeps the first `count` of four elements and zeroes the others.
 FOUR first_of(FOUR four, uint count) {
     return mix(FOUR(0), four, lessThan(uvec4(0u, 1u, 2u, 3u), uvec4(count)));
 }
 
-// Four steps of k of a row of a. cut: those from end on are zero. (Loads in branches would wait for each other.)
+// Loads four steps of k of a row of a. cut: steps from end on are zero. (Loads in branches would wait for each other.)
 FOUR steps_of_a(uint row, uint k, uint end, bool cut) {
 #if A_ALONG == ROW
     FOUR four = a_four(row + (cut ? min(k, (end - 1u) & ~3u) : k));
@@ -36,17 +36,17 @@ FOUR steps_of_a(uint row, uint k, uint end, bool cut) {
 }
 
 #if A_EIGHTS
-// Eight undecoded steps of k of a row of a; beyond the end the last existing ones are read again.
+// Loads eight steps of k of a row of a, undecoded; past the end, the last existing ones again.
 uvec4 eight_of_a(uint row, uint k, uint end, bool cut) { return a_vector((row + (cut ? min(k, (end - 1u) & ~7u) : k)) / 8u); }
 
-// Four of those eight. cut: steps from end on are zero.
+// Decodes four of these eight. cut: steps from end on are zero.
 FOUR four_of_eight(uvec4 bits, uint which, uint k, uint end, bool cut) {
     FOUR four = which == 0u ? FOUR(half_pair(bits.x), half_pair(bits.y)) : FOUR(half_pair(bits.z), half_pair(bits.w));
     return cut ? first_of(four, max(end, k) - k) : four;
 }
 #endif
 
-// Four elements of a vector of b: the first or, if it has eight, the second.
+// Decodes four elements of a vector of b: the first or, if it has eight, the second four.
 FOUR four_of_b(uvec4 bits, uint which) {
 #if B_WIDE
     return FOUR_OF_BITS(bits);
@@ -184,7 +184,7 @@ void main() {
             }
         }
         barrier();
-        // Adds the sums of as many slices at once as there are invocations.
+        // Add the sums of the slices in pairs, with all invocations at work.
         for (uint half_of = SLICES / 2u; half_of > 0u; half_of /= 2u) {
             for (uint i = gl_LocalInvocationIndex; i < half_of * (LANES * COLUMNS / 4u); i += WORKGROUP) {
                 uint at_slice = i / (LANES * COLUMNS / 4u), own = i % (LANES * COLUMNS / 4u);

@@ -1,6 +1,6 @@
 // Division by a number that is uniform and known at dispatch: a multiplication by the host's precomputed words
-// (divisor_words in dml/compiler/kernels/prelude.py). CPUs have no vector division, and GPUs take some twenty
-// instructions for one.
+// (divisor_words in dml/compiler/kernels/prelude.py). CPUs have no vector division, and a GPU's takes many
+// instructions.
 struct Divisor {
     uint by, factor, shifts;
 };

@@ -1,6 +1,6 @@
-// One element of `result` per call of value(c), which the kernel defines, or as STORE(unit, c) stores it. WHOLE_WORDS:
-// `result` is packed and narrower than a word, so an invocation assembles one whole word and no two share one. WALKS:
-// an invocation takes WALK of these units, a workgroup apart.
+// main() of kernels that compute `result` element by element. The kernel defines value(c), the element at coordinates
+// c, or STORE(unit, c), which stores it. WHOLE_WORDS: `result` is packed and narrower than a word, so an invocation
+// assembles one whole word and no two share one. WALKS: an invocation takes WALK of these units, a workgroup apart.
 #ifndef STORE
 #define STORE(unit, c) result_store(result_at(c), value(c))
 #endif
@@ -31,7 +31,7 @@ void main() {
 #if WHOLE_WORDS
     for (; unit < stop; unit += WORKGROUP) store_unit(unit);
 #else
-    // Additions with carries take llvmpipe a third of the time of the quotients in coordinates().
+    // On llvmpipe, additions with carries are faster than the quotients in coordinates().
     uint next[RANK], by[RANK];
     coordinates(unit, next);
     coordinates(WORKGROUP, by);

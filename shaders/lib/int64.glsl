@@ -54,7 +54,8 @@ int top_bit_64(uvec2 a) {
     return a.y != 0u ? 32 + findMSB(a.y) : findMSB(a.x);
 }
 
-// Quotient and remainder, bit by bit from the first that can be set. By zero: both all ones, as in Direct3D's udiv.
+// Quotient and remainder, bit by bit from the highest that can be set. A zero divisor makes both all ones, as in
+// Direct3D's udiv.
 uvec2 divide_u64(uvec2 a, uvec2 b, out uvec2 remainder) {
     remainder = uvec2(0xffffffffu);
     if ((b.x | b.y) == 0u) return uvec2(0xffffffffu);
@@ -74,7 +75,7 @@ uvec2 divide_u64(uvec2 a, uvec2 b, out uvec2 remainder) {
     return q;
 }
 
-// Truncated; the remainder has the dividend's sign.
+// Division that truncates; the remainder has the dividend's sign.
 uvec2 divide_i64(uvec2 a, uvec2 b, out uvec2 remainder) {
     uvec2 q = divide_u64(abs_i64(a), abs_i64(b), remainder);
     if ((b.x | b.y) == 0u) return q;
@@ -111,7 +112,7 @@ uvec2 modulus_floor_i64(uvec2 a, uvec2 b) {
     return wrong && (b.x | b.y) != 0u ? add64(remainder, b) : remainder;
 }
 
-// To the nearest float, halves to even.
+// Converts to the nearest float, ties to even.
 float float_u64(uvec2 a) {
     if (a.y == 0u && a.x < 0x1000000u) return float(a.x);
     int top = top_bit_64(a);
@@ -128,7 +129,7 @@ float float_i64(uvec2 a) {
     return negative_i64(a) ? -magnitude : magnitude;
 }
 
-// Truncated and saturated; NaN gives zero.
+// Truncates and saturates; NaN gives zero.
 uvec2 u64_of_float(float x) {
     uint bits = floatBitsToUint(x);
     uint exponent = bits >> 23;

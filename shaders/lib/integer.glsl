@@ -1,7 +1,7 @@
 // 32-bit integers: division with every case defined, powers, and conversions from and to float. Narrower types are
 // computed as 32-bit ones and wrap when stored.
 
-// By zero: quotient and remainder are all ones, as in Direct3D's udiv.
+// A zero divisor makes quotient and remainder all ones, as in Direct3D's udiv.
 uint divide_uint(uint a, uint b) {
     return b == 0u ? 0xffffffffu : a / b;
 }
@@ -10,7 +10,7 @@ uint modulus_uint(uint a, uint b) {
     return b == 0u ? 0xffffffffu : a % b;
 }
 
-// By magnitudes: the quotient of the lowest number by -1 wraps instead of trapping.
+// Divisions work on magnitudes: the quotient of the lowest number and -1 wraps instead of trapping.
 uint magnitude(int a) {
     return a < 0 ? 0u - uint(a) : uint(a);
 }
@@ -50,7 +50,7 @@ uint power_uint(uint x, uint n) {
     return y;
 }
 
-// x^-n = 1 / x^n as integers divide.
+// For negative exponents, x^-n = 1 / x^n by integer division.
 uint power_uint(uint x, int n) {
     if (n >= 0) return power_uint(x, uint(n));
     return x == 0u ? 0xffffffffu : x == 1u ? 1u : 0u;
@@ -66,7 +66,7 @@ int power_int(int x, int n) {
     return x == 0 ? -1 : x == 1 ? 1 : 0;
 }
 
-// Truncated and saturated; NaN gives zero.
+// Truncates and saturates; NaN gives zero.
 int int_of_float(float x) {
     if ((floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u) return 0;
     return x >= 2147483648.0 ? 0x7fffffff : x < -2147483648.0 ? int(0x80000000u) : int(x);
@@ -77,7 +77,7 @@ uint uint_of_float(float x) {
     return x >= 4294967296.0 ? 0xffffffffu : uint(x);
 }
 
-// a - b to the nearest float, exact up to 24 bits.
+// Returns a - b as the nearest float, exact up to 24 bits.
 float difference_int(int a, int b) {
     uint d = uint(a) - uint(b);
     return a >= b ? float(d) : -float(0u - d);
@@ -87,7 +87,7 @@ float difference_uint(uint a, uint b) {
     return a >= b ? float(a - b) : -float(b - a);
 }
 
-// (a + b) / 2 without overflow, truncated.
+// Returns (a + b) / 2 without overflow, truncated.
 int mean_int(int a, int b) {
     int floored = (a & b) + ((a ^ b) >> 1);
     return floored < 0 && ((a ^ b) & 1) != 0 ? floored + 1 : floored;

@@ -1,5 +1,5 @@
-// Functions that every device answers alike, to 4 ulp, from additions, multiplications, bit operations and quotients
-// that are corrected after the division: Vulkan promises less of its built-ins. Polynomials are minimax fits.
+// Functions with the same results on every device, to 4 ulp, from additions, multiplications, bit operations and
+// quotients that are corrected after the division: Vulkan promises less of its built-ins. Polynomials are minimax fits.
 // NaN, infinities and the signs of zeros are as in IEEE 754; subnormal results may be flushed.
 //
 //   is_nan is_inf               from the bits: compilers may fold isnan() away
@@ -11,13 +11,13 @@
 //   modulus_truncate modulus_floor   exact; the sign of the dividend (C) or of the divisor (Python)
 //   round_quotient(x, s)        the float32 quotient x / s to the nearest integer, halves to even; NaN to 0
 //   round_half_away
-//   exp_nonpositive(x)          e^x for x <= 0 without a branch; what becomes of NaN is open
-//   exp_of_half(x)              the same, near enough for what becomes FLOAT16
+//   exp_nonpositive(x)          e^x for x <= 0 without a branch; undefined for NaN
+//   exp_of_half(x)              the same, precise enough for a FLOAT16 result
 //   exp_accurate expm1_accurate log_accurate log1p_accurate pow_accurate
 //   sin_accurate cos_accurate tan_accurate (any argument) asin_accurate acos_accurate atan_accurate
 //   atan2_accurate(y, x)
 //   sinh_accurate cosh_accurate tanh_accurate asinh_accurate acosh_accurate atanh_accurate
-//   sigmoid softplus(x) = log(1 + e^x); sigmoid_scaled softplus_scaled take a factor of x, whose product they keep whole
+//   sigmoid softplus(x) = log(1 + e^x); sigmoid_scaled softplus_scaled take a factor of x and do not round the product
 //   erf_accurate normal_tail(t) = erfc(t / sqrt 2) / 2 for t >= 0; gelu(x) = x (1 + erf(x / sqrt 2)) / 2
 #define INFINITY uintBitsToFloat(0x7f800000u)
 #define NOT_A_NUMBER uintBitsToFloat(0x7fc00000u)
@@ -37,9 +37,9 @@ float not_negative(float x) {
     return bits > 0x80000000u && bits <= 0xff800000u ? 0.0 : x;
 }
 
-// A magnitude (+0 or above, or NaN) with the sign of b, without touching NaN. The sign is put in and nothing taken out:
-// (a & 0x7fffffff) | (b & 0x80000000) is a selection of bits, and behind a branch whose other side is b lavapipe 26.1.6
-// selects the wrong ones on CPUs with AVX-512 (LLVM 19 exchanges vpternlog's operands: llvm/llvm-project issue 157929).
+// A magnitude (+0 or above, or NaN) with the sign of b, without touching NaN. The sign bit is only set: with (a &
+// 0x7fffffff) | (b & 0x80000000), a selection of bits, lavapipe 26.1.6 selects the wrong ones after a branch whose
+// other side is b, on CPUs with AVX-512 (LLVM 19 exchanges vpternlog's operands: llvm/llvm-project issue 157929).
 float with_sign(float magnitude, float b) {
     return uintBitsToFloat(floatBitsToUint(magnitude) | (floatBitsToUint(b) & 0x80000000u));
 }
@@ -52,7 +52,7 @@ float scale_by(float x, int n) {
     return z;
 }
 
-// a * b - p exactly, where p is a * b rounded: the factors in halves of 12 bits, since fma may round twice.
+// a * b - p exactly, where p is a * b rounded: the factors are split into halves of 12 bits, since fma may round twice.
 float product_error(float a, float b, float p) {
     float ah = uintBitsToFloat(floatBitsToUint(a) & 0xfffff000u);
     float bh = uintBitsToFloat(floatBitsToUint(b) & 0xfffff000u);
@@ -80,8 +80,8 @@ float quotient_nearest(float a, float b) {
     return 2.0 * abs(r) > abs(step) ? next : q;
 }
 
-// The significand in [1, 2) of a finite magnitude's bits other than 0, and its exponent. A subnormal number's bits are
-// converted as an integer, since a device may take the number itself for zero.
+// Splits the bits of a finite nonzero magnitude into the significand in [1, 2) and the exponent. The bits of a
+// subnormal number are converted as an integer, since a device may take the number itself for zero.
 float significand(uint bits, out int exponent) {
     exponent = -127;
     if (bits < 0x00800000u) {
@@ -95,7 +95,7 @@ float significand(uint bits, out int exponent) {
 float divide_by(float a, float b, bool nearest) {
     uint ua = floatBitsToUint(a) & 0x7fffffffu;
     uint ub = floatBitsToUint(b) & 0x7fffffffu;
-    // Exponents from -50 to 49: nothing can leave the range, nor a quotient's last bits, which the correction works with.
+    // Exponents from -50 to 49: neither the quotient nor the corrections of its last bits leave the range.
     if (ua - 0x26800000u < 0x32000000u && ub - 0x26800000u < 0x32000000u) {
         return nearest ? quotient_nearest(a, b) : quotient(a, b);
     }
@@ -217,12 +217,12 @@ float exp_accurate(float x) {
     return exp_scaled(x, 0.0, 1.0, 0);
 }
 
-// e^x for x <= 0, without a branch: 0 far below; undefined for NaN.
+// e^x for x <= 0, without a branch; 0 for large negative x, undefined for NaN.
 float exp_nonpositive(float x) {
     // At least -88, below which e^x is 0: the bits of negative floats are ordered by magnitude.
     float near = uintBitsToFloat(min(floatBitsToUint(x), 0xc2b00000u));
-    // Adding 1.5 * 2^23 rounds to an integer, which then is the low bits of the sum. By fma(): SwiftShader takes away what
-    // a sum is given and what is then taken from it, in loops that it unrolls, whose copies lose their `precise`.
+    // Adding 1.5 * 2^23 rounds to an integer, which the low bits of the sum then hold. With fma(), since SwiftShader
+    // drops an addition and its subtraction in unrolled loops, whose copies lose their `precise`.
     precise float shifted = fma(near, 1.44269504, 12582912.0);
     precise float n = shifted - 12582912.0;
     precise float high = near - n * 0.693359375;
@@ -236,8 +236,7 @@ float exp_nonpositive(float x) {
     return z;
 }
 
-// The same within 3 + 2 |x| ulp, Vulkan's precision of exp2(). An H100's softmax of FLOAT16 takes 110 us so for 16384 x
-// 4096, and 130 with the arithmetic above.
+// The same within 3 + 2 |x| ulp, Vulkan's precision of exp2(), for softmax of FLOAT16, which is faster with it.
 float exp_of_half(float x) { return exp2((x > -105.0 ? x : -105.0) * 1.44269504); }
 
 float expm1_accurate(float x) {
@@ -299,7 +298,7 @@ float log1p_accurate(float x) {
     return result;
 }
 
-// log x for the bits of a positive finite x as high + low, to some 2^-31.
+// log x as high + low, to some 2^-31, for the bits of a positive finite x.
 void log_parts(uint bits, out float high, out float low) {
     float n;
     float f = log_reduce(bits, n);
@@ -341,7 +340,7 @@ float pow_magnitude(float x, float y) {
     return exp_scaled(p, p_low, 1.0, 0);
 }
 
-// x^y; integer, odd: whether y is.
+// x^y; integer, odd: whether y is an integer, and an odd one.
 float pow_special(float x, float y, bool integer, bool odd) {
     uint ux = floatBitsToUint(x) & 0x7fffffffu;
     uint uy = floatBitsToUint(y) & 0x7fffffffu;
@@ -376,15 +375,15 @@ float pow_accurate(float x, uint n) {
     return pow_special(x, float(n), true, (n & 1u) != 0u);
 }
 
-// The power of an integer by a float, as an integer: exact powers and roots stay exact, the rest is truncated.
+// An integer to the power of a float, as an integer: exact powers and roots stay exact, other results are truncated.
 float pow_truncated(float x, float y) {
     float p = pow_accurate(x, y);
     float nearest = roundEven(p);
     return abs(p - nearest) <= 4e-7 * abs(p) ? nearest : trunc(p);
 }
 
-// Four words of 2/pi, which begins with 32 zero bits, from number `at` on, at most 4. Selected, not indexed: llvmpipe
-// copies a table to each invocation's memory, and took 140 ms for the sines of 1 Mi elements, 7 so.
+// Returns four words of 2/pi, which begins with 32 zero bits, from word `at` on, at most 4. The words are selected, not
+// indexed: llvmpipe copies an indexed table to each invocation's memory, which is far slower.
 uvec4 two_over_pi(uint at) {
     const uvec4 first = uvec4(0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u);
     const uvec4 last = uvec4(0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu);
@@ -420,7 +419,7 @@ uint reduce_angle(float x, out float high, out float low) {
     umulExtended(m, c, high_c, low_c);
     low_b = uaddCarry(low_b, high_c, carry);
     uint top = m * a + high_b + carry;
-    // top, low_b, low_c: 4 turns / 2^96. Two bits of quadrant, then the fraction of it; to the nearest quadrant.
+    // top, low_b, low_c: 4 turns / 2^96. Two bits of quadrant, then its fraction; rounded to the nearest quadrant.
     uint quadrant = top >> 30;
     uint f1 = (top << 2) | (low_b >> 30), f0 = (low_b << 2) | (low_c >> 30);
     bool negative = (f1 & 0x80000000u) != 0u;

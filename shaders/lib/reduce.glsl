@@ -2,15 +2,14 @@
 //
 // WORKGROUP_REDUCTION(NAME, TYPE, COMBINE) declares
 //     TYPE NAME(TYPE value, uint lane, uint lanes)
-// where COMBINE(a, b) is an associative function or macro over TYPE (a structure will do). Every `lanes` neighbours of
-// the workgroup (a divisor of WORKGROUP) reduce their values by themselves; `lane` is the invocation's place among them
-// and all of them get the result. A call is a barrier: it stands in uniform control flow. Values are not combined in the
-// order of the lanes, so COMBINE must be commutative as well.
+// where COMBINE(a, b) is an associative and commutative function or macro over TYPE (which may be a structure). Every
+// `lanes` adjacent invocations of the workgroup (a divisor of WORKGROUP) reduce their values; `lane` is the
+// invocation's index among them, and all of them get the result. A call contains barriers, so it must be in uniform
+// control flow; before another call of NAME there must be one more.
 #define WORKGROUP_REDUCTION(NAME, TYPE, COMBINE) \
     shared TYPE NAME##_shared[WORKGROUP]; \
     TYPE NAME(TYPE value, uint lane, uint lanes) { \
         uint id = gl_LocalInvocationIndex; \
-        barrier(); \
         NAME##_shared[id] = value; \
         barrier(); \
         for (uint left = lanes; left > 1u;) { \

@@ -2,8 +2,8 @@
 //
 // WORKGROUP_SCAN(NAME, TYPE, COMBINE) declares
 //     TYPE NAME(TYPE value, TYPE neutral, uint lane, uint lanes, out TYPE total)
-// the combination, in order, of the values of the lanes before this one, among `lanes` neighbours of the workgroup; and
-// that of all of them. A call is a barrier: it stands in uniform control flow.
+// It returns the combination, in order, of the values of the lanes before this one, among `lanes` adjacent invocations
+// of the workgroup; total is the combination of all. A call contains barriers, so it must be in uniform control flow.
 #define WORKGROUP_SCAN(NAME, TYPE, COMBINE) \
     shared TYPE NAME##_shared[WORKGROUP]; \
     TYPE NAME(TYPE value, TYPE neutral, uint lane, uint lanes, out TYPE total) { \

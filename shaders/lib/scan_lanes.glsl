@@ -1,6 +1,6 @@
-// LANES_SCAN(NAME, TYPE, COMBINE) declares TYPE NAME(TYPE value, TYPE neutral, uint lane, out TYPE total), as
-// WORKGROUP_SCAN of scan.glsl does, over LANES neighbours by place(), a power of two: in subgroups, where SUBGROUP is not
-// 0 (see subgroups.glsl), whose combinations go through shared memory where LANES are more than one subgroup.
+// LANES_SCAN(NAME, TYPE, COMBINE) declares TYPE NAME(TYPE value, TYPE neutral, uint lane, out TYPE total): the scan of
+// scan.glsl over LANES adjacent invocations by place(), a power of two. With SUBGROUP (see subgroups.glsl) it scans in
+// subgroups; if LANES exceed a subgroup, the subgroups' combinations go through shared memory.
 #include "lib/scan.glsl"
 #include "lib/subgroups.glsl"
 #if !SUBGROUP

@@ -1,5 +1,5 @@
 // Entries of a selection: a key, and the index along the axis, which makes every order total. KEY64: keys of two words,
-// the high one in y.
+// the high word in y.
 #if KEY64
 #define KEY uvec2
 #define KEY_WORDS 2u

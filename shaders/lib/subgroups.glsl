@@ -3,7 +3,7 @@
 //
 // place() is an invocation's number in its workgroup, used in place of gl_LocalInvocationIndex: adjacent numbers are in
 // one subgroup. Vulkan does not say which subgroup an invocation is in, nor that subgroups are full or of the device's
-// size. If they are not, fills_subgroups() is false in the whole workgroup, which then works without them.
+// size. If they are not, fills_subgroups() is false in the whole workgroup, which then works without subgroups.
 #if SUBGROUP
 bool fills_subgroups() { return gl_SubgroupSize == SUBGROUP && gl_NumSubgroups * SUBGROUP == WORKGROUP; }
 uint place() {

@@ -1,4 +1,4 @@
-// The type of a sum of products, that of four sums, and the conversion of four 32-bit words to the latter.
+// The types of a sum of products and of four sums, and the conversion of four 32-bit words to the latter.
 #if SUM_IS_INT
 #define SUM int
 #define FOUR ivec4

@@ -1,5 +1,5 @@
 #version 450
-// A value on a band of diagonals; elsewhere the source's element, or zero without a source.
+// fill_value() on a band of diagonals; elsewhere the source's element, or zero without a source.
 #include "prelude.glsl"
 
 result_VALUE value(uint c[RANK]) {

@@ -1,5 +1,5 @@
 #version 450
-// The update whose number a position was marked with, or the input's element without one.
+// The update whose number a position was marked with; without one, the input's element.
 #include "prelude.glsl"
 #include "movement/element.glsl"
 

@@ -4,13 +4,13 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
-// Normalizes rows as "rows.comp" does, that their invocations hold: read once, written once. LANES neighbours of a
-// workgroup share a row, each with up to STEPS steps of UNIT elements. SEGMENTED: a row is several segments of LENGTH. The
-// variance is the mean of squared differences to the mean. The generated prelude ends with row_coordinates(),
-// segment_coordinates(), start_segment(), read_held() and write_held().
+// Normalizes rows as "rows.comp", with rows held in registers: read once, written once. LANES adjacent invocations of a
+// workgroup share a row, each with up to STEPS steps of UNIT elements. SEGMENTED: a row is several segments of LENGTH
+// elements. The variance is the mean of squared differences to the mean. The generated prelude ends with
+// row_coordinates(), segment_coordinates(), start_segment(), read_held() and write_held().
 //
-// PACKED: vectors of FLOAT16 are held as they are, VECTORS of them to a step, which elements_of() takes apart: half the
-// registers, and twice as many rows on their way.
+// PACKED: registers hold vectors of FLOAT16, VECTORS per step, which elements_of() converts: half the registers, and
+// twice as many rows in flight.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -23,8 +23,8 @@ LANES_REDUCTION(sum_both, vec2, REDUCE_ADD)
 
 #if PACKED
 uvec4 v[STEPS][VECTORS];
-// A compiler that finds the same conversion in all three rounds would keep its results instead. So each round adds its
-// own zero, which is unknown to the compiler: no dispatch is so large.
+// Each of the three rounds adds its own zero, unknown to the compiler (no dispatch is so large): if the compiler found
+// the same conversion in all rounds, it would keep the converted values in registers.
 void take(uint step, uint round, out float e[UNIT]) {
     uvec4 w[VECTORS];
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k) w[k] = v[step][k] ^ (gl_NumWorkGroups[round] >> 31);
@@ -35,7 +35,7 @@ float v[STEPS][UNIT];
 void take(uint step, uint round, out float e[UNIT]) { e = v[step]; }
 #endif
 
-// The row's sums of the elements' differences to `shift`, and of their squares.
+// The sums over the row of the elements' differences to `shift`, and of the squares of these.
 vec2 row_sums(uint lane, uint end, float shift, uint round) {
     vec2 sums = vec2(0.0);
     [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
@@ -51,7 +51,7 @@ vec2 row_sums(uint lane, uint end, float shift, uint round) {
     return sums;
 }
 
-// The position of a row's step in its segment, which begins here.
+// Starts the segment of a row's step and returns the step's position in it.
 uint start_step(uint at, inout uint c[x_RANK]) {
 #if SEGMENTED
     uint segment = divided(at, LENGTH_DIVISOR);
@@ -91,7 +91,7 @@ void main() {
     mean = divide(sum, count);
 #endif
 #if USE_VARIANCE || USE_MEAN
-    // The mean's rounding error appears in the differences to it, however far it is from 0.
+    // The differences to the mean show the mean's rounding error, however far it is from 0.
     vec2 apart = row_sums(lane, end, mean, 1u);
 #if LANES > 1
     apart = sum_both(apart, lane);

@@ -1,9 +1,10 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// Normalizes rows in one dispatch: statistics first, then the result. LANES neighbours of a workgroup share a row,
-// which is SEGMENTS stretches of LENGTH elements; UNIT adjacent elements make a step. TURNED: elements by which neighbours
-// with a row each write further along it, or 0. The generated prelude ends with row_coordinates() and
-// segment_coordinates(), step_sums(), start_segment() and write_step(), which uses row_mean and row_factor.
+// Normalizes rows in one dispatch: statistics first, then the result. LANES adjacent invocations of a workgroup share a
+// row of SEGMENTS segments of LENGTH elements; a step is UNIT adjacent elements. TURNED: the distance in elements
+// between the positions at which adjacent invocations with a row each start writing, or 0. The generated prelude ends
+// with row_coordinates(), segment_coordinates(), step_sums(), start_segment() and write_step(), which uses row_mean and
+// row_factor.
 #include "prelude.glsl"
 #include "lib/compensated.glsl"
 #include "lib/math.glsl"
@@ -32,9 +33,9 @@ float lane_sum(uint c[x_RANK], uint lane, float shift, bool squared) {
     return total_of(sum);
 }
 
-// The same over the row. Invocations beyond the rows skip their loops by a branch, not by bounds of 0: lavapipe 26.1.6
-// runs a loop that a whole subgroup skips once, with no active invocation, and crashes if a buffer's address comes from
-// an inner loop.
+// The same over the row. Invocations beyond the rows skip their loops by a branch, not by bounds of 0: a loop that a
+// whole subgroup skips is run once by lavapipe 26.1.6, with no active invocation, and crashes if a buffer's address
+// comes from an inner loop.
 float row_sum(uint c[x_RANK], uint lane, bool inside, float shift, bool squared) {
     float sum = 0.0;
     if (inside) sum = lane_sum(c, lane, shift, squared);
@@ -45,7 +46,7 @@ float row_sum(uint c[x_RANK], uint lane, bool inside, float shift, bool squared)
 }
 
 #if USE_MEAN && USE_VARIANCE
-// Count, mean and sum of squared differences to the mean, of part of a row. The mean is a compensated sum: far from 0,
+// Count, mean and sum of squared differences to the mean, for part of a row. The mean is a compensated sum: far from 0,
 // its rounding error would not be small compared with the differences between means, which enter the variance.
 struct Moments {
     float count;
@@ -65,9 +66,9 @@ Moments merge_moments(Moments a, Moments b) {
 WORKGROUP_REDUCTION(merge_lanes, Moments, merge_moments)
 #endif
 
-// The shift for the first block of a row with this many steps. The further it is from the block's mean, the more digits
-// cancel, so it is the mean of the block's first half (of eight steps out of 32): in any order, the mean of a half or a
-// quarter of the elements is at most 1 or 1.8 standard deviations from the mean of all. A single element might be an
+// Returns the shift for the first block of a row of `steps` steps: the mean of the first half of the block's steps, at
+// most eight. The further a shift is from the block's mean, the more digits cancel. In any order, the mean of a half or
+// a quarter of the elements is at most 1 or 1.8 standard deviations from the mean of all; a single element might be an
 // outlier.
 float first_shift(uint from, uint first, uint steps) {
     uint some = min((steps + 1u) / 2u, 8u);
@@ -76,8 +77,8 @@ float first_shift(uint from, uint first, uint steps) {
     return guess + sum / float(some * UNIT);
 }
 
-// Walks the lane's share of the row in blocks of 32 steps. Each block takes its differences to the mean of the previous
-// blocks, and its moments are merged with theirs.
+// Reads the lane's share of the row in blocks of 32 steps. A block sums differences to the mean of the previous blocks;
+// its moments are then merged with theirs.
 Moments lane_moments(uint c[x_RANK], uint lane) {
     Moments row = Moments(0.0, CompensatedSum(0.0, 0.0), 0.0);
     for (uint segment = 0u; segment < SEGMENTS; ++segment) {
@@ -89,7 +90,7 @@ Moments lane_moments(uint c[x_RANK], uint lane) {
             vec2 sums = vec2(0.0);
             uint step = 0u;
 #if TOGETHER > 1
-            // This many loads are in flight at once.
+            // TOGETHER loads are in flight at once.
             for (; step + TOGETHER <= steps; step += TOGETHER) {
                 [[unroll]] for (uint k = 0u; k < TOGETHER; ++k) {
                     sums += step_sums(from, first + (step + k) * LANES * UNIT, shift);
@@ -118,7 +119,7 @@ Moments row_moments(uint c[x_RANK], uint lane, bool inside) {
 }
 #endif
 
-// Mean and factor of an invocation's row.
+// Computes the mean and the factor of an invocation's row.
 void start_row(uint c[x_RANK], uint lane, bool inside) {
     float count = float(SEGMENTS * LENGTH), mean = 0.0, factor = 1.0;
 #if USE_MEAN && USE_VARIANCE

@@ -1,7 +1,7 @@
-// Walks a box of BOX_0 x BOX_1 x BOX_2 positions: EACH_ELEMENT { ... } runs at those for which PLACE(axis, dimension),
-// defined by the kernel, holds on each axis. WIDE: the workgroup shares the box, and TOGETHER(reduction, v) reduces its
-// invocations' results. Large boxes are always shared: one invocation would be slow, and llvmpipe ends its loops after
-// 65,535 iterations in all.
+// Loops over a box of BOX_0 x BOX_1 x BOX_2 positions: EACH_ELEMENT { ... } runs at those for which PLACE(axis,
+// dimension), defined by the kernel, holds on each axis. WIDE: the workgroup shares the box, and TOGETHER(reduction, v)
+// reduces its invocations' results. Large boxes are always shared: one invocation would be slow, and llvmpipe ends its
+// loops after 65,535 iterations in all.
 #if WIDE
 #include "lib/reduce.glsl"
 #define TOGETHER(reduction, v) reduction(v, gl_LocalInvocationIndex, WORKGROUP)

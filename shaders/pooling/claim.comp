@@ -1,6 +1,6 @@
 #version 450
 // Each input element claims the output element that its index addresses. Of several claims the last in row-major order
-// wins; an index beyond the output claims nothing. `winner` holds the element's number plus 1.
+// wins; an index beyond the output claims nothing. `winner` holds the input element's number plus 1.
 #include "prelude.glsl"
 
 void main() {

@@ -1,12 +1,12 @@
 #version 450
-// Each element of the result gathers the gradients of the windows that contain it, in a fixed order: for the average
-// all of them, divided by the window's number of elements; for the maximum those of the windows whose maximum it is.
+// The gradient of the input: each element adds, in a fixed order, the gradients of the windows that contain it: for the
+// average of all, divided by the window's number of elements; for the maximum of those whose maximum it is.
 #include "prelude.glsl"
 
 // The first window along an axis that may contain the element at i, in padded coordinates.
 uint first_window(uint i, uint reach, uint step) { return i < reach ? 0u : (i - reach + step - 1u) / step; }
 
-// Whether the window at position o contains the element at i (padded): o exists, and one of its taps is at i.
+// Returns whether the window at position o exists and one of its taps is the element at i (padded).
 bool holds(uint i, uint o, uint windows, uint dilation, uint step) {
     return o < windows && o * step <= i && (i - o * step) % dilation == 0u;
 }

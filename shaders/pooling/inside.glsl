@@ -1,4 +1,4 @@
-// The number of the window's positions along one axis that are not padding.
+// Returns the number of the window's positions along one axis that are not padding.
 uint inside(uint o, uint window, uint dilation, uint step, uint start, uint size) {
     uint from = o * step;
     uint skipped = from < start ? (start - from + dilation - 1u) / dilation : 0u;

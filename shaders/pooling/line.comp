@@ -1,7 +1,8 @@
 #version 450
 // The maxima (MAXIMUM) or the sums of windows along AXIS alone: windows along several axes are computed one axis after
-// the other. An invocation reads the elements of UNIT adjacent results once each. LENGTH, RESULTS: the sizes of source
-// and result along AXIS. MEAN: divides the last sums by the window's elements, with WINDOW_d and so on along all axes.
+// the other. An invocation reads each element of UNIT adjacent results once. LENGTH, RESULTS: the sizes of source and
+// result along AXIS. MEAN: divides the last sums by the number of elements of the window, which has WINDOW_d and so on
+// along all axes.
 #include "prelude.glsl"
 
 #define SPAN ((UNIT - 1) * STEP + WINDOW)
@@ -29,7 +30,7 @@ void store_units(uint c[RANK]) {
         v[k] = place < LENGTH ? read : NEUTRAL;
     }
 #if SHARED
-    // The part that all windows share, each one's part before it, and the part after it.
+    // The maximum of the part that all windows share, of each window's part before it, and of the part after it.
     source_VALUE shared_by_all = v[UNIT - 1u], before[UNIT], behind = NEUTRAL;
     for (uint k = UNIT; k < WINDOW; ++k) shared_by_all = larger(shared_by_all, v[k]);
     before[UNIT - 1u] = shared_by_all;

@@ -1,5 +1,5 @@
 #version 450
-// (|x1|^P + |x2|^P + ...)^(1/P) over the window. Above P = 1 the elements are divided by the largest, so that no power
+// (|x1|^P + |x2|^P + ...)^(1/P) over the window. For P > 1 the elements are divided by the largest, so that no power
 // leaves float's range unless the result does.
 #include "prelude.glsl"
 #include "lib/math.glsl"
@@ -26,7 +26,7 @@ float value(uint c[RANK]) {
         EACH_ELEMENT add(abs(source_load(source_at(p))));
         return total();
     }
-    uint most = 0u;  // bits order like the magnitudes, infinity and NaN last
+    uint most = 0u;  // bits have the order of the magnitudes, infinity and NaN last
     EACH_ELEMENT most = max(most, floatBitsToUint(source_load(source_at(p))) & 0x7fffffffu);
 #if WIDE
     most = TOGETHER(max_all, most);

@@ -1,7 +1,8 @@
 // The lists that "pooling/roi_places.comp" makes.
 #define OUTSIDE 0xffffffffu
 
-// An output's positions along an axis: their start in the row, in words; their number; the output's number of samples.
+// The sampled positions of an output along an axis: where their list begins, in words, their number, and the number of
+// samples.
 struct Places {
     uint begin;
     uint count;
@@ -16,7 +17,7 @@ struct Place {
 
 uint places_word(uint roi, uint at) { return places_load(places_at(uint[2](roi, at))); }
 
-// Axis 0 is y, and 1 is x.
+// Axis 0 is y, axis 1 is x.
 Places places_of(uint roi, uint axis, uint o) {
     uint at = 3u * (axis * OUT_2 + o);
     return Places(places_word(roi, at), places_word(roi, at + 1u), uintBitsToFloat(places_word(roi, at + 2u)));
@@ -32,8 +33,8 @@ float place_samples(uint roi, uint at) { return uintBitsToFloat(places_word(roi,
 float place_along(uint roi, uint at) { return uintBitsToFloat(places_word(roi, at + 3u)); }
 
 #ifdef PART
-// This dispatch's part of two lists, {y from, y to, x from, x to}: part PART of PARTS_Y x PARTS_X. If the lists are
-// short enough for one dispatch (LIGHT steps), part 0 is all of them and the others are empty.
+// The part of two lists that this dispatch reads, {y from, y to, x from, x to}: part PART of PARTS_Y x PARTS_X. If the
+// lists are short enough for one dispatch (LIGHT steps), part 0 is the whole and the others are empty.
 uvec4 part_of(Places y, Places x) {
     if (PARTS_Y * PARTS_X == 1u || float(x.count) * float(y.count + 2u) <= float(LIGHT))
         return PART == 0u ? uvec4(0u, y.count, 0u, x.count) : uvec4(0u);

@@ -1,8 +1,8 @@
-// The sampling of regions of interest. `regions` is {ROIs, 4}: x1, y1, x2, y2; `batches` {ROIs}. The kernel has the
+// Sampling of regions of interest. `regions` is {ROIs, 4}: x1, y1, x2, y2; `batches` {ROIs}. The kernel has the
 // constants OUT_2 and OUT_3, IN_2 and IN_3: the pooled and the input sizes, height (dimension 2) and width (3).
 #include "lib/math.glsl"
 
-// One axis of a region: its samples per output, and the inputs of coordinate(). Axis 2 is y, 3 is x.
+// One axis of a region: its samples per output, and the parameters of coordinate(). Axis 2 is y, axis 3 is x.
 struct Axis {
     float from;
     float size;
@@ -23,11 +23,12 @@ Axis region_axis(uint roi, uint dimension) {
     return Axis(from, size, clamp(wanted, MINIMUM, MAXIMUM), outputs);
 }
 
-// The number of output o's sample i among the region's samples, as a float: there may be more than 2^32.
+// Returns the number of output o's sample i among the region's samples, as a float: there may be more than 2^32.
 float number(Axis a, uint o, uint i) { return float(o) * float(a.samples) + float(i); }
 float all_of(Axis a) { return float(a.samples) * float(a.outputs); }
 
-// A sample's position along the region, from 0 to 1. Aligned to corners, the first and the last are at its ends.
+// Returns a sample's position along the region, from 0 to 1. With ALIGN, the first and the last are at the region's
+// ends.
 float along(Axis a, uint o, uint i) {
     float all = all_of(a);
     if (!ALIGN) return quotient(number(a, o, i) - OUTPUT_OFFSET, all);

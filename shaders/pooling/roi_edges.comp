@@ -11,7 +11,7 @@
 #include "pooling/places.glsl"
 #endif
 
-// A sample's contribution to left, top, right and bottom. down, right: its position along the region, from 0 to 1.
+// Returns a sample's contribution to left, top, right and bottom. down, right: its position in the region, from 0 to 1.
 vec4 share_of(uint batch, uint channel, Tap y, Tap x, float down, float right) {
     if (!(x.inside && y.inside)) return vec4(0.0);
     vec4 v = corners(batch, channel, y, x);

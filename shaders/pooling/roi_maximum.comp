@@ -1,12 +1,12 @@
 #version 450
-// The maximum of an output's samples of its region. WINNER: instead {3, ROIs, C, height, width}, the winning sample as
-// its numbers x and y among the output's samples, and its bits. Of equal samples the first along x wins, then the first
-// along y. Batch indices beyond the input read the last batch.
+// The maximum of an output's samples of its region. With WINNER instead the winning sample, {3, ROIs, C, height,
+// width}: its numbers x and y among the output's samples, and its bits. Of equal samples the first along x wins, then
+// the first along y. Batch indices beyond the input read the last batch.
 #include "prelude.glsl"
 #include "pooling/tap.glsl"
 #include "pooling/places.glsl"
 
-// Of the samples in this dispatch's part and of earlier parts' results.
+// Finds the largest of the samples in this dispatch's part and of the results of earlier parts.
 void largest(uint c[4], inout float best, inout uvec2 winner) {
     Places y = places_of(c[0], 0u, c[2]), x = places_of(c[0], 1u, c[3]);
     uvec4 part = part_of(y, x);
@@ -20,7 +20,7 @@ void largest(uint c[4], inout float best, inout uvec2 winner) {
             float v = sample_at(batch, c[1], place_tap(c[0], down), across);
 #if WINNER
             uvec2 here = uvec2(places_word(c[0], at + 2u), places_word(c[0], down + 2u));
-            if (found && v == best && here.x < winner.x) winner = here;  // equal to an earlier part's, but before it along x
+            if (found && v == best && here.x < winner.x) winner = here;  // equal to an earlier one, first along x
             if (!found || v > best || (is_nan(v) && !is_nan(best))) winner = here;
 #endif
             if (!found || v > best || (is_nan(v) && !is_nan(best))) best = v;

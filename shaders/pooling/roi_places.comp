@@ -1,12 +1,12 @@
 #version 450
-// Where the outputs of each region are sampled, along either axis: lists of places, in row `roi` of `places`. The row
-// begins with three words for each output: where its list begins, how many places it has, and how many samples, as a
-// float. A place is four words: the tap's lower element, or OUTSIDE; the upper element's weight; the sample's number
-// (EXTREMES), else how many samples the place stands for, as a float; how far along the region it lies.
+// Lists the places where the outputs of each region are sampled along either axis, in row `roi` of `places`. The row
+// begins with three words per output: where its list begins, how many places it has, and how many samples, as a float.
+// A place is four words: the tap's lower element, or OUTSIDE; the upper element's weight; the sample's number
+// (EXTREMES), else the number of samples that the place replaces, as a float; its position along the region.
 //
-// Samples that lie in one cell, between the same two elements, become one place, their mean: interpolation is linear
-// there, so their sum is their number times the value at their mean. For the maximum, which is at the first or the last
-// sample of a cell, EXTREMES keeps these two. So a list is no longer than the input, however many samples there are.
+// The samples in one cell, between the same two elements, become one place, their mean: interpolation is linear there,
+// so their sum is their number times the value at their mean. EXTREMES, for the maximum, keeps the first and the last
+// sample of a cell, one of which has it. So a list is no longer than the input, whatever the number of samples.
 //
 // A dispatch adds AT_ONCE places to each list. Until the last dispatch writes an output's number of samples, that word
 // holds the sample at which the next dispatch goes on.
@@ -15,9 +15,9 @@
 #include "pooling/tap.glsl"
 #include "pooling/places.glsl"
 
-// The cell of a coordinate, in which a tap's weights are linear: between two elements, or nearest to one, from -1 to
-// `size`; -2 and size + 1 outside. ON_ELEMENTS gives coordinates exactly on elements cells of their own, with whole
-// numbers; the cells in between are half a number more.
+// Returns the cell of a coordinate, in which a tap's weights are linear: between two elements, or nearest to one, from
+// -1 to `size`; -2 and size + 1 outside. ON_ELEMENTS: coordinates exactly on elements have cells of their own, with
+// whole numbers; the number of a cell in between ends in one half.
 float cell(float x, uint size) {
     if (!(x >= -1.0)) return -2.0;
     if (x > float(size)) return float(size + 1u);
@@ -30,7 +30,7 @@ float cell(float x, uint size) {
 
 float cell_of(Axis a, uint o, uint i, uint size) { return cell(coordinate(a, o, i), size); }
 
-// The first of an output's samples after `first` beyond its cell k. Coordinates are monotonic in the samples.
+// Returns the first sample of an output after `first` and beyond its cell k. Coordinates are monotonic in the samples.
 uint leave(Axis a, uint o, uint first, float k, uint size) {
 #if ON_ELEMENTS
     float edge = a.size >= 0.0 ? ceil(k) : floor(k);
@@ -79,7 +79,7 @@ void main() {
     uint o = across ? c[1] - OUT_2 : c[1], size = across ? IN_3 : IN_2;
     Axis a = region_axis(c[0], across ? 3u : 2u);
 
-    // Earlier outputs have the positions of earlier cells: this list begins after room for all of them.
+    // Earlier outputs have the places of earlier cells: this list begins after room for all of them.
     uint room = MAXIMUM, begin = o * MAXIMUM;
     if (across ? CELLS_3 : CELLS_2) {
         float here = cell_of(a, o, 0u, size), from = cell_of(a, 0u, 0u, size), to = cell_of(a, o, a.samples - 1u, size);

@@ -16,7 +16,7 @@ int round_away(float x) {
     return int(sign(x) * min(whole, 268435456.0));  // 2^28: far outside, and no sum of corners overflows
 }
 
-// Cell o of `cells` between two corners, clamped to `size`: [first component, second component).
+// Returns cell o of `cells` between two corners, clamped to `size`: [first component, second component).
 uvec2 cell(float low, float high, uint o, uint cells, uint size) {
     int first = round_away(low * SPATIAL_SCALE);
     uint length = uint(max(round_away(high * SPATIAL_SCALE) - first + 1, 1));

@@ -1,5 +1,5 @@
-// The end of a kernel that reduces an output's samples to one value, reduced(c, before). PARTED: several dispatches
-// share the samples; `before` is what those of the parts before this one, PART, left in `result`.
+// main() of a kernel that reduces an output's samples to one value, reduced(c, before). PARTED: several dispatches
+// share the samples; `before` is the result of the parts before this one, PART.
 #if PARTED
 void main() {
     uint unit = global_index();

@@ -1,4 +1,4 @@
-// The end of a kernel over boxes (see "box.glsl"), which defines value(c) of each element of `result`: an invocation
+// main() of a kernel over boxes (see "box.glsl"), which defines value(c), an element of `result`: an invocation
 // computes it by itself, or a workgroup together (WIDE).
 #if WIDE
 void main() {

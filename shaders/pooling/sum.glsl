@@ -1,4 +1,4 @@
-// A compensated sum over a box: add(term) in EACH_ELEMENT, then total(), which all invocations that share the box get.
+// A compensated sum over a box: add(term) in EACH_ELEMENT, then total(), for all invocations that share the box.
 #include "lib/compensated.glsl"
 #include "lib/math.glsl"
 
@@ -17,7 +17,7 @@ float total() {
     return found;
 }
 
-// A sum over a number of elements. Whole where it divides evenly, which a GPU's own division does not promise.
+// Divides a sum by a number of elements. Exact quotients stay exact, which a GPU's own division does not promise.
 float mean(float sum, uint count) {
     return abs(sum) < INFINITY ? quotient(sum, float(count)) : sum;
 }

@@ -1,8 +1,7 @@
-// Reading the image at a sample of a region: `source` is {N, C, height, width}, and `batches` {ROIs} the region's
-// batch.
+// Samples of the image in a region: `source` is {N, C, height, width}; `batches` {ROIs} are the regions' batch indices.
 #include "lib/math.glsl"
 
-// The two neighbours of a coordinate and the weight of the second. A coordinate more than an element outside has none.
+// The two elements around a coordinate and the weight of the second; none if it is more than an element outside.
 struct Tap {
     uint low;
     uint high;
@@ -18,7 +17,7 @@ Tap tap(float x, uint size, bool nearest) {
     return Tap(uint(low), uint(low) + (weight > 0.0 ? 1u : 0u), weight, true);
 }
 
-// The weight of element i in a tap.
+// Returns the weight of element i in a tap.
 float weight_of(Tap t, uint i) { return t.low == i ? 1.0 - t.weight : t.high == i ? t.weight : 0.0; }
 
 #ifdef batches_VALUE
@@ -35,7 +34,7 @@ uint batch_of(uint roi) {
 #ifdef source_VALUE
 float blend(float a, float b, float weight) { return weight == 0.0 ? a : (1.0 - weight) * a + weight * b; }
 
-// The input's four neighbours of a sample: top left, top right, bottom left, bottom right.
+// Returns the four elements around a sample: top left, top right, bottom left, bottom right.
 vec4 corners(uint batch, uint channel, Tap y, Tap x) {
     uint p[4] = uint[4](batch, channel, y.low, x.low);
     vec4 found;

@@ -1,4 +1,4 @@
-// Walking the sliding window of result element c. Tensors are {N, C, depth, height, width}; spatial axis 0 is depth.
+// Loops over the sliding window of result element c. Tensors are {N, C, depth, height, width}; spatial axis 0 is depth.
 // EACH_ELEMENT { ... } runs for the window's elements in row-major order, with p the coordinates of one in `source`.
 // Padding is left out: a position before the start wraps to a large number, so one comparison finds both sides.
 #define BOX_0 WINDOW_0

@@ -5,7 +5,7 @@
 
 uint given(uint i) { return state_load(state_BASE + i * STATE_STRIDE); }
 
-// The 128-bit counter of the state, lowest word first, advanced by `blocks`.
+// The state's 128-bit counter, lowest word first, advanced by `blocks`.
 uvec4 counter(uint blocks) {
     uvec4 c = uvec4(given(0u), given(1u), given(2u), given(3u));
     uint carry;

@@ -1,5 +1,5 @@
 #version 450
-// The bias that the input's product is given, [direction, gate * unit]: the input's, plus, for the first ADDED of a
+// The bias of the input's product, [direction, gate * unit]: the input's bias plus, for the first ADDED elements of a
 // direction, the recurrence's.
 #include "prelude.glsl"
 

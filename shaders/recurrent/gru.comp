@@ -5,7 +5,7 @@
 #include "recurrent/recurrence.glsl"
 
 #if RESET_FIRST
-// State number 0 is h, number 1 is r * h.
+// State 0 is h, state 1 is r * h.
 void phase_0(uint step, uint tile) {
     multiply(0u, 2u, 0u, tile);
     [[dont_unroll]] for (uint u = 0u; u < UNITS; ++u) {
@@ -32,7 +32,7 @@ void phase_1(uint step, uint tile) {
     }
 }
 #else
-// State number (step & 1) is h, the other one is written.
+// State (step & 1) is h, and the other one is written.
 void phase_0(uint step, uint tile) {
     uint now = step & 1u;
     multiply(0u, 3u, now, tile);

@@ -1,13 +1,13 @@
 #version 450
 // i = f(...), o = f(...), forget = f(...), c~ = g(...), c = forget * c + i * c~, h = o * h(c). COUPLED: forget = 1 - i.
-// Peepholes add p * c to what i and forget are functions of, and p * (the new c) to what o is. CLIP bounds what f
-// and g are given, as in ONNX Runtime, whose operator the reference restates; not what h is.
+// Peepholes add p * c to the arguments of i and forget, and p * (the new c) to that of o. CLIP bounds the arguments of
+// f and g but not of h, as in ONNX Runtime, whose operator the reference restates.
 #include "prelude.glsl"
 #include "recurrent/recurrence.glsl"
 
 float clipped(float x) {
 #if CLIPS
-    // A NaN stays one.
+    // NaN stays NaN.
     return x < -CLIP ? -CLIP : x > CLIP ? CLIP : x;
 #else
     return x;

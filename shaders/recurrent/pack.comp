@@ -1,6 +1,6 @@
 #version 450
-// The recurrence weights as the recurrence reads them, float32:
-// [direction, tile, k / 4, gate, unit, invocation, k % 4]. Units and k beyond HIDDEN are zero.
+// The recurrence weights in the layout of recurrence.glsl, float32: [direction, tile, k / 4, gate, unit, invocation, k
+// % 4]. Units and k beyond HIDDEN are zero.
 #include "prelude.glsl"
 
 float value(uint c[RANK]) {

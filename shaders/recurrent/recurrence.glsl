@@ -1,26 +1,27 @@
-// What the recurrences share. A workgroup takes ROWS sequences of one direction. Its invocations take hidden units:
-// each UNITS of them in each of TILES tiles, so that a weight that is read serves ROWS rows.
+// The common part of the recurrences. A workgroup takes ROWS sequences of one direction. Its invocations take hidden
+// units, UNITS of them in each of TILES tiles, so that a weight that is read serves ROWS rows.
 //
-// There are two forms. In the first, workgroups loop over the steps. The state of their rows lies in shared memory,
-// twice, since units are replaced while others still read them. PARTED: several dispatches make the steps, each those
-// from FIRST (an even number) to before LAST, and hand the state on in buffers. In the second, STEPWISE, there is a
-// dispatch for each phase of each step (push constant STEP). The state lies in a buffer, and a workgroup has one tile.
+// There are two forms. In the first, workgroups loop over the steps. The state of their rows is in shared memory,
+// twice, since units are replaced while others still read them. PARTED: several dispatches share the steps; each runs
+// those from FIRST (an even number) to before LAST, and passes the state on in buffers. In the second form, STEPWISE,
+// there is a dispatch for each phase of each step (push constant STEP). The state is in a buffer, and a workgroup has
+// one tile.
 //
-// SLICED is for GPUs, STEPWISE: a workgroup makes GROUP_UNITS units of GROUP_ROWS rows, its cells, and its invocations
-// share the sums along k: each adds up one of SLICES for all units of BLOCK_ROWS rows. Through shared memory they come to
-// the cells' own invocations, UNITS cells each, which all are of one row.
+// SLICED is for GPUs, and implies STEPWISE: a workgroup computes GROUP_UNITS units of GROUP_ROWS rows, its cells, and
+// its invocations share the sums along k: each computes one of SLICES for all units of BLOCK_ROWS rows. The sums then
+// go through shared memory to the invocations that own the cells, UNITS cells of one row each.
 //
-// SHARES_STATE is for llvmpipe, which reads shared memory invocation by invocation: the workgroup is a subgroup of that
-// many invocations. Each reads other fours of the state, and all get them from it.
+// SHARES_STATE is for llvmpipe, which reads shared memory invocation by invocation: the workgroup is a subgroup of
+// SHARES_STATE invocations. Each reads other vectors of the state and passes them to all.
 //
-// A cell defines phase_0(step, tile), and phase_1(step, tile) for what must wait for phase 0 of all units.
+// A recurrence defines phase_0(step, tile), and phase_1(step, tile) for work that must wait for phase 0 of all units.
 #extension GL_EXT_control_flow_attributes : require
 #if SHARES_STATE
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
 
 uint direction, first_row, tile_of_group;
-// What the last product gave; loops over it are not unrolled, since each cell's arithmetic is long.
+// The last product's results; loops over them are not unrolled, since each cell's arithmetic is long.
 float products[GATES * UNITS * ROWS];
 uint lengths_of_rows[ROWS];
 
@@ -46,7 +47,7 @@ uint row_of(uint row) {
 }
 #endif
 
-// Rows beyond the batch read the last one's elements; nothing is stored for them.
+// Rows beyond the batch read the last row's elements; nothing is stored for them.
 uint clamped_row(uint row) {
     return min(row_of(row), BATCH - 1u);
 }
@@ -58,7 +59,8 @@ bool stores(uint unit, uint row) {
     return unit < HIDDEN && row_of(row) < BATCH;
 }
 
-// The element of a row's sequence that a step takes: a backward pass begins at the sequence's own last one.
+// Returns the element of a row's sequence that a step takes: a backward pass begins at the end of the row's own
+// sequence.
 uint time_of(uint step, uint row) {
     uint n = lengths_of_rows[row];
     bool backward = direction == BACKWARD_DIRECTION;
@@ -66,7 +68,7 @@ uint time_of(uint step, uint row) {
 }
 
 #if AHEAD
-// The input's part of each gate of the invocation's one cell: read before the products, which take long.
+// The input's part of each gate of the invocation's one cell, loaded early: before the products, which take long.
 float gates_ahead[GATES];
 #endif
 
@@ -129,7 +131,7 @@ void state_set(uint which, uint row, uint unit, float v) {
 }
 
 #if KEEPS
-// What units keep beside their state, which nobody but their own invocation reads.
+// Values that units keep next to their state, read by their own invocation alone.
 float kept_values[TILES * UNITS * ROWS];
 
 float kept_get(uint tile, uint u, uint row) {
@@ -148,7 +150,7 @@ void kept_set(uint tile, uint u, uint row, float v) {
 #endif
 
 #if RESIDENT
-// The invocation's weights, fetched once: CPUs' drivers read an invocation's own memory fastest.
+// The invocation's weights, loaded once: drivers for CPUs read an invocation's own memory fastest.
 vec4 resident[TILES * K4 * GATES * UNITS];
 #endif
 
@@ -181,7 +183,7 @@ float with_products(float sum, vec4 w, vec4 state) {
 }
 
 #if SLICED
-// A slice's sums of all gates; slices begin at other banks.
+// The sums of all gates of a slice; slices begin in different banks.
 const uint SLICE_STRIDE = GATES * CELLS + BLOCKS;
 shared float slices[SLICES * SLICE_STRIDE];
 
@@ -203,7 +205,7 @@ void multiply(uint first, uint end, uint which, uint tile) {
         if (g >= first && g < end) gates_ahead[g] = projection(STEP, 0u, g, unit_of(tile, 0u));
     }
 #endif
-    // (of a constant number of rounds, so that drivers read ahead)
+    // A constant number of rounds, so that drivers load ahead.
     for (uint i = 0u; i < (K4 + SLICES - 1u) / SLICES; ++i) {
         uint k4 = slice + i * SLICES;
         if (K4 % SLICES != 0u && k4 >= K4) break;
@@ -240,7 +242,7 @@ void multiply(uint first, uint end, uint which, uint tile) {
     }
 }
 #else
-// product(gate, u, row) for first <= gate < end: the tile's recurrence weights times state number `which`.
+// Sets product(gate, u, row) for first <= gate < end: the tile's recurrence weights times state `which`.
 void multiply(uint first, uint end, uint which, uint tile) {
     float sums[GATES][UNITS][ROWS];
     [[unroll]] for (uint g = 0u; g < GATES; ++g) {
@@ -289,8 +291,8 @@ void multiply(uint first, uint end, uint which, uint tile) {
 
 #endif
 
-// Writes a unit's new value to state number `next`, and to the output sequence. Where the row's sequence has ended, the
-// state stays the old one, and the output sequence gets zero.
+// Writes a unit's new value to state `next` and to the output sequence. Where the row's sequence has ended, the state
+// keeps its old value, and the output sequence gets zero.
 void advance(uint step, uint row, uint unit, uint next, float old, float new) {
     bool runs = step < lengths_of_rows[row];
     state_set(next, row, unit, runs ? new : old);

@@ -1,5 +1,6 @@
 #version 450
-// What the steps start from, [copy, direction, row, unit] with units beyond HIDDEN zero: the initial tensor, or zero.
+// The state before the first step, [copy, direction, row, unit], with zero for units beyond HIDDEN: the initial tensor,
+// or zero.
 #include "prelude.glsl"
 
 float value(uint c[RANK]) {

@@ -1,5 +1,5 @@
-// keep(block, rank, e) stores entry e, which is number `rank` of the first KEEP of its block: among the results where a
-// line is a single block (FINAL), else among the entries that "merge_runs.comp" merges.
+// keep(block, rank, e) stores entry e, which is number `rank` of the first KEEP of its block: in the results if a line
+// is a single block (FINAL), else among the entries that "merge_runs.comp" merges.
 void keep(uint block, uint rank, Entry e) {
 #if FINAL
     uint c[x_RANK];

@@ -1,7 +1,7 @@
 #version 450
-// Merges neighbouring sorted runs of entries by rank: an entry's place in the merged run is its place in its own run
-// plus the number of entries of the other run that come before it. A run stands for SPAN elements of its line and holds
-// the first KEEP of them; a merged run holds the first MERGED. FINAL: one run is left, and goes to the results.
+// Merges adjacent sorted runs of entries by rank: an entry's place in the merged run is its place in its own run plus
+// the number of entries of the other run that come before it. A run covers SPAN elements of its line and holds the
+// first KEEP of them; a merged run holds the first MERGED. FINAL: one run is left, and goes to the results.
 #include "prelude.glsl"
 #include "lib/sort.glsl"
 
@@ -16,7 +16,7 @@ KEY key_at(uint at) {
 
 Entry entry_at(uint at) { return Entry(key_at(at), entries_load(at * ENTRY_WORDS + KEY_WORDS)); }
 
-// How many entries run r of a line has.
+// Returns the number of entries in run r of a line.
 uint held(uint r) { return r < RUNS ? min(KEEP, min((r + 1u) * SPAN, LENGTH) - r * SPAN) : 0u; }
 
 void main() {
@@ -25,7 +25,7 @@ void main() {
     if (line >= LINES || own >= held(run)) return;
     Entry e = entry_at((line * RUNS + run) * KEEP + own);
 
-    // Equal keys come in the order of their places, and all places of a run lie before those of the next run.
+    // Equal keys come in the order of their places, and all places of a run precede those of the next run.
     bool ties = (run & 1u) == 1u;
     uint other = (line * RUNS + (run ^ 1u)) * KEEP;
     uint low = 0u, high = held(run ^ 1u);

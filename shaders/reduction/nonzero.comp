@@ -1,8 +1,8 @@
 #version 450
-// The coordinates of the elements of x that are not zero, in row-major order. Each invocation has a chunk of elements.
-// COUNTS: only count those of each chunk, into `before`. Else `before` holds how many there are in all chunks before,
-// and the chunk's coordinates are written after theirs. Element i after n of them that are not zero comes after i - n that
-// are, and writes zeros into the row as far from the end: so all rows are written, each once.
+// The coordinates of the nonzero elements of x, in row-major order. Each invocation has a chunk of elements. COUNTS:
+// only counts the nonzero elements of each chunk, into `before`. Else `before` holds the number of nonzero elements
+// before each chunk, after whose rows the chunk writes its own. Element i, if zero, after n nonzero ones, follows i - n
+// zeros and writes zeros into the row that far from the end: so all rows are written, each once.
 #include "prelude.glsl"
 
 bool is_nonzero(x_VALUE v) {

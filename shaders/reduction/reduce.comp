@@ -4,15 +4,15 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
-// Reduces any operands over any of their dimensions. The generated prelude ends with what depends on them:
+// Reduces any operands over any of their dimensions. The generated prelude ends with the functions that depend on them:
 // kept_coordinates() of a result and reduced_coordinates() of a reduced element, combine() over accumulators of type
 // ACC, load_rows(), accumulate() and store_results().
 //
-// LANES neighbours of a workgroup share WIDE adjacent results. The reduced elements are cut into CHUNKS, which give
-// partial results of their own. A step takes UNIT adjacent reduced elements of each of the WIDE results.
+// LANES adjacent invocations of a workgroup share WIDE adjacent results. The reduced elements are cut into CHUNKS,
+// which give partial results of their own. A step takes UNIT adjacent reduced elements of each of the WIDE results.
 //
-// APART: those LANES are not neighbours, which have adjacent results and so read side by side. SUBGROUP: as in
-// "lib/reduce_lanes.glsl".
+// APART: these LANES are not adjacent; adjacent invocations have adjacent results, and so read adjacent elements.
+// SUBGROUP: as in "lib/reduce_lanes.glsl".
 #include "prelude.glsl"
 #include "lib/reduce.glsl"
 
@@ -21,7 +21,7 @@ const uint SLOTS = WORKGROUP / LANES;
 #if APART
 shared ACC of_others[WIDE][WORKGROUP / 2u];
 
-// The first lane gets what all have. By halves: the order never changes.
+// Reduces the lanes' values into the first lane, by halves: the order never changes.
 void reduce_apart(inout ACC total[WIDE], uint lane, uint slot) {
     [[dont_unroll]] for (uint half_ = LANES / 2u; half_ > 0u; half_ /= 2u) {
         if (lane >= half_ && lane < 2u * half_) {
@@ -61,14 +61,14 @@ void main() {
     uint end = inside ? min(begin + CHUNK, STEPS) : begin;
     ACC total[WIDE];
     for (uint j = 0u; j < WIDE; ++j) total[j] = IDENTITY;
-    // Sums of sums: the error of a float sum grows with the number of terms that are added one after the other.
+    // Sums of sums: the error of a float sum grows with the number of terms that are added in sequence.
     for (uint first = begin + lane; first < end; first += BLOCK * LANES) {
         ACC block[WIDE];
         for (uint j = 0u; j < WIDE; ++j) block[j] = IDENTITY;
         uint stop = min(first + BLOCK * LANES, end);
         uint at = first;
 #if TOGETHER > 1
-        // So many loads are on their way at once.
+        // TOGETHER loads are in flight at once.
         for (; at + (TOGETHER - 1u) * LANES < stop; at += TOGETHER * LANES) {
             [[unroll]] for (uint k = 0u; k < TOGETHER; ++k) {
                 reduced_coordinates(at + k * LANES, c);

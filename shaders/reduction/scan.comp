@@ -5,14 +5,15 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
 // The running combination (a sum or a product) along the last dimension of x. Each line is cut into CHUNKS; LANES
-// neighbours of a workgroup share a chunk, ITEMS elements each at a time. TOTALS: only the combination of each chunk is
-// wanted. OFFSETS: `offsets` holds the combination of all that comes before each chunk. Elements are read before their
-// places are written, so y may be x.
+// adjacent invocations of a workgroup share a chunk, ITEMS elements each at a time. TOTALS: only compute the
+// combination of each chunk. OFFSETS: `offsets` holds the combination of all elements before each chunk. Elements are
+// read before their places are written, so y may be x.
 //
-// VECTORS: the ITEMS are a whole number of vectors of 16 bytes, which load_items() and store_items() move; chunks and lines
-// are multiples of them. SUBGROUP: as in "lib/subgroups.glsl".
+// VECTORS: the ITEMS are a whole number of vectors of 16 bytes, which load_items() and store_items() move; chunks and
+// lines are multiples of them. SUBGROUP: as in "lib/subgroups.glsl".
 //
-// COMPENSATED: the running total carries what its additions round away, so that long sums stay exact to a few ulp.
+// COMPENSATED: the running total includes the rounding errors of its additions, so that long sums stay exact to a few
+// ulp.
 #include "prelude.glsl"
 #include "lib/scan_lanes.glsl"
 
@@ -28,7 +29,7 @@ CARRY extend(CARRY a, float b) {
     precise float sum = a.x + b;
     precise float part = sum - a.x;
     precise float lost = (a.x - (sum - part)) + (b - part);
-    // Where the sum is infinite or NaN, so is what it lost, and the two together would make an infinity NaN.
+    // Where the sum is infinite or NaN, the error is so too, and adding both would make an infinity NaN.
     return vec2(sum, abs(sum) <= 3.4028235e38 ? a.y + lost : 0.0);
 }
 #else
@@ -54,7 +55,8 @@ void main() {
 #else
     CARRY carry = carry_of(IDENTITY);
 #endif
-    // As many rounds in all chunks: the last one may be shorter, and all invocations wait for each other.
+    // The same number of rounds in all chunks: the last one may be shorter, but all invocations take part in the
+    // barriers.
     for (uint tile = begin; tile < begin + CHUNK; tile += LANES * ITEMS) {
         ACC v[ITEMS];
         uint first = tile + lane * ITEMS;

@@ -1,7 +1,7 @@
 #version 450
-// The first KEEP of each block of a line of x, found one after the other by a workgroup. It holds the first entry of each
-// GROUP elements: the first of those comes next, and its group alone is gone through again. GROUPS: of a block, at most.
-// For CPU drivers, where the barriers of a sort are slow, and a workgroup is one vector.
+// The first KEEP of each block of a line of x, found one after the other by a workgroup. It holds the first entry of
+// each GROUP elements: the first of these comes next, and only its group is read again. GROUPS: the most groups of a
+// block. For CPU drivers, where the barriers of a sort are slow, and a workgroup is one vector.
 #include "prelude.glsl"
 #include "lib/order.glsl"
 #include "lib/sort.glsl"
@@ -40,7 +40,7 @@ void main() {
     }
     uint count = min(KEEP, end - begin);
     for (uint rank = 0u; rank < count; ++rank) {
-        barrier();
+        barrier();  // the last round's result was read, and the new first entry of its group written
         Entry first = NONE;
         for (uint group = lane; group < groups; group += WORKGROUP)
             first = earlier(first, Entry(keys[group], places[group]));
@@ -55,6 +55,7 @@ void main() {
             Entry e = Entry(key_of(x_load(x_at(c))), i);
             if (entry_less(first, e)) next = earlier(next, e);
         }
+        barrier();  // `first` was read
         next = first_of_all(next, lane, WORKGROUP);
         if (lane == 0u) {
             keys[group] = next.key;

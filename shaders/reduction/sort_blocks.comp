@@ -1,6 +1,6 @@
 #version 450
-// Sorts blocks of BLOCK elements of each line of x in shared memory, SEGMENTS blocks to a workgroup, and keeps the
-// first K of each: as the results where a line is one block (FINAL), else as entries to merge.
+// Sorts blocks of BLOCK elements of each line of x in shared memory, SEGMENTS blocks per workgroup, and keeps the first
+// KEEP of each: as the results if a line is one block (FINAL), else as entries to merge.
 #include "prelude.glsl"
 #include "lib/order.glsl"
 #include "lib/sort.glsl"
@@ -26,7 +26,8 @@ void main() {
             places[i] = place;
         }
     }
-    // Bitonic: sequences of `size` rise and fall in turn; the last size is the whole block, which rises.
+    // Bitonic sort: sequences of `size` are alternately ascending and descending; the last one is the whole block,
+    // ascending.
     for (uint size = 2u; size <= BLOCK; size *= 2u) {
         for (uint apart = size / 2u; apart > 0u; apart /= 2u) {
             barrier();

@@ -1,6 +1,6 @@
 #include "lib/math.glsl"
-// Which place of the input an output element is sampled at, and how much each input element weighs there.
-// round_position(x), from the generated prelude, rounds a place to the nearest neighbour.
+// The position in the input at which an output element is sampled, and the weights of the input elements there.
+// round_position(x), from the generated prelude, rounds a position to the nearest element.
 float position(uint element, float scale, float input_offset, float output_offset) {
     precise float from_start = float(element) - output_offset;
     precise float x = (scale == 1.0 ? from_start : divide(from_start, scale)) - input_offset;
@@ -21,8 +21,8 @@ float weight(float x, float slope, float i) {
     return w > 0.0 ? w : 0.0;
 }
 
-// The sum of the weights of the elements from `first` to `last`: two arithmetic series, one rising up to x
-// and one falling behind it.
+// The sum of the weights of the elements from `first` to `last`: two arithmetic series, one rising up to x and one
+// falling after it.
 float total_weight(float x, float slope, float first, float last) {
     float middle = floor(x);
     float below = min(last, middle) - first + 1.0;
@@ -33,8 +33,8 @@ float total_weight(float x, float slope, float first, float last) {
     return total;
 }
 
-// A stretched filter at x: the range of input elements under it, and what the first and the last of the input weigh in
-// addition, since they are repeated beyond the edges.
+// A stretched filter at x: the range of input elements under it, and the additional weights of the first and the last
+// element of the input, which are repeated beyond the edges.
 struct Wide {
     uvec2 range;
     vec2 edges;
@@ -44,7 +44,7 @@ struct Wide {
 Wide wide(inout float x, float slope, uint size) {
     float reach = 1.0 / slope;
     float end = float(size - 1u);
-    // Any further out, a filter covers nothing but copies of the edge element.
+    // Further out, a filter covers nothing but copies of the edge element.
     x = clamp(x, -reach, end + reach);
     float first = floor(x - reach) + 1.0;
     float last = ceil(x + reach) - 1.0;
@@ -63,7 +63,7 @@ float wide_weight(Wide seen, float x, float slope, uint i, uint size) {
     return w / seen.total;
 }
 
-// The two elements on either side of x.
+// The elements on both sides of x, and their weights.
 struct Pair {
     uvec2 element;
     vec2 weight;
@@ -80,8 +80,8 @@ float term(float weight, float value) {
     return weight == 0.0 ? 0.0 : weight * value;
 }
 
-// An 8-bit result is the whole part, as in CAST. A sum within 0.001 of a whole number counts as that number: rounding
-// to float32 (by up to 2^-17 in an addition, below 256) may have brought it just under.
+// An 8-bit result is truncated, as in CAST. A sum within 0.001 of an integer counts as that integer: rounding to
+// float32 (by up to 2^-17 in an addition, below 256) may have put it just below.
 int whole(float v) {
     float near = roundEven(v);
     return int(abs(v - near) < 0.001 ? near : trunc(v));
@@ -91,7 +91,7 @@ int whole(float v) {
 
 // --- gradients
 
-// The first and the last output that an input element may have a share in. An edge element also has those beyond it.
+// The first and the last output that an input element may contribute to. An edge element also has those beyond it.
 uvec2 outputs_of(uint i, float scale, float input_offset, float output_offset, uint inputs, uint outputs) {
     float last = float(outputs - 1u);
     float low = floor((float(i) - 1.0 + input_offset) * scale + output_offset) - 1.0;

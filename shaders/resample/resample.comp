@@ -1,5 +1,5 @@
 #version 450
-// A weighted sum of source elements, which sampled(c), at the end of the generated prelude, computes.
+// A weighted sum of source elements, computed by sampled(c) at the end of the generated prelude.
 #include "prelude.glsl"
 
 result_VALUE value(uint c[RANK]) { return sampled(c); }

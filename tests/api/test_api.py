@@ -1,4 +1,4 @@
-"""The API's objects as a DirectML program uses them, and the short way beside them."""
+"""The API's objects as a DirectML program uses them, and ``dispatch``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def buffer_binding(buffer, offset=0, size=None):
 
 
 def test_a_directml_program(device):
-    """Compile, bind with offsets, record, execute, read back; then again with new data and nothing recorded anew."""
+    """Compile, bind with offsets, record, execute, read back; then execute again with new data."""
     a = np.arange(6, dtype=np.float32).reshape(2, 3)
     compiled = compiled_add(device)
     properties = compiled.get_binding_properties()
@@ -195,7 +195,7 @@ def test_features(device):
 
 
 def test_an_older_runtime(device):
-    """A device of feature level 2_0 refuses what came later."""
+    """A device of feature level 2_0 refuses later operators."""
     old = dml.create_device(device.vulkan.index, feature_level=dml.DML_FEATURE_LEVEL_2_0)
     t = tensor("FLOAT32", (2, 2))
     desc = dml.DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC(InputTensor=t, OutputTensor=t)
@@ -233,7 +233,7 @@ def test_buffers_refuse_what_does_not_fit(device):
 
 
 def test_sizes_of_buffers(device):
-    """Integers of every kind are sizes; arrays are data, also those without dimensions."""
+    """Integers of every type are sizes; arrays are data, even those without dimensions."""
     for size in (24, np.int64(24), np.uint8(24), np.int32(24)):
         buffer = device.create_buffer(size)
         assert buffer.size == 24
@@ -292,7 +292,7 @@ def test_an_initializer_takes_none_for_what_is_not_owned(device):
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16", "UINT64", "INT8", "INT4", "UINT4"])
 @pytest.mark.parametrize("layout", ["packed", "padded", "reversed", "broadcast"])
 def test_layouts_of_arrays(device, dtype, layout):
-    """An identity from each layout into each output layout gives the array back."""
+    """An identity returns the array for each pair of input and output layout."""
     shape = (2, 3, 4)
     kind = dml.numpy_dtype(dml.DML_TENSOR_DATA_TYPE[f"DML_TENSOR_DATA_TYPE_{dtype}"])
     x = (np.arange(24) % 8).astype(np.int8).astype(kind).reshape(shape)
@@ -302,7 +302,7 @@ def test_layouts_of_arrays(device, dtype, layout):
         desc = dml.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(
             InputTensor=like(x, layout), OutputTensor=tensor(dtype, shape, out), ScaleBias=None
         )
-        if dtype.endswith("T4"):  # IDENTITY knows no 4-bit types; the arrays' layouts are what is tested
+        if dtype.endswith("T4"):  # IDENTITY lacks 4-bit types; only the arrays' layouts are tested
             from dml.api import arrays
 
             words = np.zeros(64, np.uint32)
@@ -338,7 +338,7 @@ def test_private_objects_are_held_until_they_are_replaced(device):
 
 def test_the_parent_device(device):
     parent = device.get_parent_device()
-    # By identity: the device under test may stand for one of another kind (--as).
+    # Compare identities: the device under test may be treated as another kind (--as).
     assert parent.identity == dml.list_devices()[parent.index].identity
     device.set_mute_debug_output(True)
     with pytest.raises(dml.DMLError):

@@ -39,7 +39,7 @@ def recorded(device: dml.Device, compiled: dml.CompiledOperator, table: dml.Bind
 @pytest.mark.parametrize("nothing", [(), ([],), (None,)])
 @pytest.mark.parametrize("what", ["inputs", "outputs"])
 def test_binding_nothing_unbinds_all(device: dml.Device, what: str, nothing: tuple[object, ...]) -> None:
-    """idmlbindingtable-bindinputs: "To unbind all input resources, supply a rangeCount of 0"; outputs alike."""
+    """idmlbindingtable-bindinputs: "To unbind all input resources, supply a rangeCount of 0"; likewise for outputs."""
     compiled = add(device)
     table, out = table_for(device, compiled), holding(device, 0)
     table.bind_inputs([holding(device, 1)] * 2)
@@ -54,7 +54,7 @@ def test_binding_nothing_unbinds_all(device: dml.Device, what: str, nothing: tup
 
 
 def test_what_is_unbound_makes_no_hazard(device: dml.Device) -> None:
-    """A range that an output overlaps only partly is refused, and no longer once it is unbound."""
+    """A range that partly overlaps an output is refused until it is unbound."""
     compiled = add(device)
     table, shared = table_for(device, compiled), device.create_buffer(64)
     table.bind_inputs([dml.DML_BUFFER_BINDING(shared)] * 2)
@@ -69,7 +69,7 @@ def test_what_is_unbound_makes_no_hazard(device: dml.Device) -> None:
 
 @pytest.mark.parametrize("nothing", [(), (None,)])
 def test_an_empty_table_refuses_bindings(device: dml.Device, nothing: tuple[object, ...]) -> None:
-    """idmlbindingtable-reset: no description is an empty binding table; recorded dispatches keep what was bound."""
+    """idmlbindingtable-reset: a table without a description is empty; recorded dispatches keep their bindings."""
     compiled = add(device)
     table, out = table_for(device, compiled), holding(device, 0)
     table.bind_inputs([holding(device, 1)] * 2)
@@ -92,7 +92,7 @@ def test_an_empty_table_refuses_bindings(device: dml.Device, nothing: tuple[obje
     [(0, 16, False), (4, 8, True), (64, 64, False), (64, 16, True), (256, 128, True), (256, 512, False)],
 )
 def test_the_guaranteed_alignment_holds(device: dml.Device, alignment: int, offset: int, refused: bool) -> None:
-    """dml_buffer_tensor_desc: the offset must be a multiple of it; 16 in any case."""
+    """dml_buffer_tensor_desc: offsets must be multiples of the alignment, at least of 16."""
     compiled = add(device, alignment=alignment)
     table, buffer = table_for(device, compiled), device.create_buffer(1024)
     places = dml.DML_BUFFER_BINDING(buffer, offset)
@@ -122,7 +122,7 @@ def test_volatile_descriptors_are_read_at_each_execution(device: dml.Device) -> 
     assert read(first) == [30]
     table.bind_outputs([second])
     commands.execute(wait=False)
-    table.bind_outputs([first])  # (what was submitted stays)
+    table.bind_outputs([first])  # earlier submissions keep their bindings
     assert (read(first), read(second)) == ([30], [30])
     table.bind_inputs([holding(device, 5)] * 2)
     commands.execute()
@@ -166,7 +166,7 @@ def test_without_the_flag_what_was_bound_counts(device: dml.Device) -> None:
 
 
 def test_volatile_lists_of_several(device: dml.Device) -> None:
-    """One of the two recorded dispatches changes, and the other, which follows it, reads what it wrote."""
+    """The bindings of one recorded dispatch change; the other one reads its output."""
     late, fixed = add(device, VOLATILE), add(device)
     between, out = holding(device, 0), holding(device, 0)
     table, other = table_for(device, late), table_for(device, fixed)
@@ -184,7 +184,7 @@ def test_volatile_lists_of_several(device: dml.Device) -> None:
 
 
 def test_a_volatile_persistent_resource(device: dml.Device) -> None:
-    """Bound late it has to be initialized all the same."""
+    """A persistent resource that is bound late must be initialized, too."""
     compiled = add(device, VOLATILE, dml.DML_TENSOR_FLAG_OWNED_BY_DML)
     size = compiled.get_binding_properties().PersistentResourceSize
     persistents = []

@@ -61,8 +61,7 @@ def test_a_kept_output_is_an_input_of_the_next_run(each_kind):
 
 
 def test_an_output_that_is_fed_back_in_a_loop(each_kind, monkeypatch):
-    """x goes in and x + one comes out, elsewhere: two buffers and two recordings, whatever the number of rounds, after
-    the first, which is over the host's array."""
+    """Repeated x = x + one needs two buffers and two recordings, after a first recording for the host's array."""
     made = []
     monkeypatch.setattr(resident, "Recording", lambda *args, **more: made.append(1) or Recording(*args, **more))
     add, one = compiled(each_kind, addition()), each_kind.to_device(np.ones(SIZES, np.float32))
@@ -84,7 +83,7 @@ def test_outputs_that_somebody_has_are_not_written_again(each_kind):
 
 
 def test_one_array_as_both_inputs_and_views_of_it(each_kind):
-    """What was seen as another shape keeps the memory from being written again."""
+    """A view with another shape keeps the memory from being reused."""
     add = compiled(each_kind, addition())
     first = add.dispatch({"ATensor": X, "BTensor": X}, keep=["OutputTensor"])["OutputTensor"]
     seen = first.seen_as((6,), np.float32)
@@ -181,10 +180,10 @@ def test_keep_names_outputs(device):
 
 
 def test_dlpack_in_and_out(each_kind):
-    """The host's own memory where the device shares it: what is written there reaches the device."""
+    """If host and device share memory, the exported array is a view of it; otherwise a copy."""
 
     class Foreign:
-        """Another library's array, which knows DLPack alone."""
+        """Another library's array, which supports only DLPack."""
 
         def __dlpack__(self, **options):
             return X.__dlpack__(**options)
@@ -201,7 +200,7 @@ def test_dlpack_in_and_out(each_kind):
     out[0, 0] = X[0, 0]
     del there
     gc.collect()
-    each_kind.to_device(np.full(SIZES, 7, np.float32))  # not into the memory that `out` still has
+    each_kind.to_device(np.full(SIZES, 7, np.float32))  # must not reuse the memory of `out`
     assert_exact(out, X)
 
 

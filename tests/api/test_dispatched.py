@@ -1,4 +1,4 @@
-"""``dml.dispatch`` prepares a description once; what it keeps is bounded."""
+"""``dml.dispatch`` prepares a description once and keeps a bounded number."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ X = np.arange(6, dtype=np.float32).reshape(SIZES) + 1
 
 @pytest.fixture
 def opened(device):
-    """A Device object of its own, with nothing kept."""
+    """Open a new Device object, which has prepared nothing."""
     with dml.Device(device.vulkan, dml.DML_FEATURE_LEVEL_6_4) as one:
         yield one
 

@@ -13,7 +13,7 @@ from half_products import ALLOW, IN_FLOAT, IN_HALVES, desc, inputs
 
 @pytest.fixture
 def allowing(computes_in_halves: dml.Device) -> dml.Device:
-    """The same, with the flag for all that it compiles."""
+    """Open the device with the flag for all compilations."""
     return dml.Device(computes_in_halves.vulkan, dml.DML_FEATURE_LEVEL_6_4, ALLOW)
 
 
@@ -25,14 +25,14 @@ def test_a_call_says_whether_halves_are_allowed(computes_in_halves: dml.Device) 
 
 
 def test_a_device_says_so_for_all_calls(computes_in_halves: dml.Device, allowing: dml.Device) -> None:
-    """And what is kept for ``dispatch`` is kept apart."""
+    """``dispatch`` keeps compiled operators of both devices separately."""
     for _ in range(2):
         for device, expected in ((computes_in_halves, IN_FLOAT), (allowing, IN_HALVES)):
             np.testing.assert_array_equal(dml.dispatch(desc(), inputs(), device)["OutputTensor"], expected)
 
 
 def test_graphs(computes_in_halves: dml.Device, allowing: dml.Device) -> None:
-    """One after another of the same layouts: what was lowered for one is not taken for the other."""
+    """Graphs with equal layouts and different flags do not share lowered nodes."""
     given = inputs()
     for device, flags, expected in (
         (computes_in_halves, dml.DML_EXECUTION_FLAG_NONE, IN_FLOAT),

@@ -1,4 +1,4 @@
-"""Bindings that share bytes: refused where the reference does not allow it, right where it does."""
+"""Bindings that share bytes: refused if the reference forbids it, with right results otherwise."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def compiled_for(device: dml.Device, desc: dml.OperatorDesc) -> Any:
 def record(
     device: dml.Device, compiled: Any, inputs: Any, outputs: Any, temporary: Any = None, persistent: Any = None
 ) -> Any:
-    """A command list with one dispatch over these bindings."""
+    """Record a command list with one dispatch over these bindings."""
     table = device.create_binding_table(dml.DML_BINDING_TABLE_DESC(compiled))
     table.bind_inputs(inputs)
     table.bind_outputs(outputs)
@@ -44,7 +44,7 @@ def scratch(device: dml.Device, compiled: Any) -> Any:
 
 
 def resized(desc: dml.OperatorDesc, sizes: tuple[int, ...], dtype: str, layout: str) -> dml.OperatorDesc:
-    """The sample with its large tensors of other sizes, and of that data type where they are of the output's."""
+    """Resize the sample's tensors that have the output's sizes, and change those of the output's data type to dtype."""
     _, first = next(desc.outputs())
     changes = {}
     for name, one in (*desc.inputs(), *desc.outputs()):
@@ -55,7 +55,7 @@ def resized(desc: dml.OperatorDesc, sizes: tuple[int, ...], dtype: str, layout: 
 
 
 def cases(name: str) -> Iterator[dml.OperatorDesc]:
-    """Layouts, rows that end within a word, and more elements than one workgroup has; what validates of it."""
+    """Yield valid cases: layouts, rows that end inside a word, and more elements than a workgroup."""
     own = next(sample(name).outputs())[1].DataType.name.removeprefix("DML_TENSOR_DATA_TYPE_")
     odd = (1, 1, 3, 5)
     shapes = [
@@ -84,7 +84,7 @@ def contents(desc: dml.OperatorDesc) -> dict[str, Any]:
 def run(
     device: dml.Device, compiled: Any, desc: dml.OperatorDesc, values: Mapping[str, Any], over: Mapping[str, str]
 ) -> Any:
-    """The outputs as bytes. over: the input whose bytes an output, or another input, is bound to."""
+    """Run and return the outputs as bytes. over: output or input -> the input whose bytes it shares."""
     bound: dict[str, Any] = {}
     for name, one in (*desc.inputs(), *desc.outputs()):
         if name not in over:
@@ -116,7 +116,7 @@ def aliases(desc: dml.OperatorDesc) -> Iterator[dict[str, str]]:
 
 @pytest.mark.parametrize("name", WITH_INPUTS)
 def test_in_place(device: dml.Device, name: str) -> None:
-    """Every operator that may run in place does so right, whichever inputs share the output's bytes."""
+    """Every in-place operator is right, whichever inputs share the output's bytes."""
     tried = 0
     for desc in cases(name):
         values, compiled = contents(desc), compiled_for(device, desc)
@@ -157,9 +157,10 @@ def test_an_output_over_part_of_an_input(device: dml.Device, buffer: Any) -> Non
         "in place, the regions must be identical",
         device, compiled, [at(buffer, 256), at(buffer, 32)], [at(buffer, 16)],
     )  # fmt: skip
-    record(device, compiled, [at(buffer, 0), at(buffer, 16)], [at(buffer, 48)])  # inputs may; 40 to 48 is between
+    record(device, compiled, [at(buffer, 0), at(buffer, 16)], [at(buffer, 48)])  # inputs may overlap
     whole = dml.DML_BUFFER_BINDING(buffer)
-    record(device, compiled, [whole, whole], [at(buffer, 32, 4064)])  # the tensors' bytes count, not the ranges
+    # Only the tensors' bytes count, not the bound ranges
+    record(device, compiled, [whole, whole], [at(buffer, 32, 4064)])
 
 
 def test_operators_that_do_not_execute_in_place(device: dml.Device, buffer: Any) -> None:
@@ -247,7 +248,7 @@ def test_temporary_and_persistent_resources(device: dml.Device) -> None:
 
 
 def test_initializers(device: dml.Device, buffer: Any) -> None:
-    """An input may not even lie in the buffer of a persistent resource."""
+    """An input must not be in the buffer of a persistent resource, even in another range."""
     other = device.create_buffer(64)
     owning = compiled_for(device, add(OWNED))
     initializer = device.create_operator_initializer([owning, owning])

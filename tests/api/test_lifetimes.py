@@ -1,4 +1,4 @@
-"""Operators with a persistent resource are executed after their initialization, at the place that it wrote."""
+"""Operators with a persistent resource must run after their initialization, with the range that it wrote."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OWNED = dml.DML_TENSOR_FLAG_OWNED_BY_DML
 
 
 class Program:
-    """An operator with an owned input, its persistent resource at a place of its own, and recordings of its parts."""
+    """An operator with an owned input, its persistent resource, and methods that record its commands."""
 
     def __init__(self, device: dml.Device, compiled: Any = None, buffer: Any = None, offset: int = 0) -> None:
         t, owned = tensor("FLOAT32", (2, 3)), tensor("FLOAT32", (2, 3), Flags=OWNED)
@@ -63,7 +63,7 @@ class Program:
 
 
 def test_a_dispatch_before_its_initialization(device: dml.Device) -> None:
-    """The order of execution counts, not that of recording."""
+    """The order of execution counts, not the order of recording."""
     one = Program(device)
     dispatch, initialize = one.list_of(one.dispatch), one.list_of(one.initialize)
     one.refuses(dispatch)
@@ -82,7 +82,7 @@ def test_both_in_one_list(device: dml.Device) -> None:
 
 
 def test_an_initialization_counts_at_its_place(device: dml.Device) -> None:
-    """Not for another buffer, though it has a copy of the bytes; not for another operator of the same description."""
+    """Neither a buffer with a copy of the bytes nor another operator with the same description is initialized."""
     one = Program(device)
     one.list_of(one.initialize).execute()
     elsewhere = Program(device, one.compiled, device.create_buffer(one.persistent.Buffer.read()))
@@ -116,7 +116,7 @@ def test_what_could_not_be_recorded_initializes_nothing(device: dml.Device) -> N
 
 
 def test_graphs_with_constants(device: dml.Device) -> None:
-    """What is folded lies in the persistent resource too."""
+    """Folded constants are also stored in the persistent resource."""
     builder = Builder(device)
     x = builder.input("x", (1, 1, 4, 4))
     filters = builder.constant(np.ones((1, 1, 3, 3), np.float32))

@@ -1,4 +1,4 @@
-"""Messages that name what a person has to look at."""
+"""Messages name the tensor or field at fault."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ X = np.ones((2, 3), np.float32)
 
 @pytest.fixture
 def added(device):
-    """A graph whose first input has a name and whose second has none."""
+    """Compile a graph whose first input has a name and whose second has none."""
     x = tensor(2, 3)
     add = device.create_operator(dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(x, x, x))
     return device.compile_graph(
@@ -52,7 +52,7 @@ def test_inputs_of_a_graph(added):
 
 @pytest.fixture
 def owning(device):
-    """GEMM without C, whose B belongs to DML."""
+    """Compile a GEMM without C, whose B is owned by DML."""
     x, w = tensor(1, 1, 4, 4), tensor(1, 1, 4, 4, Flags="OWNED_BY_DML")
     gemm = dml.DML_GEMM_OPERATOR_DESC(x, w, None, x, "NONE", "NONE", 1.0, 0.0, None)
     return device.compile_operator(device.create_operator(gemm))

@@ -1,4 +1,4 @@
-"""What belongs to which device, and what a closed device leaves behind."""
+"""Objects belong to their device; closing a device frees its objects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def table_for(device: dml.Device, dispatchable: Any) -> Any:
 
 
 def bound_add(device: dml.Device, compiled: Any) -> tuple[Any, Any]:
-    """A binding table with everything bound, and the output's buffer."""
+    """Return a complete binding table and the output's buffer."""
     table, out = table_for(device, compiled), device.create_buffer(24)
     table.bind_inputs([dml.DML_BUFFER_BINDING(device.create_buffer(ONES))] * 2)
     table.bind_outputs([dml.DML_BUFFER_BINDING(out)])
@@ -44,7 +44,7 @@ def bound_add(device: dml.Device, compiled: Any) -> tuple[Any, Any]:
 
 @pytest.fixture
 def other(device: dml.Device) -> Iterator[dml.Device]:
-    """A second Device object of the same physical device, seen as the same kind."""
+    """Open a second Device object of the same physical device and kind."""
     with dml.Device(device.vulkan, device.feature_level) as made:
         yield made
 
@@ -85,7 +85,7 @@ def test_objects_of_another_device_object(device: dml.Device, other: dml.Device,
 
 
 def test_objects_of_another_physical_device(device: dml.Device) -> None:
-    """The same one under another name stands for it."""
+    """The same device under another name simulates another one."""
     with dml.Device(replace(device.vulkan, name="Another"), device.feature_level) as other:
         operator = other.create_operator(add_desc())
         with pytest.raises(dml.DMLError) as error:
@@ -94,7 +94,7 @@ def test_objects_of_another_physical_device(device: dml.Device) -> None:
 
 
 def test_buffers_of_another_physical_device(device: dml.Device) -> None:
-    """Wherever one is bound. A context of its own stands for the other device."""
+    """Foreign buffers are refused in every binding. A separate context simulates the other device."""
     foreign = dml.DML_BUFFER_BINDING(Context(device.vulkan).buffer(4096))
     own = dml.DML_BUFFER_BINDING(device.create_buffer(4096))
     owning = compiled_add(device, OWNED)
@@ -131,7 +131,7 @@ def test_buffers_are_shared_by_the_devices_of_one_physical_device(device: dml.De
 
 
 def test_a_closed_device(device: dml.Device) -> None:
-    """Its objects refuse to work, its buffers and the other Device objects go on, and its memory is free."""
+    """Closing frees memory and disables the device's objects, except buffers; other Device objects keep working."""
     with dml.create_device(device.vulkan.index) as closing:
         operator, compiled = closing.create_operator(add_desc()), compiled_add(closing)
         short = compiled.dispatch({"ATensor": ONES, "BTensor": ONES})
@@ -177,7 +177,7 @@ def test_the_default_device_is_opened_again(device: dml.Device, monkeypatch: pyt
 
 
 def test_residency(device: dml.Device) -> None:
-    """What is dispatchable can be evicted, and still be used."""
+    """Dispatchable objects can be evicted and are still usable."""
     compiled = compiled_add(device)
     pageable = [compiled, device.create_operator_initializer([compiled])]
     device.evict(pageable)

@@ -64,7 +64,7 @@ PROGRAM = """
 
 
 def test_each_device_has_sessions_and_threads(tmp_path):
-    """Eight threads on four sessions of two devices, two of them pickled; what lies on the one is not the other's."""
+    """Eight threads use four sessions on two devices, two of them pickled; devices refuse each other's arrays."""
     run = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(PROGRAM), tmp_path / "net.onnx"],
         env=two_drivers.environment(),
@@ -75,7 +75,7 @@ def test_each_device_has_sessions_and_threads(tmp_path):
     told = json.loads(run.stdout)
     assert len(set(told["used"])) == 2
     assert told["used"][:2] == told["used"][2:]
-    # Sums of 64 products of numbers below 5, in float32 of an order of its own: 64 roundings of 2**-24 of at most 50
+    # 64 float32 products of numbers below 5, in any order: at most 64 roundings of 2**-24 relative to 50
     assert told["worst"] < 2e-4
     assert [message.partition("input 'x': ")[2] for message in told["refused"]] == [
         "the array lies on another device"

@@ -1,4 +1,4 @@
-"""Tensors within words that held something before: what is between and behind the elements is zero where asked for."""
+"""Storing tensors into words with old contents: bytes between and after elements become zero on request."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_what_no_element_covers_is_zero(case: str) -> None:
     memory.clear()
     array = np.arange(1, 1 + np.prod(desc.Sizes), dtype=np.uint8).reshape(desc.Sizes)
     if case == "repeated":
-        array[0] = array[1]  # (the same element)
+        array[0] = array[1]  # both rows are the same element
     memory.store(array)
     assert words.view(np.uint8).tolist() == expected
     np.testing.assert_array_equal(memory.load().astype(np.uint8), array)

@@ -1,4 +1,4 @@
-"""What initialization computes of constants is known by their bytes, which are read once."""
+"""Results of initialization are cached by the constants' bytes, which are read once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_constants_that_initialization_reads_are_hashed_once(
 ) -> None:
     rng = np.random.default_rng(5)
     builder = Builder(device)
-    # (a constant's root is computed while a graph is initialized)
+    # A constant's square root is computed at initialization
     known = rng.uniform(1, 2, (1, 1, 16, 24)).astype(np.float32)
     x = builder.input("x", (1, 1, 16, 24))
     compiled = builder.compile({"y": x + op.sqrt(builder.constant(known))})
@@ -96,7 +96,7 @@ def test_initialization_holds_few_of_the_constants_that_it_alone_reads(
 
 
 def test_what_initialization_alone_reads_is_freed(device: dml.Device) -> None:
-    """Square roots of 4 MiB, of which runs read the sums of rows."""
+    """Runs read only row sums of 4 MiB of square roots, so the roots are freed."""
     rng = np.random.default_rng(6)
     known = rng.uniform(1, 2, (1, 1, 1024, 1024)).astype(np.float32)
     builder = Builder(device)
@@ -114,7 +114,7 @@ def test_what_initialization_alone_reads_is_freed(device: dml.Device) -> None:
 
 
 def test_results_larger_than_their_sources_are_not_kept(device: dml.Device) -> None:
-    """Bytes that become floats: computed with each run, but for small ones."""
+    """Bytes converted to floats are computed again in each run, unless they are small."""
     for rows, once in ((64, True), (2048, False)):
         known = np.arange(rows * 1024, dtype=np.uint32).astype(np.uint8).reshape(1, 1, rows, 1024)
         builder = Builder(device)

@@ -1,4 +1,4 @@
-"""The capability tables, read here a second time and directly, against every answer given from them."""
+"""The capability tables, read directly a second time, compared with every answer that is derived from them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def reaches(level, other):
 
 
 def table_at(name, level, function=None):
-    """{tensor: facts} that the file holds for a level, or None."""
+    """Return {tensor: facts} in the file for a level, or None."""
     if not reaches(level, TABLE[name]["introduced"]):
         return None
     tables = TABLE[name].get("support")
@@ -69,7 +69,9 @@ def test_support_is_what_the_table_says(name):
 
 @pytest.mark.parametrize("name", TABLE)
 def test_validation_answers_as_the_table_for_every_tensor(name):
-    """Each level, tensor, dimension count and data type, through the validator's own check of one tensor field."""
+    """Covers each level, tensor, dimension count and data type, through the validator's own check of one tensor
+    field.
+    """
     kind = dml.DML_OPERATOR_TYPE[f"DML_OPERATOR_{name}"]
     desc_class = dml.operators()[kind]
     for level in LEVELS:
@@ -87,7 +89,7 @@ def test_validation_answers_as_the_table_for_every_tensor(name):
 
 
 def accepted(desc_class, level, info, tensor, support):
-    desc = object.__new__(desc_class)  # only the one field is looked at
+    desc = object.__new__(desc_class)  # only this field is read
     object.__setattr__(desc, info.name, (tensor,) if info.type == "tensor_array" else tensor)
     try:
         check_tensor_field(Check(desc, level), info, support[info.name])
@@ -99,7 +101,7 @@ def accepted(desc_class, level, info, tensor, support):
 @given(st.sampled_from(sorted(TABLE)), st.sampled_from(LEVELS), st.sampled_from(TENSORS), st.data())
 @settings(max_examples=400)
 def test_validate_answers_as_the_table_for_whole_descriptions(name, level, tensor, data):
-    """A capability message exactly where the table refuses; what remains are rules of other kinds."""
+    """There is a capability message exactly where the table refuses; other messages come from other rules."""
     desc_class = dml.operators()[dml.DML_OPERATOR_TYPE[f"DML_OPERATOR_{name}"]]
     samples = {
         "uint": 1, "int": 0, "float": 1.0, "bool": False, "uint_array": (1,), "int_array": (1,), "float_array": (1.0,),
@@ -156,7 +158,7 @@ def test_zero_points_become_optional_with_6_2():
 
 
 def test_in_place_operators():
-    """What the pages promise, and where they do not speak of it, nothing."""
+    """In-place use is allowed where the pages promise it, and not where they are silent."""
     for promised in ("ELEMENT_WISE_ADD", "ACTIVATION_SWISH", "ACTIVATION_HARD_SWISH", "ACTIVATION_RELU"):
         assert cap.supports_in_place(dml.DML_OPERATOR_TYPE[f"DML_OPERATOR_{promised}"]), promised
     for silent in ("GEMM", "ACTIVATION_GELU", "ELEMENT_WISE_IS_INFINITY", "FILL_VALUE_CONSTANT", "FILL_VALUE_SEQUENCE"):

@@ -1,4 +1,4 @@
-"""`dml devices`: what it shows of a device, and what it says where there is none."""
+"""`dml devices`: its list of devices, and its message without devices."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_without_a_driver_it_says_what_to_install():
 
 @pytest.mark.parametrize("command", ["devices", "run model.onnx", "run model.json", "explain model.onnx"])
 def test_every_command_says_it(monkeypatch, tmp_path, command):
-    """Whatever it does first, a command for a machine without devices ends with what to install, and 3."""
+    """Without devices, every command exits with 3 and names the packages to install."""
     monkeypatch.setattr(runtime_devices, "list_devices", lambda: ())
     monkeypatch.chdir(tmp_path)
     for suffix in ("onnx", "json"):

@@ -1,4 +1,4 @@
-"""`dml explain`: what nodes become, for which sizes, without running anything on the host."""
+"""`dml explain`: the operators of nodes, the assumed sizes, without running nodes on the host."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 import dml
 from dml.cli import app
-from dml.frontends.onnx import host_part
+from dml.frontends.onnx.run import host_part
 
 FLOAT, INT64, BOOL = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL
 value, sequence = helper.make_tensor_value_info, helper.make_tensor_sequence_value_info
@@ -39,7 +39,7 @@ def explain(device: dml.Device) -> Any:
 
 @pytest.fixture
 def pooling(tmp_path: Path) -> Path:
-    """A window of 2 over images of any size."""
+    """Save a pooling with a window of 2 over images of any size."""
     nodes = [
         helper.make_node("MaxPool", ["x"], ["p"], kernel_shape=[2, 2], strides=[2, 2], name="pool1"),
         helper.make_node("Relu", ["p"], ["y"]),
@@ -91,7 +91,7 @@ def test_the_page_has_the_sizes(explain: Any, pooling: Path, tmp_path: Path) -> 
 
 @pytest.mark.filterwarnings("ignore::dml.errors.HostNodesWarning")
 def test_no_node_runs_on_the_host(explain: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Behind nodes on the host the shapes are those that ONNX infers; what it cannot infer is told."""
+    """After host nodes, shapes are inferred by ONNX; assumed sizes are reported."""
 
     def refuse(*_: object) -> None:
         raise AssertionError("a node ran on the host")
@@ -118,7 +118,7 @@ def test_no_node_runs_on_the_host(explain: Any, tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.filterwarnings("ignore::dml.errors.HostNodesWarning")
 def test_what_comes_behind_an_unknown_rank_has_no_plan(explain: Any, tmp_path: Path) -> None:
-    """ONNX infers nothing of an operator of onnxruntime's."""
+    """ONNX cannot infer shapes of onnxruntime's operators."""
     nodes = [
         helper.make_node("Unique", ["x"], ["u"], name="unique"),
         helper.make_node("Tokenizer", ["words"], ["t"], domain="com.microsoft", name="split", separators=[" "], mark=0,
@@ -140,7 +140,7 @@ def test_what_comes_behind_an_unknown_rank_has_no_plan(explain: Any, tmp_path: P
 
 @pytest.mark.parametrize("last", ["ConcatFromSequence", "SequenceAt"])
 def test_a_loop_that_fills_a_sequence(last: str, explain: Any, tmp_path: Path) -> None:
-    """It fills it as often as the count says, of which nobody knows; once, where none leaves nothing to join."""
+    """The trip count is an unknown input: one iteration is assumed if none would leave nothing to join."""
     body = helper.make_graph(
         [
             helper.make_node("Identity", ["go"], ["on"]),

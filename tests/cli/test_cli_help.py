@@ -1,4 +1,4 @@
-"""The command as a whole: its help, whose examples are commands, its version, completion and exit codes."""
+"""The whole command: help with valid examples, version, completion and exit codes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_examples_parse(example):
     while hasattr(command, "commands") and arguments and arguments[0] in command.commands:
         name, *arguments = arguments
         command = command.commands[name]
-    context = command.make_context(name, arguments)  # raises for options and arguments that it has not
+    context = command.make_context(name, arguments)  # raises for unknown options and arguments
     assert context.params
 
 

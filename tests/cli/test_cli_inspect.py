@@ -1,4 +1,4 @@
-"""`dml inspect`: what an ONNX model is, without running it."""
+"""`dml inspect`: describes an ONNX model without running it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import dml
 from dml.cli import app
 from dml.compiler.target import DeviceClass, Target
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.inspect import inspect_model
-from dml.frontends.planning import Planner
+from dml.frontends.onnx.run.inspect import inspect_model
+from dml.planning.planner import Planner
 from dml.runtime import devices as runtime_devices
 
 
@@ -24,7 +24,7 @@ def run(*arguments):
 
 
 def model(*, operator="Relu", domain=""):
-    """relu(x @ w), x of {batch, 8}."""
+    """Return relu(x @ w), x of {batch, 8}."""
     weights = np.ones((8, 4), np.float32)
     nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node(operator, ["h"], ["y"], domain=domain)]
     graph = helper.make_graph(
@@ -58,7 +58,7 @@ def test_it_shows_what_a_model_is(path):
 
 
 def test_the_memory_is_what_a_run_takes(path, device):
-    """For a size that is given; and as the model is compiled for the device itself."""
+    """The predicted memory for a given size equals that of the model compiled for the device."""
     facts = json.loads(run(path, "--size", "batch=64", "--json", "--device", device.vulkan.index).output)
     assert facts["sizes"] == {"batch": 64}
     assert facts["device"] == device.vulkan.name
@@ -88,7 +88,7 @@ def test_an_operator_without_a_mapping_is_told():
 
 
 def test_a_plan_that_needs_values_says_so():
-    """The repeats of a Tile are computed from an input."""
+    """A Tile whose repeats are computed from an input cannot be planned without values."""
     nodes = [
         helper.make_node("Cast", ["n"], ["r"], to=7),
         helper.make_node("Tile", ["x", "r"], ["y"]),
@@ -108,10 +108,10 @@ def test_a_plan_that_needs_values_says_so():
 @pytest.mark.parametrize(
     ("arguments", "message", "code"),
     [
-        (("--size", "batch"), "--size: name=number is needed, 1 at least, found 'batch'", 2),
+        (("--size", "batch"), "--size: must be name=number, at least 1, found 'batch'", 2),
         (("--size", "batch=0"), "found 'batch=0'", 2),
         (("--size", "width=3"), "the model has no size 'width'; it has batch", 1),
-        (("--input", "z"), "--input: name=file.npy is needed, found 'z'", 2),
+        (("--input", "z"), "--input: must be name=file.npy, found 'z'", 2),
         (("--input", "z=none.npy"), "none.npy: cannot be read: No such file or directory", 1),
     ],
 )

@@ -1,4 +1,4 @@
-"""`dml run`: what it says of missing inputs, random ones, folders that are not there, and the names in a profile."""
+"""`dml run`: messages about missing and random inputs and missing folders, and the names in a profile."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(device: dml.Device) -> Any:
 
 @pytest.fixture
 def layers(tmp_path: Path) -> Path:
-    """Two layers, the second without names, over a batch and a mask of it."""
+    """Save a model of two layers, the second without a name, with a batch and its mask as inputs."""
     rng = np.random.default_rng(0)
     weights = [numpy_helper.from_array(rng.uniform(-1, 1, (8, 8)).astype(np.float32), f"w{at}") for at in range(2)]
     nodes = [
@@ -59,7 +59,7 @@ def test_missing_inputs_are_listed(run: Any, layers: Path, tmp_path: Path) -> No
 
 
 def test_random_inputs(run: Any, layers: Path, tmp_path: Path) -> None:
-    """The same at each run; sizes come from arrays that are given, and from --size."""
+    """Random inputs repeat in each run; sizes come from given arrays and from --size."""
     result = run(layers, "--random", "--size", "batch=5", "--output-dir", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert "x: random float32 (5, 8)\nmask: random int64 (5, 1)\n" in result.output
@@ -109,7 +109,7 @@ def test_openvino_models_of_open_sizes(run: Any, tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_refused_before_the_work(run: Any, layers: Path, tmp_path: Path) -> None:
     result = run(layers, "--profile", tmp_path / "nowhere" / "trace.json")
     assert result.exit_code == 2
-    assert "--profile: there is no folder" in result.output
+    assert "--profile: the folder" in result.output
     assert not (tmp_path / "nowhere").exists()
 
 

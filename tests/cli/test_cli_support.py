@@ -1,4 +1,4 @@
-"""`dml support`: an operator's tensors, parts of names, all operators, what a newer level has more, JSON."""
+"""`dml support`: an operator's tensors, parts of names, all operators, differences between levels, JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def run(*arguments):
 
 
 def rows(output):
-    """The cells of each row of a table."""
+    """Return the cells of each row of a table."""
     return [[cell.strip() for cell in line.strip("│").split("│")] for line in output.splitlines() if "│" in line]
 
 
@@ -101,7 +101,7 @@ def test_what_a_newer_level_has_more():
     assert not any(row[0] == "GRU" for row in listed)
     new = sum(row[2] == "the operator" for row in listed)
     assert f"of those here {new} are new" in result.output
-    found = json.loads(run("--diff", "6_4", "5_0", "--json").output)  # in either order
+    found = json.loads(run("--diff", "6_4", "5_0", "--json").output)  # levels in either order
     assert found["newer"]["available"] - found["older"]["available"] == new
     assert sum(one["new"] for one in found["operators"]) == new
     by_name = {one["operator"]: one["changes"] for one in found["operators"]}
@@ -159,15 +159,15 @@ def test_html_tables_escape():
 
 
 def test_questions_of_a_back_ends_author_as_text():
-    """Since when, in place or not, a data type, the choices of this project."""
-    assert "GRU: since 1_0, writes no output over an input" in run("GRU").output
-    assert "may write an output over an input" in run("ELEMENT_WISE_ADD").output
+    """Introduction, in-place support, a data type, and this project's choices."""
+    assert "GRU: since 1_0, cannot write an output over an input" in run("GRU").output
+    assert "can write an output over an input" in run("ELEMENT_WISE_ADD").output
     listed = rows(run("--in-place").output)
     assert ["ELEMENT_WISE_ADD", "1_0", "yes", "ATensor, BTensor, OutputTensor"] in listed
     assert not any(row[0] == "GEMM" for row in listed)
     assert any(row[0] == "GEMM" for row in rows(run("--not-in-place").output))
     result = run("--data-type", "FLOAT64", "--feature-level", "2_1")
-    assert "FLOAT64 is no tensor data type at feature level 2_1; it came with 3_0" in result.output
+    assert "FLOAT64 is not a tensor data type at feature level 2_1; it came with 3_0" in result.output
     assert "0 operators" in result.output
     result = run("CAST", "IDENTITY", "GRU", "--data-type", "FLOAT64", "--feature-level", "4_1")
     assert {row[0] for row in rows(result.output)} == {"ELEMENT_WISE_IDENTITY", "CAST"}

@@ -28,7 +28,7 @@ def relu(**changes):
 
 
 def model(**dispatchables):
-    """A model of these dispatchables, and a command that does not fit them."""
+    """Return a model of these dispatchables, with a command that does not match them."""
     return {"resources": {}, "dispatchables": dispatchables, "commands": []}
 
 
@@ -44,7 +44,7 @@ def write(tmp_path):
 def test_a_right_operator(write):
     path = write(relu())
     result = run(path)
-    assert (result.exit_code, result.output) == (0, f"{path}: ACTIVATION_RELU is right at feature level 6_4\n")
+    assert (result.exit_code, result.output) == (0, f"{path}: ACTIVATION_RELU is valid at feature level 6_4\n")
 
 
 def test_all_faults_of_all_dispatchables(write):
@@ -53,7 +53,7 @@ def test_all_faults_of_all_dispatchables(write):
     result = run(path, "--feature-level", "3.0")
     assert result.exit_code == 1
     assert result.output.splitlines() == [
-        f"{path}: dispatchables.good: ACTIVATION_RELU is right at feature level 3_0",
+        f"{path}: dispatchables.good: ACTIVATION_RELU is valid at feature level 3_0",
         f"{path}: dispatchables.bad: ACTIVATION_RELU.InputTensor.DataType: must be one of FLOAT32, FLOAT16 at feature "
         "level 3_0, found DML_TENSOR_DATA_TYPE_INT32",
         f"{path}: dispatchables.bad: ACTIVATION_RELU.OutputTensor.DimensionCount: must be from 1 to 8 at feature level "
@@ -68,11 +68,11 @@ def test_all_faults_of_a_form(write):
     assert [line.removeprefix(f"{path}: ").partition(":")[0] for line in lines] == ["Desc"] * 2 + [
         "Desc.TransA", "Desc"
     ] + ["Desc.Alpha", "Desc"]  # fmt: skip
-    assert "'SIDEWAYS' is no DML_MATRIX_TRANSFORM; it has NONE, TRANSPOSE" in lines[2]
+    assert "'SIDEWAYS' is not a DML_MATRIX_TRANSFORM; it has NONE, TRANSPOSE" in lines[2]
 
 
 def test_a_near_name(write):
-    assert "'GELU' is no DML_OPERATOR_TYPE; near it: ACTIVATION_GELU" in run(write({"Type": "GELU"})).output
+    assert "'GELU' is not a DML_OPERATOR_TYPE; near it: ACTIVATION_GELU" in run(write({"Type": "GELU"})).output
 
 
 def test_what_else_is_wrong_with_a_model(write):
@@ -118,6 +118,6 @@ def test_a_file_that_is_not_there(tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_dml_writes_is_right(write, name):
-    """The descriptor that a conformance report carries, of every operator."""
+    """Every operator's descriptor in a conformance report is valid."""
     (found,) = faults_of_file(write(dispatchable(sample(name))))
     assert (found.operator, found.faults) == (name, ())

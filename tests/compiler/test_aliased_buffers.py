@@ -1,4 +1,4 @@
-"""Storage buffers that may show the same memory say so in the SPIR-V."""
+"""The SPIR-V declares storage buffers that may overlap in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness import tensor
 
 
 def decorated(module: bytes, decoration: int) -> list[int]:
-    """The results that carry a decoration without operands."""
+    """Return the results that carry a decoration without operands."""
     words = np.frombuffer(module, np.uint32)
     found, at = [], 5
     while at < len(words):

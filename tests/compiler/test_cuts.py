@@ -1,4 +1,4 @@
-"""How operands are cut and cropped: each element in one part, at its own bytes, and no binding above the limit."""
+"""Cuts and crops of operands: each element is in one part, at its own bytes, and no binding exceeds the limit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TYPES = [
 
 
 def operand(rng: np.random.Generator, sizes: tuple[int, ...], data_type: enums.DML_TENSOR_DATA_TYPE) -> Operand:
-    """A tensor with its dimensions in any order, gaps, and some dimensions that run backwards or stand still."""
+    """Return a tensor with dimensions in any order, gaps, and some negative or zero strides."""
     strides, base, reach = [0] * len(sizes), int(rng.integers(0, 9)), 1
     for axis in rng.permutation(len(sizes)):
         step = reach + int(rng.integers(0, 4))
@@ -41,7 +41,7 @@ def operand(rng: np.random.Generator, sizes: tuple[int, ...], data_type: enums.D
 
 
 def places(tensor: Operand) -> list[int]:
-    """The bit of its resource at which each element begins; indices count modulo 2^32, as kernels do."""
+    """Return the bit of its resource at which each element begins; indices wrap modulo 2^32, as in kernels."""
     found = []
     for c in itertools.product(*map(range, tensor.sizes)):
         index = (tensor.base + sum(a * b for a, b in zip(c, tensor.strides, strict=True))) % 2**32
@@ -90,7 +90,7 @@ def test_parts_are_equal_and_begin_at_vectors() -> None:
 
 
 def place_of_operand(own: EpilogueOperand, origin: int, index: int) -> int:
-    """The bit of its resource that a kernel reads for a store at ``index``: see emit_epilogue."""
+    """Return the bit of its resource that a kernel reads for a store at ``index``: see emit_epilogue."""
     at = own.operand.base
     for period, step, stride in own.steps:
         moved = (index - origin) % 2**32

@@ -1,4 +1,4 @@
-"""Every row of the data types against NumPy: what it says of a type's numbers, and what its GLSL makes of them."""
+"""Every row of the data types against NumPy: its description of a type's numbers, and the conversions of its GLSL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dml.errors import DMLError
 from dml.runtime.recording import Place, Recording, spirv
 from harness import Array, assert_exact
 
-#: The type of a word that holds every value of a kind.
+#: Data type of the word that holds a value of each kind.
 WORDS = {
     "float": DML_TENSOR_DATA_TYPE_FLOAT32,
     "int": DML_TENSOR_DATA_TYPE_INT32,
@@ -40,12 +40,12 @@ def names(rows: Iterable[DataType]) -> list[str]:
 
 
 def number(row: DataType, value: Any) -> Any:
-    """The number as an element, and back."""
+    """Convert the number to an element and back."""
     return np.array([value]).astype(row.dtype)[0].item()
 
 
 def bit_patterns(bits: int) -> Array:
-    """All elements of up to 16 bits; of 32 bits random ones, and those at the ends of exponents."""
+    """Return all elements of up to 16 bits; of 32 bits random ones, and those at the ends of exponents."""
     if bits <= 16:
         return np.arange(1 << bits, dtype=np.uint32)
     drawn = np.random.default_rng(0).integers(0, 1 << 32, 60000, np.uint32)
@@ -54,14 +54,14 @@ def bit_patterns(bits: int) -> Array:
 
 
 def elements(patterns: Array, row: DataType) -> Array:
-    """What NumPy makes of bit patterns."""
+    """Return bit patterns as NumPy's numbers."""
     if row.bits == 4:
         return patterns.astype(np.uint8).view(row.dtype)
     return patterns.astype(f"<u{row.bits // 8}").view(row.dtype)
 
 
 def pack(patterns: Array, bits: int) -> Array:
-    """Elements put together as 32-bit words."""
+    """Pack elements into 32-bit words."""
     lanes = patterns.reshape(-1, 32 // bits).astype(np.uint64) << np.arange(0, 32, bits, dtype=np.uint64)
     return np.bitwise_or.reduce(lanes, axis=1).astype(np.uint32)
 
@@ -72,13 +72,13 @@ def unpack(words: Array, bits: int) -> Array:
 
 
 def convert(device: dml.Device, words: Array, count: int, source: DataType, result: DataType) -> Array:
-    """Words of ``count`` elements of one type copied to elements of another with the same kind of value."""
+    """Copy words of ``count`` elements of one type to elements of another with the same kind of value."""
     builder = ProgramBuilder(Program(), device.vulkan.target)
     operands = [
         Operand(Region(space, 0, 0, count * row.bits // 8), row.data_type, (count,), (1,))
         for space, row in ((Space.INPUT, source), (Space.OUTPUT, result))
     ]
-    # An expression, so that it is a value which goes through the kernel and not its bits.
+    # An expression, so that the value goes through the kernel and not its bits.
     apply(builder, node("$x0", Leaf(0), glsl=source.glsl), operands[1], [operands[0]])
     places = {operand.region.space: device.context.buffer(operand.region.size) for operand in operands}
     places[Space.INPUT].write(words)

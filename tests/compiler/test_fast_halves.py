@@ -1,4 +1,4 @@
-"""FLOAT16 by the device's own conversions: where they are promised to be exact, and with the portable ones' results."""
+"""FLOAT16 by the device's own conversions: used where they are promised to be exact, with the portable results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_kernels_of_halves_alone_ask_for_them(layout: str) -> None:
 
 @pytest.mark.parametrize("name", samples_in("FLOAT16"))
 def test_the_results_are_the_same(device: dml.Device, fast_halves: dml.Device, name: str) -> None:
-    """To the bit, but for the payloads of NaN."""
+    """Results are the same to the bit, except for the payloads of NaN."""
     portable = open_as(device.vulkan, features=device.vulkan.target.features.without("float16_exact"))
     desc = sample(name, "packed", "FLOAT16")
     _, expected = run_sample(portable, desc)

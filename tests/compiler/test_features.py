@@ -1,4 +1,4 @@
-"""The optional features of a device as the compiler sees them: their names, and which of them need others."""
+"""The compiler's view of a device's optional features: their names, and their dependencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Arithmetic in half precision: with DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION alone, and then really."""
+"""Half-precision arithmetic occurs only with DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION, and does occur
+then.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,14 @@ from dml.glslang import Source, compile, compile_many, has_extension
 from harness import tensor
 from sample_descriptors import samples_in
 
-#: What rounds: sums, products, quotients, remainders, dot products, functions of GLSL.std.450, products of matrices.
+#: Instructions that round: sums, products, quotients, remainders, dot products, functions of GLSL.std.450, matrix
+#: products.
 _ARITHMETIC = {127, 129, 131, 133, 136, 140, 141, 142, 143, 144, 145, 146, 147, 148, 12, 4459}
 _FLOAT, _VECTOR, _COOPERATIVE_MATRIX = 22, 23, 4456
 
 
 def half_arithmetic(module: bytes) -> list[int]:
-    """The instructions of a SPIR-V module that compute in floats of 16 bits, by number."""
+    """Return the numbers of a SPIR-V module's instructions that compute in 16-bit floats."""
     words = np.frombuffer(module, np.uint32).tolist()
     halves: set[int] = set()
     found, at = [], 5
@@ -50,7 +53,7 @@ def test_it_is_found(expression: str) -> None:
 
 @pytest.mark.parametrize("kind", [DeviceClass.CPU, DeviceClass.DISCRETE])
 def test_no_kernel_computes_in_halves(kind: DeviceClass) -> None:
-    """Whatever the device can do."""
+    """Without the flag no kernel computes in halves, whatever features the device has."""
     sums = ("FLOAT16", "FLOAT32") if has_extension("GL_KHR_cooperative_matrix") else ()
     booleans = {field.name: True for field in fields(Features) if field.type == "bool"}
     booleans["matrix_reductions"] = has_extension("GL_NV_cooperative_matrix2")
@@ -72,7 +75,9 @@ def test_no_kernel_computes_in_halves(kind: DeviceClass) -> None:
 
 @pytest.mark.parametrize("operator", ["GEMM", "CONVOLUTION"])
 def test_kernels_compute_in_halves_where_it_is_allowed(operator: str) -> None:
-    """On a GPU that does so, of FLOAT16: products, and convolutions that are made as one."""
+    """With the flag, FLOAT16 products, and convolutions computed as products, use halves on a GPU that supports
+    them.
+    """
     features = Features(float16=True)
     sizes = {"GEMM": ((1, 1, 64, 64),) * 3, "CONVOLUTION": ((1, 64, 8, 8), (64, 64, 3, 3), (1, 64, 6, 6))}
 
@@ -104,7 +109,7 @@ def test_kernels_compute_in_halves_where_it_is_allowed(operator: str) -> None:
 )
 @pytest.mark.parametrize("operator", ["product", "sum"])
 def test_long_sums(each_kind: dml.Device, operator: str, flags: dml.DML_EXECUTION_FLAGS) -> None:
-    """4096 ones. In half precision they add up to 2048, where one more is lost; so they may where that is allowed."""
+    """A sum of 4096 ones in half precision stops at 2048, which is allowed only with the flag."""
     ones = np.ones((1, 1, 32, 4096), np.float16)
     x = tensor("FLOAT16", ones.shape)
     if operator == "product":

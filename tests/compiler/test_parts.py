@@ -1,6 +1,6 @@
-"""Tensors larger than what one descriptor binds: operators in parts, and the error of what cannot.
+"""Tensors larger than one descriptor binds: operators in parts, and the errors of those that cannot be split.
 
-A target that binds a few hundred bytes brings small descriptions to where large tensors are on a real one.
+A target that binds a few hundred bytes reproduces with small descriptions the case of large tensors on a real one.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dml.compiler.target import DeviceClass, Target
 from dml.graph import operations as op
 from dml.graph.builder import Builder
 from dml.graph.compile import compile_graph
-from dml.graph.model import read_graph
 from dml.graph.operations import one_hot
+from dml.graph.reading import read_graph
 from harness import Array, assert_exact, like, random, run, tensor
 from sample_descriptors import NAMES, sample
 from sample_runs import UNTOUCHED, elements, run_sample, tensors
@@ -31,7 +31,7 @@ SeenAs = Callable[..., dml.Device]
 
 
 def binding(most: int) -> dict[str, int]:
-    """The limit of a device whose bindings show so many bytes."""
+    """Return the limit of a device whose bindings cover ``most`` bytes."""
     own = Target()
     return {"max_storage_buffer_range": most + own.max_storage_buffer_range - own.max_region}
 
@@ -49,7 +49,7 @@ def in_parts(seen_as: SeenAs, desc: dml.OperatorDesc, most: int, *axis: str) -> 
 
 
 def assert_same(seen_as: SeenAs, desc: dml.OperatorDesc, inputs: dict[str, Any], most: int, *axis: str) -> None:
-    """In parts as in one piece: exact, but for the order in which floats are summed."""
+    """Assert that parts give the results of the whole: exact, except for the order in which floats are summed."""
     device = seen_as()
     whole = device.compile_operator(device.create_operator(desc))
     parts = in_parts(seen_as, desc, most, *axis)
@@ -70,10 +70,10 @@ def assert_close(found: Array, expected: Array, least: float = 2e-5) -> None:
 
 # --- every operator ---------------------------------------------------------------------------------------------------
 
-#: Bytes that a binding holds where every operator's sample runs; most of its tensors have 192.
+#: Size of a binding where every operator's sample still runs; most of its tensors have 192 bytes.
 MOST = 160
 
-#: Operators whose kernels want, in one binding, more of a tensor than that at the size of their samples.
+#: Operators whose kernels need more of a tensor than that in one binding, at the size of their samples.
 REFUSED = {
     "DIAGONAL_MATRIX1",
     "FILL_VALUE_SEQUENCE",
@@ -175,7 +175,7 @@ def test_four_bit_elements_keep_their_words(seen_as: SeenAs, dtype: str) -> None
 
 @pytest.mark.parametrize("most", [100, 256, 1000])
 def test_a_row_of_odd_bytes(seen_as: SeenAs, most: int) -> None:
-    """Parts of 8-bit results own whole words; the last one does not."""
+    """Parts of 8-bit results own whole words, except for the last part."""
     x = random(np.random.default_rng(3), "UINT8", (1, 1, 1, 1021), 0, 255)
     desc = dml.DML_CAST_OPERATOR_DESC(like(x), tensor("INT8", x.shape))
     assert_same(seen_as, desc, {"InputTensor": x}, most)
@@ -223,7 +223,7 @@ def test_padding_and_joins(seen_as: SeenAs) -> None:
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16", "UINT8", "INT64"])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_gather_from_a_table_in_parts(seen_as: SeenAs, dtype: str, axis: int) -> None:
-    """Rows of odd length: words of narrow types hold elements from several parts."""
+    """Rows of odd length: words of narrow types hold elements of several parts."""
     rng = np.random.default_rng(5)
     x = random(rng, dtype, (23, 17, 9))
     indices = rng.integers(-x.shape[axis], x.shape[axis], (1, 1, 21)).astype(np.int32)
@@ -258,7 +258,7 @@ def test_gather_by_tuples_and_elements(seen_as: SeenAs) -> None:
 @pytest.mark.parametrize("trans_a", [False, True])
 @pytest.mark.parametrize("trans_b", [False, True])
 def test_products(seen_as: SeenAs, dtype: str, trans_a: bool, trans_b: bool) -> None:
-    """Weights whose rows lie along k are cut along n, others along k."""
+    """Weights with rows along k are cut along n, others along k."""
     rng = np.random.default_rng(7)
     m, n, k = 9, 44, 37
     a = random(rng, dtype, (1, 2, *((k, m) if trans_a else (m, k))), -1, 1)
@@ -328,7 +328,7 @@ def test_products_of_integers(seen_as: SeenAs) -> None:
     ],
 )
 def test_reductions(seen_as: SeenAs, function: str, dtype: str, axes: tuple[int, ...]) -> None:
-    """Along axes that are cut, too: partial results, and places that count through all parts."""
+    """Axes may be cut too: this gives partial results, and indices that count through all parts."""
     x = random(np.random.default_rng(10), dtype, (11, 12, 16), -1, 1)
     x[:, 5, :] += x.dtype.type(1)
     x[7] += x.dtype.type(1)
@@ -421,7 +421,7 @@ def test_convolutions(
     )
     inputs = {"InputTensor": x, "FilterTensor": w, "BiasTensor": bias}
     found = in_parts(seen_as, desc, most, axis).dispatch(inputs)["OutputTensor"]
-    # The whole may be Winograd's, whose transforms multiply what float32 rounded.
+    # The whole may use Winograd's algorithm, whose transforms magnify float32's rounding errors.
     assert_close(found, run(seen_as(), desc, inputs)["OutputTensor"], least=4e-4)
 
 
@@ -431,7 +431,7 @@ def test_convolutions(
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("most", [1024, 4096])
 def test_what_a_graph_fuses_behind_a_product(seen_as: SeenAs, dtype: str, most: int) -> None:
-    """The operands of an epilogue are found from the place of a store, in a part as in the whole."""
+    """The operands of an epilogue are found from the position of a store, in a part as in the whole."""
     rng = np.random.default_rng(14)
     arrays = {
         name: random(rng, dtype, sizes, -1, 1)

@@ -1,4 +1,4 @@
-"""What was lowered before is copied: to the same program as without, and only where nothing but the regions differs."""
+"""Copied lowerings give the same program as new ones, and are used only where nothing but the regions differs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dml.compiler.target import DeviceClass, Target
 from dml.graph import operations as op
 from dml.graph.builder import Builder
 from dml.graph.compile import compile_graph
-from dml.graph.model import read_graph
+from dml.graph.reading import read_graph
 from dml.recent import Recent
 
 F32 = dml.DML_TENSOR_DATA_TYPE_FLOAT32
@@ -32,7 +32,9 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def layers(target: Target) -> Program:
-    """Equal layers: with weights that are laid out beforehand, epilogues with operands, joins, slices, reductions."""
+    """Return equal layers: with weights that are laid out in advance, epilogues with operands, joins, slices,
+    reductions.
+    """
     device: Any = SimpleNamespace(create_operator=lambda desc: SimpleNamespace(desc=desc))
     builder = Builder(device)
     rng = np.random.default_rng(0)
@@ -64,7 +66,7 @@ def test_programs_are_the_same_with_and_without(target: Target, monkeypatch: pyt
 
 
 def work_of(*operands: Operand, what: object = "") -> int:
-    """How often the work is done for these operands after it was done for two apart, static neither."""
+    """Return how often the work is done for these operands, after it was done for two separate, non-static ones."""
     done = []
     builder = ProgramBuilder(Program(), Target())
     for given in ((at(0), at(1)), operands):

@@ -1,4 +1,4 @@
-"""Which kernels multiply 8-bit integers, on devices that nobody here has."""
+"""Kernels chosen for products of 8-bit integers, on devices that are not at hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def with_matrices(m: int, n: int, k: int) -> Features:
 
 
 DOTS = Features(integer_dot_product=True)
-#: What a GPU has, and what Vulkan promises.
+#: A typical GPU, and Vulkan's minimum.
 GPU = Target(DeviceClass.DISCRETE, 1024, (1024, 1024, 64), shared_memory=49152, subgroup_size=32)
 LEAST = Target(DeviceClass.DISCRETE, subgroup_size=32)
 
@@ -32,7 +32,7 @@ def test_the_dot_product(target: Target) -> None:
     assert large.tile > small.tile
     for kernel in (large, small, few):
         assert kernel.workgroup <= target.max_workgroup_invocations
-        # Whole vectors for each invocation
+        # Each invocation loads whole vectors
         assert isinstance(kernel, DotRows) or not any(
             side * kernel.slab % (16 * kernel.workgroup) for side in kernel.tile
         )
@@ -62,6 +62,6 @@ def test_neither() -> None:
     assert byte_kernel(replace(GPU, features=with_matrices(16, 16, 32).without("int8")), 4, 64, 64, 1) is not None
     cpu = replace(GPU, device_class=DeviceClass.CPU, features=with_matrices(8, 8, 8))
     assert byte_kernel(cpu, 64, 64, 64, 1) is None
-    # Wider matrices than kernels have vectors for
+    # Matrices wider than the kernels' vectors
     wide = with_matrices(16, 16, 64).without("integer_dot_product")
     assert byte_kernel(replace(GPU, features=wide), 64, 64, 64, 1) is None

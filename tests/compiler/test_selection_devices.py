@@ -1,4 +1,4 @@
-"""What GPUs get whose invocations have fewer registers than an H100's: rules, and results with the smaller tiles."""
+"""GPUs with fewer registers per invocation than an H100: selection rules, and results with the smaller tiles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MATRIX = MatrixShape(8, 8, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
 _FEATURES = Features(
     float16=True, int8=True, integer_dot_product=True, memory_model=True, cooperative_matrices=(_MATRIX,)
 )
-#: What identifies a chip, as its driver tells it.
+#: Properties that identify a chip, as its driver reports them.
 CHIPS: dict[str, dict[str, int]] = {
     "dg2": {"vendor": 0x8086, "device": 0x5690, "driver": 6, "min_subgroup_size": 8},
     "lnl": {"vendor": 0x8086, "device": 0x64A0, "driver": 6, "min_subgroup_size": 16},
@@ -57,7 +57,7 @@ def product(target: Target, *, float16: bool = False) -> Any:
     [("dg2", 128, 32), ("lnl", 128, 64), ("a660", 128, 128), ("a740", 192, 192), ("m1", 128, 128)],
 )
 def test_registers(name: str, registers: int, in_step: int) -> None:
-    """Intel's subgroups share the registers of the narrowest one."""
+    """On Intel, subgroups share the registers of the narrowest one."""
     assert devices.registers(chip(name)) == registers
     assert devices.registers_in_step(chip(name)) == in_step
 
@@ -103,7 +103,7 @@ def test_a_large_workgroup_has_fewer_registers() -> None:
     ],
 )
 def test_cores(vendor: int, number: int, told: int, cores: int) -> None:
-    """What Vulkan tells, else what the chip is known to have, else an H100's."""
+    """The number that Vulkan reports, else the known number of the chip, else an H100's."""
     assert devices.cores(replace(DESKTOP, vendor=vendor, device=number, cores=told)) == cores
 
 
@@ -150,7 +150,7 @@ def test_matrix_units_with_too_few_registers_are_left_alone() -> None:
 
 @pytest.mark.parametrize("name", CHIPS)
 def test_every_chip_has_a_kernel(name: str) -> None:
-    """Whatever is left out, what remains is not nothing."""
+    """Some kernel remains, whatever the chip lacks."""
     target = chip(name)
     sizes = WindowSizes(8, 1, 64, 64, (1, 56, 56), (1, 3, 3), (1, 1, 1), (1, 1, 1))
     assert implicit_tile(target, sizes) is not None
@@ -181,7 +181,7 @@ def test_rows_are_held_by_what_a_workgroup_has() -> None:
 
 @pytest.fixture(params=["dg2", "m1", "a740"])
 def as_chip(request: pytest.FixtureRequest, seen_as: Any) -> dml.Device:
-    """The device under test, with the kernels that such a chip gets of those that it can run."""
+    """The device under test, with the chip's choice of those kernels that it can run."""
     found: dml.Device = seen_as("discrete", **CHIPS[request.param])
     return found
 
@@ -194,7 +194,7 @@ def labels(device: dml.Device, desc: dml.OperatorDesc) -> list[str]:
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("m, k, n, batch", [(64, 20, 130, 128), (64, 36, 64, 130), (35, 61, 37, 2), (4, 72, 24, 1)])
 def test_products(as_chip: dml.Device, dtype: str, m: int, k: int, n: int, batch: int) -> None:
-    """As many as fill a device with tiles of each size."""
+    """Numbers of products that fill a device with tiles of each size."""
     rng = np.random.default_rng(0)
     a, b = random(rng, dtype, (1, batch, m, k)), random(rng, dtype, (1, batch, n, k))
     desc = dml.DML_GEMM_OPERATOR_DESC(
@@ -238,15 +238,15 @@ def test_attention(as_chip: dml.Device, dtype: str) -> None:
     scores = q @ k.swapaxes(-1, -2) * 0.125
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     expected = (weights / weights.sum(-1, keepdims=True) @ v).swapaxes(0, 1).reshape(query.shape)
-    # Averages of values below one in magnitude: the scores' sums of 64 and the weights' of 90 in float32, and a float16
-    # result's own rounding.
+    # Averages of values below one in magnitude: float32 errors of the scores' sums of 64 and the weights' of 90, and
+    # the rounding of a float16 result.
     assert np.abs(result.astype(np.float64) - expected).max() < (1e-5 if dtype == "FLOAT32" else 1e-3)
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("channels, groups, stride", [(24, 1, 1), (8, 8, 2)])
 def test_convolutions(as_chip: dml.Device, dtype: str, channels: int, groups: int, stride: int) -> None:
-    """A product of windows in smaller slabs, and depthwise ones with fewer rows."""
+    """Implicit convolutions in smaller slabs, and depthwise ones with fewer rows."""
     rng = np.random.default_rng(3)
     size, made = 17, (17 - 1) // stride + 1
     x = random(rng, dtype, (2, channels, size, size))

@@ -1,7 +1,7 @@
-"""What the choices for lines and windows promise, for every target and over a grid of sizes.
+"""Guarantees of the choices for lines and windows, for every target and over a grid of sizes.
 
 An invocation never makes more steps than ``max_steps``, lanes are a power of two within the workgroup, chunks cover
-their line, what is sorted fits shared memory, and no workgroup is larger than the device takes.
+their line, sorted elements fit shared memory, and no workgroup exceeds the device's limit.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ TARGETS = {
 }
 COUNTS = (1, 2, 15, 16, 63, 255, 1023, 1024, 40000)
 LENGTHS = (1, 2, 3, 7, 32, 63, 64, 127, 500, 1025, 8193, 65537, 1 << 20, 100_000_007)
-#: Bytes of an entry that a sort holds in shared memory, of 64-bit keys.
+#: Bytes of an entry with a 64-bit key that a sort holds in shared memory.
 ENTRY = 12
 
 pytestmark = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS.keys())
@@ -69,7 +69,7 @@ def check_workgroup(target: Target, workgroup: int) -> None:
 
 
 def check_lanes(target: Target, sharing: LineSharing, steps: int) -> None:
-    """steps: of a chunk, all lanes together."""
+    """Check the lanes. steps: of a chunk, all lanes together."""
     check_workgroup(target, sharing.workgroup)
     assert sharing.lanes & (sharing.lanes - 1) == 0
     assert sharing.workgroup % sharing.lanes == 0
@@ -77,7 +77,7 @@ def check_lanes(target: Target, sharing: LineSharing, steps: int) -> None:
 
 
 def check_chunks(sharing: LineSharing, length: int) -> int:
-    """Returns the steps of a chunk."""
+    """Check the chunks; return the steps of a chunk."""
     chunk, chunks = sharing.cut(length)
     assert (chunks - 1) * chunk < length <= chunks * chunk
     assert chunks <= sharing.chunks

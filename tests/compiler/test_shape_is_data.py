@@ -1,4 +1,6 @@
-"""Structure is code, shape is data: what differs in sizes, strides or attributes alone runs the same kernels."""
+"""Structure is code, shape is data: descriptions that differ only in sizes, strides or attributes run the same
+kernels.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,7 @@ def pooling(batch: int, size: int) -> dml.OperatorDesc:
 
 
 def convolution(batch: int, size: int) -> dml.OperatorDesc:
-    """Of as many places as ask for the same tile."""
+    """Describe a convolution whose number of positions selects the same tile."""
     x, f = tensor("FLOAT32", (batch, size, 8, 16)), tensor("FLOAT32", (8, size, 5, 5))
     y = tensor("FLOAT32", (batch, 8, 4, 12))
     mode, direction = dml.DML_CONVOLUTION_MODE_CROSS_CORRELATION, dml.DML_CONVOLUTION_DIRECTION_FORWARD
@@ -86,7 +88,7 @@ def normalization(batch: int, size: int) -> dml.OperatorDesc:
     return dml.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(x, None, None, x, (2, 3), True, 1e-5 * size)
 
 
-#: Kernels of GPUs that hold rows, of so many elements at most: see ``test_held_rows_ask_for_few_kernels``.
+#: Kernels of GPUs that hold rows of limited length: see ``test_held_rows_ask_for_few_kernels``.
 HELD = (softmax, normalization)
 SHAPES = [add, add_broadcast, clip, gemm, softmax, reduce, slice_, gather, pooling, convolution, normalization]
 
@@ -105,7 +107,9 @@ def test_other_batches_and_sizes_run_the_same_kernels(describe, target):
 
 @pytest.mark.parametrize("describe", HELD)
 def test_held_rows_ask_for_few_kernels(describe):
-    """How much an invocation holds is in its registers: a kernel for a range of lengths, whatever the batch."""
+    """Registers limit the elements that an invocation holds: one kernel serves a range of lengths, and any batch
+    size.
+    """
     kernels = {dispatch.source for size in range(1, 600) for dispatch in dispatches(describe(2, size), GPU)}
     assert len(kernels) <= 30
 
@@ -125,7 +129,7 @@ def test_kernels_declare_no_specialization_constants_and_read_what_dispatches_br
 @pytest.mark.parametrize("divisor", [1, 2, 3, 7, 641, 2**16 + 1, 2**31, 2**32 - 1])
 @pytest.mark.parametrize("number", [0, 1, 6, 2**16, 2**31 - 1, 2**31, 2**32 - 1])
 def test_a_divisors_words_divide_exactly(divisor, number):
-    """As lib/divide.glsl computes with them."""
+    """Divide as lib/divide.glsl does."""
     factor, shifts = divisor_words(divisor)
     high = number * factor >> 32
     assert ((((number - high) & 0xFFFFFFFF) >> (shifts & 1)) + high & 0xFFFFFFFF) >> (shifts >> 1) == number // divisor

@@ -1,4 +1,4 @@
-"""No invocation loops for longer than ``selection.max_steps``: what would goes in parts, with the same results."""
+"""No invocation loops longer than ``selection.max_steps``: longer work goes in parts, with the same results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dml.compiler.target import DeviceClass, Target
 from harness import Array, assert_exact
 from sample_descriptors import NAMES, sample
 
-#: Few enough that the cases below go in parts, enough for a sort in shared memory, which takes so many at any size.
+#: Few enough that the cases below go in parts; enough for a sort in shared memory, which takes this many at any size.
 FEW = 256
 CLASSES = (DeviceClass.CPU, DeviceClass.DISCRETE)
 MAX = dml.DML_REDUCE_FUNCTION_MAX
@@ -31,8 +31,8 @@ MAX = dml.DML_REDUCE_FUNCTION_MAX
 class Case:
     """A sample with other sizes: loops longer than FEW.
 
-    values: inputs that are not just any. exact: parts do what the whole does, in the same order; else float sums are
-    put together in another one.
+    values: inputs that must have certain values. exact: parts do the same operations in the same order as the whole;
+    otherwise float sums are in another order.
     """
 
     name: str
@@ -54,7 +54,7 @@ def unary(sizes: str) -> dict[str, str]:
 
 
 def attended(dtype: str, queries: int) -> dict[str, Any]:
-    """Two heads of 32 columns, 9,000 keys, and nothing else."""
+    """Return an attention of two heads of 32 columns and 9,000 keys, without options."""
     row, column = f"{dtype} 1x{queries}x64", f"{dtype} 1x9000x64"
     absent = (
         "StackedQueryKeyTensor", "StackedKeyValueTensor", "StackedQueryKeyValueTensor", "BiasTensor", "MaskTensor",
@@ -220,7 +220,7 @@ CASES = {
 
 
 def longest(program: Program) -> dict[str, int]:
-    """By kernel."""
+    """Return the longest loop of each kernel."""
     found: dict[str, int] = {}
     for dispatch in program.initialize + program.dispatches:
         found[dispatch.label] = max(found.get(dispatch.label, 0), dispatch.steps)
@@ -235,7 +235,7 @@ def test_what_a_class_of_devices_allows() -> None:
 
 
 def test_work() -> None:
-    """All products of a product of matrices, and little more."""
+    """The work is that of all products, and little more."""
     desc = sample("GEMM", ATensor="1x2x64x512", BTensor="1x2x512x128", CTensor="1x2x64x128", OutputTensor="1x2x64x128")
     for device_class in CLASSES:
         # (in parts of k on a GPU, and a dispatch that adds them)
@@ -288,7 +288,7 @@ def values(case: Case) -> dict[str, Array]:
     return found
 
 
-#: Loops whose length no size of a tensor decides.
+#: Loops whose length depends on no tensor's size.
 OF_ANY_SIZE = {
     "activation/softmax_held.comp": "what an invocation holds of a row",
     "attention/insert.comp": "the elements of a word",
@@ -307,7 +307,7 @@ OF_ANY_SIZE = {
     "random/philox.comp": "rounds of the generator",
     "training/adam.comp": "elements of a vector",
 }
-#: Of a device that multiplies bytes, and of one with matrix units.
+#: Features of a device with byte products, and of one with matrix units.
 DOTS = Features(integer_dot_product=True)
 MATRICES = Features(
     memory_model=True, float16=True, int8=True, subgroup_operations=frozenset({"vote", "shuffle"}),
@@ -321,7 +321,7 @@ _INCLUDE = re.compile(r'#include "((?!lib/|prelude).+?)"')
 
 
 def loops(path: str) -> bool:
-    """Whether a kernel, or what it includes of its family, has a loop."""
+    """Return whether a kernel, or a file of its family that it includes, has a loop."""
     text = (_SHADERS / path).read_text()
     return bool(_LOOP.search(text)) or any(loops(included) for included in _INCLUDE.findall(text))
 
@@ -351,7 +351,7 @@ def test_every_kernel_that_loops_says_for_how_long() -> None:
 
 
 def test_a_long_sum(device: dml.Device) -> None:
-    """Ten million elements in a row, of which the first invocation to come by would have seen some 65,000."""
+    """Ten million elements in a row, more than the loops of one invocation allow."""
     x = np.full((1, 1, 1, 10_000_000), 0.5, np.float32)
     desc = sample(
         "REDUCE", InputTensor="1x1x1x10000000", OutputTensor="1x1x1x1", Axes=(3,), Function=dml.DML_REDUCE_FUNCTION_SUM
@@ -361,7 +361,7 @@ def test_a_long_sum(device: dml.Device) -> None:
 
 
 def test_a_convolution_of_one_huge_window(device: dml.Device) -> None:
-    """250,000 products for each result."""
+    """Each result has 250,000 products."""
     desc = sample(
         "CONVOLUTION",
         InputTensor="1x1x500x501", FilterTensor="1x1x500x500", BiasTensor="1x1x1x1", OutputTensor="1x1x1x2",
@@ -383,7 +383,7 @@ def test_a_convolution_of_one_huge_window(device: dml.Device) -> None:
 def test_arithmetic_that_loops(
     device: dml.Device, name: str, kind: str, a: float, b: float, expected: int | None
 ) -> None:
-    """Over the bits of each of 300,000 numbers, of which an invocation on a CPU's driver takes many."""
+    """These loop over the bits of each of 300,000 numbers; on a CPU's driver an invocation takes many."""
     first, second = [n for n, _ in sample(f"ELEMENT_WISE_{name}").inputs()]
     text = f"{kind} 1x1x1x300000"
     desc = sample(f"ELEMENT_WISE_{name}", **{first: text, second: text, "OutputTensor": text})

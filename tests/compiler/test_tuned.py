@@ -1,4 +1,4 @@
-"""Tables of what was measured: selection goes by them, within what a device can do, and by nothing that is damaged."""
+"""Tables of measurements: selection follows them within the device's abilities, and ignores damaged ones."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def choice(question: TuningQuestion, variant: str) -> TunedChoice:
 
 def asked_by(target: Target, desc: object) -> list[TuningQuestion]:
     table = ListeningTable(target.tuned.choices)
-    with contextlib.suppress(dml.DMLError):  # where more is to be bound than the 128 MiB of Vulkan's minimum
+    with contextlib.suppress(dml.DMLError):  # if it binds more than the 128 MiB of Vulkan's minimum
         compile_operator(desc, replace(target, tuned=table))
         return table.asked
     return []
@@ -60,7 +60,7 @@ def asked_by(target: Target, desc: object) -> list[TuningQuestion]:
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_variant_that_is_enumerated_is_one_the_device_can_run(target: Target, family: str) -> None:
-    """Each is chosen by a table, and its program is then within the device's limits."""
+    """A table can choose each variant, and its program is then within the device's limits."""
     for work in works(family):
         for question in asked_by(target, work.desc):
             assert question.rule in question.variants
@@ -82,7 +82,7 @@ def test_gpus_and_cpus_are_both_asked_about_every_family_that_has_variants_there
 
 
 def test_products_of_bytes_are_asked_about() -> None:
-    """On matrix units and by the dot product: what both can do is a choice."""
+    """Devices with both matrix units and dot products have a choice."""
     works_of_bytes = [work for work in works("product") if work.name.startswith("INT8")]
     asked = [question for w in works_of_bytes for question in asked_by(TARGETS["desktop with matrices"], w.desc)]
     assert asked
@@ -101,7 +101,7 @@ def test_what_was_measured_is_chosen() -> None:
     assert isinstance(found, SharedProduct)
     assert by_rule != found
     assert replace(found, parts=1) == wanted
-    # another size of the class has it as well, a size of another class has not
+    # another size of the class has it as well, a size of another class does not
     near = product_kernel(target, ProductSizes(1300, 900, 600, 1), a_along_columns=False, b_along_k=False)
     assert near.tile == wanted.tile
     far = ProductSizes(128, 128, 1024, 1)
@@ -111,7 +111,7 @@ def test_what_was_measured_is_chosen() -> None:
 
 
 def test_what_a_device_lacks_is_not_chosen() -> None:
-    """Matrix units that are turned off, and a tile that shared memory does not hold, leave it to the rules."""
+    """If matrix units are turned off, or a tile exceeds shared memory, the rules decide."""
     full = TARGETS["desktop with matrices"]
     sizes = ProductSizes(1024, 1024, 1024, 1)
     on_units = product_kernel(full, sizes, a_along_columns=False, b_along_k=False, halves=True)

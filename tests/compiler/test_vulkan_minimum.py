@@ -1,6 +1,6 @@
-"""Every operator on a device with no more than Vulkan 1.1 promises, above all in storage buffers: four to a kernel.
+"""Every operator on a device with Vulkan 1.1's minimum limits, above all four storage buffers per kernel.
 
-The axis "minimum" of test_axes.py runs all of them so.
+The axis "minimum" of test_axes.py runs all of them on such a device.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sample_runs import UNTOUCHED, elements, run_sample, tensors
 
 COPY = "movement/copy_words.comp"
 
-#: Operators whose samples take a kernel of more than four tensors.
+#: Operators whose samples have a kernel with more than four tensors.
 MANY_TENSORS = (
     "ADAM_OPTIMIZER",
     "BATCH_NORMALIZATION",
@@ -47,7 +47,7 @@ def copies(program: Program) -> int:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_operator_compiles(name: str) -> None:
-    """The builder refuses what is above the limits of shape and size; the number of buffers is counted here."""
+    """The builder refuses programs above the limits of shape and size; this test counts the buffers."""
     desc = sample(name)
     dml.validate(desc)
     program = compile_operator(desc, Target())
@@ -58,8 +58,9 @@ def test_every_operator_compiles(name: str) -> None:
 @pytest.mark.parametrize("layout, most", [("packed", 4), ("padded", 4), ("padded", 2)])
 @pytest.mark.parametrize("name", MANY_TENSORS)
 def test_shared_buffers(seen_as: Callable[..., dml.Device], name: str, layout: str, most: int) -> None:
-    """The same bytes as with a buffer to each tensor; those between an output's elements stay. Two buffers, which
-    outputs have to share too, are fewer than Vulkan promises."""
+    """Results have the same bytes as with one buffer per tensor, and the bytes between an output's elements stay. Two
+    buffers, which the outputs have to share too, are fewer than Vulkan promises.
+    """
     desc = sample(name, layout)
     one_each, wanted = run_sample(seen_as(max_storage_buffers=16), desc)
     shared, results = run_sample(seen_as(max_storage_buffers=most), desc)
@@ -98,7 +99,7 @@ def test_what_dml_owns_is_copied_once(seen_as: Callable[..., dml.Device]) -> Non
 
 
 def test_a_loop_copies_what_it_reads_once() -> None:
-    """A dispatch per step (the state is large): the weights are not copied for each."""
+    """There is a dispatch per step (the state is large): the weights are not copied for each."""
 
     def program(steps: int) -> Program:
         hidden = 2048
@@ -124,7 +125,7 @@ def test_a_loop_copies_what_it_reads_once() -> None:
 
 
 def test_a_shared_buffer_has_the_limit_of_any_buffer() -> None:
-    """What is packed must fit one storage buffer, or the operator is refused as one with a large tensor is."""
+    """Packed tensors must fit one storage buffer, or the operator is refused as one with a large tensor is."""
     step = tensor("UINT32", (1, 1, 1, 1))
     parts = ("ParametersTensor", "FirstMomentTensor", "SecondMomentTensor")
     names = ["GradientTensor", *(f"{kind}{part}" for kind in ("Input", "Output") for part in parts)]

@@ -1,4 +1,4 @@
-"""Kernels over each element where an invocation takes several, as CPUs' drivers have it, and transposes in blocks."""
+"""Element-wise kernels in which an invocation takes several elements, as on CPU drivers, and transposes in blocks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CPU, GPU = Target(DeviceClass.CPU, subgroup_size=8), Target(DeviceClass.DISCRETE
 
 
 def pad(kind, sizes):
-    """One element before, two behind, along each dimension: reflected."""
+    """Describe reflected padding of one element before and two after each dimension."""
     padded = tuple(size + 3 for size in sizes)
     ones, twos = (1,) * len(sizes), (2,) * len(sizes)
     x, y = tensor(kind, sizes), tensor(kind, padded)

@@ -1,4 +1,4 @@
-"""Made-up reports of all operators on several devices, as pages show them; sample_report has a few operators."""
+"""Invented reports of all operators on several devices, for tests of pages; sample_report has a few operators."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ DEVICES = (
     ("SwiftShader Device (LLVM 10.0.0)", "SwiftShader driver 5.0.0", "1.3.0", "cpu"),
     ("NVIDIA H100 80GB HBM3", "NVIDIA 535.129.03", "1.3.242", "discrete"),
 )
-#: What fails in the report, and where.
+#: Failing cases, and the device.
 BROKEN = "GRU:type=FLOAT16,sizes=5x2x3,layout=padded"
 HUNG = "CONVOLUTION:type=FLOAT32,layout=permuted,values=edges"
 
 
 def report(devices: Any = DEVICES, axes: Any = ("plain", "discrete"), *, broken: bool = True) -> dict[str, Any]:
-    """A report of these devices, each as these axes; broken: the first one's plain run has two failures."""
+    """Return a report of these devices on these axes. broken: the first device's plain run has two failures."""
     runs = []
     for number, (name, driver, version, kind) in enumerate(devices):
         for axis in axes:
@@ -50,7 +50,7 @@ def report(devices: Any = DEVICES, axes: Any = ("plain", "discrete"), *, broken:
 
 
 def changed(before: dict[str, Any]) -> dict[str, Any]:
-    """The report some days later: the GRU is mended, a GEMM is wrong, a case is new, one is gone."""
+    """Return a later report: the GRU is fixed, a GEMM is wrong, one case is new, one is gone."""
     after = copy.deepcopy(before)
     results = after["runs"][0]["results"]
     mended = next(one for one in results if one["case"] == BROKEN)
@@ -108,7 +108,7 @@ def _break(results: list[dict[str, Any]], device: str) -> None:
 
 
 def _without_element(message: str, case: str) -> dict[str, Any]:
-    """The failure of a case that did not come to values."""
+    """Return the failure of a case without values."""
     nothing = dict.fromkeys(("tensor", "index", "found", "expected", "differing", "of", "ulp", "allowed_ulp"))
     command = f"dml conformance --case '{case}'"
     return {**nothing, "message": message, "kernels": [], "descriptor": None, "command": command, "smallest": None}

@@ -1,4 +1,4 @@
-"""The suite over few subjects: in this process with an odd worker, or as a copy of the package with its own command."""
+"""The suite with few subjects: in this process with an odd worker, or in a copy of the package."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PACKAGE = Path(dml.__file__).parent
 
 
 def use_few(patch: pytest.MonkeyPatch, **odd: str) -> None:
-    """For this test there are the few subjects alone, and workers behave as ``odd`` says (see odd_worker.py)."""
+    """Use only the few subjects in this test, and workers that behave as ``odd`` says (see odd_worker.py)."""
     patch.setattr(families, "__path__", [str(HERE / "few")])
     patch.setattr(subject, "_SUBJECTS", {})
     patch.delitem(sys.modules, "dml.conformance.families.few_subjects", raising=False)
@@ -33,7 +33,7 @@ def make_odd(patch: pytest.MonkeyPatch, **odd: str) -> None:
 
 
 class Copy:
-    """A copy of the package and its kernels with the few subjects, and the dml command of it."""
+    """A copy of the package and its kernels with the few subjects, and its dml command."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

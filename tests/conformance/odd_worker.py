@@ -1,6 +1,6 @@
-"""A worker of the few subjects, in which cases behave as the variable ODD says: ``{case: "hang" | "die" | ...}``.
+"""A worker with the few subjects whose cases behave as the variable ODD says: ``{case: "hang" | "die" | ...}``.
 
-Beside cases it takes "opening", for what happens before the first one.
+The key "opening" applies before the first case.
 """
 
 from __future__ import annotations

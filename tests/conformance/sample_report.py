@@ -1,4 +1,4 @@
-"""A made-up report, for what shows and reads reports: several operators, all statuses, two devices, three runs.
+"""An invented report for tests of report readers: several operators, all statuses, two devices, three runs.
 
 ``python tests/conformance/sample_report.py report.json`` writes it.
 """
@@ -53,7 +53,7 @@ CARD = {
     "features": {"float16": True, "timestamp_bits": 64, "driver_note": "made up <b>&amp;</b>"},
 }
 
-#: Operator -> its data types, ulp allowed and why, parameters beside the type, the kernels.
+#: Operator -> data types, allowed ulp with the reason, parameters besides the type, kernels.
 OPERATORS: dict[str, tuple[list[str], float, str, dict[str, list[str]], list[str]]] = {
     "ACTIVATION_SOFTMAX": (["FLOAT32", "FLOAT16"], 24, "WebNN: 3 n + 3 ulp", {"sizes": ["2x3x4x7", "1", "1x1x1x257"]},
                            ["activation/softmax.comp"]),
@@ -79,7 +79,7 @@ OPERATORS: dict[str, tuple[list[str], float, str, dict[str, list[str]], list[str
                   ["resample/roi_align.comp"]),
 }  # fmt: skip
 
-#: A kernel of which all variants ran, one of which some did, one that did not run.
+#: Kernels of which all variants ran, some ran, and none ran.
 COVERAGE: dict[str, Any] = {
     "kernels": [
         {"kernel": "elementwise/vector.comp", "variants": 2, "run": 2},
@@ -90,7 +90,7 @@ COVERAGE: dict[str, Any] = {
     "added": [],
 }
 
-#: The sine of a device's own instruction.
+#: The sine by a device's own instruction.
 LOOSE = {
     "tensor": "OutputTensor", "index": [0, 0, 1, 6], "found": "0.0012", "expected": "0.0011", "differing": 41, "of": 60,
     "ulp": 7509.0, "tight_ulp": 4.0, "tight_share": 1877.25, "why": "the shader library's promise: 4 ulp of float32",
@@ -99,7 +99,7 @@ LOOSE = {
 
 
 def cases(operator: str) -> Iterator[tuple[str, str, str, str]]:
-    """Names of cases, with their data type, layout and values."""
+    """Yield names of cases with their data types, layouts and values."""
     types, _, _, parameters, _ = OPERATORS[operator]
     for kind in types:
         for layout in ("packed", "padded", "permuted"):
@@ -178,7 +178,7 @@ def outcome(run: dict[str, Any], operator: str, case: str, kind: str, layout: st
 
 
 def sample_report() -> dict[str, Any]:
-    """The report, always the same."""
+    """Return the report, which is always the same."""
     chance = random.Random(0)
     made = report.started({"size": "default", "seed": 0, "filter": [], "shard": "1/1", "cases": 0})
     made.update(created="2026-11-22T18:00:00Z", commit="0123456789abcdef0123456789abcdef01234567", dml_version="0.1.0",

@@ -1,4 +1,4 @@
-"""`dml conformance` as a program: a broken kernel, reports, shards, a killed run, what is refused."""
+"""`dml conformance` as a program: a broken kernel, reports, shards, a killed run, wrong options."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read(path):
 
 
 def without_times(made):
-    """What two runs of the same cases have in common."""
+    """Return a report without the parts that differ between runs of the same cases."""
     outcomes = [[{**one, "seconds": 0} for one in run["results"]] for run in made["runs"]]
     return made["suite"], [(run["device"], run["shard"], run["complete"]) for run in made["runs"]], outcomes
 
@@ -64,7 +64,7 @@ def test_a_broken_kernel_is_caught_and_named_and_its_command_runs_the_case_again
     for text in (failure["message"], failure["command"], failure["kernels"][0], json.dumps(failure["descriptor"])):
         assert text in found.stdout
 
-    # The command that the report prints, word for word, and with it what ran
+    # The exact command in the report repeats the failure
     _, *words = shlex.split(failure["command"])
     again = package.dml(*words, "--json", "one.json", "--dump", "dumped")
     assert again.returncode == 1, again.stderr
@@ -94,7 +94,7 @@ def test_reports_of_a_run(package, vulkan):
     assert properties["axis"] == "minimum"
     assert [int(suite.get("tests")) for suite in suites] == [made["suite"]["cases"]] * 2
     assert vulkan.driver in (package.folder / "r.html").read_text(encoding="utf-8")
-    # Nothing is left of a run that came to its end
+    # A finished run leaves no journal
     assert "go on:" not in found.stderr
     shown = package.dml("conformance", "show", "r.json")
     assert shown.returncode == 0
@@ -115,7 +115,7 @@ def test_shards_merged_are_the_whole(package, vulkan):
 
 
 def start(package, vulkan, *arguments):
-    """A run in the background that takes some seconds."""
+    """Start a run of a few seconds in the background."""
     return subprocess.Popen(
         [*package.command, "conformance", "--device", vulkan.name, "--full", *arguments],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=package.folder, env=package.environment(),
@@ -138,7 +138,7 @@ def test_a_killed_run_goes_on(package, vulkan):
         process.kill()
     before = journal.read_bytes()
     done = [json.loads(line)["outcome"]["case"] for line in before.splitlines()[1:]]
-    journal.write_bytes(before + b'{"place": 0, "outcome": {"ca')  # killed while it wrote
+    journal.write_bytes(before + b'{"place": 0, "outcome": {"ca')  # killed while writing
 
     other = package.dml("conformance", "--resume", "killed.jsonl", "--quick")
     assert (other.returncode, "is the journal of another suite" in other.stderr) == (3, True)
@@ -170,7 +170,7 @@ def test_an_interrupted_run_says_what_it_has_and_how_to_go_on(package, vulkan):
 
 
 def invoke(*arguments):
-    """The command in this process."""
+    """Return a function that runs the command in this process."""
     return CliRunner().invoke(app, ["conformance", *map(str, arguments)], env={"COLUMNS": "200", "TERM": "dumb"})
 
 

@@ -1,4 +1,4 @@
-"""How the suite compares: limits to the bit, special values, flushed subnormals, and what a mismatch says."""
+"""The suite's comparison: exact limits, special values, flushed subnormals, and messages of mismatches."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import numpy as np
 import pytest
 
 from dml.conformance.compare import compare
-from dml.conformance.limits import Expected, spacing
+from dml.conformance.limits import Expected, spacing, sum_of_products
+from dml.conformance.references.rounded import Rounded
 from dml.conformance.values import without_subnormals
+from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
+from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 F32, F16 = np.dtype(np.float32), np.dtype(np.float16)
 TINY = float(np.finfo(np.float32).tiny)
 
 
 def one(found, wanted, kind=np.float32, **limit):
-    """The comparison of a single element."""
+    """Compare a single element."""
     return compare(np.array([found], kind), Expected(np.array([wanted], np.float64), **limit))
 
 
@@ -32,6 +35,18 @@ def test_spacing_is_numpys(kind):
 def test_spacing_below_the_smallest_normal_is_that_of_the_smallest_normal():
     small = np.array([0.0, 1e-45, TINY], np.float32)
     assert set(spacing(small, F32)) == {float(np.spacing(np.float32(TINY)))}
+
+
+@pytest.mark.parametrize("limit", [
+    lambda terms: Expected(
+        terms.sum(keepdims=True), absolute=sum_of_products(3, np.abs(terms).sum(), F32, terms.sum(keepdims=True))
+    ),
+    lambda terms: Rounded(terms).sum(0, True).expected(DML_BUFFER_TENSOR_DESC(DML_TENSOR_DATA_TYPE_FLOAT32, (1,)), ""),
+])  # fmt: skip
+def test_a_subnormal_product_or_partial_sum_may_be_flushed(limit):
+    terms = np.array([-1.5 * TINY, -1.1 * TINY, 0.8 * TINY])
+    for found, passes in ((terms.sum(), True), (terms[:2].sum(), True), (30 * terms.sum(), False)):
+        assert (compare(np.array([found], np.float32), limit(terms)).mismatch is None) == passes
 
 
 def test_as_many_ulp_as_are_allowed_and_not_one_more():
@@ -76,7 +91,7 @@ def test_at_the_end_of_the_range_an_infinity_is_the_next_number():
     assert one(np.inf, largest, ulp=1).mismatch is None
     assert one(np.inf, largest).mismatch is not None
     assert one(np.inf, largest / 2, ulp=1).mismatch is not None
-    assert one(65504.0, 65535.0, np.float16, ulp=1).mismatch is None  # rounds to infinity, is one ulp below it
+    assert one(65504.0, 65535.0, np.float16, ulp=1).mismatch is None  # rounds to infinity, found one ulp below
 
 
 def test_a_device_may_flush_subnormal_results():
@@ -87,7 +102,7 @@ def test_a_device_may_flush_subnormal_results():
 
 
 def test_a_device_may_flush_subnormal_inputs():
-    """Per element either expectation will do: 1 / subnormal is large, 1 / 0 infinite."""
+    """Each element may match either expectation: 1 / subnormal is large, 1 / 0 infinite."""
     x = np.array([1e-40, 2.0], np.float32)
     with np.errstate(divide="ignore"):
         expected, flushed = (Expected(1 / a.astype(np.float64), ulp=2) for a in (x, without_subnormals(x)))
@@ -124,7 +139,7 @@ def test_the_worst_element_is_named_and_the_others_counted():
 
 
 def test_the_histogram_goes_by_shares_of_what_is_allowed():
-    steps = np.array([0, 1, 2, 4, 8, 9])  # of 8 ulp
+    steps = np.array([0, 1, 2, 4, 8, 9])  # of 8 allowed ulp
     found = (1.5 + steps * 2.0**-23).astype(np.float32)
     assert compare(found, Expected(np.full(6, 1.5), ulp=8)).histogram == (1, 1, 1, 1, 1, 1)
 

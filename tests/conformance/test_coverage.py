@@ -1,19 +1,21 @@
-"""Which kernels exist for a device, and that a run enters them: asked of selection, without a device."""
+"""The kernels that selection can choose for a target, and the cases that enter them, without a device."""
 
 from __future__ import annotations
 
 import dataclasses
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-from few_suite import use_few
+from few_suite import Copy, use_few
 
 import dml
 from dml import cache
 from dml.compiler.target import DeviceClass, Target
 from dml.conformance import catalogue, execution, layouts
 from dml.conformance.case import Case
-from dml.conformance.coverage import Coverage, coverage, features, merged, total
+from dml.conformance.coverage import Coverage, coverage, decisive, digest_of_code, features, merged, total
 from dml.conformance.execution import run_case
 from dml.conformance.parameters import OpenLabels, Skip, opened
 from dml.conformance.subject import subjects
@@ -25,7 +27,7 @@ GPU = Target(
     max_storage_buffer_range=1 << 30, max_storage_buffers=16, max_push_constants=256, subgroup_size=32,
 )  # fmt: skip
 CPU = dataclasses.replace(GPU, device_class=DeviceClass.CPU, subgroup_size=8, llvmpipe=(22, 3), max_texels=1 << 27)
-#: Kernels that no case of the default suite enters, and real shapes do.
+#: Kernels that only real shapes enter, no case of the default suite.
 LARGE = {
     GPU: {"attention/merge.comp", "gemm/parts.comp", "elementwise/transpose_blocks.comp", "recurrent/start.comp"},
     CPU: {"convolution/winograd_weights.comp", "convolution/winograd_input.comp", "convolution/winograd_result.comp",
@@ -85,7 +87,7 @@ def test_the_share_is_held_and_every_variant_of_a_full_suite(few):
 
 
 def test_no_value_of_a_macro_is_left_out():
-    """Even with no share to reach, each value of each macro, and each data type of each tensor, is entered."""
+    """Even with a required share of 0, every value of every macro and every tensor's data type are entered."""
     chosen = [subjects()[name] for name in ("GEMM", "REDUCE")]
     found = coverage(GPU, ["GEMM:type=FLOAT32"], chosen, 0.0, 0)
     ran = [found.names[at] for places in found.entered.values() for at in places]
@@ -101,6 +103,41 @@ def test_it_is_kept_until_the_code_or_the_target_changes(few, monkeypatch):
     assert cache.usage()["coverage"].entries == 1
     with pytest.raises(pytest.fail.Exception, match="anew"):
         Suite().coverage(CPU)
+
+
+def test_its_key_holds_every_file_that_the_search_enters(monkeypatch, tmp_path):
+    monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path))
+    entered = set()
+    chosen = [subjects()[name] for name in ("CAST", "MAX_POOLING", "GRAPH_STORED_WEIGHTS")]
+    sys.setprofile(lambda frame, *_: entered.add(frame.f_code.co_filename))
+    try:
+        coverage(GPU, ["CAST:type=FLOAT32"], chosen, 0.0, 1)
+    finally:
+        sys.setprofile(None)
+    package = Path(dml.__file__).parent
+    own = {Path(file) for file in entered if Path(file).is_relative_to(package)}
+    assert {package / "compiler" / "lowering.py", package / "graph" / "compile.py"} <= own
+    assert sorted(own - decisive(package)) == []
+
+
+@pytest.mark.parametrize(("file", "decides"), [
+    ("dml/compiler/selection/gemm.py", True),
+    ("dml/capability/operators.json", True),
+    ("dml/conformance/families/gemm.py", True),
+    ("dml/tensors.py", True),
+    ("shaders/gemm/vector.comp", True),
+    ("shaders/lib/new.glsl", True),
+    ("dml/cli/app.py", False),
+    ("dml/frontends/onnx/folding.py", False),
+    ("dml/runtime/queue.py", False),
+    ("dml/conformance/page/assets/report.html", False),
+])  # fmt: skip
+def test_its_key_changes_with_the_files_that_decide(tmp_path, file, decides):
+    Copy(tmp_path)
+    before = digest_of_code.__wrapped__(tmp_path / "dml", tmp_path / "shaders")
+    with (tmp_path / file).open("a") as changed:
+        changed.write("\n")
+    assert (digest_of_code.__wrapped__(tmp_path / "dml", tmp_path / "shaders") != before) == decides
 
 
 def test_it_is_of_whole_operators_only(few):
@@ -149,7 +186,7 @@ def test_weights_that_directml_owns_and_turned_tensors(device, name):
 
 
 def test_a_wrong_weight_is_seen(device, monkeypatch):
-    """What is bound at initialization reaches the kernel: with other bytes there the case fails."""
+    """Inputs bound at initialization reach the kernel: other bytes make the case fail."""
     to_bytes = layouts.to_bytes
     monkeypatch.setattr(
         execution, "to_bytes", lambda array, tensor: to_bytes(array + np.float32(tensor.owned_by_dml), tensor)

@@ -14,7 +14,7 @@ PARAMETERS = {"type": "abcde", "layout": "pqr", "values": "xy", "axis": "0123"}
 
 
 def combinations(parameters, rows, strength):
-    """The combinations of labels of ``strength`` parameters that occur in rows."""
+    """Return the combinations of labels of ``strength`` parameters that occur in the rows."""
     return {
         (at, tuple(row[name] for name in at)) for row in rows for at in itertools.combinations(parameters, strength)
     }

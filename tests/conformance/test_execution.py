@@ -1,4 +1,4 @@
-"""What becomes of a case whose operator does not compile."""
+"""Outcomes of cases: compilation errors, and accesses outside of bindings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_only_what_is_beyond_a_device_is_unsupported(device, monkeypatch, code, 
 
 
 @pytest.mark.parametrize(("case", "fault"), [
-    # (drivers of CPUs drop what is written beyond a binding's range)
+    # CPU drivers drop writes beyond a binding's range
     ("REVERSE_SUBSEQUENCES:type=INT8,sizes=7", "result_data[push_.result_OFFSET + 2u] = 7u;"),
     ("REVERSE_SUBSEQUENCES:type=INT32,sizes=7", "result_data[push_.result_OFFSET + 7u] = 7u;"),
 ])  # fmt: skip
@@ -44,7 +44,7 @@ def test_writes_beyond_a_region_are_seen(device, broken, case, fault):
 
 
 def test_reads_beyond_a_region_find_nan(device, broken):
-    """The last element of a broken kernel is the first one after its input, which is no zero."""
+    """A broken kernel reads the element after its input, which is NaN, not zero."""
     broken("movement/reverse_subsequences.comp", "return source_load(source_at(c));",
            "return source_load(source_at(c) + (source_at(c) == 6u ? 1u : 0u));")  # fmt: skip
     outcome = run_case(device, Case.parse("REVERSE_SUBSEQUENCES:type=FLOAT32,sizes=7"))
@@ -54,7 +54,7 @@ def test_reads_beyond_a_region_find_nan(device, broken):
 
 
 def test_temporaries_that_nothing_wrote_hold_nan(device, broken):
-    """A convolution whose padded copy of the input is never made finds no zeros in its place."""
+    """A convolution without its padded copy of the input reads NaN, not zeros."""
     broken("convolution/pad.comp", "result_vector_store(unit, value(c))", "")
     case = Case.parse("CONVOLUTION:type=FLOAT32,sizes=1x8x13x13,outputs=8,padding=1")
     assert "convolution/pad.comp" in [one.label for one in program_of(case.desc, device.vulkan.target).dispatches]
@@ -64,7 +64,7 @@ def test_temporaries_that_nothing_wrote_hold_nan(device, broken):
 
 
 def test_bytes_beside_an_output_that_are_written_are_seen(device, monkeypatch):
-    """The output is bound as a part of a buffer, whose other bytes no kernel may touch."""
+    """The output is bound as a part of a buffer; changes of the other bytes are detected."""
     case = Case.parse("ELEMENT_WISE_ADD:type=INT8,sizes=7")
     assert run_case(device, case)["status"] == "passed"
     read = Buffer.read
@@ -77,6 +77,6 @@ def test_bytes_beside_an_output_that_are_written_are_seen(device, monkeypatch):
 
     monkeypatch.setattr(Buffer, "read", beside)
     outcome = run_case(device, case)
-    forget(device)  # the next case would find other bytes when this one runs again
+    forget(device)  # otherwise the rerun of this case after the next one would differ
     assert outcome["status"] == "failed"
     assert outcome["reason"] == "output 0: byte 8 is beside the output's and was written"

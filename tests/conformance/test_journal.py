@@ -1,4 +1,4 @@
-"""The journal's file: what is refused, and what a report says of cases that it does not hold."""
+"""The journal's file: errors, and reports of cases that are not in it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CASES = ["ACTIVATION_RELU:type=FLOAT32", "ACTIVATION_RELU:type=FLOAT16"]
 
 @pytest.fixture
 def path(monkeypatch, tmp_path):
-    """A journal of two devices that holds one case of the first."""
+    """Write a journal of two devices with one case of the first."""
     use_few(monkeypatch)
     path = tmp_path / "run.jsonl"
     head = report.started({"size": "quick", "seed": 0, "filter": [], "shard": "1/1", "cases": 2})

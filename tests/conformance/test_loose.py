@@ -1,4 +1,4 @@
-"""Tight limits, beyond which a result is loose; results to the bit; second runs that must give the same."""
+"""Tight limits, beyond which a result is loose; exact results; reruns that must give the same bits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SCHEMA = json.loads(report.SCHEMA.read_text(encoding="utf-8"))
     ("ulp", "status"), [(0, "tight"), (4, "tight"), (5, "loose"), (4000, "loose"), (90000, "wrong")]
 )
 def test_between_the_limits_a_result_is_loose(ulp, status):
-    """At 0.75 an ulp of float32 is 2^-24: WebNN's 1/1024 is 16,384 of them."""
+    """At 0.75 an ulp of float32 is 2^-24, and WebNN's 1/1024 is 16,384 ulp."""
     exact = np.full(7, 0.75)
     found = exact.astype(np.float32)
     found[3] += np.float32(ulp * 2.0**-24)
@@ -78,7 +78,8 @@ def test_a_nan_that_is_moved_may_have_other_bits():
 
 @pytest.fixture
 def library(monkeypatch, tmp_path):
-    """Replace a line of a kernel's file, in a copy of the shaders that operators are then compiled from."""
+    """Return a function that replaces a line of a kernel in a copy of the shaders, from which operators are
+    compiled."""
     folder = tmp_path / "shaders"
     shutil.copytree(sources.directory(), folder)
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path))
@@ -101,7 +102,7 @@ def library(monkeypatch, tmp_path):
 @pytest.mark.parametrize("name", ["ACTIVATION_TANH", "ELEMENT_WISE_TANH"])
 @pytest.mark.parametrize(("factor", "status"), [("1.0001", "loose"), ("1.1", "failed")])
 def test_tanh_of_another_argument_is_loose(device, library, name, factor, status):
-    """tanh(1.0001 x) is within WebNN's 1/1024 of tanh(x), and hundreds of ulp from it."""
+    """tanh(1.0001 x) is within WebNN's 1/1024 of tanh(x), but hundreds of ulp from it."""
     case = Case.parse(f"{name}:type=FLOAT32,sizes=5x37x41")
     assert run_case(device, case)["status"] == "passed"
     library("lib/math.glsl", "float tanh_accurate(float x) {", f"float tanh_accurate(float x) {{ x *= {factor};")
@@ -114,7 +115,7 @@ def test_tanh_of_another_argument_is_loose(device, library, name, factor, status
         jsonschema.validate(outcome["loose"], SCHEMA["$defs"]["loose"] | {"$defs": SCHEMA["$defs"]})
 
 
-# --- the same again ---------------------------------------------------------------------------------------------------
+# --- reruns -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_second_run_must_give_the_same_bits(device, monkeypatch):
@@ -151,7 +152,7 @@ def test_the_case_before_runs_again_behind_the_next(device, monkeypatch):
 
 
 def loose_report():
-    """The sample without its failures."""
+    """Return the sample report without its failures."""
     made = sample_report()
     for run in made["runs"]:
         run["results"] = [one for one in run["results"] if one["status"] != "failed"]
@@ -197,7 +198,7 @@ def test_the_page_lists_kernels_that_did_not_run():
     assert "2 of 3 kernels" in section
     assert "TILE_M=4u a:float16 b:float16 result:float16" in section
     rows = [part.partition("</code>")[0] for part in section.split('<th scope="row"><code>')[1:]]
-    assert rows[:3] == ["recurrent/start.comp", "gemm/vector.comp", "elementwise/vector.comp"]  # what is missing first
+    assert rows[:3] == ["recurrent/start.comp", "gemm/vector.comp", "elementwise/vector.comp"]  # missing cases first
 
 
 def test_junit_counts_them_as_passed():

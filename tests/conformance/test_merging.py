@@ -1,4 +1,4 @@
-"""Shards and devices into one report, and what does not belong together."""
+"""Merging reports of shards and devices, and refusing reports of different suites."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dml.conformance.merging import merge
 
 
 def shards(count, whole):
-    """The parts that the whole would have been run in."""
+    """Split a whole report into shards."""
     parts = []
     for at in range(count):
         part = copy.deepcopy(whole)

@@ -1,4 +1,4 @@
-"""Devices and axes by their options, and how a device is named again."""
+"""Choosing devices and axes by options, and the options that name a device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dml.runtime import devices
 
 @pytest.fixture
 def three(vulkan, monkeypatch):
-    """Three devices, of which two are of a kind."""
+    """Simulate three devices, two of which have the same name."""
     known = tuple(
         dataclasses.replace(vulkan, index=at, name=name) for at, name in enumerate(["Card", "Card", "Other Card"])
     )

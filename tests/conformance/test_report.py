@@ -1,4 +1,4 @@
-"""The report's file: its schema, its order, and what is refused."""
+"""The report's file: its schema, its order, and errors."""
 
 from __future__ import annotations
 

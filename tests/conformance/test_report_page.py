@@ -1,4 +1,4 @@
-"""The report's page: what is in it, and what a browser makes of it: filters, details, copying, a phone's width."""
+"""The report's page: its contents, and in a browser filters, details, copying and a phone's width."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_page_is_one_file_that_fetches_nothing():
     text = page([FIRST])
     assert "default-src 'none'" in html.unescape(text)
     assert not re.search(r"""(src|href)\s*=\s*["'](?!#)|@import|url\(|https?://(?!www\.w3\.org)""", text)
-    # a descriptor's text is data, never markup
+    # a descriptor's text must not become markup
     assert "<script>alert" not in text
     assert "</script><script>alert(1)" in data_of(text)["failures"][1]["failure"]["descriptor"]["note"]
 
@@ -62,7 +62,7 @@ def sections(text):
 
 
 def test_failures_come_before_the_long_table():
-    """Where there are any; and the links above are in the order of the sections."""
+    """Failures, if any, come first, and the links are in the order of the sections."""
     failing, links = sections(page([FIRST]))
     assert failing.index("failures") < failing.index("operators")
     passing = json.loads(json.dumps(FIRST))
@@ -77,7 +77,7 @@ def test_failures_come_before_the_long_table():
 
 @needs_browser
 def test_the_worst_errors_on_a_phone(pages):
-    """Each in lines below each other, each number with its name; and no share that nobody can read."""
+    """Each error becomes lines of named numbers, without an unreadable percentage."""
     opened, folder = pages
     opened.open(folder / "one.html", width=PHONE)
     first = " ".join(opened.texts("#worst tbody tr")[0].split())
@@ -289,7 +289,7 @@ def test_nothing_overflows(pages, name, width):
 @needs_browser
 @pytest.mark.parametrize("dark", [False, True])
 def test_texts_stand_out_from_their_ground(pages, dark):
-    """WCAG's contrast of 4.5 for every text that is seen."""
+    """Every visible text has WCAG's contrast of 4.5."""
     opened, folder = pages
     opened.open(folder / "two.html", dark=dark)
     opened.set("[name=name]", "CONV")

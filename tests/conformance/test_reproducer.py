@@ -1,4 +1,4 @@
-"""Reproducers: the C program agrees with the suite, without dml, on right and on broken kernels."""
+"""Reproducers: the C program agrees with the suite on right and on broken kernels, without dml."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dml.conformance.terminal import kinds_text
 from dml.errors import DMLError
 from dml.runtime.devices import list_devices
 
-#: Copies subsequences; every element is wrong if it adds one to the place.
+#: A kernel that copies subsequences; the fault swaps neighbours, so that every element is wrong.
 KERNEL, READS = "movement/reverse_subsequences.comp", "return source_load(source_at(c));"
 FAULT = KERNEL, READS, "return source_load(source_at(c) ^ 1u);"
 CASE = "REVERSE_SUBSEQUENCES:type=INT32"
@@ -37,7 +37,7 @@ DEFINITIONS = json.loads(report.SCHEMA.read_text(encoding="utf-8"))["$defs"]
 
 @pytest.fixture
 def place(device):
-    """The device as ``find`` has it from a report: without the axis of this session's tests."""
+    """Return the device as ``find`` restores it from a report, without this session's axis."""
     plain = next(one for one in list_devices() if one.name == device.vulkan.name)
     return DeviceAxis(plain, "plain")
 
@@ -138,7 +138,7 @@ def test_a_report_becomes_a_zip_file(failing, tmp_path):
     for outcome in made["runs"][0]["results"]:
         jsonschema.validate(outcome, schema)
     path = tmp_path / "failures.zip"
-    assert write_reproducers(made, path) == 1  # one of each operator, data type and kind
+    assert write_reproducers(made, path) == 1  # one failure per operator, data type and kind
     again = tmp_path / "again.zip"
     write_reproducers(made, again)
     assert path.read_bytes() == again.read_bytes()

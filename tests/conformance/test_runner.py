@@ -1,4 +1,4 @@
-"""Cases in processes of their own: hangs, crashes and lost devices end their case alone."""
+"""Cases in worker processes: hangs, crashes and lost devices fail only their own case."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RESULT = {"$ref": "#/$defs/outcome", "$defs": json.loads(report.SCHEMA.read_text
 
 @pytest.fixture
 def run(vulkan, monkeypatch):
-    """``run(cases, odd, seconds=...)``: the run, and the last outcome of each case."""
+    """Return ``run(cases, odd, seconds=...)``, which returns the run and the last outcome of each case."""
     use_few(monkeypatch)
 
     def run(cases=CASES, odd=None, axis="plain", **conduct):
@@ -43,7 +43,7 @@ def test_cases_run_and_pass(run):
 
 
 @pytest.mark.parametrize(("how", "seconds", "reason", "told"), [
-    ("hang", 4, "no answer within 4 seconds", "odd_worker.py\", line"),  # where it hung
+    ("hang", 4, "no answer within 4 seconds", "odd_worker.py\", line"),  # the traceback shows where it hung
     ("die", 120, "the process ended with SIGSEGV", "Fatal Python error: Segmentation fault"),
     ("leave", 120, "the process ended with exit status 7", "the driver says why"),
     ("lost", 120, "the device was lost [DXGI_ERROR_DEVICE_REMOVED 0x887A0005]", "the device was lost"),
@@ -61,7 +61,7 @@ def test_what_ends_a_process_fails_alone(run, how, seconds, reason, told):
 
 
 def test_what_cannot_be_compiled_fails_alone(run, monkeypatch):
-    """A fault in the compiler ends the worker's process, and met here again it must not end the run."""
+    """A compiler fault ends the worker's process; meeting it again in this process must not end the run."""
 
     def fault(*_):
         raise AssertionError
@@ -104,7 +104,7 @@ def test_leaving_the_run_ends_its_processes(vulkan, monkeypatch):
 
 
 def test_the_smallest_case_is_looked_for(run):
-    """All cases of FLOAT16 fail: the smallest has one element and is plain in the rest."""
+    """All cases of FLOAT16 fail; the smallest has one element and default parameters."""
     start = "ELEMENT_WISE_ADD:type=FLOAT16,sizes=13,layout=permuted,values=edges"
     _, found = run([start], odd={"wrong": "FLOAT16"}, seconds=120)
     smallest = found[start]["failure"]["smallest"]
@@ -128,11 +128,11 @@ def test_combinations_without_meaning_are_not_tested(run):
 
 
 def test_a_process_runs_a_number_of_cases(run, monkeypatch):
-    """Another one takes its place, and nothing is lost or run twice."""
+    """A new process replaces one after a number of cases; no case is lost or repeated."""
     started = []
     start = runner.WorkerProcess  # type: ignore[attr-defined]  # (imported there)
     monkeypatch.setattr(runner, "WorkerProcess", lambda *place, **more: started.append(1) or start(*place, **more))
-    monkeypatch.setattr(runner, "CASES_OF_A_PROCESS", 2)  # the first answer is that the device is open
+    monkeypatch.setattr(runner, "CASES_OF_A_PROCESS", 2)  # the first answer reports the open device
     made, found = run(CASES, seconds=120)
     assert made.left == ""
     assert len(started) == 2

@@ -1,4 +1,4 @@
-"""A device under strain: right where the device is, and faults of every kind are seen and told with their seed."""
+"""The stress test: passes on a right device, and reports faults of every kind with their seed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_time_is_kept(vulkan):
 
 
 class Fault:
-    """Every call of a method but the n-th is the method's own."""
+    """Replaces the n-th call of a method; other calls are unchanged."""
 
     def __init__(self, monkeypatch, of, name, at, instead):
         own, count = getattr(of, name), [0]
@@ -91,7 +91,7 @@ def test_the_seed_finds_the_fault_again(vulkan):
 
 
 def test_a_chain_that_loses_an_addition_is_wrong(vulkan, monkeypatch):
-    """One thread whose every step is a chain; the device's additions miss the last of a recording."""
+    """One thread runs only chains of dispatches, and one recorded addition is dropped."""
     monkeypatch.setattr(stress._Thread, "_one", lambda self: self._long())
     assert strained(vulkan, 2).wrong == ""
     append, count = CommandList.append, [0]
@@ -117,7 +117,7 @@ def test_refused_memory_is_no_fault(vulkan, monkeypatch):
 
 
 def run(vulkan, monkeypatch, code, **asked):
-    """straining.run with a worker of this code."""
+    """Call straining.run with a worker that runs this code."""
     if code:
         monkeypatch.setattr(straining, "WORKER", (sys.executable, "-c", code))
     file = io.StringIO()

@@ -1,4 +1,4 @@
-"""Every operator's subject: its cases are valid, its references fit their outputs, and its quick suite passes."""
+"""Every operator's subject: valid cases, references of the outputs' sizes, and a quick suite that passes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_labels_are_told_by_ids(subject: Subject):
 
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_described(subject: Subject):
-    """Every case of the default suite is valid and found again by its id; its reference has the outputs' sizes."""
+    """Every default case is valid and equals the case parsed from its id; its reference has the outputs' sizes."""
     found = 0
     for case in cases(subject, 2):
         check(case.desc)
@@ -64,7 +64,7 @@ def check_reference(case: Case) -> None:
         assert one.values.shape == tensor.Sizes, (case.id, name)
         kind = numpy_dtype(tensor.DataType)
         assert one.values.dtype == ("f8" if kind.kind == "f" else kind), (case.id, name)
-        if case.labels["values"] == "ordinary":  # no limit is so wide that anything would pass
+        if case.labels["values"] == "ordinary":  # no limit is so wide that any result would pass
             assert np.all(np.isfinite(one.absolute)), (case.id, name)
 
 

@@ -1,4 +1,4 @@
-"""Which cases a suite has: sizes, seeds, filters, shards."""
+"""The cases of a suite: sizes, seeds, filters, shards."""
 
 from __future__ import annotations
 

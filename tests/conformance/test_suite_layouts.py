@@ -1,4 +1,4 @@
-"""Where the suite lays tensors: to bytes and back, gaps watched, for every width of element."""
+"""The suite's layouts: arrays to bytes and back, with checked gaps, for every element width."""
 
 from __future__ import annotations
 

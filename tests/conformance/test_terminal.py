@@ -1,4 +1,4 @@
-"""Reports for people at a terminal, and for CI as JUnit XML."""
+"""Reports on a terminal, and as JUnit XML for CI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of constants: the same for equal bytes, and only for these."""
+"""Names of constants: the same exactly for equal bytes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_name_is_not_given_to_other_bytes():
     constants = []
     for value in range(8):
         data = bytearray(200_000)
-        data[100] = value  # which is looked at only where whole constants are compared
+        data[100] = value  # this byte is read only if whole constants are compared
         constants.append(Constant(bytes(data)))
     assert len({one.digest for one in constants}) == 8
     assert [Constant(one.Data).digest for one in constants] == [one.digest for one in constants]

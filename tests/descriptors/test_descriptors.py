@@ -54,7 +54,7 @@ def test_docstrings_say_what_it_is_and_where_to_read_on(name):
 
 
 def make(desc_class, **changes):
-    """A description with something of the right type in every required field."""
+    """Return a description with a value of the right type in every required field."""
     samples = {
         "tensor": T4, "tensor_array": (T4, T4), "uint": 1, "int": -1, "float": 0.5, "bool": True,
         "uint_array": (1, 2), "int_array": (-1, 2), "float_array": (0.5, 2.0), "operator": None,
@@ -112,7 +112,7 @@ def test_descriptions_are_frozen():
 
 @pytest.mark.parametrize("desc_class", dml.operators().values(), ids=lambda c: c.__name__)
 def test_descriptions_are_dataclasses(desc_class):
-    """Their fields, what they show, what they equal, and the signature that editors read."""
+    """Covers their fields, repr, equality, and the signature that editors read."""
     desc = make(desc_class)
     names = [field.name for field in dataclasses.fields(desc)]
     assert names == [info.name for info in desc_class.fields_info]

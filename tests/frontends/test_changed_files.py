@@ -1,6 +1,6 @@
-"""A model's file that is overwritten while a session of it lives: right results or a DMLError, never a crash.
+"""Overwriting a model's file while a session exists gives right results or a DMLError, never a crash.
 
-Each case is a process of its own, which reading behind the end of a mapped file would end.
+Each case is a separate process, because reading beyond the end of a mapped file would kill it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one front door alone needs is missing: that door names the extra, and everything else works."""
+"""If an optional package is missing, its front end names the extra to install, and everything else works."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import pytest
 
 import dml
 
-#: Every package that is in an extra alone.
+#: Packages that only extras require.
 OPTIONAL = ("defusedxml", "jinja2", "onnx", "PIL", "rich", "tokenizers", "typer")
 
 
 def without(modules: tuple[str, ...], code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Python code in a process of its own that cannot import these modules."""
+    """Run Python code in a process that cannot import these modules."""
     blocked = f"import sys; sys.modules.update(dict.fromkeys({modules!r}))\n"
     return subprocess.run([sys.executable, "-c", blocked + code, *arguments], capture_output=True, text=True)
 

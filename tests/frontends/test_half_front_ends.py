@@ -1,4 +1,4 @@
-"""Where front ends let DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION be said."""
+"""DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION in the front ends."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_pydirectml(computes_in_halves: dml.Device, monkeypatch: pytest.MonkeyPa
 
 
 def test_models_run_as_their_device_says(computes_in_halves: dml.Device) -> None:
-    """The same ONNX model on one physical device, with the flag and without, at sizes that change."""
+    """One ONNX model on one physical device, with and without the flag, at changing sizes."""
     pytest.importorskip("onnx")
     from onnx import TensorProto, helper
 
@@ -78,7 +78,7 @@ def test_models_run_as_their_device_says(computes_in_halves: dml.Device) -> None
 
 @pytest.mark.parametrize("half", [False, True])
 def test_dml_run(tmp_path: Path, device: dml.Device, monkeypatch: pytest.MonkeyPatch, half: bool) -> None:
-    """The option opens the device so."""
+    """--half opens the device with the flag."""
     opened = []
 
     def create_device(*args: Any, **named: Any) -> dml.Device:

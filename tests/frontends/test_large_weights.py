@@ -20,10 +20,10 @@ from dml.runtime.devices import VulkanDevice
 
 SIZE, LAYERS = 2560, 8
 WEIGHTS = LAYERS * SIZE * SIZE * 4
-#: What may be in memory for a moment: a part of the weights on its way, and what compilers take.
+#: Allowed temporary memory: a part of the weights in transit, and the compilers' memory.
 PASSING = 64 << 20
 
-#: Prints the most memory the process had before the large model, and with its first result; and the result's sum.
+#: Prints the peak memory before the large model and after its first result, and the result's sum.
 PROGRAM = """
     import json
     import sys
@@ -62,14 +62,14 @@ PROGRAM = """
 
 
 def matrices(size: int) -> Iterator[np.ndarray]:
-    """Random weights of each layer."""
+    """Yield the random weights of each layer."""
     rng = np.random.default_rng(0)
     for _ in range(LAYERS):
         yield rng.standard_normal((size, size), np.float32) / np.float32(size**0.5)
 
 
 def result_of_ones(size: int) -> float:
-    """The sum of what products with the matrices, each with a ReLU, make of ones."""
+    """Return the sum of the output for an input of ones: products with the matrices, each followed by ReLU."""
     expected = np.ones((1, size))
     for weights in matrices(size):
         expected = np.maximum(expected @ weights, 0)
@@ -110,7 +110,7 @@ FORMATS = {"in the file": onnx_model, "external": partial(onnx_model, external=T
 @pytest.mark.parametrize("axis", ["plain", "discrete"])
 @pytest.mark.parametrize("kind", FORMATS)
 def test_weights_are_in_memory_once(vulkan: VulkanDevice, tmp_path: Path, kind: str, axis: str) -> None:
-    """On a CPU's driver device memory is the host's, so a second copy on either side would show."""
+    """On a CPU driver, device memory is the process's, so a second copy on either side would raise the peak."""
     if vulkan.device_class is not DeviceClass.CPU:
         pytest.skip("device memory is not the process's")
     small, large = (FORMATS[kind](tmp_path, name, size) for name, size in (("small", 64), ("large", SIZE)))
@@ -121,6 +121,6 @@ def test_weights_are_in_memory_once(vulkan: VulkanDevice, tmp_path: Path, kind: 
     )
     assert run.returncode == 0, run.stderr
     before, peak, found = json.loads(run.stdout)
-    # Products of 2,560 terms in float32, of either sign: 1e-5 of a sum of positive numbers is generous
+    # float32 products of 2,560 terms of either sign: 1e-5 of a sum of positive numbers is generous
     assert found == pytest.approx(result_of_ones(SIZE), rel=1e-5)
     assert peak - before < 1.2 * WEIGHTS + PASSING

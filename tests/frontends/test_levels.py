@@ -1,4 +1,4 @@
-"""Questions of a back end's author in Python: what a level has, and the lowest that takes something."""
+"""Python functions about feature levels: a level's contents, and the lowest level for a description or model."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_lowest_level_of_a_graph(device: Any) -> None:
 
 
 def test_the_lowest_level_of_a_model(tmp_path: Path) -> None:
-    """Without a device; of the nodes that DirectML runs."""
+    """The level needs no device and ignores nodes on the host."""
     entries = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2, 3]) for name in "xy"]
 
     def level(*ops: str) -> dml.DML_FEATURE_LEVEL:
@@ -87,6 +87,6 @@ def test_the_lowest_level_of_a_model(tmp_path: Path) -> None:
 
     sigmoid, gelu = level("Sigmoid"), level("Sigmoid", "Gelu")
     assert sigmoid <= gelu
-    assert gelu >= dml.DML_FEATURE_LEVEL_5_1  # ACTIVATION_GELU's, or that of what it is made of
+    assert gelu >= dml.DML_FEATURE_LEVEL_5_1  # ACTIVATION_GELU's level, or that of the operators it becomes
     with pytest.raises(dml.DMLError, match=r"only \.onnx and OpenVINO's .xml are explained"):
         dml.needed_level(tmp_path / "model.txt")

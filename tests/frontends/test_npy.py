@@ -1,4 +1,4 @@
-"""What an .npy file holds, what is said of one that holds nothing of use, and how one is written."""
+"""Reading and writing .npy files, and the errors for unusable ones."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def archive(**arrays):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "is no .npy file: it is empty"),
-        (b"hello world", "is no .npy file: it begins with b'hello '"),
-        (archive(a=X, b=X), r"is no .npy file: an .npz archive of 2 \(a, b\); save one array with numpy.save"),
-        (pickle.dumps(X), "is no .npy file: pickled Python objects"),
+        (b"", "is not an .npy file: it is empty"),
+        (b"hello world", "is not an .npy file: it begins with b'hello '"),
+        (archive(a=X, b=X), r"is not an .npy file: an .npz archive of 2 \(a, b\); save one array with numpy.save"),
+        (pickle.dumps(X), "is not an .npy file: pickled Python objects"),
         (saved(np.array([None, 1], object), allow_pickle=True), r"holds Python objects \(dtype object\)"),
         (saved(X)[:-8], r"is cut off: its header says float32 of shape \(3, 4\), 48 bytes, and it has 40"),
         (saved(X)[:20], "has a damaged .npy header"),
@@ -88,7 +88,7 @@ def test_a_damaged_file_is_an_array_or_a_dml_error(tmp_path, seed):
     try:
         assert isinstance(read_npy(path), np.ndarray)
     except DMLError as error:
-        assert error.message  # noqa: PT017  either is right
+        assert error.message  # noqa: PT017  either outcome is right
 
 
 @pytest.mark.parametrize(
@@ -115,14 +115,14 @@ def test_what_is_written_is_numpys(tmp_path, array):
 
 @pytest.mark.parametrize("room", [0, 100, 5000])
 def test_a_full_disk_is_told_and_nothing_is_left_on_it(tmp_path, room):
-    """RLIMIT_FSIZE stands for the disk, in a process of its own."""
+    """A separate process uses RLIMIT_FSIZE to simulate a full disk."""
     code = f"""
 import resource, signal, sys
 from pathlib import Path
 import numpy as np
 from dml import DMLError
 from dml.frontends.npy import write_npy
-from dml.frontends.running import write_trace
+from dml.frontends.kernel_times import write_trace
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room}))
 for name, write in (

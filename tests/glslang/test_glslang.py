@@ -12,13 +12,13 @@ from dml.errors import DMLError
 from dml.glslang import Source
 
 HEAD = "#version 450\nlayout(local_size_x = 1) in;\nlayout(std430, binding = 0) buffer B { uint b[]; };\n"
-#: In a process that shall not find what tools/setup put beside Python.
+#: For a process that must not find the libraries of tools/setup next to Python.
 NO_SET_UP = "import sys\nsys.prefix = ''\n"
 
 
 @pytest.fixture(autouse=True)
 def fresh_cache(tmp_path, monkeypatch):
-    """Each test has a disk cache of its own and an empty memory."""
+    """Each test has its own disk cache and an empty memory."""
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path / "cache"))
     glslang._memory.clear()
     yield tmp_path / "cache"
@@ -27,7 +27,7 @@ def fresh_cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def runs(monkeypatch):
-    """The names of the sources that were really compiled."""
+    """The names of the sources that were actually compiled."""
     names = []
     compiled = glslang._compiled
 
@@ -46,7 +46,7 @@ def entries(cache):
 def test_spirv_of_the_target():
     spirv = glslang.compile(Source("a.comp", HEAD + "void main() { b[0] = 1u; }\n"))
     assert spirv[:4] == bytes([0x03, 0x02, 0x23, 0x07])
-    assert int.from_bytes(spirv[4:8], "little") == 0x00010300  # Vulkan 1.1 takes SPIR-V 1.3
+    assert int.from_bytes(spirv[4:8], "little") == 0x00010300  # Vulkan 1.1 accepts SPIR-V 1.3
     newer = glslang.compile(Source("a.comp", HEAD + "void main() { b[0] = 1u; }\n"), target="vulkan1.2")
     assert int.from_bytes(newer[4:8], "little") == 0x00010500
 
@@ -197,7 +197,7 @@ def test_many_in_order_and_equal_ones_once(runs):
 
 
 def test_an_error_is_reported_each_time(runs):
-    """And so is a missing file, whatever was compiled before it vanished."""
+    """A missing file is reported too, whatever was compiled before it vanished."""
     source = Source("a.comp", HEAD + "void main() { b[0] = nothing; }\n")
     for _ in range(2):
         with pytest.raises(DMLError, match=r"a\.comp:4: 'nothing'"):
@@ -215,7 +215,7 @@ def test_a_file_that_vanished_is_missed(tmp_path):
 
 
 def test_files_that_files_and_headers_include_are_in_the_key(runs, tmp_path):
-    """A header is asked before files, and what it includes counts as well."""
+    """Headers are searched before files, and the files that a header includes count as well."""
     (tmp_path / "outer.glsl").write_text('#include "inner.glsl"\n')
     (tmp_path / "inner.glsl").write_text("#define V 1u\n")
     text = HEAD + '#include "prelude.glsl"\nvoid main() { b[0] = V; }\n'
@@ -229,7 +229,7 @@ def test_files_that_files_and_headers_include_are_in_the_key(runs, tmp_path):
 
 
 def test_texts_do_not_run_into_each_other(runs):
-    """Sources whose texts are the same one after another are not the same."""
+    """Sources with the same concatenated texts, divided differently, are different."""
     text = HEAD + "void main() { b[0] = 1u; }\n"
     for defines, headers in (((("P", "1"), ("Q", "2")), ()), ((("P", "1"),), (("Q", "2"),)), ((("P", "1Q"),), ())):
         glslang.compile(Source("a.comp", text, defines, headers))
@@ -270,7 +270,7 @@ def test_without_the_compiler_the_error_says_what_to_install(tmp_path):
 
 
 def test_extensions_that_the_compiler_knows(monkeypatch):
-    """Whichever compiler it is; a kernel may ask for those and for no others."""
+    """Kernels may request the extensions of the current compiler and no others."""
     for choice in ("", "process"):
         monkeypatch.setenv(glslang.COMPILER_VARIABLE, choice)
         assert glslang.has_extension("GL_EXT_spirv_intrinsics")

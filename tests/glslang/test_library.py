@@ -45,7 +45,9 @@ def flattened(text, debug=False):
 
 
 def kernels(names, data_types, devices):
-    """The distinct kernels of these operators' samples, as far as the data types can be had, and of a large product."""
+    """Return the distinct kernels of these operators' samples, in the data types that they support, and of a large
+    product.
+    """
     large = tensor("FLOAT32", (1, 1, 512, 512))
     descriptions = [dml.DML_GEMM_OPERATOR_DESC(large, large, None, large, 0, 0, 1.0, 0.0, None)]
     for name, floats in itertools.product(names, data_types):
@@ -124,7 +126,7 @@ def test_the_same_messages(in_process, text, debug):
 
 
 def test_a_chain_deeper_than_the_callers_stack(in_process):
-    """Where glslangValidator ends without a word, for glslang calls itself once for each operator."""
+    """glslangValidator silently ends here, since glslang recurses once for each operator."""
     text = flattened(HEAD + "void main() { b[0] = b[1]" + " + b[2]" * 30_000 + "; }\n")
     results = []
     before = threading.stack_size(256 << 10)
@@ -184,7 +186,7 @@ def test_a_library_that_does_not_load_is_passed_over(in_process, tmp_path, monke
 
 
 def test_shaders_need_no_program_where_there_is_a_library(in_process, tmp_path):
-    """Nothing is on the PATH."""
+    """The PATH is empty."""
     code = f"from dml.glslang import *\nprint(len(compile(Source('a.comp', {HEAD + 'void main() {}'!r}))))"
     environment = {**os.environ, "PATH": str(tmp_path), "DML_CACHE_DIR": str(tmp_path)}
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
@@ -199,7 +201,7 @@ def test_what_the_set_up_builds_shows_nothing_of_glslang(in_process, tmp_path):
         pytest.skip("nm is missing")
     path = tmp_path / "below" / "glslang.so"
     path.parent.mkdir()
-    newer = Path(sys.prefix, "lib", "dml", "glslang")  # where the system's is too old
+    newer = Path(sys.prefix, "lib", "dml", "glslang")  # if the system's is too old
     (path.parent / "glslang").symlink_to(newer)
     folder = [path.parent / "glslang"] if newer.exists() else []
     subprocess.run([TOOLS / "glslang" / "build", path, *folder], check=True)

@@ -1,4 +1,4 @@
-"""Operators that apply what stands behind them in a graph as they store their results, and graphs of the two."""
+"""Operators that apply epilogues (fused element-wise operators) as they store results, and graphs with epilogues."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness import tensor
 
 @dataclass
 class Case:
-    """An operator, what it reads, and what it makes of that in float64."""
+    """An operator, its inputs, and its expected result in float64."""
 
     desc: dml.OperatorDesc
     inputs: list[np.ndarray]
@@ -73,7 +73,7 @@ def convolution(dtype: str, channels: int, outputs: int, window: int, size: int,
 
 
 def transposed_convolution(dtype: str) -> Case:
-    """One dispatch for each of the four remainders of a place by the strides."""
+    """Return a case with four dispatches, one for each remainder of the output's coordinates by the strides."""
     x, w = rounded(dtype, 2, 3, 4, 4), rounded(dtype, 3, 5, 2, 2)
     desc = dml.DML_CONVOLUTION_OPERATOR_DESC(
         InputTensor=tensor(dtype, x.shape), FilterTensor=tensor(dtype, w.shape), BiasTensor=None,
@@ -171,7 +171,7 @@ def gathered(dtype: str, size: int) -> Case:
     return Case(desc, [x, places], x.astype(np.float64)[0, :, places[0, 0]].reshape(1, 5, 6, size))
 
 
-#: With result rows of whole vectors and without; each kernel that stores a result.
+#: Cases for each kernel that stores results, with rows of whole vectors and others.
 PRODUCERS = {
     "gemm": gemm,
     "gemm odd": lambda dtype: gemm(dtype, 7),
@@ -204,7 +204,8 @@ PRODUCERS = {
 
 
 def behind(device: dml.Device, case: Case, last: dml.OperatorDesc, at: int = 0) -> dml.DML_GRAPH_DESC:
-    """``last`` with the case's result as its input ``at``; graph inputs are named p0, p1, ... and a0, a1, ..."""
+    """Return a graph of the case and ``last``, which reads the case's result as input ``at``. Graph inputs are named
+    p0, p1, ... for the case and a0, a1, ... for ``last``."""
     nodes = [dml.DML_OPERATOR_GRAPH_NODE_DESC(device.create_operator(desc)) for desc in (case.desc, last)]
     inputs = []
     for node, (name, desc) in enumerate((("p", case.desc), ("a", last))):

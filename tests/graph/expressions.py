@@ -1,4 +1,4 @@
-"""Graphs made of expressions, run for what their outputs hold."""
+"""Build graphs from expressions and run them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 
 
 def evaluate(device: Any, inputs: Mapping[str, Array], make: Callable[..., Mapping[str, Tensor]]) -> dict[str, Array]:
-    """What the outputs hold that ``make`` has of tensors for the inputs, in their order."""
+    """Run the graph that ``make`` builds from tensors for the inputs; return its outputs in order."""
     graph = Builder(device)
     tensors = [graph.input(name, array.shape, dml.data_type_of(array.dtype)) for name, array in inputs.items()]
     found: dict[str, Array] = graph.compile(make(*tensors)).dispatch(inputs)

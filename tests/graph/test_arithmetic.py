@@ -1,4 +1,4 @@
-"""Python's operators, indices and NumPy's functions on a graph's tensors, against NumPy."""
+"""Python's operators, indices and NumPy's functions on a graph's tensors, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BITS = (operator.and_, operator.or_, operator.xor, operator.lshift, operator.rsh
 
 
 def value(device: dml.Device, function: Any, *arrays: Any) -> Any:
-    """What a graph of this function gives."""
+    """Run a graph of this function and return its output."""
     graph = Builder(device)
     inputs = [graph.input(str(at), one.shape, dml.data_type_of(one.dtype)) for at, one in enumerate(arrays)]
     given = {str(at): one for at, one in enumerate(arrays)}
@@ -30,9 +30,9 @@ def value(device: dml.Device, function: Any, *arrays: Any) -> Any:
 @pytest.mark.parametrize("function", (*ARITHMETIC, *COMPARISONS), ids=lambda one: one.__name__)
 @pytest.mark.parametrize("dtype", [np.float32, np.int32])
 def test_operators_are_numpys(device: dml.Device, function: Any, dtype: Any) -> None:
-    """Of two tensors that broadcast, of numbers and arrays on either side."""
+    """Operands are two broadcast tensors, or a number or array on either side."""
     a, b = A.astype(dtype), B.astype(dtype)
-    exact = dtype == np.float32 or function is not operator.truediv  # (integers are truncated, as their page says)
+    exact = dtype == np.float32 or function is not operator.truediv  # integer quotients are truncated
     other = b if exact else np.array([1, 1, -1], dtype)
     for found, expected in (
         (value(device, function, a, other), function(a, other)),
@@ -58,14 +58,14 @@ def test_bits(device: dml.Device, function: Any) -> None:
     ("a", "b"), [((2, 3), (3, 4)), ((3,), (3, 4)), ((2, 3), (3,)), ((3,), (3,)), ((5, 2, 3), (3, 4)), ((5, 2, 3), (3,))]
 )
 def test_products(device: dml.Device, a: tuple[int, ...], b: tuple[int, ...]) -> None:
-    """Small integers, exact in float32; a product of two vectors has sizes (1,)."""
+    """Values are small integers, exact in float32; a product of two vectors has sizes (1,)."""
     rng = np.random.default_rng(0)
     x, y = (rng.integers(-4, 5, sizes).astype(np.float32) for sizes in (a, b))
     np.testing.assert_array_equal(value(device, operator.matmul, x, y), np.atleast_1d(x @ y))
 
 
 def test_powers(device: dml.Device) -> None:
-    """Within the 16 ulp that POW is held to elsewhere, of small exponents."""
+    """Powers with small exponents are within POW's limit of 16 ulp."""
     x = np.array([0.5, 1, 2, 3], np.float32)
     np.testing.assert_allclose(value(device, lambda t: t**3, x), x**3, rtol=2e-6)
     np.testing.assert_allclose(value(device, lambda t: t**t, x), x**x, rtol=2e-6)
@@ -102,7 +102,7 @@ def test_wrong_indices(device: dml.Device, key: Any) -> None:
 
 @pytest.mark.parametrize("name", sorted(_FUNCTIONS))
 def test_functions_of_numpy(device: dml.Device, name: str) -> None:
-    """Each of the table; within 1e-5, which no function of these arguments comes near."""
+    """Each function of the table agrees within 1e-5, far above float32's errors for these arguments."""
     function = getattr(np, name)
     unsigned = name.startswith(("bitwise", "left", "right", "invert"))
     logical = name.startswith("logical")
@@ -140,7 +140,7 @@ def test_what_is_refused(device: dml.Device) -> None:
 
 
 def test_what_no_operand_is(device: dml.Device) -> None:
-    """Comparisons with it are Python's own, and arithmetic is refused."""
+    """Comparisons with a non-operand are Python's own, and arithmetic is refused."""
     x = Builder(device).input("x", (2,))
     assert (x == None, x != None, x == "x") == (False, True, False)  # noqa: E711
     assert len({x, x}) == 1

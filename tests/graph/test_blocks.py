@@ -1,4 +1,4 @@
-"""Products with weights of 4, 8 and 16 bits: read as they are stored, or dequantized a part at a time."""
+"""Products with weights of 4, 8 and 16 bits: kernels read stored weights, or weights are dequantized in parts."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from dml.compiler.selection import stored_weights
 from dml.compiler.selection.stored_weights import columns_in_part, streams_blocks
 from dml.compiler.target import DeviceClass, Target
 from dml.enums import DML_QUANTIZATION_TYPE
-from dml.frontends.planning import Planner
 from dml.graph import operations as op
 from dml.graph.builder import Builder, Tensor
+from dml.planning.planner import Planner
 from dml.runtime.arena import Islands, bound_regions
 from harness import assert_sums
 
-#: The kernels that read numbers as they are stored: of GPUs, and of CPUs' drivers.
+#: The kernels that read stored weights directly, on GPUs and on CPU drivers.
 STREAMING = {"gemm/blocks.comp", "gemm/blocks_columns.comp"}
 KINDS = {"uint4": ml_dtypes.uint4, "int4": ml_dtypes.int4, "uint8": np.uint8, "int8": np.int8}
 MIB = 1 << 20
 
 
 def weights(rng: np.random.Generator, n: int, k: int, block: int, kind: Any) -> tuple[Any, Any, Any]:
-    """Numbers {n, k}, their blocks' scales and zero points."""
+    """Return numbers {n, k} with their blocks' scales and zero points."""
     info = ml_dtypes.iinfo(kind)
     low, high = int(info.min), int(info.max) + 1
     numbers = rng.integers(low, high, (n, k)).astype(kind)
@@ -50,7 +50,7 @@ def dequantized(graph: Builder, numbers: Any, scales: Any, zeros: Any | None) ->
 
 
 def exact(numbers: Any, scales: Any, zeros: Any | None, block: int) -> tuple[Any, Any]:
-    """The weights in float64, and what their terms are bounded by: numbers and zero points are multiplied apart."""
+    """Return the weights in float64, and bounds of their terms: kernels multiply numbers and zero points separately."""
     each = np.repeat(scales.astype(np.float64), block, 1)
     centre = np.zeros_like(each) if zeros is None else np.repeat(zeros.astype(np.float64), block, 1)
     most = 2 ** (ml_dtypes.iinfo(numbers.dtype).bits - 1)
@@ -62,7 +62,7 @@ def labels(program: Program) -> set[str]:
 
 
 def check(device: dml.Device, m: int, n: int, k: int, block: int, kind: str, dtype: Any, *, points: bool) -> Any:
-    """Multiply, and compare with float64. Returns the compiled graph."""
+    """Multiply, compare with float64, and return the compiled graph."""
     rng = np.random.default_rng(7)
     numbers, scales, zeros = weights(rng, n, k, block, KINDS[kind])
     a, scales, used = (rng.random((m, k)) - 0.5).astype(dtype), scales.astype(dtype), zeros if points else None
@@ -74,7 +74,7 @@ def check(device: dml.Device, m: int, n: int, k: int, block: int, kind: str, dty
     found = compiled.dispatch({"a": a})["y"]
     b, terms = exact(numbers, scales, used, block)
     expected = a.astype(np.float64) @ b.T
-    # (Weights that are made FLOAT16 are rounded by 2^-11 each, 2^13 of float32's units.)
+    # Weights dequantized to FLOAT16 are rounded by 2^-11 each, 2^13 float32 roundings
     rounded = k + (2 if dtype == np.float32 else 1 << 13)
     bound = abs(a).astype(np.float64) @ terms.T
     assert_sums(found, np.maximum(expected, 0.0) if relu else expected, bound, rounded)
@@ -108,7 +108,8 @@ def test_cpus_stream_the_numbers_for_few_rows(device, dtype, kind, m, n, k, bloc
 @settings(deadline=None, max_examples=25, derandomize=True)
 @given(data=st.data())
 def test_any_size_on_both_sides_of_the_thresholds(device, data):
-    """Rows around those that are streamed, columns around a part, blocks smaller and larger than a vector."""
+    """Numbers of rows around the limit for streaming, columns around a part, blocks smaller and larger than a
+    vector."""
     kind = data.draw(st.sampled_from(list(KINDS)))
     block = data.draw(st.sampled_from([8, 16, 32, 64, 48]))
     check(
@@ -124,7 +125,7 @@ def test_any_size_on_both_sides_of_the_thresholds(device, data):
 
 
 def test_weights_in_parts(device, monkeypatch):
-    """Parts of 256 columns each, the last of which is not whole; the bias and an epilogue go in parts as well."""
+    """Parts have 256 columns, the last one fewer; bias and epilogue are applied per part."""
     monkeypatch.setattr(stored_weights, "_PART_BYTES", 1)
     monkeypatch.setattr("dml.graph.kept.SMALL", 0)
     rng = np.random.default_rng(3)
@@ -144,7 +145,7 @@ def test_weights_in_parts(device, monkeypatch):
 @pytest.mark.parametrize("transpose", [False, True])
 @pytest.mark.parametrize("along", ["n", "k", "neither"])
 def test_scales_along_either_axis(device, monkeypatch, transpose, along):
-    """ELEMENT_WISE_DEQUANTIZE_LINEAR: a scale for each column, for each step of k, or one."""
+    """ELEMENT_WISE_DEQUANTIZE_LINEAR with a scale per column, per step of k, or one scale."""
     monkeypatch.setattr("dml.graph.kept.SMALL", 0)
     rng = np.random.default_rng(4)
     m, n, k = 20, 70, 96
@@ -181,7 +182,7 @@ def test_half_weights_of_single_products_stay_halves(device, monkeypatch, m):
 
 @pytest.mark.parametrize("m, block, shown", [(3, 32, False), (1, 16, False), (1, 32, True)])
 def test_small_weights_that_gpus_do_not_stream_are_dequantized_once(as_discrete, m, block, shown):
-    """Many rows, blocks smaller than a vector, and weights that something else reads as well."""
+    """Many rows, blocks smaller than a vector, and weights with other readers prevent streaming."""
     rng = np.random.default_rng(8)
     numbers, scales, zeros = weights(rng, 24, 64, block, ml_dtypes.uint4)
     a = (rng.random((m, 64)) - 0.5).astype(np.float32)
@@ -193,11 +194,11 @@ def test_small_weights_that_gpus_do_not_stream_are_dequantized_once(as_discrete,
     assert shown or compiled.program.initialize
     b, _ = exact(numbers, scales, zeros, block)
     found = compiled.dispatch({"a": a})["y"]
-    # (Each weight is rounded as well.)
+    # Each weight is rounded, too
     assert_sums(found, a.astype(np.float64) @ b.T, abs(a).astype(np.float64) @ abs(b).T, 64 + 2)
 
 
-# --- Memory, at the size of real models: plans alone ------------------------------------------------------------------
+# --- Memory of plans at the size of real models -----------------------------------------------------------------------
 
 TARGETS = {
     "CPU": Target(DeviceClass.CPU, subgroup_size=8, max_storage_buffer_range=128 * MIB),
@@ -206,7 +207,7 @@ TARGETS = {
 
 
 def memory(program: Program) -> dict[Space, int]:
-    """The bytes of constants, weights and temporaries that runs of the program bind."""
+    """Return the bytes of constants, weights and temporaries that a run of the program binds."""
     found = {}
     for space in (Space.CONSTANT, Space.PERSISTENT, Space.TEMPORARY):
         by_index: dict[int, list[Any]] = {}
@@ -217,7 +218,7 @@ def memory(program: Program) -> dict[Space, int]:
 
 
 def packed_weights(graph: Builder, n: int, k: int, block: int) -> Tensor:
-    """Weights {n, k} of UINT4, held as their bytes alone, dequantized to FLOAT16 by blocks with a scale each."""
+    """Return UINT4 weights {n, k}, dequantized to FLOAT16 in blocks with a scale each."""
     held = graph.constant(np.frombuffer(bytes(n * k // 2), np.uint8))
     desc = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_UINT4, (n, k))
     return graph.one(
@@ -265,7 +266,7 @@ def test_rows_that_are_streamed(kind, most):
 @pytest.mark.parametrize("kind", [*KINDS, "float16"])
 @pytest.mark.parametrize("points", [False, True])
 def test_gathers_dequantize_what_they_gather(device, monkeypatch, kind, points):
-    """Also where a product reads the same table, as language models' first and last layers do."""
+    """A product may read the same table, as in language models with tied embeddings."""
     monkeypatch.setitem(stored_weights.KEPT_WIDER, "product", 0)
     monkeypatch.setattr("dml.graph.kept.SMALL", 0)
     rng = np.random.default_rng(9)
@@ -292,7 +293,7 @@ def test_gathers_dequantize_what_they_gather(device, monkeypatch, kind, points):
 
 
 def test_a_gather_of_a_large_table_takes_no_table_more():
-    """A vocabulary of 128,256 tokens of 4,096 numbers of 4 bits."""
+    """The table has 128,256 tokens of 4,096 numbers of 4 bits."""
     rows, k, block = 128256, 4096, 32
     for target in TARGETS.values():
         graph = Builder(Planner(target))

@@ -1,4 +1,4 @@
-"""DML_GRAPH_DESC: its rules, and that what a compiled graph fuses, folds and removes leaves the results alone."""
+"""DML_GRAPH_DESC: its rules, and that fusing, folding and removing nodes does not change results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def scale(factor, bias=0.0, sizes=T):
 
 
 def graph(nodes, inputs=(), between=(), outputs=(), output_count=None):
-    """Edges as tuples of their numbers."""
+    """Return a DML_GRAPH_DESC from edges as tuples of numbers."""
     return dml.DML_GRAPH_DESC(
         InputCount=len({edge[0] for edge in inputs}),
         OutputCount=len(outputs) if output_count is None else output_count,
@@ -70,7 +70,7 @@ def test_a_chain_becomes_one_dispatch(device):
 
 
 def test_a_shared_value_is_computed_once(device):
-    """relu(a) feeds two additions and a graph output: it stays a node of its own."""
+    """relu(a) feeds two additions and a graph output, so it stays a separate node."""
     nodes = [operator(device, desc) for desc in (relu(), add(), scale(3.0))]
     desc = graph(
         nodes,
@@ -88,7 +88,7 @@ def test_a_shared_value_is_computed_once(device):
 
 @pytest.mark.parametrize("last", ["chain", "join"])
 def test_graphs_are_as_deep_as_they_like(device, last):
-    """Hundreds of operators on each other: element-wise ones end up in a few kernels, others stand for themselves."""
+    """In chains of hundreds of operators, element-wise ones are fused into a few kernels; others stay separate."""
     from dml.graph import operations as op
     from dml.graph.builder import Builder
 
@@ -116,7 +116,7 @@ def test_one_value_for_several_outputs(device):
 
 
 def test_constants_are_folded_once(device):
-    """What depends on constants alone runs at initialization."""
+    """Nodes that depend only on constants run at initialization."""
     c = random(3)
     nodes = [dml.DML_CONSTANT_DATA_GRAPH_NODE_DESC(c.tobytes()), operator(device, relu()), operator(device, add())]
     desc = graph(nodes, inputs=[(0, 2, 0)], between=[(0, 0, 1, 0), (1, 0, 2, 1)], outputs=[(2, 0, 0)])
@@ -127,9 +127,9 @@ def test_constants_are_folded_once(device):
 
 
 def test_owned_inputs_are_prepared_once(device):
-    """An operator on an owned input alone runs when it is given, not with every dispatch."""
+    """A node that depends only on owned inputs runs at initialization, not with every dispatch."""
     t, owned = tensor("FLOAT32", T), tensor("FLOAT32", T, Flags=dml.DML_TENSOR_FLAG_OWNED_BY_DML)
-    # Two readers, so that the relu is not fused away.
+    # Two readers keep the relu from being fused.
     first = dml.DML_ACTIVATION_RELU_OPERATOR_DESC(InputTensor=owned, OutputTensor=t)
     nodes = [operator(device, d) for d in (first, add(), add())]
     desc = graph(
@@ -171,7 +171,7 @@ def test_owned_inputs_are_prepared_once(device):
 
 
 def test_slices_and_joins_become_strides(device):
-    """split -> relu of one half, identity of the other -> join: no copy but the two halves' own writes."""
+    """split -> relu of one half, identity of the other -> join: only the two halves' own writes remain."""
     whole, half = tensor("FLOAT32", T), tensor("FLOAT32", (2, 2, 6, 6))
     split = dml.DML_SPLIT_OPERATOR_DESC(InputTensor=whole, OutputTensors=[half, half], Axis=1)
     join = dml.DML_JOIN_OPERATOR_DESC(InputTensors=[half, half], OutputTensor=whole, Axis=1)
@@ -193,7 +193,7 @@ def test_slices_and_joins_become_strides(device):
 
 @pytest.mark.parametrize("dtype", ["FLOAT16", "UINT8"])
 def test_joins_of_narrow_types_are_copied(device, dtype):
-    """Parts of odd sizes would share words: the join stays, and is right."""
+    """Parts of odd sizes would share words, so the join remains, with the right result."""
     kind = dml.numpy_dtype(dml.DML_TENSOR_DATA_TYPE[f"DML_TENSOR_DATA_TYPE_{dtype}"])
     part, whole = tensor(dtype, (1, 3, 5)), tensor(dtype, (1, 6, 5))
     ident = dml.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(InputTensor=part, OutputTensor=part, ScaleBias=None)
@@ -206,7 +206,7 @@ def test_joins_of_narrow_types_are_copied(device, dtype):
 
 
 def test_a_transposing_identity_becomes_strides(device):
-    """An identity from a transposed view to packed disappears; its reader gets the strides."""
+    """An identity from a transposed view to packed is removed; its reader gets the strides."""
     sizes = (3, 5)
     seen = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_FLOAT32, (5, 3), (1, 5))
     packed = tensor("FLOAT32", (5, 3))
@@ -246,7 +246,7 @@ def test_temporaries_share_memory(device):
 
 @pytest.mark.parametrize("layout", ["packed", "padded"])
 def test_an_activation_goes_behind_its_producer(device, layout):
-    """A unary chain behind a matrix product is applied as the product is stored, in float32 before one rounding."""
+    """A unary chain after a matrix product becomes its epilogue, computed in float32 with one rounding."""
     a, b, y = tensor("FLOAT32", (1, 1, 8, 16)), tensor("FLOAT32", (1, 1, 16, 12)), tensor("FLOAT32", (1, 1, 8, 12))
     gemm = dml.DML_GEMM_OPERATOR_DESC(
         ATensor=a, BTensor=b, CTensor=None, OutputTensor=y, TransA=0, TransB=0, Alpha=1.0, Beta=0.0,
@@ -364,7 +364,7 @@ def test_constants_need_their_feature_level(device):
 
 @pytest.mark.parametrize("kind", ["convolution", "gemm", "gru"])
 def test_weights_are_laid_out_once(device, kind):
-    """What a kernel makes of constant weights for itself is made at initialization, not with every dispatch."""
+    """Kernels rearrange constant weights at initialization, not with every dispatch."""
     if kind == "gemm" and not device.vulkan.target.is_cpu:
         pytest.skip("the products of GPUs read the weights as they lie")
     from dml.graph import operations as op
@@ -373,7 +373,7 @@ def test_weights_are_laid_out_once(device, kind):
     rng = np.random.default_rng(0)
 
     def build(weights):
-        """The graph with its weights from ``weights(graph, array)``."""
+        """Compile the graph with its weights from ``weights(graph, array)``."""
         g = Builder(device)
         if kind == "convolution":
             x = g.input("x", (1, 8, 12, 12))

@@ -1,4 +1,4 @@
-"""A Builder that converts data types: casts where an operator does not take one, and nothing else."""
+"""A Builder with ``converts=True`` casts data types that an operator does not support, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Builder has of DirectMLX's Graph: policies, name scopes, flags, views of bytes; and constants as outputs."""
+"""Features of DirectMLX's Graph in Builder: policies, name scopes, flags, reinterpreted views; constants as outputs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def random(*sizes: int) -> Array:
 
 
 def near(found: Array, expected: Any) -> None:
-    """Sums of at most a few dozen float32 products of values below one."""
+    """Compare sums of at most a few dozen float32 products of values below one."""
     assert found.shape == np.shape(expected)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
@@ -38,7 +38,7 @@ def near(found: Array, expected: Any) -> None:
 
 @pytest.mark.parametrize("optimize", [True, False])
 def test_a_view_as_another_data_type_reads_the_bits(device: Any, optimize: bool) -> None:
-    """Between element-wise operators, which fuse; behind a product; of an input; as an output."""
+    """Views between element-wise operators that fuse, after a product, of an input, and as an output."""
     x, w = random(6, 8), random(8, 8)
     graph = Builder(device)
     t, weights = graph.input("x", x.shape), graph.constant(w)
@@ -73,8 +73,8 @@ def test_a_view_reaches_no_further_than_its_tensor(device: Any) -> None:
     optimize=st.booleans(),
 )
 def test_views_in_a_chain(device: Any, kinds: list[str], optimize: bool) -> None:
-    """Each view's elements are inverted bit by bit where they are integers, and are copied where they are floats."""
-    words = RNG.integers(0x3C, 0x40, (4, 32)).astype(np.uint8).view(np.uint32)  # normal numbers in every type
+    """Each view inverts the bits of integers and copies floats."""
+    words = RNG.integers(0x3C, 0x40, (4, 32)).astype(np.uint8).view(np.uint32)  # bits of normal numbers in every type
     graph = Builder(device)
     t, expected = graph.input("x", words.shape, UINT32), words
     for kind in kinds:
@@ -127,7 +127,7 @@ def test_a_policy_moves_elements_and_changes_none(device: Any, optimize: bool) -
 
 
 def test_an_output_lies_as_the_policy_says(device: Any) -> None:
-    """The bytes of the output's buffer, which a DirectML program binds."""
+    """The bytes of the bound output buffer have the policy's layout."""
     x = random(1, 3, 4, 5)
     graph = Builder(device, tensor_policy=interleaved_channel)
     t = graph.input("x", x.shape)
@@ -233,7 +233,7 @@ def test_a_tensor_of_another_builder_is_refused(device: Any, call: str) -> None:
 
 @pytest.mark.parametrize(("direction", "chosen"), [("INCREASING", (1, 3, 5)), ("DECREASING", (0, 2, 4))])
 def test_resample_rounds_halves_in_a_direction(device: Any, direction: str, chosen: tuple[int, ...]) -> None:
-    """Every output lies halfway between two pixels."""
+    """Every output's coordinate is halfway between two pixels."""
     x = random(1, 1, 1, 6)
     nearest = dml.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR
     found = evaluate(
@@ -258,12 +258,12 @@ def test_resample_uses_the_oldest_operator_that_will_do(device: Any) -> None:
         name = type(graph._nodes[tensor.source[1]].Operator.desc).__name__
         assert name == f"DML_RESAMPLE{number}_OPERATOR_DESC"
     found = graph.compile({"y": made[3]}).dispatch({"x": x})["y"]
-    weights = np.array([1, 3, 5, 7, 7, 5, 3, 1]) / 32  # a triangle of four pixels' reach, sampled between pixels
+    weights = np.array([1, 3, 5, 7, 7, 5, 3, 1]) / 32  # a triangle filter of four pixels, sampled between pixels
     near(found[0, 0, :, 1], x[0, 0, :, 2:10] @ weights)
 
 
 def test_resample_grad_takes_scales_and_offsets(device: Any) -> None:
-    """The transpose of what resample does with the same arguments."""
+    """The gradient is the transpose of resample with the same arguments."""
     given: dict[str, Any] = {
         "scales": (1.0, 1.0, 1.0, 2.0), "input_pixel_offsets": (0.0,) * 4, "output_pixel_offsets": (0.0,) * 4,
     }  # fmt: skip
@@ -339,7 +339,7 @@ def constant_graph(device: Any, data: Any, *, reads: dml.DML_BUFFER_TENSOR_DESC 
 @pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.parametrize("size", [1, 4, 5, 4096 + 3])
 def test_a_constant_goes_straight_to_an_output(device: Any, size: int, optimize: bool) -> None:
-    """Its bytes, which nobody says a data type of; to several outputs at once."""
+    """The constant's bytes, without a data type, go to several outputs."""
     data = RNG.integers(0, 256, size).astype(np.uint8)
     found = device.compile_graph(constant_graph(device, data), optimize=optimize).dispatch({})
     assert list(found) == ["constant", 1]

@@ -1,4 +1,4 @@
-"""DirectMLX's functions with windows, recurrences, blocks and other data types as graph operations, against NumPy."""
+"""DirectMLX's functions with windows, recurrences, blocks and other data types, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def random(*sizes: int) -> Array:
 
 
 def near(found: Array, expected: Any) -> None:
-    """Sums of at most a few dozen float32 products of values below one."""
+    """Compare sums of at most a few dozen float32 products of values below one."""
     assert found.shape == np.shape(expected)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
 def transposed(x: Array, w: Array, groups: int, stride: int, dilation: int) -> Array:
-    """Each input element adds its multiple of the window, without padding."""
+    """Return a transposed convolution without padding: each input element adds its multiple of the window."""
     batch, channels, height, width = x.shape
     reach = (w.shape[2] - 1) * dilation + 1
     rows, columns = ((size - 1) * stride + reach for size in (height, width))
@@ -103,7 +103,7 @@ def test_pooling_with_dilations_and_sizes_rounded_up(device: Any) -> None:
     near(found["dilated mean"], dilated.mean((4, 5)))
     near(found["norm"], (np.abs(windows(wide, 3, 1)) ** 3).sum((4, 5)) ** (1 / 3))
     near(found["dilated norm"], np.sqrt((windows(wide, 3, 2, 2) ** 2).sum((4, 5))))
-    # 9 x 11 padded: 3 x 4 windows, of which the last column's reaches one element beyond the padding
+    # 9 x 11 padded: 3 x 4 windows; those of the last column extend one element beyond the padding
     near(found["mean"], np.nanmean(windows(beyond(1, 2, np.nan, 1), 3, 3), (4, 5)))
     zeros = np.pad(beyond(1, 1, 0.0, 1), [(0, 0), (0, 0), (0, 0), (0, 1)], constant_values=np.nan)
     near(found["mean with padding"], np.nanmean(windows(zeros, 3, 3), (4, 5)))
@@ -150,7 +150,7 @@ def test_lstm_and_rnn(device: Any) -> None:
 def test_clip_and_padding_of_integers(device: Any, kind: Any) -> None:
     limits = np.iinfo(kind)
     x = RNG.integers(limits.min, limits.max, (3, 4), kind, endpoint=True)
-    least, most = limits.min // 2 + 1, limits.max - 1  # beyond what float32 tells apart
+    least, most = limits.min // 2 + 1, limits.max - 1  # more digits than float32 has
 
     def make(t: Tensor) -> dict[str, Tensor]:
         return {"clip": op.clip(t, least, most), "padding": op.padding(t, (1, 0), (0, 2), value=most)}
@@ -186,7 +186,7 @@ def test_products_broadcast_above_four_dimensions(device: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["INT8", "UINT8", "INT4", "UINT4"])
 def test_quantization_in_blocks(device: Any, kind: str) -> None:
-    """There and back again: each element of a block of 2 by 4 lands on the nearest of its steps."""
+    """Quantizing and dequantizing rounds each element of a 2 x 4 block to the nearest step."""
     data_type = getattr(dml, f"DML_TENSOR_DATA_TYPE_{kind}")
     signed, bits = kind.startswith("I"), int(kind[-1])
     low = -(2 ** (bits - 1)) if signed else 0

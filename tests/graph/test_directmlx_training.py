@@ -1,4 +1,4 @@
-"""DirectMLX's gradients, regions, quantized convolutions and tensors made of numbers, against NumPy."""
+"""DirectMLX's gradients, regions, quantized convolutions and filled tensors, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RNG = np.random.default_rng(12)
 
 
 def near(found: Array, expected: Any) -> None:
-    """Means of some dozen float32 values around one."""
+    """Compare means of about a dozen float32 values around one."""
     np.testing.assert_allclose(found, np.asarray(expected).reshape(found.shape), rtol=1e-5, atol=1e-5)
 
 
@@ -99,7 +99,7 @@ def test_gradients(device: Any) -> None:
 
 
 def test_regions(device: Any) -> None:
-    """Regions that begin and end between pixels: their samples are the pixels' centres."""
+    """Regions begin and end between pixels, so their samples are the pixels' centres."""
     x = RNG.uniform(-1, 1, (2, 1, 4, 6)).astype(np.float32)
     roi = np.array([[0, 0, 4, 4], [2, 0, 6, 4]], np.float32)
     images = np.array([0, 1], np.uint32)
@@ -141,7 +141,7 @@ def test_convolutions_of_integers(device: Any) -> None:
     whole = convolved(np.pad(offset, [(0, 0), (0, 0), (1, 0), (0, 0)]))[..., ::2]
     np.testing.assert_array_equal(found["whole"], whole)
     real = (convolved(offset) + bias.reshape(1, 3, 1, 1)) * 0.125
-    # One step where the quotient lies on a half: the operator may scale in another order
+    # Ties may differ by one step: the operator may scale in another order
     expected = np.clip(np.round(real / 16) + 100, 0, 255)
     assert np.abs(found["again"].astype(int) - expected).max() <= 1
 

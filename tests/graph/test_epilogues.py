@@ -1,4 +1,4 @@
-"""What a graph applies as an operator stores its result: sums with tensors, scales, casts, batch normalization."""
+"""Epilogues, which operators apply as they store results: sums with tensors, scales, casts, batch normalization."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dml.graph import operations as op
 from dml.graph.builder import Builder
 from harness import can_bind, tensor
 
-#: Layout of the other operand and of the result, data type.
+#: Name -> layout of the other operand, layout of the result, data type.
 LAYOUTS = {
     "same": ("packed", "packed", "FLOAT32"),
     "channel": ("channel", "packed", "FLOAT32"),
@@ -37,9 +37,9 @@ def other_operand(layout: str, dtype: str, sizes: tuple[int, ...]) -> tuple[dml.
 
 
 def assert_near(result: np.ndarray, expected: np.ndarray, half: bool, stored: np.ndarray | None = None) -> None:
-    """FLOAT16 results are float32 values rounded once; hundreds of products make the float32 ones.
+    """Compare float32 sums of hundreds of products; FLOAT16 results are rounded once more.
 
-    stored: values between that were rounded to FLOAT16 as well, since a step of its own reads them.
+    stored: intermediate values that were also rounded to FLOAT16, because a separate dispatch reads them.
     """
     scale = max(1.0, float(np.abs(expected).max()))
     once_more = 0.0 if stored is None else 2**-11 * float(np.abs(stored).max())
@@ -47,7 +47,7 @@ def assert_near(result: np.ndarray, expected: np.ndarray, half: bool, stored: np
 
 
 def assert_sum(result: np.ndarray, expected: np.ndarray, other: np.ndarray, fused: bool) -> None:
-    """Near what ``residual`` expects; unless fused, what ``other`` was added to was stored in the result's type."""
+    """Compare with ``residual``'s result. Unless fused, the sum without ``other`` was stored in the result's type."""
     half = result.dtype == np.float16
     assert_near(result, expected, half, expected - other if half and not fused else None)
 
@@ -55,7 +55,7 @@ def assert_sum(result: np.ndarray, expected: np.ndarray, other: np.ndarray, fuse
 def residual(
     device: dml.Device, producer: str, layout: str
 ) -> tuple[dml.DML_GRAPH_DESC, dict[str, np.ndarray], np.ndarray]:
-    """The case's result plus another operand: the graph, what it is given, and what it makes."""
+    """Return a graph of the case's result plus another operand, its inputs, and the expected output."""
     other, written, dtype = LAYOUTS[layout]
     case = PRODUCERS[producer](dtype)
     sizes = case.expected.shape
@@ -67,24 +67,24 @@ def residual(
 
 
 def keeps_its_layout(producer: str, layout: str) -> bool:
-    """Softmax reads and writes rows: a sum in another layout stays apart."""
+    """Whether a sum stays separate: softmax writes rows and cannot write other layouts."""
     return producer.startswith("softmax") and LAYOUTS[layout][1] != "packed"
 
 
 @pytest.fixture(autouse=True)
 def small_sums_too(monkeypatch):
-    """A CPU's driver adds to small results by a kernel of its own, as all are here."""
+    """Fuse sums with small results, too: on CPU drivers a separate kernel would add to results as small as these."""
     monkeypatch.setattr("dml.graph.fusion.adds_apart", lambda target, image: False)
 
 
 @pytest.fixture
 def kernels(monkeypatch, request):
-    """Winograd's for the case of that name, though it is small."""
+    """Force Winograd's kernel in the case of that name, which is too small for it otherwise."""
     if request.node.callspec.params["producer"] == "winograd":
         monkeypatch.setattr("dml.compiler.selection.convolution.winograd_cost", lambda target, sizes: 0.0)
 
 
-#: All layouts where a kernel stores in a way of its own; these where several share "lib/for_each.glsl".
+#: Layouts to test for kernels that share "lib/for_each.glsl"; OWN_STORES are tested with all layouts.
 FEW = ("channel", "half nhwc")
 OWN_STORES = (
     "gemm",
@@ -106,9 +106,9 @@ SUMS = [(producer, layout) for producer in PRODUCERS for layout in (LAYOUTS if p
 def test_a_sum_goes_behind_its_producer(device, producer, layout):
     desc, inputs, expected = residual(device, producer, layout)
     compiled, plain = device.compile_graph(desc), device.compile_graph(desc, optimize=False)
-    # Gaps keep the spatial dimensions apart: no matrix product any more, but a kernel with two steps before it.
+    # Gaps prevent merging the spatial dimensions: a kernel with two preparing dispatches replaces the matrix product.
     other_kernel = (producer, layout) == ("convolution 1x1", "padded")
-    # (across rows, the last of softmax's kernels reads the maxima and the sums as well)
+    # Across rows, softmax's last kernel also reads the maxima and the sums
     bound = 5 if producer == "softmax across" else len(inputs) + 1
     fused = can_bind(device, bound) and not keeps_its_layout(producer, layout)
     assert steps(compiled) == (3 if fused and other_kernel else steps(plain) - fused)
@@ -132,7 +132,7 @@ def test_a_sum_behind_the_kernels_of_gpus(as_discrete, producer, layout):
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("producer", [*OWN_STORES, "average"])
 def test_a_cast_goes_behind_its_producer(device, producer, dtype):
-    """FLOAT32 to FLOAT16 and back. The value between, were it stored, would be FLOAT16: it is not rounded."""
+    """FLOAT32 to FLOAT16 and back: a fused cast avoids rounding the intermediate value."""
     case = PRODUCERS[producer](dtype)
     sizes, written = case.expected.shape, {"FLOAT32": "FLOAT16", "FLOAT16": "FLOAT32"}[dtype]
     cast = dml.DML_CAST_OPERATOR_DESC(InputTensor=tensor(dtype, sizes), OutputTensor=tensor(written, sizes))
@@ -146,7 +146,7 @@ def test_a_cast_goes_behind_its_producer(device, producer, dtype):
 
 @pytest.mark.parametrize("layout", ["same", "channel"])
 def test_a_sum_behind_a_result_written_in_parts(device, layout):
-    """A transposed convolution with strides makes the places of equal remainders by a dispatch each."""
+    """A transposed convolution with strides writes its result in several dispatches."""
     case = transposed_convolution("FLOAT32")
     described, values = other_operand(LAYOUTS[layout][0], "FLOAT32", case.expected.shape)
     t = tensor("FLOAT32", case.expected.shape)
@@ -157,7 +157,7 @@ def test_a_sum_behind_a_result_written_in_parts(device, layout):
 
 
 def test_a_scale_and_bias_of_channels_and_an_activation(device):
-    """Three operators and five tensors more, one of them of another data type."""
+    """The epilogue has three operators and tensors, one of another data type."""
     case = PRODUCERS["convolution"]("FLOAT32")
     b = Builder(device)
     x, w, bias = (b.input(f"p{i}", array.shape) for i, array in enumerate(case.inputs))
@@ -169,7 +169,7 @@ def test_a_scale_and_bias_of_channels_and_an_activation(device):
         + b.input("rest", rest.shape)
     )
     compiled, plain = b.compile({"y": y}), b.compile({"y": y}, optimize=False)
-    # With four storage buffers the five operators behind the convolution are two kernels rather than a part of it.
+    # With four storage buffers, two more kernels compute the five operators after the convolution.
     assert steps(plain) - steps(compiled) >= (4 if can_bind(device, 7) else 2)
     expected = np.maximum(case.expected * scale + shift.astype(np.float64) + rest, 0)
     assert_near(compiled.dispatch(feeds(case, scale=scale, shift=shift, rest=rest))["y"], expected, half=False)
@@ -178,7 +178,7 @@ def test_a_scale_and_bias_of_channels_and_an_activation(device):
 @pytest.mark.parametrize("owned", [True, False])
 @pytest.mark.parametrize("producer", ["gemm", "convolution", "convolution 1x1", "average"])
 def test_batch_normalization_behind_its_producer(device, producer, owned):
-    """With a residual sum and an activation: what the parameters make runs once where they are owned."""
+    """With a residual sum and an activation. Factors of owned parameters are computed once."""
     case = PRODUCERS[producer]("FLOAT32")
     sizes = case.expected.shape
     rest = rounded("FLOAT32", *sizes)
@@ -197,8 +197,8 @@ def test_batch_normalization_behind_its_producer(device, producer, owned):
     y = op.batch_normalization(y, *(b.input(f"n{k}", v.shape, owned_by_dml=owned) for k, v in enumerate(parameters)))
     y = op.relu(y + b.input("rest", sizes))
     compiled, plain = b.compile({"y": y}), b.compile({"y": y}, optimize=False)
-    # Without the passes: the factor (once, where owned), the normalization, the sum and the activation. With four
-    # storage buffers only the sum and the activation are one.
+    # Without optimization: the factor (once if owned), the normalization, the sum and the activation. With four
+    # storage buffers only the sum and the activation are fused.
     assert steps(plain) - steps(compiled) == (3 if can_bind(device, len(inputs) + 5) else 1)
     mean, variance, scale, bias = f64(*parameters)
     expected = np.maximum((case.expected - mean) * scale / np.sqrt(variance + 1e-5) + bias + rest, 0)
@@ -207,14 +207,14 @@ def test_batch_normalization_behind_its_producer(device, producer, owned):
 
 
 def test_the_parameters_of_a_batch_normalization_run_once(device):
-    """Element-wise neighbours share its kernel, where no producer takes them."""
+    """Element-wise neighbours share the normalization's kernel if no producer fuses them."""
     b = Builder(device)
     x = b.input("x", (2, 3, 4, 5))
     parameters = [rounded("FLOAT32", 3, seed=k) + k for k in range(4)]
     tiled = op.tile(x, (1, 1, 1, 2))
     y = op.relu(op.batch_normalization(op.tanh(tiled), *parameters)) * 2.0
     compiled = b.compile({"y": y})
-    # With four storage buffers two parameters are copied into one, once, and the neighbours stay apart.
+    # With four storage buffers two parameters are copied into one, once, and the neighbours stay separate.
     assert [len(compiled.program.initialize), steps(compiled)] == ([1, 2] if can_bind(device, 5) else [3, 4])
     values = rounded("FLOAT32", 2, 3, 4, 5)
     mean, variance, scale, bias = (v.reshape(3, 1, 1) for v in f64(*parameters))
@@ -228,7 +228,7 @@ SIZES = (2, 6, 8, 8)
 
 
 def branches(device: dml.Device) -> tuple[Builder, Any, Any, np.ndarray, np.ndarray]:
-    """Inputs x and y, their values, and a convolution's weights 3 x 3 that keep the sizes."""
+    """Return a builder, its inputs x and y, and their values."""
     b = Builder(device)
     values = rounded("FLOAT32", *SIZES), rounded("FLOAT32", *SIZES, seed=1)
     return b, b.input("x", SIZES), b.input("y", SIZES), *values
@@ -245,7 +245,7 @@ def np_convolved(x: np.ndarray, seed: int = 0) -> np.ndarray:
 
 
 def test_an_operand_made_after_the_producer(device):
-    """The convolution stands first in the graph; fused with the sum it runs after the softmax that the sum adds."""
+    """The convolution comes first in the graph; fused with the sum, it runs after the softmax that the sum reads."""
     b, x, y, xs, ys = branches(device)
     made = convolved(x)
     total = op.softmax(y, axes=(3,)) + made
@@ -270,7 +270,7 @@ def test_both_operands_have_producers(device):
 
 
 def test_an_operand_that_depends_on_the_producer(device):
-    """softmax(c) + c: the convolution cannot wait for what waits for it, which takes the sum."""
+    """In softmax(c) + c, the convolution cannot wait for its own reader, so softmax fuses the sum."""
     b, x, _, xs, _ = branches(device)
     made = convolved(x)
     total = op.softmax(made, axes=(3,)) + made
@@ -282,7 +282,7 @@ def test_an_operand_that_depends_on_the_producer(device):
 
 
 def test_a_chain_of_producers(device):
-    """Each takes the one before it as the other operand: c1(c0(x) + x) + c0(x) + x."""
+    """Each producer's sum reads the previous one: c1(c0(x) + x) + c0(x) + x."""
     b, x, _, xs, _ = branches(device)
     first = convolved(x) + x
     total = convolved(first, 1) + first
@@ -311,7 +311,8 @@ def test_a_value_with_other_readers_is_stored(device, use):
 
 @pytest.mark.parametrize("joined", [False, True])
 def test_a_sum_of_a_reshaped_result(device, joined):
-    """Rows of a product seen as batches; in a part of a joined tensor they have no such order, and stay apart."""
+    """A product's rows are reshaped to batches; inside a joined tensor this view is impossible, so the sum is
+    separate."""
     b = Builder(device)
     a, w, r = rounded("FLOAT32", 1, 1, 12, 16), rounded("FLOAT32", 1, 1, 16, 8), rounded("FLOAT32", 2, 6, 8)
     x, y = b.input("x", a.shape), b.input("y", r.shape)
@@ -325,7 +326,7 @@ def test_a_sum_of_a_reshaped_result(device, joined):
 
 
 def test_a_sum_in_its_place_in_a_joined_tensor(device):
-    """The result begins in the middle of each item of the tensor that it is a part of."""
+    """The result is written at an offset in each item of the joined tensor."""
     b, x, y, xs, ys = branches(device)
     bias = rounded("FLOAT32", 6, 1, 1)
     joined = op.join([op.relu(y), convolved(x) + b.constant(bias) + y], 1)
@@ -348,7 +349,7 @@ def test_an_operand_that_is_a_part_of_another_tensor(device):
 
 
 def test_constant_work_stays_at_initialization(device):
-    """A product of constants plus an input is a product made once and a sum, not a product with every dispatch."""
+    """A product of constants runs once at initialization; only the sum with the input runs with every dispatch."""
     b = Builder(device)
     a, w, xs = rounded("FLOAT32", 1, 1, 8, 16), rounded("FLOAT32", 1, 1, 16, 8), rounded("FLOAT32", 1, 1, 8, 8)
     compiled = b.compile({"y": op.gemm(b.constant(a), w) + b.input("x", xs.shape)})
@@ -358,7 +359,7 @@ def test_constant_work_stays_at_initialization(device):
 
 @pytest.mark.parametrize("producer, buffers, fused", [("gemm", 4, True), ("gemm", 3, False), ("convolution", 4, False)])
 def test_the_devices_storage_buffers(seen_as, producer, buffers, fused):
-    """An epilogue takes a storage buffer for each operand; without room for it the sum stays a step of its own."""
+    """An epilogue needs a storage buffer per operand; without room the sum stays a separate dispatch."""
     device = seen_as(max_storage_buffers=buffers)
     desc, inputs, expected = residual(device, producer, "channel")
     compiled = device.compile_graph(desc)
@@ -368,7 +369,7 @@ def test_the_devices_storage_buffers(seen_as, producer, buffers, fused):
 
 
 def test_a_kernel_that_binds_more_than_its_operator(seen_as):
-    """Statistics before the result: the kernel that stores binds two tensors more than the operator has."""
+    """With separate statistics, the storing kernel binds two more tensors than the operator has."""
     device = seen_as(max_storage_buffers=5)
     desc, inputs, expected = residual(device, "statistics first", "same")
     compiled, plain = device.compile_graph(desc), device.compile_graph(desc, optimize=False)
@@ -378,7 +379,7 @@ def test_a_kernel_that_binds_more_than_its_operator(seen_as):
 
 
 def test_small_sums_are_apart_on_cpus(device, monkeypatch):
-    """Of a convolution with a tensor of its size; what keeps results within bounds stays behind it."""
+    """On CPUs a small convolution does not fuse a sum with a tensor of its size."""
     monkeypatch.undo()
     b, x, y, xs, ys = branches(device)
     compiled = b.compile({"sum": op.relu(convolved(x) + y)})
@@ -391,7 +392,7 @@ def test_small_sums_are_apart_on_cpus(device, monkeypatch):
 
 @pytest.mark.parametrize("behind", ["nothing", "relu", "clip", "both", "relu of a half"])
 def test_what_keeps_results_within_bounds_is_data_on_cpus(device, behind):
-    """So that all layers of a network share a kernel."""
+    """Bounds of activations are data, so that all layers of a network share a kernel."""
     kind = "FLOAT16" if behind == "relu of a half" else "FLOAT32"
 
     def program(finish):
@@ -415,4 +416,4 @@ def test_what_keeps_results_within_bounds_is_data_on_cpus(device, behind):
     result = compiled.dispatch({"x": xs})["y"]
     made = plain.dispatch({"x": xs})["y"]
     assert np.isnan(result[0, :, :2, :2]).all()
-    np.testing.assert_array_equal(result, expected(made))  # no rounding between: a bound is exact in either type
+    np.testing.assert_array_equal(result, expected(made))  # no rounding: bounds are exact in both types

@@ -1,4 +1,4 @@
-"""Batch normalization that becomes a part of the convolution before it, against float64 NumPy."""
+"""Batch normalization folded into the convolution before it, compared with NumPy in float64."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness import can_bind
 
 @pytest.fixture(autouse=True)
 def small_sums_too(monkeypatch):
-    """A CPU's driver adds to small results by a kernel of its own, as all are here."""
+    """Fuse sums with small results, too: on CPU drivers a separate kernel would add to results as small as these."""
     monkeypatch.setattr("dml.graph.fusion.adds_apart", lambda target, image: False)
 
 
@@ -27,7 +27,7 @@ def steps(compiled: Any) -> list[str]:
 
 
 class Network:
-    """relu(batch normalization of a convolution + input), float64 results beside it; parameters from ``given``."""
+    """Builds batch normalizations of a convolution, and their float64 results. ``given`` makes parameter tensors."""
 
     def __init__(self, device: dml.Device, dtype: str = "FLOAT32", groups: int = 1, window: int = 3, bias: bool = True):
         rng = np.random.default_rng(3)
@@ -69,7 +69,7 @@ class Network:
         )
 
     def expected(self) -> tuple[np.ndarray, np.ndarray]:
-        """The convolution, and its normalization."""
+        """Return the convolution and its normalization in float64."""
         v = {name: None if a is None else a.astype(np.float64) for name, a in self.values.items()}
         x = np.pad(v["x"], ((0, 0), (0, 0), (self.pad,) * 2, (self.pad,) * 2))
         windows = np.lib.stride_tricks.sliding_window_view(x, v["weights"].shape[2:], (2, 3))
@@ -85,7 +85,7 @@ class Network:
         return y, v["scale"] * (y - v["mean"]) / np.sqrt(v["variance"] + 1e-3) + v["shift"]
 
     def check(self, compiled: Any, expected: np.ndarray, stored: np.ndarray | None = None) -> None:
-        """stored: values between that were rounded to the data type as well, since a step of its own reads them."""
+        """Compare. stored: intermediate values that were also rounded, because a separate dispatch reads them."""
         result = compiled.dispatch(self.inputs)["y"]
         half = self.kind is np.float16
         once_more = 2**-11 * float(np.abs(stored).max()) if half and stored is not None else 0.0
@@ -104,9 +104,9 @@ class Network:
 )
 @pytest.mark.parametrize("given", ["constant", "owned"])
 def test_known_parameters_become_weights(device, dtype, groups, window, bias, given):
-    """Nothing is left of the normalization: with the sum and the activation it is as many steps as the convolution.
+    """The normalization, the sum and the activation add no dispatches to the convolution's.
 
-    Where the convolution may not bind the sum's operand besides, sum and activation are one step more.
+    If the convolution cannot bind the sum's operand, sum and activation are one more dispatch.
     """
     network = Network(device, dtype, groups, window, bias)
     parameter = getattr(network, given)
@@ -131,7 +131,7 @@ def test_the_normalizations_own_activation(device):
 
 @pytest.mark.parametrize("given", ["weights", "parameters"])
 def test_what_comes_with_every_dispatch_is_not_folded(device, given):
-    """It would be made with every dispatch: the normalization is applied as the convolution stores."""
+    """Folding would repeat with every dispatch; the normalization becomes an epilogue instead."""
     network = Network(device)
     of_weights, of_normal = (network.fed, network.constant) if given == "weights" else (network.constant, network.fed)
     _, y = network.convolution(of_weights)
@@ -139,7 +139,7 @@ def test_what_comes_with_every_dispatch_is_not_folded(device, given):
     compiled = network.builder.compile({"y": network.normalized(y, of_normal)})
     more = ["elementwise/vector.comp"] if given == "parameters" else []  # the factors
     if not can_bind(device, 7):
-        # A step of its own, with two of its parameters copied into one buffer: at initialization, where they are known.
+        # A separate dispatch, after copying two parameters into one buffer (at initialization if they are known)
         more += ["movement/copy_words.comp"] * 2 if given == "parameters" else []
         more += ["elementwise/vector.comp"]
     assert len(steps(compiled)) == len(steps(alone)) + len(more)
@@ -165,7 +165,7 @@ def test_an_activation_between_them_keeps_them_apart(device):
 
 
 def test_large_means_cost_what_they_do_apart(device):
-    """The offset takes the mean in after the convolution's bias: what cancels there is gone before anything rounds."""
+    """Bias and mean cancel in the folded offset before anything is rounded."""
     network = Network(device, bias=True)
     network.values["bias"] = network.values["bias"] + np.float32(1000)
     network.values["mean"] = network.values["mean"] + np.float32(1000)

@@ -1,4 +1,4 @@
-"""A GELU that a graph has operator by operator becomes one, and what only looks like it stays what it is."""
+"""A GELU built from several operators is recognized; similar expressions are left unchanged."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_what_is_another_function(device: Any, monkeypatch: Any, name: str) -> N
     compiled = compiled_form(device, OTHERS[name], "FLOAT32", x.shape)
     assert not is_gelu(compiled)
     y = compiled.dispatch({"x": x})["y"]
-    np.testing.assert_allclose(y, exact(OTHERS[name], x, monkeypatch), rtol=2e-6)  # some roundings of positive terms
+    np.testing.assert_allclose(y, exact(OTHERS[name], x, monkeypatch), rtol=2e-6)  # a few roundings of positive terms
 
 
 @pytest.mark.parametrize("seen", ["quotient", "erf", "sum", "product"])
@@ -97,7 +97,7 @@ def test_what_others_see_is_computed(device: Any, seen: str) -> None:
 
 
 def test_behind_a_product(device: Any, monkeypatch: Any) -> None:
-    """The input is what a product makes, which the GELU then follows as it is stored."""
+    """The GELU of a product's result becomes the product's epilogue."""
     a, b = (random(np.random.default_rng(4), "FLOAT32", sizes) for sizes in ((9, 16), (16, 24)))
     graph = Builder(device)
     made = op.gemm(graph.input("a", a.shape), graph.constant(b))
@@ -105,4 +105,4 @@ def test_behind_a_product(device: Any, monkeypatch: Any) -> None:
     assert is_gelu(compiled)
     y = compiled.dispatch({"a": a})["y"]
     expected = exact(FORMS["x, then half"], a.astype(np.float64) @ b, monkeypatch)
-    np.testing.assert_allclose(y, expected, atol=1e-5)  # sums of 16 products of some units
+    np.testing.assert_allclose(y, expected, atol=1e-5)  # sums of 16 products of numbers of a few units

@@ -1,5 +1,4 @@
-"""What a graph applies to integers, or makes integers of, as an operator stores its result: the same as kernels of its
-own make, to the bit."""
+"""Epilogues on integer results, or with them, give the same bits as separate kernels."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ def whole(dtype: str, *sizes: int, seed: int = 0) -> np.ndarray:
 
 
 def product(kind: str, n: int = 12) -> Case:
-    """MATRIX_MULTIPLY_INTEGER of UINT8 with a zero point by INT8."""
+    """Return a product of UINT8 with a zero point and INT8."""
     a, zero, b = whole("UINT8", 1, 2, 10, 20), np.full((1, 1, 1, 1), 77, np.uint8), whole("INT8", 1, 2, 20, n)
     sums = (a.astype(np.int64) - 77) @ b.astype(np.int64)
     if kind == "INT32":
@@ -91,7 +90,7 @@ def gathered(kind: str, size: int) -> Case:
     return Case(desc, [x, places], np.zeros((1, 5, 6, size)))
 
 
-#: Of integers: what makes them, and of which data type.
+#: Name -> function that makes a case with integer results, and their data type.
 INTEGERS = {
     "product": (lambda: product("INT32"), "INT32"),
     "product odd": (lambda: product("INT32", 7), "INT32"),
@@ -114,7 +113,7 @@ INTEGERS = {
 
 def assert_the_same(device: dml.Device, graph: dml.DML_GRAPH_DESC, inputs: dict[str, np.ndarray], fused: bool) -> None:
     compiled, plain = device.compile_graph(graph), device.compile_graph(graph, optimize=False)
-    # (a fused kernel may want sums in another layout, never more steps)
+    # Fusing may change layouts, but never adds dispatches
     assert steps(compiled) <= steps(plain) - fused
     result, expected = compiled.dispatch(inputs)["y"], plain.dispatch(inputs)["y"]
     assert_exact(result, expected)
@@ -138,7 +137,7 @@ def test_a_cast_of_integers(each_kind, producer, written):
 @pytest.mark.parametrize("layout", ["packed", "padded", "nhwc"])
 @pytest.mark.parametrize("producer", INTEGERS)
 def test_a_sum_of_integers(each_kind, producer, layout):
-    """Of 32 bits, or of fewer, which wrap."""
+    """Sums have 32 bits, or fewer, which wrap."""
     make, kind = INTEGERS[producer]
     case = make()
     sizes = case.expected.shape
@@ -165,7 +164,7 @@ def assert_cast(device: dml.Device, graph: dml.DML_GRAPH_DESC, inputs: dict[str,
 
 
 def test_products_of_bytes_to_floats_in_one_kernel(on_bytes):
-    """What quantized models do behind each product: a cast, a scale, a bias, an activation."""
+    """Quantized models follow each product by a cast, a scale, a bias and an activation."""
     rng = np.random.default_rng(0)
     a, b = whole("UINT8", 24, 48), whole("INT8", 48, 32)
     scale, bias = rng.uniform(0.01, 0.1, (1, 32)).astype(np.float32), rng.uniform(-9, 9, (1, 32)).astype(np.float32)
@@ -182,6 +181,6 @@ def test_products_of_bytes_to_floats_in_one_kernel(on_bytes):
     result = compiled.dispatch(inputs)["y"]
     assert [d.label for d in compiled.program.dispatches][-1].startswith("gemm/bytes")
     expected = (a.astype(np.int64) @ b.astype(np.int64)).astype(np.float32) * scale + bias
-    # (A compiler may round a product and its sum once, in one kernel: by about an ulp of either.)
+    # In a fused kernel, a compiler may contract a multiply-add, a difference of about an ulp
     for found in (result, plain.dispatch(inputs)["y"]):
         np.testing.assert_allclose(found, np.maximum(expected, 0), rtol=2.0**-22, atol=2.0**-12)

@@ -1,4 +1,4 @@
-"""Joins whose inputs, and joins that others begin with, lie in one tensor that grows: no copies."""
+"""Joins without copies: inputs, and inner joins at the start of others, are written into the outer tensor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def weights(dtype):
 
 
 def dense(x, filters, form):
-    """Layers that each read all before them: joined anew for each, or by a chain of joins."""
+    """Return layers that read all earlier ones, joined again for each layer or by a chain of joins."""
     parts = [x]
     for filter_ in filters:
         seen = op.join(parts, 1) if len(parts) > 1 else x
@@ -42,7 +42,7 @@ def expected(x, filters):
 @pytest.mark.parametrize("form", ["lists", "chain"])
 @pytest.mark.parametrize(("dtype", "batch", "copies"), [("float32", 1, 1), ("float32", 2, 1), ("float16", 1, 1)])
 def test_a_dense_block_copies_its_input_alone(device, form, dtype, batch, copies):
-    """Twice 2^-11 for each of the sums that FLOAT16 rounds on the way."""
+    """The tolerance of FLOAT16 covers two roundings of 2^-11 for each intermediate sum."""
     filters = weights(dtype)
     x = np.random.default_rng(1).uniform(-1, 1, (batch, CHANNELS, 6, 6)).astype(dtype)
     b = Builder(device)
@@ -56,7 +56,7 @@ def test_a_dense_block_copies_its_input_alone(device, form, dtype, batch, copies
 
 @pytest.mark.parametrize("size", [3, 15, 16])
 def test_parts_that_share_words(device, size):
-    """Rows of bytes: what the inner join copied to its place stays as it is when the outer one fills its own."""
+    """In rows of bytes, the outer join must not overwrite bytes of words that the inner join has written."""
     arrays = [np.arange(k, k + size, dtype=np.uint8)[None] for k in (10, 50, 90)]
     b = Builder(device)
     first, *others = (b.input(f"x{k}", array.shape, "uint8") for k, array in enumerate(arrays))

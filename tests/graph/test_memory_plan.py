@@ -1,4 +1,4 @@
-"""Where temporaries lie: apart while they live, together in as little memory as was found."""
+"""Placement of temporaries: live ones do not overlap, and the total is as small as the planner finds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dml.glslang import Source
 
 
 def dispatches(*bound: dict[int, int]) -> list[Dispatch]:
-    """A dispatch for each: temporaries' numbers and their sizes in units of the alignment."""
+    """Return dispatches for the given temporaries: numbers, and sizes in units of the alignment."""
     return [
         Dispatch(
             "kernel",
@@ -28,7 +28,7 @@ def dispatches(*bound: dict[int, int]) -> list[Dispatch]:
 
 
 def test_gaps_do_not_stay():
-    """Largest first leaves a gap below the last value that the one before it, placed earlier, would have filled."""
+    """Placing the largest first would leave a gap below the last value."""
     _, size = place_temporaries(dispatches({0: 29, 1: 12}, {1: 12, 2: 12}, {2: 12, 3: 21}))
     assert size == 256 * (29 + 12)
 

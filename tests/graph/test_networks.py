@@ -1,9 +1,8 @@
-"""Small networks of the shapes that people run, against float64 NumPy: with and without the passes.
+"""Small networks of common kinds, compared with NumPy in float64, with and without optimization.
 
-The numbers beside each are the dispatches and bytes of temporary memory after optimization, on CPU drivers (others get
-other kernels), with the storage buffers that drivers have and with the four that Vulkan promises. They may shrink; a
-growth is a pass that stopped working.
-`pytest -rP tests/graph/test_networks.py` prints them beside the ones before.
+The numbers of each network are dispatches and bytes of temporary memory after optimization, on CPU drivers (others get
+other kernels), with the drivers' storage buffers and with Vulkan's minimum of four. They may shrink; growth means that
+a pass stopped working. `pytest -rP tests/graph/test_networks.py` prints the numbers with and without optimization.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ RNG = np.random.default_rng(11)
 
 
 def random(*sizes, scale=1.0):
-    """Rounded to float32, so that the device and the reference see the same numbers."""
+    """Return random numbers that are exact in float32, so that device and reference get the same."""
     return RNG.normal(0, scale, sizes).astype(np.float32)
 
 
@@ -75,7 +74,7 @@ def np_sigmoid(x):
 
 @dataclass
 class Network:
-    """What a network makes of its inputs on the device, built with and without optimization, and what it should."""
+    """A network's builder, outputs, inputs, and expected results."""
 
     builder: Builder
     outputs: dict
@@ -106,7 +105,7 @@ class Network:
 
 
 def residual_cnn(device):
-    """Convolution, two residual blocks (one of them halving), mean over the picture, classifier."""
+    """Return a network: convolution, two residual blocks (one halves the size), mean over the image, classifier."""
     b = Builder(device)
     image = random(2, 3, 16, 16)
     x, y = b.input("image", image.shape), image.astype(np.float64)
@@ -138,7 +137,7 @@ def residual_cnn(device):
 
 
 def style_transfer(device):
-    """Reflected borders, instance normalization, a residual block, upsampling, a picture out of tanh."""
+    """Return a network: reflected borders, instance normalization, a residual block, upsampling, tanh at the end."""
     b = Builder(device)
     image = random(1, 3, 20, 20)
     x, y = b.input("image", image.shape), image.astype(np.float64)
@@ -168,7 +167,7 @@ def style_transfer(device):
 
 
 def recurrent(device):
-    """A GEMM with an activation, a GRU over its rows, a GEMM on each of the GRU's outputs."""
+    """Return a network: a GEMM with an activation, a GRU over its rows, a GEMM of the GRU's outputs."""
     b = Builder(device)
     steps, batch, features, size, hidden, classes = 6, 2, 5, 8, 7, 4
     frames = random(1, 1, steps * batch, features)
@@ -195,7 +194,7 @@ def recurrent(device):
 
 
 def attention(device):
-    """A transformer's encoder layer: attention over projections, and a gated network, each added and normalized."""
+    """Return a transformer's encoder layer: attention and a gated network, each with residual sum and normalization."""
     b = Builder(device)
     batch, count, size, heads, inner = 2, 6, 16, 4, 24
     tokens = random(batch, count, size)
@@ -228,7 +227,7 @@ def attention(device):
 
 
 #: network, dispatches and temporary bytes, the same with four storage buffers, tolerance relative to the largest
-#: element: each adds up to some hundred products in float32, and normalization divides by what they leave.
+#: element: float32 sums of up to hundreds of products, whose errors normalization magnifies.
 NETWORKS = [
     (residual_cnn, (18, 55808), (18, 61440), 2e-5),
     (style_transfer, (23, 52992), (24, 52992), 2e-5),

@@ -1,4 +1,4 @@
-"""The functions of dml.graph.operations: output sizes, broadcasting and DirectMLX's defaults, against NumPy."""
+"""The functions of dml.graph.operations compared with NumPy: output sizes, broadcasting, DirectMLX's defaults."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def softmax(x: Array, axis: int = -1) -> Array:
     return powers / powers.sum(axis, keepdims=True)
 
 
-#: name -> (NumPy's function of float64 in (0.05, 0.95) or what ``OF`` makes of it, attributes)
+#: Name -> NumPy's function, and attributes. Arguments are in (0.05, 0.95), or mapped by ``OF``.
 UNARY: dict[str, tuple[Callable[[Array], Array], dict[str, Any]]] = {
     "identity": (lambda x: x, {}),
     "absolute": (np.abs, {}),
@@ -76,7 +76,7 @@ UNARY: dict[str, tuple[Callable[[Array], Array], dict[str, Any]]] = {
     "tanh": (np.tanh, {}),
     "thresholded_relu": (lambda x: np.where(x > 1, x, 0), {}),
 }
-#: Those that take any number; the others' ranges begin above zero.
+#: Functions of all numbers; the others are tested on positive numbers only.
 SIGNED = {
     "identity", "absolute", "asinh", "atan", "ceil", "cos", "cosh", "erf", "exp", "floor", "is_infinity", "is_nan",
     "negate", "round_", "sign", "sin", "sinh", "celu", "elu", "gelu", "hard_sigmoid", "hard_swish", "hardmax",
@@ -115,7 +115,7 @@ BITS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def near(found: Array, expected: Any) -> None:
-    """A few roundings of values around one; tan and products grow the most."""
+    """Compare values around one after a few roundings; tan and products have the largest errors."""
     expected = np.asarray(expected)
     assert found.shape == expected.shape
     np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol=2e-6, atol=2e-6)

@@ -1,4 +1,4 @@
-"""The order of a graph's dispatches: what does not depend on each other has no barrier between."""
+"""The order of a graph's dispatches: independent dispatches have no barrier between them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dml.graph.operations import convolution, join, max_pooling, relu
 
 
 def dispatch(label: str, reads: str, writes: str, offset: int = 0) -> Dispatch:
-    """reads, writes: a letter for each temporary of 256 bytes, from ``offset`` on in what is written."""
+    """Return a dispatch. reads, writes: letters of temporaries, of which 256 bytes are used. offset: of writes."""
     bindings = [StorageBinding(Region(Space.TEMPORARY, ord(name), 0, 256), Access.READ) for name in reads]
     bindings += [StorageBinding(Region(Space.TEMPORARY, ord(name), offset, 256), Access.WRITE) for name in writes]
     return Dispatch(label, Source(label, ""), tuple(bindings), (1, 1, 1))
@@ -26,15 +26,15 @@ def labels(dispatches: list[Dispatch]) -> str:
 @pytest.mark.parametrize(
     "described, order, barriers",
     [
-        # Two chains one after another; they stand beside each other
+        # Two chains become interleaved
         (["1:x:a", "2:a:b", "3:x:c", "4:c:d", "5:bd:e"], "13245", (3, 2)),
-        # A chain is a chain
+        # A chain keeps its order
         (["1:x:a", "2:a:b", "3:b:c"], "123", (2, 2)),
-        # A value is written again only after its readers have run
+        # A temporary is overwritten only after its readers
         (["1:x:a", "2:a:b", "3:y:a", "4:a:c"], "1234", (3, 3)),
-        # All that read the same need no order
+        # Readers of the same value need no order
         (["1:x:a", "2:x:b", "3:x:c"], "123", (0, 0)),
-        # Written twice
+        # A temporary written twice
         (["1:x:a", "2:y:a", "3:x:b"], "132", (1, 1)),
     ],
 )
@@ -53,14 +53,14 @@ def test_parts_of_a_resource_that_lie_apart_do_not_wait() -> None:
 
 
 def _module(b: Builder, x, number: int, sizes: dict[str, tuple[int, ...]]):
-    """Four branches of one, two, two and two operators, as GoogLeNet has them. sizes: gets those of the weights."""
+    """Return four branches of one, two, two and two operators, as in GoogLeNet. sizes: receives the weights' sizes."""
 
     def step(x, channels: int, outputs: int, window: int, name: str):
         sizes[f"{name}{number}"] = (outputs, channels, window, window)
         w = b.input(f"{name}{number}", sizes[f"{name}{number}"], owned_by_dml=True)
         return relu(convolution(x, w, start_padding=(window // 2,) * 2, end_padding=(window // 2,) * 2))
 
-    # (dilated windows are taken by one dispatch everywhere)
+    # Pooling with dilated windows takes one dispatch on all devices
     pooled = max_pooling(x, (3, 3), dilations=(2, 2), start_padding=(2, 2), end_padding=(2, 2))
     branches = [
         step(x, 64, 16, 1, "a"),
@@ -72,7 +72,7 @@ def _module(b: Builder, x, number: int, sizes: dict[str, tuple[int, ...]]):
 
 
 def test_branches_share_their_barriers(each_kind, monkeypatch) -> None:
-    """A CPU's driver pads before each convolution: two dispatches, between which those of other branches can stand."""
+    """CPU drivers pad before each convolution, so other branches' dispatches can run between pad and convolution."""
     b = Builder(each_kind)
     sizes: dict[str, tuple[int, ...]] = {"x": (1, 64, 28, 28)}
     y = _module(b, _module(b, b.input("x", sizes["x"]), 0, sizes), 1, sizes)

@@ -1,4 +1,4 @@
-"""How readers see values that exist as views only: the same elements, through strides, or not at all."""
+"""Readers of views get strides for the same elements, or no view if strides cannot express it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dml.compiler.program import Operand, Region, Space
 from dml.graph.views import seen_through
 
 FLOAT = DML_TENSOR_DATA_TYPE_FLOAT32
-#: The memory that views are of, and how each is taken.
+#: The memory, and views of it.
 MEMORY = np.arange(4 * 6 * 8)
 VIEWS = {
     "whole": MEMORY.reshape(4, 6, 8),
@@ -44,7 +44,7 @@ def factorizations(count: int) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_what_is_seen_are_the_elements_in_their_order(name):
-    """Under all other sizes of three dimensions, in their order and with the first two exchanged."""
+    """Views are read with all other 3D sizes, in order and with the first two dimensions exchanged."""
     view = VIEWS[name]
     made = DML_BUFFER_TENSOR_DESC(FLOAT, view.shape)
     found = 0
@@ -61,7 +61,7 @@ def test_what_is_seen_are_the_elements_in_their_order(name):
 
 
 def test_a_row_is_split_where_rows_have_gaps():
-    """As heads are: their strides say it, whatever the batch; a batch flattened with its rows has none."""
+    """A row splits into heads for any batch; a batch flattened with its rows has no strides."""
     for batch in (1, 2):
         made = DML_BUFFER_TENSOR_DESC(FLOAT, (batch, 3, 8))
         view = Operand(Region(Space.INPUT, 0, 0, 4 * batch * 100), FLOAT, (batch, 3, 8), (100, 24, 1))

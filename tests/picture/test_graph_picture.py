@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dml
-from dml.frontends.running import Options
+from dml.frontends.options import Options
 from dml.graph import operations as op
 from dml.graph.builder import Builder
 from dml.picture import page

@@ -1,4 +1,4 @@
-"""Where the boxes and lines of a picture lie."""
+"""Positions of the boxes and lines of a picture."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def middle(box):
 
 
 def crossings(lines):
-    """Pairs of lines between the same layers whose order above is not the one below."""
+    """Return pairs of lines between the same layers whose order is reversed below."""
     parts = {pair for line in lines for pair in pairwise(line)}
     return sum(
         a[0][1] == b[0][1] and a[1][1] == b[1][1] and (a[0][0] - b[0][0]) * (a[1][0] - b[1][0]) < -1e-6
@@ -77,8 +77,8 @@ def test_no_box_lies_on_another_or_on_a_line(seed):
                 )
 
 
-def test_a_circle_is_refused():
-    with pytest.raises(dml.DMLError, match="circle"):
+def test_a_cycle_is_refused():
+    with pytest.raises(dml.DMLError, match="cycle"):
         placed([(0, 1), (1, 2), (2, 0)])
 
 

@@ -1,4 +1,4 @@
-"""A model's picture: what it says of nodes and kernels, and what a browser makes of its page."""
+"""A model's picture: its information on nodes and kernels, and its page in a browser."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ needs_browser = pytest.mark.skipif(PROGRAM is None, reason=WHY_NOT)
 
 
 def classifier():
-    """Two convolutions with batch normalization, a skip, an If whose branch is known, and a product."""
+    """Return two convolutions with batch normalization, a skip, an If with a known branch, and a product."""
     random = np.random.default_rng(0)
     weights = {
         "w1": random.standard_normal((4, 4, 3, 3)), "w2": random.standard_normal((4, 4, 3, 3)),
@@ -100,7 +100,7 @@ def test_what_became_of_nodes(picture, device):
     assert {node.name for node in picture.nodes if node.group == group} == {
         "block/conv1", "block/norm1", "block/relu1",
     }  # fmt: skip
-    # (a CPU's driver adds to small results by a kernel of its own)
+    # (a CPU driver adds to small results in a separate kernel)
     added = named(picture, "block/add").group
     assert added is not None
     assert (named(picture, "block/conv2").group == added) is not device.vulkan.target.is_cpu
@@ -118,7 +118,7 @@ def test_kernels_are_the_programs(picture, device):
         bound = sum({binding.region: binding.region.size for binding in dispatch.bindings}.values())
         assert kernel.read + kernel.written + kernel.weights >= bound
         assert kernel.nodes
-    # every nanosecond is at one node
+    # every nanosecond is attributed to one node
     assert sum(node.nanoseconds or 0 for node in picture.nodes) == sum(kernel.nanoseconds for kernel in ran) > 0
 
 
@@ -209,7 +209,7 @@ def test_searching_and_choosing(opened):
     for part in ("block/conv1", "CONVOLUTION", "BatchNormalization block/norm1", "Relu block/relu1",
                  "1 × 4 × 8 × 8 float32", "known beforehand", "pads", ".comp", " ms, "):  # fmt: skip
         assert part in details
-    # what was chosen is in sight
+    # the chosen node is in view
     box = found.ask("(({left, top, right, bottom}) => [left, top, right, bottom])"
                     "(document.querySelector('.node.chosen').getBoundingClientRect())")  # fmt: skip
     assert 0 < box[0] < box[2] < DESK
@@ -236,7 +236,7 @@ def test_moving_zooming_and_tapping(opened):
     for kind in ("mousePressed", "mouseReleased"):
         found.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
     assert found.texts("#details h2") == ["Conv"]
-    # dragging moves, and chooses nothing else
+    # dragging moves the view and chooses nothing
     where = found.ask("({...camera})")
     found.send("Input.dispatchMouseEvent", type="mousePressed", x=40, y=300, button="left", clickCount=1)
     found.send("Input.dispatchMouseEvent", type="mouseMoved", x=100, y=340, button="left", buttons=1)

@@ -1,4 +1,4 @@
-"""What to install, by distribution."""
+"""Installation advice by distribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Buffers on devices with memory of their own and on those that share the host's: parts, zeros, threads, limits."""
+"""Buffers on devices with memory of their own and on those that share the host's memory: parts, zeros, threads,
+limits.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def seen(request, device):
 
 
 def ones_into(device: dml.Device, buffer) -> None:
-    """A dispatch that writes ones into the buffer's first eight floats."""
+    """Dispatch work that writes ones into the buffer's first eight floats."""
     t = tensor("FLOAT32", (8,))
     value = dml.DML_SCALAR_UNION(Float32=1.0)
     desc = dml.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC(
@@ -46,7 +48,7 @@ def test_a_partial_write_leaves_what_the_device_wrote(seen):
 
 
 def test_new_buffers_are_zero_on_the_device(seen):
-    """Also where another buffer lay before."""
+    """New buffers are zero even in memory of earlier buffers."""
     for _ in range(3):
         dirty = [seen.create_buffer(np.full(4096, 7, np.uint32)) for _ in range(4)]
         del dirty
@@ -66,7 +68,7 @@ def test_transfers_of_any_size_and_place(seen, monkeypatch):
 
 
 def in_threads(count: int, work: Callable[[int], None]) -> None:
-    """Run the work at once in so many threads, each with its number, and wait for all."""
+    """Run the work in ``count`` threads at once, each with its number, and wait for all."""
     threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
     for thread in threads:
         thread.start()
@@ -75,7 +77,7 @@ def in_threads(count: int, work: Callable[[int], None]) -> None:
 
 
 def test_threads_transfer_and_dispatch_at_once(seen):
-    """The queue, staging memory and the pipelines are safe from any thread."""
+    """Any thread may use the queue, staging memory and the pipelines."""
     t = tensor("FLOAT32", (64,))
     desc = dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(ATensor=t, BTensor=t, OutputTensor=t)
     failures: list[str] = []
@@ -112,7 +114,7 @@ def test_two_threads_share_one_operator(seen):
 
 
 def test_many_buffers_are_few_allocations(seen):
-    """Drivers allow 4,096 allocations."""
+    """Buffers share allocations: drivers may allow only 4,096."""
     context = Context(seen.vulkan)
     buffers = [context.buffer(1000) for _ in range(5000)]
     assert sum(pool.allocated[0] for pool in context._pools.values()) < 20
@@ -132,7 +134,7 @@ def test_an_error_says_what_memory_there_is(seen):
 
 
 def test_owned_weights_lie_once_on_the_device(seen):
-    """After initialization: no staging copy, no input buffer; and a second operator finds them there."""
+    """After initialization there is no staging copy and no input buffer; a second operator shares the weights."""
     context = seen.context
     count = 4 << 20
     owned = tensor("FLOAT32", (count,), Flags=dml.DML_TENSOR_FLAG_OWNED_BY_DML)

@@ -1,4 +1,4 @@
-"""Optional features: read from Vulkan, turned off on request, and what a device is created with."""
+"""Optional features: read from Vulkan, turned off on request, and enabled when a device is created."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MATRIX = MatrixShape(8, 8, 8, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
 
 @pytest.fixture
 def read_again() -> Iterator[Callable[[], tuple[VulkanDevice, ...]]]:
-    """Reads the devices as they are now, instead of those that were read before."""
+    """Return a function that lists the devices again."""
 
     def again() -> tuple[VulkanDevice, ...]:
         list_devices.cache_clear()
@@ -97,7 +97,7 @@ def test_an_unknown_name_in_the_variable_is_refused(
 
 
 def test_what_cannot_be_compiled_is_left_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Matrices need a compiler that knows them: glslang from 13 on."""
+    """Matrices need a compiler with their extension: glslang from 13 on."""
     has = Features(float16=True, memory_model=True, cooperative_matrices=(MATRIX,))
     monkeypatch.setattr(features, "_read", lambda *_: has)
     monkeypatch.setenv(features.DISABLE_VARIABLE, "")
@@ -135,7 +135,7 @@ ALL = Features(
 
 
 def test_extensions_by_version() -> None:
-    """What is core in the device's version needs no extension; nothing wanted, nothing asked for."""
+    """Features in the core of the device's version need no extension; without wanted features none is enabled."""
     matrices = ["VK_KHR_cooperative_matrix", "VK_NV_cooperative_matrix2"]
     assert features.opening(ALL, (1, 3, 0))[0] == features.opening(ALL, (1, 4, 0))[0] == matrices
     assert features.opening(ALL, (1, 2, 100))[0] == ["VK_KHR_shader_integer_dot_product", *matrices]
@@ -155,7 +155,7 @@ def test_only_the_wanted_booleans_of_a_structure() -> None:
     float16_int8 = 1000082000
     assert features.opening(Features(int8=True), (1, 2, 0))[1] == {float16_int8: [False, True]}
     assert features.opening(Features(float16=True), (1, 2, 0))[1] == {float16_int8: [True, False]}
-    memory_model = 1000211000  # of the whole device, too, or atomics are not allowed
+    memory_model = 1000211000  # with device scope, without which atomics are not allowed
     assert features.opening(Features(memory_model=True), (1, 2, 0))[1] == {memory_model: [True, True, False]}
     reductions = 1000593000  # with conversions
     wanted = features.opening(Features(matrix_reductions=True), (1, 3, 0))[1]
@@ -173,7 +173,7 @@ def test_only_the_wanted_booleans_of_a_structure() -> None:
     ],
 )
 def test_cores_by_extension(told: dict[str, list[int]], expected: int) -> None:
-    """What a driver writes behind a structure's type and next pointer."""
+    """Drivers write these numbers after a structure's type and next pointer."""
     vk = pytest.importorskip("vulkan")
     types = {one.type: one.extension for one in features._CORES}
 
@@ -192,7 +192,9 @@ def test_cores_by_extension(told: dict[str, list[int]], expected: int) -> None:
 
 
 def controls(denormals: int, rounding: int, **lacking: bool) -> SimpleNamespace:
-    """A VkPhysicalDeviceFloatControlsProperties. 0: 16 and 64 bits go together, 1: none, 2: all."""
+    """Return a VkPhysicalDeviceFloatControlsProperties. Independence 0: 16 and 64 bits change together, 1: none, 2:
+    all.
+    """
     modes = ("SignedZeroInfNanPreserve", "DenormPreserve", "RoundingModeRTE")
     has = {f"shader{mode}Float{bits}": True for mode in modes for bits in (16, 32, 64)}
     return SimpleNamespace(
@@ -242,7 +244,7 @@ KERNELS = {
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_that_use_a_feature_are_valid(device: dml.Device, name: str) -> None:
-    """Under the validation layer, too, which refuses them on a device that was created without it."""
+    """The validation layer accepts them too; it refuses them on a device that was created without the feature."""
     if name not in device.vulkan.features:
         pytest.skip(f"this device has no {name}")
     head = "#version 450\nlayout(local_size_x = 1) in;\nlayout(push_constant) uniform Push { uint x, y; } push_;\n"

@@ -1,4 +1,6 @@
-"""Legal code that a driver gets wrong, reduced to small kernels: in the form of our shaders, every driver is right."""
+"""Legal code that a driver gets wrong, reduced to small kernels: in the form that our shaders use, every driver is
+right.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ void y_store(uint i, float v) { y_data[push_.y_OFFSET + i] = v; }
 
 
 def run(device: Any, kernel: str, x: np.ndarray) -> np.ndarray:
-    """What one workgroup of 64 invocations stores of y, 64 floats as x."""
+    """Run one workgroup of 64 invocations; return y, 64 floats like x."""
     regions = Region(Space.INPUT, 0, 0, 256), Region(Space.OUTPUT, 0, 0, 256)
     bindings = StorageBinding(regions[0], Access.READ), StorageBinding(regions[1], Access.WRITE)
     dispatch = Dispatch("fault", Source("tests/fault.comp", HEAD + kernel), bindings, (1, 1, 1))
@@ -34,8 +36,8 @@ def run(device: Any, kernel: str, x: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("guarded", ["x", "y"])
 def test_a_sign_put_back_behind_a_branch(device: Any, guarded: str) -> None:
-    """lavapipe 26.1.6 on AVX-512 (LLVM 19): wrong where bits are selected from two numbers, (a & m) | (b & ~m), and one
-    of the two, ``guarded``, is what the branch's other side gives. with_sign selects none.
+    """lavapipe 26.1.6 on AVX-512 (LLVM 19) is wrong where bits are selected from two numbers, (a & m) | (b & ~m), and
+    one of the two, ``guarded``, is the result of the branch's other side. with_sign selects no bits.
     """
     kernel = f"""#include "lib/math.glsl"
     void main() {{
@@ -52,8 +54,8 @@ def test_a_sign_put_back_behind_a_branch(device: Any, guarded: str) -> None:
 
 
 def test_a_loop_that_neighbours_skip(device: Any) -> None:
-    """lavapipe 26.1.6: without the branch, for row < (i < 3u ? n : 0u), a crash. Subgroups with no invocation below 3
-    walk through the loop once, with nobody active: the inner loop then leaves no address of x_data for what follows.
+    """lavapipe 26.1.6 crashes without the branch, with row < (i < 3u ? n : 0u). Subgroups without an invocation below 3
+    run the loop once, with no active invocation: the inner loop then leaves an invalid address of x_data.
     """
     kernel = """
     void main() {

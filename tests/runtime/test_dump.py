@@ -1,4 +1,4 @@
-"""DML_DUMP and DML_DEBUG_SHADERS: what is written of compiled kernels, and what debuggers find in them."""
+"""DML_DUMP and DML_DEBUG_SHADERS: the files written of compiled kernels, and the information for debuggers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def dispatch(*, rows=5, node="a node", source=None):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder that does not exist yet, which DML_DUMP names."""
+    """The folder that DML_DUMP names, which does not exist yet."""
     monkeypatch.setenv(DUMP_VARIABLE, str(tmp_path / "dumps"))
     return tmp_path / "dumps"
 
@@ -58,7 +58,7 @@ def described(folder):
 
 
 def compiled_again(path, tmp_path, *options):
-    """What the compiler makes of a dumped text, by itself."""
+    """Compile a dumped text on its own."""
     result = tmp_path / "again.spv"
     if shutil.which("glslangValidator") is None:
         pytest.skip("needs glslangValidator, the program: the library came without it")
@@ -127,12 +127,14 @@ def test_a_folder_that_was_emptied_is_filled_again(folder):
 
 
 def test_operators_are_dumped_as_they_are_compiled(device, folder, tmp_path):
-    """From the cache too; the text alone compiles to the same SPIR-V, and the numbers are the dispatch's."""
+    """Kernels from the cache are dumped too; the text alone compiles to the same SPIR-V, and the numbers are the
+    dispatch's.
+    """
     desc = dml.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(
         harness.tensor("FLOAT32", (3, 5), "padded"), harness.tensor("FLOAT32", (3, 5)), None, Min=-0.5, Max=2.0
     )
     dispatches = compile_operator(desc, device.vulkan.target).dispatches
-    kernels = spirv(dispatches)  # in the cache from here on, whatever ran before
+    kernels = spirv(dispatches)  # now in the cache, whatever ran before
     for path in folder.iterdir():
         path.unlink()
     assert spirv(dispatches) == kernels
@@ -158,7 +160,7 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path, monkeypatch):
 
 
 def test_debuggers_find_the_text_and_its_lines(folder, debugging):
-    """One file, the flattened text: nothing that only this machine has."""
+    """There is one file, the flattened text, without any path of this machine."""
     (kernel,) = spirv([dispatch()])
     (path,) = folder.glob("*.comp")
     text = path.read_text()

@@ -1,4 +1,4 @@
-"""Large buffers on CPUs' drivers lie in memory that Linux was asked to make of large pages."""
+"""Large buffers on CPU drivers are in memory for which Linux was asked to use large pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIZE = 16 << 20
 
 
 def flags_at(address: int) -> list[str]:
-    """What Linux was told of the memory at an address."""
+    """Return Linux's flags of the memory at an address."""
     inside = False
     for line in Path("/proc/self/smaps").read_text().splitlines():
         head = line.split()[0]
@@ -46,7 +46,7 @@ def test_a_large_buffer_of_a_cpu_asks_for_them(device):
 def test_pages_around_the_memory_are_left_alone():
     whole = np.frombuffer(mmap.mmap(-1, SIZE), np.uint8)
     start = -whole.ctypes.data % (2 << 20)
-    huge_pages(whole[start + 1 : start + (4 << 20) - 1])  # neither of two large pages is whole
+    huge_pages(whole[start + 1 : start + (4 << 20) - 1])  # neither of the two large pages is complete
     found = ["hg" in flags_at(whole.ctypes.data + start + (at << 20)) for at in (1, 3, 5)]
     assert found == [False, False, False]
     huge_pages(whole[start + 1 : start + (4 << 20)])  # the second one is

@@ -1,4 +1,4 @@
-"""Models whose weights together exceed what one descriptor binds."""
+"""Models whose weights together exceed one descriptor's binding."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIZE, LAYERS = 5120, 5
 @pytest.mark.slow
 @pytest.mark.no_validation
 def test_500_mebibytes_of_weights(device: dml.Device) -> None:
-    """Five layers of 100 MiB. They lie on the device once, in a second model of the same weights too."""
+    """Five layers of 100 MiB are on the device once, even with a second model of the same weights."""
     rng = np.random.default_rng(0)
     weights = [rng.integers(-1, 2, (1, 1, SIZE, SIZE)).astype(np.float32) for _ in range(LAYERS)]
 
@@ -34,7 +34,7 @@ def test_500_mebibytes_of_weights(device: dml.Device) -> None:
         for weight in weights:
             expected = expected @ weight / 64
         found = compiled.dispatch({"x": x})["y"]
-        # Sums of 5,120 products of either sign, rounded five times: 1e-5 of the largest is generous
+        # Sums of 5,120 products of both signs, rounded five times: 1e-5 of the largest is generous
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
     def used() -> int:

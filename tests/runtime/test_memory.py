@@ -1,4 +1,4 @@
-"""Pools: pieces of few allocations, that go back when nothing refers to them."""
+"""Pools: pieces of a few allocations, returned when nothing refers to them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_pieces_never_overlap(steps):
             held.pop(drop % len(held))
         del piece
     other = None
-    held.clear()  # (and no collection of garbage: whoever holds the last reference gives a piece back)
+    held.clear()  # (without a garbage collection: the last reference frees a piece)
     pool_.release()
     assert pool_.allocated == (0, 0)
 

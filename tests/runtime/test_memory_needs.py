@@ -1,4 +1,4 @@
-"""The memory that programs need: foretold, as it is, and within DML_MEMORY_LIMIT."""
+"""The memory that programs need: predicted, measured, and within DML_MEMORY_LIMIT."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 
 def layer(device: dml.Device, k: int, n: int, seed: int = 0) -> tuple[dml.CompiledOperator, np.ndarray, np.ndarray]:
-    """A product with {k, n} weights, what it is given, and what must come out."""
+    """Return a product with {k, n} weights, its input, and the expected result."""
     rng = np.random.default_rng(seed)
     weights, x = rng.standard_normal((k, n)).astype(np.float32), rng.standard_normal((8, k)).astype(np.float32)
     graph = Builder(device)
@@ -30,7 +30,7 @@ def in_use(context: Context) -> int:
 
 @pytest.fixture
 def limited(monkeypatch: pytest.MonkeyPatch, device: dml.Device) -> dml.Device:
-    """The device with room for 48 MiB, and none in what earlier tests allocated."""
+    """The device with room for 48 MiB, and none in the allocations of earlier tests."""
     monkeypatch.setattr(device.context, "_pools", {})
     monkeypatch.setattr(device.context, "memory_limit", 48 * MIB)
     return device
@@ -68,7 +68,7 @@ def test_a_program_that_cannot_fit_is_refused_before_upload(
 
 
 def test_running_out_says_what_the_program_needs(limited: dml.Device) -> None:
-    """Each fits alone; the second does not fit as well."""
+    """Each program fits alone; the second does not fit as well."""
     columns = 48 * MIB * 6 // 10 // (4096 * 256) * 256
     first, x, _ = layer(limited, 1024, columns, seed=1)
     first.dispatch({"x": x})

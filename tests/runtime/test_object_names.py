@@ -1,4 +1,4 @@
-"""Names of Vulkan's objects: when they are given, and that the validation layer's messages show them."""
+"""Names of Vulkan's objects: when they are set, and that the validation layer's messages show them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dml.runtime import names
 
 @pytest.fixture
 def environment(monkeypatch):
-    """Without the variables that ask for names."""
+    """The environment without the variables that request names."""
     for name in (DEBUG_VARIABLE, names.DUMP_VARIABLE, *names.LAYER_VARIABLES):
         monkeypatch.delenv(name, raising=False)
     return monkeypatch
@@ -46,7 +46,7 @@ def test_a_dispatch_is_called_by_its_kernel_and_its_nodes():
     assert names.of_dispatch(dispatch(node="first + second")) == "gemm/tiled.comp for first + second"
 
 
-# What is reported of a program that leaves out a barrier: each of two dispatches reads what the one before wrote.
+# A program without a barrier, for its report: each of two dispatches reads the result of the one before.
 RACE = """
 import sys
 import dml

@@ -1,4 +1,4 @@
-"""Parameter blocks: each dispatch reads its own from a uniform buffer, equal ones lie there once."""
+"""Parameter blocks: each dispatch reads its own from a uniform buffer, in which equal blocks are stored once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def block(seed: int) -> tuple[int, ...]:
 
 
 def test_each_dispatch_reads_its_own_block(each_kind):
-    """Bit patterns up to 2^32 - 1, in the order of the dispatches, again in a second run."""
+    """Blocks have bit patterns up to 2^32 - 1, in the order of the dispatches, in a second run too."""
     context = each_kind.context
     dispatches = [copy(k, block(seed)) for k, seed in enumerate((1, 2, 1, 3))]
     buffer = context.buffer(4 * 4 * WORDS)
@@ -52,7 +52,7 @@ def test_each_dispatch_reads_its_own_block(each_kind):
 
 
 def test_blocks_outlive_what_made_them(each_kind):
-    """Memory of a recording's parameters goes back to its pool with the recording, not before."""
+    """Memory of a recording's parameters returns to its pool together with the recording, not before."""
     context = each_kind.context
     buffers = [context.buffer(4 * WORDS) for _ in range(8)]
     recordings = [
@@ -66,7 +66,9 @@ def test_blocks_outlive_what_made_them(each_kind):
 
 @pytest.mark.parametrize("alignment", [1, 4, 64, 256])
 def test_blocks_lie_once_and_aligned(device, alignment):
-    """Whole vectors of four words, at multiples of what the device asks for; nothing where there are no parameters."""
+    """Blocks are whole vectors of four words, at multiples of the device's alignment; without parameters there is
+    none.
+    """
     target = dataclasses.replace(device.vulkan.target, uniform_buffer_alignment=alignment)
     context = Context(dataclasses.replace(device.vulkan, target=target))
     dispatches = [copy(k, parameters) for k, parameters in enumerate([(1, 2, 3), (), (4,) * 17, (1, 2, 3)])]

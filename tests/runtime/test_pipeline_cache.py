@@ -1,4 +1,6 @@
-"""What drivers keep of pipelines: a file for each device and driver, and nothing but what was written reaches them."""
+"""The drivers' pipeline data: a file for each device and driver, from which drivers get only data that was written
+there.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from dml.runtime.devices import Identity, VulkanDevice
 
 
 class Driver:
-    """In place of Kompute's Manager."""
+    """Stands in for Kompute's Manager."""
 
     def __init__(self, data: bytes = b"") -> None:
         self.data = data
@@ -98,7 +100,7 @@ def test_a_damaged_file_is_ignored_and_written_anew(vulkan, folder, damage):
 
 @pytest.mark.parametrize("changed", [{"vendor": 7}, {"device": 7}, {"cache_uuid": b"another driver.."}, {"version": 2}])
 def test_a_foreign_header_is_ignored(vulkan, folder, changed):
-    """Whole files, under the name of this device."""
+    """Whole files with another header, under the name of this device."""
     wrong = header(vulkan, **changed) + b"data"
     cache.write(pipeline_cache._entry(vulkan), wrong)
     assert given(vulkan) is None
@@ -138,7 +140,7 @@ def test_a_driver_that_refuses_is_no_error(vulkan, folder):
 
 
 def test_a_context_begins_with_what_there_is(vulkan, folder):
-    """A driver takes its own header. Only what is new is written when the context is closed."""
+    """A driver accepts its own header. Only new data is written when the context is closed."""
     cache.write(pipeline_cache._entry(vulkan), header(vulkan))
     context = Context(vulkan)
     assert context.manager.pipeline_cache_data()[:32] == header(vulkan)
@@ -153,7 +155,7 @@ RADV = Path("/usr/share/vulkan/icd.d")
 
 @pytest.mark.skipif(not list(RADV.glob("radeon_icd*.json")), reason="Mesa's RADV is not installed")
 def test_a_driver_finds_its_pipelines_in_the_next_process(tmp_path):
-    """RADV makes devices out of nothing; its pipelines are in its data."""
+    """RADV can create a device without hardware; its pipelines are in its data."""
     code = """
         from dml.compiler.program import Access, Dispatch, Region, Space, StorageBinding
         from dml.glslang import Source, compile

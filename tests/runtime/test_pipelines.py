@@ -1,4 +1,6 @@
-"""Pipelines: made once, on all cores, from the moment a program is compiled; errors where they are asked for."""
+"""Pipelines: created once, on all cores, as soon as a program is compiled; errors are raised where they are
+requested.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ def begin(made: Pipelines, *kernels: int) -> object:
 
 
 class Driver:
-    """In place of Kompute's Manager: what it was asked to make, and whatever is to happen meanwhile."""
+    """Stands in for Kompute's Manager: records requests, and runs ``during`` meanwhile."""
 
     def __init__(self, during=lambda kernel: None) -> None:
         self.asked: list[tuple[object, ...]] = []
@@ -86,7 +88,7 @@ def test_one_for_a_kernel_and_its_layout(pipelines_of):
 
 
 def test_what_was_begun_is_found(pipelines_of):
-    """Two at once, on two cores: each waits for the other."""
+    """Two pipelines are created at once, on two cores: each waits for the other."""
     both = threading.Barrier(2, timeout=30)
     made = pipelines_of(driver := Driver(lambda kernel: both.wait()))
     held = begin(made, 1, 2, 1)
@@ -127,7 +129,7 @@ def test_who_needs_one_does_not_wait_for_those_begun_before_it(pipelines_of):
 
 
 def test_an_error_is_that_of_whoever_asks(pipelines_of):
-    """And what failed is tried again."""
+    """The thread that requests a pipeline gets its error, and a failed one is tried again."""
     failing = [True]
 
     def fail(kernel):
@@ -153,7 +155,7 @@ def test_threads_that_ask_for_the_same_get_the_same(pipelines_of):
 
 
 def test_an_operator_has_its_pipelines_made_when_it_is_compiled(device, monkeypatch):
-    """Before anything is dispatched; dispatching makes none."""
+    """Pipelines are created before anything is dispatched; dispatching creates none."""
     made = device.context.pipelines
     x = np.linspace(0.1, 1, 7, dtype=np.float32)
     t = tensor("FLOAT32", x.shape)
@@ -168,7 +170,7 @@ def test_an_operator_has_its_pipelines_made_when_it_is_compiled(device, monkeypa
 
 
 def test_a_process_that_ends_meanwhile_ends_as_ever(vulkan):
-    """What is being made is waited for, and nothing more is begun."""
+    """Pipelines in progress are waited for, and no others are begun."""
     code = f"""
         from dml.compiler.program import Access, Dispatch, Region, Space, StorageBinding
         from dml.glslang import Source, compile

@@ -1,4 +1,4 @@
-"""Profiles: what each dispatch of a compiled operator, a graph or a command list took."""
+"""Profiles: the time of each dispatch of a compiled operator, a graph or a command list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dml
-from dml.frontends.running import write_trace
+from dml.frontends.kernel_times import write_trace
 from dml.graph.builder import Builder
 from dml.graph.operations import gemm, relu
 from dml.runtime.queue import Fence
@@ -32,7 +32,7 @@ def data(value=1.0):
 
 @pytest.fixture(params=["device", "host"])
 def clock(request, device, monkeypatch):
-    """The device's timestamps, and what stands in for them on devices that have none."""
+    """The device's timestamps, and their replacement on devices without any."""
     if request.param == "device" and not device.has_timestamps:
         pytest.skip("the device has no timestamps")
     monkeypatch.setattr(device.context, "has_timestamps", request.param == "device")
@@ -59,7 +59,7 @@ def test_a_profile_runs_on_what_it_is_given(clock, compiled):
 
 
 def test_the_first_profile_follows_a_run_which_compiles(compiled, monkeypatch):
-    """So that no kernel's time has the driver's compilation in it."""
+    """The driver's compilation is then in no kernel's time."""
     done = []
     for name in ("run", "profile"):
         function = getattr(Recording, name)
@@ -75,17 +75,17 @@ def test_the_device_knows_its_clock(device):
     vulkan = device.vulkan
     assert device.has_timestamps == (vulkan.timestamp_bits > 0)
     if device.has_timestamps:
-        assert vulkan.timestamp_bits >= 36  # Vulkan's least
+        assert vulkan.timestamp_bits >= 36  # Vulkan's minimum
         assert vulkan.timestamp_period > 0
 
 
 def test_the_counter_may_pass_its_end(device, compiled, monkeypatch):
-    """A clock of 36 bits that turns over between two stamps."""
+    """A clock of 36 bits that overflows between two stamps."""
     if not device.has_timestamps:
         pytest.skip("the device has no timestamps")
     compiled.profile(data())
     recording = compiled._resident._recordings["timed"]
-    turn = (1 << 36) - 5  # stamp 0; the clock turns over within the first operation
+    turn = (1 << 36) - 5  # stamp 0; the clock overflows within the first operation
     real = recording._sequences
 
     class Stamped:
@@ -123,7 +123,7 @@ def test_command_lists(clock, device):
 
 
 def test_a_program_without_dispatches(device):
-    """Everything was done at initialization."""
+    """All work was done at initialization."""
     commands = device.create_command_list(timed=True)
     assert commands.profile() == []
 

@@ -1,4 +1,4 @@
-"""Work without waiting, and what becomes of a process that forks, is interrupted, or ends meanwhile."""
+"""Work without waiting, in processes that fork, are interrupted, or end meanwhile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COUNT = 1 << 16
 
 
 def doubling(device: dml.Device, buffer, times: int):
-    """A command list that doubles the buffer's floats so many times."""
+    """Return a command list that doubles the buffer's floats ``times`` times."""
     t = tensor("FLOAT32", (COUNT,))
     desc = dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(ATensor=t, BTensor=t, OutputTensor=t)
     compiled = device.compile_operator(device.create_operator(desc))
@@ -45,7 +45,7 @@ def test_work_without_waiting(device):
 
 
 def test_submissions_follow_each_other(device):
-    """Nobody waits in between; a read waits for all."""
+    """Nothing waits in between; a read waits for all."""
     buffer = device.create_buffer(np.ones(COUNT, np.float32))
     first, second = doubling(device, buffer, 3), doubling(device, buffer, 4)
     for _ in range(3):
@@ -76,7 +76,7 @@ def test_a_fence_that_is_dropped_drops_no_work(device):
 
 
 def test_lists_end_with_a_barrier_towards_the_host(device, monkeypatch):
-    """On memory that both share, the host reads next."""
+    """On shared memory the host reads next."""
     recorded = []
     to_host = commands.to_host
     monkeypatch.setattr(commands, "to_host", lambda: recorded.append(1) or to_host())
@@ -85,7 +85,7 @@ def test_lists_end_with_a_barrier_towards_the_host(device, monkeypatch):
 
 
 def test_a_list_is_one_sequence(device):
-    """Once its kernels have run; what is recorded later joins it."""
+    """After its kernels have run once, a list is one sequence; later records join it."""
     buffer = device.create_buffer(np.ones(COUNT, np.float32))
     listed = doubling(device, buffer, 3)
     listed.execute()
@@ -103,7 +103,7 @@ def test_a_list_is_one_sequence(device):
 
 
 def test_a_long_list_is_a_sequence_for_each_submission(device, monkeypatch):
-    """And the host sees what the last one wrote."""
+    """The host sees the last submission's results."""
     buffer = device.create_buffer(np.ones(COUNT, np.float32))
     doubling(device, buffer, 1).execute()
     ((single,), _) = doubling(device, buffer, 1).current()
@@ -151,7 +151,7 @@ def python(device: dml.Device, body: str, **more) -> subprocess.Popen:
 
 @pytest.mark.no_validation
 def test_a_forked_child_gets_errors(device):
-    """And ends with its own status, though drivers wait for threads that it does not have."""
+    """It also ends with its own status, though drivers wait for threads that it does not have."""
     process = python(
         device,
         """
@@ -198,7 +198,7 @@ def test_daemon_threads_end_with_the_interpreter(device):
 
 @pytest.mark.no_validation
 def test_an_interrupt_is_heard_while_kernels_are_prepared(device):
-    """Ctrl-C ends a program, cleanly, after the kernel that the driver is compiling, and not after all of them."""
+    """Ctrl-C ends a program cleanly after the kernel that the driver is compiling, not after all of them."""
     process = python(
         device,
         """

@@ -1,4 +1,4 @@
-"""Recordings: order, barriers, byte ranges, parts for watchdogs, and what stays the same over many runs."""
+"""Recordings: order, barriers, byte ranges, parts for watchdogs, and reuse over many runs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def step(source: Region, result: Region) -> Dispatch:
 
 
 class Counted:
-    """The barriers between dispatches that recordings ask for, counted."""
+    """Counts the barriers between dispatches that recordings request."""
 
     def __init__(self, monkeypatch) -> None:
         self.barriers = 0
@@ -59,7 +59,7 @@ class Counted:
 
 
 def run(context: Context, dispatches):
-    """Each region in a buffer of its own; the first is the input, the rest are outputs."""
+    """Run with each region in a buffer of its own; the first is the input, the rest are outputs."""
     buffers = [context.buffer(SIZE) for _ in range(4)]
     buffers[0].write(np.arange(1024, dtype=np.uint32))
     Recording(context, dispatches, spirv(dispatches), lambda region: Place(buffers[region.index])).run()
@@ -77,7 +77,7 @@ REUSE = [step(at(0), at(1)), step(at(1), at(2)), step(at(0), at(1)), step(at(1),
 
 @pytest.mark.parametrize("dispatches, barriers", [(CHAIN, 2), (FAN, 0), (REUSE, 3)])
 def test_barriers_stand_exactly_between_dependent_dispatches(device, monkeypatch, dispatches, barriers):
-    """Read after write; none between readers; write after read."""
+    """Read after write and write after read need a barrier; two reads do not."""
     counted = Counted(monkeypatch)
     rows = run(device.context, dispatches)
     assert counted.barriers == barriers
@@ -104,7 +104,7 @@ def test_regions_of_one_buffer_are_dependencies_by_their_bytes(device, monkeypat
 
 @pytest.mark.parametrize("offset", [16, 48, 4096 + 16])
 def test_regions_begin_anywhere(device, offset):
-    """Descriptors begin at multiples of minStorageBufferOffsetAlignment; the kernel hears of the rest."""
+    """Descriptors begin at multiples of minStorageBufferOffsetAlignment; the kernel gets the remainder."""
     buffer = device.context.buffer(5 * SIZE)
     buffer.write(np.arange(1024, dtype=np.uint32), offset)
     dispatches = [step(Region(Space.INPUT, 0, 0, SIZE), Region(Space.OUTPUT, 0, 2 * SIZE, SIZE))]
@@ -125,7 +125,7 @@ def test_an_arena_keeps_apart_what_does_not_overlap(device):
 
 
 def test_pipelines_are_the_devices(device):
-    """One kernel over many buffers is one pipeline, and stays for a while after its last use."""
+    """One kernel over many buffers is one pipeline, which stays for a while after its last use."""
     context = Context(device.vulkan)
     buffers = [context.buffer(8 * SIZE) for _ in range(3)]
     for buffer in buffers:
@@ -135,7 +135,9 @@ def test_pipelines_are_the_devices(device):
 
 
 def test_what_is_compiled_is_one_sequence(device):
-    """A driver that compiles late compiles a kernel in each sequence of the first run; then a submission is one."""
+    """A driver that compiles late compiles a kernel in each sequence of the first run; after that a submission is one
+    sequence.
+    """
     context = Context(device.vulkan)
     kernels = [Source("tests/factor.comp", STEP.text.replace("2u", f"{k + 2}u")) for k in range(3)]
     dispatches = [replace(step(at(k), at(k + 1)), source=kernel) for k, kernel in enumerate(kernels)]
@@ -174,7 +176,7 @@ def test_discrete_gpus_with_matrix_units_get_more_at_once(device_class: DeviceCl
 
 
 def test_long_work_goes_in_several_submissions(device, monkeypatch):
-    """And a dispatch of many workgroups in parts of its grid, with the same result."""
+    """A dispatch of many workgroups goes in parts of its grid, with the same result."""
     context = device.context
     whole = run(context, CHAIN)
     submitted = []
@@ -195,7 +197,7 @@ def test_long_work_goes_in_several_submissions(device, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.no_validation
 def test_many_dispatches_take_no_memory(device):
-    """10,000 dispatches of a compiled operator with new data: no growth."""
+    """10,000 dispatches of a compiled operator with new data do not increase memory."""
     t = tensor("FLOAT32", (16,))
     desc = dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(ATensor=t, BTensor=t, OutputTensor=t)
     compiled = device.compile_operator(device.create_operator(desc))
@@ -216,7 +218,7 @@ def test_many_dispatches_take_no_memory(device):
 
 
 def test_a_program_is_plain_data():
-    """What a descriptor lowers to compares equal from one compilation to the next, without a device."""
+    """Programs of a description compare equal between compilations, without a device."""
     from dml.compiler.target import Target
 
     t = tensor("FLOAT16", (4, 5), "padded")

@@ -1,4 +1,6 @@
-"""Buffers that kernels read by texels: the same results, few variants, and storage where something is written."""
+"""Buffers that kernels read by texels: the same results, few variants, and storage buffers for anything that is
+written.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ def test_what_is_only_read_comes_by_texels():
 
 
 def test_what_may_be_written_over_stays_a_storage_buffer():
-    """RELU works in place: its input may lie where its output does."""
+    """RELU works in place: its input may share its output's memory."""
     t = tensor("FLOAT32", (8, 8))
     assert {texel for _, texel in texels(dml.DML_ACTIVATION_RELU_OPERATOR_DESC(t, t))} == {0}
 
@@ -80,14 +82,14 @@ layout(push_constant) uniform Push { uint x, y; } push_;
 layout(set = 0, binding = 0) uniform usamplerBuffer x;
 layout(set = 0, binding = 1) writeonly buffer Y { uint y[]; };
 """
-#: How a kernel reads word i of x, whose region begins at word push_.x.
+#: GLSL that reads word i of x, whose region begins at word push_.x.
 READS = {1: "texelFetch(x, int(push_.x + i)).x", 4: "texelFetch(x, int((push_.x + i) >> 2))[(push_.x + i) & 3u]"}
 
 
 @pytest.mark.parametrize("texel", READS)
 @pytest.mark.parametrize("start", [0, 16, 272, 1040])
 def test_kernels_see_a_region_by_texels(device: dml.Device, texel: int, start: int):
-    """On every device: each takes buffers of R32_UINT and R32G32B32A32_UINT, also through the validation layer."""
+    """Every device accepts buffers of R32_UINT and R32G32B32A32_UINT, also with the validation layer."""
     body = f"void main() {{ uint i = gl_GlobalInvocationID.x; y[push_.y + i] = {READS[texel]}; }}"
     regions = Region(Space.INPUT, 0, start, 64), Region(Space.OUTPUT, 0, 0, 64)
     bindings = StorageBinding(regions[0], Access.READ, texel), StorageBinding(regions[1], Access.WRITE)
@@ -100,7 +102,7 @@ def test_kernels_see_a_region_by_texels(device: dml.Device, texel: int, start: i
 
 
 def test_results_are_the_bits_that_storage_buffers_give(device, seen_as):
-    """A product, a convolution and a normalization: the arithmetic is the same however operands are read."""
+    """A product, a convolution and a normalization: the arithmetic does not depend on how operands are read."""
     random = np.random.default_rng(0)
     x = random.standard_normal((1, 8, 12, 12)).astype(np.float32)
     weights = random.standard_normal((8, 8, 3, 3)).astype(np.float32)

@@ -1,7 +1,7 @@
-"""Calls functions of shaders/lib/ on a device: each becomes a kernel that calls it once per invocation.
+"""Calls of shaders/lib/'s functions on a device: a kernel calls the function once per invocation.
 
-A function is known by file, name and parameters as its source declares them ("int64.glsl: add64(uvec2, uvec2)"). Values
-go by their GLSL type; of a uvec2, which stands for three types, the arguments and the reference say which it is.
+A function is identified by file, name and parameters as its source declares them ("int64.glsl: add64(uvec2, uvec2)").
+Values are converted by their GLSL type; uvec2 represents three types, which the arguments and the reference tell apart.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Array = npt.NDArray[Any]
 WORKGROUP = 64
 LIBRARY = sources.directory() / "lib"
 
-#: Of each GLSL type, its words in a buffer, an expression for a value of words w[p], w[p + 1], ..., and those of x.
+#: By GLSL type: words in a buffer, an expression for a value of words w[p], w[p + 1], ..., and the words of x.
 TYPES = {
     "float": (1, "uintBitsToFloat(a[{p}])", ("floatBitsToUint({x})",)),
     "uint": (1, "a[{p}]", ("{x}",)),
@@ -36,7 +36,7 @@ TYPES = {
     "bool": (1, "a[{p}] != 0u", ("uint({x})",)),
     "uvec2": (2, "uvec2(a[{p}], a[{p} + 1u])", ("{x}.x", "{x}.y")),
 }
-#: What results are read as.
+#: NumPy types of results.
 RESULTS = {"float": np.float32, "uint": np.uint32, "int": np.int32, "bool": np.uint32, "uvec2": np.uint64}
 
 _COMMENT = re.compile(r"//.*")
@@ -53,7 +53,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of GLSL."""
+    """A GLSL function."""
 
     result: str
     name: str
@@ -65,7 +65,7 @@ class Function:
 
 
 def functions_of(text: str) -> list[Function]:
-    """The functions that a text of GLSL defines, in order."""
+    """Return the functions that a GLSL text defines, in order."""
     found = []
     for result, name, parameters in _FUNCTION.findall(_COMMENT.sub("", text)):
         split = [parameter.split() for parameter in parameters.split(",") if parameter.strip()]
@@ -75,7 +75,7 @@ def functions_of(text: str) -> list[Function]:
 
 @cache
 def library() -> Mapping[str, frozenset[str]]:
-    """What each file of the library defines: its functions with their parameters, and its function-like macros."""
+    """Return the definitions of each file of the library: functions with their parameters, and function-like macros."""
     texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(LIBRARY.glob("*.glsl"))}
     return {
         file: frozenset([f.signature for f in functions_of(text)] + _MACRO.findall(_COMMENT.sub("", text)))
@@ -105,7 +105,7 @@ def run(
 
 
 def kernel(file: str, code: str, body: str) -> str:
-    """A kernel with a file of the library, then ``code``, over the buffers of ``run``: a for reading, r for writing."""
+    """Return a kernel with a library file and ``code``, over the buffers of ``run``: a is read, r is written."""
     return f"""#version 450
 layout(local_size_x = {WORKGROUP}) in;
 layout(std430, binding = 0) readonly buffer A {{ uint a[]; }};
@@ -127,7 +127,7 @@ def call(
     code: str = "",
     defines: Mapping[str, object] | None = None,
 ) -> list[Array]:
-    """The results of a function for each element of its arguments: what it returns, then its out parameters.
+    """Return the results of a function for each element of its arguments: its return value, then its out parameters.
 
     function: of the file, or of ``code``. Every workgroup is complete: the last arguments are repeated.
     """
@@ -167,17 +167,17 @@ def call(
     return made
 
 
-#: Given the results and the arguments, fails where they are wrong.
+#: Fails if the results are wrong for the arguments.
 Check = Callable[[Sequence[Array], Sequence[Array]], None]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A function of the library with arguments and what must come of them.
+    """A function of the library with arguments and expected results.
 
-    function: its name, with the types of its parameters where the name is overloaded. code: GLSL whose last function is
-    called instead, for what has no plain values to pass; ``covers`` are then the functions and macros of the file that
-    it tests, which is ``function`` alone else.
+    function: its name, with the types of its parameters if the name is overloaded. code: GLSL whose last function is
+    called instead, for functions without plain parameters; ``covers`` then names the functions and macros of the file
+    that it tests, by default ``function``.
     """
 
     file: str
@@ -193,7 +193,7 @@ class Case:
 
     @property
     def tests(self) -> frozenset[str]:
-        """The names, as ``library`` has them, of what it tests."""
+        """The tested functions and macros, by their names in ``library``."""
         return frozenset(self.covers or (self._find(self.function),))
 
     def run(self, device: dml.Device) -> None:
@@ -207,21 +207,21 @@ class Case:
             self.check(results, arguments)
 
     def _find(self, name: str) -> str:
-        """The signature of the one function of the file that ``name`` means."""
+        """Return the signature of the one function of the file with this name."""
         (signature,) = (known for known in library()[self.file] if name in (known, known.partition("(")[0]))
         return signature
 
 
 def parametrized(cases: Sequence[Case]) -> Callable[[Any], Any]:
-    """A test that takes a ``case``, and takes each, in the short run too: they are as many functions."""
+    """Parametrize a test by ``case``, with all cases in the short run too, since each is another function."""
     return lambda test: pytest.mark.every_parameter(pytest.mark.parametrize("case", cases, ids=str)(test))
 
 
-# What results are held against
+# Checks of results
 
 
 def equal(*expected_of: Callable[..., Any]) -> Check:
-    """Bit for bit what these make of one element's arguments as Python numbers: integers modulo their width."""
+    """Check the bits against functions of one element's arguments as Python numbers: integers modulo their width."""
 
     def check(results: Sequence[Array], arguments: Sequence[Array]) -> None:
         elements = list(zip(*(argument.tolist() for argument in arguments), strict=True))
@@ -234,7 +234,7 @@ def equal(*expected_of: Callable[..., Any]) -> Check:
 
 
 def equal_floats(expected_of: Callable[..., Array]) -> Check:
-    """Bit for bit what this makes of the arrays, the sign of zero too; NaN is NaN, whichever."""
+    """Check the bits against a function of the arrays, including the sign of zero; any NaN matches NaN."""
 
     def check(results: Sequence[Array], arguments: Sequence[Array]) -> None:
         expected = expected_of(*arguments)
@@ -249,9 +249,9 @@ def equal_floats(expected_of: Callable[..., Array]) -> Check:
 
 
 def within(expected_of: Callable[..., Array], most: float, why: str) -> Check:
-    """At most so many ulp of float32 from what this makes of the arguments as float64.
+    """Check that results are within ``most`` float32 ulps of a function of the arguments in float64.
 
-    Devices may flush subnormal results: such an expectation asks for no more than a result that is as small.
+    Devices may flush subnormal results: where one is expected, any result as small passes.
     """
 
     def check(results: Sequence[Array], arguments: Sequence[Array]) -> None:
@@ -283,12 +283,12 @@ WIDE_EDGES = (
 
 
 def pairs(*edges: Array) -> list[Array]:
-    """Every combination of the values."""
+    """Return every combination of the values."""
     return [grid.reshape(-1) for grid in np.meshgrid(*edges, indexing="ij")]
 
 
 def integers(dtype: type, count: int = 2000) -> Callable[[np.random.Generator], Array]:
-    """Of a width, any bits, with as many leading zeros or ones as they happen to have; beginning with edges."""
+    """Make integers of a width with any bits and any number of leading zeros or ones, after edges."""
     bits = 8 * np.dtype(dtype).itemsize
     unsigned = f"u{bits // 8}"
 
@@ -302,7 +302,7 @@ def integers(dtype: type, count: int = 2000) -> Callable[[np.random.Generator], 
 
 
 def crossed(*makers: Callable[[np.random.Generator], Array]) -> Callable[[np.random.Generator], list[Array]]:
-    """Each value of the first with some of the others', edges with edges among them."""
+    """Combine each value of the first maker with some of the others' values, and edges with edges."""
 
     def made(rng: np.random.Generator) -> list[Array]:
         columns = [maker(rng) for maker in makers]
@@ -316,7 +316,9 @@ def crossed(*makers: Callable[[np.random.Generator], Array]) -> Callable[[np.ran
 
 
 def float_bits() -> Callable[[np.random.Generator], Array]:
-    """Edges, then floats spread evenly over the bit patterns: each exponent and sign, subnormals, infinities, NaN."""
+    """Make edges, then floats spread evenly over the bit patterns: each exponent and sign, subnormals, infinities,
+    NaN.
+    """
 
     count = 1 << 14
 
@@ -333,5 +335,5 @@ def uniform(low: float, high: float, count: int = 1 << 14) -> Callable[[np.rando
 
 
 def normal(values: Array) -> Array:
-    """Without subnormal numbers, which devices may take for zero."""
+    """Remove subnormal numbers, which devices may treat as zero."""
     return values[(np.abs(values) >= TINY) | (values == 0) | np.isnan(values)]

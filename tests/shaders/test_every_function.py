@@ -1,4 +1,4 @@
-"""Each function of shaders/lib/ has a test here."""
+"""Each function of shaders/lib/ has a test in this folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import test_integers
 import test_math
 import test_workgroups
 
-#: Files without functions: all they define are names, for kernels that tests of operators run.
+#: Files that define only names, no functions, for kernels that tests of operators run.
 NAMES_ALONE = {"sum.glsl"}
 
 

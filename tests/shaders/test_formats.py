@@ -16,12 +16,12 @@ U64, I64 = integers(np.uint64), integers(np.int64)
 DOUBLE_EDGES = np.array(
     [
         *(0.0, -0.0, 1.0, -1.0, 0.5, math.inf, -math.inf, math.nan, -0.99, 255.99),
-        # The smallest, the largest subnormal one, the smallest normal one, the largest; next to 1
+        # Smallest and largest subnormal, smallest normal, and largest number; numbers next to 1
         *(5e-324, -5e-324, 2.225073858507201e-308, 2.2250738585072014e-308, 1.7976931348623157e308),
         *(1 + 2**-52, 1 - 2**-53),
-        # Around the ends of integers, and of the integers that a double holds
+        # Around the limits of integers, and of the integers that a double represents
         *(2.0**31, -(2.0**31), 2.0**31 - 0.5, 2.0**32 - 0.5, 2.0**53 + 2, -(2.0**53) - 2, 2.0**63, -(2.0**63), 2.0**64),
-        # Halfway between floats, and a bit below: the first two, those around 1, the last and infinity
+        # Halfway between floats, and one bit below: the first two, those around 1, the last and infinity
         *(7.006492321624085e-46, 7.006492321624087e-46, 1 + 2**-24, 1 + 3 * 2**-24),
         *(1.1754943157898259e-38, 3.4028235677973362e38, 3.4028235677973366e38),
     ]
@@ -29,21 +29,21 @@ DOUBLE_EDGES = np.array(
 
 
 def doubles(rng):
-    """Edges, any bits, and numbers of ordinary size; neighbours, whose differences cancel; whole ones."""
+    """Make edges, any bits, and numbers of ordinary size; adjacent numbers, whose differences cancel; integers."""
     bits = rng.integers(0, 2**64, 1500, np.uint64).view(np.float64)
     middle = rng.normal(size=1500) * np.exp2(rng.integers(-70, 70, 1500))
     return np.concatenate([DOUBLE_EDGES, bits, middle, np.nextafter(middle[:200], 0), np.rint(middle[:500])])
 
 
 def crossed_doubles(rng):
-    """Pairs, and of each number with its own neighbours."""
+    """Make pairs of numbers, and pairs of adjacent numbers."""
     a, b = crossed(doubles, doubles)(rng)
     near = doubles(rng)
     return [np.concatenate([a, near, near]), np.concatenate([b, -np.nextafter(near, 0), near * (1 + 2.0**-30)])]
 
 
 def numbers(rng):
-    """Finite ones other than 0."""
+    """Make finite nonzero numbers."""
     x = doubles(rng)
     return x[np.isfinite(x) & (x != 0)]
 
@@ -65,10 +65,10 @@ def packed(sign, exponent, significand):
 
 
 def to_pack(rng):
-    """Sign, exponent and a significand with its first bit set: normal results, subnormal ones and neither."""
+    """Make sign, exponent and a significand with its first bit set: normal results, subnormal ones and neither."""
     count = 4000
     significand = U64(rng)[rng.integers(0, 400, count)] | np.uint64(1 << 63)
-    # Halves, and what lies a bit beside them
+    # Ties, and numbers one bit away from them
     significand[::3] = significand[::3] & ~np.uint64(0xFFF) | rng.choice(
         np.uint64([0x3FF, 0x400, 0x401, 0xC00]), significand[::3].size
     )
@@ -86,7 +86,9 @@ def sticky(a, n):
 
 
 def toward_zero_and_odd(x, odd):
-    """As float32: the nearest; with ``odd`` the one toward zero, its last bit set where anything was lost, and of 0."""
+    """Convert to float32: the nearest; with ``odd`` toward zero, with the last bit set if a digit was lost, and for
+    0.
+    """
     nearest = x.astype(np.float32)
     cut = np.where(np.abs(nearest.astype(np.float64)) > np.abs(x), np.nextafter(nearest, np.float32(0)), nearest)
     last = ((cut.astype(np.float64) != x) | (x == 0)) & (np.abs(x) < 2.0**128)
@@ -99,7 +101,7 @@ def whole_part(x):
 
 
 def to_range(low, high):
-    """The whole part within the range; NaN is 0."""
+    """Return a function that truncates to the range; NaN is 0."""
     return lambda x: 0 if math.isnan(x) else int(min(max(x, low), high))
 
 
@@ -108,7 +110,7 @@ def clamped(x, low, high):
 
 
 def with_ranges(maker):
-    """Values with the ranges of integers of some widths."""
+    """Make values with the ranges of integers of some widths."""
 
     def made(rng):
         x = maker(rng)
@@ -127,7 +129,7 @@ def with_highest(maker):
 
 
 def halves_and_ties(rng):
-    """All of float16, and the floats around each and halfway to the next."""
+    """Make all of float16, and the floats around each and halfway to the next."""
     half = np.arange(1 << 15, dtype=np.uint16).view(np.float16)[:0x7C00].astype(np.float32)
     middle = (half[1:] + half[:-1]) / 2
     near = np.concatenate([half, middle, np.nextafter(middle, np.float32(0)), np.nextafter(middle, np.float32(np.inf))])
@@ -139,7 +141,7 @@ def nearest_half(x):
 
 
 def check_halves(results, arguments):
-    """NaN stays NaN."""
+    """Check conversions to halves; NaN stays NaN."""
     (found,), (x,) = results, arguments
     is_nan = np.isnan(x)
     np.testing.assert_array_equal(found[~is_nan], nearest_half(x[~is_nan]))

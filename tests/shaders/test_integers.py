@@ -12,7 +12,7 @@ ALL = 2**64 - 1
 
 
 def shifts(rng):
-    """Up to and beyond the width."""
+    """Make shift counts up to and beyond the width."""
     return rng.permutation(np.arange(2000, dtype=np.uint32) % 140)
 
 
@@ -21,27 +21,27 @@ def truncated(a, b):
 
 
 def quotient(a, b):
-    """As integers divide in C; by zero all bits are ones."""
+    """Divide as C divides integers; all bits are ones if b is zero."""
     return truncated(a, b) if b else ALL
 
 
 def remainder(a, b):
-    """With the dividend's sign."""
+    """Return the remainder with the dividend's sign."""
     return a - b * truncated(a, b) if b else ALL
 
 
 def remainder_floor(a, b):
-    """With the divisor's sign."""
+    """Return the remainder with the divisor's sign."""
     return a % b if b else ALL
 
 
 def power(x, n):
-    """Of a negative n, as integers divide 1 by the power of -n: of that of a small number that is odd if n is."""
+    """Return x^n; for a negative n, 1 / x^-n by integer division, where a small exponent of the same parity serves."""
     return pow(x, n, 2**32) if n >= 0 else quotient(1, x ** (2 - n % 2))
 
 
 def whole(low, high):
-    """The whole part of a float; the range's end beyond it, and 0 for NaN."""
+    """Return a function that truncates a float: to the range's limit outside it, and 0 for NaN."""
     return lambda x: 0 if math.isnan(x) else int(min(max(x, low), high))
 
 
@@ -99,25 +99,25 @@ CASES = [
 
 
 def to_nearest(dtype):
-    """To float32, halves to even, as NumPy does it."""
+    """Check conversions to float32, with ties to even as in NumPy."""
     return equal_floats(lambda a: a.view(dtype).astype(np.float32))
 
 
 def is_in_order(results, arguments):
-    """The keys order as the values do; NaN comes last."""
+    """Check that keys have the order of the values; NaN comes last."""
     (keys,), (x,) = results, arguments
     x, keys = x[np.argsort(keys, kind="stable")], np.sort(keys)
     numbers = x[: np.count_nonzero(~np.isnan(x))]
     assert not np.isnan(numbers).any()
     assert np.all(numbers[:-1] <= numbers[1:])
-    # Equal values have equal keys, and others other keys
+    # Equal values have equal keys, different values different keys
     np.testing.assert_array_equal(numbers[:-1] == numbers[1:], (keys[:-1] == keys[1:])[: numbers.size - 1])
     assert np.all(keys[numbers.size :] == 2**32 - 1)
     assert np.all(keys[: numbers.size] < 2**32 - 1)
 
 
 def differences(results, arguments):
-    """The nearest float; conversions of more than 24 bits may round either way."""
+    """Check for the nearest float; conversions of more than 24 bits may round either way."""
     a, b = (argument.astype(np.int64) for argument in arguments)
     exact = (a - b).astype(np.float64)
     (result,) = results
@@ -132,7 +132,7 @@ WIDE_ENTRIES = ENTRIES.replace("uint key", "uvec2 key")
 
 
 def few(dtype):
-    """Few values, so that keys are often equal."""
+    """Make few different values, so that keys are often equal."""
     return lambda rng: rng.choice(integers(dtype)(rng)[:12], 4000)
 
 

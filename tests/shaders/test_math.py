@@ -1,6 +1,6 @@
-"""lib/math.glsl, norm.glsl and compensated.glsl against float64, over edges, all exponents and where they bend.
+"""lib/math.glsl, norm.glsl and compensated.glsl against float64, at edges, for all exponents and where functions bend.
 
-A tolerance in ulp is that of the function's own description; of steps on the way to a function, what keeps it there.
+The tolerance in ulp is that of the function's own description; for steps of a function, one that preserves it.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ F32 = np.float32
 
 
 def both(low, high):
-    """Of one argument: the whole range of float32 without subnormal numbers, and where the function bends."""
+    """Make one argument: the whole range of float32 without subnormal numbers, and where the function bends."""
     return lambda rng: [normal(np.concatenate([float_bits()(rng), uniform(low, high)(rng)]))]
 
 
 def span(low, high, *others):
-    """Uniform in the ranges, which are (low, high) each."""
+    """Make arguments uniform in the ranges, which are (low, high) each."""
     return lambda rng: [uniform(*range_)(rng) for range_ in ((low, high), *others)]
 
 
 def two(first, second):
-    """Of two arguments: the whole range of each against the other's, and where the function bends."""
+    """Make two arguments: the whole range of each combined with the other's, and where the function bends."""
 
     def made(rng):
         edges = pairs(library.FLOAT_EDGES, library.FLOAT_EDGES)
@@ -55,14 +55,14 @@ def two(first, second):
 
 
 def any_two(rng):
-    """Of two arguments: as ``two``, subnormal numbers too."""
+    """Make two arguments as ``two``, with subnormal numbers too."""
     edges = pairs(library.FLOAT_EDGES, library.FLOAT_EDGES)
     everywhere = [float_bits()(rng), rng.permutation(float_bits()(rng))]
     return [np.concatenate(columns) for columns in zip(edges, everywhere, strict=True)]
 
 
 def magnitudes(rng, low, high):
-    """Evenly spread over the exponents from low to high, of both signs."""
+    """Make numbers of both signs, evenly spread over the exponents from low to high."""
     count = 1 << 14
     return (rng.uniform(1, 2, count) * np.exp2(rng.integers(low, high, count)) * rng.choice([-1, 1], count)).astype(F32)
 
@@ -72,7 +72,7 @@ def moderate(low, high):
 
 
 def relative(error, what):
-    """A check's reason, as an error relative to the expectation."""
+    """Return a check of the error relative to the expectation, for this reason."""
 
     def close(found, expected):
         assert np.all(np.abs(found - expected) <= error * np.abs(expected)), what
@@ -96,17 +96,17 @@ def tail(t):
 
 
 def series(terms, x):
-    """The sum of terms[k] x^k: for what cancels in closed form."""
+    """Return the sum of terms[k] x^k, for functions whose closed form cancels."""
     return np.polynomial.polynomial.polyval(x, terms)
 
 
 def exp_tail(r):
-    """(e^r - 1 - r) / r^2."""
+    """Return (e^r - 1 - r) / r^2."""
     return series([1 / scipy.special.factorial(k + 2) for k in range(16)], r)
 
 
 def asin_tail(z):
-    """arcsin(x) / x - 1 for x^2 = z, z up to 1/4: the central binomial coefficients' series."""
+    """Return arcsin(x) / x - 1 for x^2 = z, z up to 1/4: the central binomial coefficients' series."""
     return series([scipy.special.binom(2 * k, k) / 4**k / (2 * k + 1) if k else 0.0 for k in range(60)], z)
 
 
@@ -121,12 +121,12 @@ def round_half_away(x):
 
 
 def power(x, n):
-    """x^n for integers, which as floats lose their last bits: those count for the sign alone."""
+    """Return x^n for integers, which lose their last bits as floats: those count for the sign alone."""
     magnitude = np.power(np.abs(x), n.astype(F32).astype(np.float64))
     return np.where(n % 2 != 0, np.copysign(magnitude, x), magnitude)
 
 
-# What results of more than one value are held against
+# Checks of functions with more than one result
 
 
 def significand(results, arguments):
@@ -137,7 +137,7 @@ def significand(results, arguments):
 
 
 def as_vulkan_promises(results, arguments):
-    """exp2(y) is within 3 + 2 |y| ulp, y here rounded once; what is subnormal may be 0."""
+    """Check Vulkan's promise: exp2(y) is within 3 + 2 |y| ulp, with y rounded once; subnormal results may be 0."""
     (found,), (x,) = results, (arguments[0].astype(np.float64),)
     expected = np.exp(x)
     ulps = 4 + 4 * np.abs(x)
@@ -145,16 +145,16 @@ def as_vulkan_promises(results, arguments):
 
 
 def exp_reduced(results, arguments):
-    """x = n ln 2 + r: the next n near a half is as good."""
+    """Check x = n ln 2 + r; near a half, the next n is valid too."""
     (r, n), (x,) = (list(map(np.float64, values)) for values in (results, arguments))
     np.testing.assert_array_equal(n, np.rint(n))
     assert np.all(np.abs(r) <= 0.35)
-    # Half an ulp of r, and what the second part of n ln 2 was rounded by
+    # Half an ulp of r, and the rounding error of the second part of n ln 2
     assert np.all(np.abs(x - n * np.log(2) - r) <= 2**-25)
 
 
 def log_reduced(results, arguments):
-    """x = 2^n (1 + f), exactly."""
+    """Check x = 2^n (1 + f), exactly."""
     (f, n), (bits,) = results, arguments
     f, n, x = (values.astype(np.float64) for values in (f, n, bits.view(F32)))
     np.testing.assert_array_equal(np.exp2(n) * (1 + f), x)
@@ -168,7 +168,7 @@ def log_in_parts(results, arguments):
 
 
 def reduced_angle(results, arguments):
-    """x = quadrant pi/2 + high + low, but for whole turns: by the sine and cosine of float64."""
+    """Check x = quadrant pi/2 + high + low, up to whole turns, by the sine and cosine of float64."""
     quadrant, high, low = results
     (x,) = (argument.astype(np.float64) for argument in arguments)
     s, c = np.sin(x), np.cos(x)
@@ -181,12 +181,12 @@ def reduced_angle(results, arguments):
 
 
 def with_rest(low, high):
-    """Values, and what may have been lost by rounding them."""
+    """Make values, and possible rounding errors of them."""
     return lambda rng: [x := uniform(low, high)(rng), x * uniform(-1, 1)(rng) * F32(2**-24)]
 
 
 def with_power(rng):
-    """Numbers and powers of two that do not leave the normal range."""
+    """Make numbers and powers of two whose products stay in the normal range."""
     x, n = magnitudes(rng, -126, 127), rng.integers(-250, 251, 1 << 14).astype(np.int32)
     exact = np.ldexp(x.astype(np.float64), n)
     usable = np.abs(exact) >= library.TINY
@@ -194,12 +194,12 @@ def with_power(rng):
 
 
 def bits_between(low, high):
-    """The bits of positive floats."""
+    """Make the bits of positive floats."""
     return lambda rng: [np.abs(magnitudes(rng, low, high)).view(np.uint32)]
 
 
 def any_magnitude(rng):
-    """The bits of finite magnitudes other than 0."""
+    """Make the bits of finite nonzero magnitudes."""
     x = np.abs(float_bits()(rng))
     return [x[(x > 0) & (x < np.inf)].view(np.uint32)]
 
@@ -216,14 +216,14 @@ def integer_powers(dtype):
 
 
 def special_powers(rng):
-    """Two floats, and whether the second is whole, and odd."""
+    """Make two floats, and whether the second is an integer, and an odd one."""
     x, y = two((-3, 3), (-20, 20))(rng)
     y = np.where(rng.random(y.size) < 0.5, np.rint(y), y)
     return [x, y, (np.rint(y) == y).astype(np.uint32), (np.fmod(np.abs(y), 2) == 1).astype(np.uint32)]
 
 
 def roots(rng):
-    """Exact powers of integers, exact roots of them, and other powers."""
+    """Make exact powers of integers, exact roots of them, and other powers."""
     x, n = (column.reshape(-1) for column in np.meshgrid(np.arange(-30, 31), np.arange(0, 5)))
     square, half = np.arange(0, 200) ** 2, np.full(200, 0.5)
     others = [rng.integers(1, 2000, 4000), rng.uniform(-0.5, 1.5, 4000)]
@@ -231,7 +231,7 @@ def roots(rng):
 
 
 def truncated_power(results, arguments):
-    """Exact where the power is whole; else its whole part, or where it is nearly whole the number above."""
+    """Check that integer powers are exact, and others truncated, or rounded up if nearly an integer."""
     (found,), (x, y) = results, (argument.astype(np.float64) for argument in arguments)
     exact = np.power(x, y)
     is_whole = (exact == np.rint(exact)) & (np.abs(exact) < 2**24)
@@ -256,7 +256,9 @@ SUM = """float sum_of_five(float a, float b, float c, float d, float e) {
 
 
 def five_sizes(rng):
-    """Numbers whose squares leave float32's range at either end, some alike and some not; then a small one."""
+    """Make numbers whose squares leave float32's range at either end, some of similar size and some not; then a small
+    one.
+    """
     size = rng.integers(-120, 120, 1 << 14)
     columns = [magnitudes(rng, 0, 1) * np.exp2(size + rng.integers(-3, 4, size.size)) for _ in range(3)]
     columns += [magnitudes(rng, 0, 1) * np.exp2(rng.integers(-120, 120, size.size)), magnitudes(rng, -40, -30)]
@@ -264,7 +266,7 @@ def five_sizes(rng):
 
 
 def cancelling(rng):
-    """Terms of which the large ones cancel."""
+    """Make terms of which the large ones cancel."""
     large = magnitudes(rng, 20, 40)
     small = [magnitudes(rng, 0, 20) for _ in range(3)]
     order = [large, small[0], small[1], -large, small[2]]
@@ -273,7 +275,7 @@ def cancelling(rng):
 
 
 def summed(results, arguments):
-    """As a compensated sum of n terms promises: rounded once, and (n ulp)^2 of the terms' magnitudes."""
+    """Check the guarantee of a compensated sum of n terms: rounded once, plus (n ulp)^2 of the terms' magnitudes."""
     terms = np.array(arguments, np.float64)
     exact = terms[0] + terms[3] + (terms[1] + terms[2] + terms[4])  # the large ones cancel
     bound = np.spacing(np.abs(exact.astype(F32))) / 2 + (5 * 2.0**-24) ** 2 * np.sum(np.abs(terms), axis=0)
@@ -413,7 +415,7 @@ MATH: list[tuple[str, object, object]] = [
 
 
 def near_half_pi():
-    """Next to multiples of pi / 2, where an angle's reduction must keep more bits than the angle has."""
+    """Make numbers next to multiples of pi / 2, where an angle's reduction must keep more bits than the angle has."""
     k = np.concatenate([np.arange(1, 4000), np.logspace(4, 37, 4000)])
     x = (k * np.longdouble(np.pi) / 2).astype(F32)
     return np.concatenate([x, np.nextafter(x, F32(0)), np.float32([16367173.0 * 2**72, 5.3e33])])

@@ -1,4 +1,4 @@
-"""lib/reduce.glsl, scan.glsl, grid.glsl and for_each.glsl: what invocations do together."""
+"""lib/reduce.glsl, scan.glsl, grid.glsl and for_each.glsl: cooperation of invocations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dml.compiler.program import Access, Dispatch, Operand, Region, Space, Stora
 from dml.glslang import Source
 from dml.runtime.recording import Place, Recording, spirv
 
-#: Neighbours that work together: all kinds of divisors of a workgroup.
+#: Numbers of invocations that work together: divisors of a workgroup of all kinds.
 LANES = (1, 2, 16, 64)
 
 SUM = """WORKGROUP_REDUCTION(workgroup_total, uint, REDUCE_ADD)
@@ -26,7 +26,7 @@ FEW_BARRIERS = """#define ADDED(a, b) ((a) + (b))
 LANES_REDUCTION(lanes_total, uint, ADDED)
 uint total_of_lanes(uint value) { return lanes_total(value, gl_LocalInvocationIndex % LANES); }
 """
-# x -> a x + b with (a, b) as uvec2: one after the other is another map than the other way round.
+# x -> a x + b with (a, b) as uvec2: composition depends on the order.
 SCAN = """uvec2 after(uvec2 f, uvec2 g) { return uvec2(f.x * g.x, g.x * f.y + g.y); }
 WORKGROUP_SCAN(workgroup_scan, uvec2, after)
 uvec2 maps_before(uvec2 map, out uvec2 total) {
@@ -62,7 +62,7 @@ def placed(results, arguments):
 
 
 def composed(lanes):
-    """What lane by lane comes of the maps before, and of all of them."""
+    """Return a check of each lane's composition of the maps before it, and of the composition of all."""
 
     def check(results, arguments):
         before, totals = ([(int(v) % 2**32, int(v) >> 32) for v in result] for result in results)
@@ -82,14 +82,16 @@ def nan_wins(choose):
 
 
 def ordered_pairs(rng):
-    """Which of two zeros is the smaller is open, and a device may take subnormal numbers for zeros."""
+    """Make pairs, except where the smaller is undefined: two zeros, or subnormal numbers, which may be zeros to a
+    device.
+    """
     a, b = crossed(float_bits(), float_bits())(rng)
     are_equal = (np.abs(a) < library.TINY) & (np.abs(b) < library.TINY)
     return [a[~are_equal], b[~are_equal]]
 
 
 def over_lanes(file, name, arguments, check, code, *covers):
-    """A case for each number of neighbours: ``check`` takes it, and the name has it."""
+    """Return a case for each number of lanes, which ``check`` takes and the name contains."""
     return [
         Case(file, name.format(n), arguments, check(n), code=code, covers=covers, defines={"LANES": n}) for n in LANES
     ]
@@ -125,7 +127,7 @@ def test_function(device, case):
     case.run(device)
 
 
-#: Of functions that the tests below call, and of those for subgroups, which tests of reductions run.
+#: Functions that the tests below call, and functions for subgroups, which tests of reductions run.
 COVERED = {
     "reduce_lanes.glsl": frozenset({"FROM_SUBGROUPS", "IN_SUBGROUPS"}),
     "scan_lanes.glsl": frozenset({"LANES_SCAN_FAR"}),
@@ -157,7 +159,7 @@ def arctangent_of_one_over(n: int, one: int) -> int:
 
 
 def test_words_of_two_over_pi(device):
-    """Those of the number itself, by Machin's formula in integers."""
+    """The words are those of 2/pi, computed by Machin's formula in integers."""
     body = """    uvec4 words = two_over_pi(gl_GlobalInvocationID.x % 5u);
     for (uint k = 0u; k < 4u; ++k) r[gl_GlobalInvocationID.x * 4u + k] = words[k];"""
     text = library.kernel("math.glsl", "", body)
@@ -181,7 +183,7 @@ def test_four_of_a_row_of_sums(device, in_fours):
     assert found[:4].tolist() == ([10] * 4 if in_fours else [40, 50, 60, 70])
 
 
-#: Divisors at which the multiplication that replaces them changes, and numbers around their multiples.
+#: Divisors at which the replacing multiplication changes, and numbers around their multiples.
 DIVISORS = [1, 2, 3, 5, 6, 7, 10, 641, 65535, 65536, 65537, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 2, 2**32 - 1]
 DIVIDE = """uint i = gl_GlobalInvocationID.x, x = a[4u * i];
 Divisor d = Divisor(a[4u * i + 1u], a[4u * i + 2u], a[4u * i + 3u]);
@@ -213,7 +215,7 @@ def test_division_by_data_is_exact(device):
     [(narrow, whole) for narrow in ("UINT8", "INT16", "FLOAT16") for whole in (0, 1)] + [("UINT32", 0), ("INT64", 0)],
 )
 def test_for_each_stores_each_element_once(device, dtype, whole_words):
-    """In an odd number of elements; what lies behind them stays as it is."""
+    """With an odd number of elements, the memory after them stays unchanged."""
     sizes, description = (3, 7), harness.tensor(dtype, (3, 7))
     kind = harness.dml.numpy_dtype(description.DataType)
     size = -(-21 * kind.itemsize // 4) * 4

@@ -1,4 +1,4 @@
-"""What the benchmarks say of what they measured. Times are never asserted."""
+"""The benchmarks' reports and measurements. No test asserts a time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_what_was_measured_on_a_device(path: Path) -> None:
     assert report["ceilings"]["bytes"] > 0
     assert set(report["cases"]) == set(cases())
     for found in report["cases"].values():
-        # Copies bound the bytes, and what reads more than it writes takes a few hundredths less than they do.
+        # Copies set the bound, and operators that read more than they write are a few percent faster than copies.
         assert 0 < found["fraction"] < 1.05, "faster than the device's own limits"
 
 
@@ -78,7 +78,7 @@ def test_comparing(tmp_path: Path, capsys: pytest.CaptureFixture[str], after: di
 
 @pytest.mark.parametrize("weights", [(), ("BTensor",)])
 def test_measuring(device: dml.Device, monkeypatch: pytest.MonkeyPatch, weights: tuple[str, ...]) -> None:
-    """By itself and, with weights, in a graph whose constants they are."""
+    """An operator is measured directly, or with weights as the constants of a graph."""
     from roofline import measure
     from roofline.work import Work
 
@@ -92,7 +92,7 @@ def test_measuring(device: dml.Device, monkeypatch: pytest.MonkeyPatch, weights:
 
 
 def test_measuring_weights_in_blocks(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A graph, of a size that a CPU's driver does at once."""
+    """The graph is small enough for a CPU driver."""
     from roofline import measure, work
 
     monkeypatch.setattr(measure, "RUNS", 2)
@@ -104,13 +104,13 @@ def test_measuring_weights_in_blocks(device: dml.Device, monkeypatch: pytest.Mon
 
 
 def test_peers_take_turns(device: dml.Device, tmp_path: Path) -> None:
-    """In processes of their own, of which none runs but in its turn."""
+    """Peers have separate processes, which run only in their turns."""
     from turns import PeerError, peers
 
     def state(peer: Any) -> str:
         return Path(f"/proc/{peer._process.pid}/stat").read_text().rpartition(") ")[2][0]
 
-    names = ["dml", "onnxruntime (CPU)", "ncnn"]  # ncnn has no such operator
+    names = ["dml", "onnxruntime (CPU)", "ncnn"]  # ncnn lacks the operator
     with peers(names, "reverse", tmp_path, str(device.vulkan.index)) as running:
         assert list(running) == names[:2]
         first, second = running.values()

@@ -1,4 +1,4 @@
-""".ci/run, with stand-ins for what it runs: everything runs, whatever fails, and a failure of any step decides."""
+""".ci/run with stand-ins for its commands: all steps run despite failures, and any failure fails the run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Run = Callable[[str], "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Runs it in a checkout of stand-ins, of which that with these words in its command fails."""
+    """Return a function that runs .ci/run with stand-ins; a command with the given words fails."""
     for program in {program for _, program in STEPS} | {"tools/setup", ".ci/run"}:
         path = tmp_path / program
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def test_every_step_is_told(run: Run) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     told = re.findall(r"^=== (\w+): (?:(exit)|\S+)", done.stdout, re.M)
     assert len(STEPS) > 10
-    # What a step prints stands between its two lines, wherever it ran
+    # A step's output is printed between its two lines, wherever it ran
     assert sorted(told[::2]) == sorted((name, "") for name, _ in STEPS)
     assert told[1::2] == [(name, "exit") for name, _ in told[::2]]
     assert done.stdout.splitlines()[-1].startswith("=== all passed")
@@ -63,7 +63,7 @@ def test_a_failure_is_named_and_the_rest_runs(run: Run, words: str, failed: str)
 
 
 def test_each_command_is_run_in_a_fresh_clone() -> None:
-    """.ci/commands knows what each does in little time."""
+    """.ci/commands has a quick stand-in for each command."""
     tools = {path.name for path in (ROOT / "tools").iterdir() if path.is_file() and os.access(path, os.X_OK)}
     assert set(re.findall(r"^    \[(\w+)\]=", (ROOT / ".ci/commands").read_text(encoding="utf-8"), re.M)) == tools
     assert ".ci/commands" in TEXT

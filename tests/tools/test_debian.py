@@ -55,7 +55,7 @@ chmod +x usr/sbin/update-ca-certificates
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A checkout of a small project that has the tool."""
+    """Create a checkout of a small project with tools/debian."""
     folder = tmp_path / "checkout"
     (folder / "tools").mkdir(parents=True)
     shutil.copy(TOOL, folder / "tools")
@@ -76,7 +76,7 @@ def commit(folder):
 
 @pytest.fixture
 def debian(checkout, tmp_path):
-    """Runs the tool on the folder `machine`; a session of its own, so that a test may kill all of it."""
+    """Return a function that runs the tool on the folder `machine`, in a new session that a test can kill."""
     stand_ins = tmp_path / "bin"
     stand_ins.mkdir()
 
@@ -178,7 +178,7 @@ def test_there_must_be_something_to_clone(debian, machine, checkout):
 
 @pytest.fixture
 def arm64(checkout, debian, machine, tmp_path, monkeypatch):
-    """Runs a command on a machine of arm64; `unpack` gets the emulator."""
+    """Return a function that runs a command on an arm64 machine; `unpack` provides the emulator."""
     if platform.machine() == "aarch64":
         pytest.skip("arm64's programs need no emulator here")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -194,7 +194,7 @@ def arm64(checkout, debian, machine, tmp_path, monkeypatch):
 
 
 def may_emulate():
-    """Whether binfmt_misc belongs to user namespaces here, which it does since Linux 6.7."""
+    """Whether binfmt_misc belongs to user namespaces here (since Linux 6.7)."""
     mount = ["unshare", "--map-root-user", "--mount", "mount", "-t", "binfmt_misc", "none", "/mnt"]
     return may_mount and subprocess.run(mount, capture_output=True).returncode == 0
 
@@ -207,7 +207,7 @@ def test_another_architecture_has_an_emulator_of_its_own(arm64, machine, tmp_pat
     run = arm64("bash", "-c", "foreign a b; cat /second; exit 7")
     assert run.returncode == 7, run.stderr
     assert run.stdout == "emulated /bin/foreign foreign a b\n--second-stage lxc\n"
-    with pytest.raises(OSError, match="Exec format error"):  # the rest of this machine has none
+    with pytest.raises(OSError, match="Exec format error"):  # the rest of this machine has no emulator
         subprocess.run([machine / "bin" / "foreign"])
     assert str(machine) not in Path("/proc/mounts").read_text()
 

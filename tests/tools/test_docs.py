@@ -1,4 +1,4 @@
-"""tools/docs: a page for every operator, with what the code knows of it, and examples that run."""
+"""tools/docs: a page for every operator, generated from the code, with examples that run."""
 
 from __future__ import annotations
 
@@ -61,12 +61,39 @@ def test_an_operators_page(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_letters_in_sizes_are_explained(name: str) -> None:
-    text = operators.page(name)
-    sizes = re.findall(r"\\\{(.*?)\\\}", text.partition("## Fields")[2].partition("## Rule")[0])
-    letters = {letter for one in sizes for letter in re.findall(r"\b\d?([A-Z])\b", one)}
-    told = re.search(r"^Letters in sizes: (.*)$", text, re.M)
-    assert letters == set(re.findall(r"\b([A-Z]): ", told[1] if told else ""))
+def test_names_in_sizes_are_explained(name: str) -> None:
+    text = operators.page(name).replace("\\", "")
+    sizes = re.findall(r"\{(.*?)\}", text.partition("## Fields")[2].partition("## Rule")[0])
+    names = {each for one in sizes for each in re.findall(r"\b[A-Z]\b|\b\w+_\w+\b", one)}
+    told = re.search(r"^In sizes, (.*)$", text, re.M)
+    assert names == set(re.findall(r"\b(\w+): ", told[1] if told else ""))
+
+
+@pytest.mark.parametrize("name", ["GRU", "LSTM", "RNN"])
+def test_fields_and_rule_tell_sizes_alike(name: str) -> None:
+    said = operators.meanings(name)
+    sizes = {field: found[1] for field, words in said.items() if (found := re.search(r"\{(.*?)\}", words))}
+    ruled = [re.fullmatch(r"`(\w+)` must have sizes \([\d, ]+\) \((.*)\)", one) for one in in_words(sample(name))]
+    assert {one[1]: one[2] for one in ruled if one}.items() <= sizes.items()
+    assert sum(map(bool, ruled)) >= 6
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_field_is_explained(name: str) -> None:
+    cls = operators.desc_class(name)
+    said = operators.meanings(name)
+    assert [info.name for info in cls.fields_info if info.counts is None and not said[info.name]] == []
+
+
+def test_a_fields_words_are_the_extended_operators_where_it_has_none() -> None:
+    assert operators.extended("RESAMPLE3") == "RESAMPLE2"
+    assert operators.extended("MULTIHEAD_ATTENTION1") == "MULTIHEAD_ATTENTION"
+    assert operators.extended("RESAMPLE_GRAD1") == "RESAMPLE_GRAD"
+    assert operators.extended("UPSAMPLE_2D") is None
+    assert operators.meanings("MULTIHEAD_ATTENTION1")["KeyTensor"] == "{B, K, N * H}."
+    assert operators.meanings("ELEMENT_WISE_CLIP_GRAD")["Min"] == "the lower limit."
+    assert operators.meanings("SCATTER")["InputTensor"] == "the same sizes as OutputTensor."
+    assert operators.meanings("SCATTER")["IndicesTensor"] == "the sizes of InputTensor, any along Axis."
 
 
 def test_rules_in_words() -> None:
@@ -80,18 +107,18 @@ def test_rules_in_words() -> None:
 
 
 def test_microsofts_pages() -> None:
-    """Those of operators since 4_1 lie with Windows AI's documentation."""
+    """Operators since 4_1 are in Windows AI's documentation."""
     assert operators.microsofts_page("GRU").endswith("/windows/win32/api/directml/ns-directml-dml_gru_operator_desc")
     newer = operators.microsofts_page("ROI_ALIGN_GRAD")
     assert newer.endswith("/windows/ai/directml/api/ns-directml-dml_roi_align_grad_operator_desc")
 
 
-#: What a formula may call.
+#: Functions that formulas may call.
 FUNCTIONS = {name: getattr(np, name) for name in dir(np) if not name.startswith("_")} | {
     "erf": special.erf,
     "bit_count": np.vectorize(lambda number: int(number).bit_count()),
 }
-#: Formulas in Python that the test does not evaluate, because of what they call.
+#: Python formulas that the test does not evaluate, because of the functions they call.
 CALLING = {"ELEMENT_WISE_ADD1", "GEMM", "CAST"}
 IN_PYTHON = [name for name in NAMES if re.match(r"\w+ = ", FORMULAS[name]) and "\n" not in FORMULAS[name]]
 EVALUATED = [name for name in IN_PYTHON if name not in CALLING and is_python(FORMULAS[name])]
@@ -106,7 +133,7 @@ def test_formulas() -> None:
 
 
 def widened(array: Any) -> Any:
-    """Floating point in float64; bytes, whose differences may be negative, as long integers."""
+    """Widen floats to float64, and bytes, whose differences may be negative, to long integers."""
     if array.dtype.kind == "f":
         return array.astype(np.float64)
     return array.astype(np.int64) if array.dtype.itemsize == 1 else array
@@ -114,7 +141,7 @@ def widened(array: Any) -> Any:
 
 @pytest.mark.parametrize("name", EVALUATED)
 def test_a_formula_says_what_is_computed(name: str, device: Any) -> None:
-    """On inputs from .55 to .95, of which every function is defined (from 1.05 where arccosh wants it)."""
+    """Inputs are from .55 to .95, where every function is defined (from 1.05 for arccosh)."""
     desc = sample(name)
     if getattr(desc, "ScaleBias", None) is not None:
         desc = desc.replace(ScaleBias=None)
@@ -145,7 +172,7 @@ def test_what_fields_are_comes_from_the_docstring() -> None:
     said = operators.said_of(dml.DML_ADAM_OPTIMIZER_OPERATOR_DESC)
     assert said["TrainingStepTensor"] == "one element, t."
     said = operators.said_of(dml.DML_GEMM_OPERATOR_DESC)
-    assert said["CTensor"] == "{batch, channel, M, N}; 0 when None."
+    assert said["CTensor"] == "{batch, channel, M, N}; 0 if None."
     said = operators.said_of(dml.DML_GRU_OPERATOR_DESC)
     assert said["ActivationDescs"] == "f (gates) and g (hidden) for each direction."
     assert said["LinearBeforeReset"].startswith("LinearBeforeReset multiplies")
@@ -155,7 +182,7 @@ def test_prose_about_all_is_in_no_fields_row() -> None:
     resample, gemm = dml.DML_RESAMPLE2_OPERATOR_DESC, dml.DML_GEMM_OPERATOR_DESC
     assert operators.said_of(resample)["OutputTensor"] == "any sizes of the same dimension count."
     assert operators.notes_of(resample) == ["The arrays have one item per dimension."]
-    assert operators.notes_of(gemm) == ["From 4_0 batch and channel may be left out."]
+    assert operators.notes_of(gemm) == ["From 4_0 batch and channel are optional."]
     assert operators.said_of(gemm)["OutputTensor"] == "{batch, channel, M, N}."
 
 
@@ -209,7 +236,7 @@ def test_all_pages_are_written_and_reachable(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(PROGRAM is None, reason=WHY_NOT)
 def test_pages_fit_a_phone_and_a_desk(tmp_path: Path) -> None:
-    """The first page, an operator and others as sphinx makes them: nothing reaches beyond the window."""
+    """On the first page, an operator's and others, no element is wider than the window."""
     for module in ("sphinx", "furo", "myst_parser"):
         pytest.importorskip(module, reason="tools/setup --docs")
     write_pages(tmp_path / "all")

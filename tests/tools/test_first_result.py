@@ -1,4 +1,4 @@
-"""tools/bench --first-result: its models, what its processes measure, and that wrong results are found."""
+"""tools/bench --first-result: its models, its measurements, and its check of results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def first_result():
 
 @pytest.fixture
 def tiny():
-    """Relu over x [batch, 8], then a scale."""
+    """Return a model: Relu of x [batch, 8], then a scale."""
     from networks.building import Input, Model, Network
 
     net = Network()
@@ -92,7 +92,7 @@ def test_who_fails_is_said(first_result, tiny, monkeypatch):
 
 
 def test_ncnn_networks():
-    """Copies of what two read, an activation in the layer before it, and one that stands for itself."""
+    """Split for values with two readers, a fused activation, and a separate one."""
     from ncnn_networks import UnknownNodeError, ncnn_network
     from networks.building import Input, Network
 

@@ -1,4 +1,4 @@
-"""tools/gpu_compile: what passes for no worse than the record, and kernels through vendors' compilers."""
+"""tools/gpu_compile: the comparison with the record, and kernels compiled by vendors' compilers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def report(figures: Figures = FIGURES, name: str = "GEMM: gemm/shared", mesa: st
 
 
 def recorded(figures: Figures = FIGURES, reason: str = "") -> Record:
-    """A record of that one report. reason: why its kernel may spill."""
+    """Return a record of one report. reason: why its kernel may spill."""
     return renewed(Record(accepted={"navi21 GEMM: gemm/shared": reason} if reason else {}), [report(figures)])
 
 
@@ -109,7 +109,7 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.name)
 def test_what_is_committed(vendor: drivers.Vendor, tmp_path: Path) -> None:
-    """It has each chip that CI checks, and is as --record writes it, so that a commit shows what changed alone."""
+    """The record has each chip that CI checks, in the format of --record, so that diffs show only changes."""
     known = load(vendor.name)
     assert {*vendor.usual} <= {*known.figures} <= {*vendor.chips}
     if known.figures:
@@ -168,7 +168,7 @@ def test_a_kernel_may_take_longer_in_an_emulator() -> None:
 
 
 def test_a_driver_that_cannot_be_unpacked_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a machine without Debian's tools."""
+    """A machine without Debian's tools gets a one-line error."""
     (tmp_path / "bash").symlink_to("/bin/bash")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path / "cache"))
@@ -214,7 +214,7 @@ def test_the_benchmarks_cases_are_lowered_without_a_device(case: str) -> None:
 
 
 def test_a_chip_that_a_driver_does_not_know() -> None:
-    """A driver without its shim knows no chip, either."""
+    """A driver without its shim opens no chip, either."""
     amd = vendor_of("navi31")
     try:
         installed = amd.find()
@@ -227,7 +227,7 @@ def test_a_chip_that_a_driver_does_not_know() -> None:
 
 @pytest.mark.parametrize("vendor", [each for each in VENDORS if each.usual], ids=lambda vendor: vendor.name)
 def test_products_keep_their_sums_in_registers(vendor: drivers.Vendor) -> None:
-    """By each vendor's compiler, on the target that its driver tells. Integers once took AMD 160 registers."""
+    """No vendor's compiler spills the sums, on the target that its driver reports."""
     wanted = ("GEMM 99x301x61", "MATRIX_MULTIPLY_INTEGER 512x512x512", "MULTIHEAD_ATTENTION 8 heads, 256x64")
     try:
         installed = vendor.find()

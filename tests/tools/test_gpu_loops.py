@@ -1,4 +1,4 @@
-"""tools/gpu_compile --loops: multiply-adds in machine code as Mesa's drivers print it."""
+"""tools/gpu_compile --loops: counts multiply-adds in machine code printed by Mesa's drivers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tools.gpu_compilation.figures import Figures
 from tools.gpu_compilation.loops import NO_LOOP, Loop, hottest
 from tools.gpu_compilation.workloads import workloads
 
-#: A loop around two others, of which the second has more products; code around them.
+#: A loop with two inner loops, the second with more products, and code around them.
 NESTED = """BB0:
 \tv_fma_f32 v0, v1, v2, v3                                    ; d54b0000
 BB1:
@@ -65,7 +65,7 @@ def test_products_of_an_instruction(code: str, products: int) -> None:
     assert hottest(loop, "amd") == Loop(products + 1, 3)
 
 
-#: Code behind the loop (block 2, which ends the program) is listed inside of it.
+#: Code after the loop (block 2, which ends the program) is listed inside it.
 NVIDIA = """block.u 0 L0 [] -> {{
       r0        = ffma r1 r2 r3                                   // delay=1
 }} -> [1]
@@ -118,7 +118,7 @@ mad(8)          g9<1>F          g9<8,8,1>F      g5<8,8,1>F      g69<1,1,1>F {{ a
     ("code", "loop"),
     [
         ("mad(16)  g95<1>F  g120<8,8,1>F  g9<8,8,1>F  g69<1,1,1>F { align1 1H };", Loop(1, 4)),
-        # Half of a subgroup each
+        # Each instruction handles half of a subgroup
         (
             "mad(8)  g95<1>F  g120<8,8,1>F  g9<8,8,1>F  g69<1,1,1>F { align1 1Q };\n"
             "mad(8)  g96<1>F  g121<8,8,1>F  g9<8,8,1>F  g70<1,1,1>F { align1 2Q };",
@@ -126,7 +126,7 @@ mad(8)          g9<1>F          g9<8,8,1>F      g5<8,8,1>F      g69<1,1,1>F {{ a
         ),
         ("mad(16)  g95<1>D  g120<8,8,1>D  g9<8,8,1>W  g69<1,1,1>D { align1 1H };", NO_LOOP),
         ("dp4a(16)  g95<1>D  g120<8,8,1>D  g9<8,8,1>D  g69<1,1,1>D { align1 1H };", Loop(4, 4)),
-        # 8 rows of 16 columns, 16 numbers of 16 bits long, by 16 invocations
+        # 8 x 16 results with 16 products of 16-bit numbers each, by 16 invocations
         ("dpas.8x8(16)  g95<1>F  g120<1,1,0>F  g9<1,1,0>HF  g69<1,1,0>HF { align1 1H $4 };", Loop(128, 4)),
         ("dpas.8x8(16)  g95<1>D  g120<1,1,0>D  g9<1,1,0>B  g69<1,1,0>B { align1 1H $4 };", Loop(256, 4)),
     ],

@@ -1,4 +1,4 @@
-"""What our patches to Kompute (tools/kompute) promise, one test each."""
+"""Kompute's patches (tools/kompute), a test for each promise."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sequence_of(manager, body, words=64):
     tensor = manager.tensor_t(np.zeros(words, np.uint32))
     spirv = compile(Source("body.comp", f"{HEAD}void main() {{ uint i = gl_GlobalInvocationID.x; {body} }}\n"))
     algorithm = manager.algorithm([tensor], spirv, (words // 64, 1, 1), NONE, NONE)
-    # A dispatch waits for copies before it reads what they wrote, not before it overwrites it.
+    # OpAlgoDispatch's own barrier orders copies before its reads only; this one also orders them before its writes.
     access, stage = kp.AccessFlagBits, kp.PipelineStageFlagBits
     copied = kp.OpMemoryBarrier(
         [tensor], access.transfer_write, access.shader_read | access.shader_write, stage.transfer, stage.compute_shader
@@ -45,7 +45,7 @@ def sequence_of(manager, body, words=64):
 
 
 def test_a_device_is_created_with_features(manager):
-    """The structure of 16-bit storage, whose first feature lavapipe has and SwiftShader lacks."""
+    """Enables 16-bit storage, whose first feature lavapipe has and SwiftShader lacks."""
     structure = 1000083000
     wanted = {structure: [True, False, False, False]}
     assert kp.Manager(0).features == {}
@@ -57,7 +57,7 @@ def test_a_device_is_created_with_features(manager):
 
 
 def test_it_stands_alone():
-    """No libfmt at run time, the licenses of the code that is in it, and no upper bound on NumPy."""
+    """The wheel needs no libfmt, includes the licenses of its code, and sets no upper bound on NumPy."""
     files = {path.name for path in importlib.metadata.files("kp") or ()}
     assert {"LICENSE", "LICENSE.fmt", "LICENSE.pybind11"} <= files
     assert b"libfmt.so" not in Path(kp.__file__).read_bytes()
@@ -65,7 +65,7 @@ def test_it_stands_alone():
 
 
 def test_types_of_somebody_elses_kompute_are_not_ours():
-    """pybind11 refuses two types of one name in one table of types, whichever modules they come from."""
+    """pybind11 refuses two types with the same name in one table of types, even from different modules."""
     assert re.search(rb"__pybind11_internals_v\d+_\w*_dml", Path(kp.__file__).read_bytes())
 
 
@@ -96,14 +96,14 @@ def test_a_barrier_on_staging_memory_that_is_not_there_is_an_error(manager):
 
 
 def test_running_out_of_memory_is_an_error_and_leaves_nothing_behind(manager):
-    """In a process with little address space, on each driver that takes its memory there."""
+    """The process has little address space, for drivers that allocate in the process."""
     code = """
         import resource, sys
         import kp
         manager = kp.Manager(int(sys.argv[1]))
         used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30),) * 2)
-        # (The newest lavapipe does not map what the host does not reach before a kernel does, and fails only then.)
+        # New versions of lavapipe map memory without host access on first use by a kernel, and fail only then.
         fitting = []
         for _ in range(8):
             for use in (kp.BufferUse.device, kp.BufferUse.shared):
@@ -124,7 +124,7 @@ def test_running_out_of_memory_is_an_error_and_leaves_nothing_behind(manager):
     environment = {
         **os.environ,
         "MALLOC_ARENA_MAX": "1",
-    }  # else threads take address space for theirs
+    }  # otherwise threads reserve address space for their heaps
     names = [properties["device_name"] for properties in manager.list_devices()]
     tried = [which for which, name in enumerate(names) if "llvmpipe" in name or "SwiftShader" in name]
     if not tried:
@@ -173,7 +173,7 @@ def barrier(access_to, stage_to):
 
 
 def test_ranges_are_bound_filled_and_copied(manager):
-    """64 words from byte 256 on, with a base of workgroups, and what lies around stays."""
+    """64 words from byte 256 on change, with a base workgroup; bytes around them stay."""
     shared, device = manager.buffer(1024, kp.BufferUse.shared), manager.buffer(4096, kp.BufferUse.device)
     pipeline = manager.pipeline(compile(Source("add.comp", ADD)), [10], 1, 4)
     words = shared.data().view(np.uint32)
@@ -201,7 +201,7 @@ def test_ranges_are_bound_filled_and_copied(manager):
 
 
 def test_a_uniform_buffer_follows_the_storage_buffers(manager):
-    """Bound at the next number, as one more range; without storage buffers it is the first."""
+    """The uniform buffer has the next binding, also if it is the only one."""
     kernel = """#version 450
         layout(local_size_x = 4) in;
         layout(std430, binding = 0) writeonly buffer B { uint b[]; };
@@ -226,8 +226,8 @@ def test_a_uniform_buffer_follows_the_storage_buffers(manager):
 
 
 def slow_sequence(manager):
-    """Takes some tenths of a second on a CPU driver; a round holds many steps, for llvmpipe ends loops after 65,535.
-    Also returns the words that it writes."""
+    """Return a sequence that takes tenths of a second on a CPU driver, and the words that it writes. An iteration has
+    many steps, because llvmpipe ends loops after 65,535 iterations."""
     step = "x = x * 1664525u + b[x & 63u]; " * 16
     body = f"uint i = gl_GlobalInvocationID.x, x = i; for (int k = 0; k < 8000; ++k) {{ {step} }} b[i] = x + 1u;"
     pipeline = manager.pipeline(compile(Source("slow.comp", f"{HEAD}void main() {{ {body} }}\n")), [], 1, 0)
@@ -287,7 +287,7 @@ def test_ranges_beyond_a_buffer_are_errors(manager):
 
 
 def test_a_sequence_runs_once_at_a_time(manager):
-    """And what is handed to the device lives until it is done, whoever lets go of it."""
+    """A sequence runs once at a time, and submitted objects live until the device has finished with them."""
     buffer = manager.buffer(256, kp.BufferUse.shared)
     buffer.data()[:] = 0
     pipeline = manager.pipeline(compile(Source("add.comp", ADD)), [1], 1, 4)

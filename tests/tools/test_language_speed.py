@@ -1,4 +1,4 @@
-"""tools/bench --language: what it makes of reports, and where llama.cpp is missing. Times are never asserted."""
+"""tools/bench --language: its tables, and errors without llama.cpp. No test asserts a time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_small_model_is_measured(tmp_path: Path) -> None:
 def test_without_node_it_says_so_in_a_line(tmp_path: Path) -> None:
     ran = speed("--peers", "llama.cpp", PATH=str(tmp_path))
     assert ran.returncode == 125, ran.stderr
-    assert ran.stderr == "tools/bench --language: llama.cpp is run by Node.js: install node and npm\n"
+    assert ran.stderr == "tools/bench --language: llama.cpp runs in Node.js: install node and npm\n"
 
 
 @pytest.mark.parametrize("path", sorted(LANGUAGE.glob("*.json")), ids=lambda path: path.stem)
@@ -47,7 +47,7 @@ def test_what_was_measured_on_a_device(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(("--peers", "llamacpp"), "there is no peer 'llamacpp'"), (("--tokens", "0"), "must be 1 at least")],
+    [(("--peers", "llamacpp"), "there is no peer 'llamacpp'"), (("--tokens", "0"), "must be at least 1")],
 )
 def test_wrong_arguments_are_refused(arguments: tuple[str, ...], message: str) -> None:
     ran = speed(*arguments)

@@ -1,4 +1,4 @@
-"""tools/memory: its models are right, and their weights are on the device as they are in the file."""
+"""tools/memory: its models are right, and their weights take no more memory on the device than in the file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_small_models_are_measured(tmp_path: Path) -> None:
     for name, one in found["models"].items():
         assert set(one["answers"]) - {"discrete"} == {"plain", "onnxruntime"}, name
         assert ("discrete" in one["answers"]) == (name in AS_DISCRETE), name
-        if name not in ("unet", "vae-decoder"):  # (Winograd's weights are larger, of small convolutions alone)
+        if name not in ("unet", "vae-decoder"):  # Winograd's weights are larger, but only small convolutions use them
             assert one["device"]["weights"] <= 1.1 * one["weights"] + (1 << 20), name
 
 

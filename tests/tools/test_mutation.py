@@ -1,4 +1,4 @@
-"""tools/mutate: which lines it breaks and how, and that the suite's cases notice a broken kernel."""
+"""tools/mutate: the mutants it creates, and that the suite's cases catch a broken kernel."""
 
 from __future__ import annotations
 
@@ -67,19 +67,24 @@ def test_what_a_shader_includes():
     assert "lib/math.glsl" not in command.included("movement/copy_words.comp")
 
 
-@pytest.mark.parametrize(("change", "outcome"), [
-    (("return source_load(source_at(c));", "return source_load(source_at(c) + 1u);"), "caught"),
-    (("return source_load(source_at(c));", "return source_load(source_at(c))"), "invalid"),
-    (("return source_load(source_at(c));", "for (;;) source_store(0u);"), "invalid"),
-    (("// ", "//  "), "unused"),
+ALONE = tuple(f"REVERSE_SUBSEQUENCES:type={kind}" for kind in ("FLOAT32", "INT8"))
+IN_A_GRAPH = ("GRAPH_OPERATOR:type=FLOAT32,of=REVERSE_SUBSEQUENCES",)
+
+
+@pytest.mark.parametrize(("change", "names", "outcome"), [
+    (("return source_load(source_at(c));", "return source_load(source_at(c) + 1u);"), ALONE, "caught"),
+    (("return source_load(source_at(c));", "return source_load(source_at(c) + 1u);"), IN_A_GRAPH, "caught"),
+    (("return source_load(source_at(c));", "return source_load(source_at(c))"), ALONE, "invalid"),
+    (("return source_load(source_at(c));", "for (;;) source_store(0u);"), ALONE, "invalid"),
+    (("// ", "//  "), ALONE, "unused"),
 ])  # fmt: skip
-def test_a_broken_kernel_is_caught(tmp_path, change, outcome):
+def test_a_broken_kernel_is_caught(tmp_path, change, names, outcome):
     file = "movement/reverse_subsequences.comp"
     lines = (sources.directory() / file).read_text().splitlines()
     at, line = next((at, line) for at, line in enumerate(lines) if change[0] in line or change[0] == "// " in line)
     workers = command.Workers(tmp_path, "llvmpipe")
     mutant = Mutant(file, at + 1, "index", line, line.replace(*change))
-    cases = [("plain", f"REVERSE_SUBSEQUENCES:type={kind}") for kind in ("FLOAT32", "INT8")]
+    cases = [("plain", name) for name in names]
     try:
         assert workers.outcome(mutant, cases, 2, 60.0)["outcome"] == outcome
     finally:
@@ -111,13 +116,13 @@ def test_outcomes_are_kept_and_found_again_when_lines_move(folder, tmp_path):
     assert command.present(folder, command.read(path)) == kept
     (folder / "gemm" / "own.comp").write_text("// one more line\n" + SHADER.replace("0.5 * x", "0.25 * x"))
     moved = command.present(folder, command.read(path))
-    assert {one.line for one in moved} == {5, 8, 9}  # line 6 is another one now
+    assert {one.line for one in moved} == {5, 8, 9}  # line 6 has changed
     (folder / "gemm" / "own.comp").unlink()
     assert command.present(folder, command.read(path)) == {}
 
 
 def test_the_committed_outcomes_are_of_these_shaders():
-    """The page is made of them: most of the lines are still there, and each survivor's reason is one."""
+    """Most lines of the recorded mutants still exist, and each reason belongs to a survivor."""
     found = command.read(command.FOUND)
     assert len(found) > 100
     assert len(command.present(sources.directory(), found)) > len(found) / 2

@@ -1,6 +1,6 @@
-"""What a model at another batch size, length or image size asks of the driver and of glslang: on CPUs' drivers nothing.
+"""A model at another batch size, length or image size compiles nothing on CPU drivers, neither SPIR-V nor pipelines.
 
-These are the models of ``tools/bench --first-result``. They are planned and not run: counts, never times.
+The models of ``tools/bench --first-result`` are planned, not run; the tests compare counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("benchmarks")
 
 @pytest.fixture
 def cpu(device, monkeypatch):
-    """The device, whose driver is asked for nothing, where kernels are chosen for llvmpipe."""
+    """Return a device for planning only, with llvmpipe's choice of kernels."""
     target = device.vulkan.target
     if not (target.is_cpu and target.features.broadcasts and target.subgroup_size == 8):
         pytest.skip("GPUs choose tiles by all sizes; SwiftShader's vectors, of four, share no rows")
@@ -27,7 +27,7 @@ def cpu(device, monkeypatch):
 
 
 def made_of(prepared, inputs):
-    """What the program for these inputs is made of: all that pipelines depend on, and what glslang compiled for it."""
+    """Plan for these inputs; return all that pipelines depend on, and the sources that glslang compiled."""
     with stages.collect() as collected:
         program = prepared.compiled_for(inputs)[0].compiled.program
     pipelines = {
@@ -72,7 +72,7 @@ def test_another_length_asks_for_no_kernel(cpu, name, lengths):
 
 
 def of_any_size(model):
-    """The model's images of any height and width; a copy."""
+    """Return a copy of the model for images of any height and width."""
     proto = onnx_proto.ModelProto.FromString(model.proto.SerializeToString())
     (entry,) = proto.graph.input
     for axis, name in ((2, "height"), (3, "width")):

@@ -1,4 +1,4 @@
-"""The hooks before a commit are what CI asks, run from the project's own environment."""
+"""The pre-commit hooks are CI's first checks, run from the project's environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tools/setup and tools/swiftshader say on machines that are not this one, with stand-ins for their commands."""
+"""Messages of tools/setup and tools/swiftshader on simulated machines, with stand-ins for commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BARE_PYTHON = 'case "$2" in *ensurepip*) exit 1 ;; *executable*) echo "$0" ;; *%
 
 @pytest.fixture
 def machine(tmp_path):
-    """A machine whose PATH holds a few real commands and the stand-ins that a test puts there."""
+    """Create a machine whose PATH has a few real commands and a test's stand-ins."""
     commands = tmp_path / "bin"
     commands.mkdir()
     for name in ("bash", "chmod", "cp", "dirname", "find", "mkdir", "mktemp", "rm"):
@@ -108,7 +108,7 @@ def test_apt_installs_for_root_and_is_named_to_others(machine, tmp_path, os_rele
 
 
 def test_a_check_installs_nothing(machine, tmp_path):
-    """Not even for root: pip asks so before it builds the sources."""
+    """--check installs nothing, even as root: pip's build calls it first."""
     debian = {"os_release": "ID=debian\n", "python3": BARE_PYTHON}
     apt = f'echo "$*" >> {tmp_path}/calls'
     run = machine("setup", "--check", dpkg_query="[[ $4 != cmake ]] || echo installed", apt_get=apt, **debian)

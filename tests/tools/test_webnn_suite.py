@@ -1,4 +1,4 @@
-"""tools/webnn on a suite of our own: node evaluates the files, and their calls reach the front end."""
+"""tools/webnn with a small suite: Node.js runs the files, and their calls reach the front end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 
-#: As much of testharness.js as the files below ask for.
+#: The part of testharness.js that the files below use.
 HARNESS = """
 const cases = [];
 let whenDone;

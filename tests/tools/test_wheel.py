@@ -1,4 +1,4 @@
-"""The wheel that stands alone: how dml finds what it brings, and that nothing else is needed where it is installed."""
+"""The self-contained wheel: dml finds the included files and needs nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def places(monkeypatch):
-    """Stands modules in for the places where Kompute may lie, for a Python without any."""
+    """Provide modules at the places where dml looks for Kompute, for a Python without it."""
 
     def put(**modules):
         for name in ("dml._vendor.kp", "kp"):
@@ -33,7 +33,7 @@ def places(monkeypatch):
 
 
 def patched():
-    """A module with what the last of the patches adds."""
+    """Return a module with the names that the last patch adds."""
     owner, added = native._NEWEST
     return types.SimpleNamespace(**{owner: types.SimpleNamespace(**{added: None})})
 
@@ -84,7 +84,7 @@ def test_the_wheels_glslang_comes_before_the_paths(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel for the Python of .venv/, as tools/wheel builds it."""
+    """Build the wheel for .venv/'s Python with tools/wheel."""
     folder = tmp_path_factory.mktemp("dist")
     run = subprocess.run([ROOT / "tools" / "wheel", folder], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
@@ -99,7 +99,7 @@ def test_it_brings_kompute_glslang_shaders_and_licenses(wheel):
     with zipfile.ZipFile(wheel) as archive:
         files = {info.filename: info for info in archive.infolist()}
         extension = next(archive.read(name) for name in files if name.startswith("dml/_vendor/kp."))
-    assert b"libvulkan.so.1\0" in extension  # the machine's own, so not one that auditwheel has copied and renamed
+    assert b"libvulkan.so.1\0" in extension  # the machine's loader, not a copy renamed by auditwheel
     assert "dml/_vendor/glslang.so" in files
     assert {name for name in files if name.startswith("dml/_vendor/licenses/LICENSE.")} == {
         f"dml/_vendor/licenses/LICENSE.{project}"
@@ -126,4 +126,4 @@ def test_it_runs_the_example_in_an_empty_environment(wheel, tmp_path):
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout.count(": yes") == 3
-    assert list((tmp_path / "cache" / "spirv").rglob("*.spv"))  # shaders were compiled, and none was there before
+    assert list((tmp_path / "cache" / "spirv").rglob("*.spv"))  # shaders were compiled, none came from the cache

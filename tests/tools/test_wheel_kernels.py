@@ -1,4 +1,4 @@
-"""The kernels that a wheel brings: an installed package finds them there, until their source has changed."""
+"""A wheel's compiled kernels: an installed package finds them until their source changes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pytest
 
 from dml import glslang, stages
 from dml.compiler.kernels import sources
-from dml.frontends.onnx.backend import PreparedModel
-from dml.frontends.onnx.loading import load
-from dml.frontends.planning import planner
+from dml.frontends.onnx.load.loading import load
+from dml.frontends.onnx.run.backend import PreparedModel
+from dml.planning.planner import planner
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def made(device, tmp_path, monkeypatch):
-    """The kernels of a model, and a package that brings them: its folder of shaders."""
+    """Compile a model's kernels into the folder of a package; return the folder."""
     for folder in ("tools", "tools/benchmarks"):
         monkeypatch.syspath_prepend(str(ROOT / folder))
     from networks import MODELS

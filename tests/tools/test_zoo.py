@@ -1,4 +1,4 @@
-"""tools/zoo: a few of its models, and that it finds what is wrong."""
+"""tools/zoo: a few of its models, and its detection of wrong results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tools.zoo_of_models.running import run
 ROOT = Path(__file__).resolve().parents[2]
 needs_runtime = pytest.mark.skipif(importlib.util.find_spec("onnxruntime") is None, reason="needs onnxruntime")
 
-#: Of both exporters, with a part on the host, recurrent, and of 8-bit integers.
+#: Models of both exporters, one with a part on the host, a recurrent one, and one of 8-bit integers.
 SELECTION = ["lenet", "resnext", "ssdlite with non-maximum suppression", "gru tagger", "quantized u-net"]
 
 
@@ -41,7 +41,7 @@ def test_models_are_right(device, tmp_path, name):
 
 
 def relu(path):
-    """A model of one node; its input."""
+    """Write a model of one node; return its input."""
     entries = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (4,)) for name in ("x", "y")]
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "relu", entries[:1], entries[1:])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
@@ -104,7 +104,7 @@ def test_steps_are_the_scales_of_what_makes_the_outputs(tmp_path):
 
 
 def test_the_command_says_what_lacks(tmp_path):
-    """Without PyTorch: a package of that name that cannot be imported stands before it."""
+    """A package that cannot be imported hides PyTorch."""
     (tmp_path / "torch.py").write_text("raise ModuleNotFoundError('no torch', name='torch')\n")
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     command = [sys.executable, "-m", "tools.zoo_of_models", "--list"]

@@ -1,4 +1,4 @@
-"""tools/zoo --language: a family is built and right, what is wrong is found, and the table says so."""
+"""tools/zoo --language: a family is built and right, wrong results are found, and the table shows both."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_families_are_right(device: dml.Device, tmp_path: Path, family: str, pre
 
 @pytest.mark.slow
 def test_a_wrong_result_is_found(device: dml.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The judge's folder has another weight than ours."""
+    """A weight differs between the judge's folder and ours."""
     pytest.importorskip("onnxruntime_genai")
     from example_module import example
     from tools.zoo_of_models import generating

@@ -1,4 +1,6 @@
-"""What is computed of traced numbers is, for any others that the conditions hold for, what plain ones give."""
+"""Results computed with traced numbers equal plain results for all other numbers that satisfy the recorded
+conditions.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ def _traced(numbers: Sequence[int]) -> tuple[Tracing, list[TracedInt]]:
     return tracing, [tracing.number(number) for number in numbers]
 
 
-#: Small enough for products of products, and divisors that may be 0 are left out.
+#: Small enough for products of products; divisors that may be 0 are excluded.
 _STEPS: list[Callable[[Any, Any], Any]] = [
     lambda x, y: x + y,
     lambda x, y: x - y,
@@ -55,7 +57,7 @@ def _thirds(number: int) -> int:
 
 
 def _program(seed: int, numbers: Sequence[int]) -> list[Any]:
-    """Some arithmetic, the same for a seed."""
+    """Return the results of random arithmetic, the same for a seed."""
     chosen = random.Random(seed)
     known: list[Any] = [*numbers, 1, 2, 4, 7]
     for _ in range(25):

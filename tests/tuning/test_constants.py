@@ -18,7 +18,7 @@ from dml.compiler.selection.thresholds import Threshold, overridden, rows
 from dml.compiler.target import DeviceClass, Target
 from dml.compiler.tuned import Tuned, TunedChoice
 from dml.errors import DMLError
-from dml.frontends.planning import Planner
+from dml.planning.planner import Planner
 from dml.tuning import constants
 from dml.tuning.measuring import compiled
 from dml.tuning.workloads import workload

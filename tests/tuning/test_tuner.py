@@ -1,4 +1,4 @@
-"""`dml tune`: what wins, what does not, what is kept, and that results stay what they are."""
+"""`dml tune`: variants that win and lose, the table that is kept, and that results stay correct."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NEVER = float("inf")
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
-    """Each test has a cache of its own, and tables are used."""
+    """Each test has its own cache, and tables are used."""
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("DML_DISABLE_TUNING", raising=False)
     monkeypatch.setattr(tuned_file, "_told", set())
@@ -44,7 +44,7 @@ def gemm(size=64, family="product"):
 
 
 def fake(times):
-    """A clock by which a variant takes as long as ``times`` says of the first word that is in its name."""
+    """Return a clock that gives a variant the time that ``times`` has for the first word found in its name."""
     return lambda variant, commands: next(taken for word, taken in times.items() if word in variant)
 
 
@@ -174,7 +174,7 @@ def test_a_table_changes_which_kernel_runs_and_not_its_result(vulkan):
 
 
 def test_time_runs_out(vulkan):
-    """Nothing is measured that does not fit in what is left; what was made before is kept."""
+    """Measurements that exceed the remaining time are skipped; earlier ones are kept."""
     now = iter(range(1000))
     tuner = tuning.Tuner(vulkan, lambda line: None, timer=fake({"": 1e-3}), clock=lambda: float(next(now)))
     tuner.measure(gemm(), 0.0)
@@ -271,7 +271,7 @@ def test_processes_that_tune_at_once_damage_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         kept = {choice.work for choice in tuned_file.load("device").choices}
-    # a process sees to it that its own is there before it goes on; the last ones of all are
+    # a process makes sure that its own choice is kept before it continues; so are the last ones
     assert len(kept) >= 20
     assert not list(tuned_file.path("device").parent.glob("*.tmp"))
 
@@ -320,7 +320,7 @@ def test_devices_say_that_they_are_tuned(vulkan):
         assert device.target.tuned.choices == (ONE,)
         assert dict(device.properties())["tuned"] == "1 choices of kernels"
         assert dict(vulkan.properties())["tuned"] == "no"
-        # another kind of device was not measured, nor another set of limits
+        # neither another kind of device nor other limits have been measured
         assert device.seen_as(max_workgroup_invocations=128).target.tuned == NOTHING_TUNED
         assert device.seen_as().target.tuned.choices == (ONE,)
     finally:

@@ -1,4 +1,6 @@
-"""Programs that run: type checkers find nothing in them. (tests/test_type_checkers.py runs both, and this file.)"""
+"""Programs that run, in which type checkers find no faults. (tests/test_type_checkers.py runs the checkers and this
+file.)
+"""
 
 import dataclasses
 
@@ -10,7 +12,7 @@ from dml.graph import operations as op
 
 
 def tensors() -> None:
-    """In the short order, in C's, by name; names and numbers for enumerators, any sequence for sizes."""
+    """Tensors in the short order, in C's, by name; names and numbers for enumerators, any sequence for sizes."""
     short = dml.DML_BUFFER_TENSOR_DESC("FLOAT32", [1, 1, 2, 3], [6, 6, 3, 1])
     in_c = dml.DML_BUFFER_TENSOR_DESC(
         dml.DML_TENSOR_DATA_TYPE_FLOAT32, dml.DML_TENSOR_FLAG_NONE, 4, (1, 1, 2, 3), (6, 6, 3, 1), 24, 0

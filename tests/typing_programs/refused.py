@@ -1,4 +1,4 @@
-"""Lines that type checkers refuse: each that ends in "# refused", and no other."""
+"""Lines that type checkers refuse: those that end in "# refused", and no others."""
 
 import dml
 from dml.graph import Builder

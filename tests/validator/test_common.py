@@ -1,4 +1,4 @@
-"""The rules all operators share: tensors, attributes, equality constraints, fused activations; and the Check."""
+"""The rules that all operators share: tensors, attributes, equality constraints, fused activations; and the Check."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_what_float32_holds_is_a_float(value):
 
 
 def with_number(desc, info, number):
-    """The description with this number in a FLOAT field, or in one of several."""
+    """Return the description with this number in a FLOAT field, or in one of several."""
     value = getattr(desc, info.name)
     if info.type == "DML_SCALE_BIAS":
         return desc.replace(**{info.name: dml.DML_SCALE_BIAS(1.0, number)})
@@ -206,7 +206,7 @@ def with_number(desc, info, number):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_float_is_a_number_that_float32_holds(name):
-    """NaN too is refused, but where it becomes elements of the output."""
+    """NaN is refused too, except where it becomes elements of the output."""
     desc = sample(name)
     for info in desc.fields_info:
         if info.type not in ("float", "float_array", "DML_SCALE_BIAS") or getattr(desc, info.name) in (None, ()):
@@ -313,7 +313,7 @@ def test_fusable_activations(kind):
 @pytest.mark.parametrize("kind", sorted(set(dml.operators()) - FUSABLE_ACTIVATIONS), ids=lambda kind: kind.name)
 def test_only_listed_activations_fuse(kind):
     desc_class = dml.operators()[kind]
-    fused = object.__new__(desc_class)  # what its fields hold is never looked at
+    fused = object.__new__(desc_class)  # the contents of its fields are never read
     for info in desc_class.fields_info:
         object.__setattr__(fused, info.name, None)
     add1 = dml.DML_ELEMENT_WISE_ADD1_OPERATOR_DESC(tensor(4), tensor(4), tensor(4), fused)
@@ -411,7 +411,7 @@ def test_broadcast_of_sizes_follows_numpy():
         ((1, 1, 4), 1, 4, False),
         ((1, 4, 4), 1, 4, False),
         ((1, 3, 1), 1, 4, False),
-        ((4,), 1, 4, True),  # the axis is missing: the last dimension stands for it
+        ((4,), 1, 4, True),  # without the axis, the last dimension takes its place
         ((4, 1), -2, 4, True),
         ((1, 4), -2, 4, False),
         ((4,), -2, 4, True),  # and here the first

@@ -1,4 +1,4 @@
-"""All faults of a description at once: the first is the one that is raised, and each is one that would be."""
+"""All faults of a description at once: the first is the one that is raised, and each would be raised alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def messages(desc, level="6_4"):
 
 
 def first(desc, level):
-    """What a Check that ends with the first fault says, if anything."""
+    """Return the message of a Check that stops at the first fault, if there is one."""
     try:
         check_operator(Check(desc, dml.DML_FEATURE_LEVEL[f"DML_FEATURE_LEVEL_{level}"]))
     except DMLError as error:
@@ -43,7 +43,7 @@ def test_a_right_description_has_none(name):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("level", ["1_0", "3_0"])
 def test_the_first_is_the_one_that_is_raised(name, level):
-    """Of each sample, with each tensor in turn of a type and of sizes that the operator does not take."""
+    """Take each sample, with each tensor in turn of an invalid type and of invalid sizes."""
     desc = sample(name)
     for info in desc.fields_info:
         if info.type != "tensor" or getattr(desc, info.name) is None:
@@ -70,7 +70,7 @@ def test_several_faults_of_one_description():
     for start in ("GEMM.Alpha: must not be NaN", "GEMM.Beta: must be an infinity", "GEMM.ATensor.DataType: must be",
                   "GEMM.BTensor: must have ", "GEMM.OutputTensor: "):  # fmt: skip
         assert any(message.startswith(start) for message in found), (start, found)
-    # that B differs in its data type from A follows from A's
+    # a different data type of B follows from A's fault
     assert not any("must have the data type" in message for message in found)
 
 
@@ -90,7 +90,7 @@ def test_a_level_that_lacks_the_operator_is_one_fault():
 
 
 def test_a_fault_in_a_rule_is_no_excuse_for_a_fault_of_ours(monkeypatch):
-    """What a rule raises without any fault found is not swallowed."""
+    """An exception that a rule raises without having found a fault is not swallowed."""
     from dml.validator import base
 
     def broken(desc, check):

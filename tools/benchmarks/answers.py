@@ -1,8 +1,8 @@
-"""One contender answering one model in a process of its own: from an open device to each result, as JSON.
+"""Measure one contender on one model in its own process, from an open device to each result, and write JSON.
 
     python answers.py CONTENDER FOLDER DEVICE REPORT STEP...
 
-FOLDER has model.onnx and the inputs of each step, STEP.npz. The results are written beside REPORT.
+FOLDER holds model.onnx and the inputs of each step, STEP.npz. The results are written to REPORT's folder.
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ from dml.stages import Collected, collect, cpu_seconds
 
 Arrays = Mapping[str, np.ndarray]
 
-#: A steady run is the median of so many, after one more.
+#: Runs whose median is the steady time, after one warm-up run.
 STEADY_RUNS = 5
 
 
 class Absent(Exception):
-    """This contender cannot be had here; why."""
+    """The contender cannot run here; the message is the reason."""
 
 
 class Contender(Protocol):
-    """What answers. Made with the device open and everything imported; ``load`` is part of the first result."""
+    """An engine to measure. Its constructor opens the device and imports packages; ``load`` counts in the first
+    result."""
 
     def prepare(self, path: Path) -> None:
-        """What users of this contender do beforehand; not measured."""
+        """Do what users of this engine do once in advance; this is not measured."""
 
     def load(self, path: Path) -> None: ...
 
@@ -49,7 +50,7 @@ class Ours(Contender):
         import dml.frontends.onnx as onnx
 
         self._device = dml.create_device(device)
-        self._context = self._device.context  # opened now
+        self._context = self._device.context  # opens the device
         self._prepare = onnx.prepare
 
     def load(self, path: Path) -> None:
@@ -91,7 +92,7 @@ class WebGPU(OnnxRuntime):
 
 
 class Ncnn(Contender):
-    """ncnn over Vulkan, of networks of convolutions. It takes one image at a time."""
+    """ncnn over Vulkan, for networks of convolutions, one image at a time."""
 
     def __init__(self, device: str | None) -> None:
         try:
@@ -137,7 +138,7 @@ def _clock() -> Iterator[dict[str, float]]:
 
 
 def _answer(contender: Contender, inputs: Arrays, before: Callable[[], None]) -> tuple[dict[str, Any], Any]:
-    """The first run at that shape, whatever ``before`` does included, and a steady one."""
+    """Return the figures of the first run at a shape (``before`` included) and of a steady run, and the results."""
     watch: AbstractContextManager[Collected] = collect() if isinstance(contender, Ours) else nullcontext(Collected())
     with watch as collected, _clock() as first:
         before()

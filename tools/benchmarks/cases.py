@@ -1,4 +1,4 @@
-"""What is measured: each case as an ONNX model (for IREE and ONNX Runtime), as ours, and as ncnn layers."""
+"""The benchmark's cases: each as an ONNX model (for IREE and ONNX Runtime), as a dml graph and as ncnn layers."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Array = np.ndarray
 class Case:
     """One workload.
 
-    inputs: name -> array. model: the ONNX model of it. ours: builds the graph's outputs from the inputs' tensors.
-    flops: floating-point operations, where a rate says more than a time. ncnn: (param lines, weights) of one layer that
-    maps blob "x" to "y" of the same size, so that layers chain. network: the whole as ncnn has it, with one output, y.
+    inputs: name -> array. model: the ONNX model. ours: builds the graph's outputs from the input tensors.
+    flops: floating-point operations, for cases where a rate is more useful than a time. ncnn: one layer that maps
+    blob "x" to blob "y" of the same size, so that layers chain. network: the whole ncnn network, with one output "y".
     """
 
     name: str
@@ -38,7 +38,8 @@ class Case:
 
 @dataclass
 class Ncnn:
-    """A chain of equal ncnn layers. layer(i, x, y): the param line of one; weights: the bytes of one in the .bin."""
+    """A chain of equal ncnn layers. layer(i, x, y): one layer's param line; weights: one layer's bytes in the .bin
+    file."""
 
     shape: tuple[int, ...]
     layer: Callable[[int, str, str], str]
@@ -54,7 +55,7 @@ def random(*shape: int, scale: float = 1.0) -> Array:
 
 
 def model(nodes: list[Any], inputs: dict[str, Array], outputs: list[str], constants: dict[str, Array]) -> Any:
-    """An ONNX model; output shapes are inferred."""
+    """Return an ONNX model with inferred output shapes."""
     graph = helper.make_graph(
         nodes,
         "case",
@@ -247,7 +248,7 @@ def group_normalization() -> Case:
         y = op.mean_variance_normalization(t["x"].view(sizes), [2, 3], s, b)
         return {"y": y.view((4, 64, 64, 64))}
 
-    # ncnn has no batch: four images as four times the channels and groups.
+    # ncnn has no batch dimension: four images become four times the channels and groups.
     layer = Ncnn(
         (256, 64, 64),
         lambda i, x, y: f"GroupNorm norm{i} 1 1 {x} {y} 0=32 1=256 2=1e-5 3=1",

@@ -1,4 +1,4 @@
-"""Two reports of tools/bench side by side: tools/bench --compare BEFORE.json AFTER.json"""
+"""Compare two reports of tools/bench: tools/bench --compare BEFORE.json AFTER.json"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from geometric import geometric_mean
 from rich.console import Console
 from rich.table import Table
 
-#: What a release may lose: of all cases in the mean, and of one.
+#: Slowdowns that a release may have: of the geometric mean, and of one case.
 MEAN, ONE = 1.05, 1.15
 
 
@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
 
 
 def compare(before: dict[str, Any], after: dict[str, Any]) -> tuple[Table, dict[str, float]]:
-    """A row for each case, and after / before of those that both have."""
+    """Return a table row per case, and the ratios after / before of the cases in both reports."""
     table = Table("case", "before, us", "after, us", "after / before")
     found = {}
     for name in dict.fromkeys([*before, *after]):

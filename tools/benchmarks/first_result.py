@@ -1,11 +1,10 @@
-"""How long whole models take to their first result, and to the first one at another shape.
+"""Measure the time from an open device to a model's first result, and to the first result at another shape.
 
     tools/bench --first-result [--model NAME ...] [--device llvmpipe] [--rounds 1] [--json FILE]
 
-Each contender answers in fresh processes, from an open device on: the first with empty caches, which goes on to other
-batch sizes and lengths, and a second one that finds the caches filled. The time of another shape is that of the first
-run at it less that of a steady one. CPU seconds are those of all cores, child processes included; results that differ
-from ONNX Runtime's are an error.
+Each contender runs in two fresh processes. The first starts with empty caches and goes on to other batch sizes and
+lengths; the second starts with full caches. The time of another shape is its first run minus a steady run. CPU seconds
+count all cores and child processes. Results that differ from ONNX Runtime's are an error.
 """
 
 from __future__ import annotations
@@ -34,20 +33,20 @@ ANSWERS = Path(__file__).with_name("answers.py")
 RIVALS = [name for name in CONTENDERS if name != "dml"]
 RTOL = 2e-3
 
-#: Steps after the first, and all columns.
+#: Steps after the first; then all columns.
 NEXT = ("batch", "length", "third", "later")
 COLUMNS = ("cold", "warm", *NEXT, "steady")
 
 TITLE = (
-    "CPU seconds (wall) to the first result; of other shapes: above a steady run, +compilations/pipelines; "
-    "xN: ours takes N times as much"
+    "CPU seconds (wall) to the first result; other shapes: time above a steady run, +compilations/pipelines; "
+    "xN: dml takes N times as long"
 )
 
 Answers = dict[str, Any]
 
 
 def lay_out(model: Model, folder: Path) -> list[str]:
-    """The model and the inputs of its steps as files; the steps."""
+    """Write the model and the inputs of its steps to files; return the steps' names."""
     (folder / "model.onnx").write_bytes(model.proto.SerializeToString())
     steps = model.steps()
     for step, inputs in steps.items():
@@ -56,7 +55,7 @@ def lay_out(model: Model, folder: Path) -> list[str]:
 
 
 def answer(contender: str, folder: Path, caches: Path, device: str, name: str, steps: Iterable[str]) -> Answers:
-    """What a process of its own measures. RuntimeError where it fails."""
+    """Run answers.py in its own process and return its report. Raises RuntimeError if the process fails."""
     environment = {
         **os.environ,
         "DML_CACHE_DIR": str(caches / "dml"),
@@ -64,7 +63,7 @@ def answer(contender: str, folder: Path, caches: Path, device: str, name: str, s
         "XDG_CACHE_HOME": str(caches / "user"),
         "PYTHONPYCACHEPREFIX": str(caches / "python"),
     }
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what Python compiled once it keeps, as users' does
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # keep Python's bytecode, as on a user's machine
     report = folder / f"{name}.json"
     command = [sys.executable, str(ANSWERS), contender, str(folder), device, str(report), *steps]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -75,9 +74,10 @@ def answer(contender: str, folder: Path, caches: Path, device: str, name: str, s
 
 
 def check(folder: Path, steps: Iterable[str], name: str) -> float | None:
-    """The largest error of a process's results, by the largest element of each; None where there is no reference.
+    """Return the largest error of a process's results, relative to each result's largest element; None for the
+    reference.
 
-    The first contender's results are the reference. AssertionError where an error is above RTOL.
+    The first contender's results become the reference. Raises AssertionError for an error above RTOL.
     """
     errors: list[float] = []
     for step in steps:
@@ -96,7 +96,7 @@ def check(folder: Path, steps: Iterable[str], name: str) -> float | None:
 
 
 def medians(rounds: list[Any]) -> Any:
-    """Of numbers at the same place of equal structures; of lists the first."""
+    """Return nested dictionaries of the same keys with the median of each number; of lists, the first."""
     if isinstance(rounds[0], list):
         return rounds[0]
     if isinstance(rounds[0], dict):
@@ -105,7 +105,7 @@ def medians(rounds: list[Any]) -> Any:
 
 
 def measure(model: Model, device: str, rounds: int, contenders: Iterable[str]) -> dict[str, Answers]:
-    """By contender: its steps of a process with empty caches, and "warm" of one with filled ones; or why not."""
+    """Return each contender's figures by step ("warm": with full caches), or the reason why it has none."""
     found: dict[str, Answers] = {}
     with tempfile.TemporaryDirectory(prefix="dml-bench-") as place:
         folder = Path(place)
@@ -120,7 +120,7 @@ def measure(model: Model, device: str, rounds: int, contenders: Iterable[str]) -
 
 
 def in_fresh_processes(contender: str, folder: Path, device: str, steps: Sequence[str]) -> Answers:
-    """One with empty caches, which goes through all steps, and one that finds them filled."""
+    """Run all steps in a process with empty caches, then the first step in one with full caches."""
     with tempfile.TemporaryDirectory(prefix="dml-bench-caches-") as place:
         caches, name = Path(place), contender.replace(" ", "-")
         found = answer(contender, folder, caches, device, name, steps)
@@ -133,7 +133,7 @@ def in_fresh_processes(contender: str, folder: Path, device: str, steps: Sequenc
 
 
 def rows(found: Mapping[str, Answers]) -> Iterator[list[str]]:
-    """A row per contender: CPU seconds, ours with more about them, a peer's with how many times as much ours are."""
+    """Yield a table row per contender: CPU seconds; ours in more detail, a peer's with the ratio of ours to them."""
     ours = found["dml"]
     for contender in ("dml", *(name for name in found if name != "dml")):
         its = found[contender]
@@ -151,7 +151,8 @@ def _error(its: Answers) -> str:
 
 
 def _seconds(answers: Answers, column: str, clock: str = "cpu") -> float | None:
-    """Of a column: the first result, a steady run, or the first run of another shape less a steady one."""
+    """Return a column's seconds: the first result, a steady run, or the first run at another shape minus a steady
+    run."""
     step = "first" if column in ("cold", "steady") else column
     if step not in answers:
         return None
@@ -175,7 +176,7 @@ def _beside(its: Answers, ours: Answers, column: str) -> str:
     cpu, own = _seconds(its, column), _seconds(ours, column) if "fails" not in ours else None
     if cpu is None:
         return "-"
-    # What is hardly measurable has no ratio
+    # No ratio for times too short to measure
     ratio = f" x{own / cpu:.3g}" if own is not None and cpu > (1e-4 if column == "steady" else 1e-3) else ""
     return f"{cpu:.4f}{ratio}" if column == "steady" else f"{cpu:.3f}{ratio}"
 
@@ -195,13 +196,13 @@ def where_time_went(found: Mapping[str, Mapping[str, Answers]]) -> Table:
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", action="append", choices=list(MODELS), help="may be repeated; all if left out")
+    parser.add_argument("--model", action="append", choices=list(MODELS), help="may be repeated (default: all)")
     parser.add_argument("--device", default="", help="index of the Vulkan device, or part of its name")
-    parser.add_argument("--rounds", type=int, default=1, help="how often all of it is done; medians are shown")
+    parser.add_argument("--rounds", type=int, default=1, help="repetitions of everything; the table shows medians")
     parser.add_argument("--peers", default=",".join(RIVALS), help="comma-separated: " + ", ".join(RIVALS))
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     options = parser.parse_args(arguments)
-    # The reference first, so that all others are compared with it
+    # The reference comes first: all others are compared with it
     contenders = [*(name for name in RIVALS if name in options.peers.split(",")), "dml"]
     device = dml.create_device(options.device or None)
     console = Console(width=None if sys.stdout.isatty() else 220)

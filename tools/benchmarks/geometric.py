@@ -1,4 +1,4 @@
-"""The mean of ratios."""
+"""The geometric mean of ratios."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from collections.abc import Sequence
 
 
 def geometric_mean(ratios: Sequence[float]) -> float:
-    """1.0 where there are none."""
+    """Return the geometric mean; 1.0 of no ratios."""
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else 1.0

@@ -1,14 +1,14 @@
-"""The benchmark: this project beside its peers on the same machine, in turns, as ratios.
+"""Benchmark dml against its peers on the same machine, as ratios of times.
 
     tools/bench [--device llvmpipe] [--rounds 15] [case ...]
-    tools/bench --first-result [--model resnet18]    how long models take to their first result; --help says more
-    tools/bench --roofline [case ...]                operators as fractions of what the device can do; likewise
-    tools/bench --language                           a language model beside llama.cpp; likewise
-    tools/bench --compare before.json after.json     two reports (--json FILE) side by side
+    tools/bench --first-result [--model resnet18]    time to a model's first result; has its own --help
+    tools/bench --roofline [case ...]                operators as fractions of the device's limits; has its own --help
+    tools/bench --language                           a language model compared with llama.cpp; has its own --help
+    tools/bench --compare before.json after.json     compare two reports (--json FILE)
 
-Every round measures each peer once, so that all see the same weather, as the slope from one evaluation to five in a
-row; the table shows medians. Each peer is a process of its own, stopped while another has its turn. The Vulkan peers
-run on the same device; ONNX Runtime on the CPU. Data stays on the device.
+Every round measures each peer once, so that all run under the same load, as the slope from one evaluation to five in
+a row; the table shows medians. Each peer is a process, which is stopped while another one runs. The Vulkan peers run
+on the same device, ONNX Runtime on the CPU. Data stays on the device.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ import dml
 
 
 class Measured(NamedTuple):
-    """A case's name in words, its floating-point operations, and median seconds by peer."""
+    """A case's title, its floating-point operations, and each peer's median seconds."""
 
     name: str
     flops: float
@@ -45,7 +45,7 @@ class Measured(NamedTuple):
 
 
 def measure(name: str, device: str | None, rounds: int, wanted: list[str]) -> Measured:
-    """Median seconds by peer. A result that differs from the first's is an error: a wrong peer, or ours is wrong."""
+    """Measure each peer's median seconds. Raises AssertionError for a result that differs from the first peer's."""
     with tempfile.TemporaryDirectory() as folder, peers(wanted, name, Path(folder), device) as running:
         if not running:
             return Measured(name, 0.0, {})
@@ -70,13 +70,13 @@ def measure(name: str, device: str | None, rounds: int, wanted: list[str]) -> Me
                     print(f"{other} fails on {first.case}: {error}", file=sys.stderr)
                     del times[other]
                     continue
-                if turn >= 2:  # the first two warm up
+                if turn >= 2:  # the first two rounds warm up
                     times[other].append(seconds)
         return Measured(first.case, first.flops, {other: statistics.median(taken) for other, taken in times.items()})
 
 
 def host_share(device: dml.Device) -> float:
-    """Microseconds of a dispatch of a one-element operator through the short way, arrays and all."""
+    """Return the microseconds of one dispatch of a one-element operator from arrays to arrays."""
     t = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_FLOAT32, (1,))
     desc = dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(ATensor=t, BTensor=t, OutputTensor=t)
     compiled = device.compile_operator(device.create_operator(desc))
@@ -99,10 +99,10 @@ def main() -> None:
     if sys.argv[1:2] == ["--compare"]:
         sys.exit(comparison.main(sys.argv[2:]))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("case", nargs="*", choices=[[], *CASES], help="which cases; all when none is named")
+    parser.add_argument("case", nargs="*", choices=[[], *CASES], help="cases to run (default: all)")
     parser.add_argument("--device", help="index of the Vulkan device, or part of its name")
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="the figures, for tools/bench --compare")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="file to write the figures to, for --compare")
     parser.add_argument("--peers", default=",".join(PEERS), help="comma-separated: " + ", ".join(PEERS))
     options = parser.parse_args()
     wanted = options.peers.split(",")

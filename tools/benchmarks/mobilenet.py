@@ -1,4 +1,4 @@
-"""A MobileNetV2-shaped network (random weights, 224 x 224, batch 1, normalizations folded into the convolutions)."""
+"""A network shaped like MobileNetV2: random weights, 224 x 224, batch 1, normalizations folded into convolutions."""
 
 from __future__ import annotations
 

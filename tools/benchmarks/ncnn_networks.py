@@ -1,4 +1,4 @@
-"""ONNX models of convolutions as ncnn networks: param lines, and the weights of the .bin file."""
+"""Translate ONNX models of convolutions to ncnn networks: param lines, and the weights of the .bin file."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class NcnnNetwork:
 
 
 class UnknownNodeError(Exception):
-    """The model has a node that is not translated here."""
+    """The model has a node that this module cannot translate."""
 
 
 def load(network: NcnnNetwork, device: int) -> Any:
-    """The network on that Vulkan device, in single precision. ImportError where ncnn is not installed."""
+    """Load a network on a Vulkan device in single precision. Raises ImportError if ncnn is not installed."""
     import ncnn
 
     net = ncnn.Net()
@@ -47,7 +47,7 @@ def load(network: NcnnNetwork, device: int) -> Any:
 
 
 def evaluate(net: Any, inputs: Mapping[str, np.ndarray], output: str) -> np.ndarray:
-    """The output of one run. RuntimeError where it fails."""
+    """Run the network once and return the output. Raises RuntimeError if ncnn fails."""
     import ncnn
 
     extractor = net.create_extractor()
@@ -60,7 +60,7 @@ def evaluate(net: Any, inputs: Mapping[str, np.ndarray], output: str) -> np.ndar
 
 
 def ncnn_network(model: onnx.ModelProto) -> NcnnNetwork:
-    """A model of one image and one output. Raises UnknownNodeError."""
+    """Translate a model with one image and one output. Raises UnknownNodeError."""
     return _Translation(model).network
 
 
@@ -70,9 +70,9 @@ class _Translation:
         self.constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
         self.readers = Counter(name for node in graph.node for name in node.input)
         self.activations = {node.input[0]: node for node in graph.node if node.op_type in ("Relu", "Clip")}
-        #: What is left of the copies of a blob that several nodes read: ncnn wants each read once.
+        #: Unread copies of each blob with several readers: ncnn lets each blob be read once.
         self.copies: dict[str, list[str]] = {}
-        #: Blob by the name of the value that it holds.
+        #: ONNX value -> the blob that holds it.
         self.blobs: dict[str, str] = {}
         self.network = NcnnNetwork(input=graph.input[0].name, output=graph.output[0].name)
         self.data = bytearray()
@@ -83,7 +83,7 @@ class _Translation:
         self.network.output = self.blobs[graph.output[0].name]
 
     def layer(self, kind: str, value: str, inputs: list[str], parameters: str) -> None:
-        """A layer that makes a value, and the copies of it that its readers take."""
+        """Add the layer that computes a value, and a Split layer where the value has several readers."""
         inputs = [self.copies[name].pop() if name in self.copies else name for name in inputs]
         at = f"{kind} {value} {len(inputs)} 1"
         self.network.lines.append(" ".join([at, *inputs, value, *([parameters] if parameters else [])]))
@@ -98,11 +98,13 @@ class _Translation:
     def node(self, node: onnx.NodeProto) -> None:
         translate = getattr(self, f"_{node.op_type}", None)
         if translate is None:
-            raise UnknownNodeError(f"ncnn networks are not made of {node.op_type} here")
+            raise UnknownNodeError(f"{node.op_type} has no ncnn translation")
         translate(node, {a.name: helper.get_attribute_value(a) for a in node.attribute})
 
     def activation(self, node: onnx.NodeProto) -> tuple[str, str]:
-        """What the only reader of a node makes where the layer can do it, and the layer's parameters for that."""
+        """Return the output's name and ncnn's parameters for an activation fused into the layer, or the node's own
+        output and
+        an empty string."""
         reader = self.activations.get(node.output[0])
         if reader is None or self.readers[node.output[0]] > 1:
             return node.output[0], ""
@@ -115,7 +117,7 @@ class _Translation:
         self.layer(kind, node.output[0], [self.blobs[name] for name in node.input[:count]], parameters)
 
     def weighted(self, *names: str) -> None:
-        """float32 weights, told by their tag, and a bias."""
+        """Append float32 weights, behind their tag, and a bias."""
         weights, bias = (self.constants[name] for name in names)
         self.data += b"\0\0\0\0" + weights.tobytes() + bias.tobytes()
 
@@ -159,5 +161,5 @@ class _Translation:
         self.made(node, "Concat", "0=0", len(node.input))
 
     def _Flatten(self, node: onnx.NodeProto, given: dict[str, Any]) -> None:
-        """ncnn's global pooling gives a vector already."""
+        """Do nothing: ncnn's global pooling returns a vector already."""
         self.blobs[node.output[0]] = self.blobs[node.input[0]]

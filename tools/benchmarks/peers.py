@@ -1,4 +1,4 @@
-"""The peers: each makes one run of a case, its data on the device, or None where it has no such operator."""
+"""The peers: each returns a function that times a case with its data on the device; None if it lacks the operator."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ncnn_networks import NcnnNetwork, evaluate
 import dml
 from dml.graph.builder import Builder
 
-#: Measures, and returns the seconds that one evaluation of the case takes.
+#: Measures one evaluation of the case and returns its seconds.
 Run = Callable[[], float]
 
 
@@ -30,7 +30,7 @@ def seconds(function: Callable[[], Any], times: int = 1) -> float:
 
 
 def timed(function: Callable[[], Any]) -> Run:
-    """The slope from one call to five in a row: what a peer before left in caches and of threads weighs on none."""
+    """Time the slope from one call to five in a row: caches and threads left by the previous peer cancel out."""
     return lambda: max(0.0, (seconds(function, 5) - seconds(function)) / 4)
 
 
@@ -39,7 +39,7 @@ def ours(case: Case, device: dml.Device) -> tuple[Run, dict[Any, np.ndarray]]:
     tensors = {name: graph.input(name, a.shape, dml.data_type_of(a.dtype)) for name, a in case.inputs.items()}
     compiled = graph.compile(case.ours(graph, tensors))
     results = compiled.dispatch(case.inputs)
-    # The inputs stay where that dispatch put them.
+    # The inputs stay on the device after that dispatch.
     return timed(compiled.run_again), results
 
 
@@ -95,15 +95,15 @@ def iree(case: Case, device: dml.Device) -> tuple[Run, dict[Any, np.ndarray]] | 
     try:
         results = {name: np.asarray(value) for name, value in zip(names, evaluate(), strict=True)}
     except ValueError:
-        results = {}  # IREE's Vulkan cannot bring some buffers of a software driver back to be compared
+        results = {}  # IREE cannot read some buffers of a software Vulkan driver back for the comparison
     # A call returns when the device is done; its results stay there.
     return timed(evaluate), results
 
 
 def ncnn(case: Case, device: dml.Device) -> tuple[Run, dict[Any, np.ndarray]] | None:
-    """ncnn's Python takes and gives host memory only, so a layer's time is the slope over chains of one and of five.
+    """Time a layer as the slope from a chain of one to a chain of five: ncnn's Python API takes host memory only.
 
-    A whole network runs as it is, its small input and output included.
+    A whole network is timed directly, including the copies of its small input and output.
     """
     try:
         import ncnn  # noqa: F401

@@ -1,4 +1,4 @@
-"""Peers in processes of their own, which take turns: while one runs the others are stopped, threads and all."""
+"""Peers in separate processes that take turns: while one runs, the others are stopped with all their threads."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ WORKER = Path(__file__).with_name("worker.py")
 
 
 class PeerError(Exception):
-    """What a peer could not do."""
+    """A peer failed; the message is its error."""
 
 
 class Peer:
-    """A worker with one case. case, flops, results: as the case has them, and what the peer computed."""
+    """A worker process with one case. case: its title. flops: its operations. results: the peer's output arrays."""
 
     def __init__(self, name: str, case: str, folder: Path, device: str | None) -> None:
         results = folder / f"{name}.npz".replace(" ", "_")
         command = [sys.executable, str(WORKER), name, case, str(results), *([device] if device else [])]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         found = self._answer()
-        #: Whether the peer has such an operator.
+        #: Whether the peer supports the case.
         self.is_there = bool(found)
         if self.is_there:
             self.case, self.flops = str(found["case"]), float(found["flops"])
@@ -37,7 +37,7 @@ class Peer:
             self._process.send_signal(signal.SIGSTOP)
 
     def turn(self) -> float:
-        """Seconds of one evaluation. Raises PeerError."""
+        """Run one evaluation and return its seconds. Raises PeerError."""
         assert self._process.stdin is not None
         self._process.send_signal(signal.SIGCONT)
         self._process.stdin.write("turn\n")
@@ -49,7 +49,7 @@ class Peer:
         return float(found["seconds"])
 
     def close(self) -> None:
-        self._process.kill()  # which a stopped process obeys
+        self._process.kill()  # SIGKILL ends stopped processes, too
         self._process.wait()
 
     def _answer(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class Peer:
 
 @contextmanager
 def peers(names: list[str], case: str, folder: Path, device: str | None) -> Iterator[dict[str, Peer]]:
-    """Those of the peers that have the case, ready and stopped."""
+    """Start the peers that support the case; yield them, stopped, by name."""
     started: dict[str, Peer] = {}
     try:
         for name in names:

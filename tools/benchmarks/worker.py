@@ -1,7 +1,7 @@
-"""One peer with one case, in a process of its own: python worker.py PEER CASE RESULTS [DEVICE]
+"""Run one peer with one case in its own process: python worker.py PEER CASE RESULTS [DEVICE]
 
-Leaves what it computes in RESULTS, an .npz, and says so in a line of JSON; {} where the peer has no such operator. Then
-each line that comes in is a turn, answered by the seconds of one evaluation or by what went wrong.
+The worker writes its outputs to RESULTS, an .npz file, then prints a line of JSON: {} if the peer lacks the operator.
+After that each input line asks for one evaluation; the answer is its seconds or an error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import dml
 
 
 def main(peer: str, name: str, results: str, device: str | None = None) -> None:
-    # What libraries print goes to the terminal, not among the answers.
+    # Send what libraries print to stderr, to keep the answers clean.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 

@@ -1,4 +1,4 @@
-"""Builds the site: python -m tools.documentation [folder]"""
+"""Build the site: python -m tools.documentation [folder]"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tools.gpu_compilation.record import recorded
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-#: Documents of the repository that are pages of the site, too.
+#: Documents of the repository that are also pages of the site.
 DOCUMENTS = ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
 
 
@@ -38,11 +38,11 @@ def main() -> int:
 
 
 def write_pages(folder: Path) -> None:
-    """All pages as Markdown."""
+    """Write all pages as Markdown."""
     from tools.documentation import command_line, kernels, operators, performance
 
     shutil.copytree(HERE / "guide", folder)
-    # The README is the site's first page, above the list of all pages.
+    # The site's first page is the README, followed by the list of all pages.
     index = folder / "index.md"
     readme = (ROOT / "README.md").read_text(encoding="utf-8").replace("tools/documentation/guide/", "")
     index.write_text(f"{_links(readme)}\n{index.read_text(encoding='utf-8')}", encoding="utf-8")
@@ -78,7 +78,7 @@ def _contents(title: str, pages: Iterable[str]) -> str:
 
 
 def _links(text: str) -> str:
-    """Keep links to pages and pictures; other files are named without a link."""
+    """Keep links to pages and pictures; replace other links by the files' names."""
     pages = {*DOCUMENTS, *(path.name for path in (HERE / "guide").iterdir())}
     return re.sub(
         r"\[([^\]]+)\]\(([\w./-]+)\)",

@@ -1,4 +1,4 @@
-"""The reference of the `dml` command, made of its own help."""
+"""The reference of the `dml` command, generated from its help."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dml.cli import app
 from dml.cli.app import EXAMPLES
 from tools.documentation.markdown import code, escaped
 
-#: What every command has.
+#: Options that every command has.
 _EVERYWHERE = ("help", "install_completion", "show_completion")
 
 
 def page() -> str:
-    """A section for each command: what it does, its arguments and options, examples."""
+    """Return a section for each command: its purpose, arguments, options and examples."""
     whole = typer.main.get_command(app)
     status = escaped(str(whole.epilog))
     head = f"# The dml command\n\n`dml --install-completion` installs completion for your shell. {status}\n"
@@ -52,5 +52,5 @@ def _parameter(one: Any) -> str:
 
 
 def _help(text: str) -> str:
-    """The help's paragraphs, without line breaks in them."""
+    """Return the help with each paragraph on one line."""
     return "\n\n".join(escaped(paragraph) for paragraph in re.split(r"\n\s*\n|\f", text) if paragraph.strip())

@@ -1,4 +1,4 @@
-"""A description, and a dispatch of it, as the Python that makes them."""
+"""Python code that creates a description and dispatches it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ HEAD = "import numpy as np\n\nimport dml\n\nrng = np.random.default_rng(0)\n"
 
 
 def example(desc: OperatorDesc) -> str:
-    """A session that describes the operator, makes arrays for its inputs, and dispatches it."""
+    """Return a script that describes the operator, creates input arrays and dispatches it."""
     inputs = [f'    "{name}": {_arrays(tensor)},\n' for name, tensor in desc.inputs() if tensor is not None]
     return f"{HEAD}desc = {expression(desc)}\noutputs = dml.dispatch(desc, {{\n{''.join(inputs)}}})\n"
 
 
 def expression(value: Any, indent: str = "") -> str:
-    """Python that makes a field's value."""
+    """Return a Python expression for a field's value."""
     if isinstance(value, IntEnum | IntFlag):
         return f"dml.{value.name}"
     if isinstance(value, OperatorDesc):
@@ -36,7 +36,7 @@ def expression(value: Any, indent: str = "") -> str:
 
 
 def _call(desc: OperatorDesc, indent: str) -> str:
-    """The description by keywords; counts, and what is None by itself, are left out."""
+    """Return the constructor call by keywords, without counts and fields that are None by default."""
     inner = indent + "    "
     given = [
         (info.name, getattr(desc, info.name))

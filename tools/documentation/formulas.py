@@ -1,19 +1,25 @@
-"""What each operator computes, in one or few lines, and the letters that its tensors' sizes are told in.
+"""Each operator's formula, in one or a few lines.
 
-A formula without an index is Python over NumPy arrays: tests evaluate it. One with indices, y[i, j], is for readers.
-Sums and maxima run over what the line says behind "over". A division of indices is that of integers.
+A formula without indices is Python over NumPy arrays, which tests evaluate. One with indices, y[i, j], is for readers.
+Sums and maxima run over the indices that follow "over". Indices are divided as integers.
 """
 
 from __future__ import annotations
 
-#: What a formula's names stand for, by the operator's fields.
+#: Operator's field -> the name that stands for it in formulas.
 FIELDS = {
     "x": "InputTensor", "y": "OutputTensor", "a": "ATensor", "b": "BTensor", "c": "CTensor",
     "g": "InputGradientTensor", "dx": "OutputGradientTensor", "i": "IndicesTensor", "u": "UpdatesTensor",
 }  # fmt: skip
 
-#: What other names of a formula stand for, in words.
+#: Explanations of a formula's other names.
 WORDS = {
+    **dict.fromkeys(
+        ("MULTIHEAD_ATTENTION", "MULTIHEAD_ATTENTION1"),
+        "q, k and v are the queries, keys and values, alone or stacked, plus `BiasTensor`; the past's keys "
+        "and values precede the new ones. b counts the batch, h the heads. The mask is of `MaskTensor`, the bias "
+        "`RelativePositionBiasTensor`.",
+    ),
     "RNN": "W is `WeightTensor`, R `RecurrenceTensor`, bias is of `BiasTensor`; W' is W transposed. The function f is "
     "of `ActivationDescs`.",
     "GRU": "Wz, Wr and Wh are the gates' parts of `WeightTensor`, Rz, Rr and Rh of `RecurrenceTensor`, each bias is "
@@ -168,11 +174,11 @@ FORMULAS: dict[str, str] = {
     "MAX_POOLING": "y[n, c, o] = maximum of x[n, c, o * Strides + k - StartPadding] over k in the window",
     "MAX_POOLING1": (
         "y[n, c, o] = maximum of x[n, c, o * Strides + k - StartPadding] over k in the window\n"
-        "OutputIndices[n, c, o] = where that is, counted through x"
+        "OutputIndices[n, c, o] = the flat index of that element in x"
     ),
     "MAX_POOLING2": (
         "y[n, c, o] = maximum of x[n, c, o * Strides + k * Dilations - StartPadding] over k in the window\n"
-        "OutputIndices[n, c, o] = where that is, counted through x"
+        "OutputIndices[n, c, o] = the flat index of that element in x"
     ),
     "QUANTIZED_LINEAR_AVERAGE_POOLING": (
         "mean[n, c, o] = mean of (x[n, c, p] - InputZeroPoint) * InputScale over p in the window of o\n"
@@ -243,7 +249,7 @@ FORMULAS: dict[str, str] = {
     "TILE": "y = tile(x, Repeats)",
     "TOP_K": "OutputValue, OutputIndex = the K largest elements of x along Axis, and where they are",
     "TOP_K1": "OutputValue, OutputIndex = the K largest or smallest elements of x along Axis, and where they are",
-    "MAX_UNPOOLING": "y[j] = 0, then y[i[j]] = x[j], with i[j] counted through y",
+    "MAX_UNPOOLING": "y[j] = 0, then y[i[j]] = x[j], with i[j] a flat index into y",
     "DIAGONAL_MATRIX": "y[r, c] = Value if c - r = Offset, else 0",
     "DIAGONAL_MATRIX1": "y[r, c] = Value if DiagonalFillBegin <= c - r < DiagonalFillEnd, else x[r, c] or 0",
     "ONE_HOT": "y[j] = Values[1] where the place of j along Axis is the index, else Values[0]",
@@ -252,7 +258,7 @@ FORMULAS: dict[str, str] = {
     "RESAMPLE2": "y[j] = x at (j - OutputPixelOffsets) / Scales - InputPixelOffsets, rounded as asked, or linear",
     "RESAMPLE3": "y[j] = x at (j - OutputPixelOffsets) / Scales - InputPixelOffsets, rounded as asked, or linear",
     "FILL_VALUE_CONSTANT": "y[j] = Value",
-    "FILL_VALUE_SEQUENCE": "y[j] = ValueStart + j * ValueDelta, with j counted through y",
+    "FILL_VALUE_SEQUENCE": "y[j] = ValueStart + j * ValueDelta, with j the flat index in y",
     "CUMULATIVE_SUMMATION": "y[..., j, ...] = sum of x[..., k, ...] over k <= j along Axis",
     "CUMULATIVE_PRODUCT": "y[..., j, ...] = product of x[..., k, ...] over k <= j along Axis",
     "REVERSE_SUBSEQUENCES": "y[j] = x[n - 1 - j] for j < n along Axis, else x[j], where n is the subsequence's length",
@@ -261,8 +267,8 @@ FORMULAS: dict[str, str] = {
     "UNFOLD": "y[n, (c, k), j] = x[n, c, j * Strides + k * Dilations - StartPadding]",
     "RANDOM_GENERATOR": "y, OutputState = Philox 4x32-10 of InputState, which counts on",
     # Quantization
-    "QUANTIZE": "y[j] = clip(rint(x[j] / scale) + zero point, lowest, highest), with those of the block of j",
-    "DEQUANTIZE": "y[j] = (x[j] - zero point) * scale, with those of the block of j",
+    "QUANTIZE": "y[j] = clip(rint(x[j] / scale) + zero point, lowest, highest), scale and zero point of j's block",
+    "DEQUANTIZE": "y[j] = (x[j] - zero point) * scale, with the scale and zero point of j's block",
     "DYNAMIC_QUANTIZE_LINEAR": (
         "OutputScale = (max(x, 0) - min(x, 0)) / (highest - lowest), of all elements of x\n"
         "OutputZeroPoint = clip(rint(lowest - min(x, 0) / OutputScale), lowest, highest)\n"
@@ -299,58 +305,3 @@ FORMULAS: dict[str, str] = {
         "parameters[j] = parameters[j] - rate[j] * m[j] / (sqrt(v[j]) + Epsilon)"
     ),
 }  # fmt: skip
-
-#: The letters in the sizes of a family's tensors; some operators have others for the same letter.
-LETTERS: dict[str, dict[str, str]] = {
-    "gemm": {"M": "rows of the result", "N": "columns of the result", "K": "terms of each sum"},
-    "recurrent": {
-        "S": "steps of the sequence", "B": "sequences in the batch", "I": "size of an input",
-        "H": "size of the hidden state", "D": "directions, 2 where bidirectional",
-    },
-    "attention": {
-        "B": "batch", "S": "steps of the queries", "K": "steps of the new keys and values", "N": "heads",
-        "H": "size of a head", "P": "steps of the past", "T": "steps of the present, P + K",
-    },
-}  # fmt: skip
-
-#: Fields that mean the same in every operator, where its own words leave them out.
-COMMON: dict[str, str] = {
-    "InputTensor": "x.",
-    "OutputTensor": "y.",
-    "InputGradientTensor": "g, the gradient that comes in.",
-    "OutputGradientTensor": "dx, the gradient for the input.",
-    "ScaleBias": "x is multiplied by Scale, and Bias is added, before the function.",
-    "FusedActivation": "An activation of each result, without tensors of its own; None for none.",
-    "Axis": "The dimension that the operator works along.",
-    "Axes": "The dimensions that the operator works over.",
-    "Strides": "The step of the window in each spatial dimension.",
-    "Dilations": "The distance of a window's elements in each spatial dimension; 1 is next to each other.",
-    "WindowSize": "The window's size in each spatial dimension.",
-    "StartPadding": "How much is added before the first element, for each dimension.",
-    "EndPadding": "How much is added behind the last element, for each dimension.",
-    "GroupCount": "Groups of channels that do not see each other.",
-    "IncludePadding": "Whether padding counts in the mean, as zeros.",
-    "Alpha": "A number of the formula.",
-    "Beta": "A number of the formula.",
-    "Gamma": "A number of the formula.",
-    "Bias": "A number of the formula.",
-    "Threshold": "A number of the formula.",
-    "Epsilon": "Added to what is divided by, so that it is not 0.",
-    "Min": "The lower limit.",
-    "Max": "The upper limit.",
-    "Scales": "Output size by input size, for each dimension.",
-    "InputPixelOffsets": "Where an input element's coordinate lies in it, for each dimension.",
-    "OutputPixelOffsets": "Where an output element's coordinate lies in it, for each dimension.",
-    "BlockSize": "The edge of a block, in pixels.",
-    "P": "The norm's exponent.",
-    "SpatialScaleX": "From a region's coordinates to the input's, horizontally.",
-    "SpatialScaleY": "From a region's coordinates to the input's, vertically.",
-    "MinimumSamplesPerOutput": "The fewest samples in a cell, in each direction.",
-    "MaximumSamplesPerOutput": "The most samples in a cell, in each direction.",
-    "AScaleTensor": "What A's integers are multiplied by.",
-    "BScaleTensor": "What B's integers are multiplied by.",
-    "OutputScaleTensor": "What the output's integers are in units of.",
-    "AZeroPointTensor": "The integer that stands for 0 in A.",
-    "BZeroPointTensor": "The integer that stands for 0 in B.",
-    "OutputZeroPointTensor": "The integer that stands for 0 in the output.",
-}

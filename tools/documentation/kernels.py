@@ -1,4 +1,4 @@
-"""A page for each family of kernels: the sources, and which operators use them."""
+"""A page for each family of kernels: their sources and the operators that use them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def families() -> list[str]:
 
 
 def users() -> dict[str, list[str]]:
-    """Kernel -> the operators whose samples run it."""
+    """Return for each kernel the operators whose samples run it."""
     found: dict[str, list[str]] = {}
     for name in sorted(names()):
         for kernel in kernels(name):
@@ -22,7 +22,7 @@ def users() -> dict[str, list[str]]:
 
 
 def page(family: str, used_by: dict[str, list[str]]) -> str:
-    """The page of one folder of ``shaders/``, as Markdown."""
+    """Return the page of one folder of ``shaders/`` as Markdown."""
     parts = [f"# {family}\n"]
     for path in sorted((SHADERS / family).iterdir()):
         kernel = f"{family}/{path.name}"

@@ -1,4 +1,4 @@
-"""Small pieces of Markdown."""
+"""Helpers that write Markdown."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from collections.abc import Iterable, Sequence
 
 
 def escaped(text: str) -> str:
-    """Plain text as Markdown shows it, on one line."""
+    """Escape plain text for Markdown, on one line."""
     return re.sub(r"([\\`*_{}\[\]<>$|~^#])", r"\\\1", " ".join(text.split()))
 
 
 def escaped_within(text: str) -> str:
-    """As ``escaped``, and spaces at both ends stay."""
+    """Escape plain text for Markdown, on one line, and keep spaces at both ends."""
     start, end = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
     return f"{start}{escaped(text)}{end}" if text.strip() else text
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Cells are Markdown."""
+    """Return a table; its cells are Markdown."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
 
 
 def code(language: str, text: str) -> str:
-    """A block of code."""
+    """Return a block of code."""
     return f"```{language}\n{text.rstrip()}\n```\n"
 
 
 def target(name: str) -> str:
-    """Where links to ``#name`` lead: stands before a heading."""
+    """Return the target of links to ``#name``, to be put before a heading."""
     return f"({name})=\n"

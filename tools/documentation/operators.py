@@ -1,11 +1,11 @@
-"""A page for each operator: a sentence, the formula, an example that runs, fields, rule, feature levels, kernels."""
+"""A page for each operator: summary, formula, runnable example, fields, rule, feature levels and kernels."""
 
 from __future__ import annotations
 
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,16 +25,17 @@ from dml.compiler.target import DeviceClass, Target
 from dml.descriptors.base import FieldInfo, OperatorDesc
 from dml.validator.base import rule_of
 from tools.documentation.examples import example
-from tools.documentation.formulas import COMMON, FIELDS, FORMULAS, LETTERS, WORDS
+from tools.documentation.fields import COMMON, SIZES
+from tools.documentation.formulas import FIELDS, FORMULAS, WORDS
 from tools.documentation.markdown import code, escaped, escaped_within, target
 from tools.documentation.rules import in_words
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tests"))  # the samples are a module of the tests, which are no package
+sys.path.append(str(ROOT / "tests"))  # the tests, which hold the samples, are not a package
 
 from sample_descriptors import NAMES, sample  # noqa: E402
 
-#: What a page compiles its sample for: a CPU's driver, and a GPU that promises no more than Vulkan 1.1.
+#: Targets that a page compiles its sample for: a CPU driver, and a GPU with no features beyond Vulkan 1.1.
 TARGETS = {"CPU": Target(DeviceClass.CPU), "GPU": Target(DeviceClass.DISCRETE, subgroup_size=32)}
 
 
@@ -43,17 +44,17 @@ def desc_class(name: str) -> type[OperatorDesc]:
 
 
 def names() -> list[str]:
-    """Every operator, by its type's value."""
+    """Return the names of all operators in the order of DML_OPERATOR_TYPE."""
     return list(NAMES)
 
 
 def family(name: str) -> str:
-    """The room of an operator: the module or package of its structure."""
+    """Return an operator's family: the module or package of its structure."""
     return desc_class(name).__module__.removeprefix("dml.descriptors.").partition(".")[0]
 
 
 def families() -> dict[str, list[str]]:
-    """Family -> its operators, both by name."""
+    """Return each family's operators, both sorted by name."""
     found: dict[str, list[str]] = {}
     for name in names():
         found.setdefault(family(name), []).append(name)
@@ -61,12 +62,12 @@ def families() -> dict[str, list[str]]:
 
 
 def page(name: str) -> str:
-    """The page of one operator, as Markdown."""
+    """Return the page of one operator as Markdown."""
     parts = _head(name), _example(name), _fields(name), _rule(name), _levels(name), _computed(name)
     return "\n".join(parts)
 
 
-# --- What it is ------------------------------------------------------------------------------------------------------
+# --- Summary and formula ---------------------------------------------------------------------------------------------
 
 
 def _head(name: str) -> str:
@@ -82,14 +83,14 @@ def _head(name: str) -> str:
 
 
 def microsofts_page(name: str) -> str:
-    """The address of the structure's page. Those of 4_1 and later are with Windows AI's, the others with Win32's."""
+    """Return the address of the structure's page: with Windows AI's since 4_1, with Win32's before."""
     is_newer = operator_introduced(desc_class(name).OPERATOR_TYPE) >= dml.DML_FEATURE_LEVEL_4_1
     place = "windows/ai/directml/api" if is_newer else "windows/win32/api/directml"
     return f"https://learn.microsoft.com/{place}/ns-directml-{desc_class(name).__name__.lower()}"
 
 
 def _formula(name: str) -> str:
-    """The formula, and the fields that its letters stand for."""
+    """Return the formula and the fields that its names stand for."""
     formula = FORMULAS[name]
     fields = {info.name for info in desc_class(name).fields_info}
     used = [
@@ -103,12 +104,12 @@ def _formula(name: str) -> str:
     return f"{code('text', formula)}\n{' '.join(notes)}\n"
 
 
-#: Between sentences, of which a field has the first one; what follows is said of all.
+#: Matches between sentences. The first describes a field; the rest describe the operator.
 _SENTENCE = re.compile(r"(?<=[a-z0-9)}]\.) (?=[A-Z])")
 
 
 def notes_of(cls: type[OperatorDesc]) -> list[str]:
-    """What the docstring says of the operator as a whole, below its first paragraph."""
+    """Return the sentences about the whole operator below the docstring's first paragraph."""
     text = " ".join((inspect.getdoc(cls) or "").partition("\n\n")[2].split()).partition("Reference: ")[0].strip()
     of_fields = " ".join(said_of(cls).values())
     name = rf"(?:{'|'.join(info.name for info in cls.fields_info)})\b"
@@ -116,7 +117,7 @@ def notes_of(cls: type[OperatorDesc]) -> list[str]:
 
 
 def said_of(cls: type[OperatorDesc]) -> dict[str, str]:
-    """Field -> what the docstring says of it: behind "Field, Field: ", or in a sentence that begins with the field."""
+    """Return the docstring's words for each field: after "Field, Field: ", or a sentence that begins with the field."""
     text = " ".join((inspect.getdoc(cls) or "").split()).partition(" Reference: ")[0]
     name = rf"\b(?:{'|'.join(info.name for info in cls.fields_info)})\b"
     one = rf"{name}(?: \([^)]*\))?"
@@ -126,15 +127,46 @@ def said_of(cls: type[OperatorDesc]) -> dict[str, str]:
         assert head is not None, part
         words, *_ = _SENTENCE.split(part[head.end() :] if head[1] else part)
         words = words.strip().rstrip(";.") + "."
-        for field, aside in re.findall(rf"({name})(?: \(([^)]*)\))?", head[0]):
-            own = f"{words[:-1]}; {aside}." if head[1] and aside else words
+        fields = re.findall(rf"({name})(?: \(([^)]*)\))?", head[0])
+        for field, aside in fields:
+            others = ", ".join(other for other, _ in fields if other != field)
+            own = re.sub(r"\bthe same sizes( and data type)?(?! as)", rf"\g<0> as {others}", words) if others else words
+            own = f"{own[:-1]}; {aside}." if head[1] and aside else own
             found[field] = f"{found.get(field, '')} {own}".strip()
     return found
 
 
+def meanings(name: str) -> dict[str, str]:
+    """Field -> what it is, of the fields that are no counts: in the operator's own words, else in those of the operator
+    that it extends, of fields that mean the same everywhere, or of the enumeration."""
+    cls = desc_class(name)
+    own = said_of(cls)
+    earlier = extended(name)
+    of_earlier = meanings(earlier) if earlier else {}
+    names = {info.name for info in cls.fields_info}
+    found = {}
+    for info in cls.fields_info:
+        inherited = of_earlier.get(info.name, "")
+        if not set(re.findall(r"\w+Tensor\b", inherited)) <= names:
+            inherited = ""
+        general = COMMON.get(info.name) or (info.enum and inspect.getdoc(info.enum)) or ""
+        if info.counts is None:
+            found[info.name] = own.get(info.name) or inherited or general
+    return found
+
+
+def extended(name: str) -> str | None:
+    """The operator that this one extends, or is the gradient of: RESAMPLE2 for RESAMPLE3."""
+    numbered = re.fullmatch(r"(.*[A-Z])(\d)", name)
+    earlier = name.removesuffix("_GRAD")
+    if numbered:
+        earlier = numbered[1] + (str(int(numbered[2]) - 1) if numbered[2] > "1" else "")
+    return earlier if earlier != name and earlier in NAMES else None
+
+
 def _fields(name: str) -> str:
     cls = desc_class(name)
-    said = said_of(cls)
+    said = meanings(name)
     rows = [f"`{info.name}`\n: {_field(info, said.get(info.name, ''))}\n" for info in cls.fields_info]
     same = [
         f"- {', '.join(f'`{tensor}`' for tensor in one.tensors)}: the same {', '.join(one.properties)}\n"
@@ -143,21 +175,18 @@ def _fields(name: str) -> str:
     agree = f"\nTensors that must agree:\n\n{''.join(same)}" if same else ""
     fields = "\n".join(rows)
     notes = "".join(f"{escaped(' '.join(found))}\n\n" for found in [notes_of(cls)] if found)
-    return f"## Fields\n\n{_letters(name)}{notes}{fields}{agree}"
+    return f"## Fields\n\n{_sizes(name, [*said.values(), *notes_of(cls)])}{notes}{fields}{agree}"
 
 
 def _field(info: FieldInfo, said: str) -> str:
-    words = said or COMMON.get(info.name, "")
-    return f"{info.kind.capitalize()}, {_type(info)}{f': {escaped(words)}' if words else '.'}"
+    return f"{info.kind.capitalize()}, {_type(info)}{f': {escaped(said)}' if said else '.'}"
 
 
-def _letters(name: str) -> str:
-    """The letters in the sizes of the operator's tensors."""
-    text = inspect.getdoc(desc_class(name)) or ""
-    used = {letter for sizes in re.findall(r"\{([^}]*)\}", text) for letter in re.findall(r"\b\d?([A-Z])\b", sizes)}
-    known = LETTERS.get(family(name), {})
-    words = [f"{letter}: {meaning}" for letter, meaning in known.items() if letter in used]
-    return f"Letters in sizes: {'; '.join(words)}.\n\n" if words else ""
+def _sizes(name: str, words: Iterable[str]) -> str:
+    """Return the names in the sizes of the operator's tensors that fields and notes use, with their meanings."""
+    used = {one for sizes in re.findall(r"\{([^}]*)\}", " ".join(words)) for one in re.findall(r"\w+", sizes)}
+    known = [f"{one}: {meaning}" for one, meaning in SIZES.get(family(name), {}).items() if one in used]
+    return f"In sizes, {escaped('; '.join(known))}.\n\n" if known else ""
 
 
 def _type(info: FieldInfo) -> str:
@@ -171,11 +200,11 @@ def _type(info: FieldInfo) -> str:
     return text + (", optional" if info.optional else "")
 
 
-# --- What feature levels accept --------------------------------------------------------------------------------------
+# --- Feature levels --------------------------------------------------------------------------------------------------
 
 
 def _levels(name: str) -> str:
-    """A table per level that changed something; REDUCE has them per group of functions."""
+    """Return a table per feature level that changed something; for REDUCE, one per group of functions."""
     kind = desc_class(name).OPERATOR_TYPE
     if kind != dml.DML_OPERATOR_REDUCE:
         return "## Feature levels\n\n" + "".join(_changes(lambda level: operator_support(kind, level), "###"))
@@ -199,7 +228,7 @@ def _changes(support: Callable[[dml.DML_FEATURE_LEVEL], OperatorSupport | None],
 
 
 def _support(tensors: OperatorSupport) -> str:
-    """Tensors that may be the same are one item of a list."""
+    """Return a list of what each tensor may be; tensors with equal support share an item."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, one in tensors.items():
         lowest, highest = one.dimension_counts[0], one.dimension_counts[-1]
@@ -227,18 +256,18 @@ def _documented(function: Any) -> str:
 def _rule(name: str) -> str:
     said = in_words(sample(name))
     if not said:
-        return "## Rule\n\nWhat the fields and the feature levels say is all.\n"
+        return "## Rule\n\nThere are no rules beyond the fields and the feature levels.\n"
     lines = "".join(f"- {_sentence(one)}\n" for one in said)
     return f"## Rule\n\nFor the sizes of the example:\n\n{lines}"
 
 
 def _sentence(rule: str) -> str:
-    """A rule as Markdown; the names of fields in it are code."""
+    """Return a rule as Markdown, with the names of fields as code."""
     return "".join(part if part.startswith("`") else escaped_within(part) for part in re.split(r"(`[^`]*`)", rule))
 
 
 def _computed(name: str) -> str:
-    """For those who change it: its rule, its lowering, its kernels, and the programs of the example."""
+    """Return a section for contributors: rule, lowering, kernels, and the example's programs."""
     rule, function = rule_of(desc_class(name)), lowering_of(desc_class(name))
     assert function is not None, name
     checked = f"The rule is {_where(rule)}. " if rule is not None else ""
@@ -261,7 +290,7 @@ def _programs(name: str) -> Mapping[str, Program]:
 
 
 def kernels(name: str) -> dict[str, list[str]]:
-    """Kernel -> for which kinds of device the operator's sample runs it, in order of use."""
+    """Return for each kernel of the operator's sample the kinds of device that run it, in order of use."""
     found: dict[str, list[str]] = {}
     for label, program in _programs(name).items():
         for dispatch in (*program.initialize, *program.dispatches):

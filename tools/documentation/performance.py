@@ -1,4 +1,4 @@
-"""Tables of the page "Performance" from reports of `tools/bench --roofline` and `--language` and of `tools/memory`."""
+"""Tables of the page "Performance", made from reports of `tools/bench --roofline`, `--language` and `tools/memory`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from dml.words import bytes_text
 from tools.documentation.markdown import escaped, table
 
-#: Reports, one file per device.
+#: The reports, one file per device.
 MEASURED = Path(__file__).resolve().parents[1] / "benchmarks" / "measured"
 LANGUAGE, MODELS = MEASURED / "language", MEASURED / "models"
 #: Placeholders in the guide's page.

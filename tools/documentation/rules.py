@@ -1,4 +1,4 @@
-"""An operator's rule in words: what its checks ask of the page's example."""
+"""An operator's rule in words: the requirements that its checks put on the page's example."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from dml.validator.base import Check, Rule, rule_of
 
 
 def in_words(desc: OperatorDesc) -> list[str]:
-    """What the rule asks of this description, a sentence each: the field, then what must hold.
+    """Return the rule's requirements on this description, a sentence each: the field, then the requirement.
 
-    What the operator's first feature level alone asks follows. Checks that only some descriptions come to are told
-    without their numbers.
+    Requirements of the operator's first feature level alone come next. Checks that only some descriptions reach come
+    last, without their numbers.
     """
     rule = rule_of(type(desc))
     if rule is None:
@@ -38,15 +38,15 @@ def _said(rule: Rule, desc: OperatorDesc, level: dml.DML_FEATURE_LEVEL) -> list[
 
 
 class _SpokenCheck(Check):
-    """Notes what each check asks, whether or not it holds."""
+    """A Check that records each requirement, met or not."""
 
     def __init__(self, desc: OperatorDesc, level: dml.DML_FEATURE_LEVEL) -> None:
         super().__init__(desc, level)
         self.said: list[str] = []
 
     def _say(self, field: str, rule: str) -> None:
-        # (of the tensors of an array, one stands for all)
-        self.said.append(f"`{field.replace('[0]', '')}` {rule}")
+        # The first tensor of an array stands for all
+        self.said.append(_sentence(field.replace("[0]", ""), rule))
 
     def _tensors_say(self, name: str, rule: str) -> None:
         if self.tensors(name):
@@ -94,7 +94,8 @@ class _SpokenCheck(Check):
 
     def present(self, *names: str, at_least: int, why: str = "") -> None:
         listed = ", ".join(f"`{name}`" for name in names)
-        self.said.append(f"at least {at_least} of {listed} must be given{_because(why)}")
+        some = f"at least {at_least} of {listed}" if len(names) > 1 else listed
+        self.said.append(f"{some} must be given{_because(why)}")
 
     def fused_activation(self) -> None:
         self._say("FusedActivation", "must be None or an activation that can be fused, without tensors")
@@ -108,12 +109,16 @@ class _SpokenCheck(Check):
             self.said.append(f"{', '.join(given)} must have the same {what}")
 
 
+def _sentence(field: str, rule: str) -> str:
+    return f"`{field}`{'' if rule.startswith(('must', 'with')) else ':'} {rule}"
+
+
 def _because(why: str) -> str:
     return f" ({why})" if why else ""
 
 
 def _conditional(rule: Callable[..., Any]) -> list[str]:
-    """The rules that the function breaks itself, by ``check.fail(field, rule, ...)`` under a condition."""
+    """Return the requirements that the rule states in calls of ``check.fail(field, rule, ...)``."""
     found = []
     for call in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(rule)))):
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "check.fail" and len(call.args) > 1:
@@ -121,5 +126,5 @@ def _conditional(rule: Callable[..., Any]) -> list[str]:
             if isinstance(field, ast.Constant) and isinstance(text, ast.Constant | ast.JoinedStr):
                 parts = text.values if isinstance(text, ast.JoinedStr) else [text]
                 words = "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in parts)
-                found.append(f"`{ast.literal_eval(field)}` {words}")
+                found.append(_sentence(ast.literal_eval(field), words))
     return found

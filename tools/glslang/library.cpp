@@ -1,7 +1,7 @@
-// glslang behind two functions of C, for dml/glslang/library.py. They do what `glslangValidator -V [-g] -S comp
-// --target-env TARGET FILE` does, call by call, so that both give the same SPIR-V and the same messages. (glslang's own
-// interface to C preprocesses a shader before it parses it: that takes twice as long, and debug information would hold
-// another text.) What it uses of glslang is the same in versions 12 to 16.
+// A C interface to glslang for dml/glslang/library.py. It makes the same calls as `glslangValidator -V [-g] -S comp
+// --target-env TARGET FILE`, for the same SPIR-V and messages. (glslang's own C interface preprocesses a shader before it
+// parses it, which takes twice as long and puts the preprocessed text into the debug information.) The parts of glslang
+// used here are equal in versions 12 to 16.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -41,11 +41,11 @@ const Target* find_target(const char* name)
     return nullptr;
 }
 
-// The words of the shader; without any, messages say why.
+// The shader's SPIR-V; empty after an error, which messages describe.
 std::vector<unsigned> compile(
     const char* text, const char* file, const Target& target, bool debug, std::string& messages)
 {
-    // (before the program, which uses its memory)
+    // declared before the program, which uses its memory
     const auto shader = std::make_unique<glslang::TShader>(EShLangCompute);
     shader->setStringsWithLengthsAndNames(&text, nullptr, &file, 1);
     shader->setEnvInput(glslang::EShSourceGlsl, EShLangCompute, glslang::EShClientVulkan, 100);
@@ -96,13 +96,13 @@ void* perform(void* argument)
         task->words = compile(task->text, task->file, *task->target, task->debug, task->messages);
         task->done = true;
     } catch (const std::exception&) {
-        // no memory
+        // out of memory
     }
     return nullptr;
 }
 
-// glslang calls itself once for each operator of a chain like a + b + c, and a stack that overflows would take the
-// caller's process with it. So there is room for 70,000, whatever the caller's thread has.
+// glslang recurses once per operator of a chain like a + b + c, and a stack overflow would end the process. This thread's
+// stack has room for 70,000 operators, whatever the caller's stack size.
 const size_t stack_bytes = size_t(64) << 20;
 
 bool perform_on_large_stack(Task& task)
@@ -117,7 +117,7 @@ bool perform_on_large_stack(Task& task)
     return started && pthread_join(thread, nullptr) == 0 && task.done;
 }
 
-// A copy for the caller to free; nullptr where there is no memory.
+// Returns a copy that the caller frees; nullptr if out of memory.
 template <typename T>
 T* copied(const T* from, size_t count)
 {
@@ -129,21 +129,21 @@ T* copied(const T* from, size_t count)
 
 } // namespace
 
-// (what tools/glslang/exports lets out)
+// Exported by tools/glslang/exports
 extern "C" {
 
-// What `glslangValidator --version` begins with; empty where glslang does not start. To be called before any other.
+// Returns the first line of `glslangValidator --version`; empty if glslang does not start. Call this function first.
 const char* dml_glslang_start()
 {
     static const std::string version = start(); // (once, whichever threads come)
     return version.c_str();
 }
 
-// Compiles a compute shader; several threads may do so at a time.
-//   text, file       the shader and what messages and debug information call it
-//   words, count     its SPIR-V, or nothing where the messages say why not
-//   messages         the compiler's; like words, for dml_glslang_free
-// Returns 0, or 1 where this library cannot say: for such a target, or for lack of memory.
+// Compiles a compute shader. Thread-safe.
+//   text, file       the shader, and its name in messages and debug information
+//   words, count     receive the SPIR-V; empty after an error, which messages describe
+//   messages         receives the compiler's messages; free both with dml_glslang_free
+// Returns 0, or 1 if this library cannot compile: for an unknown target, or out of memory.
 int dml_glslang_compile(const char* text, const char* file, const char* target, int debug, unsigned** words,
     size_t* count, char** messages)
 {

@@ -1,1 +1,1 @@
-"""What vendors' compilers make of the kernels."""
+"""Compile the kernels with vendors' compilers and record the results."""

@@ -1,19 +1,19 @@
-"""Every kernel through each vendor's compiler, for GPUs that need not be there.
+"""Compile every kernel with each vendor's compiler, without the GPUs.
 
-    tools/gpu_compile                        the usual chip of each vendor: a table, the worst first
-    tools/gpu_compile --vendor intel         every chip of a vendor's (all: of every vendor)
+    tools/gpu_compile                        the usual chip of each vendor: a table, the worst kernels first
+    tools/gpu_compile --vendor intel         all chips of one vendor (all: of every vendor)
     tools/gpu_compile --chip bmg             one chip; may be repeated
-    tools/gpu_compile --filter GEMM          kernels with that in their names
-    tools/gpu_compile --limit 100            some of them, for drivers that run in an emulator
-    tools/gpu_compile --loops                also multiply-adds of all instructions in each kernel's innermost loop
-    tools/gpu_compile --check                against what is recorded: no spills, no growth by more than a quarter
-    tools/gpu_compile --record               records these chips anew; with --loops also their innermost loops
-    tools/gpu_compile --html FILE            a page of what is recorded: chips by kernels
-    tools/gpu_compile --conformance --check  the cases of the default conformance run: none refused, spilled or slow
-    tools/gpu_compile --list                 vendors, chips, and which drivers are there
+    tools/gpu_compile --filter GEMM          kernels with this in their names
+    tools/gpu_compile --limit 100            a sample of the kernels, for drivers that run in an emulator
+    tools/gpu_compile --loops                also the multiply-adds and instructions of each kernel's innermost loop
+    tools/gpu_compile --check                compare with the record: no spills, no growth by more than a quarter
+    tools/gpu_compile --record               record these chips again; with --loops also their innermost loops
+    tools/gpu_compile --html FILE            write the record as a page: chips by kernels
+    tools/gpu_compile --conformance --check  the cases of the default conformance run: none refused, spilling or slow
+    tools/gpu_compile --list                 list vendors, chips and the drivers that are installed
 
-Drivers are unpacked into the user's cache the first time. Exit status: 0 all is well; 1 a kernel is refused by a
-driver, or fails the check; 125 a driver cannot be used, and one line says why.
+The first run unpacks drivers into the user's cache. Exit status: 0 success; 1 a driver refuses a kernel, or a kernel
+fails the check; 125 a driver cannot be used, for the reason printed.
 """
 
 from __future__ import annotations
@@ -92,16 +92,16 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     names = ["all", *(vendor.name for vendor in VENDORS)]
     parser.add_argument("--vendor", action="append", choices=names, help="all its chips; may be repeated")
     parser.add_argument("--chip", action="append", choices=_CHIPS, help="only this one; may be repeated")
-    parser.add_argument("--check", action="store_true", help="compare with what is recorded, and show failures alone")
+    parser.add_argument("--check", action="store_true", help="compare with the record, and show only failures")
     parser.add_argument("--record", action="store_true", help="record these figures")
     parser.add_argument("--filter", default="", metavar="TEXT", help="only operators and cases with this in their name")
     parser.add_argument("--limit", type=int, default=0, metavar="N", help="only N operators and cases, evenly chosen")
     parser.add_argument("--conformance", action="store_true", help="the cases of the default conformance run instead")
     parser.add_argument("--worst", type=int, metavar="N", help="at most N kernels of each chip")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page of what is recorded, and no more")
-    parser.add_argument("--loops", action="store_true", help="count in the machine code of innermost loops")
-    parser.add_argument("--list", action="store_true", help="list vendors and chips, and no more")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the record as a page and exit")
+    parser.add_argument("--loops", action="store_true", help="also count the instructions of innermost loops")
+    parser.add_argument("--list", action="store_true", help="list vendors and chips and exit")
     options = parser.parse_args(arguments)
     if options.record and options.filter:
         parser.error("--record writes all kernels, and takes no --filter")
@@ -122,7 +122,7 @@ def _chips(options: argparse.Namespace) -> list[str]:
 
 
 def _compile(chips: Sequence[str], chosen: Sequence[Workload], *, loops: bool) -> tuple[list[Report], list[str]]:
-    """The reports in the order of the chips, and a line for each that is left out."""
+    """Return the reports in the order of the chips, and a line for each chip left out."""
     missing: dict[str, str] = {}
     found: dict[str, Installation] = {}
     wanted: list[tuple[Vendor, str]] = []
@@ -182,7 +182,7 @@ def _show(report: Report, most: int) -> None:
     for name, f in kernels[:most]:
         numbers = (f.instructions, f.registers, f.spills, f.scratch, f.shared, f.occupancy, f.cycles)
         table.add_row(name, *map(str, numbers), f"{f.milliseconds:.0f}", str(f.loop))
-    # Redirected, a table is as wide as it needs to be.
+    # Redirected output gets the table's full width.
     Console(width=None if sys.stdout.isatty() else 200).print(table)
 
 

@@ -1,4 +1,4 @@
-"""All kernels compiled for one chip, by processes that have the vendor's driver to themselves."""
+"""Compile all kernels for one chip, in processes that load only the vendor's driver."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from tools.gpu_compilation.pipelines import Kernel
 from tools.gpu_compilation.workloads import Workload
 
 _ROOT = Path(__file__).resolve().parents[2]
-#: Kernels that a process compiles: RADV 26.1 on its shim ends at the 517th pipeline, whatever it is.
+#: Kernels per process: RADV 26.1 on its shim crashes at the 517th pipeline, whichever it is.
 _KERNELS_OF_A_PROCESS = 400
-#: How often a device is opened: panvk 26.1 on its shim ends by a signal in vkCreateDevice every other time.
+#: Attempts to open a device: panvk 26.1 on its shim crashes in vkCreateDevice every other time.
 _OPENINGS = 8
-#: Seconds after which a kernel, or the opening of a device, has failed. (Broadcom's compiler spills one register after
-#: another, each time with a new allocation: a kernel of hundreds of spills takes it minutes.)
+#: Seconds until a kernel, or the opening of a device, counts as failed. (Broadcom's compiler allocates again for every
+#: spilled register: kernels with hundreds of spills take minutes.)
 LONGEST = 120.0
-#: VkDriverId
+#: VkDriverId of Mesa's driver for NVIDIA
 _NVK = 24
-# One chip at a time has its GLSL compiled, on all cores; the others find it done.
+# One chip at a time compiles its GLSL, on all cores; the others then find the SPIR-V in the cache.
 _lowering = threading.Lock()
 
 
 @dataclass
 class Report:
-    """mesa: the driver's version. kernels: by name. refused: what was not lowered or compiled, and why."""
+    """A chip's results. mesa: the driver's version. kernels: figures by name. refused: kernel or workload -> error."""
 
     vendor: str
     chip: str
@@ -49,11 +49,11 @@ class Report:
 
 
 class _Process:
-    """A worker that has told of its device."""
+    """A worker process. device: the device it opened, or None."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
-        # The driver's own remarks would fill a pipe that nobody reads.
+        # Drain stderr: a driver's messages would fill the pipe and block it.
         self._remarks: list[bytes] = []
         self._listener = threading.Thread(target=lambda: self._remarks.extend(process.stderr or ()))
         self._listener.start()
@@ -65,7 +65,7 @@ class _Process:
         self._process.stdin.flush()
 
     def receive(self) -> Any:
-        """The next message, None where the process has ended, as one does that takes too long."""
+        """Return the next message; None if the process has ended or was ended for taking too long."""
         assert self._process.stdout is not None
         timer = threading.Timer(LONGEST, self._process.kill)
         timer.start()
@@ -77,7 +77,7 @@ class _Process:
             timer.cancel()
 
     def last_line(self) -> str:
-        """The last line that a process which has ended printed."""
+        """Return the last line of an ended process, and its exit status."""
         status = self._process.wait()
         self._listener.join()
         said = b"".join(self._remarks[-1:]).decode(errors="replace").strip()
@@ -86,7 +86,7 @@ class _Process:
 
 @contextmanager
 def _started(vendor: Vendor, installation: Installation, chip: str, *, loops: bool) -> Iterator[_Process]:
-    """Raises NoDriverError where the driver opens no device."""
+    """Start a worker and yield it. Raises NoDriverError if the driver opens no device."""
     command = [*installation.python, "-m", "tools.gpu_compilation.worker", vendor.name, *(["--loops"] if loops else [])]
     pipe, environment = subprocess.PIPE, vendor.environment(installation, chip)
     for left in reversed(range(_OPENINGS)):
@@ -105,9 +105,9 @@ def _started(vendor: Vendor, installation: Installation, chip: str, *, loops: bo
 def compile_chip(
     vendor: Vendor, installation: Installation, chip: str, workloads: Sequence[Workload], *, loops: bool = False
 ) -> Report:
-    """loops: whether the figures tell of the innermost loops.
+    """Compile the workloads' kernels for a chip. loops: also count the instructions of innermost loops.
 
-    Raises NoDriverError where the driver opens no such chip."""
+    Raises NoDriverError if the driver cannot open the chip."""
     with _started(vendor, installation, chip, loops=loops) as worker:
         report = Report(vendor.name, chip, _version(worker.device.driver))
         with _lowering:
@@ -120,7 +120,7 @@ def compile_chip(
 
 
 def _compile_some(worker: _Process, left: list[tuple[str, Kernel]], report: Report) -> None:
-    """Compile the first of these, which it removes; a kernel that ends the process is the last one."""
+    """Compile kernels from the front of ``left`` and remove them; stop after one that crashes the process."""
     part = left[:_KERNELS_OF_A_PROCESS]
     worker.send([kernel for _, kernel in part])
     for name, _ in part:
@@ -136,20 +136,19 @@ def _compile_some(worker: _Process, left: list[tuple[str, Kernel]], report: Repo
 
 
 def target_of_chip(vendor: Vendor, chip: str) -> Target:
-    """What the driver tells of a chip. Raises NoDriverError where it opens none."""
+    """Return the target that the driver reports for a chip. Raises NoDriverError if it opens none."""
     with _started(vendor, vendor.find(), chip, loops=False) as worker:
         return target_of(worker.device)
 
 
 def _version(driver: str) -> str:
-    """26.1.6 of "radv Mesa 26.1.6-1": a distribution's own revision compiles nothing differently."""
+    """Return 26.1.6 of "radv Mesa 26.1.6-1": a distribution's revision does not change the compiler."""
     found = re.search(r"\d+\.\d+\.\d+", driver)
     return found[0] if found else driver
 
 
 def target_of(device: VulkanDevice) -> Target:
-    """As the device's own; a card where a shim made an integrated GPU of it, and with a card's processors where a shim
-    tells of two (NVIDIA's)."""
+    """Return the device's target as a GPU's, without the number of cores of NVIDIA's shim, which is always two."""
     target = device.target
     if target.driver == _NVK:
         target = replace(target, cores=0)
@@ -158,10 +157,10 @@ def target_of(device: VulkanDevice) -> Target:
 
 
 def named_kernels(workloads: Sequence[Workload], target: Target, refused: dict[str, str]) -> dict[str, Kernel]:
-    """The distinct kernels of the workloads by workload, shader and, from a shader's second on, number.
+    """Return the workloads' distinct kernels by workload, shader and, from a shader's second kernel on, a number.
 
-    A kernel that several have bears the name of the first. The names say nothing of the code, which may change.
-    refused: gets the workloads that cannot be lowered for the target.
+    A kernel of several workloads is named after the first. Names do not depend on the code, which may change.
+    refused: receives the workloads that cannot be lowered for the target.
     """
     dispatches = []
     for workload in workloads:
@@ -178,7 +177,7 @@ def named_kernels(workloads: Sequence[Workload], target: Target, refused: dict[s
     found: Counter[str] = Counter()
     for (stem, dispatch), code in zip(dispatches, spirv, strict=True):
         buffers = len(dispatch.bindings)
-        # The bindings' offsets stand before what the dispatch itself pushes.
+        # The bindings' offsets come before the dispatch's own push constants.
         kernel = Kernel(code, buffers, buffers + len(dispatch.push), bool(dispatch.parameters))
         if kernel not in known:
             known.add(kernel)

@@ -1,8 +1,8 @@
-"""Vendors' Vulkan drivers (Mesa's), the chips that each compiles for, and processes that have such a chip.
+"""Vendors' Vulkan drivers (Mesa's), the chips that each supports, and the environment of processes for a chip.
 
-None of the chips has to be there: a library of Mesa's that is loaded first, its "shim", answers what the driver asks of
-the kernel. The packages are unpacked into the user's cache once; nothing is installed, and nobody has to be root.
-Debian has some drivers for arm64 alone: those run in an emulator of its programs, several times as slow.
+The chips are not needed: a preloaded library of Mesa's, the "shim", answers the driver's calls to the operating
+system. The packages are unpacked once into the user's cache, without installation or root. Debian has some drivers for
+arm64 alone: those run in a user-mode emulator, several times slower.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from pathlib import Path
 from dml import cache
 
 _HERE = Path(__file__).resolve().parent
-#: The Debian release whose Mesa compiles, and the one whose source is built (that of the other cannot be had).
+#: The Debian release of the driver packages, and the one whose Mesa source is built (the other's is unavailable).
 SUITE, SOURCE_SUITE = "trixie-backports", "trixie"
 _PACKAGES = ("mesa-vulkan-drivers", "mesa-drm-shim")
 
 
 class NoDriverError(Exception):
-    """Why a driver cannot be used, in one line."""
+    """A driver cannot be used; the message is one line."""
 
 
 @dataclass(frozen=True)
 class Installation:
-    """python: the start of a command that has the driver. environment: what it needs beside ours."""
+    """A usable driver. python: the command that starts Python with it. environment: variables to add to ours."""
 
     python: tuple[str, ...]
     environment: Mapping[str, str]
 
 
 class Origin(Enum):
-    """Where a driver and its shim are from. BUILT: from Mesa's source."""
+    """The origin of a driver and its shim. BUILT: both built from Mesa's source."""
 
     PACKAGES = "packages"
-    BUILT_SHIM = "packages, and a shim that is built"
+    BUILT_SHIM = "packages, with a built shim"
     BUILT = "built"
     EMULATED = "packages for arm64, emulated"
 
@@ -50,8 +50,8 @@ class Origin(Enum):
 class Vendor:
     """A vendor's driver.
 
-    shim: the name of the library that answers it. chips: name -> the value of ``variable`` that chooses it, the newest
-    last. usual: those that CI checks. origin: where driver and shim are from.
+    shim: the name of the shim library. chips: name -> the value of the environment variable ``variable`` that selects
+    the chip, the newest last. usual: the chips that CI checks.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Vendor:
     origin: Origin = Origin.PACKAGES
 
     def find(self) -> Installation:
-        """Unpack and build what is missing. Raises NoDriverError where that cannot be done."""
+        """Return the driver, unpacked and built where missing. Raises NoDriverError if that fails."""
         if self.origin is Origin.EMULATED:
             found = emulated()
             root = found / "root"
@@ -73,17 +73,17 @@ class Vendor:
             more = {"PYTHONPATH": str(found / "packages")}
         else:
             root, start, python, more = unpacked(), (), sys.executable, {}
-        # Its libraries may need a newer C library than this machine's: the release's own loader of programs starts
-        # Python with all of them.
+        # The driver's libraries may need a newer C library than this machine's, so the release's own dynamic loader
+        # starts Python.
         loader = next(root.glob("usr/lib/*/ld-linux*.so.*"), None)
         if loader is None:
-            raise NoDriverError(f"{root} is not whole; remove the folder to unpack it anew")
+            raise NoDriverError(f"{root} is incomplete; remove the folder to unpack it again")
         built = _built(self.name) if self.origin in (Origin.BUILT_SHIM, Origin.BUILT) else loader.parent
         icds = built if self.origin is Origin.BUILT else root / "usr/share/vulkan/icd.d"
         icd, shim = icds / f"{self.icd}_icd.json", built / f"lib{self.shim}_noop_drm_shim.so"
         for path in (icd, shim):
             if not path.exists():
-                raise NoDriverError(f"{path.parent} holds no {path.name}; remove the folder to make it anew")
+                raise NoDriverError(f"{path.parent} holds no {path.name}; remove the folder to create it again")
         libraries = ("--preload", str(shim), "--library-path", str(loader.parent), "--argv0", python)
         return Installation(
             (*start, str(loader), *libraries, python),
@@ -92,7 +92,7 @@ class Vendor:
                 **self.settings,
                 "VK_DRIVER_FILES": str(icd),
                 "VK_ICD_FILENAMES": str(icd),
-                # The driver's own cache would hide what compiling costs.
+                # The driver's own cache would hide the compilation time.
                 "MESA_SHADER_CACHE_DISABLE": "true",
             },
         )
@@ -102,7 +102,8 @@ class Vendor:
         return self.origin is Origin.EMULATED
 
     def environment(self, installation: Installation, chip: str) -> dict[str, str]:
-        """That of a process whose one Vulkan device is this chip. Raises KeyError where the vendor has no such chip."""
+        """Return the environment of a process whose only Vulkan device is this chip. Raises KeyError for an unknown
+        chip."""
         chosen = {self.variable: self.chips[chip]} if self.variable else {}
         return {**os.environ, **installation.environment, **chosen}
 
@@ -151,27 +152,28 @@ def vendor_of(chip: str) -> Vendor:
 
 
 def folder() -> Path:
-    """What all that is unpacked and built here lies in."""
+    """Return the cache folder of unpacked and built drivers."""
     return cache.root() / "drivers"
 
 
 def unpacked() -> Path:
-    """The root of the packages; they are unpacked the first time, in some 10 seconds."""
+    """Return the root of the packages, unpacked on the first call."""
     return _made(folder() / SUITE, [str(_HERE / "unpack"), SUITE], _PACKAGES)
 
 
 def emulated() -> Path:
-    """The folder of arm64's emulator, packages and Python; they are unpacked the first time, in about a minute."""
+    """Return the folder of the arm64 emulator, its packages and Python, unpacked on the first call."""
     return _made(folder() / f"{SUITE}-emulated", [str(_HERE / "emulator"), SUITE], _PACKAGES)
 
 
 def _built(vendor: str) -> Path:
-    """The folder of what is built for a vendor; Intel's shim takes a minute the first time, Broadcom's driver five."""
+    """Return the folder of a vendor's built files, built on the first call, which takes minutes."""
     return _made(folder() / f"{vendor}-{SOURCE_SUITE}", [str(_HERE / "build_mesa"), vendor, SOURCE_SUITE], ())
 
 
 def _made(path: Path, command: list[str], rest: tuple[str, ...]) -> Path:
-    """The folder, made by ``command path rest...`` where it is not there. Raises NoDriverError with its last line."""
+    """Return the folder, created by ``command path rest...`` if missing. Raises NoDriverError with the last line
+    printed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with (path.parent / f"{path.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -185,7 +187,7 @@ def _made(path: Path, command: list[str], rest: tuple[str, ...]) -> Path:
 
 
 def mesa() -> str:
-    """The version of the packages, as Debian writes it; empty where none are unpacked."""
+    """Return the packages' Debian version; empty before they are unpacked."""
     history = folder() / SUITE / "usr/share/doc/mesa-vulkan-drivers/changelog.Debian.gz"
     if not history.exists():
         return ""

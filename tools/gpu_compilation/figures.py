@@ -1,4 +1,4 @@
-"""What a vendor's compiler tells of a kernel, in words that all vendors share."""
+"""A vendor compiler's statistics of a kernel, in terms common to all vendors."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from tools.gpu_compilation.loops import NO_LOOP, Loop, hottest
 
 @dataclass(frozen=True)
 class Figures:
-    """registers: as the vendor counts those of an invocation. spills: registers, or accesses, that go to memory.
+    """A kernel's statistics. registers: per invocation, as the vendor counts. spills: registers or accesses to memory.
 
-    scratch: bytes of memory of an invocation's own: for spills, and with Mesa's compiler for NVIDIA for arrays that a
-    loop indexes. shared: bytes. occupancy: what the vendor tells of how much runs at once: waves of a SIMD (AMD), warps
-    of a multiprocessor (NVIDIA), waves of a core (Qualcomm), invocations of a core (Apple), SIMD width (Intel), threads
-    of a processor (Broadcom), 2 where all threads of a core run and 1 where half of them do (ARM). cycles: the driver's
-    estimate, 0 where it makes none. loop: of the innermost one with the most multiply-adds, where machine code was
-    asked for.
+    scratch: bytes of private memory per invocation: for spills, and with Mesa's compiler for NVIDIA for arrays that a
+    loop indexes. shared: bytes of shared memory. occupancy: the vendor's measure: waves per SIMD (AMD), warps per
+    multiprocessor (NVIDIA), waves per core (Qualcomm), invocations per core (Apple), SIMD width (Intel), threads per
+    processor (Broadcom), 2 for all threads of a core and 1 for half of them (ARM). cycles: the driver's estimate, 0 if
+    it has none. loop: the innermost loop with the most multiply-adds, where machine code was requested.
     """
 
     instructions: int
@@ -32,11 +31,11 @@ class Figures:
 
     @property
     def does_spill(self) -> bool:
-        """Whether it keeps in memory what should be in registers."""
+        """Whether the kernel spills registers to memory."""
         return bool(self.spills)
 
 
-#: Vendor -> field -> the statistics whose sum it is. (NVIDIA's "Spills to reg" stay in registers.)
+#: Vendor -> field -> the driver's statistics to add up for it. (NVIDIA's "Spills to reg" stay in registers.)
 STATISTICS: dict[str, dict[str, tuple[str, ...]]] = {
     "amd": {
         "instructions": ("Instructions",),
@@ -101,9 +100,9 @@ STATISTICS: dict[str, dict[str, tuple[str, ...]]] = {
 
 
 def figures(vendor: str, statistics: Mapping[str, float], milliseconds: float, assembly: str = "") -> Figures:
-    """From the driver's statistics by its names, and the machine code.
+    """Return the figures from the driver's statistics and the machine code.
 
-    Raises KeyError where the driver has none of a name.
+    Raises KeyError if the driver lacks a statistic.
     """
     found = {name: sum(int(statistics[each]) for each in shown) for name, shown in STATISTICS[vendor].items()}
     return replace(Figures(**found), milliseconds=milliseconds, loop=hottest(assembly, vendor))

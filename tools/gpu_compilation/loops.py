@@ -1,4 +1,4 @@
-"""The innermost loop of a kernel's machine code: how many of its instructions multiply and add."""
+"""Count multiply-adds and instructions in the innermost loop of a kernel's machine code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Loop(NamedTuple):
-    """Multiply-adds of an invocation in a round, and all instructions there."""
+    """One iteration of a loop: multiply-adds per invocation, and all instructions."""
 
     products: int
     instructions: int
@@ -19,19 +19,19 @@ class Loop(NamedTuple):
 
 
 NO_LOOP = Loop(0, 0)
-#: Number of products that an instruction makes, from the match of its pattern.
+#: Returns the number of products of an instruction from the match of its pattern.
 Products = Callable[[re.Match[str]], int]
 
 
 @dataclass(frozen=True)
 class Listing:
-    """A driver's text of machine code, one instruction per line.
+    """The syntax of a driver's machine code listing, one instruction per line.
 
-    label: the first line of a block; group 1 is its name. branch: group 1 holds the names that a line jumps to,
-    separated by commas. ends: a line after which the next one is not run. instruction: a line that is one; group
-    ``times``, where there is one, holds how often it is issued beyond the first. products: multiply-adds of floats and
-    dot products of bytes. lanes: the invocations among which an instruction's products are shared out, from the whole
-    text; 1 where instructions count for each invocation.
+    label: the first line of a block; group 1 is its name. branch: a jump; group 1 holds the targets' names, separated
+    by commas. ends: a line that never falls through to the next. instruction: an instruction; the optional group
+    ``times`` holds its repetitions beyond the first. products: multiply-adds of floats and dot products of bytes.
+    lanes: returns from the whole text the number of invocations that share an instruction's products; 1 if products
+    are counted per invocation.
     """
 
     label: re.Pattern[str]
@@ -44,9 +44,9 @@ class Listing:
 
 
 def hottest(assembly: str, vendor: str) -> Loop:
-    """Of the loops that hold no other loop, the one with the most multiply-adds.
+    """Return the innermost loop with the most multiply-adds.
 
-    NO_LOOP where none has any, and for vendors that LISTINGS lacks.
+    NO_LOOP if no loop multiplies and adds, or if LISTINGS lacks the vendor.
     """
     listing = LISTINGS.get(vendor)
     if listing is None:
@@ -61,7 +61,7 @@ def hottest(assembly: str, vendor: str) -> Loop:
 
 @dataclass
 class _Block:
-    """Lines that run one after another. next: the blocks that may follow."""
+    """A basic block. next: indices of the blocks that may follow."""
 
     lines: list[str]
     next: set[int] = field(default_factory=set)
@@ -91,14 +91,15 @@ def _blocks(lines: list[str], listing: Listing) -> list[_Block]:
 
 
 def _loops(blocks: list[_Block]) -> list[frozenset[int]]:
-    """The blocks of each loop: those from which a branch back is reached without its target, and the target."""
+    """Return the blocks of each natural loop: the target of a backward branch and all blocks that reach the branch
+    without passing the target."""
     before: dict[int, set[int]] = {at: set() for at in range(len(blocks))}
     for at, block in enumerate(blocks):
         for follower in block.next:
             before[follower].add(at)
     loops = []
     for start in before:
-        # (all branches back to one block are one loop)
+        # All backward branches to one block form one loop
         waiting = [at for at in before[start] if at >= start]
         loop = {start} if waiting else set()
         while waiting:
@@ -129,18 +130,18 @@ def _each(count: int) -> Products:
 
 
 def _matrix(match: re.Match[str]) -> int:
-    """A product of matrices by the 32 invocations of a warp."""
+    """Return an invocation's share of a matrix product by a warp of 32."""
     return int(match["m"]) * int(match["n"]) * int(match["k"]) // 32
 
 
 def _systolic(match: re.Match[str]) -> int:
-    """All products of a DPAS: each element of 32 bits holds 2 numbers of 16 bits or 4 bytes."""
+    """Return all products of a DPAS instruction: a 32-bit element holds 2 numbers of 16 bits or 4 bytes."""
     held = 4 if match["type"] in ("B", "UB") else 2
     return int(match["depth"]) * int(match["rows"]) * int(match["lanes"]) * held
 
 
 def _dispatch_width(text: str) -> int:
-    """Invocations of an Intel subgroup: the end of the last group of channels (1Q: 8, 2H: 32) that is masked."""
+    """Return the invocations of an Intel subgroup: the end of the last masked group of channels (1Q: 8, 2H: 32)."""
     groups = re.findall(r"\{ align1 (\d)([QH])\b", text)
     return max((int(at) * (8 if size == "Q" else 16) for at, size in groups), default=8)
 
@@ -149,7 +150,7 @@ def _of_lanes(per_lane: int) -> Products:
     return lambda match: per_lane * int(match["lanes"])
 
 
-#: What stands before an instruction of Adreno's: (rpt2) issues it twice more, (nop3) waits for three.
+#: Prefixes of an Adreno instruction: (rpt2) issues it twice more, (nop3) waits three cycles.
 _PREFIX = r"^(?P<times>(?:\(\w+\)\s*)*)"
 
 
@@ -161,8 +162,8 @@ def _repeated(count: int) -> Products:
     return products
 
 
-#: By vendor. Apple's driver gives no machine code, Broadcom's has branches without targets; those of ARM and
-#: Imagination, which run in an emulator, are not read yet.
+#: Listings by vendor. Apple's driver prints no machine code, and Broadcom's omits branch targets. ARM's and
+#: Imagination's, which run in an emulator, are not parsed yet.
 LISTINGS = {
     "amd": Listing(
         label=re.compile(r"^(BB\d+):"),
@@ -175,7 +176,7 @@ LISTINGS = {
             (re.compile(r"\bv_(?:dual_)?dot2c?(?:acc)?_"), _each(2)),
             (re.compile(r"\bv_dot4c?_"), _each(4)),
             (re.compile(r"\bv_dot8c?_"), _each(8)),
-            # Of 16 x 16 x 16 by the 64 invocations of a wave
+            # 16 x 16 x 16 products by a wave of 64 invocations
             (re.compile(r"\bv_wmma_"), _each(64)),
         ),
     ),
@@ -183,7 +184,7 @@ LISTINGS = {
         label=re.compile(r"^(LABEL\d+):"),
         branch=re.compile(r"^(?:\([^)]*\) )?while\(\d+\)\s+JIP:\s+(LABEL\d+)"),
         ends=re.compile(r"^while\("),
-        # (the driver does not count "sync nop")
+        # The driver does not count "sync nop"
         instruction=re.compile(r"^(?:\([^)]*\) )?(?!sync)[a-z][\w.]*\(\d+\)"),
         products=(
             (re.compile(r"\bma[dc](?:\.\w+)*\((?P<lanes>\d+)\)\s+\S+<\d+>(?:F|HF|DF)\b"), _of_lanes(1)),

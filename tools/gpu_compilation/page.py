@@ -1,4 +1,4 @@
-"""What is recorded, for people: a page with filters, and the table of chips in the documentation."""
+"""The record for readers: a page with filters, and the documentation's table of chips."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SPILLS = COLUMNS.index("spills")
 
 
 def html(records: Mapping[str, Record]) -> str:
-    """All chips of these vendors by all kernels, the worst first; the page filters them."""
+    """Return a page of all chips and kernels of these vendors, the worst kernels first, with filters."""
     names = list(
         dict.fromkeys(name for record in records.values() for held in record.figures.values() for name in held)
     )
@@ -31,7 +31,7 @@ def html(records: Mapping[str, Record]) -> str:
 
 
 def markdown(records: Mapping[str, Record]) -> str:
-    """A line for each chip."""
+    """Return a table with a line for each chip."""
     head = "| vendor | chip | Mesa | kernels | spill | registers at most | instructions at most |\n"
     head += "| --- | --- | --- | ---: | ---: | ---: | ---: |\n"
     return head + "".join(f"| {' | '.join(cells)} |\n" for cells in _lines(records))

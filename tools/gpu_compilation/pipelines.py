@@ -1,4 +1,4 @@
-"""What a driver's compiler makes of compute kernels. The device needs no memory: nothing is allocated, nothing runs."""
+"""Compile compute pipelines and read the driver's statistics. Nothing is allocated on the device, and nothing runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STATISTICS = "VK_KHR_pipeline_executable_properties"
 class Kernel:
     """A compute shader with everything its pipeline depends on.
 
-    push_words counts push constants of 32 bits; uniform: whether a uniform buffer follows the storage buffers.
+    push_words: number of 32-bit push constants. uniform: whether a uniform buffer follows the storage buffers.
     """
 
     spirv: bytes
@@ -30,7 +30,7 @@ class Kernel:
 
 
 class PipelineCompiler:
-    """Makes pipelines on the first device of the one driver that the loader was given."""
+    """Compiles pipelines on the first device of the only driver that the loader sees."""
 
     def __init__(self, device: Any, *, assembly: bool) -> None:
         self._device = device
@@ -41,10 +41,10 @@ class PipelineCompiler:
         self._statistics_of = vk.vkGetDeviceProcAddr(device, "vkGetPipelineExecutableStatisticsKHR")
 
     def compile(self, kernel: Kernel) -> tuple[dict[str, float], float, str]:
-        """The driver's statistics by the names that it gives them, the milliseconds of processor that it took, and the
-        machine code as text, where that is wanted.
+        """Return the driver's statistics by its names, the CPU milliseconds, and the machine code as text (empty unless
+        requested).
 
-        Raises vulkan.VkError where the driver refuses the kernel.
+        Raises vulkan.VkError if the driver refuses the kernel.
         """
         with self._module(kernel.spirv) as module, self._layout(kernel) as layout:
             stage = vk.VkPipelineShaderStageCreateInfo(
@@ -71,8 +71,8 @@ class PipelineCompiler:
         return {s.name: getattr(s.value, members[s.format]) for s in self._statistics_of(self._device, info)}
 
     def _machine_code(self, pipeline: Any) -> str:
-        """What the driver calls "Assembly", "GEN Assembly" or the like; empty where it has none."""
-        # (The package knows the structures, not the function's arrays.)
+        """Return the text that the driver calls "Assembly", "GEN Assembly" or the like; empty if it has none."""
+        # The package vulkan has the structures, but cannot call this function with arrays.
         address = vk.lib.vkGetDeviceProcAddr(self._device, b"vkGetPipelineExecutableInternalRepresentationsKHR")
         kind = "VkPipelineExecutableInternalRepresentationKHR"
         get = vk.ffi.cast(f"VkResult(*)(VkDevice, VkPipelineExecutableInfoKHR *, uint32_t *, {kind} *)", address)
@@ -129,7 +129,7 @@ class PipelineCompiler:
 
 @contextmanager
 def pipeline_compiler(used: VulkanDevice, *, assembly: bool = False) -> Iterator[PipelineCompiler]:
-    """A compiler on the first device, which ``used`` tells of. Raises vulkan.VkError where it gives no statistics."""
+    """Yield a compiler on the device ``used``. Raises vulkan.VkError if it has no pipeline statistics."""
     version = features.packed(features.INSTANCE_VERSION)
     application = vk.VkApplicationInfo(pApplicationName="dml", apiVersion=version)
     instance = vk.vkCreateInstance(vk.VkInstanceCreateInfo(pApplicationInfo=application), None)

@@ -1,4 +1,4 @@
-"""The figures that are recorded, a file for each vendor, and whether new ones are as good."""
+"""The recorded figures, a file per vendor, and the comparison of new figures with them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tools.gpu_compilation.drivers import vendor_of
 from tools.gpu_compilation.figures import Figures
 
 FOLDER = Path(__file__).with_name("recorded")
-#: What is recorded of a kernel, in this order.
+#: The recorded figures of a kernel, in this order.
 COLUMNS = ("instructions", "registers", "spills", "scratch", "occupancy", "cycles")
-#: What may grow, and by how much on top of the quarter: a kernel of 20 instructions or 8 registers is no worse for a
-#: step of the compiler's own granularity.
+#: Columns whose growth fails the check, and the growth that small kernels may have anyway: registers and instructions
+#: come in steps of the compiler's granularity.
 GROWS = {"instructions": 16, "registers": 8, "spills": 0, "scratch": 0}
-#: Milliseconds that no kernel may take to compile, where none is recorded as slower.
+#: Milliseconds that a kernel may take to compile.
 SLOW = 2000.0
-#: The same of a driver that runs in an emulator.
+#: The same for a driver that runs in an emulator.
 EMULATED_SLOW = 10 * SLOW
 
 Row = tuple[int, ...]
@@ -28,9 +28,9 @@ Row = tuple[int, ...]
 
 @dataclass
 class Record:
-    """Of one vendor. figures: chip -> kernel -> what COLUMNS names. mesa: chip -> version of its driver.
+    """A vendor's record. figures: chip -> kernel -> the values of COLUMNS. mesa: chip -> version of its driver.
 
-    accepted: "chip kernel" -> why it may spill.
+    accepted: "chip kernel" -> the reason why the kernel may spill.
     """
 
     figures: dict[str, dict[str, Row]] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Record:
 
 @dataclass
 class Verdict:
-    """failures: a line each. new, gone: kernels that the record has not, or that only it has."""
+    """The result of a check. failures: a line each. new, gone: kernels only in the report, or only in the record."""
 
     failures: list[str] = field(default_factory=list)
     new: list[str] = field(default_factory=list)
@@ -53,10 +53,9 @@ def row(figures: Figures) -> Row:
 
 
 def judge(report: Report, record: Record) -> Verdict:
-    """No kernel is refused, spills, is slow to compile, or has grown by more than a quarter.
+    """Check that no kernel is refused, spills, compiles slowly, or has grown by more than a quarter.
 
-    Growth counts against figures of the same compiler alone: versions differ. A kernel that spills and is accepted may
-    not get worse either.
+    Growth is checked only against figures of the same driver version. Accepted spilling kernels must not grow either.
     """
     same = record.mesa.get(report.chip) == report.mesa
     recorded = record.figures.get(report.chip) if same else None
@@ -82,8 +81,8 @@ def judge(report: Report, record: Record) -> Verdict:
 
 
 def renewed(record: Record, reports: Iterable[Report]) -> Record:
-    """The record with these reports of its vendor; what is no longer there of their chips, or of what is accepted,
-    goes."""
+    """Return the record with its vendor's new reports. They replace their chips' kernels, and accepted kernels that
+    stopped spilling are removed."""
     reports = list(reports)
     figures, mesa = dict(record.figures), dict(record.mesa)
     for report in reports:
@@ -98,17 +97,17 @@ def renewed(record: Record, reports: Iterable[Report]) -> Record:
 
 
 def recorded() -> dict[str, Record]:
-    """All records, by vendor."""
+    """Return all records by vendor."""
     return {path.stem: load(path.stem) for path in sorted(FOLDER.glob("*.json"))}
 
 
 def load(vendor: str, folder: Path = FOLDER) -> Record:
-    """An empty record where there is no file."""
+    """Read a vendor's record; an empty one if there is no file."""
     path = folder / f"{vendor}.json"
     if not path.exists():
         return Record()
     data = json.loads(path.read_text(encoding="utf-8"))
-    assert tuple(data["columns"]) == COLUMNS, f"{path} is of other columns; --record writes it anew"
+    assert tuple(data["columns"]) == COLUMNS, f"{path} has other columns; --record writes it again"
     figures: dict[str, dict[str, Row]] = {chip: {} for chip in data["chips"]}
     for name, rows in data["kernels"].items():
         for chip, found in zip(data["chips"], rows, strict=True):
@@ -118,7 +117,7 @@ def load(vendor: str, folder: Path = FOLDER) -> Record:
 
 
 def save(vendor: str, record: Record, folder: Path = FOLDER) -> None:
-    """One line for each kernel, with a row for each chip (null where it has no such kernel)."""
+    """Write a record: a line per kernel with a row per chip (null if the chip lacks the kernel)."""
     folder.mkdir(exist_ok=True)
     names = dict.fromkeys(name for kernels in record.figures.values() for name in kernels)
     chips = {chip: record.mesa[chip] for chip in record.figures}

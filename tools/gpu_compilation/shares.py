@@ -1,4 +1,4 @@
-"""Multiply-adds per instruction of innermost loops: their record by chip, and the table in the documentation."""
+"""Multiply-adds per instruction of innermost loops: the record by chip, and the documentation's table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tools.gpu_compilation.compiling import Report
 from tools.gpu_compilation.record import COLUMNS, Record
 
 FILE = Path(__file__).with_name("shares.json")
-#: Folders of shaders whose kernels multiply and add.
+#: Folders of shaders whose inner loops multiply and add.
 FAMILIES = ("gemm", "convolution", "attention", "normalization", "recurrent")
 _INSTRUCTIONS = COLUMNS.index("instructions")
 
@@ -20,7 +20,7 @@ Shares = dict[str, dict[str, tuple[int, int, int]]]
 
 
 def load(path: Path = FILE) -> Shares:
-    """Empty where there is no file."""
+    """Read the shares; an empty dictionary if there is no file."""
     if not path.exists():
         return {}
     data = json.loads(path.read_text(encoding="utf-8"))
@@ -28,7 +28,7 @@ def load(path: Path = FILE) -> Shares:
 
 
 def save(reports: Iterable[Report], path: Path = FILE) -> None:
-    """Replace the shares of these chips; a chip whose driver gives no machine code has none."""
+    """Write the shares of these chips into the record. Chips whose drivers print no machine code have none."""
     shares = load(path)
     for report in reports:
         found = {
@@ -51,9 +51,9 @@ def save(reports: Iterable[Report], path: Path = FILE) -> None:
 
 
 def markdown(records: Mapping[str, Record], shares: Shares | None = None) -> str:
-    """A section of the documentation: shaders by chips, the median of a shader's kernels and how many they are.
+    """Return a section of the documentation: for each shader and chip, the median and number of the kernels.
 
-    A kernel whose recorded instructions differ from those of its loop's recording is left out: it changed since.
+    A kernel that changed since its loop was recorded (by its number of instructions) is left out.
     """
     recorded = {chip: kernels for record in records.values() for chip, kernels in record.figures.items()}
     found: dict[str, dict[str, list[float]]] = {}
@@ -65,11 +65,11 @@ def markdown(records: Mapping[str, Record], shares: Shares | None = None) -> str
     chips = sorted({chip for by_chip in found.values() for chip in by_chip})
     lines = [
         "\n## Inner loops\n",
-        "Multiply-adds of an invocation for each instruction of the kernel's innermost loop: the median of a shader's",
-        "kernels, and how many they are. An instruction that multiplies matrices, or numbers of 8 or 16 bits, counts",
+        "Multiply-adds per invocation for each instruction of the kernel's innermost loop: the median of a shader's",
+        "kernels, and their number. An instruction that multiplies matrices, or numbers of 8 or 16 bits, counts",
         "as all its products. `tools/gpu_compile --loops --record` counts them in the machine code that the drivers of",
-        "AMD, Intel, NVIDIA and Qualcomm print. Apple's prints none, and Broadcom's leaves out where branches go;",
-        "those of ARM and Imagination are not read yet.\n",
+        "AMD, Intel, NVIDIA and Qualcomm print. Apple's prints none, and Broadcom's omits the targets of branches;",
+        "ARM's and Imagination's are not parsed yet.\n",
         f"| shader | {' | '.join(chips)} |",
         f"| --- |{' ---: |' * len(chips)}",
     ]
@@ -80,7 +80,7 @@ def markdown(records: Mapping[str, Record], shares: Shares | None = None) -> str
 
 
 def _shader(kernel: str) -> str:
-    """gemm/shared of "GEMM 512: gemm/shared 2"."""
+    """Return the shader of a kernel's name: gemm/shared of "GEMM 512: gemm/shared 2"."""
     return kernel.rpartition(": ")[2].partition(" ")[0]
 
 

@@ -1,7 +1,7 @@
-"""Operators at ordinary sizes, chosen so that their lowerings take the turns that they take for GPUs alone.
+"""Operators at realistic sizes, which make lowerings choose the kernels that only GPUs get.
 
-The sample descriptors are of a few elements: they never fill a tile, a workgroup or the device. Each entry here is a
-sample with other fields (see ``sample_descriptors.sample``).
+The sample descriptors have a few elements, which fill neither a tile nor a workgroup nor the device. Each entry here
+is a sample with other fields (see ``sample_descriptors.sample``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _times(*sizes: int) -> str:
 
 
 def _gemm(m: int, k: int, n: int, *, batch: int = 1, a: bool = False, b: bool = False, **more: Any) -> dict[str, Any]:
-    """A of m x k times B of k x n; a, b: given transposed."""
+    """Return a product of A, m x k, and B, k x n. a, b: whether the operand is transposed."""
     return {
         "ATensor": _times(1, batch, *((k, m) if a else (m, k))),
         "BTensor": _times(1, batch, *((n, k) if b else (k, n))),
@@ -45,7 +45,7 @@ def _convolution(
     inputs: int, outputs: int, size: int, window: int, *, stride: int = 1, dilation: int = 1, groups: int = 1,
     batch: int = 1, **more: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """A square window over square images, padded to keep their size."""
+    """Return a convolution of square images with a square window, padded to keep their size."""
     pad = dilation * (window // 2)
     made = (size + 2 * pad - dilation * (window - 1) - 1) // stride + 1
     return {
@@ -63,7 +63,7 @@ def _convolution(
 
 
 def _volume(channels: int, size: int, window: int) -> dict[str, Any]:
-    """A cubic window over a cube of ``size``, as many channels out as in."""
+    """Return a convolution of a cube with a cubic window, with equal numbers of channels in and out."""
     cube, one = _times(1, channels, *[size] * 3), (1, 1, 1)
     return {
         "InputTensor": cube,
@@ -77,7 +77,7 @@ def _volume(channels: int, size: int, window: int) -> dict[str, Any]:
 
 
 def _transposed(inputs: int, outputs: int, size: int, window: int) -> dict[str, Any]:
-    """A transposed convolution that doubles the size of its images."""
+    """Return a transposed convolution that doubles the images' sizes."""
     return {
         "InputTensor": _times(1, inputs, size, size),
         "FilterTensor": _times(inputs, outputs, window, window),
@@ -90,7 +90,7 @@ def _transposed(inputs: int, outputs: int, size: int, window: int) -> dict[str, 
 
 
 def _recurrent(gates: int, steps: int, batch: int, width: int, hidden: int, **more: Any) -> dict[str, Any]:
-    """One direction. RNN has one gate, GRU three, LSTM four."""
+    """Return a recurrent network of one direction. An RNN has one gate, a GRU three, an LSTM four."""
     last = _times(1, 1, batch, hidden)
     functions = {
         1: [dml.DML_ACTIVATION_TANH_OPERATOR_DESC()],
@@ -130,7 +130,7 @@ def _attention(batch: int, heads: int, queries: int, keys: int, size: int, **mor
 
 
 def _same(sizes: str, **more: Any) -> dict[str, Any]:
-    """An input and an output of these sizes."""
+    """Return an input and an output of these sizes."""
     return {"InputTensor": sizes, "OutputTensor": sizes, **more}
 
 
@@ -166,9 +166,9 @@ _REGIONS = {
     "OutputTensor": "100x256x7x7",
 }
 
-#: (name, operator, fields in place of its sample's)
+#: (name, operator, fields that replace its sample's)
 _VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
-    # Matrix products: tiles of 128, 64 and 32, all orders of the operands; products of few rows.
+    # Matrix products: tiles of 128, 64 and 32, all transpositions; products of few rows.
     ("4096x4096x4096", "GEMM", _gemm(4096, 4096, 4096)),
     ("2048x2048x2048 TN", "GEMM", _gemm(2048, 2048, 2048, a=True)),
     ("2048x2048x2048 NT", "GEMM", _gemm(2048, 2048, 2048, b=True)),
@@ -196,7 +196,7 @@ _VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
     ("512x512x512", "QUANTIZED_LINEAR_MATRIX_MULTIPLY",
         {**_bytes_gemm(512, 512, 512, "UINT8"), "BScaleTensor": "FLOAT32 1x1x1x512",
          "BZeroPointTensor": "UINT8 1x1x1x512"}),
-    # Convolutions: the direct kernel's tiles, products, grouped, transposed, and what only the general kernel does.
+    # Convolutions: the direct kernel's tiles, matrix products, grouped, transposed, and cases for the general kernel.
     ("3x3 64 of 56", "CONVOLUTION", _convolution(64, 64, 56, 3)),
     ("3x3 256 of 14, 8 images", "CONVOLUTION", _convolution(256, 256, 14, 3, batch=8)),
     ("7x7 by 2, 3 of 224", "CONVOLUTION", _convolution(3, 64, 224, 7, stride=2)),
@@ -221,7 +221,7 @@ _VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
     ("3x3 256 of 28", "QUANTIZED_LINEAR_CONVOLUTION", {"InputTensor": "UINT8 4x256x28x28",
         "FilterTensor": "INT8 256x256x3x3", "FilterScaleTensor": "1x256x1x1", "FilterZeroPointTensor": None,
         "BiasTensor": "INT32 1x256x1x1", "OutputTensor": "UINT8 4x256x28x28"}),
-    # Recurrences: one dispatch, and one for each step where the state is large.
+    # Recurrent networks: one dispatch, or one per step for large states.
     ("64x8x256", "RNN", _recurrent(1, 64, 8, 256, 256)),
     ("64x8x256", "GRU", _recurrent(3, 64, 8, 256, 256)),
     ("64x8x256 reset first", "GRU", _recurrent(3, 64, 8, 256, 256, LinearBeforeReset=False)),
@@ -230,13 +230,13 @@ _VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
     ("2x1x1024", "GRU", _recurrent(3, 2, 1, 256, 1024)),
     ("2x1x1024 reset first", "GRU", _recurrent(3, 2, 1, 256, 1024, LinearBeforeReset=False)),
     ("2x1x1024", "LSTM", _recurrent(4, 2, 1, 256, 1024)),
-    # Attention: whole sequences, a token at a time, masks.
+    # Attention: whole sequences, single tokens, masks.
     ("8 heads, 256x64", "MULTIHEAD_ATTENTION", _attention(1, 8, 256, 256, 64)),
     ("32 heads, 1 of 1024x128", "MULTIHEAD_ATTENTION", _attention(1, 32, 1, 1024, 128)),
     ("8 heads, 256x64, mask", "MULTIHEAD_ATTENTION", _attention(
         1, 8, 256, 256, 64, MaskTensor="INT32 1x8x256x256",
         MaskType=dml.DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN)),
-    # Rows: softmax and normalizations of lengths that lanes share, of few very long rows, of axes beside each other.
+    # Rows: softmax and normalizations of rows that a subgroup shares, of few very long rows, along inner axes.
     ("1024x1024", "ACTIVATION_SOFTMAX", _same("1x1x1024x1024")),
     ("4x131072", "ACTIVATION_SOFTMAX", _same("1x1x4x131072")),
     ("axis 1 of 64x32x32", "ACTIVATION_SOFTMAX1", _same("1x64x32x32", Axes=(1,))),
@@ -256,7 +256,7 @@ _VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
         "16x64x56x56", FusedAddTensor=None,
         **dict.fromkeys(("ScaleTensor", "BiasTensor", "OutputMeanTensor", "OutputVarianceTensor"), "1x64x1x1"))),
     ("512x1024", "LP_NORMALIZATION", _same("1x1x512x1024", Axis=3)),
-    # Reductions along rows, along columns, of few and of all elements.
+    # Reductions along rows, along columns, to few elements and to one.
     *((f"{function} of rows", "REDUCE", _reduction(function, (1, 1, 4096, 1024), 3)) for function in _FUNCTIONS),
     *((f"{function} of rows", "REDUCE", _reduction(function, (1, 1, 4096, 1024), 3, kind="UINT32"))
         for function in ("ARGMAX", "ARGMIN")),
@@ -274,7 +274,7 @@ _VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
         "OutputIndexTensor": "UINT32 1x1x4x100", "K": 100}),
     ("of 65536", "NONZERO_COORDINATES",
         {"InputTensor": "1x1x256x256", "OutputCoordinatesTensor": "UINT32 1x1x65536x4"}),
-    # Windows: small ones, and boxes that a workgroup walks together.
+    # Windows: small ones, and large ones that a workgroup reduces together.
     ("3x3 by 2, 64 of 112", "MAX_POOLING", _pooling(64, 112, 3, 2)),
     ("3x3 by 2, 64 of 112", "MAX_POOLING1", _pooling(64, 112, 3, 2, OutputIndicesTensor="UINT32 1x64x55x55")),
     ("2x2 by 2, 64 of 112", "AVERAGE_POOLING", _pooling(64, 112, 2, 2)),
@@ -287,7 +287,7 @@ _VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
     ("256 of 50, 100 regions", "ROI_ALIGN", _REGIONS),
     ("largest of 256 of 50, 100 regions", "ROI_ALIGN", {**_REGIONS, "ReductionFunction": dml.DML_REDUCE_FUNCTION_MAX}),
     ("largest", "ROI_ALIGN_GRAD", {"ReductionFunction": dml.DML_REDUCE_FUNCTION_MAX}),
-    # Elements at lengths that vectors and whole workgroups divide.
+    # Element-wise operators at lengths divisible by vectors and workgroups.
     *((f"1048576 of {kind}", "ELEMENT_WISE_ADD",
         dict.fromkeys(("ATensor", "BTensor", "OutputTensor"), f"{kind} 1x1x1024x1024"))
         for kind in ("INT8", "UINT16", "INT32", "INT64")),
@@ -297,7 +297,7 @@ _VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
 
 
 def variants() -> Iterator[tuple[str, dml.OperatorDesc]]:
-    """Each with a name of its own: in FLOAT32, and in FLOAT16 where that is another operator, and one that is taken."""
+    """Yield unique names and descriptors: in FLOAT32, and in FLOAT16 where that differs and is valid."""
     for name, operator, fields in _VARIANTS:
         float32, float16 = (sample(operator, "packed", floats, **fields) for floats in ("FLOAT32", "FLOAT16"))
         yield f"{operator} {name}", float32
@@ -307,7 +307,7 @@ def variants() -> Iterator[tuple[str, dml.OperatorDesc]]:
 
 
 def multiplying_halves() -> Iterator[tuple[str, dml.OperatorDesc]]:
-    """Those of FLOAT16 whose kernels may compute in it: products, convolutions, attention."""
+    """Yield the FLOAT16 variants whose kernels may compute in half precision: products, convolutions, attention."""
     for name, desc in variants():
         operator, wanted = name.partition(" ")[0], name.endswith(" FLOAT16")
         if wanted and operator in ("GEMM", "CONVOLUTION", "MULTIHEAD_ATTENTION"):
@@ -315,7 +315,7 @@ def multiplying_halves() -> Iterator[tuple[str, dml.OperatorDesc]]:
 
 
 def _suppression(classes: int, boxes: int, most: int) -> OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC:
-    """Of one image, with both thresholds."""
+    """Return a suppression for one image, with both thresholds."""
     number = tensor("FLOAT32", (1,))
     return OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC(
         BoxesTensor=tensor("FLOAT32", (1, boxes, 4)), ScoresTensor=tensor("FLOAT32", (1, classes, boxes)),

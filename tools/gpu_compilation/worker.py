@@ -1,7 +1,7 @@
-"""A process of one driver and chip: says what its device is, is given kernels, answers with each one's figures.
+"""A worker process for one driver and chip: sends its device, receives kernels, answers with the figures of each.
 
-Messages are pickles: out the VulkanDevice, in lists of kernels, out for each the Figures, or why it was refused. The
-first argument is the vendor. With --loops, the figures tell of the kernel's innermost loop.
+Messages are pickles: out the VulkanDevice, in a list of kernels, out the Figures or the error of each. The first
+argument is the vendor. With --loops, the figures include the kernel's innermost loop.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tools.gpu_compilation.pipelines import pipeline_compiler
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a driver prints is no answer
+    os.dup2(2, 1)  # keeps the driver's output out of the answers
 
     def answer(message: Any) -> None:
         pickle.dump(message, answers)

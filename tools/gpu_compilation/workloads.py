@@ -1,4 +1,4 @@
-"""What is compiled: the sample descriptors, the benchmark's cases and the variants for GPUs, lowered for a target."""
+"""The workloads to compile: sample descriptors, the benchmark's cases and variants for GPUs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from dml.conformance.case import Case
 from dml.conformance.suite import Suite
 from dml.graph.builder import Builder
 from dml.graph.compile import compile_graph
-from dml.graph.model import read_graph
+from dml.graph.model import Graph
 
 _ROOT = Path(__file__).resolve().parents[2]
-# The samples and the cases are modules of the tests and of the benchmark, which are no packages.
+# The tests and the benchmark, which hold the samples and the cases, are not packages.
 sys.path += [str(_ROOT / "tests"), str(_ROOT / "tools" / "benchmarks")]
 
 from cases import CASES  # noqa: E402
@@ -32,7 +32,7 @@ from tools.gpu_compilation.variants import is_valid, multiplying_halves, variant
 
 @dataclass(frozen=True)
 class Workload:
-    """An operator or a graph, and the program that it is on a target."""
+    """An operator or a graph. lower: returns its program for a target."""
 
     name: str
     lower: Callable[[Target], Program]
@@ -40,7 +40,7 @@ class Workload:
 
 @cache
 def workloads() -> tuple[Workload, ...]:
-    """All of them, in an order that never changes; no two have one name."""
+    """Return all workloads, in a fixed order, with unique names."""
     operators = [Workload(name, partial(compile_operator, desc)) for name, desc in _descriptors()]
     operators += [Workload(f"{name} in halves", partial(_in_halves, desc)) for name, desc in multiplying_halves()]
     graphs = [Workload(f"benchmark {name}", partial(_graph, name)) for name in CASES]
@@ -49,7 +49,7 @@ def workloads() -> tuple[Workload, ...]:
 
 @cache
 def conformance_cases() -> tuple[Workload, ...]:
-    """The cases of the default ``dml conformance``: every operator, data type and layout."""
+    """Return the cases of the default ``dml conformance``: every operator, data type and layout."""
     cases = map(Case.parse, Suite().cases())
     return tuple(Workload(case.id, partial(_conformance_case, case)) for case in cases)
 
@@ -71,13 +71,13 @@ def _descriptors() -> Iterator[tuple[str, dml.OperatorDesc]]:
 
 @dataclass(frozen=True)
 class _Described:
-    """What a graph needs of an operator."""
+    """The part of an operator object that a graph reads."""
 
     desc: dml.OperatorDesc
 
 
 class _Compiler:
-    """What a graph's builder needs of a device: it compiles for a target, and runs nothing."""
+    """A stand-in for the builder's device that compiles for a target and runs nothing."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -86,14 +86,12 @@ class _Compiler:
         dml.validate(desc)
         return _Described(desc)
 
-    def compile_graph(self, desc: dml.DML_GRAPH_DESC, *_: Any, optimize: bool = True, **__: Any) -> Program:
-        return compile_graph(
-            read_graph(desc, dml.DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4), self._target, optimize=optimize
-        )
+    def _compile_graph(self, graph: Graph, *_: Any, optimize: bool = True, **__: Any) -> Program:
+        return compile_graph(graph, self._target, optimize=optimize)
 
 
 def _in_halves(desc: dml.OperatorDesc, target: Target) -> Program:
-    """Where flags allow FLOAT16's arithmetic."""
+    """Compile with half precision arithmetic allowed."""
     return compile_operator(desc, target.under(dml.DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION))
 
 

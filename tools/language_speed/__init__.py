@@ -1,1 +1,1 @@
-"""Language models' speed beside llama.cpp on the same Vulkan device: what tools/bench --language runs."""
+"""``tools/bench --language``: speed of language models compared with llama.cpp on the same Vulkan device."""

@@ -1,4 +1,4 @@
-"""A language model of 4 bits beside llama.cpp on the same Vulkan device: tools/bench --language."""
+"""Compare a 4-bit language model with llama.cpp on the same Vulkan device: tools/bench --language."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tools.language_speed.node import AbsentError, installed
 from tools.memory_of_models.models import llama, llama_shape
 
 LLAMA_CPP = Path(__file__).with_name("llama_cpp.mjs")
-#: The most that ours may take, as a part of what llama.cpp takes. On CPUs' drivers seconds are all cores' CPU time.
+#: Largest allowed ratios of ours to llama.cpp's. On CPU drivers, seconds are the CPU time of all cores.
 GOALS = {"token": 0.6, "prompt": 0.3, "peak": 1.0}
 GPU_GOALS = {"token": 1.0, "prompt": 1 / 0.7, "peak": 1.0}
 
 
 class _Run(NamedTuple):
-    """What a contender is given: the folder with the model's files, the device, tokens of the prompt and after it."""
+    """A contender's job: the folder with the model's files, the device, and the numbers of prompt and new tokens."""
 
     folder: Path
     device: dml.Device
@@ -39,19 +39,19 @@ class _Run(NamedTuple):
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="tools/bench --language",
-        description="Measures a Llama of 4 bits with random weights: time of a prompt and of each token, peak memory. "
-        "Compares with llama.cpp's Vulkan back end on the same device, and prints onnxruntime-genai's figures on the "
-        "CPU. Each runs in a process of its own and generates once before it is measured.",
+        description="Measure a 4-bit Llama with random weights: time of a prompt and of each token, peak memory. "
+        "Compare it with llama.cpp's Vulkan back end on the same device, and print onnxruntime-genai's figures on the "
+        "CPU. Each runs in its own process and generates once before it is measured.",
     )
-    parser.add_argument("--scale", type=float, default=1.0, help="of the width; 1 has 1.1 billion parameters")
+    parser.add_argument("--scale", type=float, default=1.0, help="scale of the width; 1 has 1.1 billion parameters")
     parser.add_argument("--prompt", type=int, default=256, help="tokens of the prompt (default: %(default)s)")
     parser.add_argument("--tokens", type=int, default=32, help="tokens generated (default: %(default)s)")
     parser.add_argument("--peers", default=",".join(_CONTENDERS), help="default: %(default)s")
     parser.add_argument("--device", help="part of the device's name, or its index")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file, too")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to this file")
     options = parser.parse_args()
     if options.prompt < 1 or options.tokens < 1:
-        parser.error("--prompt and --tokens must be 1 at least")
+        parser.error("--prompt and --tokens must be at least 1")
     for name in options.peers.split(","):
         if name not in _CONTENDERS:
             parser.error(f"there is no peer {name!r}; there are {', '.join(_CONTENDERS)}")
@@ -102,7 +102,7 @@ def _show(found: Mapping[str, Any]) -> None:
 
 
 def ratios_of(found: Mapping[str, Any]) -> dict[str, float]:
-    """Ours by llama.cpp's; empty unless both were measured."""
+    """Return our figures divided by llama.cpp's; empty unless both were measured."""
     ours, theirs = (found["answers"].get(name) for name in ("dml", "llama.cpp"))
     if not (ours and theirs):
         return {}
@@ -112,7 +112,7 @@ def ratios_of(found: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _answer(command: list[str], run: _Run, cwd: Path | None = None) -> Any:
-    """The JSON that a contender prints last. Raises SystemExit where it fails."""
+    """Run a contender and return the JSON that it prints last. Raises SystemExit if it fails."""
     index = str(run.device.vulkan.index)
     environment = {**os.environ, "DML_VULKAN_DEVICE": index, "GGML_VK_VISIBLE_DEVICES": index}
     ran = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd)

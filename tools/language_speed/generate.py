@@ -1,6 +1,6 @@
-"""Generates tokens in a process of its own: python -m tools.language_speed.generate WHO FOLDER PROMPT TOKENS.
+"""Generate tokens in its own process: python -m tools.language_speed.generate WHO FOLDER PROMPT TOKENS.
 
-It prints JSON. WHO: dml or onnxruntime. FOLDER: a model with its genai_config.json.
+The script prints JSON. WHO: dml or onnxruntime. FOLDER: a model with its genai_config.json.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def _generate(og: Any, model: Any, ids: np.ndarray, tokens: int) -> dict[str, dict[str, float]]:
-    """Seconds of the prompt with its first token, and of each further token."""
+    """Return the seconds of the prompt with its first token, and of each further token."""
     params = og.GeneratorParams(model)
     params.set_search_options(max_length=len(ids) + tokens + 1, min_length=len(ids) + tokens + 1, do_sample=False)
     generator = og.Generator(model, params)

@@ -1,4 +1,4 @@
-"""A GGUF file with a language model's shape: weights of Q4_0, random bits."""
+"""Write a GGUF file with a language model's shape and random Q4_0 weights."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from tools.memory_of_models.models import LlamaShape
 
-#: Weights of a Q4_0 block, which has one FLOAT16 scale.
+#: Weights per Q4_0 block, which has one FLOAT16 scale.
 _BLOCK = 32
 
 

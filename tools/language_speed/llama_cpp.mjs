@@ -1,5 +1,5 @@
-// Generates tokens by llama.cpp: node llama_cpp.mjs MODEL.gguf PROMPT TOKENS BACKEND; prints JSON.
-// Run from a folder whose node_modules has node-llama-cpp.
+// Generate tokens with llama.cpp and print JSON: node llama_cpp.mjs MODEL.gguf PROMPT TOKENS BACKEND
+// Run this from a folder whose node_modules has node-llama-cpp.
 import {readFileSync} from "node:fs";
 import {createRequire} from "node:module";
 import {pathToFileURL} from "node:url";
@@ -19,7 +19,7 @@ const llama = await getLlama({gpu, build: "never", vramPadding: 0, logLevel: "er
 if (llama.gpu !== gpu) throw new Error(`llama.cpp runs on ${llama.gpu || "cpu"}, not on ${backend}`);
 const model = await llama.loadModel({modelPath: model_path, gpuLayers: gpu ? 999 : 0, ignoreMemorySafetyChecks: true});
 
-// The steps of one generation: seconds of the prompt, and of each token.
+// Generates once; returns the seconds of the prompt and of each token.
 async function generate(count) {
     const context = await model.createContext({contextSize: Number(prompt) + Number(tokens) + 8, batchSize: Number(prompt), ignoreMemorySafetyChecks: true});
     const sequence = context.getSequence();

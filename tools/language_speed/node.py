@@ -1,4 +1,4 @@
-"""llama.cpp with its Vulkan back end, as npm has it, in the user's cache."""
+"""llama.cpp with its Vulkan back end, installed from npm into the user's cache."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class AbsentError(Exception):
 
 
 def installed() -> Path:
-    """Install node-llama-cpp unless it is there; return the folder whose node_modules has it.
+    """Install node-llama-cpp if missing; return the folder that holds its node_modules.
 
     Raises AbsentError.
     """
@@ -26,13 +26,13 @@ def installed() -> Path:
     if machine not in _PLATFORMS:
         raise AbsentError(f"node-llama-cpp has no Vulkan back end for {' '.join(machine)}")
     if not (shutil.which("node") and shutil.which("npm")):
-        raise AbsentError("llama.cpp is run by Node.js: install node and npm")
+        raise AbsentError("llama.cpp runs in Node.js: install node and npm")
     folder = cache.root() / "llama.cpp" / VERSION
     if (folder / ".complete").exists():
         return folder
     folder.mkdir(parents=True, exist_ok=True)
     packages = [f"node-llama-cpp@{VERSION}", f"@node-llama-cpp/{_PLATFORMS[machine]}@{VERSION}"]
-    # (its optional packages are the back ends of every platform; its scripts would compile one)
+    # Its optional packages are the back ends of all platforms; its scripts would compile one.
     command = ["npm", "install", "--prefix", str(folder), "--ignore-scripts", "--omit=optional", *packages]
     ran = subprocess.run(command, capture_output=True, text=True)
     if ran.returncode:

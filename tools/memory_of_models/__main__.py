@@ -1,4 +1,4 @@
-"""tools/memory: time and memory of models of random weights at the sizes that people run, beside onnxruntime."""
+"""tools/memory: time and memory of models at real sizes with random weights, compared with onnxruntime."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from rich.table import Table
 
 import dml
 from dml.errors import DMLError
-from dml.frontends.onnx.inspect import inspect_model
-from dml.frontends.planning import planner
+from dml.frontends.onnx.run.inspect import inspect_model
+from dml.planning.planner import planner
 from dml.runtime.needs import MemoryNeeds
 from dml.words import bytes_text
 from tools.memory_of_models.models import AS_DISCRETE, MODELS
 from tools.memory_of_models.writer import Made
 
-#: How far the means of two results' absolute values may be apart.
+#: Largest relative difference between the means of results' absolute values.
 _TOLERANCE = 2e-3
 _WHEN, _UNITS = ("first", "steady"), ("wall", "cpu")
 
@@ -33,17 +33,17 @@ _WHEN, _UNITS = ("first", "steady"), ("wall", "cpu")
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="tools/memory",
-        description="Time and memory of models of random weights at real sizes, each in a process of its own.",
+        description="Measure time and memory of models at real sizes with random weights, each in its own process.",
     )
-    parser.add_argument("models", nargs="*", help=f"of {', '.join(MODELS)}; all by default")
-    parser.add_argument("--scale", type=float, default=1.0, help="of the models' widths; 0.25 takes seconds")
+    parser.add_argument("models", nargs="*", help=f"some of {', '.join(MODELS)} (default: all)")
+    parser.add_argument("--scale", type=float, default=1.0, help="scale of the models' widths; 0.25 takes seconds")
     who = "default: plain,onnxruntime, for the Llamas plain,discrete,onnxruntime"
-    parser.add_argument("--who", help=f"axes of `dml conformance`, and onnxruntime; {who}")
+    parser.add_argument("--who", help=f"comma-separated axes of `dml conformance`, or onnxruntime; {who}")
     parser.add_argument("--device", help="part of the device's name, or its index")
-    parser.add_argument("--json", type=Path, help="write the figures to this file, too")
-    # (memory that a virtual machine's host has to back costs several times what other memory costs)
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    # On virtual machines, memory that the host has yet to back costs several times more than other memory.
     parser.add_argument(
-        "--processes", type=int, default=3, help="of the fastest of which the first result is; default: 3"
+        "--processes", type=int, default=3, help="processes to run; the fastest first result counts; default: 3"
     )
     options = parser.parse_args()
     for name in options.models:
@@ -77,12 +77,12 @@ def _who(wanted: str | None, name: str) -> list[str]:
 
 
 def _run(who: str, made: Made, folder: Path, processes: int) -> dict[str, Any]:
-    """Return the figures of processes with warm caches; the first result is that of the fastest."""
+    """Return the figures of processes with warm caches, with the fastest first result."""
     feeds = folder / "feeds.npz"
     np.savez(feeds, **made.feeds)
     command = [sys.executable, "-m", "tools.memory_of_models.run", who, str(made.path), str(feeds)]
     environment = dict(os.environ)
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users' Python keeps what it compiled
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # keep Python's bytecode, as on a user's machine
     answers: list[dict[str, Any]] = []
     for more in (["once"],) * processes + ([],):
         ran = subprocess.run([*command, *more], capture_output=True, text=True, env=environment)
@@ -95,7 +95,7 @@ def _run(who: str, made: Made, folder: Path, processes: int) -> dict[str, Any]:
 
 
 def _foretold(made: Made) -> Mapping[str, int]:
-    """Bytes on the device by use, as `dml inspect` foretells them."""
+    """Return the bytes on the device by use, as `dml inspect` predicts them."""
     summary = inspect_model(str(made.path), planner(os.environ.get("DML_VULKAN_DEVICE"))[0], inputs=made.feeds)
     if summary.memory is None:
         raise DMLError(f"{made.path.stem}: {summary.unplanned}")
@@ -113,7 +113,7 @@ def _times_table(found: Mapping[str, Any]) -> Table:
 
 def _memory_table(found: Mapping[str, Any]) -> Table:
     uses = list(MemoryNeeds(0, 0, 0, 0, ()).by_use)
-    table = Table("model", *(f"{use} on the device" for use in uses), "weights there by those in the file")
+    table = Table("model", *(f"{use} on the device" for use in uses), "weights on the device / in the file")
     for name, one in found.items():
         ratio = one["device"]["weights"] / one["weights"]
         table.add_row(name, *(bytes_text(one["device"][use]) for use in uses), f"{ratio:.2f}")

@@ -1,4 +1,4 @@
-"""The networks of Stable Diffusion 1.5 at random weights: the UNet and the decoder of its autoencoder."""
+"""The networks of Stable Diffusion 1.5 with random weights: the UNet and the autoencoder's decoder."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from onnx import TensorProto
 
 from tools.memory_of_models.writer import Made, ModelWriter, to_multiple
 
-_TOKENS, _CONTEXT = 77, 768  # of a text's encoding
-_EMBEDDED = 320  # of a time step, sines and cosines
+_TOKENS, _CONTEXT = 77, 768  # of the encoded text
+_EMBEDDED = 320  # of a time step's embedding by sines and cosines
 
 
 class _Diffusion(ModelWriter):
-    """Layers that both networks have."""
+    """Layers that both networks use."""
 
     def __init__(self, folder: Path, name: str) -> None:
         super().__init__(folder, name)
@@ -33,8 +33,8 @@ class _Diffusion(ModelWriter):
         return self.node("Mul", [x, self.node("Sigmoid", [x], f"{y}.s")], y)
 
     def residual(self, x: str, inputs: int, outputs: int, y: str, time: tuple[str, int] | None = None) -> str:
-        """Two convolutions of 3 x 3, each behind a group normalization and SiLU. time: {batch, width}, and its width,
-        added between them."""
+        """Add two 3 x 3 convolutions, each after a group normalization and SiLU. time: a value {batch, width} to add
+        between them, and its width."""
         h = self.conv(self.silu(self.group_norm(x, inputs, f"{y}.n0"), f"{y}.a0"), inputs, outputs, f"{y}.c0")
         if time is not None:
             shift = self.linear(time[0], time[1], outputs, f"{y}.time")
@@ -46,22 +46,22 @@ class _Diffusion(ModelWriter):
         return self.node("Add", [x, h], y)
 
     def larger(self, x: str, channels: int, y: str) -> str:
-        """Twice the height and width, then a convolution."""
+        """Double the height and width, then convolve."""
         wide = self.node("Resize", [x, "", "double"], f"{y}.wide", mode="nearest",
                          coordinate_transformation_mode="asymmetric", nearest_mode="floor")  # fmt: skip
         return self.conv(wide, channels, channels, y)
 
     def flat(self, x: str, y: str) -> str:
-        """{batch, channel, height, width} as {batch, place, channel}."""
+        """Turn {batch, channel, height, width} into {batch, position, channel}."""
         return self.node("Transpose", [self.node("Reshape", [x, "rows"], f"{y}.rows")], y, perm=[0, 2, 1])
 
     def image(self, rows: str, like: str, y: str) -> str:
-        """The reverse of ``flat``, in the shape of ``like``."""
+        """Reverse ``flat``, to the shape of ``like``."""
         turned = self.node("Transpose", [rows], f"{y}.t", perm=[0, 2, 1])
         return self.node("Reshape", [turned, self.node("Shape", [like], f"{y}.shape")], y)
 
     def attention(self, x: str, source: str, width: int, heads: int, y: str, given: int | None = None) -> str:
-        """Attention of x {batch, place, width} over source {batch, place, given}."""
+        """Add attention of x {batch, position, width} over source {batch, position, given}."""
         shape = self.constant(f"{y}.heads", [0, 0, heads, -1])
         parts = []
         inputs = (("q", x, width, [0, 2, 1, 3]), ("k", source, given, [0, 2, 3, 1]), ("v", source, given, [0, 2, 1, 3]))
@@ -77,7 +77,7 @@ class _Diffusion(ModelWriter):
         return self.linear(self.node("Reshape", [joined, "rows"], f"{y}.joined"), width, width, y)
 
     def transformer(self, x: str, width: int, context: str, y: str) -> str:
-        """Attention of 8 heads over the places and over the text, and a gated feed-forward layer."""
+        """Add self-attention of 8 heads, cross-attention over the text, and a gated feed-forward layer."""
         heads = 8
         rows = self.conv(self.group_norm(x, width, f"{y}.n"), width, width, f"{y}.in", size=1)
         h = self.flat(rows, f"{y}.flat")
@@ -94,7 +94,7 @@ class _Diffusion(ModelWriter):
 
 
 def unet(folder: Path, scale: float) -> Made:
-    """The whole UNet, on 32 x 32."""
+    """Write the UNet for 32 x 32."""
     w = _Diffusion(folder, "unet")
     widths = [to_multiple(width * scale, 32) for width in (320, 640, 1280, 1280)]
     sample = w.input("sample", ["batch", 4, 32, 32])
@@ -140,7 +140,7 @@ def unet(folder: Path, scale: float) -> Made:
 
 
 def vae_decoder(folder: Path, scale: float) -> Made:
-    """The autoencoder's decoder, from 32 x 32 to 256 x 256."""
+    """Write the autoencoder's decoder, from 32 x 32 to 256 x 256."""
     w = _Diffusion(folder, "vae")
     widths = [to_multiple(width * scale, 16) for width in (512, 512, 256, 128)]
     latent = w.input("latent_sample", ["batch", 4, 32, 32], TensorProto.FLOAT)

@@ -1,4 +1,4 @@
-"""ONNX models of random weights at the sizes that people run. scale: of their widths."""
+"""ONNX models at real sizes with random weights. scale: multiplies their widths."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def bert_large(folder: Path, scale: float) -> Made:
 
 
 def vit_large(folder: Path, scale: float) -> Made:
-    """The encoder, on the 197 places of a picture."""
+    """Write the encoder, for the 197 tokens of an image."""
     return _encoder(folder, "vit", 24, to_multiple(1024 * scale, 64), max(1, round(16 * scale)), 197)
 
 
 def whisper_small(folder: Path, scale: float) -> Made:
-    """The encoder, on 30 seconds: two convolutions over 3,000 frames of 80 bands, then 12 layers."""
+    """Write the encoder, for 30 seconds: two convolutions over 3,000 frames of 80 bands, then 12 layers."""
     w = ModelWriter(folder, "whisper")
     width, heads = to_multiple(768 * scale, 64), max(1, round(12 * scale))
     w.constant("heads", [0, 0, heads, -1])
@@ -61,7 +61,7 @@ def whisper_small(folder: Path, scale: float) -> Made:
 
 
 class LlamaShape(NamedTuple):
-    """Sizes of a Llama. size: elements of a head; wide: of the feed-forward layer."""
+    """Sizes of a Llama. size: of a head. wide: width of the feed-forward layer."""
 
     layers: int
     heads: int
@@ -79,12 +79,12 @@ class LlamaShape(NamedTuple):
 
 
 def llama_shape(scale: float) -> LlamaShape:
-    """1.1 billion parameters at scale 1."""
+    """Return the sizes of a Llama with 1.1 billion parameters at scale 1."""
     return LlamaShape(16, max(4, round(32 * scale)), max(1, round(8 * scale)), 64, to_multiple(32000 * scale, 64))
 
 
 def llama(folder: Path, shape: LlamaShape, *, zeros: bool) -> Made:
-    """A Llama of 4 bits as onnxruntime-genai's builder writes it, with its genai_config.json; one step after 128."""
+    """Write a 4-bit Llama as onnxruntime-genai's builder does, with genai_config.json; it is fed a step after 128."""
     w = ModelWriter(folder, "llama")
     past, size, width = 128, shape.size, shape.width
     ids = w.input("input_ids", ["batch", "rows"], TensorProto.INT64)
@@ -159,5 +159,5 @@ MODELS: dict[str, Callable[[Path, float], Made]] = {
     "vae-decoder": vae_decoder,
 }
 
-#: Models also run as a discrete GPU unless told otherwise; its kernels take a CPU's driver minutes for the others.
+#: Models that also run as a discrete GPU by default. For the others, a CPU driver takes minutes.
 AS_DISCRETE = frozenset({"llama", "llama-zeros"})

@@ -1,4 +1,4 @@
-"""Runs one model in a process of its own: python -m tools.memory_of_models.run WHO MODEL FEEDS [once]; prints JSON.
+"""Run one model in its own process: python -m tools.memory_of_models.run WHO MODEL FEEDS [once]; print JSON.
 
 WHO: onnxruntime, or an axis of dml/conformance/axes.py. FEEDS: an .npz file. once: stop after the first result.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-#: Steady runs, at most; no further one begins after so many CPU seconds.
+#: Most steady runs, and the CPU seconds after which no further one starts.
 _STEADY, _ENOUGH = 3, 6.0
 
 
@@ -25,7 +25,7 @@ def cpu_seconds() -> float:
 
 
 def peak_bytes() -> int:
-    """Peak bytes of this process. ru_maxrss starts at what the parent had, so Linux's own count is preferred."""
+    """Return the peak bytes of this process, from VmHWM on Linux: ru_maxrss starts at the parent's peak."""
     status = Path("/proc/self/status")
     if status.exists():
         (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))

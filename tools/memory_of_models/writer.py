@@ -1,4 +1,4 @@
-"""A writer of ONNX models of random weights, with external data a tensor at a time."""
+"""Write ONNX models with random weights, a tensor of external data at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONTRIB = "com.microsoft"
 
 
 class Made(NamedTuple):
-    """A model's file, what it is run on, and the bytes of its weights."""
+    """A model's file, its input arrays, and the bytes of its weights."""
 
     path: Path
     feeds: Mapping[str, np.ndarray]
@@ -23,7 +23,7 @@ class Made(NamedTuple):
 
 
 class ModelWriter:
-    """A graph whose weights go straight to a file."""
+    """A graph under construction, whose weights are written to a file immediately."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.path = folder / f"{name}.onnx"
@@ -46,7 +46,8 @@ class ModelWriter:
         return name
 
     def floats(self, name: str, *shape: int, size: float | None = None) -> str:
-        """Normal numbers, of a standard deviation that keeps the size of what they multiply."""
+        """Add normal numbers. size: their standard deviation; by default, one that keeps the magnitude of
+        activations."""
         size = size or float(np.prod(shape[1:]) or 1) ** -0.5
         return self.weight(name, self._rng.standard_normal(shape, np.float32) * np.float32(size))
 
@@ -74,7 +75,7 @@ class ModelWriter:
         return self.node("Add", [product, self.floats(f"{y}.b", columns, size=0.01)], y)
 
     def quantized(self, x: str, rows: int, columns: int, y: str, *, zeros: bool, block: int = 32) -> str:
-        """MatMulNBits of 4 bits."""
+        """Add a MatMulNBits of 4 bits."""
         blocks = rows // block
         packed = self._rng.integers(0, 256, (columns, blocks, block // 2), np.uint8)
         scales = self._rng.random(columns * blocks, np.float32) * np.float32(0.4 * rows**-0.5)
@@ -88,7 +89,7 @@ class ModelWriter:
         return self.node("LayerNormalization", [x, scale, bias], y, axis=-1)
 
     def encoder_layer(self, x: str, width: int, heads: int, y: str) -> str:
-        """Attention and two linear layers, normalized before each. The constants "heads" and "joined" are shapes."""
+        """Add attention and two linear layers with pre-normalization. The constants "heads" and "joined" are shapes."""
         n = self.normalized(x, width, f"{y}.n")
         parts = {}
         for part, order in (("q", [0, 2, 1, 3]), ("k", [0, 2, 3, 1]), ("v", [0, 2, 1, 3])):
@@ -107,7 +108,7 @@ class ModelWriter:
         return self.node("Add", [x, self.linear(hidden, 4 * width, width, f"{y}.d")], f"{y}.x")
 
     def added(self, x: str, more: str, width: int) -> tuple[str, str]:
-        """x + more, and that normalized."""
+        """Add x + more; return the sum and the normalized sum."""
         inputs = [x, more, self.floats(f"{more}.g", width, size=1)]
         n = self.node("SkipSimplifiedLayerNormalization", inputs, f"{more}.n", "", "", f"{more}.x", domain=CONTRIB,
                       epsilon=1e-5)  # fmt: skip
@@ -123,5 +124,5 @@ class ModelWriter:
 
 
 def to_multiple(number: float, multiple: int) -> int:
-    """The multiple nearest to number, of one at least."""
+    """Return the nearest positive multiple."""
     return max(multiple, round(number / multiple) * multiple)

@@ -1,4 +1,4 @@
-"""tools/mutate: how many mutants of the shaders the default conformance run notices, and which it does not."""
+"""tools/mutate: find the mutants of the shaders that the default conformance run does not catch."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from dml.runtime.devices import choose
 from tools.mutation.mutants import Mutant, files, mutants, sampled, write
 
 _INCLUDE = re.compile(r'#\s*include\s+"([^"]+)"')
-#: Mutants of a worker: each leaves kernels with the device.
+#: Mutants per worker process: each one leaves kernels on the device.
 _OF_A_WORKER = 60
-#: The reasons why mutants survive, by file and the line as it is.
+#: The reasons why mutants survive, by file and mutated line.
 REASONS = Path(__file__).with_name("reasons.json")
-#: The mutants that were run, with what became of them.
+#: The mutants that were run, with their outcomes.
 FOUND = Path(__file__).with_name("mutants.json")
 PAGE = Path(__file__).parents[1] / "documentation" / "guide" / "mutations.md"
 
@@ -50,8 +50,10 @@ def main() -> None:
     ][options.part - 1 :: options.parts]
     if options.again:
         chosen = [
-            mutant for mutant, one in known.items() if one["outcome"] == "survived" and options.filter in mutant.file
-        ]
+            mutant
+            for mutant, one in known.items()
+            if one["outcome"] in ("survived", "unused") and options.filter in mutant.name
+        ][options.part - 1 :: options.parts]
     if options.page:
         chosen = []
     entered = Entered(options.device, options.axis or ["plain", "discrete"]) if chosen else None
@@ -65,9 +67,11 @@ def main() -> None:
                 outcome = {"outcome": "unused", "by": "", "reason": "no case enters it here", "run": 0}
             else:
                 outcome = workers.outcome(mutant, cases, options.cases, options.seconds)
-            # Another device may lack the kernel.
-            if options.again and outcome["outcome"] != "caught":
-                outcome = {**outcome, "outcome": "survived"}
+            # This device may lack a kernel that another has.
+            if options.again and outcome["outcome"] not in ("caught", "survived"):
+                outcome = known[mutant]
+            elif outcome["outcome"] == "caught":
+                outcome["on"] = options.device
             found[mutant] = {**vars(mutant), **outcome}
             print(f"{number}/{len(chosen)} {mutant.name}: {outcome['outcome']} {outcome['by']}", flush=True)
             if number % 10 == 0 or number == len(chosen):
@@ -91,7 +95,7 @@ def write_found(path: Path, found: Mapping[Mutant, Mapping[str, Any]]) -> None:
 
 
 def present(root: Path, found: Sequence[Mapping[str, Any]]) -> dict[Mutant, dict[str, Any]]:
-    """Return the mutants whose line is still in its file, with its number now."""
+    """Return the mutants whose line is still in its file, with the line's current number."""
     kept: dict[Mutant, dict[str, Any]] = {}
     for one in found:
         path = root / one["file"]
@@ -105,13 +109,13 @@ def present(root: Path, found: Sequence[Mapping[str, Any]]) -> dict[Mutant, dict
 
 
 def score(found: list[dict[str, Any]]) -> tuple[int, int]:
-    """How many of the mutants that change a kernel were caught, and how many those are."""
+    """Return the numbers of caught mutants and of mutants that change a kernel."""
     counts = Counter(one["outcome"] for one in found)
     return counts["caught"], counts["caught"] + counts["survived"]
 
 
 def summary(found: list[dict[str, Any]]) -> str:
-    """The score, and a line for each survivor."""
+    """Return a line for each survivor, then the score."""
     caught, of = score(found)
     counts = Counter(one["outcome"] for one in found)
     lines = [f"{one['file']}:{one['line']} {one['kind']}: {one['after'].strip()}" for one in _survivors(found)]
@@ -120,7 +124,7 @@ def summary(found: list[dict[str, Any]]) -> str:
 
 
 def page(found: list[dict[str, Any]], reasons: Mapping[str, str]) -> str:
-    """The page of the documentation: the score by kind, and each survivor with its reason."""
+    """Return the documentation's page: the score by kind, and each survivor with its reason."""
     kinds: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for one in found:
         kinds[one["kind"]].append(one)
@@ -156,7 +160,7 @@ def page(found: list[dict[str, Any]], reasons: Mapping[str, str]) -> str:
 
 
 def key(one: Mapping[str, Any]) -> str:
-    """What finds a survivor's reason again when lines above it change."""
+    """Return the key of a survivor's reason, which does not depend on line numbers."""
     return f"{one['file']}: {one['after'].strip()}"
 
 
@@ -165,7 +169,7 @@ def _survivors(found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 class Entered:
-    """The cases of the default run by the files of the kernels that they enter, over the axes of a device."""
+    """The cases of the default run, on all axes of a device, by the shader files that their kernels include."""
 
     def __init__(self, device: str, axes: list[str]) -> None:
         vulkan, suite = choose(device), Suite()
@@ -180,10 +184,10 @@ class Entered:
         self._by_kernel = {kernel: _spread(cases) for kernel, cases in by_kernel.items()}
 
     def cases(self, file: str) -> list[tuple[str, str]]:
-        """Those whose kernels include the file, of every variant one before more of the same."""
+        """Return the cases whose kernels may include the file, one of every variant first."""
         if file.endswith(".comp"):
             return self._by_kernel.get(file, [])
-        # Generated heads include some of these as well: whether a kernel has it, its SPIR-V tells.
+        # Generated preludes also include lib/ files; comparing SPIR-V shows which kernels do.
         names = [
             kernel for kernel in self._by_kernel if file in included(kernel) or file.startswith("lib/")
         ]  # fmt: skip
@@ -197,8 +201,8 @@ class Entered:
 
 
 def _spread(cases: list[tuple[str, str, tuple[int, ...]]]) -> list[tuple[str, str]]:
-    """First the cases that bring a variant, then of each operator and data type some, then the rest, in random order:
-    neighbors in the suite's order have most parameters in common."""
+    """Return the cases in a random order that starts with one per variant, then alternates operators and data types:
+    neighbors in the suite's order share most parameters."""
     cases = random.Random(0).sample(cases, len(cases))
     seen: set[Any] = set()
     ranked = []
@@ -214,7 +218,7 @@ def _spread(cases: list[tuple[str, str, tuple[int, ...]]]) -> list[tuple[str, st
 
 @cache
 def included(file: str) -> frozenset[str]:
-    """The files that a shader includes, and those that these include."""
+    """Return the files that a shader includes, directly and indirectly."""
     root = sources.directory()
     found: set[str] = set()
     for name in _INCLUDE.findall((root / file).read_text(encoding="utf-8")):
@@ -226,7 +230,7 @@ def included(file: str) -> frozenset[str]:
 
 
 class Workers:
-    """Run mutants in a child process, which is replaced when it ends or has run its share."""
+    """Runs mutants in a child process, which is replaced after a crash or a fixed number of mutants."""
 
     def __init__(self, folder: Path, device: str) -> None:
         self._folder, self._device = folder, device
@@ -234,8 +238,8 @@ class Workers:
         self._run = 0
 
     def outcome(self, mutant: Mutant, cases: list[tuple[str, str]], most: int, seconds: float) -> dict[str, Any]:
-        """What became of a mutant; it is caught where it crashes the process."""
-        # Each has a folder of its own: what is kept of a file goes by its path and time.
+        """Run a mutant and return its outcome; a crash of the process counts as caught."""
+        # Every mutant gets a new folder: caches identify a file by its path and time.
         root = self._folder / f"mutant{self._run}" / "shaders"
         shutil.rmtree(root.parent, ignore_errors=True)
         shutil.copytree(sources.directory(), root)
@@ -257,7 +261,7 @@ class Workers:
         if line:
             return dict(json.loads(line))
         self.close()
-        # A hang and many slow cases look alike: neither counts.
+        # A hang looks the same as many slow cases, so neither counts.
         is_late = time.monotonic() - began >= seconds
         return {"outcome": "late" if is_late else "caught", "by": "", "reason": "the process ended", "run": 0}
 
@@ -285,12 +289,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--parts", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="llvmpipe")
-    parser.add_argument("--as", dest="axis", action="append", help="plain and discrete where left out")
-    parser.add_argument("--json", type=Path, default=FOUND, help="keeps each mutant and its outcome")
-    parser.add_argument("--again", action="store_true", help="run the mutants that survived before")
-    parser.add_argument(
-        "--page", action="store_true", help=f"run nothing, and write {PAGE.name} of the documentation from --json"
-    )
+    parser.add_argument("--as", dest="axis", action="append", help="default: plain and discrete")
+    parser.add_argument("--json", type=Path, default=FOUND, help="file that keeps each mutant and its outcome")
+    parser.add_argument("--again", action="store_true", help="run the mutants that were not caught before")
+    parser.add_argument("--page", action="store_true", help=f"only write the documentation's {PAGE.name} from --json")
     return parser.parse_args()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Mutant:
-    """file: under shaders/. line: from 1. kind: index, bound, constant or barrier."""
+    """A mutated line. file: under shaders/. line: from 1. kind: a key of the rules below."""
 
     file: str
     line: int
@@ -33,7 +33,7 @@ def _next_number(match: re.Match[str]) -> str:
     return f"{int(match[1]) + 1}{match[2]}"
 
 
-#: Kind -> what of a line it changes, and into what.
+#: Kind -> the pattern to change in a line, and the replacement.
 _RULES: dict[str, tuple[re.Pattern[str], _Change]] = {
     "index": (re.compile(r" ([-+*/%]) "), lambda match: f" {_OTHERS[match[1]]} "),
     "bound": (re.compile(r" (<=|>=|<|>|==|!=) "), lambda match: f" {_BOUNDS[match[1]]} "),
@@ -41,12 +41,12 @@ _RULES: dict[str, tuple[re.Pattern[str], _Change]] = {
     "float": (re.compile(r"(?<![\w.])(\d+\.\d+)(?![\w.])"), lambda match: f"({match[1]} + 0.5)"),
     "barrier": (re.compile(r"(?:memoryBarrierShared\(\);\s*)?\bbarrier\(\);"), lambda match: ""),
 }
-#: Lines of declarations, of macros that say what a kernel is compiled for, and comments.
+#: Lines without mutants: declarations, macros that select a variant, and comments.
 _LEFT_OUT = re.compile(r"^\s*(//|#(?!define \w+\()|layout|\*|/\*|precision|shared )|^\s*const uint (WORKGROUP|RANK)\b")
 
 
 def mutants(root: Path, file: str) -> Iterator[Mutant]:
-    """Every mutant of a file: each kind once in each line that has something of it."""
+    """Yield every mutant of a file: for each line, one of each kind that matches."""
     for number, line in enumerate((root / file).read_text(encoding="utf-8").splitlines(), 1):
         code, slashes, comment = line.partition("//")
         is_unrolled = "[[unroll]]" in code
@@ -54,14 +54,14 @@ def mutants(root: Path, file: str) -> Iterator[Mutant]:
             continue
         for kind, (pattern, change) in _RULES.items():
             changed = pattern.sub(change, code, count=1)
-            if kind == "bound" and is_unrolled:  # one round more only passes the end of local arrays
+            if kind == "bound" and is_unrolled:  # one iteration more would only index local arrays out of bounds
                 changed = code.replace(" < ", " + 1u < ", 1)
             if changed != code:
                 yield Mutant(file, number, kind, line, changed + slashes + comment)
 
 
 def sampled(found: list[Mutant], most: int, seed: int = 0) -> list[Mutant]:
-    """At most so many of each kind in a file, always the same ones."""
+    """Return a reproducible sample of at most ``most`` mutants of each kind."""
     chosen: list[Mutant] = []
     for kind in _RULES:
         own = [mutant for mutant in found if mutant.kind == kind]
@@ -71,7 +71,7 @@ def sampled(found: list[Mutant], most: int, seed: int = 0) -> list[Mutant]:
 
 
 def files(root: Path) -> list[str]:
-    """Every shader and what shaders include, by its path under shaders/."""
+    """Return the paths of all shaders and included files, relative to shaders/."""
     return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.suffix in (".comp", ".glsl"))
 
 

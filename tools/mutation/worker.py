@@ -1,4 +1,4 @@
-"""Runs the suite's cases with mutants: a JSON line in for each mutant, a JSON line out with what became of it.
+"""Run the suite's cases with mutants: a JSON line in for each mutant, a JSON line out with its outcome.
 
 In: {"root": folder of the mutant's shaders, "cases": [[axis, case], ...], "most": cases to run, "seconds": most}.
 Out: {"outcome": "caught" | "survived" | "invalid" | "unused", "by": the case, "reason", "run": cases that ran}. A
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dml import glslang
+from dml.compiler import repeated
 from dml.compiler.kernels import sources
 from dml.conformance.axes import open_as
 from dml.conformance.case import Case
@@ -63,7 +64,7 @@ def _outcome(vulkan: Any, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _differs(case: Case, target: Any, root: Path) -> bool:
-    """Whether a kernel of the case is compiled to other SPIR-V than from the original."""
+    """Whether the mutant changes the SPIR-V of any of the case's kernels."""
     program = program_of(case.desc, target)
     kernels = list(dict.fromkeys(d.source for d in (*program.adopt, *program.initialize, *program.dispatches)))
     found = glslang.compile_many(kernels, include_dirs=(root,))
@@ -77,11 +78,12 @@ def _differs(case: Case, target: Any, root: Path) -> bool:
 
 
 def _use(root: Path) -> None:
-    """Have kernels be read from a folder."""
+    """Make the compiler read kernels from a folder."""
     if sources.directory() != root:
         sources.directory = lambda: root  # type: ignore[assignment]
         sources._text.cache_clear()
         sources.identifiers.cache_clear()
+        repeated._kept.clear()
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""The web platform tests of WebNN, run in node with ``dml.frontends.webnn`` behind their WebNN: see tools/webnn."""
+"""Runs the web platform tests of WebNN in Node.js against ``dml.frontends.webnn``: see tools/webnn."""

@@ -22,16 +22,16 @@ from tools.webnn_suite.runner import CaseResult, files, run_file
 
 
 def main(
-    folder: Annotated[Path, typer.Argument(help="a checkout of web-platform-tests, or of webnn/ and resources/ of it")],
+    folder: Annotated[Path, typer.Argument(help="a checkout of web-platform-tests, or of its webnn/ and resources/")],
     device: Annotated[str | None, typer.Option(help="Vulkan device: index or part of its name")] = None,
-    axis: Annotated[str, typer.Option("--as", help=f"the device as another kind: {', '.join(axes.AXES)}")] = "plain",
+    axis: Annotated[str, typer.Option("--as", help=f"treat the device as a kind of: {', '.join(axes.AXES)}")] = "plain",
     wanted: Annotated[str, typer.Option("--filter", help="only files whose folder/name contains this")] = "",
-    report: Annotated[Path | None, typer.Option("--json", help="write every case's result there")] = None,
+    report: Annotated[Path | None, typer.Option("--json", help="write every case's result to this file")] = None,
 ) -> None:
-    """Run the web platform tests of WebNN through dml.frontends.webnn, by their own tolerances.
+    """Run the web platform tests of WebNN on dml.frontends.webnn, with the tests' own tolerances.
 
-    Exit status: 0 where all cases pass but those that cannot (tools/webnn_suite/left.py says why), 1 where one fails, 2
-    where something lacks.
+    Exit status: 0 if all cases pass except those that cannot (tools/webnn_suite/left.py has the reasons), 1 if one
+    fails, 2 if something is missing.
     """
     node = shutil.which("node")
     if node is None:
@@ -79,7 +79,7 @@ def _show(cases: list[CaseResult]) -> None:
 
 
 def _totals(results: list[CaseResult]) -> dict[str, tuple[int, int, int]]:
-    """Kind -> cases that passed, that cannot pass, and that failed."""
+    """Return for each kind the numbers of cases that passed, that cannot pass, and that failed."""
     counts: dict[str, Counter[str]] = {}
     for case in results:
         kind = counts.setdefault(case.file.split("/")[0], Counter())

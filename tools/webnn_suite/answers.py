@@ -1,4 +1,4 @@
-"""Answers the calls that a test file makes of WebNN: JavaScript's values in and out, dml.frontends.webnn between."""
+"""Answer a test file's calls of WebNN by dml.frontends.webnn, with values converted from and to JavaScript."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-import ml_dtypes  # noqa: F401  # (NumPy learns its types)
+import ml_dtypes  # noqa: F401  # registers its types with NumPy
 import numpy as np
 
 import dml
@@ -26,9 +26,9 @@ from dml.frontends.webnn.data import to_bytes
 from dml.frontends.webnn.steps import OperationBuilder
 from tools.webnn_suite.drafts import in_todays_words
 
-#: JavaScript's names that the rule below does not give.
+#: JavaScript's names that break the rule of ``camel``.
 _CAMEL = {"gather_nd": "gatherND", "scatter_nd": "scatterND", "is_nan": "isNaN"}
-#: Options under the names that older copies of the suite have for them.
+#: Options by their names in older copies of the suite.
 _OLDER_OPTIONS = {"rounding_type": "output_shape_rounding"}
 _VIEWS = {
     "Float32Array": np.float32,
@@ -38,34 +38,34 @@ _VIEWS = {
     "BigInt64Array": np.int64,
     "BigUint64Array": np.uint64,
     "Int16Array": np.int16,
-    "Uint16Array": np.float16,  # where JavaScript has no half floats, their bits
+    "Uint16Array": np.float16,  # the bits of half floats, where JavaScript lacks Float16Array
     "Int8Array": np.int8,
     "Uint8Array": np.uint8,
 }
 
 
 class JavaScriptObject:
-    """A value of JavaScript that no argument of WebNN takes."""
+    """A JavaScript value that is invalid as any argument of WebNN."""
 
 
 def camel(name: str) -> str:
-    """conv_transpose2d: convTranspose2d."""
+    """Turn conv_transpose2d into convTranspose2d."""
     return _CAMEL.get(name) or re.sub(r"_([a-z0-9])", lambda found: found[1].upper(), name)
 
 
 def snake(name: str) -> str:
-    """convTranspose2d: conv_transpose2d."""
+    """Turn convTranspose2d into conv_transpose2d."""
     return re.sub(r"(?<=[a-z0-9])([A-Z]+)", r"_\1", name).lower()
 
 
 def _operations() -> dict[str, str]:
-    """Operations by JavaScript's name."""
+    """Return Python's names of operations by JavaScript's."""
     own = set(dir(OperationBuilder)) | {"input", "constant", "build"}
     return {camel(name): name for name in dir(MLGraphBuilder) if not name.startswith("_") and name not in own}
 
 
 class Answers:
-    """The objects that one test file holds, and what it may call."""
+    """The objects that one test file holds, and the calls that it may make."""
 
     def __init__(self, device: dml.Device) -> None:
         self._device = device
@@ -74,7 +74,7 @@ class Answers:
         self._operations = _operations()
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The value that a call returns, or JavaScript's error."""
+        """Return the value of a call, or the JavaScript error that it throws."""
         try:
             method: Callable[..., Any] = getattr(self, f"_call_{message['call']}")
             return {"value": method(*map(self._decode, message["values"]))}
@@ -83,7 +83,7 @@ class Answers:
             return {"error": "InvalidStateError" if lost else "TypeError", "message": error.message}
 
     def close(self) -> None:
-        """Free what the file made."""
+        """Free the objects that the file created."""
         for one in self._objects:
             if isinstance(one, MLContext):
                 one.destroy()
@@ -172,9 +172,9 @@ class Answers:
         if len(values) > len(positional) and isinstance(values[len(positional)], dict):
             given = {snake(key): item for key, item in values[len(positional)].items() if item is not None}
             given = {_OLDER_OPTIONS.get(key, key): item for key, item in given.items()}
-            options = {key: item for key, item in given.items() if key in parameters}  # (as dictionaries of WebIDL)
+            options = {key: item for key, item in given.items() if key in parameters}  # WebIDL ignores unknown members
         if len(values) < len(positional):
-            # Operands come first, and are looked at first: what is left out stands for itself
+            # Missing arguments become invalid objects: operands, which come first, are checked first
             values = values + [JavaScriptObject()] * (len(positional) - len(values))
         made = method(*values[: len(positional)], **options)
         return [self._operand(one) for one in made] if isinstance(made, list) else self._operand(made)
@@ -189,12 +189,12 @@ def _descriptor(cls: Any, given: dict[str, Any]) -> Any:
 
 
 def _bytes(data: Any) -> Any:
-    """As bytes: the suite also writes views of other types than the tensor's, which the front end refuses in arrays."""
+    """Return the data as bytes: the suite also writes views of other types than the tensor's, which arrays cannot."""
     return data.tobytes() if isinstance(data, np.ndarray) else data
 
 
 def _limits(context: MLContext) -> dict[str, Any]:
-    """MLOpSupportLimits in JavaScript's names."""
+    """Return MLOpSupportLimits with JavaScript's names."""
 
     def named(value: Any) -> Any:
         if isinstance(value, dict):

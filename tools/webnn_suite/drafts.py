@@ -1,4 +1,4 @@
-"""What older copies of the suite ask for as the specification's drafts said it: the same numbers, in today's words."""
+"""Translate calls of older copies of the suite, which follow drafts of the specification, to today's arguments."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dml.frontends.webnn import MLGraphBuilder, MLOperand, MLOperandDescriptor
 def in_todays_words(
     builder: MLGraphBuilder, name: str, values: list[Any], constants: Mapping[MLOperand, Any]
 ) -> list[Any] | None:
-    """The arguments of an operation as it takes them today; None where no draft said otherwise. constants: their data.
+    """Return an operation's arguments in today's form; None if the call needs no translation. constants: their data.
 
-    softmax took no axis, and matrices alone: each row by itself. Scale and zero point had fewer dimensions than what
-    they quantize, and were aligned with its last ones.
+    In drafts, softmax took only matrices and worked along rows, without an axis. Scale and zero point could have fewer
+    dimensions than the quantized tensor, aligned with its last ones.
     """
     operand = values[0] if values else None
     if not isinstance(operand, MLOperand):
@@ -33,6 +33,6 @@ def _aligned(builder: MLGraphBuilder, value: Any, missing: int, constants: Mappi
     if not isinstance(value, MLOperand):
         return value
     shape = (1,) * missing + value.shape
-    if value in constants:  # (reshape takes no 4-bit integers)
+    if value in constants:  # reshape does not accept 4-bit integers
         return builder.constant(MLOperandDescriptor(value.data_type, shape), constants[value])
     return builder.reshape(value, shape)

@@ -1,14 +1,14 @@
-// Runs one file of the web platform tests in node: a browser's WebNN, whose every call the parent process answers.
+// Runs one file of the web platform tests in Node.js, with a browser's WebNN API whose calls the parent process answers:
 //   node harness.js ROOT FILE QUERY
-// Requests go to standard output and answers come on standard input, a line of JSON each. testharness.js and the scripts
-// that the file asks for come from ROOT, and judge by themselves; this file gives them what a page would.
+// Requests go to standard output and answers come on standard input, a line of JSON each. testharness.js and the file's
+// scripts come from ROOT and judge the results; this file provides the environment of a page.
 'use strict';
 const fs = require('fs');
 const path = require('path');
 const vm = require('vm');
 const [root, file, query] = process.argv.slice(2);
 
-// --- The line to the parent -----------------------------------------------------------------------------------------
+// --- Connection to the parent ---------------------------------------------------------------------------------------
 
 let received = Buffer.alloc(0);
 const chunk = Buffer.alloc(1 << 20);
@@ -88,7 +88,7 @@ class MLTensor extends Handle {
     Object.assign(this, {dataType, shape: Object.freeze([...shape]), readable, writable});
   }
 
-  // A promise of what `settle` makes in a later task, unless the tensor is destroyed before
+  // Returns a promise that `settle` resolves in a later task, unless the tensor is destroyed before
   later(settle) {
     return new Promise((resolve, reject) => {
       this.#pending.add(reject);
@@ -184,7 +184,7 @@ globalThis.self = globalThis.window = globalThis;
 globalThis.crossOriginIsolated = true;
 globalThis.console = new console.Console(process.stderr);
 
-// What browsers have and older versions of node lack
+// Parts of browsers that older versions of Node.js lack
 globalThis.Float16Array ??= class Float16Array extends Uint16Array {};
 ArrayBuffer.prototype.transfer ??= function() { return structuredClone(this, {transfer: [this]}); };
 if (!('detached' in ArrayBuffer.prototype)) {

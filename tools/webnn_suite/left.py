@@ -1,7 +1,7 @@
-"""Cases of the suite as of March 2025 that cannot pass, each with the reason: what they ask for is not in the
-specification any more, or the file itself is wrong.
+"""Cases of the suite as of March 2025 that cannot pass, with the reasons: a feature is no longer in the
+specification, or the test itself is wrong.
 
-A case counts as such where its file, its name and what went wrong are all as said here, so that no other failure hides.
+A failure is excused only if its file, name and message all match an entry, so that no other failure hides.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tools.webnn_suite.runner import CaseResult
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Regular expressions: of the file, of a part of the case's name and of a part of its message."""
+    """An excuse: regular expressions for the file, part of the case's name and part of its message."""
 
     file: str
     name: str
@@ -23,36 +23,36 @@ class LeftOut:
 
 
 LEFT = (
-    LeftOut("conformance_tests/pad", "symmetric", "mode must be one of", "a draft: the mode is not there any more"),
+    LeftOut("conformance_tests/pad", "symmetric", "mode must be one of", "a draft: the mode was removed"),
     LeftOut(
         "validation_tests/pad",
         "pad for scalar input",
         'expected "TypeError" but got',
-        "a draft: now a scalar can be padded, by nothing",
+        "a draft: scalars can now be padded, by empty lists",
     ),
     LeftOut(
         "validation_tests/softmax",
         "dimensions is not 2",
         "axis takes int|disallowed value null",
-        "a draft: now softmax needs an axis",
+        "a draft: softmax now requires an axis",
     ),
     LeftOut(
         "validation_tests/clamp",
         "minValue is -Infinity",
         "did not throw",
-        "a draft: now the numbers may be infinite",
+        "a draft: the numbers may now be infinite",
     ),
     LeftOut(
         "validation_tests/createContext",
         "deviceType is not a valid",
         "Should have rejected",
-        "a draft: there is no deviceType any more, and WebIDL ignores members that a dictionary lacks",
+        "a draft: deviceType was removed, and WebIDL ignores unknown members of dictionaries",
     ),
     LeftOut(
         "conformance_tests/clamp",
         "uint64",
         "to a BigInt",
-        "the file's error: it makes a BigUint64Array of numbers, which JavaScript refuses",
+        "the file's error: it creates a BigUint64Array from numbers, which JavaScript refuses",
     ),
     LeftOut(
         "conformance_tests/pooling",
@@ -70,7 +70,7 @@ LEFT = (
 
 
 def why_left(case: CaseResult) -> str | None:
-    """Why a case that fails is none of the specification's; None for others."""
+    """Return the reason why a failed case does not count; None if it does."""
     if case.passed:
         return None
     for one in LEFT:

@@ -1,4 +1,4 @@
-"""Runs the suite's files one by one, each in a node of its own."""
+"""Run the suite's files one by one, each in a new Node.js process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIMIT = 900
 
 @dataclass(frozen=True)
 class CaseResult:
-    """One case of a file. message: what went wrong, empty where it passed."""
+    """The result of one case. message: the error, empty if the case passed."""
 
     file: str
     name: str
@@ -31,7 +31,7 @@ class CaseResult:
 
 
 def files(folder: Path, wanted: str) -> list[tuple[Path, str]]:
-    """The suite's files whose name contains the text, each with the query of each of its variants for a GPU."""
+    """Return the suite's files whose names contain the text, once for the query of each GPU variant."""
     found = []
     for kind in FOLDERS:
         for path in sorted((folder / "webnn" / kind).glob("*.any.js")):
@@ -43,7 +43,7 @@ def files(folder: Path, wanted: str) -> list[tuple[Path, str]]:
 
 
 def run_file(node: str, folder: Path, path: Path, query: str, device: dml.Device) -> list[CaseResult]:
-    """The results of a file's cases."""
+    """Run a file and return the results of its cases."""
     name = f"{path.parent.name}/{path.name.removesuffix('.https.any.js')}"
     if "&" in query:
         name += f" ({query.split('&')[0].removeprefix('op=')})"
@@ -71,7 +71,7 @@ def run_file(node: str, folder: Path, path: Path, query: str, device: dml.Device
 
 
 def _converse(process: subprocess.Popen[bytes], answers: Answers) -> list[dict[str, Any]] | None:
-    """Answer until the results come; None where they do not."""
+    """Answer calls until the results arrive; None if the process ends first."""
     assert process.stdin is not None
     for line in _lines(process):
         message = json.loads(line)

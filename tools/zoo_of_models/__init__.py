@@ -1,1 +1,1 @@
-"""Whole architectures with random weights, exported by the tools that people use, beside onnxruntime: tools/zoo."""
+"""tools/zoo: compare architectures with random weights, exported by common tools, with onnxruntime."""

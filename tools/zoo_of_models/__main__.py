@@ -25,20 +25,20 @@ from tools.zoo_of_models.running import run
 def main(
     only: Annotated[list[str] | None, typer.Option(help="a model's name, or a part of it; may be repeated")] = None,
     device: Annotated[str | None, typer.Option(help="Vulkan device: index or part of its name")] = None,
-    check: Annotated[bool, typer.Option("--check", help="right or wrong, once, with filled caches: no times")] = False,
-    keep: Annotated[Path | None, typer.Option(help="the models' folder: those there are not exported again")] = None,
-    report: Annotated[Path | None, typer.Option("--json", help="write the table there as JSON")] = None,
-    page: Annotated[Path | None, typer.Option("--markdown", help="write the table there as Markdown")] = None,
-    names: Annotated[bool, typer.Option("--list", help="show the models' names, and end")] = False,
+    check: Annotated[bool, typer.Option("--check", help="only check results, without times")] = False,
+    keep: Annotated[Path | None, typer.Option(help="folder for exported models, which are used again")] = None,
+    report: Annotated[Path | None, typer.Option("--json", help="write the table to this file as JSON")] = None,
+    page: Annotated[Path | None, typer.Option("--markdown", help="write the table to this file as Markdown")] = None,
+    names: Annotated[bool, typer.Option("--list", help="list the models' names and exit")] = False,
     language: Annotated[
-        bool, typer.Option("--language", help="language models as onnxruntime-genai's model builder writes them")
+        bool, typer.Option("--language", help="language models from onnxruntime-genai's model builder")
     ] = False,
 ) -> None:
-    """Export architectures with random weights, and compare what the device makes of them with onnxruntime.
+    """Export architectures with random weights, and compare the device's results with onnxruntime's.
 
-    Errors are by the largest element of each output, or in steps of quantization. Times are CPU seconds of all cores:
-    from an open device to the first result, cold with empty caches and warm with full ones; and of a steady run, also
-    as how many times onnxruntime's. Exit status: 0 where all are right, 1 where one is not, 2 where something lacks.
+    Errors are relative to the largest element of each output, or in steps of quantization. Times are CPU seconds of all
+    cores: from an open device to the first result (cold: empty caches, warm: full caches), and of a steady run, also
+    divided by onnxruntime's. Exit status: 0 if all results are right, 1 if one is not, 2 if something is missing.
     """
     try:
         import_module("tools.zoo_of_models.models")
@@ -81,7 +81,7 @@ def main(
 
 
 def _language(only: list[str], device: str | None, keep: Path | None, report: Path | None, page: Path | None) -> int:
-    """tools/zoo --language; its exit status."""
+    """Run tools/zoo --language; return the exit status."""
     from tools.zoo_of_models.language_table import (
         NOT_OURS,
         RIGHT,

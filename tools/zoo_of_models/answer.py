@@ -1,8 +1,8 @@
-"""One model in a process of its own: what the device answers, how soon, and what ran on the host.
+"""Run one model in its own process: results, times, and the nodes that ran on the host.
 
     python -m tools.zoo_of_models.answer FOLDER DEVICE RUNS
 
-FOLDER has model.onnx and inputs.npz; the results are written to results.npz, and what was found goes to stdout.
+FOLDER holds model.onnx and inputs.npz. The results are written to results.npz, the figures to stdout as JSON.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from dml.stages import cpu_seconds
 
 
 def answer(folder: Path, device_name: str, runs: int) -> dict[str, Any]:
-    """CPU seconds from an open device to the first result, and of a steady run where there is more than one."""
+    """Run the model. Return the CPU seconds from an open device to the first result, of a steady run, and host
+    nodes."""
     import dml.frontends.onnx as onnx
 
     device = dml.create_device(device_name or None)
-    _ = device.context  # opened now
+    _ = device.context  # opens the device
     with np.load(folder / "inputs.npz") as file:
         inputs = dict(file)
     warnings.simplefilter("ignore", dml.frontends.onnx.HostNodesWarning)
@@ -52,7 +53,7 @@ def answer(folder: Path, device_name: str, runs: int) -> dict[str, Any]:
 
 
 def tensor(result: Any) -> np.ndarray:
-    """scikit-learn's probabilities are a sequence of maps, class -> number: a row of numbers for each."""
+    """Return a result as an array. scikit-learn's probabilities, a sequence of maps class -> number, become rows."""
     if isinstance(result, list) and result and isinstance(result[0], dict):
         return np.array([list(row.values()) for row in result])
     return np.asarray(result)

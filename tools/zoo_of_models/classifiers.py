@@ -1,4 +1,4 @@
-"""Image classifiers of convolutions, from LeNet to DenseNet, small."""
+"""Small convolutional image classifiers, from LeNet to DenseNet."""
 
 from __future__ import annotations
 

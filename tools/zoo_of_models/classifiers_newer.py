@@ -1,4 +1,4 @@
-"""Image classifiers since MobileNet: depthwise convolutions, excitation, windows, patches."""
+"""Image classifiers since MobileNet: depthwise convolutions, squeeze and excitation, windows, patches."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def half() -> Exported:
 
 
 class Shuffled(nn.Module):
-    """ShuffleNet's unit: half the channels pass, and the halves are interleaved."""
+    """ShuffleNet's unit: half of the channels bypass the convolutions, then the halves are interleaved."""
 
     def __init__(self, width: int):
         super().__init__()
@@ -88,7 +88,7 @@ def shufflenet() -> Exported:
 
 
 class RepVgg(nn.Module):
-    """Three branches of one convolution each."""
+    """RepVGG's block: three branches, one convolution each."""
 
     def __init__(self, width: int):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What onnxruntime's CPU provider answers, and how far our results are from it."""
+"""Run models with onnxruntime's CPU provider, and compare our results with its."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from tools.zoo_of_models.entry import TOLERANCES, Arrays
 
 
 class WrongError(Exception):
-    """The results are not onnxruntime's; how."""
+    """The results differ from onnxruntime's; the message tells how."""
 
 
 def reference(path: Path, inputs: Arrays, runs: int, optimized: bool = True) -> tuple[list[np.ndarray], float | None]:
-    """onnxruntime's results, and the CPU seconds of one of so many steady runs.
+    """Return onnxruntime's results, and the median CPU seconds of ``runs`` steady runs.
 
-    optimized: with its optimizations; some change where quantized numbers are rounded.
+    optimized: with its graph optimizations; some move the rounding of quantized numbers.
     """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting would count as work
-    # Signed integers are summed as integers, too: as float32, which is this option's default, sums near ties err.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # spinning would count as CPU time
+    # Add signed integers as integers, too: the default, float32, rounds sums near ties wrongly.
     options.add_session_config_entry("session.qdqisint8allowed", "1")
     if not optimized:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -44,7 +44,7 @@ def reference(path: Path, inputs: Arrays, runs: int, optimized: bool = True) -> 
 
 
 def steps(path: Path) -> list[float | None]:
-    """What one step of quantization is in each output: the scale of the DequantizeLinear that makes it."""
+    """Return each output's quantization step: the scale of the DequantizeLinear that computes it, or None."""
     graph = onnx.load(path).graph
     makers = {name: node for node in graph.node for name in node.output}
     numbers = {one.name: one for one in graph.initializer}
@@ -57,10 +57,10 @@ def steps(path: Path) -> list[float | None]:
 
 
 def compare(ours: list[np.ndarray], expected: list[np.ndarray], precision: str, sizes: list[float | None]) -> float:
-    """The largest error: by the largest element of each output, or in steps where precision is "quantized".
+    """Return the largest error, relative to each output's largest element, or in steps if precision is "quantized".
 
-    sizes: of a step in each output; where that is not known, it is a 255th of the output's range.
-    Raises WrongError where an output has another shape or type, other integers, or a larger error than TOLERANCES say.
+    sizes: of a step in each output; None for a 255th of the output's range.
+    Raises WrongError for another shape or type, other integers, or an error above TOLERANCES.
     """
     if len(ours) != len(expected):
         raise WrongError(f"{len(ours)} outputs, not {len(expected)}")
@@ -77,7 +77,7 @@ def compare(ours: list[np.ndarray], expected: list[np.ndarray], precision: str, 
         unit = (size or np.ptp(theirs) / 255) if precision == "quantized" else np.abs(theirs).max()
         off = np.abs(mine.astype(np.float64) - theirs.astype(np.float64)).max()
         error = float(off / unit) if unit else float(off > 0)
-        if not error <= TOLERANCES[precision] * 1.001:  # (a whole step may be a rounding above one; NaN is wrong)
+        if not error <= TOLERANCES[precision] * 1.001:  # one step may round to slightly more; NaN is wrong
             raise WrongError(f"output {at}: off by {error:.3g}, {TOLERANCES[precision]:g} is allowed")
         worst = max(worst, error)
     return worst

@@ -1,4 +1,4 @@
-"""Detectors of objects, with the boxes' arithmetic and their suppression in the graph."""
+"""Object detectors, with box decoding and non-maximum suppression in the graph."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class SsdLite(nn.Module):
 
 @onnx_model("ssdlite with non-maximum suppression", 13, "TorchScript and onnx")
 def ssdlite(path: Path) -> Arrays:
-    """The suppression and what gathers the boxes it chose are added to the file, as exporters of detectors do."""
+    """Add the suppression and the gathering of chosen boxes to the exported file, as exporters of detectors do."""
     seeded()
     inputs = export(Exported(SsdLite(), (image(),)), path, 13, True)
     model = onnx.load(path)
@@ -85,7 +85,7 @@ def ssdlite(path: Path) -> Arrays:
 
 
 class Yolo(nn.Module):
-    """Cross-stage blocks, pooling of three sizes, and boxes decoded by a grid."""
+    """Cross-stage blocks, pooling with three window sizes, and boxes decoded from a grid."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ def yolo() -> Exported:
 
 
 class CenterNet(nn.Module):
-    """The ten highest peaks of a heat map, and what other maps say of them."""
+    """The ten highest peaks of a heat map, with the other maps' values there."""
 
     def __init__(self) -> None:
         super().__init__()

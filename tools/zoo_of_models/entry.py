@@ -1,4 +1,4 @@
-"""What an architecture of the zoo is, and the list of them, filled by ``torch_model`` and ``onnx_model``."""
+"""The zoo's entries: one per architecture, registered by ``torch_model`` and ``onnx_model``."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 Arrays = dict[str, np.ndarray]
-#: Writes the model to a path; its inputs.
+#: Writes a model to a path and returns its inputs.
 Maker = Callable[[Path], Arrays]
 
-#: What outputs are held to: their largest error by their largest element, or steps of their quantization.
+#: Largest allowed errors, relative to an output's largest element, or in steps of its quantization.
 TOLERANCES = {"float32": 1e-4, "float16": 1e-2, "quantized": 1.0}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An architecture. by: the tool that exports it. precision: a key of TOLERANCES. needs: packages that make it."""
+    """An architecture. by: the exporting tool. precision: a key of TOLERANCES. needs: packages that it requires."""
 
     name: str
     make: Maker
@@ -31,7 +31,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Exported:
-    """A PyTorch module with what to export it by."""
+    """A PyTorch module with the example inputs to export it with."""
 
     module: Any
     inputs: Sequence[Any] = ()
@@ -50,11 +50,11 @@ def add(entry: Entry) -> None:
 def torch_model(
     name: str, opset: int = 18, *, legacy: bool = False, precision: str = "float32", needs: Sequence[str] = ()
 ) -> Callable[[Callable[[], Exported]], Callable[[], Exported]]:
-    """A function that makes a PyTorch module is an entry. legacy: exported by TorchScript, not by torch.export."""
+    """Register a function that returns a PyTorch module. legacy: export with TorchScript instead of torch.export."""
 
     def note(function: Callable[[], Exported]) -> Callable[[], Exported]:
         def make(path: Path) -> Arrays:
-            from tools.zoo_of_models.exporting import export, seeded  # (they need PyTorch)
+            from tools.zoo_of_models.exporting import export, seeded  # imports PyTorch
 
             seeded()
             return export(function(), path, opset, legacy)
@@ -68,7 +68,7 @@ def torch_model(
 def onnx_model(
     name: str, opset: int, by: str, *, precision: str = "float32", needs: Sequence[str] = ()
 ) -> Callable[[Maker], Maker]:
-    """A function that writes an ONNX file is an entry."""
+    """Register a function that writes an ONNX file."""
 
     def note(function: Maker) -> Maker:
         add(Entry(name, function, by, precision, needs, opset))

@@ -1,4 +1,4 @@
-"""PyTorch modules to ONNX files, by both of its exporters, with weights that make outputs depend on inputs."""
+"""Export PyTorch modules to ONNX with either exporter, and weights with which outputs depend on inputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def seeded() -> None:
 
 
 def settle(module: nn.Module) -> None:
-    """Weights and statistics that keep activations of the order of one, in a module for inference."""
+    """Set weights and statistics that keep activations near magnitude one, and switch to inference."""
     for part in module.modules():
         if isinstance(part, nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d) and part.weight.is_floating_point():
             nn.init.kaiming_normal_(part.weight, nonlinearity="linear")
@@ -36,7 +36,7 @@ def settle(module: nn.Module) -> None:
 
 
 def export(what: Exported, path: Path, opset: int, legacy: bool) -> Arrays:
-    """Write the module as an ONNX file; its inputs by the file's names."""
+    """Write the module as an ONNX file; return its inputs by the file's names."""
     settle(what.module)
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
@@ -58,7 +58,7 @@ def export(what: Exported, path: Path, opset: int, legacy: bool) -> Arrays:
 
 
 def flat(values: Any) -> list[Any]:
-    """Tensors in the order in which exporters name them."""
+    """Flatten nested tensors in the exporters' order."""
     if isinstance(values, list | tuple):
         return [tensor for value in values for tensor in flat(value)]
     return [] if values is None else [values]

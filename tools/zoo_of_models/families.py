@@ -1,4 +1,4 @@
-"""Folders of language models as onnxruntime-genai's model builder writes them, from small random configurations."""
+"""Build folders of small random language models with onnxruntime-genai's model builder."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _LONG_EXPERTS = {**_LONG, "short_mscale": 1.0, "long_mscale": 1.0, "short_factor
                  "long_factor": [1.5] * 16}  # fmt: skip
 _HEADS_OF_32 = {"head_dim": 32}
 _SIDES = ("encoder", "decoder")
-#: The family that takes audio features: {1, MELS, FRAMES}.
+#: The family with audio features as input: {1, MELS, FRAMES}.
 WHISPER = "whisper"
 MELS, FRAMES = 80, 3000
 _GEMMA2 = {**_HEADS_OF_32, "query_pre_attn_scalar": 32, "sliding_window": 8}
 
-#: transformers' configuration of each family, and what differs from _COMMON.
+#: Family -> transformers' configuration class, and the settings that differ from _COMMON.
 FAMILIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "llama": ("LlamaConfig", {}),
     "llama3": ("LlamaConfig", {"rope_parameters": _LLAMA3}),
@@ -92,8 +92,8 @@ FAMILIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         },
     ),
 }
-_LOCAL_THETA = 1e4  # of gemma3's layers with a window
-#: Entries of config.json by the names that the builder knows, where transformers' are newer.
+_LOCAL_THETA = 1e4  # of gemma3's sliding window layers
+#: Entries of config.json that transformers renamed, with the builder's names.
 _AS_BUILT: Mapping[str, Mapping[str, Any]] = {
     "phimoe": {"architectures": ["PhiMoEForCausalLM"]},
     "gemma3": {
@@ -105,13 +105,13 @@ _AS_BUILT: Mapping[str, Mapping[str, Any]] = {
         }
     },
 }
-#: Attributes of transformers' configurations that the builder reads and today's transformers lacks.
+#: Attributes of configurations that the builder reads and current transformers lacks.
 _READ_BY_BUILDER: Mapping[str, Mapping[str, Any]] = {"Gemma3TextConfig": {"rope_local_base_freq": _LOCAL_THETA}}
 _TEXTS = ["The quick brown fox jumps over the lazy dog.", "Hello world! How are you today?"]
 
 
 def checkpoint(family: str, folder: Path) -> None:
-    """A model of a family with random weights and a tokenizer, as transformers keeps them."""
+    """Save a family's model with random weights and a tokenizer in transformers' format."""
     import torch
     import transformers
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -120,7 +120,7 @@ def checkpoint(family: str, folder: Path) -> None:
     configuration = getattr(transformers, name)(**{**_COMMON, **more})
     torch.manual_seed(0)
     model = auto_class(family).from_config(configuration).eval()
-    with torch.no_grad():  # logits far enough apart that rounding seldom changes the likeliest token
+    with torch.no_grad():  # spreads the logits, so that rounding seldom changes the likeliest token
         for parameter in model.parameters():
             if parameter.ndim > 1:
                 parameter.normal_(0, 1.5 / parameter.shape[-1] ** 0.5)
@@ -144,7 +144,7 @@ def checkpoint(family: str, folder: Path) -> None:
 
 
 def _add_blocks(folder: Path) -> None:
-    """Give each product of experts the blocks of 4 bits that gpt-oss is published with, which int4 folders are made of.
+    """Add to each expert's product its 4-bit blocks, as in the published gpt-oss, which int4 folders are built from.
 
     blocks: {experts, outputs, inputs / 32, 16}, two numbers a byte; scales: powers of 2 with a bias of 127.
     """
@@ -162,14 +162,14 @@ def _add_blocks(folder: Path) -> None:
 
 
 def auto_class(family: str) -> Any:
-    """transformers' class that loads a family."""
+    """Return transformers' class that loads a family."""
     import transformers
 
     return transformers.AutoModelForSpeechSeq2Seq if family == WHISPER else transformers.AutoModelForCausalLM
 
 
 def build(source: Path, folder: Path, precision: str, provider: str, cache: Path) -> None:
-    """Have the model builder write a checkpoint's folder. Raises whatever the builder raises."""
+    """Build a checkpoint's folder with the model builder. Raises the builder's errors."""
     import transformers
     from onnxruntime_genai.models.builder import create_model, parse_extra_options
 

@@ -1,4 +1,4 @@
-"""A language model's folder beside onnxruntime-genai on its CPU provider: prompt and eight steps."""
+"""Compare a language model's folder with onnxruntime-genai's CPU provider: prompt and eight steps."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tools.zoo_of_models.families import FRAMES, MELS, WHISPER, auto_class
 STEPS = 8
 ENCODER = "encoder.onnx"
 PROMPT = (1, 141, 59, 26, 53, 58, 97, 93, 238, 46, 264, 300)
-#: Largest differences of logits, by the largest logit. int4 has activations of FLOAT16 for GPUs.
+#: Largest allowed differences of logits, relative to the largest logit. int4 for GPUs has FLOAT16 activations.
 TOLERANCES = {"int4": 2e-2, "fp16": 2e-2, "fp32": 1e-4}
 
 
 def _begun(api: Any, model: Any, folder: Path) -> Any:
-    """A generator that has read the prompt, and for a speech model features of a sound."""
+    """Return a generator that has processed the prompt and, for a speech model, audio features."""
     params = api.GeneratorParams(model)
     params.set_search_options(max_length=64, min_length=64)
     generator = api.Generator(model, params)
@@ -43,15 +43,15 @@ def _begun(api: Any, model: Any, folder: Path) -> Any:
 
 
 def features() -> np.ndarray:
-    """What a speech model hears."""
+    """Return the audio features for a speech model."""
     return np.random.default_rng(5).uniform(-1, 1, (1, MELS, FRAMES)).astype(np.float32)
 
 
 def _exact(folder: Path, scratch: Path) -> Path:
-    """The folder as onnxruntime's CPU provider computes it right.
+    """Copy the folder in a form that onnxruntime's CPU provider computes exactly.
 
-    Its products of 4 bits round activations unless they are told not to, and its GroupQueryAttention passes over norms
-    of query and key: here they are nodes before it. What genai_config.json says of providers is left out.
+    The provider's 4-bit products round activations unless accuracy_level forbids it, and its GroupQueryAttention
+    ignores the norms of query and key, which become separate nodes. Provider options are removed.
     """
     settings = json.loads((folder / "genai_config.json").read_text(encoding="utf-8"))
     for part in settings["model"].values():
@@ -77,7 +77,7 @@ def _exact_model(path: Path) -> onnx.ModelProto:
 
 
 def _norms_apart(graph: onnx.GraphProto) -> None:
-    """Write the norms of query and key that GroupQueryAttention has as inputs as nodes of their own."""
+    """Replace GroupQueryAttention's inputs for query and key norms by separate nodes before it."""
     sizes = {one.name: one.dims for one in graph.initializer}
     nodes = []
     for node in graph.node:
@@ -104,7 +104,7 @@ def _norms_apart(graph: onnx.GraphProto) -> None:
 
 
 def expected(folder: Path) -> tuple[list[int], list[np.ndarray]]:
-    """onnxruntime-genai's tokens, and the logits that they come from. Raises what it raises."""
+    """Return onnxruntime-genai's tokens and logits. Raises its errors."""
     import onnxruntime_genai as theirs
 
     generator = _begun(theirs, theirs.Model(str(folder)), folder)
@@ -117,14 +117,14 @@ def expected(folder: Path) -> tuple[list[int], list[np.ndarray]]:
 
 
 def _without_places(text: str) -> str:
-    """A message without this machine's folders."""
+    """Return a message without this machine's paths."""
     for place in (sys.prefix, tempfile.gettempdir()):
         text = re.sub(rf"{re.escape(place)}\S*/", "", text)
     return text
 
 
 def transformers_logits(source: Path, tokens: list[int]) -> list[np.ndarray]:
-    """The same positions by transformers in float32, of the checkpoint that the folder was built from."""
+    """Return transformers' float32 logits at the same positions, from the checkpoint that the folder was built from."""
     import torch
 
     kind = auto_class(source.name)
@@ -139,7 +139,8 @@ def transformers_logits(source: Path, tokens: list[int]) -> list[np.ndarray]:
 
 
 def found(folder: Path, device: str, tokens: list[int]) -> tuple[list[np.ndarray], list[str]]:
-    """Our logits behind the same tokens, and the operators that ran on the host. Without tokens, our own follow."""
+    """Return our logits after the same tokens, and the operators on the host. Fills an empty ``tokens`` with our
+    own."""
     import dml.frontends.genai as ours
 
     with warnings.catch_warnings():
@@ -162,14 +163,14 @@ def found(folder: Path, device: str, tokens: list[int]) -> tuple[list[np.ndarray
 
 
 def compare(folder: Path, source: Path, precision: str, device: str) -> dict[str, Any]:
-    """What a row of the table says: judge, error, whether tokens agree, operators on the host."""
+    """Return the contents of a table row: judge, error, number of equal tokens, operators on the host."""
     tokens: list[int] = []
     logits: list[np.ndarray] = []
     refused = ""
     try:
         with tempfile.TemporaryDirectory() as scratch:
             tokens, logits = expected(_exact(folder, Path(scratch)))
-    except Exception as error:  # (it raises Exception's own kin for what its CPU provider has not)
+    except Exception as error:  # raised as is when its CPU provider lacks an operator
         refused = f"{type(error).__name__}: {_without_places(str(error))[:200]}"
     judge = "onnxruntime-genai" if logits else "transformers"
     try:
@@ -178,7 +179,7 @@ def compare(folder: Path, source: Path, precision: str, device: str) -> dict[str
         if refused:
             return {"judge": "", "refused": f"{error.message}; {refused}", "both": True}
         raise
-    if not logits and precision == "int4":  # (transformers has the weights before they were rounded)
+    if not logits and precision == "int4":  # transformers has the weights before quantization
         return {"judge": "", "refused": refused, "error": 0.0, "same": 0, "on_host": on_host, "right": False}
     if not logits:
         logits = transformers_logits(source, tokens)

@@ -1,4 +1,4 @@
-"""Networks that make images of images or of noise: segmentation, super resolution, style, diffusion."""
+"""Networks from images or noise to images: segmentation, super resolution, style, diffusion."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tools.zoo_of_models.layers import Attention, Residual, conv
 
 
 class UNet(nn.Module):
-    """Two levels, up by transposed convolutions."""
+    """A U-Net of two levels, with transposed convolutions."""
 
     def __init__(self, width: int = 16):
         super().__init__()
@@ -77,7 +77,7 @@ def diffusion() -> Exported:
 
 
 class DeepLab(nn.Module):
-    """Dilated convolutions side by side, with the whole image's mean, and a bilinear resize."""
+    """Parallel dilated convolutions, pooling over the whole image, and a bilinear resize."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ def pyramid() -> Exported:
 
 
 class Hourglass(nn.Module):
-    """Key points as in pose estimation: down, up bicubically, and a soft argmax of heat maps."""
+    """Key points as in pose estimation: downsampling, bicubic upsampling, and a soft argmax of heat maps."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -193,7 +193,7 @@ def autoencoder() -> Exported:
 
 
 class Spatial(nn.Module):
-    """A spatial transformer: the image seen through an affine map that the image says."""
+    """A spatial transformer: the image sampled through an affine map predicted from it."""
 
     def __init__(self) -> None:
         super().__init__()

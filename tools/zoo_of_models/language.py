@@ -1,4 +1,4 @@
-"""Language models: of transformers, from small configurations, and torch.nn's own layers."""
+"""Language models: transformers' with small configurations, and torch.nn's layers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ENCODER = {**SMALL, "max_position_embeddings": 64}
 
 
 class Outputs(nn.Module):
-    """A model whose outputs are tensors in a tuple: those named. given: names of its inputs, in order."""
+    """Wraps a model to return only the named outputs, as a tuple. given: names of its inputs, in order."""
 
     def __init__(self, model: nn.Module, given: str, wanted: str, **fixed: Any):
         super().__init__()
@@ -27,12 +27,12 @@ class Outputs(nn.Module):
 
 
 def of(kind: str, configuration: str, settings: dict[str, Any]) -> nn.Module:
-    """transformers' class of that name, from a configuration; attention written out."""
+    """Return transformers' class of this name, created from a configuration, with eager attention."""
     import transformers
 
     made = getattr(transformers, configuration)(**settings)
     made._attn_implementation = "eager"
-    made._experts_implementation = "batched_mm"  # of those there are, what can be exported
+    made._experts_implementation = "batched_mm"  # the implementation that can be exported
     return getattr(transformers, kind)(made)
 
 
@@ -41,7 +41,7 @@ def words(batch: int = 2, length: int = 10, most: int = 99) -> torch.Tensor:
 
 
 def encoder(kind: str, configuration: str, wanted: str = "logits", **more: Any) -> Exported:
-    """Of words and a mask that hides the second text's end."""
+    """Return an encoder with token ids and a mask that hides the end of the second text."""
     mask = torch.ones(2, 10, dtype=torch.int64)
     mask[1, 7:] = 0
     net = Outputs(of(kind, configuration, {**ENCODER, **more}), "input_ids attention_mask", wanted)
@@ -161,7 +161,7 @@ def bart() -> Exported:
 
 @torch_model("torch.nn's encoder of transformers", 14, legacy=True)
 def encoder_layers() -> Exported:
-    torch.backends.mha.set_fastpath_enabled(False)  # TorchScript's exporter has no word for it
+    torch.backends.mha.set_fastpath_enabled(False)  # TorchScript's exporter cannot express it
     layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, norm_first=True, activation="gelu")
     return Exported(nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), (torch.randn(2, 9, 32),))
 

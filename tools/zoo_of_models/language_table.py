@@ -1,4 +1,4 @@
-"""tools/zoo --language: families of language models, built, generated with and compared; a row each."""
+"""tools/zoo --language: build families of language models, generate with them and compare; a table row each."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dml.files import write_text
 from tools.zoo_of_models.families import FAMILIES, PRECISIONS, PROVIDERS, build, checkpoint
 
 RIGHT, WRONG, REFUSED, NOT_BUILT, NOT_JUDGED = "right", "wrong", "refused", "not built", "not judged"
-#: onnxruntime-genai refuses the folder as well.
+#: onnxruntime-genai refuses the folder, too.
 BOTH = "refused by both"
-#: Verdicts on the builder or the judge.
+#: Verdicts that blame the builder or the judge.
 NOT_OURS = (NOT_BUILT, NOT_JUDGED, BOTH)
 #: The builder has no fp16 for CPUs.
 PAIRS = [
@@ -32,9 +32,9 @@ _PATIENCE = 300
 
 @dataclass
 class LanguageRow:
-    """A folder. error: the largest difference of logits by the largest logit, over the prompt's end and eight steps.
+    """A folder's result. error: the largest difference of logits relative to the largest logit, over nine positions.
 
-    judge: what it is compared with. same: positions of nine at which the likeliest token is the same.
+    judge: the implementation to compare with. same: positions with the same likeliest token.
     """
 
     family: str
@@ -53,19 +53,19 @@ class LanguageRow:
 
 
 def run_family(row: LanguageRow, place: Path, device: str) -> None:
-    """Build a folder unless it is there, and compare it in a process of its own."""
+    """Build a folder if missing, and compare it in a separate process."""
     source, folder = place / "src" / row.family, place / row.name
     try:
         if not (source / "config.json").exists():
             checkpoint(row.family, source)
         if not (folder / "genai_config.json").exists():
             build(source, folder, row.precision, row.provider, place / "cache")
-    except Exception as error:  # whatever builders raise
+    except Exception as error:  # builders raise any exception
         row.why = _one_line(f"{type(error).__name__}: {error}".replace(str(place), "FOLDER"))
         return
     unmade = _unmade(folder)
     if unmade:
-        row.why = f"nothing makes {unmade[0]} in the builder's file"
+        row.why = f"no node computes {unmade[0]} in the builder's file"
         return
     command = [sys.executable, "-m", "tools.zoo_of_models.generating", str(folder), str(source), row.precision, device]
     try:
@@ -74,7 +74,7 @@ def run_family(row: LanguageRow, place: Path, device: str) -> None:
         row.verdict, row.why = REFUSED, f"took more than {_PATIENCE} s"
         return
     if done.returncode:
-        row.verdict, row.why = REFUSED, _one_line((done.stderr.strip().splitlines() or ["ended without a word"])[-1])
+        row.verdict, row.why = REFUSED, _one_line((done.stderr.strip().splitlines() or ["ended without a message"])[-1])
         return
     found = json.loads(done.stdout.splitlines()[-1])
     if found.get("both"):
@@ -86,7 +86,7 @@ def run_family(row: LanguageRow, place: Path, device: str) -> None:
 
 
 def _unmade(folder: Path) -> list[str]:
-    """Outputs of the models that no node makes: such a file is not valid ONNX."""
+    """Return the models' outputs that no node computes: such a file is not valid ONNX."""
     graphs = [onnx.load(path, load_external_data=False).graph for path in sorted(folder.glob("*.onnx"))]
     return [
         output.name
@@ -97,7 +97,7 @@ def _unmade(folder: Path) -> list[str]:
 
 
 def language_rows(only: Sequence[str], place: Path, device: str) -> list[LanguageRow]:
-    """Rows of the families whose names contain one of ``only``; of all where there is none."""
+    """Return rows of the families whose names contain one of ``only``; of all families if ``only`` is empty."""
     rows = []
     for family in FAMILIES:
         for precision, provider in PAIRS:
@@ -111,7 +111,7 @@ def language_rows(only: Sequence[str], place: Path, device: str) -> list[Languag
 
 
 def language_markdown(rows: Sequence[LanguageRow]) -> str:
-    """A line for each family and a column for each kind of folder: the error, or what came instead."""
+    """Return a table with a line per family and a column per kind of folder: the error, or the verdict."""
     kinds = list(dict.fromkeys((row.precision, row.provider) for row in rows))
     found = {(row.family, row.precision, row.provider): row for row in rows}
     heads = ["family", *(f"{precision} {provider}" for precision, provider in kinds), "on the host"]

@@ -1,4 +1,4 @@
-"""Layers that several architectures share."""
+"""Layers shared by several architectures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def conv(
     dilation: int = 1,
     act: nn.Module | None = None,
 ) -> nn.Module:
-    """A convolution that keeps the size but for its stride, batch normalization, and an activation (Relu)."""
+    """Return a convolution with "same" padding, batch normalization and an activation (default: Relu)."""
     pads = tuple(dilation * (one // 2) for one in (size if isinstance(size, tuple) else (size, size)))
     own = nn.Conv2d(last, width, size, stride, pads, dilation, groups, bias=False)
     return nn.Sequential(own, nn.BatchNorm2d(width), act or nn.ReLU())
@@ -28,7 +28,7 @@ def head(last: int, classes: int) -> nn.Module:
 
 
 class Residual(nn.Module):
-    """after(deep(x) + short(x))"""
+    """A residual block: after(deep(x) + short(x))."""
 
     def __init__(self, deep: nn.Module, short: nn.Module | None = None, after: nn.Module | None = None):
         super().__init__()
@@ -39,7 +39,7 @@ class Residual(nn.Module):
 
 
 class Concat(nn.Module):
-    """The branches' results along the channels."""
+    """Concatenates the branches' results along the channels."""
 
     def __init__(self, *branches: nn.Module):
         super().__init__()
@@ -50,7 +50,7 @@ class Concat(nn.Module):
 
 
 class Excite(nn.Module):
-    """Squeeze and excitation: channels scaled by what their means say."""
+    """Squeeze and excitation: scales channels by a function of their means."""
 
     def __init__(self, width: int, gate: nn.Module | None = None):
         super().__init__()
@@ -62,7 +62,7 @@ class Excite(nn.Module):
 
 
 class ChannelsLast(nn.Module):
-    """A layer of the last dimension on the channels of images."""
+    """Applies a layer for the last dimension to the channels of images."""
 
     def __init__(self, layer: nn.Module):
         super().__init__()
@@ -73,7 +73,7 @@ class ChannelsLast(nn.Module):
 
 
 class Attention(nn.Module):
-    """Attention of several heads over x [batch, length, width]."""
+    """Multi-head attention over x [batch, length, width]."""
 
     def __init__(self, width: int, heads: int):
         super().__init__()

@@ -1,6 +1,6 @@
-"""All models. Imports PyTorch, which most are made with; ModuleNotFoundError where there is none."""
+"""All models. Importing this raises ModuleNotFoundError without PyTorch, which most models need."""
 
-from tools.zoo_of_models import (  # noqa: F401  each lists its models in ENTRIES
+from tools.zoo_of_models import (  # noqa: F401  each registers its models in ENTRIES
     classifiers,
     classifiers_newer,
     detectors,

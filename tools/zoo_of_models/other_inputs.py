@@ -45,7 +45,7 @@ def video() -> Exported:
 
 
 class PointNet(nn.Module):
-    """Points by themselves, a learned rotation of them, and the largest of each feature."""
+    """Layers on single points, a learned rotation of all points, and the maximum of each feature."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ def pointnet() -> Exported:
 
 
 class GraphAttention(nn.Module):
-    """A graph's nodes, their messages along edges weighed by a softmax over each receiver's, summed by scattering."""
+    """Graph attention: messages along edges, weighted by a softmax per receiving node, added by scattering."""
 
     def __init__(self, width: int = 16):
         super().__init__()
@@ -89,7 +89,7 @@ def graph() -> Exported:
 
 
 class WideAndDeep(nn.Module):
-    """A recommender: embeddings of categories, summed bags of words, numbers, and pairwise products."""
+    """A recommender: embeddings of categories, sums of word embeddings, numbers, and pairwise products."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ def recommender() -> Exported:
 
 
 class Siamese(nn.Module):
-    """Two images' distance by one network's normalized embeddings."""
+    """The distance of two images' normalized embeddings by one network."""
 
     def __init__(self) -> None:
         super().__init__()

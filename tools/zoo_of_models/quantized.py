@@ -1,4 +1,4 @@
-"""Networks of 8-bit integers by onnxruntime's quantizers, static and dynamic."""
+"""Networks quantized to 8-bit integers by onnxruntime, statically and dynamically."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEEDS = ("onnxruntime",)
 
 
 class Calibration:
-    """Random images, as onnxruntime's quantizers read them."""
+    """Random calibration images in the form that onnxruntime's quantizers read."""
 
     def __init__(self, inputs: Arrays):
         generator = np.random.default_rng(1)
@@ -34,7 +34,7 @@ class Calibration:
 
 
 def static(name: str, form: str, net: Callable[[], nn.Module], activations: str = "QUInt8", **options: Any) -> None:
-    """An entry of a network of images. form: QDQ or QOperator."""
+    """Add an entry for a statically quantized network of images. form: QDQ or QOperator."""
 
     def make(path: Path) -> Arrays:
         from onnxruntime.quantization import QuantFormat, QuantType, quant_pre_process, quantize_static
@@ -51,7 +51,7 @@ def static(name: str, form: str, net: Callable[[], nn.Module], activations: str 
 
 
 def dynamic(name: str, of: str, opset: int, needs: tuple[str, ...] = ()) -> None:
-    """An entry of another's weights as 8-bit integers, and activations as such when they come."""
+    """Add an entry with another entry's weights as 8-bit integers, and activations quantized at run time."""
 
     def make(path: Path) -> Arrays:
         from onnxruntime.quantization import quantize_dynamic

@@ -1,4 +1,4 @@
-"""Recurrent networks: of text, of images' rows, of weather maps, from one sequence to another."""
+"""Recurrent networks: tagging text, reading images, translating sequences, forecasting maps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tools.zoo_of_models.layers import conv
 
 
 class Tagger(nn.Module):
-    """Words, a bidirectional network of two layers, and a class for each word."""
+    """A bidirectional network of two layers that classifies each word."""
 
     def __init__(self, kind: type[nn.RNNBase]):
         super().__init__()
@@ -44,7 +44,7 @@ def elman() -> Exported:
 
 
 class Stateful(nn.Module):
-    """An LSTM with its state in and out, as speech detectors have it."""
+    """An LSTM with its state as input and output, as in speech detectors."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ def stateful() -> Exported:
 
 
 class Crnn(nn.Module):
-    """Text in images: convolutions, columns as a sequence, classes for CTC."""
+    """Reads text in images: convolutions, columns as a sequence, classes for CTC."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ def crnn() -> Exported:
 
 
 class Translator(nn.Module):
-    """A GRU encoder, and a decoder of five steps that looks at what it encoded and feeds its choice back."""
+    """A GRU encoder, and a decoder of five steps with attention to it that feeds back its chosen token."""
 
     def __init__(self, width: int = 24):
         super().__init__()
@@ -105,7 +105,7 @@ def translator() -> Exported:
 
 
 class ConvLstm(nn.Module):
-    """Weather maps: an LSTM's cell of convolutions, over four maps."""
+    """A convolutional LSTM cell over four weather maps."""
 
     def __init__(self, width: int = 8):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What becomes of the models, and how it is shown."""
+"""The models' results, and the tables that show them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from rich.table import Table
 
 RIGHT, WRONG, REFUSED, LEFT_OUT = "right", "wrong", "refused", "left out"
-#: The exporter or onnxruntime fails, which says nothing of us.
+#: The exporter or onnxruntime fails, not dml.
 NOT_EXPORTED = "not exported"
 VERDICTS = (RIGHT, WRONG, REFUSED, NOT_EXPORTED, LEFT_OUT)
 
 
 @dataclass
 class Row:
-    """What became of one model. error: as ``compare`` says. Seconds are of all CPUs, onnxruntime's in ``theirs``."""
+    """One model's result. error: as returned by ``compare``. theirs: onnxruntime's time. Times are CPU seconds."""
 
     name: str
     by: str

@@ -1,4 +1,4 @@
-"""Exporting a model of the zoo, running it in processes of their own, and judging the results."""
+"""Export a model of the zoo, run it in separate processes, and judge the results."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tools.zoo_of_models.comparing import WrongError, compare, reference, steps
 from tools.zoo_of_models.entry import Arrays, Entry
 from tools.zoo_of_models.rows import NOT_EXPORTED, REFUSED, RIGHT, WRONG, Row
 
-#: Steady runs, of which the median counts.
+#: Steady runs; their median counts.
 RUNS = 5
 
 
 def run(entry: Entry, folder: Path, device: str, check: bool) -> Row:
-    """Export the model unless it is there, and run it."""
+    """Export the model if missing, run it and return its row."""
     row = Row(entry.name, entry.by, entry.opset, entry.precision)
     lacking = [package for package in entry.needs if find_spec(package) is None]
     if lacking:
@@ -34,9 +34,9 @@ def run(entry: Entry, folder: Path, device: str, check: bool) -> Row:
     if not (folder / "inputs.npz").exists():
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            logging.disable()  # exporters tell of all they try
+            logging.disable()  # exporters log every attempt
             np.savez(folder / "inputs.npz", **entry.make(path))
-        except Exception as error:  # whatever exporters raise
+        except Exception as error:  # exporters raise any exception
             row.verdict, row.why = NOT_EXPORTED, f"{type(error).__name__}: {str(error)[:300]}"
             return row
         finally:
@@ -48,7 +48,7 @@ def run(entry: Entry, folder: Path, device: str, check: bool) -> Row:
         inputs = dict(file)
     try:
         expected, row.theirs = reference(path, inputs, 0 if check else RUNS)
-    except RuntimeError as error:  # what onnxruntime raises derives from it
+    except RuntimeError as error:  # the base of onnxruntime's exceptions
         row.verdict, row.why = NOT_EXPORTED, f"onnxruntime refuses it: {error}"
         return row
     found = _run(folder, device, check)
@@ -70,7 +70,7 @@ def run(entry: Entry, folder: Path, device: str, check: bool) -> Row:
 
 
 def _compare_as_it_stands(row: Row, path: Path, inputs: Arrays, ours: list[np.ndarray]) -> None:
-    """Right, too, is what onnxruntime makes of the graph without rewriting it."""
+    """Also accept the results of onnxruntime without its graph optimizations."""
     try:
         row.error = compare(ours, reference(path, inputs, 0, optimized=False)[0], row.precision, steps(path))
     except WrongError:
@@ -79,7 +79,8 @@ def _compare_as_it_stands(row: Row, path: Path, inputs: Arrays, ours: list[np.nd
 
 
 def _run(folder: Path, device: str, check: bool) -> dict[str, Any]:
-    """In processes of their own: once with this user's caches, or with empty ones and then with filled ones."""
+    """Run the model in separate processes: once with the user's caches, or with empty caches and then with full
+    ones."""
     if check:
         return _answer(folder, device, {}, 0)
     with tempfile.TemporaryDirectory() as caches:

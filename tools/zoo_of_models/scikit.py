@@ -1,4 +1,4 @@
-"""scikit-learn's estimators by skl2onnx: mostly ai.onnx.ml, which runs on the host."""
+"""scikit-learn's estimators exported by skl2onnx: mostly ai.onnx.ml nodes, which run on the host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OPSET = 15
 
 
 def scikit(name: str, **options: Any) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
-    """A function that makes an estimator of rows of 8 numbers is an entry."""
+    """Register a function that returns an estimator of rows of 8 numbers."""
 
     def note(function: Callable[[], Any]) -> Callable[[], Any]:
         def make(path: Path) -> Arrays:

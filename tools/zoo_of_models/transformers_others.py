@@ -1,4 +1,4 @@
-"""transformers' models of images, sound, and images with words, from small configurations."""
+"""transformers' models of images, audio, and images with text, with small configurations."""
 
 from __future__ import annotations
 

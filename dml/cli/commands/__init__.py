@@ -1,2 +1,1 @@
-"""One module per command. At its top a module imports only what is there at once: what takes time to import, or needs
-Vulkan, is imported by the command when it runs."""
+"""One module per command. Imports that take time, or need Vulkan, are inside the command's function."""

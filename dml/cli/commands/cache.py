@@ -1,4 +1,4 @@
-"""`dml cache`: what lies on disk between processes."""
+"""`dml cache`: data that dml keeps on disk between processes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from ..tables import show, table
 @command("dml cache", "dml cache --clear")
 def cache(
     clear: Annotated[
-        bool, typer.Option("--clear", help="Forget it all; all but what was tuned is made again.")
+        bool,
+        typer.Option("--clear", help="Delete everything, including tuning results."),
     ] = False,
 ) -> None:
-    """Show what dml keeps on disk, compiled shaders, drivers' pipelines and what `dml tune` measured, or clear it."""
+    """Show or clear dml's data on disk: compiled shaders, drivers' pipelines and results of `dml tune`."""
     from ... import cache as kept
     from ...glslang import compiler
 

@@ -23,7 +23,7 @@ EXAMPLES["conformance"] = (
 
 
 class GroupWithExamples(TyperGroup):
-    """A command with commands below it, whose help ends in examples."""
+    """A group of commands whose help ends with examples."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         super().format_help(ctx, formatter)

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @command("dml devices", "dml devices -v", "dml devices --json")
 def devices(
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that is known of each device.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all properties of each device.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the Vulkan devices: name, driver, type, limits, features. Where there is none, say what to install.
+    """List the Vulkan devices: name, driver, type, limits, features. If there are none, say what to install.
 
-    A tensor may be as large as the largest buffer; what is larger than the largest binding goes in parts. Features have
-    the names by which DML_DISABLE_FEATURES=float16,cooperative_matrix turns them off; -v says which are left unused.
+    A tensor may be as large as the largest buffer; one larger than the largest binding is processed in parts. Features
+    have the names that DML_DISABLE_FEATURES=float16,cooperative_matrix accepts; -v shows the unused ones.
     """
     from ...runtime.advice import no_vulkan
     from ...runtime.devices import list_devices
@@ -54,7 +54,7 @@ def devices(
 
 
 def _as_json(device: VulkanDevice) -> dict[str, Any]:
-    """Numbers, sizes in bytes."""
+    """Return the device's properties; sizes are in bytes."""
     identity = device.identity
     return {
         "index": device.index,

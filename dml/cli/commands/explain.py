@@ -1,4 +1,4 @@
-"""`dml explain`: which node of a model became which DirectML operators."""
+"""`dml explain`: the DirectML operators of each node of a model."""
 
 from __future__ import annotations
 
@@ -28,26 +28,27 @@ def explain(
     model: Annotated[Path, typer.Argument(help="The model: .onnx, or OpenVINO's .xml.")],
     device: DeviceOption = "",
     input: Annotated[
-        list[str] | None, typer.Option(help="An input, name=file.npy, where its values or sizes matter; may repeat.")
+        list[str] | None, typer.Option(help="An input whose values or sizes matter, name=file.npy; repeatable.")
     ] = None,
     size: SizeOption = None,
-    html: Annotated[Path | None, typer.Option(help="Draw the model into this page, with what fused.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with a drawing of the model and its fusions.")] = None,
     profile: Annotated[
         bool, typer.Option("--profile", help="With --html or --json: run it; add each kernel's time.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON: nodes, and with --profile kernels.")] = False,
 ) -> None:
-    """Show which node of a model became which DirectML operators, and the feature level they need.
+    """Show the DirectML operators of each node of a model, and the feature level they need.
 
-    Nodes for the host do not run, unless with --profile.
+    Nodes for the host run only with --profile.
     """
     from ...api.device import create_device
-    from ...frontends.running import Options, explain_file
+    from ...frontends.options import Options
+    from ...frontends.running import explain_file
     from ...picture.files import picture_of
     from ...waiting import Waiting
 
     if profile and html is None and not json:
-        words = "--profile: needs --html or --json, where the times go; `dml run --profile` prints them"
+        words = "--profile: needs --html or --json to write the times to; `dml run --profile` prints them"
         raise fail(words, MISUSED)
     options = Options(inputs=input_files(input), sizes=sizes_of(size))
     opened = create_device(device or None)

@@ -1,4 +1,4 @@
-"""`dml generate`: text from a language model's folder."""
+"""`dml generate`: generates text with a language model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..arguments import DeviceOption
 if TYPE_CHECKING:
     from ...frontends.genai import Generator, Tokenizer
 
-#: Positions of a chat, unless --max-length says another number.
+#: Default length of a chat in tokens; --max-length changes it.
 _CHAT_LENGTH = 4096
 _QUIT = ("/quit", "/exit")
 
@@ -32,28 +32,28 @@ _QUIT = ("/quit", "/exit")
 )
 def generate(
     folder: Annotated[Path, typer.Argument(help="A folder with genai_config.json, as onnxruntime-genai writes it.")],
-    prompt: Annotated[str | None, typer.Option(help="Text to go on from.")] = None,
+    prompt: Annotated[str | None, typer.Option(help="Text to continue.")] = None,
     audio: Annotated[Path | None, typer.Option(help="A WAV file of 16 kHz, for a speech model.")] = None,
-    chat: Annotated[bool, typer.Option("--chat", help="Converse, by the folder's chat template; /quit ends.")] = False,
+    chat: Annotated[bool, typer.Option("--chat", help="Chat, with the folder's chat template; /quit ends.")] = False,
     system: Annotated[str | None, typer.Option(help="With --chat: the system message.")] = None,
-    tokens: Annotated[int, typer.Option(min=1, help="New tokens, at most, of each answer.")] = 128,
-    max_length: Annotated[int | None, typer.Option(min=1, help="Tokens that the cache holds, at most.")] = None,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw tokens by their probabilities.")] = False,
+    tokens: Annotated[int, typer.Option(min=1, help="Maximum new tokens of each answer.")] = 128,
+    max_length: Annotated[int | None, typer.Option(min=1, help="Maximum tokens in the cache.")] = None,
+    sample: Annotated[bool, typer.Option("--sample", help="Sample tokens by their probabilities.")] = False,
     temperature: Annotated[float | None, typer.Option(help="With --sample: below 1 favours likely tokens.")] = None,
-    top_k: Annotated[int | None, typer.Option(help="With --sample: only the k likeliest tokens; 0 for all.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="With --sample: the likeliest tokens of this total.")] = None,
-    repetition_penalty: Annotated[float | None, typer.Option(help="Above 1: tokens come again less often.")] = None,
-    beams: Annotated[int | None, typer.Option(min=1, help="Beams; the text comes when it is whole.")] = None,
-    seed: Annotated[int | None, typer.Option(help="With --sample: the same text each time.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="With --sample: only the k most likely tokens; 0 for all.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="With --sample: the top tokens of this total share.")] = None,
+    repetition_penalty: Annotated[float | None, typer.Option(help="Above 1: tokens repeat less often.")] = None,
+    beams: Annotated[int | None, typer.Option(min=1, help="Number of beams; prints the text at the end.")] = None,
+    seed: Annotated[int | None, typer.Option(help="With --sample: makes the text reproducible.")] = None,
     device: DeviceOption = "",
 ) -> None:
-    """Write text with a language model, and say how fast and in how much memory."""
+    """Generate text with a language model; report its speed and memory."""
     if (prompt is None) != chat:
         raise fail("generate: one of --prompt and --chat is needed", MISUSED)
     if chat and beams is not None and beams > 1:
-        raise fail("generate: --chat takes no --beams", MISUSED)
+        raise fail("generate: --chat and --beams exclude each other", MISUSED)
     if chat and audio is not None:
-        raise fail("generate: --chat takes no --audio", MISUSED)
+        raise fail("generate: --chat and --audio exclude each other", MISUSED)
     from ...frontends import genai
 
     began = time.perf_counter()
@@ -90,7 +90,7 @@ def generate(
 
 
 def _converse(generator: Generator, tokenizer: Tokenizer, system: str | None, most: int) -> _Figures:
-    """Questions from standard input until it ends, each with its answer."""
+    """Answer questions from standard input until it ends."""
     figures = _Figures()
     messages = [{"role": "system", "content": system}] if system else []
     while True:
@@ -105,13 +105,13 @@ def _converse(generator: Generator, tokenizer: Tokenizer, system: str | None, mo
         messages.append({"role": "user", "content": question})
         ids = tokenizer.encode(tokenizer.apply_chat_template(json.dumps(messages), add_generation_prompt=True))
         figures.answer(generator, tokenizer, ids, most)
-        messages = []  # what was said is in the cache
+        messages = []  # (earlier messages are in the cache)
     return figures
 
 
 @dataclass
 class _Figures:
-    """Counts and seconds of all answers. first: seconds to the first token of each."""
+    """Counts and seconds of all answers. first: seconds to the first token of each answer."""
 
     prompt: int = 0
     answered: int = 0
@@ -120,7 +120,7 @@ class _Figures:
     first: list[float] = field(default_factory=list)
 
     def answer(self, generator: Generator, tokenizer: Tokenizer, ids: Any, most: int, *, streams: bool = True) -> None:
-        """Append a prompt and print what the model answers, as it comes where it ``streams``."""
+        """Append a prompt and print the answer, token by token if ``streams``."""
         began = time.perf_counter()
         generator.append_tokens(ids)
         if generator.is_done():
@@ -153,10 +153,10 @@ class _Figures:
 
 
 def _memory(device: str) -> str:
-    """What the device holds, and the most that the process held, where the system tells."""
+    """Return the device's memory, and where the system reports it the process's maximum."""
     try:
         import resource
-    except ModuleNotFoundError:  # Windows
+    except ModuleNotFoundError:  # (Windows)
         return device
     import sys
 

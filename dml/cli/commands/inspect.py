@@ -1,4 +1,4 @@
-"""`dml inspect`: what a model is, before it is run."""
+"""`dml inspect`: inputs, outputs, operators and memory of a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..tables import print_json, show, table
 if TYPE_CHECKING:
     from ...frontends.summary import ModelSummary, ValueSummary
 
-_HOW = {"mapped": "yes", "function": "yes, as a function of others", "host": "no"}
+_HOW = {"mapped": "yes", "function": "yes, as a function of other operators", "host": "no"}
 
 
 @command("dml inspect model.onnx", "dml inspect model.onnx --size batch=8", "dml inspect model.onnx --json")
@@ -25,14 +25,14 @@ def inspect(
     model: Annotated[Path, typer.Argument(help="The model: .onnx, or OpenVINO's .xml.")],
     size: SizeOption = None,
     input: Annotated[
-        list[str] | None, typer.Option(help="An input, name=file.npy, where its values matter; may repeat.")
+        list[str] | None, typer.Option(help="An input whose values matter, name=file.npy; repeatable.")
     ] = None,
     device: DeviceOption = "",
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show inputs, outputs, operators and memory of a model. Nothing runs, and no device is needed."""
-    from ...frontends.planning import planner
-    from ...frontends.running import Options
+    from ...frontends.options import Options
+    from ...planning.planner import planner
 
     arrays, sizes = Options(inputs=input_files(input)).arrays(), sizes_of(size)
     planned, name = planner(device or None)
@@ -41,7 +41,7 @@ def inspect(
 
         facts = inspect_network(model, planned, sizes)
     else:
-        from ...frontends.onnx.inspect import inspect_model
+        from ...frontends.onnx.run.inspect import inspect_model
 
         facts = inspect_model(model, planned, sizes=sizes, inputs=arrays)
     if json:

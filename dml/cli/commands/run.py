@@ -1,4 +1,4 @@
-"""`dml run`: a model of any known format, run, explained or profiled."""
+"""`dml run`: runs, describes or profiles a model of any supported format."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ def run(
     model: Annotated[Path, typer.Argument(help="The model: .onnx, OpenVINO's .xml, or DxDispatch's .json.")],
     device: DeviceOption = "",
     feature_level: LevelOption = NEWEST,
-    explain: Annotated[bool, typer.Option("--explain", help="Show what the model compiles to; do not run it.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Describe the compiled programs; run nothing.")] = False,
     profile: Annotated[
         Path | None, typer.Option(help="Show the time of each kernel, and write a trace (chrome://tracing, Perfetto).")
     ] = None,
-    iterations: Annotated[int, typer.Option(min=1, help="How often each dispatch runs.")] = 1,
-    input: Annotated[
-        list[str] | None, typer.Option(help="An input of a model: name=file.npy; may be repeated.")
-    ] = None,
-    random: Annotated[bool, typer.Option("--random", help="Random numbers for inputs that are not given.")] = False,
+    iterations: Annotated[int, typer.Option(min=1, help="Number of runs of each dispatch.")] = 1,
+    input: Annotated[list[str] | None, typer.Option(help="An input of a model: name=file.npy; repeatable.")] = None,
+    random: Annotated[bool, typer.Option("--random", help="Use random numbers for inputs that are not given.")] = False,
     size: SizeOption = None,
-    output_dir: Annotated[Path | None, typer.Option(help="Where a model's outputs go, an .npy file each.")] = None,
+    output_dir: Annotated[Path | None, typer.Option(help="Folder for a model's outputs, one .npy file each.")] = None,
     allow_paths_outside: Annotated[
-        bool, typer.Option("--allow-paths-outside", help="Files that the model names may lie outside of its folder.")
+        bool, typer.Option("--allow-paths-outside", help="Allow files outside the model's folder.")
     ] = False,
     no_fallback: Annotated[
-        bool, typer.Option("--no-fallback", help="Refuse an ONNX model with nodes that would run on the host.")
+        bool, typer.Option("--no-fallback", help="Refuse models with nodes that would run on the host.")
     ] = False,
-    half: Annotated[bool, typer.Option("--half", help="FLOAT16 may be computed with in half precision.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Show where the time went, on standard error.")] = False,
+    half: Annotated[bool, typer.Option("--half", help="Allow half precision for computations on FLOAT16.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show the time of each stage, on standard error.")] = False,
 ) -> None:
-    """Run a model, explain what it compiles to, or profile it."""
+    """Run a model, describe its compiled programs, or profile it."""
     from ...api.device import create_device
     from ...enums import DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION, DML_EXECUTION_FLAG_NONE
-    from ...frontends.running import Options, open_file, write_trace
+    from ...frontends.kernel_times import write_trace
+    from ...frontends.options import Options
+    from ...frontends.running import open_file
     from ...waiting import Waiting
 
     level, sizes = level_of(feature_level), sizes_of(size)

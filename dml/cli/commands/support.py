@@ -48,28 +48,30 @@ def support(
     operator: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Operators, or parts of their names: GRU, SOFTMAX; all if left out.", autocompletion=complete_operators
+            help="Operators, or parts of their names: GRU, SOFTMAX; by default all.", autocompletion=complete_operators
         ),
     ] = None,
     feature_level: LevelOption = NEWEST,
-    function: Annotated[str, typer.Option(help="The function of REDUCE, ARGMAX; any of them if left out.")] = "",
+    function: Annotated[str, typer.Option(help="The function of REDUCE, such as ARGMAX; by default any.")] = "",
     data_type: Annotated[
-        str, typer.Option(help="List the operators that take this data type, and whether the level has it: FLOAT64.")
+        str, typer.Option(help="List the operators that support this data type at the level, such as FLOAT64.")
     ] = "",
     in_place: Annotated[
-        bool | None, typer.Option("--in-place/--not-in-place", help="List those that may write over an input, or not.")
+        bool | None,
+        typer.Option("--in-place/--not-in-place", help="List operators that can write over an input, or not."),
     ] = None,
     lowest: Annotated[
-        Path | None, typer.Option(help="The lowest feature level that takes this file: .json, .onnx, .xml.")
+        Path | None, typer.Option(help="Show the lowest feature level that supports this file: .json, .onnx, .xml.")
     ] = None,
     diff: Annotated[
-        tuple[str, str] | None, typer.Option(help="What the newer of two feature levels has more.", metavar="OLD NEW")
+        tuple[str, str] | None,
+        typer.Option(help="Show what the newer feature level adds.", metavar="OLD NEW"),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show what a feature level supports: some operators' tensors, or all operators.
+    """Show what a feature level supports: the tensors of some operators, or all operators.
 
-    Exits with 1 where an operator that is named in full is not available.
+    Exits with 1 if an operator given by its full name is not available.
     """
     if lowest is not None:
         _show_lowest(lowest, json)
@@ -111,12 +113,14 @@ def support(
         for row in one.rows():
             listed.add_row(*map(escape, row))
         show(listed)
-        place = "may write an output over an input" if supports_in_place(kind) else "writes no output over an input"
+        place = (
+            "can write an output over an input" if supports_in_place(kind) else "cannot write an output over an input"
+        )
         typer.echo(f"{short_name(kind)}: since {short_name(operator_introduced(kind))}, {place}")
 
 
 def _wanted(texts: Sequence[str]) -> tuple[list[_Type], bool]:
-    """The operators that the texts name, in full or by a part, each once; and whether one text named several."""
+    """Return the operators that the texts name, fully or in part, and whether a text names several."""
     found: dict[_Type, None] = {}
     several = False
     names = {short_name(kind): kind for kind in all_operators()}
@@ -125,7 +129,7 @@ def _wanted(texts: Sequence[str]) -> tuple[list[_Type], bool]:
         close = [] if exact is not None else near(text.upper().removeprefix("DML_OPERATOR_"), names)
         holds = [name for name in close if text.upper() in name]
         if exact is not None or not holds:
-            found[operator_type(text)] = None  # raises where it is none, with what is near
+            found[operator_type(text)] = None  # (raises DMLError with similar names if there is none)
         else:
             several = several or len(holds) > 1
             found.update(dict.fromkeys(names[name] for name in holds))
@@ -158,7 +162,7 @@ def _show_chosen(
     level: _Level, kinds: Sequence[_Type] | None, data_type: DML_TENSOR_DATA_TYPE | None, in_place: bool | None,
     json: bool,
 ) -> None:  # fmt: skip
-    """The operators of a level that take a data type, or work in place or not; of those named, if any are."""
+    """List the operators of a level, among ``kinds`` if given, by data type or by support of in-place execution."""
     chosen = supported_operators(level, in_place=in_place, data_type=data_type)
     found = [kind for kind in chosen if kinds is None or kind in kinds]
     is_type = data_type is not None and tensor_data_type_supported(data_type, level)
@@ -182,14 +186,14 @@ def _show_chosen(
         listed.add_row(short_name(kind), *cells)
     show(listed)
     if data_type is not None:
-        has = "is a" if is_type else "is no"
+        has = "is a" if is_type else "is not a"
         words = f"tensor data type at feature level {short_name(level)}; it came with {since}"
         typer.echo(f"{short_name(data_type)} {has} {words}")
     typer.echo(f"{len(found)} operator{'' if len(found) == 1 else 's'}")
 
 
 def _show_all(level: _Level, kinds: Sequence[_Type], json: bool) -> None:
-    from ...compiler.lowering import implemented  # `support GRU` needs no compiler
+    from ...compiler.lowering import implemented  # (here, because `support GRU` needs no compiler)
 
     compiled, every = implemented(), all_operators()
     available = sum(operator_introduced(kind) <= level for kind in every)
@@ -217,7 +221,7 @@ def _show_all(level: _Level, kinds: Sequence[_Type], json: bool) -> None:
     if len(kinds) == len(every):
         typer.echo(f"{available} of {len(every)} available, {len(compiled)} of {len(every)} implemented")
     else:
-        typer.echo(f"with one name in full it shows the tensors: dml support {short_name(kinds[0])}")
+        typer.echo(f"for the tensors, give one full name: dml support {short_name(kinds[0])}")
 
 
 def _show_difference(older: _Level, newer: _Level, kinds: Sequence[_Type] | None, json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`dml tune`: which variants of the heavy kernels are fastest on a device, measured and kept."""
+"""`dml tune`: measures kernel variants on a device and stores the fastest."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 def tune(
     names: Annotated[list[str] | None, typer.Argument(help="Constants for --constants; all if left out.")] = None,
     device: DeviceOption = "",
-    families: Annotated[str, typer.Option(help="Families of kernels, separated by commas; all if left out.")] = "",
-    quick: Annotated[bool, typer.Option("--quick", help="A few sizes: about a minute.")] = False,
-    show_: Annotated[bool, typer.Option("--show", help="Show what was measured before, and measure nothing.")] = False,
-    clear: Annotated[bool, typer.Option("--clear", help="Forget what was measured on the device.")] = False,
+    families: Annotated[str, typer.Option(help="Kernel families, separated by commas; by default all.")] = "",
+    quick: Annotated[bool, typer.Option("--quick", help="Measure a few sizes only: about a minute.")] = False,
+    show_: Annotated[bool, typer.Option("--show", help="Show stored results; measure nothing.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Delete the device's stored results.")] = False,
     constants: Annotated[
-        bool, typer.Option("--constants", help="Measure the constants of the rules again; keep nothing.")
+        bool, typer.Option("--constants", help="Measure the constants of the rules again; store nothing.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Measure the variants of the heavy kernels on a device, and keep the fastest for every later process.
+    """Measure variants of the heavy kernels on a device, and store the fastest for later processes.
 
-    It takes up to a minute for each family: product, few rows, convolution, attention, recurrent, rows. Ctrl-C ends it;
-    what was measured until then is kept. It counts for this device and driver; DML_DISABLE_TUNING=1 has processes do
-    without. Have the device do nothing else meanwhile. Each variant is held against a float64 reference before it is
-    timed. With --constants, each measured constant of the rules is timed beside its alternatives, and the answer is
-    whether it holds on this device.
+    It takes up to a minute for each family: product, few rows, convolution, attention, recurrent, rows. Ctrl-C ends it
+    and keeps the results so far. The results apply to this device and driver; processes with DML_DISABLE_TUNING=1
+    ignore them. Keep the device idle meanwhile. Each variant is compared with a float64 reference before it is timed.
+
+    With --constants, time each measured constant of the rules and its alternatives, and say whether it holds here.
     """
     from ...runtime import tuned_file
     from ...runtime.devices import choose
@@ -71,7 +71,7 @@ def tune(
     else:
         _show(found, kept)
     if tuned_file.is_disabled():
-        typer.echo(f"{tuned_file.DISABLE_VARIABLE} is set: nothing of this is used", err=True)
+        typer.echo(f"{tuned_file.DISABLE_VARIABLE} is set: these results are not used", err=True)
 
 
 def _remeasure(found: VulkanDevice, names: list[str], *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`dml validate`: whether the operators of a file are right, with all that is wrong at once."""
+"""`dml validate`: shows all faults of the operators in a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def validate(
     feature_level: LevelOption = NEWEST,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Check operators in DxDispatch's JSON, without a device: shows all faults, and exits with 1 where there is one."""
+    """Check operators in DxDispatch's JSON, without a device: shows all faults, and exits with 1 if there are any."""
     from ...frontends.dxdispatch.validate import faults_of_file
 
     level = level_of(feature_level)
@@ -39,7 +39,7 @@ def validate(
         for path, one in found:
             where = ": ".join(filter(None, (str(path), one.path)))
             if not one.faults:
-                typer.echo(f"{where}: {one.operator} is right at feature level {short_name(level)}")
+                typer.echo(f"{where}: {one.operator} is valid at feature level {short_name(level)}")
             for error in one.faults:
                 typer.echo(f"{path if 'document' in error.placed_in else where}: {error.message}")
     if any(one.faults for _, one in found):

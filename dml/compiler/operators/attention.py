@@ -58,18 +58,18 @@ def attention1(desc: DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, builder: ProgramBui
 
 
 def _attend(desc: AttentionDesc, builder: ProgramBuilder, heads: int, key_heads: int) -> None:
-    """Where the reference leaves something open:
+    """Lower the operator, with these choices where the reference is silent:
 
-    - The filter value is added to what a mask of any kind closes, as its formula has it ("add mask"), so that a row
-      that is closed as a whole gives what it would without a mask.
-    - Present keys and values include the bias, which belongs to the new ones alone.
-    - With past lengths, a batch element's new keys follow the filled part of its past; what is behind them takes no
-      part, and is zero in the present outputs. Consecutive query heads share a key and value head.
-    - Lengths without past tensors: the present tensors are a cache that holds the past, as ONNX Runtime's
-      GroupQueryAttention gives it. New rows are written into it; what is behind them takes no part and stays.
+    - The filter value is added to the scores that a mask of any kind closes, by the formula ("add mask"), so that a
+      fully closed row has the result without a mask.
+    - Present keys and values include the bias, which is added to new ones only.
+    - With past lengths, a batch element's new keys follow the filled part of its past; later positions take no part,
+      and are zero in the present outputs. Consecutive query heads share a key and value head.
+    - Lengths without past tensors: the present tensors are a cache that holds the past, as in ONNX Runtime's
+      GroupQueryAttention. New rows are written into it; later positions take no part and stay unchanged.
     - In the mask of 3 * batch + 2 numbers, starts count positions through the whole batch, and a key is open from its
-      sequence's start to the next start, for at most the key length. The queries' starts change nothing: a closed
-      query's row would be closed as a whole.
+      sequence's start to the next start, for at most the key length. The queries' starts have no effect: a closed
+      query's row would be fully closed.
     """
     query, key, value = _parts(builder, heads, key_heads)
     query_bias, key_bias, value_bias = _biases(builder.get("BiasTensor"), query, key, value)

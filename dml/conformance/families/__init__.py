@@ -1,1 +1,1 @@
-"""What is tried of each operator: a Subject each, in a module per family. Importing a module registers them."""
+"""The tested cases of each operator: a Subject each, in a module per family. Importing a module registers them."""

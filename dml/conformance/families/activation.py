@@ -19,7 +19,7 @@ from dml.conformance.subject import Inputs, subject
 from dml.conformance.values import Values, is_float
 from dml.descriptors.base import OperatorDesc
 
-#: How far the arguments go, where that is not from -4 to 4.
+#: Ranges of the arguments that differ from -4 to 4.
 _RANGES = {"SIGMOID": 20, "SOFTPLUS": 20, "PARAMETRIC_SOFTPLUS": 20, "SWISH": 20, "GELU": 10}
 
 
@@ -30,9 +30,10 @@ def _inputs(name: str) -> Callable[[Any, Values], Inputs]:
         made = dict(usual(desc, values))
         x = made["InputTensor"]
         if name == "SHRINK" and not is_float(x.dtype) and desc.Bias != int(desc.Bias):
-            made["InputTensor"] = values.between(desc.InputTensor, -60, 60)  # float32 holds them with their fractions
+            # (float32 represents them with their fractions)
+            made["InputTensor"] = values.between(desc.InputTensor, -60, 60)
         elif name == "SOFTPLUS" and desc.Steepness > 1:
-            # Steepness times the largest number overflows, of which the page says nothing.
+            # Steepness times the largest number overflows, for which the reference defines no result.
             most = np.finfo(x.dtype).max / 4
             made["InputTensor"] = np.where(np.isfinite(x), np.clip(x, -most, most), x)
         return made
@@ -58,7 +59,7 @@ _ROWS = sizes("4x7", "1", "13", "1x1x9x64", "1x1x1x7x33", "1x1x1x1x1x1x1x40", "3
 _ANY = sizes("3x4x5x8", "1", "13", "4x1x7", "2x1x2x2x1x3x2x4", "3x1500", "40x31x3")
 
 
-#: Of FLOAT32: an exponential, the mean of others, and a quotient.
+#: FLOAT32 ulps of an exponential, a mean of exponentials, and a quotient.
 _SOFTMAX_ULP = 4 + 4 + 2
 
 
@@ -68,7 +69,8 @@ def _largest_finite(x: Any) -> Any:
 
 
 def _softmax(x: Any, axes: tuple[int, ...]) -> Expected:
-    """WebNN's limit, and what x less the largest of its row may round to, which is as much again in e^x."""
+    """Expect a softmax within WebNN's limit, plus the rounding of x minus its row's maximum, which has that effect on
+    e^x."""
     with np.errstate(all="ignore"):
         values = softmax.softmax(x.astype(np.float64), axes)
         rounding = values * _largest_finite(softmax.shifted(x.astype(np.float64), axes)) * 2.0**-24
@@ -97,7 +99,7 @@ def _hardmax(x: Any, axes: tuple[int, ...]) -> Expected:
 
 
 def _ties(desc: Any, values: Values) -> Inputs:
-    """Whole numbers, several of which are the largest of their row."""
+    """Return integral numbers, of which several are the largest of their row."""
     return {"InputTensor": np.round(drawn(values, desc.InputTensor, -6, 6))}
 
 

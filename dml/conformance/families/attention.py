@@ -1,4 +1,4 @@
-"""Multi-head attention: every way to give query, key and value, masks, biases, past and present keys and values."""
+"""Multi-head attention: every form of query, key and value, masks, biases, past and present keys and values."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from dml.shapes import trailing, with_rank
 
 Array = npt.NDArray[Any]
 
-#: Batch, queries, new keys, past keys, head size, value head size. Stacked tensors make some of them equal.
+#: Batch, queries, new keys, past keys, head size, value head size. Stacked tensors require some of them to be equal.
 _SIZES = sizes("2x3x4x0x5x6", "1x1x1x0x1x1", "2x5x7x3x8x4", "3x1x2x9x4x4", "1x33x35x0x16x24", "2x2x1x17x3x12",
                "1x2x1x300x8x12")  # fmt: skip
-#: How query, key and value are given.
+#: Forms of query, key and value.
 _SOURCES = ("separate", "query_key", "key_value", "query_key_value")
 
 
 def _mask_sizes(mask: str, scores: tuple[int, ...]) -> tuple[int, ...]:
-    """scores: {B, N, S, T}."""
+    """Return the mask's sizes. scores: {B, N, S, T}."""
     batch = scores[0]
     return {
         "KEY_SEQUENCE_LENGTH": (1, batch),
@@ -52,7 +52,7 @@ def _mask_sizes(mask: str, scores: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _describe(operator: Any, choice: Choice) -> OperatorDesc:
-    """Tensors by the letters of the descriptors' module: B, S, K, P, H, V and N query, M key heads."""
+    """Describe the tensors, with the letters of the descriptors' module: B, S, K, P, H, V and N query, M key heads."""
     batch, queries, keys, past, size, value_size = choice.sizes
     heads, key_heads = choice.heads if isinstance(choice.heads, tuple) else (choice.heads, choice.heads)
     if choice.source.startswith("query_key"):
@@ -114,7 +114,7 @@ def _sources(
 
 
 def _sizes(desc: Any) -> tuple[int, int, int, int, int]:
-    """B, S, T, N and M."""
+    """Return B, S, T, N and M."""
     heads = getattr(desc, "HeadCount", None) or desc.QueryHeadCount
     key_heads = getattr(desc, "KeyValueHeadCount", heads)
     batch, queries, _ = trailing(desc.OutputTensor.Sizes, 3)
@@ -129,7 +129,7 @@ def _sizes(desc: Any) -> tuple[int, int, int, int, int]:
 
 
 def _inputs(desc: Any, values: Values) -> Inputs:
-    """Keys that a mask leaves open are at least one; a past has any length, none too."""
+    """Return inputs with at least one unmasked key per query, and pasts of any length, 0 included."""
     batch, queries, total, heads, _ = _sizes(desc)
     ends = values.rng.integers(1, total + 1, batch)
     starts = values.rng.integers(0, ends)
@@ -153,7 +153,7 @@ def _inputs(desc: Any, values: Values) -> Inputs:
 
 
 def _projections(inputs: Inputs) -> tuple[Numbers, Numbers, Numbers]:
-    """Query, key and value {batch, sequence, head * element}, without their bias."""
+    """Return query, key and value {batch, sequence, head * element}, without their bias."""
     found: list[Numbers] = []
     for name, parts in (
         ("QueryTensor", 0), ("StackedQueryKeyTensor", 2), ("StackedQueryKeyValueTensor", 3),
@@ -261,7 +261,7 @@ def _inserted(choice: Choice) -> OWN_INSERT_ROWS_OPERATOR_DESC:
 
 
 def _positions(desc: Any, values: Values) -> Inputs:
-    """Positions before the cache, in it, and after it."""
+    """Return positions before the cache, in it, and after it."""
     places = desc.OutputTensor.Sizes[2]
     return filled(
         desc,
@@ -270,7 +270,7 @@ def _positions(desc: Any, values: Values) -> Inputs:
 
 
 def _cache(desc: Any, inputs: Inputs) -> Outputs:
-    """The cache holds what outputs hold before a run; rows past its end are dropped."""
+    """Expect the cache: it begins with the contents of outputs before a run, and rows past its end are dropped."""
     before = np.full(int(desc.OutputTensor.TotalTensorSizeInBytes), UNTOUCHED, np.uint8)
     cache = from_bytes(before, desc.OutputTensor)
     rows = inputs["RowsTensor"]

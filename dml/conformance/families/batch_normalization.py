@@ -1,4 +1,4 @@
-"""Normalizations of batches with given statistics, with those of the batch in training, and their gradients."""
+"""Normalizations of batches with given statistics, training with the batch's own statistics, and their gradients."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
 from dml.descriptors.base import OperatorDesc
 
-#: One to eight dimensions, of one, primes, a few workgroups; rows longer than a workgroup.
+#: One to eight dimensions of ones, primes and a few workgroups; rows longer than a workgroup.
 _SIZES = sizes(
     "2x3x4x5", "7", "3x8", "1x1", "2x3x1100", "1x5x13x17", "2x2x3x2x4", "2x1x2x3x1x2", "1x2x2x1x2x2x3",
     "2x1x2x1x2x2x1x8",
 )  # fmt: skip
-#: Which dimensions a parameter has whole; it has size 1 in the others. Beyond the tensor's they mean nothing.
+#: Dimensions that a parameter keeps; it has size 1 in the others. Numbers beyond the tensor's rank have no effect.
 _KEPT = {"1": (1,), "none": (), "0.2": (0, 2), "all": range(8)}
-#: None so small that what is rounded decides where the variance is 0.
+#: Large enough that rounding does not decide the result where the variance is 0.
 _EPSILONS = {"1e-3": 1e-3, "0.5": 0.5}
 
 
 def _inputs(desc: OperatorDesc, values: Values) -> Inputs:
-    """Variances are positive; means lie near the middle of the inputs."""
+    """Return positive variances, and means near the middle of the inputs."""
 
     def make(name: str, given: Tensor) -> Any:
         if name == "VarianceTensor":

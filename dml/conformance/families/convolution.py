@@ -1,4 +1,4 @@
-"""Convolutions in one to three dimensions: of numbers, forward and backward, and of quantized ones."""
+"""Convolutions in one to three dimensions: of numbers, forward and backward, and of quantized numbers."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from dml.enums import (
 )
 from dml.shapes import convolved_sizes, transposed_sizes
 
-#: Batch, channels of a group, spatial sizes: one to three dimensions, of one, primes, a few workgroups.
+#: Batch, channels per group, spatial sizes: one to three dimensions of ones, primes and a few workgroups.
 _SIZES = sizes("2x3x9x8", "1x1x1x1", "1x2x17", "3x1x31", "1x5x13x7", "1x16x20x22", "2x2x5x4x6", "1x1x7x1x3")
 _FLAT_SIZES = {label: value for label, value in _SIZES.items() if len(value) < 5}
-#: Along the spatial dimensions in turn.
+#: Values for the spatial dimensions in turn.
 _ALONG: dict[str, Any] = {
     "window": {"3": (3,), "1": (1,), "2.3": (2, 3), "5.1": (5, 1)},
     "strides": {"1": (1,), "2": (2,), "1.3": (1, 3)},
     "dilations": {"1": (1,), "2": (2,), "1.3": (1, 3)},
-    "padding": {"0": ((0,), (0,)), "1": ((1,), (1,)), "0.2_1": ((0, 2), (1,))},  # before, behind
+    "padding": {"0": ((0,), (0,)), "1": ((1,), (1,)), "0.2_1": ((0, 2), (1,))},  # (before, after)
 }
 _CHANNELS: dict[str, Any] = {"outputs": {"4": 4, "1": 1, "19": 19}, "groups": {"1": 1, "2": 2, "5": 5}}
 
 
 def _geometry(choice: Choice, *, backward: bool = False) -> dict[str, Any]:
-    """Sizes of InputTensor, FilterTensor and OutputTensor, and the window's fields. Raises Skip where none fits."""
+    """Return sizes of InputTensor, FilterTensor and OutputTensor, and the window's fields. Raises Skip if none fits."""
     batch, channels, *spatial = choice.sizes
 
     def each(values: Sequence[int]) -> tuple[int, ...]:
@@ -71,7 +71,7 @@ def _geometry(choice: Choice, *, backward: bool = False) -> dict[str, Any]:
 
 
 def _arguments(desc: Any) -> tuple[Any, ...]:
-    """A description's window as the references take it."""
+    """Return a description's window in the references' form."""
     return desc.Strides, desc.Dilations, desc.StartPadding, desc.EndPadding, desc.GroupCount
 
 
@@ -133,7 +133,7 @@ subject(
 
 
 def _parameter(choice: Choice, kind: Any, count: int = 1) -> Tensor:
-    """A scale or zero point in as many dimensions as the choice says; channels lie along dimension 1 where it can."""
+    """Return a scale or zero point with the choice's number of dimensions; channels are dimension 1 if there is one."""
     rank = choice.rank or len(choice.sizes)
     shape = [1] * rank
     shape[min(1, rank - 1)] = count
@@ -182,7 +182,8 @@ def _describe_quantized(choice: Choice) -> OperatorDesc:
 
 
 def _quantized_inputs(desc: OperatorDesc, values: Values) -> Inputs:
-    """8-bit numbers of all values, at edges with their extremes; scales that spread results over the output's range."""
+    """Return 8-bit numbers of all values, with extremes at edges, and scales that spread results over the output's
+    range."""
 
     def make(name: str, given: Tensor) -> Any:
         if "Scale" in name:

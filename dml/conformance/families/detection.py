@@ -18,7 +18,7 @@ from dml.descriptors.detection import OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT64, DML_TENSOR_DATA_TYPE_UINT32
 
 _WORDS = DML_TENSOR_DATA_TYPE_UINT32
-#: Of a box count, the most that are kept.
+#: Number of boxes -> maximum number of kept boxes.
 _MOST: dict[str, Any] = {"half": lambda boxes: (boxes + 1) // 2, "1": lambda boxes: 1, "all": lambda boxes: boxes}
 
 
@@ -43,7 +43,7 @@ def _described(choice: Choice) -> OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC:
 
 
 def _inputs(desc: Any, values: Values) -> Inputs:
-    """Boxes of about a third of the picture, so that about half of them go; no two scores are equal."""
+    """Return boxes of about a third of the image, so that about half are dropped; no two scores are equal."""
 
     def make(name: str, given: Tensor) -> Any:
         if name == "BoxesTensor":
@@ -94,7 +94,7 @@ subject(
     OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC,
     parameters={
         "type": {"FLOAT32": DML_TENSOR_DATA_TYPE_FLOAT32},
-        "sizes": sizes("2x3x17", "1x1x1", "1x2x301", "3x1x64"),
+        "sizes": sizes("2x3x17", "1x1x1", "1x2x301", "3x1x64", "1x2x201"),
         "most": _MOST,
         "limits": flags(),
         "overlap": {"yes": True, "no": False},

@@ -1,4 +1,5 @@
-"""The element-wise operators: functions, arithmetic, comparisons, logic, bits, limits; quantization stands beside."""
+"""The element-wise operators: functions, arithmetic, comparisons, logic, bits, limits; quantization has its own
+module."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ from dml.conformance.values import Values, is_float
 from dml.tensors import DML_SCALAR_UNION, DML_SCALE_BIAS, numpy_dtype
 
 _SINE = webnn_absolute(1 / 1024, 1 / 512).keeping(LIBRARY)
-#: Two roundings, of the product and of the sum, where there is a ScaleBias.
+#: Two roundings, of the product and of the sum, if there is a ScaleBias.
 _SCALED = Limit((1, 1), why="a product that does not round, and a sum that does")
-#: Each is halved before the sum, which might overflow.
+#: Both operands are halved before the sum, which might overflow.
 _HALVES = Limit((1, 1), (2.0**-126, 2.0**-126), "one rounding, and subnormal halves that may be flushed")
 
 
@@ -30,7 +31,7 @@ def _of(name: str) -> Any:
 
 
 def _kinds(floats: Callable[..., Any], integers: Callable[..., Any]) -> Callable[..., Any]:
-    """One function for floats and another for Python's integers."""
+    """Combine a function for floats and one for Python integers."""
     return lambda *x, **more: (integers if x[0].dtype == object else floats)(*x, **more)
 
 
@@ -54,7 +55,7 @@ for _name, _function, _low, _high, _limit in (
     ("SIN", np.sin, -100, 100, _SINE),
     ("SINH", np.sinh, -8, 8, LIBRARY),
     ("SQRT", np.sqrt, 0, 100, webnn(1, 1)),
-    # Beside a pole the result is so large that the absolute limit is less than its last place.
+    # Next to a pole the result is so large that the absolute limit is below its last place.
     ("TAN", np.tan, -20, 20, webnn_absolute(1 / 1024, 1 / 512).and_then(LIBRARY).keeping(LIBRARY)),
     ("TANH", np.tanh, -5, 5, _SINE),
 ):
@@ -71,7 +72,7 @@ pointwise(
 
 
 def _halves(desc: Any, values: Values) -> Inputs:
-    """Half of them between two whole numbers, where the modes differ."""
+    """Return numbers, half of them between two integers, where the modes differ."""
     x = drawn(values, desc.InputTensor, -9, 9)
     halves = values.integers(desc.InputTensor, -9, 8) + x.dtype.type(0.5)
     return {"InputTensor": np.where(values.rng.random(x.shape) < 0.5, halves, x)}
@@ -127,7 +128,7 @@ def _cancelled(a: Any, b: Any, FusedActivation: Any) -> Any:
 
 
 def _activated(a: Any, b: Any, FusedActivation: Any) -> Any:
-    """The activation sees the sum in float32."""
+    """Apply the activation to the sum in float32."""
     total = a + b if FusedActivation is None else (a + b).astype(np.float32).astype(np.float64)
     return activations.activate(FusedActivation, total)
 
@@ -142,7 +143,7 @@ pointwise(
 
 
 def _power_inputs(desc: Any, values: Values) -> Inputs:
-    """To a float the power of an integer is truncated: there the results are small, and positive the bases."""
+    """Return operands; for integers raised to float powers, which truncate, results are small and bases positive."""
     base, exponent = desc.InputTensor, desc.ExponentTensor
     if is_float(numpy_dtype(base.DataType)):
         return {"InputTensor": drawn(values, base, -8, 8), "ExponentTensor": drawn(values, exponent, -6, 6)}
@@ -174,13 +175,13 @@ pointwise(
 
 
 def _coarse(desc: Any, values: Values) -> Inputs:
-    """Whole numbers, so that some are equal."""
+    """Return integral numbers, some of them equal."""
     made = {name: values.fill(field) for name, field in desc.inputs()}
     return {name: np.round(array) if is_float(array.dtype) else array for name, array in made.items()}
 
 
 def _shifts(desc: Any, values: Values) -> Inputs:
-    """Any bits, shifted by up to more than the widest type has."""
+    """Return any bits, and shifts up to beyond the width of the widest type."""
     any_bits = values.rng.integers(0, 1 << 64, desc.ATensor.Sizes, np.uint64)
     kind = numpy_dtype(desc.ATensor.DataType)
     return {"ATensor": any_bits.astype(kind), "BTensor": drawn(values, desc.BTensor, 0, 70)}
@@ -235,7 +236,7 @@ _RANGES = attribute_sets(
 
 
 def _scalar(kind: Any, value: float) -> DML_SCALAR_UNION:
-    """A bound in a data type: of integers truncated, and kept in their range."""
+    """Return a bound in a data type; for integers it is truncated and limited to their range."""
     of = numpy_dtype(kind)
     low, high = (-np.inf, np.inf) if is_float(of) else (np.iinfo(of).min, np.iinfo(of).max)
     limited = np.array(value if is_float(of) else int(min(max(value, low), high)), of)
@@ -243,7 +244,7 @@ def _scalar(kind: Any, value: float) -> DML_SCALAR_UNION:
 
 
 def _bounds(attributes: Any) -> Callable[[Choice], dict[str, Any]]:
-    """Min and Max in the tensors' own type."""
+    """Return Min and Max in the tensors' type."""
 
     def bounds(choice: Choice) -> dict[str, Any]:
         given = {name: _scalar(choice.type, value) for name, value in attributes.items()}

@@ -1,4 +1,4 @@
-"""QUANTIZE_LINEAR, DEQUANTIZE_LINEAR and QUANTIZED_LINEAR_ADD: each step of their equations is one of float32."""
+"""QUANTIZE_LINEAR, DEQUANTIZE_LINEAR and QUANTIZED_LINEAR_ADD: each step of their equations is a float32 operation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Tensor = DML_BUFFER_TENSOR_DESC
 
 
 def _any(values: Values, of: Tensor) -> Any:
-    """Integers of their type's whole range, its ends among them at the edges."""
+    """Return integers of their type's whole range, with its limits at edges."""
     made = any_integers(values, of)
     return np.where(values.rng.random(of.Sizes) < 0.3, values.fill(of), made) if values.edges else made
 
@@ -40,7 +40,7 @@ def _describe_quantize(choice: Choice) -> d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPE
 
 
 def _quantize_inputs(desc: Any, values: Values) -> Inputs:
-    """Levels of 8 bits and some beyond, a third of them halves, times scales that often are powers of two."""
+    """Return 8-bit levels and some beyond, a third of them halves, times scales that often are powers of two."""
     sizes, kind = desc.InputTensor.Sizes, numpy_dtype(desc.InputTensor.DataType)
     unit = 0.125 if is_float(kind) else 2.0**20
     scale = np.where(values.rng.random(sizes) < 0.5, unit, unit * values.rng.uniform(0.6, 1.4, sizes))

@@ -1,4 +1,4 @@
-"""Matrix products: of numbers, and of 8-bit and other integers with zero points and scales."""
+"""Matrix products of numbers, and of 8-bit and other integers with zero points and scales."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from dml.enums import (
     DML_TENSOR_DATA_TYPE_INT32,
 )
 
-#: Rows, terms and columns: of one, primes, a row or a column alone, a few workgroups.
+#: Rows, terms and columns: ones, primes, a single row or column, a few workgroups.
 _SIZES = sizes("5x7x3", "1x1x1", "1x61x17", "23x5x1", "2x1x19", "34x48x36", "70x33x65")
-#: Over the last dimension, and over the first.
+#: Along the last dimension, and along the first.
 _SOFTMAX = {
     "SOFTMAX": activation_class("SOFTMAX")(),
     "SOFTMAX1": activation_class("SOFTMAX1")(Axes=(0,)),
@@ -88,7 +88,8 @@ subject(
 
 
 def _parameter(choice: Choice, kind: Any, axis: int, count: int) -> Any:
-    """A scale or zero point: one for the tensor, or one per row or column, in as many dimensions as the choice says."""
+    """Return a scale or zero point, for the whole tensor or per row or column, with the choice's number of
+    dimensions."""
     rank: int = choice.rank
     shape = [1] * rank
     if choice.per == "each":
@@ -107,9 +108,10 @@ def _integer_tensors(choice: Choice, b_type: Any) -> dict[str, Any]:
 
 
 def _integer_inputs(desc: OperatorDesc, values: Values) -> Inputs:
-    """Scales around 1 / 20; biases as usual; zero points and 8-bit operands of all values, and at edges their extremes.
+    """Return scales around 1 / 20, ordinary biases, and zero points and 8-bit operands of all values, with extremes at
+    edges.
 
-    Wider operands stay small: what counts then is the sum.
+    Wider operands stay small, to test the sum.
     """
 
     def make(name: str, given: Tensor) -> Any:
@@ -125,7 +127,7 @@ def _integer_inputs(desc: OperatorDesc, values: Values) -> Inputs:
 
 
 def _sums(inputs: Inputs) -> Any:
-    """Exact."""
+    """Return exact sums."""
     return products.less_zero_point(inputs, "A", -2) @ products.less_zero_point(inputs, "B", -1)
 
 

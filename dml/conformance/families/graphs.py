@@ -1,4 +1,4 @@
-"""Graphs: expressions that kernels apply to their results, weights that stay as stored, tensors in parts."""
+"""Graphs: expressions that kernels apply to their results, weights in their stored form, tensors in parts."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class _StoredWeights(GraphDesc):
 
 
 def _inner(choice: Choice) -> Case:
-    """Return the case whose operator computes what the epilogue is applied to."""
+    """Return the case whose operator computes the input of the epilogue."""
     name, _, rest = choice.of.partition(":")
     by_output = name.endswith("_TO_FLOAT")
     kind = f"{'output_type' if by_output else 'type'}={choice.label('type')}"
@@ -122,7 +122,7 @@ def _epilogue_inputs(desc: Any, values: Values) -> Inputs:
 
 
 def _epilogue_reference(desc: Any, inputs: Inputs) -> Outputs:
-    """The operator's own expectation, through the expression; each of its steps may be rounded to the output's type."""
+    """Apply the expression to the operator's own expectation; each of its steps may be rounded to the output's type."""
     case, has_relu = desc.about
     own = {name: array for name, array in inputs.items() if name not in (_F, _G)}
     (inner,) = case.subject.reference(case.desc, own).values()
@@ -164,61 +164,65 @@ def _node(builder: Any, desc: Any, inputs: Mapping[str, Any]) -> Any:
 
 
 def _inside(choice: Choice) -> _Operator:
-    """Describe an operator whose tensors are the second halves of larger ones, along their first dimension."""
+    """Describe an operator whose tensors are the last parts of larger ones, along their first dimension.
+
+    before: the size of what precedes them, in their own size; 16 leaves them aligned for kernels that read vectors.
+    """
     types = subjects()[choice.of].parameters.get("type", {})
     if choice.label("type") not in types:
         raise Skip("the operator takes no such data type")
     case = Case.parse(f"{choice.of}:type={choice.label('type')}")
     desc = case.desc
-    halves = {name: _twice(one) for name, one in desc.inputs() if isinstance(one, Tensor)}
+    wholes = {name: _times(choice.before + 1, one) for name, one in desc.inputs() if isinstance(one, Tensor)}
     outputs = {name: one for name, one in desc.outputs() if isinstance(one, Tensor)}
-    if len(halves) + len(outputs) != sum(one is not None for _, one in (*desc.inputs(), *desc.outputs())):
+    if len(wholes) + len(outputs) != sum(one is not None for _, one in (*desc.inputs(), *desc.outputs())):
         raise Skip("arrays of tensors are cases of SPLIT and JOIN")
-    if any(one.element_bits == 4 or 0 in one.strides for one in (*halves.values(), *outputs.values())):
+    if any(one.element_bits == 4 or 0 in one.strides for one in (*wholes.values(), *outputs.values())):
         raise Skip("neither half a byte nor a repeated tensor is a part of another")
-    before = {f"Before{name}": one for name, one in outputs.items()}
+    before = {f"Before{name}": _times(choice.before, one) for name, one in outputs.items()}
 
     def build(builder: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         parts = {}
-        for name, one in halves.items():
-            size = one.Sizes[0] // 2
-            parts[name] = op.split(inputs[name], 0, [size, size])[1]
+        for name, one in wholes.items():
+            size = one.Sizes[0] // (choice.before + 1)
+            parts[name] = op.split(inputs[name], 0, [choice.before * size, size])[1]
         made = _node(builder, desc, parts)
         return {name: op.join([inputs[f"Before{name}"], made[name]], 0) for name in outputs}
 
-    return _Operator({**halves, **before}, {name: _twice(one) for name, one in outputs.items()}, build, case)
+    results = {name: _times(choice.before + 1, one) for name, one in outputs.items()}
+    return _Operator({**wholes, **before}, results, build, (case, choice.before))
 
 
-def _twice(one: Tensor) -> Tensor:
-    return tensor(one.DataType, (2 * one.Sizes[0], *one.Sizes[1:]))
+def _times(count: int, one: Tensor) -> Tensor:
+    return tensor(one.DataType, (count * one.Sizes[0], *one.Sizes[1:]))
 
 
 def _inside_inputs(desc: Any, values: Values) -> Inputs:
-    """The operator's own inputs in the second halves, and other values before them."""
-    case = desc.about
+    """Return the operator's own inputs in the last parts, and other values in those before."""
+    case, count = desc.about
     own = case.subject.make_inputs(case.desc, values)
     found = {}
     for name, one in desc.inputs():
         if name in own:
-            found[name] = np.concatenate([own[name][::-1], own[name]])
+            found[name] = np.concatenate([*[own[name][::-1]] * count, own[name]])
         else:
             found[name] = values.fill(one)
     return found
 
 
 def _inside_reference(desc: Any, inputs: Inputs) -> Outputs:
-    case = desc.about
-    own = {name: np.split(inputs[name], 2)[1] for name, one in case.desc.inputs() if one is not None}
+    case, _ = desc.about
+    own = {name: inputs[name][-one.Sizes[0] :] for name, one in case.desc.inputs() if one is not None}
     found: dict[str, Any] = {}
     for name, expected in case.subject.reference(case.desc, own).items():
         assert isinstance(expected, Expected)
         before = inputs[f"Before{name}"]
         whole = np.concatenate([before.astype(expected.values.dtype), expected.values])
         zeros = np.zeros(before.shape)
-        absolute = np.concatenate([zeros, np.broadcast_to(expected.absolute, before.shape)])
+        absolute = np.concatenate([zeros, np.broadcast_to(expected.absolute, expected.values.shape)])
         undefined = expected.undefined
         if undefined is not None:
-            undefined = np.concatenate([zeros.astype(bool), np.broadcast_to(undefined, before.shape)])
+            undefined = np.concatenate([zeros.astype(bool), np.broadcast_to(undefined, expected.values.shape)])
         found[name] = Expected(whole, expected.ulp, absolute, expected.why, undefined)
     return found
 
@@ -228,6 +232,7 @@ subject(
     parameters={
         "type": {**_FLOATS, "INT32": DML_TENSOR_DATA_TYPE_INT32, "UINT8": DML_TENSOR_DATA_TYPE_UINT8},
         "of": {short_name(kind): short_name(kind) for kind in operators()},
+        "before": {"1": 1, "16": 16},
     },
     describe=_inside,
     reference=_inside_reference,
@@ -257,7 +262,7 @@ def _in_parts(choice: Choice) -> _Parts:
 
 
 def _small(desc: Any, values: Values) -> Inputs:
-    """Whole numbers whose sums every data type holds."""
+    """Return integral numbers whose sums every data type represents."""
     return {name: values.integers(one, 0, 60) for name, one in desc.inputs()}
 
 
@@ -338,7 +343,7 @@ def _stored_reference(desc: Any, inputs: Inputs) -> Outputs:
         zeros = np.repeat(inputs["ZeroPointTensor"].astype(np.float64), desc.about, 1)
     kind = dict(desc.outputs())["OutputTensor"].dtype
     values = a @ ((numbers - zeros) * scales).T
-    # Numbers and zero points are multiplied apart, around the middle of the numbers' range; FLOAT16 weights round once.
+    # Numbers and zero points are multiplied separately, around the middle of the range; FLOAT16 weights round once.
     middle = 128.0 if dict(desc.inputs())["NumbersTensor"].element_bits == 8 else 8.0
     magnitudes = np.abs(a) @ ((np.abs(numbers) + np.abs(zeros) + middle) * scales).T
     allowed = sum_of_products(3 * a.shape[1], magnitudes, kind, values)

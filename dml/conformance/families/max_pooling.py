@@ -1,4 +1,4 @@
-"""Pooling by maximum, its gradient, and its undoing."""
+"""Pooling by maximum, its gradient, and unpooling."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dml.tensors import numpy_dtype
 
 
 def _steps(desc: OperatorDesc, values: Values) -> Inputs:
-    """Few different values, so that equal ones meet; at edges all special ones but NaN."""
+    """Return few distinct values, so that equal ones occur in a window; at edges all special values except NaN."""
 
     def make(name: str, given: Tensor) -> Any:
         found = values.fill(given)
@@ -112,7 +112,7 @@ def _describe_unpooling(choice: Choice) -> OperatorDesc:
 
 
 def _unpooling_inputs(desc: Any, values: Values) -> Inputs:
-    """Each place at most once, in any order; a few lie beyond the output."""
+    """Return indices in any order, each at most once; a few are outside the output."""
     count = math.prod(desc.OutputTensor.Sizes)
     places = values.rng.permutation(count + 3)[: math.prod(desc.InputTensor.Sizes)]
     indices = places.reshape(desc.IndicesTensor.Sizes).astype(numpy_dtype(desc.IndicesTensor.DataType))

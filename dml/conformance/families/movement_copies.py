@@ -1,4 +1,4 @@
-"""Operators that copy elements: slices, splits, joins, tiles, paddings. All to the bit."""
+"""Operators that copy elements: slices, splits, joins, tiles, paddings. All exact to the bit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dml.shapes import (
 )
 from dml.tensors import numpy_dtype
 
-#: Of each dimension, by its number and size: (offset, size, step) of the window that a slice takes.
+#: By a dimension's number and size: (offset, size, step) of a slice's window.
 _WINDOWS: dict[str, Any] = {
     "inner": lambda axis, n: (int(n > 2), max(1, n - 2), 1),
     "all": lambda axis, n: (0, n, 1),
@@ -38,7 +38,7 @@ _BACKWARDS: dict[str, Any] = {
 
 
 def _window(choice: Choice) -> tuple[tuple[int, ...], ...]:
-    """The offsets, sizes and steps."""
+    """Return the offsets, sizes and steps."""
     return tuple(zip(*(choice.window(axis, n) for axis, n in enumerate(choice.sizes)), strict=True))
 
 
@@ -126,7 +126,7 @@ subject(
 
 # --- split, join, tile ----------------------------------------------------------------------------------
 
-#: By the size along the axis, the parts' sizes.
+#: By the size along the axis: the parts' sizes.
 _PARTS: dict[str, Any] = {
     "one_and_rest": lambda n: (1, n - 1),
     "whole": lambda n: (n,),
@@ -136,7 +136,7 @@ _PARTS: dict[str, Any] = {
 
 
 def _parts(choice: Choice) -> tuple[int, list[tuple[int, ...]]]:
-    """The axis, and the parts' sizes."""
+    """Return the axis, and the parts' sizes."""
     axis = axis_of(choice, len(choice.sizes))
     parts = choice.parts(choice.sizes[axis])
     if 0 in parts:
@@ -218,7 +218,7 @@ subject(
 
 # --- padding --------------------------------------------------------------------------------------------
 
-#: By a dimension's number counted from the last, and its size: the padding before and behind it.
+#: By a dimension's number counted from the last, and its size: the padding before and after it.
 _PADDINGS: dict[str, Any] = {
     "some": lambda back, n: (1, min(n, 2)) if back % 2 == 0 else (min(n, 2), 0),
     "none": lambda back, n: (0, 0),

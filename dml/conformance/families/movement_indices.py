@@ -1,7 +1,7 @@
-"""Operators that pick or place elements by indices: gathers, scatters, one-hot. All to the bit.
+"""Operators that gather or scatter elements by indices: gathers, scatters, one-hot. All exact to the bit.
 
-Indices count from the end where negative. With values at the edges some lie outside: gathers then read the nearest
-element, and scatters and one-hot write nothing. Of updates that meet, the last in row-major order stays.
+Negative indices count from the end. With edge values some are invalid: gathers then read the nearest element, and
+scatters and one-hot write nothing. Of several updates of an element the last in row-major order is kept.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Array = npt.NDArray[Any]
 
 
 def _indices(values: Values, indices: DML_BUFFER_TENSOR_DESC, extents: Any, beyond: int = 0) -> Array:
-    """Indices below the extents, which broadcast to the tensor; negative ones where its type has them.
+    """Return indices below the extents, which broadcast to the tensor; negative ones if its type has them.
 
-    beyond: how far outside they go, with values at the edges further still.
+    beyond: distance of invalid indices; with edge values some are farther.
     """
     sizes_ = np.broadcast_to(np.asarray(extents, np.int64), indices.Sizes)
     signed = indices.dtype.kind == "i"
@@ -77,7 +77,7 @@ def _gathered(desc: d.DML_GATHER_OPERATOR_DESC, inputs: Inputs) -> Outputs:
 
 
 def _types(operator: Any) -> dict[str, Any]:
-    """The parameters for the data types of the elements and the indices."""
+    """Return the parameters for the data types of the elements and the indices."""
     return {"type": types_of(operator, "InputTensor"), "index": types_of(operator, "IndicesTensor")}
 
 
@@ -94,7 +94,7 @@ subject(
     reference=_gathered,
 )
 
-#: How many indices there are along the axis, by its size.
+#: Size of the axis -> number of indices along it.
 _COUNTS: dict[str, Any] = {"same": lambda n: n, "one": lambda n: 1, "more": lambda n: 2 * n + 1}
 
 
@@ -127,17 +127,17 @@ subject(
 _ND_SIZES = sizes("3x2x4x5", "1", "7", "1x5x3x2", "2x64", "1x1x3x2x1x2x1x3", "1x1x37x41")
 _ND: dict[str, Any] = {
     "sizes": _ND_SIZES,
-    # How many coordinates a tuple has.
+    # Number of coordinates in a tuple.
     "coordinates": {"1": 1, "2": 2, "all": 8},
-    # The dimensions of the indices, their last one aside.
+    # Dimensions of the indices without the last one.
     "tuples": {"list": (6,), "single": (), "grid": (2, 3), "many": (300,), "block": (2, 3, 5)},
-    # How many leading dimensions do not count.
+    # Number of leading dimensions that do not count.
     "unused": {"0": 0, "1": 1},
 }
 
 
 def _tuples(choice: Choice, batches: int = 0) -> tuple[dict[str, Any], tuple[int, ...]]:
-    """The input and the indices of a description, and the sizes of what the tuples pick."""
+    """Return the input and the indices of a description, and the sizes of the result."""
     rank, unused = len(choice.sizes), choice.unused
     if set(choice.sizes[:unused]) - {1} or unused >= rank:
         raise Skip("only dimensions of size 1 may not count")
@@ -295,7 +295,7 @@ subject(
         "index": types_of(d.DML_ONE_HOT_OPERATOR_DESC, "IndicesTensor"),
         "sizes": SIZES,
         "axis": AXES,
-        # How many values are given; the first two count.
+        # Number of values; the first two count.
         "given": {"2": 2, "5": 5},
     },
     describe=_one_hot,

@@ -1,4 +1,4 @@
-"""Operators that change the order of elements: blocks of pixels and channels, subsequences. All to the bit."""
+"""Operators that change the order of elements: blocks of pixels and channels, subsequences. All exact to the bit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dml.conformance.variety import AXES, SIZES, axis_of, far_integers, moved
 from dml.enums import DML_DEPTH_SPACE_ORDER
 from dml.shapes import depth_to_space_sizes, ones_along, space_to_depth_sizes
 
-# The sizes of {batch, channels, height, width}, channels and blocks counted in blocks.
+# Sizes {batch, channels, height, width}; channels and spatial sizes count in blocks.
 _IMAGES = sizes("1x2x2x3", "1x1x1x1", "2x3x1x5", "3x2x7x11")
 _BLOCKS = {"2": 2, "1": 1, "3": 3, "4": 4}
 
@@ -120,7 +120,7 @@ def _reverse(choice: Choice) -> d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC:
 
 
 def _lengths(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, values: Values) -> Inputs:
-    """Lengths from none to above the size, which counts as the size."""
+    """Return lengths from 0 to above the size, which means the size."""
     lengths = values.integers(desc.SequenceLengthsTensor, 0, desc.InputTensor.Sizes[desc.Axis] + 2)
     if values.edges:
         far = values.rng.choice(far_integers(lengths.dtype), lengths.shape)

@@ -21,11 +21,12 @@ from dml.tensors import numpy_dtype
 
 
 def _cast_inputs(desc: d.DML_CAST_OPERATOR_DESC, values: Values) -> Inputs:
-    """Floats of many magnitudes and integers of the whole type; a third of them halfway between two results."""
+    """Return floats of many magnitudes, and integers of the whole type; a third of them are halfway between two
+    results."""
     x, rng = desc.InputTensor, values.rng
     if values.edges:
         return {"InputTensor": values.fill(x)}
-    # One bit more than the result holds, and that set.
+    # Set one bit below the result's precision.
     bits = np.finfo(desc.OutputTensor.dtype).nmant + 2 if is_float(desc.OutputTensor.dtype) else 4
     odd = 2 * rng.integers(2 ** (bits - 2), 2 ** (bits - 1), x.Sizes) + 1
     if is_float(x.dtype):
@@ -54,7 +55,7 @@ subject(
 
 # --- fills ----------------------------------------------------------------------------------------------
 
-#: Operators without inputs have nothing to repeat, and no values to vary.
+#: Operators without inputs have no elements to repeat and no values to vary.
 _FILLS: dict[str, Any] = {"layouts": ("packed", "padded", "permuted"), "values": ("ordinary",)}
 
 
@@ -117,7 +118,7 @@ subject(
     d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC,
     parameters={
         "type": types_of(d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, "OutputTensor"),
-        # float32 numbers the elements in three parts, the highest of which begins at 2^20
+        # (float32 represents the elements' numbers in three parts, the highest of which begins at 2^20)
         "sizes": {**SIZES, **sizes("2x600000")},
         "sequence": _SEQUENCES,
     },
@@ -228,11 +229,11 @@ subject(
 # --- FOLD, UNFOLD ---------------------------------------------------------------------------------------
 
 _FOLDS: dict[str, Any] = {
-    # {batch, channels, spatial...}: of the image.
+    # {batch, channels, spatial...} of the image.
     "sizes": sizes(
         "2x3x7x6", "1x2x9", "1x1x1", "1x2x4x5x3", "2x1x3x2x4x2", "1x1x2x3x2x1x3", "1x2x3x2x3x2x2x2", "1x2x23x31"
     ),
-    # By a dimension's number.
+    # By the number of a dimension.
     "window": {"3_2": (3, 2), "1": (1, 1), "2": (2, 2)},
     "stride": {"1": (1, 1), "2_1": (2, 1), "1_3": (1, 3)},
     "dilation": {"1": (1, 1), "2_1": (2, 1), "1_3": (1, 3)},
@@ -241,7 +242,7 @@ _FOLDS: dict[str, Any] = {
 
 
 def _columns(choice: Choice) -> tuple[dict[str, Any], tuple[int, ...]]:
-    """The attributes, and the columns' sizes."""
+    """Return the attributes, and the columns' sizes."""
     spatial = choice.sizes[2:]
     even = [axis % 2 for axis in range(len(spatial))]
     window, strides, dilations = ([pair[k] for k in even] for pair in (choice.window, choice.stride, choice.dilation))

@@ -1,4 +1,4 @@
-"""Normalizations of items by their own statistics, by norms and by neighbours."""
+"""Normalizations by an item's own statistics, by norms and by neighbours."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dml.conformance.references.rounded import rounded
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.descriptors.base import OperatorDesc
 
-#: One to eight dimensions, of one, primes, a few workgroups; rows longer than a workgroup.
+#: One to eight dimensions of ones, primes and a few workgroups; rows longer than a workgroup.
 _SIZES = sizes(
     "2x3x4x5", "7", "3x8", "1x1", "2x3x1100", "1x5x13x17", "2x2x3x2x4", "2x1x2x3x1x2", "1x2x2x1x2x2x3",
     "2x1x2x1x2x2x1x8",
 )  # fmt: skip
 _IMAGES = sizes("2x3x4x5", "1x1x1x1", "1x7x5x6", "3x2x13x1", "1x9x17x23")
-#: None so small that what is rounded decides where the variance is 0.
+#: Large enough that rounding does not decide the result where the variance is 0.
 _EPSILONS = {"1e-3": 1e-3, "0.5": 0.5}
 
 
@@ -34,7 +34,7 @@ _PARAMETERS: dict[str, Any] = {
 
 
 def _normalized(choice: Choice) -> dict[str, Any]:
-    """The tensors and what all three operators share."""
+    """Return the tensors and the fields that all three operators share."""
     whole = tensor(choice.type, choice.sizes)
 
     def parameter(kept: Any) -> Tensor | None:

@@ -1,4 +1,4 @@
-"""Pooling by mean and norm, of quantized numbers too, and the mean's gradient."""
+"""Pooling by mean and by norm, also of quantized numbers, and the mean's gradient."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""QUANTIZE and DEQUANTIZE in blocks, and DYNAMIC_QUANTIZE_LINEAR: integers are exact, halves and limits included."""
+"""QUANTIZE and DEQUANTIZE in blocks, and DYNAMIC_QUANTIZE_LINEAR: integers are exact, including halves and limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dml.conformance.values import Values, integer_range
 from dml.enums import DML_QUANTIZATION_TYPE_SCALE, DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT
 from dml.tensors import numpy_dtype
 
-#: Sizes, and those of scale and zero point: for the tensor, a row, a channel, blocks along one dimension and along two.
+#: Sizes of the tensor, and of scale and zero point: per tensor, row or channel, and blocks along one or two dimensions.
 _BLOCKS = {
     "3x5by3x1": ((3, 5), (3, 1)),
     "1by1": ((1,), (1,)),
@@ -31,7 +31,7 @@ _BLOCKS = {
 
 
 def _fields(x: Any, output: Any, integers: Any, floats: Any, choice: Choice) -> dict[str, Any]:
-    """integers, floats: the data types of zero point and scale."""
+    """Return a description's fields. integers, floats: the data types of zero point and scale."""
     blocks = choice.sizes[1]
     scale, zero_point = tensor(floats, blocks), tensor(integers, blocks)
     return {
@@ -55,7 +55,7 @@ def _describe_dequantize(choice: Choice) -> d.DML_DEQUANTIZE_OPERATOR_DESC:
 
 
 def _parameters(desc: Any, values: Values) -> list[Any]:
-    """Scales of both signs, and zero points of any value."""
+    """Return scales of both signs, and zero points of any value."""
     scale, *zero_point = desc.QuantizationTensors
     made = values.between(scale, 0.05, 2) * np.where(values.rng.random(scale.Sizes) < 0.2, -1, 1)
     whole = [values.integers(one, *integer_range(numpy_dtype(one.DataType))) for one in zero_point]
@@ -63,7 +63,7 @@ def _parameters(desc: Any, values: Values) -> list[Any]:
 
 
 def _quantize_inputs(desc: Any, values: Values) -> Inputs:
-    """Levels in the output's range and beyond it, a third of them halves."""
+    """Return levels inside and outside the output's range; a third of them are halves."""
     parameters = _parameters(desc, values)
     kind = numpy_dtype(desc.InputTensor.DataType)
     low, high = integer_range(numpy_dtype(desc.OutputTensor.DataType))
@@ -81,7 +81,7 @@ def _dequantize_inputs(desc: Any, values: Values) -> Inputs:
 
 
 def _spread(desc: Any, given: Inputs) -> tuple[Any, Any]:
-    """Scale and zero point of each element."""
+    """Return the scale and the zero point of each element."""
     scale, *zero_point = (quantization.spread(one, desc.InputTensor.Sizes) for one in given["QuantizationTensors"])
     return scale, zero_point[0] if zero_point else None
 
@@ -125,7 +125,7 @@ subject(
 
 # --- DYNAMIC_QUANTIZE_LINEAR ----------------------------------------------------------------------------------------
 
-#: On both sides of zero, on either, nowhere, and near the ends of FLOAT16.
+#: Ranges on both sides of zero, on one side, empty, and near the limits of FLOAT16.
 _RANGES = ((-3.0, 5.0), (1.0, 4.0), (-4.0, -1.0), (0.0, 0.0), (-1e-3, 1e-3), (-6e4, 6e4))
 
 
@@ -140,7 +140,7 @@ def _describe_dynamic(choice: Choice) -> d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_
 
 
 def _dynamic_inputs(desc: Any, values: Values) -> Inputs:
-    """Numbers of one of the ranges, or halves of a scale of 1: infinities and NaN have no scale."""
+    """Return numbers of one of the ranges, or halves of a scale of 1: infinities and NaN have no scale."""
     x = desc.InputTensor
     which = values.rng.integers(len(_RANGES) + 2)
     if which < len(_RANGES):

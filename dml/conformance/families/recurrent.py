@@ -1,4 +1,4 @@
-"""Recurrent networks: simple ones, gated ones, and those with long short-term memory."""
+"""Recurrent networks: RNN, GRU and LSTM."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from dml.enums import (
     DML_TENSOR_DATA_TYPE_UINT32,
 )
 
-#: Steps, batch, inputs, hidden units: one, primes, more units than a workgroup has invocations.
+#: Steps, batch, inputs, hidden units: ones, primes, more units than a workgroup has invocations.
 _SIZES = sizes("5x3x6x10", "1x1x1x1", "3x4x7x33", "7x2x1x5", "2x5x17x67")
-#: The usual functions, and others in place of them.
+#: The usual functions, and replacements.
 _USUAL = ("SIGMOID", "TANH")
 _OTHERS = ("LINEAR", "HARD_SIGMOID", "ELU", "GELU", "SOFTMAX")
 _ACTIVATIONS = fused(*_USUAL, *_OTHERS)
@@ -48,13 +48,13 @@ def _parameters(operator: type[OperatorDesc], usual: tuple[str, ...], more: dict
 
 
 def _with(name: str, usual: tuple[str, ...]) -> tuple[str, ...]:
-    """Another function in place of all, but for gates, which without bounds would let the state grow out of float32."""
+    """Replace all functions except those of gates: gates without bounds would let the state exceed float32."""
     gates = usual[:1] if len(usual) > 1 and name != "HARD_SIGMOID" else ()
     return (*gates, *(name for _ in usual[len(gates) :]))
 
 
 def _network(choice: Choice, gates: int) -> dict[str, Any]:
-    """The fields that all three networks have."""
+    """Return the fields that all three networks share."""
     steps, batch, size, hidden = choice.sizes
     both = choice.direction == DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL
     directions = 2 if both else 1
@@ -76,7 +76,7 @@ def _network(choice: Choice, gates: int) -> dict[str, Any]:
 
 
 def _inputs(desc: Any, values: Values) -> Inputs:
-    """Weights that keep sums around 1; lengths from 0 to all steps, the last of them 0."""
+    """Return weights that keep sums around 1, and lengths from 0 to all steps; the last one is 0."""
     hidden, steps = desc.RecurrenceTensor.Sizes[-1], desc.InputTensor.Sizes[1]
 
     def make(name: str, given: Tensor) -> Any:
@@ -92,14 +92,14 @@ def _inputs(desc: Any, values: Values) -> Inputs:
 
 
 def _without(x: Numbers | None, leading: int) -> Numbers | None:
-    """A tensor without its leading dimensions, all of size 1."""
+    """Return a tensor without its leading dimensions, all of size 1."""
     return None if x is None else each(x, lambda v: v.reshape(v.shape[leading:]))
 
 
 def _reference(
     desc: Any, inputs: Inputs, run: Callable[[reference.RecurrentReference], tuple[Numbers, ...]], ulp: float = 0
 ) -> Outputs:
-    """ulp: what WebNN allows the network, where it has it."""
+    """Return the expected outputs. ulp: WebNN's limit for the network, if it has one."""
     x, w, r, bias, h0 = rounded(
         inputs, "InputTensor", "WeightTensor", "RecurrenceTensor", "BiasTensor", "HiddenInitTensor"
     )

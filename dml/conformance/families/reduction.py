@@ -1,4 +1,4 @@
-"""Reductions, indices of extremes, running sums and products, selections, coordinates of what is not zero."""
+"""Reductions, indices of extremes, cumulative sums and products, and selections by value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 #: From one dimension to eight, and long lines, which take several dispatches.
 _SIZES = sizes("2x3x4", "1", "7", "1x3x1x5", "6x64", "2x1x3x2x1x2x1x3", "17x31x13", "3x9001")
 
-#: Of a dimension count, the axes of a reduction.
+#: Dimension count -> axes of a reduction.
 _AXES: dict[str, Any] = {
     "last": lambda rank: (rank - 1,),
     "all": lambda rank: tuple(range(rank)),
@@ -45,7 +45,7 @@ def _axes(choice: Choice) -> tuple[int, ...]:
 
 # --- REDUCE ---------------------------------------------------------------------------------------------
 
-#: What sums of terms of one sign and products may be off by, by the number of reduced elements.
+#: Errors of sums with terms of one sign, and of products, by the number of reduced elements.
 _WEBNN = {
     "AVERAGE": lambda n: n + 2,
     "L1": lambda n: n,
@@ -58,7 +58,7 @@ _WEBNN = {
 }
 
 
-#: Ulp of what comes after a sum, whose own error is absolute: the rounding, a quotient, a logarithm.
+#: Ulps after a sum, whose own error is absolute: for its rounding, a quotient, a logarithm.
 _TIGHT = {"SUM": 1, "AVERAGE": 3, "LOG_SUM": 4, "LOG_SUM_EXP": 6}
 
 
@@ -92,7 +92,7 @@ def _reduced_values(function: str, x: DML_BUFFER_TENSOR_DESC, values: Values) ->
     if function in ("MIN", "MAX", "ARGMIN", "ARGMAX"):
         return values.fill(x)
     if not is_float(x.dtype):
-        # Of odd numbers all low bits count in a product.
+        # In a product of odd numbers all low bits matter.
         return np.asarray(any_bits(values, x) | x.dtype.type(function == "MULTIPLY"))
     if function == "MULTIPLY":
         return _near_one(x, values)
@@ -101,14 +101,14 @@ def _reduced_values(function: str, x: DML_BUFFER_TENSOR_DESC, values: Values) ->
     if function == "LOG_SUM_EXP":
         return values.between(x, -30, 30)
     if function == "L2":
-        # Squares may leave the type's range, which the root does not.
+        # Squares may exceed the type's range, while the root does not.
         filled = values.fill(x)
         return np.where(np.isfinite(filled), filled, x.dtype.type(2))
     return values.finite(x)
 
 
 def _near_one(x: DML_BUFFER_TENSOR_DESC, values: Values) -> Array:
-    """Factors of both signs so near to 1 that all of them together stay within the type's range."""
+    """Return factors of both signs so near to 1 that the product of all stays within the type's range."""
     width = min(0.5, 1 / np.sqrt(x.element_count))
     factors = values.between(x, 1 - width, 1 + width)
     return np.asarray(factors * values.rng.choice([-1, 1], x.Sizes).astype(x.dtype))
@@ -133,15 +133,15 @@ def _reduced(desc: d.DML_REDUCE_OPERATOR_DESC, inputs: Inputs) -> Outputs:
 
 
 def _beside_cancellation(function: str, x: Array, axes: Any, values: Array, kind: np.dtype[Any]) -> Array | float:
-    """What a result may be off by where ulp of it say nothing, because it is small beside what was added up."""
+    """Return the absolute error of a result that is small compared with its terms, where ulps are meaningless."""
     count = x.size // values.size
     rounded = 2.0**-24
     if function in ("SUM", "AVERAGE"):
         magnitudes = reduction.reduce("L1", x, axes) / (count if function == "AVERAGE" else 1)
         return sum_of_products(count, magnitudes, kind, values)
-    if function == "LOG_SUM":  # of a sum near one
+    if function == "LOG_SUM":  # (of a sum near one)
         return (count + 6) * rounded
-    if function == "LOG_SUM_EXP":  # the same, and the maximum is added at the end
+    if function == "LOG_SUM_EXP":  # (as LOG_SUM, and the maximum is added at the end)
         return (count + 12) * rounded + 2 * rounded * np.abs(reduction.reduce("MAX", x, axes))
     return 0.0
 

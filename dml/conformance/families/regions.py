@@ -1,4 +1,4 @@
-"""Pooling of regions of interest: their cells' maxima, interpolated samples, and those samples' gradients."""
+"""Pooling of regions of interest: maxima of cells, interpolated samples, and gradients of these samples."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ from dml.tensors import DML_SIZE_2D
 
 Array = npt.NDArray[Any]
 
-#: Images of more than one channel or batch: a broadcast layout then leaves their slopes, so that no samples are equal
-#: but for how they round.
+#: Images with several channels or batches: in a broadcast layout their slopes remain, so that samples are not equal
+#: except for rounding.
 _IMAGES = sizes("2x3x7x8", "1x2x1x1", "3x1x5x13", "2x2x23x9")
 _REGIONS = {"5": 5, "1": 1, "17": 17}
 _POOLED = {"2x3": (2, 3), "1x1": (1, 1), "7x7": (7, 7), "1x5": (1, 5)}
 
 
 def _inputs(desc: Any, values: Values) -> Inputs:
-    """Regions within, across and beyond the image, inverted and empty ones; those of ROI_POOLING have whole corners."""
+    """Return regions within, across and beyond the image, inverted and empty ones; ROI_POOLING's have integral
+    corners."""
     image = desc.InputTensor or desc.OutputGradientTensor
     batch, _, height, width = image.Sizes
     whole = isinstance(desc, d.DML_ROI_POOLING_OPERATOR_DESC)
@@ -90,7 +91,7 @@ subject(
         "sizes": _IMAGES,
         "regions": _REGIONS,
         "pooled": _POOLED,
-        "scale": {"1": 1.0, "0.5": 0.5, "2": 2.0},  # products without rounding: halves round away from zero
+        "scale": {"1": 1.0, "0.5": 0.5, "2": 2.0},  # (exact products: halves round away from zero)
     },
     describe=_describe_pooling,
     reference=_pooling,
@@ -117,9 +118,9 @@ def _sampling(desc: Any) -> Sampling:
 
 
 def _moved(rois: Array, sampling: Sampling, image: Tensor) -> list[Array]:
-    """The regions as they are, and with their corners off by what float32 coordinates may be, each way.
+    """Return the regions, and copies with their corners moved by the error of float32 coordinates, in each direction.
 
-    A sample near an element's edge may lie on either side of it, and a size near a whole number have a sample more.
+    A sample near an element's edge may be on either side of it, and a size near an integer may have one sample more.
     """
     rois = rois.astype(np.float64)
     scales = np.array([sampling.scale_x, sampling.scale_y] * 2)
@@ -129,7 +130,8 @@ def _moved(rois: Array, sampling: Sampling, image: Tensor) -> list[Array]:
 
 
 def _expected(found: list[Array], terms: Array, count: int, output: Tensor, why: str) -> Expected:
-    """found: the results for each of the moved regions. terms: sums of ``count`` magnitudes at most."""
+    """Return expectations. found: the results for each of the moved regions. terms: sums of at most ``count``
+    magnitudes."""
     jumps = np.max([np.abs(other - found[0]) for other in found], axis=0)
     result = Rounded(found[0], 1.5 * jumps + (count + 16) * HALF * terms)
     return result.expected(output, f"coordinates in float32, {why}")
@@ -175,7 +177,7 @@ def _attributes(choice: Choice) -> dict[str, Any]:
 
 
 def _offsets(choice: Choice) -> dict[str, Any]:
-    """What ROI_ALIGN has not."""
+    """Return the fields that ROI_ALIGN lacks."""
     return {
         "InputPixelOffset": choice.offsets[0],
         "OutputPixelOffset": choice.offsets[1],

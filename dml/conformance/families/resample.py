@@ -1,7 +1,8 @@
 """Operators that change a tensor's resolution, and their gradients.
 
-Coordinates are defined in float32, and a reference that follows them meets the same neighbours. NEAREST_NEIGHBOR
-copies; 8-bit results of LINEAR are the whole part, where a sum within 0.001 of a whole number counts as that number.
+Coordinates are defined in float32, so a reference that computes them equally finds the same neighbours.
+NEAREST_NEIGHBOR copies; 8-bit results of LINEAR are the integral part, where a sum within 0.001 of an integer counts
+as that integer.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dml.enums import DML_AXIS_DIRECTION, DML_INTERPOLATION_MODE
 from dml.shapes import scaled_sizes
 from dml.tensors import DML_SIZE_2D
 
-#: W3C's WebNN conformance tests, for resample2d.
+#: The limits of W3C's WebNN conformance tests for resample2d.
 _WEBNN = {"float32": 84, "float16": 10}
 
 _MODES = enumerators(DML_INTERPOLATION_MODE)
@@ -46,7 +47,7 @@ def _backward(desc: Any, inputs: Inputs) -> Outputs:
 
 
 def _weights(desc: Any, scales: Any, before: tuple[int, ...], after: tuple[int, ...]) -> list[Array]:
-    """The matrix of each dimension, from the forward input's size to its output's."""
+    """Return the matrix of each dimension, from the forward input's size to its output's."""
     direction = getattr(desc, "RoundingDirection", None)
     increasing = direction == DML_AXIS_DIRECTION.DML_AXIS_DIRECTION_INCREASING
     return resample.matrices(
@@ -71,7 +72,7 @@ def _weighted(x: Array, weights: list[Array], kind: np.dtype[Any]) -> Expected:
         return Expected(held, 0, 1.0 * (np.abs(apart - 0.001) < 1e-4), why)
     count = prod(int(np.max(np.count_nonzero(weight, axis=1))) for weight in weights)
     magnitudes = resample.resampled(np.abs(x), weights)
-    # A weight takes some roundings of its own along each dimension.
+    # A weight has some roundings of its own along each dimension.
     absolute = sum_of_products(count + 6 * len(weights), magnitudes, kind, values)
     ulp = _WEBNN[kind.name]
     tight = Tight(1.0, absolute, f"{count} products in float32, in any order")
@@ -117,7 +118,7 @@ subject(
 
 # --- RESAMPLE, RESAMPLE_GRAD ----------------------------------------------------------------------------
 
-#: The forward input's.
+#: Sizes of the forward input.
 _SIZES = sizes("1x2x5x7", "1", "9", "4x6", "2x4x3", "2x3x1x5", "1x1x31x37")
 
 #: By a dimension's number counted from the last one.
@@ -137,7 +138,7 @@ _OFFSETS: dict[str, Any] = {
     "uneven": lambda back: ((0.25, 0.5), (-0.75, 1.25), (1.5, -2.25), (0.5, -0.25))[back],
 }
 
-#: Of the size times the scale, the output's: all that there is, less, and what repeats the edge.
+#: Output sizes relative to size * scale: equal, smaller, and larger, which repeats the edge.
 _EXTENTS: dict[str, Any] = {"floor": lambda n: n, "fewer": lambda n: n - 1, "more": lambda n: n + 3}
 
 

@@ -1,4 +1,4 @@
-"""The largest and smallest elements in order, and the coordinates of those that are not zero. All to the bit."""
+"""The largest and smallest elements in order, and the coordinates of nonzero elements. All exact to the bit."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _topmost(desc: Any, inputs: Inputs) -> Outputs:
 
 
 _TOP_K = {
-    # A line of more than a block of 1024 is sorted in several.
+    # A line longer than a block of 1024 elements is sorted in several blocks.
     "sizes": {**SIZES, **sizes("2x1300")},
     "axis": AXES,
     "k": _KS,
@@ -76,7 +76,7 @@ subject(
 
 
 def _coordinates(choice: Choice) -> d.DML_NONZERO_COORDINATES_OPERATOR_DESC:
-    """As many coordinates as the input has dimensions, or without those of its leading sizes of 1."""
+    """Describe with as many coordinates as the input has dimensions, or without those of its leading sizes of 1."""
     rank = len(choice.sizes)
     columns = max(1, effective_rank(choice.sizes)) if choice.shorter else rank
     if choice.shorter and columns == rank:

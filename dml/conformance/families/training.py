@@ -1,4 +1,4 @@
-"""ADAM_OPTIMIZER: a step at the start, in the midst and far on, with gradients of both signs."""
+"""ADAM_OPTIMIZER: an early, a middle and a late step, with gradients of both signs."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from dml.conformance.failures import KINDS, kind_of
 from dml.conformance.subject import subjects
 from dml.enums import DML_TENSOR_DATA_TYPE
 
-#: In the page's order, with sign and word.
+#: Status, symbol and name, in the page's order.
 STATUSES = (("passed", "✓", "passed"), ("failed", "✗", "failed"), ("loose", "≈", "loose"),
             ("not_tested", "–", "not tested"), ("unsupported", "○", "unsupported"))  # fmt: skip
 #: Label for operators with a single data type, whose cases name none.
@@ -110,7 +110,7 @@ def worst(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
 
 
 def _weight(share: Any) -> float:
-    """A share that is not a number is worse than any."""
+    """Return a weight for sorting: NaN is worse than any share."""
     number = float(share)
     return number if number == number else float("inf")
 

@@ -1,1 +1,2 @@
-"""What operators compute, in NumPy and float64 (or exact integers): nothing here knows the compiler or its kernels."""
+"""Reference results of operators in NumPy and float64 (or exact integers), independent of the compiler and its
+kernels."""

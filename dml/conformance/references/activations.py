@@ -1,4 +1,4 @@
-"""Activations in float64, and how far theirs may be off; also as what other operators fuse."""
+"""Activations in float64 and their limits, alone and fused into other operators."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def thresholded_relu(x: Array, Alpha: float) -> Array:
 
 
 def shrink(x: Array, Bias: float, Threshold: float) -> Array:
-    """Of integers truncated."""
+    """Shrink; integer results are truncated."""
     if x.dtype == object:
         moved = _trunc(np.where(x > Threshold, x - _whole(Bias), x + _whole(Bias)))
         return np.where((x > Threshold) | (x < -Threshold), moved, 0)
@@ -48,7 +48,7 @@ def shrink(x: Array, Bias: float, Threshold: float) -> Array:
 
 
 def _whole(value: float) -> float | int:
-    """As an integer where it is one: a float64 does not hold all of a sum with a large integer."""
+    """Return an integral value as an int: float64 cannot represent every sum with a large integer."""
     return int(value) if value == int(value) else value
 
 
@@ -97,7 +97,7 @@ def softsign(x: Array) -> Array:
 
 
 def gelu(x: Array) -> Array:
-    """At -infinity its limit."""
+    """Gelu; at -infinity its limit."""
     return np.where(x == -np.inf, -0.0, x * 0.5 * erfc(-x / math.sqrt(2)))
 
 
@@ -105,10 +105,10 @@ def relu_grad(x: Array, gradient: Array) -> Array:
     return np.where(x > 0, gradient, 0)
 
 
-#: Which side of 0 a subnormal is on a device may not see, and may give it back as it is (SwiftShader).
+#: A device may not see the sign of a subnormal number, and may return the number unchanged (SwiftShader).
 SUBNORMAL = Limit(absolute=(2.0**-126, 0.0), why="a subnormal may count as 0 in a comparison")
 
-#: Activations of one value by their short names, with the limits that WebNN gives to each or to its like.
+#: Unary activations by short name, with WebNN's limits for them or for similar ones.
 ACTIVATIONS: Mapping[str, tuple[Callable[..., Any], Limit]] = {
     "ELU": (elu, webnn(18, 18).keeping(AROUND_LIBRARY)),
     "HARD_SIGMOID": (hard_sigmoid, webnn(2, 2)),
@@ -133,7 +133,7 @@ ACTIVATIONS: Mapping[str, tuple[Callable[..., Any], Limit]] = {
 
 
 def attributes_of(desc: OperatorDesc) -> dict[str, Any]:
-    """The attributes by name, floats as the device has them: in float32."""
+    """Return the attributes by name, floats rounded to float32 as on the device."""
     found: dict[str, Any] = {}
     for info in desc.fields_info:
         if info.kind == "attribute" and info.counts is None:
@@ -147,22 +147,24 @@ def _name(desc: OperatorDesc) -> str:
 
 
 def activate(desc: OperatorDesc | None, x: Array) -> Array:
-    """A fused activation of float64 values, without ``desc`` the values themselves."""
+    """Apply a fused activation to float64 values; without ``desc`` return them unchanged."""
     return x if desc is None else np.asarray(ACTIVATIONS[_name(desc)][0](x, **attributes_of(desc)))
 
 
 def limit_of(desc: OperatorDesc | None) -> Limit:
-    """The limit of a fused activation by itself."""
+    """Return the limit of a fused activation alone."""
     return EXACT if desc is None else ACTIVATIONS[_name(desc)][1]
 
 
-#: A product and a sum, or with one inside.
+#: Activations that are, or contain, a product and a sum.
 LINES = ("LINEAR", "HARD_SIGMOID", "HARD_SWISH")
 
 
 def cancelled(name: str, x: Array, Alpha: float, Beta: float) -> Array:
-    """What those lose where product and sum cancel: an ulp of float32 of the product. Nothing far from 0 and 1, where
-    those with bounds are at them, however large the product."""
+    """Return the error of LINES where product and sum cancel: an ulp of float32 of the product.
+
+    It is zero far from 0 and 1, where activations with bounds have reached them, however large the product.
+    """
     lost = np.abs(Alpha * x) * 2.0**-23
     if name != "LINEAR":
         line = linear(x, Alpha, Beta)
@@ -173,7 +175,7 @@ def cancelled(name: str, x: Array, Alpha: float, Beta: float) -> Array:
 
 
 def cancelled_by(desc: OperatorDesc | None, x: Array) -> Array:
-    """The same of a fused activation; nothing for others."""
+    """Return ``cancelled`` for a fused activation; zero for others."""
     return (
         np.zeros(x.shape)
         if desc is None or _name(desc) not in LINES

@@ -1,4 +1,4 @@
-"""A step of Adam in float64, and what float32 may lose of it."""
+"""A step of Adam in float64, and its error in float32."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HALF = 2.0**-24
 def step(
     x: Array, m: Array, v: Array, g: Array, t: float, rates: Mapping[str, float]
 ) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
-    """(parameters, first and second moment) and how far each may be off, by half an ulp per operation.
+    """Return (parameters, first and second moment) and their errors, with half an ulp per operation.
 
     The step's error is that of its factors, and of the first moment, whose sum may cancel.
     """

@@ -1,4 +1,4 @@
-"""Multi-head attention in float64 NumPy, head by head; of `Rounded` numbers also how far float32 may be off."""
+"""Multi-head attention in float64 NumPy, head by head; with `Rounded` numbers, with a bound of the float32 error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def heads_of(x: Numbers, heads: int) -> Numbers:
 
 
 def with_past(past: Numbers | None, new: Numbers, lengths: Array | None) -> tuple[Numbers, Array]:
-    """{batch, head, past + new, element}: the first ``lengths`` past positions, the new ones, zeros; and the ends."""
+    """Return {batch, head, past + new, element}: the first ``lengths`` past positions, the new ones, zeros; and the
+    ends."""
     batch, _, count, _ = new.shape
     room = 0 if past is None else past.shape[2]
     filled = np.full(batch, room) if lengths is None else np.asarray(lengths).astype(int)
@@ -35,7 +36,7 @@ def with_past(past: Numbers | None, new: Numbers, lengths: Array | None) -> tupl
 
 
 def open_keys(kind: str, mask: Array | None, shape: tuple[int, int, int, int]) -> Array:
-    """Which scores {batch, head, query, key} no mask touches."""
+    """Return whether each score {batch, head, query, key} is unmasked."""
     batch, _, _, keys = shape
     result = np.ones(shape, bool)
     if mask is None:
@@ -49,7 +50,7 @@ def open_keys(kind: str, mask: Array | None, shape: tuple[int, int, int, int]) -
         elif kind == "KEY_SEQUENCE_END_START":
             result[b] = (position < mask[0, b]) & (position >= mask[1, b])
         elif kind == "KEY_QUERY_SEQUENCE_LENGTH_START_END":
-            # {key lengths, query starts and the last end, key starts and the last end}; starts through the batch.
+            # {key lengths, query starts and the last end, key starts and the last end}; starts count through the batch.
             start, end = mask[2 * batch + 1 + b] - b * keys, mask[2 * batch + 2 + b] - b * keys
             result[b] = (position >= start) & (position < min(end, start + mask[b]))
     return result
@@ -68,7 +69,7 @@ def attention(
     past: tuple[Numbers | None, Numbers | None] = (None, None),
     lengths: Array | None = None,
 ) -> tuple[Numbers, Numbers, Numbers]:
-    """query {B, N, S, H}, key {B, M, K, H}, value {B, M, K, V}, N a multiple of M, biases added.
+    """Attention of query {B, N, S, H}, key {B, M, K, H}, value {B, M, K, V}, biases included; N is a multiple of M.
 
     Returns output, keys, values.
     """

@@ -1,4 +1,4 @@
-"""Numbers from one data type to another, exactly or rounded once."""
+"""Conversion between data types, exact or rounded once."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ def cast(x: Array, kind: np.dtype[Any]) -> Array:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         if kind.kind == "f":
-            # What float64 rounds away of a 64-bit integer is far above what FLOAT16 holds.
+            # The error of float64 for a 64-bit integer is far above the range of FLOAT16.
             return np.asarray((x.astype(np.float64) if kind == np.float16 else x).astype(kind))
         if x.dtype.kind in "iu":
             return x.astype(kind)
         limits = np.iinfo(kind)
         whole = np.trunc(np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf))
-        # The bounds as float64: the upper one, exclusive, is a power of two, which float64 holds.
+        # The bounds as float64: the upper one, exclusive, is a power of two, which float64 represents.
         below, above = whole < float(limits.min), whole >= float(limits.max) + (1.0 if limits.bits < 64 else 0.0)
         inside = np.where(below | above, 0.0, whole).astype(kind)
         return np.where(below, kind.type(limits.min), np.where(above, kind.type(limits.max), inside))
 
 
 def scalar(value: float, kind: np.dtype[Any]) -> Any:
-    """A FLOAT attribute in a tensor's data type."""
+    """Convert a FLOAT attribute to a tensor's data type."""
     return cast(np.array([np.float32(value)]), kind)[0]
 
 

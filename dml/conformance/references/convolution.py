@@ -27,7 +27,7 @@ def forward(
     flipped: bool = False,
     output_padding: Ints | None = None,
 ) -> Array:
-    """x {n, c, ...}, w {o, c / groups, window} -> {n, o, ...}; output padding is zeros behind the result."""
+    """Convolve x {n, c, ...} with w {o, c / groups, window} to {n, o, ...}; output padding appends zeros."""
     w = _flip(w, flipped)
     x = np.pad(x, [(0, 0), (0, 0), *zip(start, end, strict=True)])
     window = w.shape[2:]
@@ -56,7 +56,8 @@ def backward(
     flipped: bool = False,
     output_padding: Ints | None = None,
 ) -> Array:
-    """x {n, c, ...}, w {c, o / groups, window} -> {n, o, ...}: each element of x adds a window to the result."""
+    """Convolve x {n, c, ...} with w {c, o / groups, window} to {n, o, ...}: each element of x adds a window to the
+    result."""
     w = _flip(w, flipped)
     window = w.shape[2:]
     output_padding = output_padding or (0,) * len(window)

@@ -1,4 +1,4 @@
-"""Element-wise operators on float64 and on Python's integers, one function each where NumPy has none."""
+"""Element-wise operators on float64 and Python integers: a function for each that NumPy lacks."""
 
 from __future__ import annotations
 
@@ -27,13 +27,16 @@ def erfc(x: Array) -> Array:
 
 
 def exact(array: Array) -> Array:
-    """Floats as float64, integers as Python's."""
+    """Convert floats to float64, integers to Python integers."""
     return array.astype(np.float64) if array.dtype.kind == "f" else whole.unbounded(array)
 
 
 def scaled(x: Array, scale_bias: DML_SCALE_BIAS | None, kind: np.dtype[Any]) -> Array:
-    """x * Scale + Bias of elements of a data type: float64 in itself, other floats in float32, a step after the other;
-    of integers as integers where both factors are whole, else truncated."""
+    """Return x * Scale + Bias for elements of a data type.
+
+    float64 is computed in itself, other floats step by step in float32; integers exactly if both factors are integral,
+    else truncated.
+    """
     if scale_bias is None:
         return x
     scale, bias = np.float32(scale_bias.Scale), np.float32(scale_bias.Bias)
@@ -44,7 +47,7 @@ def scaled(x: Array, scale_bias: DML_SCALE_BIAS | None, kind: np.dtype[Any]) -> 
 
 
 def sign(x: Array) -> Array:
-    """-1, 0 or 1; of NaN 0."""
+    """-1, 0 or 1; 0 for NaN."""
     return np.where(x > 0, 1, np.where(x < 0, -1, 0))
 
 
@@ -61,11 +64,11 @@ def is_infinity(x: Array, InfinityMode: int) -> Array:
 
 
 def constant_power(x: Array, Exponent: float) -> Array:
-    return np.power(x, np.full_like(x, Exponent))  # by a scalar 0.5 NumPy takes sqrt, which errs at -infinity
+    return np.power(x, np.full_like(x, Exponent))  # (for a scalar 0.5 NumPy uses sqrt, which is wrong at -infinity)
 
 
 def power(x: Array, n: Array) -> Array:
-    """x^n of floats; of integers exact where the exponent is whole, else truncated."""
+    """Return x^n; for integers exact if the exponent is integral, else truncated."""
     if x.dtype != object:
         return np.power(x, n.astype(np.float64))
     if n.dtype == object:
@@ -76,12 +79,12 @@ def power(x: Array, n: Array) -> Array:
 
 
 def bit_count(bits: Array) -> Array:
-    """How many bits of unsigned integers are set."""
+    """Count the bits set in unsigned integers."""
     return np.asarray(np.unpackbits(np.ascontiguousarray(bits)[..., None].view(np.uint8), axis=-1).sum(-1, np.uint64))
 
 
 def typed_limits(attributes: dict[str, Any], kind: np.dtype[Any]) -> dict[str, Any]:
-    """Min and Max as the elements' type has them: floats rounded, integers truncated and kept in their range."""
+    """Return Min and Max in the elements' type: floats rounded, integers truncated and limited to their range."""
     found = dict(attributes)
     of = found.pop("MinMaxDataType", None)
     for name in ("Min", "Max"):
@@ -97,12 +100,12 @@ def _kept(value: float, kind: np.dtype[Any]) -> int:
 
 
 def clip(x: Array, Min: float, Max: float) -> Array:
-    """max(Min, min(x, Max)); NaN stays."""
+    """max(Min, min(x, Max)); NaN stays NaN."""
     return np.maximum(Min, np.minimum(x, Max))
 
 
 def clip_grad(x: Array, gradient: Array, Min: float, Max: float) -> Array:
-    """The gradient strictly between the limits; NaN is not clipped."""
+    """The gradient where x is strictly between the limits; NaN is not clipped."""
     return np.where((x <= Min) | (x >= Max), 0, gradient)
 
 

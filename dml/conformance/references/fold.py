@@ -17,7 +17,8 @@ Numbers = Sequence[int]
 def _taken(
     spatial: Numbers, window: Numbers, strides: Numbers, dilations: Numbers, start: Numbers, end: Numbers
 ) -> Array:
-    """{window elements, windows}: the row-major number of the pixel that each sees, the pixels' number for padding."""
+    """Return {window elements, windows}: the row-major number of the pixel under each; for padding, the number of
+    pixels."""
     count = prod(spatial)
     numbers = np.pad(
         np.arange(count).reshape(tuple(spatial)), list(zip(start, end, strict=True)), constant_values=count

@@ -1,4 +1,4 @@
-"""What picks or places elements by indices that tensors hold."""
+"""Operators that gather or scatter elements by indices in tensors."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Array = npt.NDArray[Any]
 
 
 def _resolved(indices: Array, size: int) -> tuple[Array, Array]:
-    """Indices into a dimension of this size, and which of them exist: negative ones count from its end.
+    """Resolve indices into a dimension of this size; negative ones count from its end. Also return which are valid.
 
-    One that does not exist becomes the nearest that does, which is what dml reads there.
+    An invalid one becomes the nearest valid index, which dml reads there.
     """
     if indices.dtype.kind == "u":
         return np.minimum(indices, indices.dtype.type(size - 1)).astype(np.int64), indices < size
@@ -24,18 +24,18 @@ def _resolved(indices: Array, size: int) -> tuple[Array, Array]:
 
 
 def gather(x: Array, indices: Array, axis: int, dimensions: int, sizes: Sequence[int]) -> Array:
-    """GATHER: whole slices along the axis. sizes: the output's, with ones in front up to the dimension count."""
+    """GATHER: whole slices along the axis. sizes: the output's, with leading ones up to the dimension count."""
     used = indices.reshape(indices.shape[indices.ndim - dimensions :])
     return np.take(x, _resolved(used, x.shape[axis])[0], axis).reshape(tuple(sizes))
 
 
 def gather_elements(x: Array, indices: Array, axis: int) -> Array:
-    """GATHER_ELEMENTS: each from its own place, but along the axis from its index."""
+    """GATHER_ELEMENTS: the index replaces each element's coordinate along the axis."""
     return np.take_along_axis(x, _resolved(indices, x.shape[axis])[0], axis)
 
 
 def gather_nd(x: Array, indices: Array, batches: int = 0) -> Array:
-    """GATHER_ND, GATHER_ND1. x, indices: of the dimensions that count, without the ones before them."""
+    """GATHER_ND, GATHER_ND1. x, indices: without the leading dimensions that do not count."""
     tuples = indices.shape[:-1]
     place: list[Array] = [
         np.arange(size).reshape([-1 if d == axis else 1 for d in range(len(tuples))])
@@ -47,7 +47,7 @@ def gather_nd(x: Array, indices: Array, batches: int = 0) -> Array:
 
 
 def scatter(x: Array, indices: Array, updates: Array, axis: int) -> Array:
-    """SCATTER: of updates of one element the last in row-major order stays, as dml documents; others go nowhere."""
+    """SCATTER: of several updates of one element the last in row-major order is kept; invalid indices are ignored."""
     result = x.copy()
     resolved, exists = _resolved(indices, x.shape[axis])
     for place in np.argwhere(exists):
@@ -57,7 +57,7 @@ def scatter(x: Array, indices: Array, updates: Array, axis: int) -> Array:
 
 
 def scatter_nd(x: Array, indices: Array, updates: Array) -> Array:
-    """SCATTER_ND: tuple by tuple. The arrays are of the dimensions that count, without the ones before them."""
+    """SCATTER_ND: tuple by tuple. The arrays lack the leading dimensions that do not count."""
     result = x.copy()
     coordinates = [_resolved(indices[..., k], x.shape[k]) for k in range(indices.shape[-1])]
     for place in np.ndindex(*indices.shape[:-1]):
@@ -67,7 +67,7 @@ def scatter_nd(x: Array, indices: Array, updates: Array) -> Array:
 
 
 def one_hot(indices: Array, off: Any, on: Any, sizes: Sequence[int], axis: int) -> Array:
-    """ONE_HOT: an index that the axis does not have is ignored."""
+    """ONE_HOT: an index outside the axis is ignored."""
     resolved, exists = _resolved(indices, sizes[axis])
     shape = [1] * len(sizes)
     shape[axis] = sizes[axis]

@@ -1,4 +1,4 @@
-"""What copies, rearranges, repeats and pads elements."""
+"""Operators that copy, rearrange, repeat and pad elements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MODES = {"CONSTANT": "constant", "EDGE": "edge", "REFLECTION": "reflect", "SYMM
 
 
 def _places(offsets: Numbers, windows: Numbers, steps: Numbers, counts: Numbers) -> tuple[Array, ...]:
-    """Of a window, the coordinates that every step reaches, from its end on where the step is negative."""
+    """Return the coordinates at every step of a window, from its end for a negative step."""
     lists = []
     for offset, window, step, count in zip(offsets, windows, steps, counts, strict=True):
         first = offset if step > 0 else offset + window - 1
@@ -24,12 +24,12 @@ def _places(offsets: Numbers, windows: Numbers, steps: Numbers, counts: Numbers)
 
 
 def slice_window(x: Array, offsets: Numbers, windows: Numbers, steps: Numbers, counts: Numbers) -> Array:
-    """SLICE (whose windows end with the last element that is copied) and SLICE1."""
+    """SLICE (whose windows end with the last copied element) and SLICE1."""
     return np.asarray(x[_places(offsets, windows, steps, counts)])
 
 
 def slice_grad(grad: Array, sizes: Numbers, offsets: Numbers, windows: Numbers, steps: Numbers) -> Array:
-    """SLICE_GRAD: zeros but where the slice was taken from."""
+    """SLICE_GRAD: zeros except at the elements that the slice copied."""
     result = np.zeros(tuple(sizes), grad.dtype)
     result[_places(offsets, windows, steps, grad.shape)] = grad
     return result
@@ -45,11 +45,11 @@ def padding(x: Array, mode: str, start: Numbers, end: Numbers, value: Any) -> Ar
     pairs = list(zip(start, end, strict=True))
     if mode == "CONSTANT":
         return np.pad(x, pairs, "constant", constant_values=value)
-    return np.asarray(np.pad(x, pairs, _MODES[mode]))  # type: ignore[call-overload]  # a mode as any string
+    return np.asarray(np.pad(x, pairs, _MODES[mode]))  # type: ignore[call-overload]  # (mode is a plain str)
 
 
 def depth_to_space(x: Array, block: int, *, depth_first: bool) -> Array:
-    """DEPTH_TO_SPACE. depth_first: DEPTH_COLUMN_ROW, the order in which a block's channels lie apart."""
+    """DEPTH_TO_SPACE. depth_first: DEPTH_COLUMN_ROW, where a block's channels are not adjacent."""
     n, channels, h, w = x.shape
     c = channels // block**2
     if depth_first:
@@ -69,7 +69,7 @@ def space_to_depth(x: Array, block: int, *, depth_first: bool) -> Array:
 
 
 def reverse_subsequences(x: Array, lengths: Array, axis: int) -> Array:
-    """REVERSE_SUBSEQUENCES: the first ``lengths`` elements of each line, at most all of them, from back to front."""
+    """REVERSE_SUBSEQUENCES: reverse the first ``lengths`` elements of each line, at most all of them."""
     size = x.shape[axis]
     shape = [1] * x.ndim
     shape[axis] = size
@@ -79,12 +79,13 @@ def reverse_subsequences(x: Array, lengths: Array, axis: int) -> Array:
 
 
 def diagonal_matrix(sizes: Numbers, offset: int, value: Any, kind: np.dtype[Any]) -> Array:
-    """DIAGONAL_MATRIX: the value where column - row is the offset."""
+    """DIAGONAL_MATRIX: the value where column - row equals the offset."""
     return np.asarray(np.where(_distances(sizes) == offset, kind.type(value), kind.type(0)))
 
 
 def diagonal_matrix1(x: Array, value: Any, begin: int, end: int) -> Array:
-    """DIAGONAL_MATRIX1: the value on diagonals from begin up to end; where end comes first, all but those between."""
+    """DIAGONAL_MATRIX1: the value on diagonals from begin up to end; if end precedes begin, on all except those
+    between."""
     distances = _distances(x.shape)
     from_begin, to_end = distances >= begin, distances < end
     filled = from_begin & to_end if end >= begin else from_begin | to_end

@@ -1,4 +1,4 @@
-"""Normalizations in float64 NumPy; of `Rounded` numbers also how far float32 arithmetic may be off."""
+"""Normalizations in float64 NumPy; with `Rounded` numbers, with a bound of the float32 error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def axes_of(parameter: Any) -> tuple[int, ...]:
 def batch_training(
     x: Numbers, scale: Numbers, bias: Numbers, add: Numbers | None, epsilon: float
 ) -> tuple[Numbers, Numbers, Numbers]:
-    """The result, the mean and the population variance."""
+    """Return the result, the mean and the population variance."""
     axes = axes_of(scale)
     mean, variance = wide(x).mean(axes, keepdims=True), wide(x).var(axes, keepdims=True)
     return batch(x, mean, variance, scale, bias, epsilon) + wide(add), mean, variance
@@ -28,7 +28,7 @@ def batch_training(
 def batch_grad(
     x: Numbers, gradient: Numbers, mean: Numbers, variance: Numbers, scale: Numbers, epsilon: float, *, training: bool
 ) -> tuple[Numbers, Numbers, Numbers]:
-    """The gradients of input, scale and bias."""
+    """Return the gradients of input, scale and bias."""
     axes = axes_of(mean)
     dy, centred, deviation = wide(gradient), wide(x) - wide(mean), root(wide(variance) + epsilon)
     inner = dy
@@ -62,14 +62,15 @@ def mean_variance(
 
 
 def lp(x: Numbers, axis: int, epsilon: float, p: int) -> Numbers:
-    """x over the p-norm along the axis; p is 1 or 2."""
+    """Divide x by its p-norm along the axis; p is 1 or 2."""
     if p == 1:
         return wide(x) / (magnitude(wide(x)).sum(axis, keepdims=True) + epsilon)
     return wide(x) / root((wide(x) * wide(x)).sum(axis, keepdims=True) + epsilon)
 
 
 def local_sums(x: Numbers, size: int, across: bool, *, mirrored: bool = False) -> Numbers:
-    """Sums over the local region: `size` elements per dimension, the odd one after the element (before: mirrored)."""
+    """Return sums over the local region: `size` elements per dimension; an odd one is after the element (mirrored:
+    before)."""
     before, after = (size - 1) // 2, size // 2
     if mirrored:
         before, after = after, before

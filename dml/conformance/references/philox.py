@@ -1,4 +1,4 @@
-"""Philox 4x32-10 in Python's own integers."""
+"""Philox 4x32-10 with Python integers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MASK = 0xFFFFFFFF
 
 
 def words(counter: int, key: tuple[int, int]) -> list[int]:
-    """The four words of one 128-bit counter."""
+    """Return the four words of one 128-bit counter."""
     c0, c1, c2, c3 = ((counter >> 32 * i) & MASK for i in range(4))
     k0, k1 = key
     for _ in range(10):
@@ -23,7 +23,7 @@ def words(counter: int, key: tuple[int, int]) -> list[int]:
 
 
 def stream(state: Sequence[int], count: int) -> npt.NDArray[Any]:
-    """So many words from a state of six: the counter, lowest word first, and the key."""
+    """Return ``count`` words from a state of six: the counter, lowest word first, and the key."""
     counter = counter_of(state)
     found: list[int] = []
     for block in range(-(-count // 4)):
@@ -32,11 +32,11 @@ def stream(state: Sequence[int], count: int) -> npt.NDArray[Any]:
 
 
 def after(state: Sequence[int], count: int) -> npt.NDArray[Any]:
-    """The state that continues the sequence: a counter for each four words."""
+    """Return the state that continues the sequence: the counter advances once per four words."""
     counter = counter_of(state) + -(-count // 4)
     return np.array([*((counter >> 32 * i) & MASK for i in range(4)), state[4], state[5]], np.uint32)
 
 
 def counter_of(state: Sequence[int]) -> int:
-    """The counter as one number."""
+    """Return the counter as one number."""
     return sum(int(word) << 32 * i for i, word in enumerate(state[:4]))

@@ -1,6 +1,6 @@
-"""Pooling in float64 NumPy, tap by tap. Tensors are {N, C, spatial...}; a window is given as keywords.
+"""Pooling in float64 NumPy, tap by tap. Tensors are {N, C, spatial...}; keywords describe the window.
 
-window, strides, start, end (padding), dilations: one each per spatial dimension.
+window, strides, start, end (padding), dilations: one number each per spatial dimension.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Slices = tuple[slice, ...]
 
 
 def out_sizes(sizes: Ints, window: Ints, strides: Ints, start: Ints, end: Ints, dilations: Ints) -> tuple[int, ...]:
-    """{N, C, ...} -> the sizes after pooling."""
+    """Return the sizes of {N, C, ...} after pooling."""
     spatial = [
         (size + s + e - d * (w - 1) - 1) // step + 1
         for size, w, step, s, e, d in zip(sizes[2:], window, strides, start, end, dilations, strict=True)
@@ -28,7 +28,7 @@ def out_sizes(sizes: Ints, window: Ints, strides: Ints, start: Ints, end: Ints, 
 
 
 def _places(outputs: Ints, window: Ints, strides: Ints, dilations: Ints) -> Iterator[Slices]:
-    """Of each tap of the window, where in the padded input it lies for all outputs together."""
+    """Return, for each tap of the window, its positions in the padded input for all outputs."""
     for tap in np.ndindex(*window):
         along = zip(tap, dilations, outputs, strides, strict=True)
         yield (
@@ -39,19 +39,19 @@ def _places(outputs: Ints, window: Ints, strides: Ints, dilations: Ints) -> Iter
 
 
 def taps(x: Array, fill: Any, *, window: Ints, strides: Ints, start: Ints, end: Ints, dilations: Ints) -> Array:
-    """{N, C, outputs..., taps}: what lies under each window, ``fill`` where that is padding."""
+    """Return {N, C, outputs..., taps}: the elements under each window, ``fill`` for padding."""
     outputs = out_sizes(x.shape, window, strides, start, end, dilations)[2:]
     padded = np.pad(x, [(0, 0), (0, 0), *zip(start, end, strict=True)], constant_values=fill)
     return np.stack([padded[place] for place in _places(outputs, window, strides, dilations)], axis=-1)
 
 
 def _inside(sizes: Ints, window: dict[str, Any]) -> Array:
-    """{1, 1, outputs..., taps}: what is no padding."""
+    """Return {1, 1, outputs..., taps}: whether a tap is not padding."""
     return taps(np.ones((1, 1, *sizes[2:]), bool), False, **window)
 
 
 def _counts(sizes: Ints, include_padding: bool, window: dict[str, Any]) -> Array:
-    """{1, 1, outputs...}: what each window's mean is taken of; 1 for a window of nothing but padding."""
+    """Return {1, 1, outputs...}: the divisor of each window's mean; 1 for a window that covers only padding."""
     inside = _inside(sizes, window)
     return np.maximum(inside.shape[-1] if include_padding else inside.sum(-1), np.ones(inside.shape[:-1]))
 
@@ -67,13 +67,14 @@ def lp(x: Array, *, p: int, **window: Any) -> Array:
 
 
 def maximum(x: Array, **window: Any) -> tuple[Array, Array]:
-    """The maxima in x's type and the first index of each, in all of x as one line; -1 where there is only padding."""
+    """Return the maxima in x's type and the first index of each in the flattened x; -1 for padding only."""
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     elements = taps(x, lowest, **window)
     inside = np.broadcast_to(_inside(x.shape, window), elements.shape)
-    first = elements.argmax(-1)[..., None]  # NumPy's argmax: NaN is the largest, the first of equals
+    first = elements.argmax(-1)[..., None]  # NumPy's argmax: NaN is the largest; the first of equal elements
     padding_won = ~np.take_along_axis(inside, first, -1)
-    first = np.where(padding_won, inside.argmax(-1)[..., None], first)  # all are the lowest: the first that is there
+    # (all elements are the lowest number: the first one counts)
+    first = np.where(padding_won, inside.argmax(-1)[..., None], first)
     flat = taps(np.arange(x.size).reshape(x.shape), -1, **window)
     return np.take_along_axis(elements, first, -1)[..., 0], np.take_along_axis(flat, first, -1)[..., 0]
 
@@ -96,7 +97,7 @@ def maximum_grad(x: Array, gradient: Array, **window: Any) -> Array:
 
 
 def unpool(x: Array, indices: Array, sizes: Ints) -> Array:
-    """Of equal indices the last element wins."""
+    """Scatter x to indices; for equal indices the last element wins."""
     y = np.zeros(int(np.prod(sizes)), x.dtype)
     there = indices.ravel() < y.size
     y[indices.ravel()[there].astype(np.int64)] = x.ravel()[there]

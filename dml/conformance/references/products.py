@@ -1,4 +1,4 @@
-"""Matrix products, of numbers and of quantized ones, and quantizing what comes of those."""
+"""Matrix products of numbers and of quantized numbers, and quantization of the results."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
 
 Array = npt.NDArray[Any]
 
-#: How far scaling in float32 may move a number before it is rounded to an integer: a few products and quotients.
+#: Relative error of scaling in float32 before rounding to an integer: a few products and quotients.
 _SCALING = 10 * 2.0**-24
 
 
 def gemm(
     a: Numbers, b: Numbers, c: Numbers | None, alpha: float, beta: float, *, a_turned: bool, b_turned: bool
 ) -> Numbers:
-    """alpha * a @ b + beta * c; turned: the operand is transposed first."""
+    """Return alpha * a @ b + beta * c. turned: transpose the operand first."""
     product = (each(a, _turned) if a_turned else a) @ (each(b, _turned) if b_turned else b)
     return product * alpha if c is None else product * alpha + c * beta
 
@@ -31,7 +31,7 @@ def _turned(x: Array) -> Array:
 
 
 def along(values: Array | None, rank: int, axis: int) -> Array:
-    """A scale or zero point, one or one per row, column or channel, so that it broadcasts to a tensor; 0 for None."""
+    """Return a scale or zero point (one, or one per row, column or channel) in a shape that broadcasts; 0 for None."""
     if values is None:
         return np.zeros((1,) * rank)
     sizes = [1] * rank
@@ -40,13 +40,14 @@ def along(values: Array | None, rank: int, axis: int) -> Array:
 
 
 def less_zero_point(inputs: Mapping[str, Any], name: str, axis: int) -> Array:
-    """The tensor ``{name}Tensor`` less its zero point, which has one element or one along the axis; exact."""
+    """Return ``{name}Tensor`` minus its zero point, which has one element or one along the axis; exact."""
     x = inputs[f"{name}Tensor"].astype(np.float64)
     return np.asarray(x - along(inputs.get(f"{name}ZeroPointTensor"), x.ndim, axis))
 
 
 def quantized(real: Array, zero_point: Array, tensor: DML_BUFFER_TENSOR_DESC) -> Expected:
-    """round(real) + zero point, to nearest even, within the tensor's type; next to a tie either neighbour."""
+    """Return round(real) + zero point, to nearest even, within the tensor's type; next to a tie either neighbour is
+    allowed."""
     kind = numpy_dtype(tensor.DataType)
     info = np.iinfo(kind)
     reach = _SCALING * np.abs(real)

@@ -1,4 +1,5 @@
-"""Linear quantization: each step of the pages' equations in float32, halves to even, as NumPy and ONNX Runtime do."""
+"""Linear quantization: each step of the reference's equations in float32, halves to even, as in NumPy and ONNX
+Runtime."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ def _single(array: Array) -> Array:
 
 
 def whole_numbers(array: Array) -> Array:
-    """Integers of up to 32 bits, 4-bit types too, exactly in float64."""
+    """Convert integers of up to 32 bits, 4-bit types too, exactly to float64."""
     return unbounded(array).astype(np.float64)
 
 
@@ -32,13 +33,13 @@ def quantized(x: Array, scale: Array, zero_point: Array | None, kind: np.dtype[A
 
 
 def limited(level: Array, kind: np.dtype[Any]) -> Array:
-    """Whole numbers kept in an integer type's range; 4-bit types too."""
+    """Limit integral numbers to an integer type's range; 4-bit types too."""
     low, high = integer_range(kind)
     return np.clip(level, low, high).astype(np.int16).astype(kind)
 
 
 def difference(x: Array, zero_point: Array | None) -> Array:
-    """x less its zero point, exactly."""
+    """Return x minus its zero point, exactly."""
     return whole_numbers(x) - (0 if zero_point is None else whole_numbers(zero_point))
 
 
@@ -49,14 +50,14 @@ def dequantized(x: Array, scale: Array, zero_point: Array | None) -> Array:
 
 
 def spread(blocks: Array, sizes: Sequence[int]) -> Array:
-    """Each block's value over its elements."""
+    """Repeat each block's value for its elements."""
     for axis, size in enumerate(sizes):
         blocks = np.repeat(blocks, size // blocks.shape[axis], axis)
     return blocks
 
 
 def dynamically(x: Array, kind: np.dtype[Any]) -> tuple[Array, np.float32, Array]:
-    """(quantized, scale, zero point) over the range of the elements and 0."""
+    """Quantize over the range of the elements and 0; return (quantized, scale, zero point)."""
     low, high = integer_range(kind)
     least, greatest = np.float32(min(x.min(), 0)), np.float32(max(x.max(), 0))
     scale = (greatest - least) / np.float32(high - low) if greatest != least else np.float32(1)

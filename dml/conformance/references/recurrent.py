@@ -1,6 +1,6 @@
 """Recurrent networks in float64 NumPy, row by row and step by step: slow and plain.
 
-Of `Rounded` numbers also how far float32 arithmetic may be off.
+With `Rounded` numbers, results have a bound of the float32 error.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ Function = Callable[[Numbers], Numbers]
 
 
 def _split(x: Numbers, count: int) -> list[Numbers]:
-    """Equal parts along the first axis."""
+    """Split into equal parts along the first axis."""
     size = x.shape[0] // count
     return [x[part * size : (part + 1) * size] for part in range(count)]
 
 
 @dataclass(frozen=True)
 class RecurrentReference:
-    """What all kinds have, with G gates, D directions, S steps, B rows, H hidden units and I inputs of a step.
+    """The parts that all kinds share: G gates, D directions, S steps, B rows, H hidden units and I inputs of a step.
 
-    x {S, B, I}, w {D, G * H, I}, r {D, G * H, H}, bias {D, 2 * G * H} (the input's, then the recurrence's) and h0
-    {D, B, H} (zero where absent), lengths {B} (all steps where absent). functions: of each direction in turn.
+    x {S, B, I}, w {D, G * H, I}, r {D, G * H, H}, bias {D, 2 * G * H} (first the input's, then the recurrence's) and
+    h0 {D, B, H} (by default zero), lengths {B} (by default all steps). functions: of each direction in turn.
     """
 
     x: Numbers
@@ -46,7 +46,7 @@ class RecurrentReference:
         return ["FORWARD", "BACKWARD"] if self.direction == "BIDIRECTIONAL" else [self.direction]
 
     def biases(self, direction: int) -> tuple[Numbers, Numbers]:
-        """The input's and the recurrence's."""
+        """Return the input's and the recurrence's biases."""
         if self.bias is None:
             zeros = np.zeros(self.w.shape[1])
             return zeros, zeros
@@ -54,7 +54,7 @@ class RecurrentReference:
         return first, second
 
     def state(self, given: Numbers | None) -> Numbers:
-        """An initial state {D, B, H}."""
+        """Return an initial state {D, B, H}."""
         if given is not None:
             return given
         zeros = np.zeros((len(self.directions), self.x.shape[1], self.r.shape[-1]))
@@ -65,7 +65,7 @@ class RecurrentReference:
         return self.functions[direction * count : (direction + 1) * count]
 
     def run(self, step: Callable[..., tuple[Numbers, ...]], *states: Numbers) -> tuple[Numbers, ...]:
-        """Steps of each direction and row in its order; zero beyond a row's length.
+        """Run the steps of each direction and row in order; results are zero beyond a row's length.
 
         step(direction number, x of one step and row, *states of the row) -> the new states, the output first. Returns
         the sequence {S, D, B, H} and the last states.

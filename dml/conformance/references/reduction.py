@@ -12,7 +12,8 @@ Array = npt.NDArray[Any]
 
 
 def reduce(function: str, x: Array, axes: Sequence[int]) -> Array:
-    """REDUCE: one of the ten functions that give values. Integers wrap in their own type; floats come as float64."""
+    """REDUCE, for its ten functions that return values. Integers wrap in their own type; floats are returned as
+    float64."""
     with np.errstate(all="ignore"):
         found = (
             _INTEGERS[function](x, tuple(axes)) if x.dtype.kind in "iu" else _reduce_floats(function, x, tuple(axes))
@@ -20,7 +21,7 @@ def reduce(function: str, x: Array, axes: Sequence[int]) -> Array:
     return np.asarray(found)
 
 
-#: The sums are kept in the type, which NumPy would widen.
+#: Sums in the input's type; NumPy would widen it.
 _INTEGERS: dict[str, Callable[[Array, tuple[int, ...]], Array]] = {
     "L1": lambda x, axis: np.add.reduce(np.abs(x), axis=axis, dtype=x.dtype, keepdims=True),
     "MAX": lambda x, axis: np.max(x, axis=axis, keepdims=True),
@@ -47,7 +48,7 @@ def _reduce_floats(function: str, x: Array, axis: tuple[int, ...]) -> Array:
 
 
 def arg(largest: bool, x: Array, axes: Sequence[int], last: bool = False) -> Array:
-    """ARGMIN, ARGMAX: the row-major index among the axes of the largest or smallest element; NaN wins."""
+    """ARGMIN, ARGMAX: row-major index of the largest or smallest element among the axes; NaN wins."""
     axes = sorted(axes)
     kept = [d for d in range(x.ndim) if d not in axes]
     flat = np.transpose(x, [*kept, *axes]).reshape(*(x.shape[d] for d in kept), -1)
@@ -60,7 +61,7 @@ def arg(largest: bool, x: Array, axes: Sequence[int], last: bool = False) -> Arr
 
 
 def cumulative(x: Array, axis: int, *, product: bool, backwards: bool, exclusive: bool) -> Array:
-    """CUMULATIVE_SUMMATION, CUMULATIVE_PRODUCT. Integers wrap in their own type; floats come as float64."""
+    """CUMULATIVE_SUMMATION, CUMULATIVE_PRODUCT. Integers wrap in their own type; floats are returned as float64."""
     kind = x.dtype if x.dtype.kind in "iu" else np.dtype(np.float64)
     lines = np.moveaxis(x, axis, -1).astype(kind)
     if backwards:
@@ -73,9 +74,9 @@ def cumulative(x: Array, axis: int, *, product: bool, backwards: bool, exclusive
 
 
 def top_k(x: Array, axis: int, k: int, *, largest: bool) -> tuple[Array, Array]:
-    """TOP_K, TOP_K1: values and places. NaN is the largest value; of equal ones that with the lowest index is first."""
+    """TOP_K, TOP_K1: values and indices. NaN is the largest value; of equal values the lowest index is first."""
     if largest:
-        # The stable descending order: that of the line from its end, with order and places turned round.
+        # Stable descending order: the ascending order of the reversed line, with order and indices reversed.
         turned = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
         order = x.shape[axis] - 1 - np.flip(turned, axis)
     else:
@@ -85,7 +86,7 @@ def top_k(x: Array, axis: int, k: int, *, largest: bool) -> tuple[Array, Array]:
 
 
 def nonzero_coordinates(x: Array, columns: int) -> tuple[Array, Array]:
-    """NONZERO_COORDINATES: the rows that are defined, of the last ``columns`` coordinates; and how many elements of a
-    whole output they leave."""
+    """NONZERO_COORDINATES: the defined rows, with the last ``columns`` coordinates, and the number of output elements
+    after them."""
     found = np.argwhere(x != 0)[:, x.ndim - columns :]
     return found, np.arange(x.size)[:, None].repeat(columns, 1) >= len(found)

@@ -1,4 +1,4 @@
-"""Regions of interest in float64 NumPy, region by region: the maximum of cells, and interpolated samples."""
+"""Regions of interest in float64 NumPy, one region at a time: maxima of cells, and interpolated samples."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def pool(x: Array, regions: Array, scale: float, height: int, width: int) -> Arr
 
 @dataclass(frozen=True)
 class Axis:
-    """The samples of a region along one axis of an image: as many for each output, one after the other.
+    """The samples of a region along one axis of an image: an equal number for each output, in order.
 
-    along: how far each lies from the region's low end to the high one. taps: {samples, elements}, what elements weigh;
-    nothing outside of the image. linear: the same for linear interpolation, whose gradient ``slopes`` is.
+    along: each sample's position from the region's low end to its high end. taps: {samples, elements}, the elements'
+    weights; 0 outside the image. linear: the weights of linear interpolation, whose gradient is ``slopes``.
     """
 
     outputs: int
@@ -65,7 +65,7 @@ class Sampling:
     align: bool = False
 
     def axis(self, low: float, high: float, outputs: int, size: int) -> Axis:
-        """low, high: the region's ends. size: elements of the image."""
+        """Return the samples along an axis. low, high: the region's ends. size: elements of the image."""
         samples = min(max(math.ceil(abs(high - low) / outputs), self.minimum), self.maximum)
         count = samples * outputs
         if self.align:
@@ -86,12 +86,13 @@ class Sampling:
         return Axis(outputs, samples, along, inside.astype(np.float64), *parts)
 
     def axes(self, region: Array, sizes: tuple[int, int], image: tuple[int, int]) -> tuple[Axis, Axis]:
-        """Down and across. region: x1, y1, x2, y2. sizes: of the output. image: height and width."""
+        """Return the vertical and the horizontal axis. region: x1, y1, x2, y2. sizes: of the output. image: height and
+        width."""
         x1, y1, x2, y2 = region.astype(np.float64) * [self.scale_x, self.scale_y, self.scale_x, self.scale_y]
         return self.axis(y1, y2, sizes[0], image[0]), self.axis(x1, x2, sizes[1], image[1])
 
     def values(self, image: Array, down: Axis, across: Axis) -> Array:
-        """Of an image {C, H, W}: {C, rows, columns, samples of an output}, in each output down first, then across."""
+        """Return the samples of an image {C, H, W}: {C, rows, columns, samples of an output}, vertical order first."""
         found = down.taps @ image.astype(np.float64) @ across.taps.T
         found = found + (1 - np.outer(down.inside, across.inside)) * self.outside
         return _by_output(found, down, across)
@@ -107,7 +108,7 @@ class Sampling:
     def grad(
         self, x: Array, gradient: Array, regions: Array, batches: Array, *, terms: bool = False
     ) -> tuple[Array, Array]:
-        """The gradients of the image and of the regions; with ``terms`` what they add up, all of it positive."""
+        """Return the gradients of the image and of the regions; with ``terms`` the sums of the terms' magnitudes."""
         part: Callable[[Array], Array] = np.abs if terms else np.asarray
         dx, edges = np.zeros(x.shape), np.zeros((len(regions), 4))
         for r, region in enumerate(regions):
@@ -124,7 +125,7 @@ class Sampling:
         return dx, edges
 
     def _shares(self, image: Array, gradient: Array, down: Axis, across: Axis) -> Array:
-        """What goes to each sample {C, samples down, samples across} of an output's gradient {C, rows, columns}."""
+        """Distribute an output's gradient {C, rows, columns} to the samples {C, samples down, samples across}."""
         values = self.values(image, down, across)
         if self.mean:
             shares = np.full(values.shape, 1 / values.shape[-1])

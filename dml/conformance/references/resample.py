@@ -1,4 +1,4 @@
-"""Resampling from the pages' words: coordinates in float32, weights and sums in float64, one dimension at a time."""
+"""Resampling by the reference's text: coordinates in float32, weights and sums in float64, one dimension at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Floats = Sequence[float]
 
 
 def coordinates(outputs: int, scale: float, input_offset: float, output_offset: float) -> Array:
-    """OutputX = (InputX + InputPixelOffset) * Scale + OutputPixelOffset, solved for InputX in float32."""
+    """Solve OutputX = (InputX + InputPixelOffset) * Scale + OutputPixelOffset for InputX in float32."""
     f = np.float32
     return np.asarray((np.arange(outputs).astype(f) - f(output_offset)) / f(scale) - f(input_offset))
 
@@ -28,9 +28,9 @@ def matrix(
     rounding: str = "half_up",
     wide: bool = False,
 ) -> Array:
-    """{outputs, inputs}: how much each input weighs in each output.
+    """Return {outputs, inputs}: the weight of each input in each output.
 
-    rounding: half_up, floor or ceil, of NEAREST_NEIGHBOR. wide: LINEAR is antialiased.
+    rounding: half_up, floor or ceil, for NEAREST_NEIGHBOR. wide: LINEAR is antialiased.
     """
     result = np.zeros((outputs, inputs))
     for o, x in enumerate(coordinates(outputs, scale, input_offset, output_offset)):
@@ -56,14 +56,14 @@ def matrices(
     output_offsets: Floats | None = None,
     **how: Any,
 ) -> list[Array]:
-    """The matrix of each dimension. how: mode, rounding and wide, as `matrix` takes them."""
+    """Return the matrix of each dimension. how: mode, rounding and wide, as for `matrix`."""
     rank = len(sizes)
     offsets = zip(input_offsets or (0.5,) * rank, output_offsets or (-0.5,) * rank, strict=True)
     return [matrix(n, m, s, a, b, **how) for n, m, s, (a, b) in zip(sizes, outputs, scales, offsets, strict=True)]
 
 
 def resampled(x: Array, weights: Sequence[Array]) -> Array:
-    """The tensor with each dimension multiplied by its matrix, in float64."""
+    """Multiply each dimension of the tensor by its matrix, in float64."""
     result: Array = x.astype(np.float64)
     for axis, weight in enumerate(weights):
         result = np.moveaxis(np.tensordot(weight, result, (1, axis)), 0, axis)
@@ -71,10 +71,10 @@ def resampled(x: Array, weights: Sequence[Array]) -> Array:
 
 
 def gradient(grad: Array, weights: Sequence[Array]) -> Array:
-    """The gradient of `resampled` for its input."""
+    """Return the gradient of `resampled` for its input."""
     return resampled(grad, [weight.T for weight in weights])
 
 
 def nearest(x: Array, weights: Sequence[Array]) -> Array:
-    """`resampled` by matrices that pick one element each, to the bit: NaN and infinities stay where they are."""
+    """Resample by matrices that select one element each: copies bits, NaN and infinities included."""
     return np.asarray(x[np.ix_(*(np.argmax(weight, axis=1) for weight in weights))])

@@ -1,8 +1,8 @@
-"""Numbers with a bound of what float32 arithmetic may make of them: running error analysis beside float64 values.
+"""Float64 values with a bound of the float32 error: running error analysis.
 
-References are written for plain arrays, and for these where a limit is needed: the same lines then say what must come
-out and how far it may be off, whatever order a device sums in. Sums and products are rounded to nearest; quotients,
-roots and what is made of exponentials lose what dml's own functions of them may (shaders/lib/math.glsl).
+References are written for plain arrays, and for Rounded ones where a limit is needed: the same lines then return the
+expected value and its largest error, for any order of summation. Sums and products round to nearest; quotients, roots
+and functions of exponentials have the errors of dml's own functions (shaders/lib/math.glsl).
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ Array = npt.NDArray[Any]
 Numbers = Any
 Axes = int | Sequence[int] | None
 
-#: Half an ulp of float32, relative: what a sum or a product may lose.
+#: Half an ulp of float32, relative: the rounding error of a sum or a product.
 HALF = 2.0**-24
-#: What other functions may lose, in half ulp: twice what dml's do.
+#: Errors of other functions, in half ulps: twice those of dml.
 _QUOTIENT, _ROOT, _EXPONENTIAL, _POWER = 3, 3, 6, 12
 #: Results below this may be flushed to zero.
 _TINY = 2.0**-126
 
 
 class Rounded:
-    """Float64 values, and how far at most the float32 numbers in their place are off."""
+    """Float64 values, and the largest error of float32 numbers in their place."""
 
     __slots__ = ("error", "value")
-    __array_ufunc__ = None  # an array on the left leaves the operation to this class
+    __array_ufunc__ = None  # (an array on the left leaves the operation to this class)
 
     def __init__(self, value: Any, error: Any = 0.0) -> None:
         self.value: Array = np.asarray(value, np.float64)
@@ -41,7 +41,8 @@ class Rounded:
 
     @staticmethod
     def of(other: Any) -> Rounded:
-        """Arrays hold what a device reads; a Python number is an attribute, which is rounded to float32."""
+        """Convert: arrays hold numbers that a device reads; a Python number is an attribute, which is rounded to
+        float32."""
         if isinstance(other, Rounded):
             return other
         return Rounded(other, HALF * abs(other)) if isinstance(other, float) else Rounded(other)
@@ -60,7 +61,7 @@ class Rounded:
         return Rounded(self.value[key], self.error[key])
 
     def each(self, change: Callable[[Array], Array]) -> Rounded:
-        """What moves elements, done to both."""
+        """Apply a function that moves elements to both value and error."""
         return Rounded(change(self.value), change(np.array(self.error)))
 
     # --- arithmetic ---
@@ -111,24 +112,24 @@ class Rounded:
         return self.of(other) @ self
 
     def sum(self, axes: Axes = None, keepdims: bool = False) -> Rounded:
-        """In any order."""
+        """Sum in any order."""
         axis = tuple(axes) if isinstance(axes, Sequence) else axes
         value, carried = self.value.sum(axis, keepdims=keepdims), self.error.sum(axis, keepdims=keepdims)
         count = self.value.size // max(1, value.size)
         most = (np.abs(self.value) + self.error).sum(axis, keepdims=keepdims)
-        return Rounded(value, carried + count * HALF * most)
+        return Rounded(value, carried + count * (HALF * most + _TINY))
 
     def mean(self, axes: Axes = None, keepdims: bool = False) -> Rounded:
         total = self.sum(axes, keepdims)
         return total / float(self.value.size // max(1, total.value.size))
 
     def var(self, axes: Axes = None, keepdims: bool = False) -> Rounded:
-        """The population's, from differences to the mean."""
+        """Return the population variance, from differences to the mean."""
         centred = self - self.mean(axes, True)
         return (centred * centred).mean(axes, keepdims)
 
     def apply(self, function: Callable[[Array], Array], halves: Any = 4) -> Rounded:
-        """A function that rises or falls between the ends of what an element may be; ``halves``: its own half ulp."""
+        """Apply a function that is monotonic within each element's bounds. halves: its own error in half ulps."""
         with np.errstate(all="ignore"):
             value = function(self.value)
             carried = [np.abs(function(self.value + way * self.error) - value) for way in (-1, 1)]
@@ -137,11 +138,10 @@ class Rounded:
     # --- the result ---
 
     def expected(self, tensor: DML_BUFFER_TENSOR_DESC, why: str, ulp: float = 0.0) -> Expected:
-        """As an output of a tensor's sizes and data type.
+        """Return the expectation for a tensor's sizes and data type.
 
-        ulp: the limit that others have set to FLOAT32 results; this bound comes on top, for what cancels. A FLOAT16
-        result is a float32 one rounded once more, to a neighbour. Twice the error: Vulkan leaves open to which of its
-        neighbours a number is rounded.
+        ulp: the public limit for FLOAT32 results; this bound is added, for cancellation. A FLOAT16 result is a rounded
+        float32 one. The error counts twice, because Vulkan lets a device round to either neighbour.
         """
         values, error = (np.array(part).reshape(tensor.Sizes) for part in (self.value, 2 * self.error))
         if tensor.element_bits == 16:
@@ -151,12 +151,12 @@ class Rounded:
 
 
 def rounded(inputs: Mapping[str, Any], *names: str) -> list[Any]:
-    """Inputs by field, None for those that are not there."""
+    """Return inputs by field, None for absent ones."""
     return [Rounded(inputs[name]) if name in inputs else None for name in names]
 
 
 def wide(x: Array | Rounded | None) -> Numbers:
-    """In float64; an absent tensor is 0."""
+    """Convert to float64; an absent tensor becomes 0."""
     if x is None:
         return 0.0
     return x if isinstance(x, Rounded) else np.asarray(x, np.float64)
@@ -171,14 +171,14 @@ def exponential(x: Numbers) -> Numbers:
 
 
 def power(x: Numbers, exponent: float) -> Numbers:
-    """Of numbers from 0 on."""
+    """Raise nonnegative numbers to a power."""
     if not isinstance(x, Rounded):
         return np.asarray(x) ** exponent
     return x.apply(lambda v: np.maximum(v, 0) ** exponent, _POWER)
 
 
 def each(x: Numbers, change: Callable[[Array], Array]) -> Numbers:
-    """What moves elements: a slice, a transposition."""
+    """Apply a function that moves elements: a slice, a transposition."""
     return x.each(change) if isinstance(x, Rounded) else change(x)
 
 
@@ -187,7 +187,7 @@ def magnitude(x: Numbers) -> Numbers:
 
 
 def joined(parts: Sequence[Numbers], axis: int) -> Numbers:
-    """One after another along an axis."""
+    """Concatenate along an axis."""
     if not isinstance(parts[0], Rounded):
         return np.concatenate(parts, axis)
     return Rounded(*(np.concatenate([getattr(part, name) for part in parts], axis) for name in ("value", "error")))

@@ -12,7 +12,7 @@ Array = npt.NDArray[Any]
 
 
 def shifted(x: Array, axes: Sequence[int]) -> Array:
-    """x less the largest of its row."""
+    """Return x minus the largest element of its row."""
     return np.asarray(x - np.max(x, tuple(axes), keepdims=True))
 
 
@@ -27,7 +27,7 @@ def log_softmax(x: Array, axes: Sequence[int]) -> Array:
 
 
 def hardmax(x: Array, axes: Sequence[int]) -> Array:
-    """1 at the first largest element of each row in the order of its axes, at the first NaN where there is one."""
+    """1 at the first largest element of each row in the order of its axes, or at its first NaN."""
     order = [axis for axis in range(x.ndim) if axis not in axes] + sorted(axes)
     moved = np.transpose(x, order)
     rows = moved.reshape(*moved.shape[: x.ndim - len(axes)], -1)

@@ -1,4 +1,4 @@
-"""Of boxes that overlap, those with the best scores: ONNX's NonMaxSuppression, box by box."""
+"""Selects the best-scored ones of overlapping boxes, one at a time: ONNX's NonMaxSuppression."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Array = npt.NDArray[Any]
 def suppress(
     boxes: Array, scores: Array, most: int, overlap: float, least: float | None, *, centers: bool, inclusive: bool
 ) -> list[tuple[int, int, int]]:
-    """(image, class, box) of each box that is kept, by image, class and falling score.
+    """Return (image, class, box) of each kept box, by image, class and falling score.
 
-    most: of a class. overlap: intersection over union above which a box goes, or with ``inclusive`` at which as well.
-    least: what a score must be above.
+    most: maximum per class. overlap: intersection over union above which a box is dropped; with ``inclusive``, also at
+    it. least: scores must be above it.
     """
     found = []
     for image, class_ in np.ndindex(*scores.shape[:2]):
@@ -33,7 +33,7 @@ def suppress(
 
 
 def corners_of(boxes: Array, *, centers: bool) -> Array:
-    """{box, [low y, low x, high y, high x]} in float64."""
+    """Return {box, [low y, low x, high y, high x]} in float64."""
     wide = boxes.astype(np.float64)
     if centers:  # x, y, width, height
         middle, half = wide[:, 1::-1], wide[:, :1:-1] / 2

@@ -1,4 +1,4 @@
-"""Integers of any size: arrays of Python's own, which cannot overflow, and the way back into a data type."""
+"""Integers of any size: arrays of Python integers, which cannot overflow, and their conversion to data types."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ Array = npt.NDArray[Any]
 
 
 def unbounded(array: Array) -> Array:
-    """An integer array as one of Python integers; 4-bit types too."""
+    """Convert an integer array to Python integers; 4-bit types too."""
     return (array.astype(np.int8) if array.dtype.itemsize == 1 and array.dtype.kind == "V" else array).astype(object)
 
 
 def bits_of(kind: np.dtype[Any]) -> int:
-    """The width of an integer type."""
+    """Return the width of an integer type."""
     return 4 if kind.name in ("int4", "uint4") else kind.itemsize * 8
 
 
 def wrapped(values: Array, kind: np.dtype[Any]) -> Array:
-    """Modulo 2^bits, in an integer type."""
+    """Return the values modulo 2^bits, in an integer type."""
     bits = bits_of(kind)
     low = np.array(values, object) & ((1 << bits) - 1)
     if not kind.name.startswith("u"):
@@ -42,20 +42,20 @@ def _quotient(a: int, b: int) -> int:
 
 def _power(x: int, n: int) -> int:
     if n >= 0:
-        return pow(x, n, 1 << 64)  # whoever stores it wraps to fewer bits
+        return pow(x, n, 1 << 64)  # (the caller wraps it to fewer bits)
     return {0: -1, 1: 1, -1: 1 if n % 2 == 0 else -1}.get(x, 0)
 
 
-#: a / b toward zero; by zero all ones, as Direct3D's udiv.
+#: a / b toward zero; all ones for b = 0, as Direct3D's udiv.
 quotient = _by_element(_quotient, 2)
-#: a - b (a / b): the sign of a; by zero all ones.
+#: a - b (a / b): the sign of a; all ones for b = 0.
 remainder = _by_element(lambda a, b: -1 if b == 0 else a - b * _quotient(a, b), 2)
-#: The remainder with the sign of b; by zero all ones.
+#: The remainder with the sign of b; all ones for b = 0.
 modulus = _by_element(lambda a, b: -1 if b == 0 else a % b, 2)
 #: x^n modulo 2^64; a negative power as 1 / x^-n divides.
 power = _by_element(_power, 2)
 #: (a + b) / 2 toward zero.
 mean = _by_element(lambda a, b: _quotient(a + b, 2), 2)
-#: Shifts let zeros in: nothing is left after the width.
+#: Shifts insert zeros: the result is 0 from the type's width on.
 shifted_left = _by_element(lambda a, n: a << n if n < 64 else 0, 2)
 shifted_right = _by_element(lambda a, n: a >> n if n < 64 else 0, 2)

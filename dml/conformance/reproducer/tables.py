@@ -80,7 +80,7 @@ class CaseFiles:
         return [*self._program.adopt, *self._program.initialize, *self._program.dispatches]
 
     def _opening(self) -> list[str]:
-        """What the device is opened with."""
+        """Return how the device must be opened."""
         extensions, structures = features.opening(self._features, self._place.device.api_version)
         rows = [
             f"{{{kind}u, {len(on)}, {{{', '.join(str(int(one)) for one in on)}}}}}" for kind, on in structures.items()
@@ -176,7 +176,7 @@ class CaseFiles:
         return rows
 
     def _expected(self, slot: _Slot, expected: Expected, which: str = "") -> tuple[str, str]:
-        """Add what an output must be; return the names of its bytes and its bounds."""
+        """Add an output's expected values; return the names of its bytes and its bounds."""
         values, low, high = bounds(expected, slot.tensor.dtype)
         if self._data.part is not None:  # only the part's elements are known
             sizes, index = slot.tensor.Sizes, self._data.part.outputs[slot.field]

@@ -239,7 +239,7 @@ class DML_ELEMENT_WISE_DIFFERENCE_SQUARE_OPERATOR_DESC(OperatorDesc):
 class DML_ELEMENT_WISE_POW_OPERATOR_DESC(OperatorDesc):
     """Power, x to the exponent at the same place; ScaleBias applies to x.
 
-    InputTensor, OutputTensor: the same sizes and data type. ExponentTensor: those sizes, of a data type of its own.
+    InputTensor, OutputTensor: the same sizes and data type. ExponentTensor: those sizes; its data type may differ.
     Reference: dml_element_wise_pow_operator_desc.
     """
 
@@ -251,7 +251,7 @@ class DML_ELEMENT_WISE_POW_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC(OperatorDesc):
-    """Power, x to the one constant Exponent.
+    """Power, x to the constant Exponent.
 
     InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_constant_pow_operator_desc.
     """

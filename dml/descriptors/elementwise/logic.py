@@ -1,4 +1,4 @@
-"""Comparisons, predicates and logic, whose results are 0 or 1, the choice by a condition, and logic by bits."""
+"""Comparisons, predicates and logic with results 0 or 1, selection by a condition, and bitwise logic."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC(OperatorDesc):
-    """Whether each element is an infinity of the sign InfinityMode asks for, as 0 or 1.
+    """Whether each element is infinite with a sign that InfinityMode selects, as 0 or 1.
 
     InputTensor, OutputTensor: the same sizes. Reference: dml_element_wise_is_infinity_operator_desc.
     """
@@ -146,7 +146,7 @@ class DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_IF_OPERATOR_DESC(OperatorDesc):
-    """Take the element of ATensor where the condition is not zero, of BTensor where it is.
+    """Select the element of ATensor where the condition is not zero, else of BTensor.
 
     ConditionTensor, ATensor, BTensor, OutputTensor: the same sizes. The last three: the same data type. Reference:
     dml_element_wise_if_operator_desc.
@@ -207,7 +207,7 @@ class DML_ELEMENT_WISE_BIT_NOT_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC(OperatorDesc):
-    """Shift a left by b bits; zeros come in.
+    """Shift a left by b bits and fill with zeros.
 
     ATensor, BTensor, OutputTensor: the same sizes and data type. Reference:
     dml_element_wise_bit_shift_left_operator_desc.
@@ -220,7 +220,7 @@ class DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC(OperatorDesc):
-    """Shift a right by b bits; zeros come in.
+    """Shift a right by b bits and fill with zeros.
 
     ATensor, BTensor, OutputTensor: the same sizes and data type. Reference:
     dml_element_wise_bit_shift_right_operator_desc.
@@ -233,7 +233,7 @@ class DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_BIT_COUNT_OPERATOR_DESC(OperatorDesc):
-    """How many bits of each element are set.
+    """The number of bits set in each element.
 
     InputTensor, OutputTensor: the same sizes. Reference: dml_element_wise_bit_count_operator_desc.
     """

@@ -9,7 +9,7 @@ from ..base import Input, OperatorDesc, OptionalInput, OptionalScaleBias, Output
 
 @operator
 class DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(OperatorDesc):
-    """Copy each element, x: with strides, a change of layout.
+    """Copy each element; with strides, a change of layout.
 
     InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_identity_operator_desc.
     """
@@ -36,7 +36,7 @@ class DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC(OperatorDesc):
-    """CLIP with limits in any data type: MinMaxDataType says how Min and Max are read.
+    """CLIP with limits of any data type: MinMaxDataType is the type of Min and Max.
 
     InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_clip1_operator_desc.
     """
@@ -66,7 +66,7 @@ class DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC(OperatorDesc):
-    """CLIP_GRAD with limits in any data type: MinMaxDataType says how Min and Max are read.
+    """CLIP_GRAD with limits of any data type: MinMaxDataType is the type of Min and Max.
 
     InputTensor, InputGradientTensor, OutputGradientTensor: the same sizes and data type. Reference:
     dml_element_wise_clip_grad1_operator_desc.
@@ -82,7 +82,7 @@ class DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC(OperatorDesc):
-    """Raise elements below Min to it: max(x, Min).
+    """Raise elements below Min to Min: max(x, Min).
 
     InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_threshold_operator_desc.
     """
@@ -119,7 +119,7 @@ class DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_ROUND_OPERATOR_DESC(OperatorDesc):
-    """Round to an integer: RoundingMode says toward zero, or to the nearest with halves to even or away from zero.
+    """Round to an integer: RoundingMode is toward zero, or to the nearest with halves to even or away from zero.
 
     InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_round_operator_desc.
     """
@@ -134,8 +134,9 @@ class DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC(OperatorDesc):
     """Quantize with a scale and zero point per element: round(x / scale) + zero point, halves to even, limited to the
     output type.
 
-    All tensors: the same sizes (broadcast by strides). ZeroPointTensor: the data type of OutputTensor, optional from
-    6_2. Reference: dml_element_wise_quantize_linear_operator_desc.
+    All tensors: the same sizes (broadcast by strides). ScaleTensor: the difference between adjacent integers.
+    ZeroPointTensor: the integer that represents 0, in the data type of OutputTensor; optional from 6_2. Reference:
+    dml_element_wise_quantize_linear_operator_desc.
     """
 
     InputTensor: Input
@@ -148,8 +149,9 @@ class DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC(OperatorDesc):
 class DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC(OperatorDesc):
     """Undo linear quantization with a scale and zero point per element: (x - zero point) * scale.
 
-    All tensors: the same sizes (broadcast by strides). ZeroPointTensor: the data type of InputTensor, optional from
-    6_2. Reference: dml_element_wise_dequantize_linear_operator_desc.
+    All tensors: the same sizes (broadcast by strides). ScaleTensor: the difference between adjacent integers.
+    ZeroPointTensor: the integer that represents 0, in the data type of InputTensor; optional from 6_2. Reference:
+    dml_element_wise_dequantize_linear_operator_desc.
     """
 
     InputTensor: Input
@@ -163,7 +165,7 @@ class DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC(OperatorDesc):
     """Dequantize A and B, add them, and quantize the sum.
 
     All tensors: the same dimension count; scales and zero points broadcast by strides or hold one element. Each zero
-    point has the data type of the tensor it belongs to and is optional. Reference:
+    point is optional and has the data type of its tensor. Reference:
     dml_element_wise_quantized_linear_add_operator_desc.
     """
 

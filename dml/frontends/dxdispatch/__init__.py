@@ -3,7 +3,7 @@
     model = load("model.json")
     Session(model, device).run()
 
-DirectML dispatchables and ONNX models run as in DxDispatch. HLSL and serialized graphs belong to Direct3D 12 and end in
+DirectML dispatchables and ONNX models run as in DxDispatch. HLSL and serialized graphs belong to Direct3D 12 and raise
 a DMLError. Reference: DxDispatch's guide.
 """
 

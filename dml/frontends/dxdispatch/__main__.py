@@ -1,7 +1,7 @@
 """python -m dml.frontends.dxdispatch model.json: the command line of DxDispatch, on Vulkan devices.
 
-Its options under their own names, but for those of Direct3D 12 itself (queues, barriers, PIX, HLSL, power) and of
-ONNX Runtime's optimizer. Reference: DxDispatch's --help.
+It has DxDispatch's options, except those for Direct3D 12 (queues, barriers, PIX, HLSL, power) and for ONNX Runtime's
+optimizer. Reference: DxDispatch's --help.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def main(
     model: Annotated[
         Path | None, typer.Argument(help="Path to the JSON model file, or an ONNX model.", show_default=False)
     ] = None,
-    model_option: Annotated[Path | None, typer.Option("-m", "--model", help="The same, as an option.")] = None,
+    model_option: Annotated[Path | None, typer.Option("-m", "--model", help="Path to the model file.")] = None,
     show_dependencies: Annotated[
-        bool, typer.Option("-S", "--show_dependencies", help="Show versions of what runs here.")
+        bool, typer.Option("-S", "--show_dependencies", help="Show versions of dml and its dependencies.")
     ] = False,
     input_path: Annotated[Path | None, typer.Option("--input_path", help="Base path for reading input files.")] = None,
     output_path: Annotated[
@@ -35,20 +35,29 @@ def main(
         bool, typer.Option("--print_commands", help="Print a message before and after each command.")
     ] = False,
     dispatch_iterations: Annotated[
-        int, typer.Option("-i", "--dispatch_iterations", min=1, help="Least measurements.", rich_help_panel=_TIMING)
+        int,
+        typer.Option("-i", "--dispatch_iterations", min=1, help="Minimum measurements.", rich_help_panel=_TIMING),
     ] = 1,
     dispatch_repeat: Annotated[
-        int, typer.Option("-r", "--dispatch_repeat", min=1, help="Dispatches in each.", rich_help_panel=_TIMING)
+        int, typer.Option("-r", "--dispatch_repeat", min=1, help="Dispatches per measurement.", rich_help_panel=_TIMING)
     ] = 1,
     milliseconds_to_run: Annotated[
-        int, typer.Option("-t", "--milliseconds_to_run", min=0, help="Least time to measure.", rich_help_panel=_TIMING)
+        int,
+        typer.Option("-t", "--milliseconds_to_run", min=0, help="Minimum measured time.", rich_help_panel=_TIMING),
     ] = 0,
     dispatch_interval: Annotated[
         int,
-        typer.Option("-I", "--dispatch_interval", min=0, help="Least milliseconds between.", rich_help_panel=_TIMING),
+        typer.Option(
+            "-I",
+            "--dispatch_interval",
+            min=0,
+            help="Minimum milliseconds per measurement.",
+            rich_help_panel=_TIMING,
+        ),
     ] = 0,
     warmup_samples: Annotated[
-        int, typer.Option("-w", "--warmup_samples", min=0, help="First measurements left out.", rich_help_panel=_TIMING)
+        int,
+        typer.Option("-w", "--warmup_samples", min=0, help="Initial cold measurements.", rich_help_panel=_TIMING),
     ] = 1,
     timing_verbosity: Annotated[
         int,
@@ -57,7 +66,7 @@ def main(
         ),
     ] = 0,
     adapter: Annotated[
-        str, typer.Option("-a", "--adapter", help="A part of the device's name.", rich_help_panel=_DEVICES)
+        str, typer.Option("-a", "--adapter", help="Part of the device's name.", rich_help_panel=_DEVICES)
     ] = "",
     show_adapters: Annotated[
         bool, typer.Option("-s", "--show_adapters", help="Show the devices.", rich_help_panel=_DEVICES)
@@ -68,7 +77,7 @@ def main(
             "-f",
             "--onnx_free_dim_name_override",
             metavar="NAME:SIZE",
-            help="A size; may repeat.",
+            help="Size of a dimension; repeatable.",
             rich_help_panel=_ONNX,
         ),
     ] = None,
@@ -78,12 +87,12 @@ def main(
             "-b",
             "--binding_shape",
             metavar="TENSOR:N,N",
-            help="A bound value's shape; may repeat.",
+            help="Shape of a bound value; repeatable.",
             rich_help_panel=_ONNX,
         ),
     ] = None,
     clear_shader_caches: Annotated[
-        bool, typer.Option("--clear_shader_caches", help="Forget compiled shaders first.", rich_help_panel=_DEVICES)
+        bool, typer.Option("--clear_shader_caches", help="Clear the shader cache first.", rich_help_panel=_DEVICES)
     ] = False,
 ) -> None:
     """Run a DxDispatch model."""
@@ -120,7 +129,7 @@ def main(
 
 
 def _numbers(given: list[str] | None, option: str) -> dict[str, tuple[int, ...]]:
-    """NAME:N,N, ... by name."""
+    """Parse NAME:N,N, ...; return the numbers by name."""
     found = {}
     for text in given or ():
         name, colon, sizes = text.rpartition(":")
@@ -145,7 +154,7 @@ def _show_dependencies() -> None:
 
 
 def command() -> None:
-    """The command line; a DMLError is a line on standard error and exit code 1."""
+    """Run the command line; a DMLError becomes a line on standard error and exit code 1."""
     try:
         typer.run(main)
     except DMLError as error:

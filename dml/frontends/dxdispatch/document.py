@@ -1,4 +1,4 @@
-"""JSON as DxDispatch takes it: comments and trailing commas allowed. Each value knows its place in the file."""
+"""JSON as DxDispatch accepts it, with comments and trailing commas. Each value knows its location in the file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KINDS = {dict: "an object", list: "an array", str: "a string", bool: "true or f
 
 
 def placed(path: str, problem: str, hresult: HRESULT = HRESULT.E_INVALIDARG) -> DMLError:
-    """Return an error that names its place in the file."""
+    """Return an error with a location in the file."""
     error = DMLError(problem, hresult)
     error.at(path, "document")
     return error
@@ -24,7 +24,7 @@ def placed(path: str, problem: str, hresult: HRESULT = HRESULT.E_INVALIDARG) -> 
 
 @dataclass(frozen=True)
 class Json:
-    """A value and its path from the file's root, as ``resources.A.initialValues[2]``."""
+    """A value and its path from the file's root, such as ``resources.A.initialValues[2]``."""
 
     value: Any
     path: str
@@ -55,7 +55,7 @@ class Json:
         return self.integer(0, (1 << bits) - 1)
 
     def number(self) -> float:
-        """A number; "nan", "inf" and "-inf" in any case stand for what JSON cannot write."""
+        """Return a number; "nan", "inf" and "-inf", in any case, are accepted for values that JSON lacks."""
         value = self.value
         if isinstance(value, str) and value.lower() in ("nan", "inf", "-inf"):
             return float(value)
@@ -78,7 +78,7 @@ class Json:
         return Json(self.value[name], f"{self.path}.{name}" if self.path else name)
 
     def get(self, *names: str) -> Json | None:
-        """The member of that name (of the first of these names); None where it is missing or null."""
+        """Return the member with the first of these names that is present and not null; else None."""
         members = self._expect(dict, "an object")
         for name in names:
             if members.get(name) is not None:
@@ -105,7 +105,7 @@ class Json:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Comments become blanks, so that lines and columns stay; strings stay."""
+    """Replace comments by blanks, which keeps lines and columns; leave strings alone."""
     text = match.group()
     return text if text.startswith('"') else re.sub(r"[^\n]", " ", text)
 
@@ -115,7 +115,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise DMLError(f"the member {twice!r} stands twice in one object")
+        raise DMLError(f"the member {twice!r} is repeated in one object")
     return members
 
 
@@ -124,9 +124,9 @@ def _constant(text: str) -> NoReturn:
 
 
 def parse(data: bytes) -> Json:
-    """The root of a file. What follows it is ignored, as in DxDispatch.
+    """Return the root value of a file. Text after it is ignored, as in DxDispatch.
 
-    Raises DMLError, with line and column where there is one, for what is no JSON.
+    Raises DMLError, with line and column where they are known, for invalid JSON.
     """
     try:
         text = data.decode("utf-8-sig")
@@ -134,13 +134,13 @@ def parse(data: bytes) -> Json:
         text = _TRAILING.sub(lambda match: match.group(1) or " ", text)
         decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_constant)
         root, _ = decoder.raw_decode(text, len(text) - len(text.lstrip()))
-        json.dumps(root, ensure_ascii=False).encode()  # raises for half of a surrogate pair, which is not text
+        json.dumps(root, ensure_ascii=False).encode()  # raises for half of a surrogate pair, which is not valid text
     except json.JSONDecodeError as error:
         raise DMLError(f"line {error.lineno}, column {error.colno}: {error.msg}") from None
     except UnicodeError as error:
-        raise DMLError(f"the file is no UTF-8 text: {error}") from None
+        raise DMLError(f"the file is not UTF-8 text: {error}") from None
     except RecursionError:
         raise DMLError("the file nests too deeply") from None
     except ValueError as error:
-        raise DMLError(f"the file is no JSON: {error}") from None
+        raise DMLError(f"the file is not JSON: {error}") from None
     return Json(root, "")

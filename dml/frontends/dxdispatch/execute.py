@@ -45,7 +45,8 @@ from dml.tensors import numpy_dtype
 
 @dataclass(frozen=True)
 class _Ready:
-    """A compiled and initialized dispatchable. inputs, outputs: bind point and number of tensors, in binding order."""
+    """A compiled and initialized dispatchable. inputs, outputs: bind point and number of its tensors, in binding
+    order."""
 
     compiled: CompiledOperator
     inputs: list[tuple[str, int]]
@@ -54,10 +55,10 @@ class _Ready:
 
 
 class Session:
-    """A model on a device, its dispatchables compiled and initialized.
+    """A model on a device, with its dispatchables compiled and initialized.
 
-    say: takes each line of output. timing: how often a dispatch command runs, and what is said of that. print_commands:
-    say which command begins and ends.
+    say: called with each line of output. timing: the repetitions of a dispatch command and the report of their times.
+    print_commands: report the beginning and end of each command.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Session:
         self._timing = timing or Timing()
         self._print_commands = print_commands
         self.buffers: dict[str, Buffer] = {}
-        #: What ONNX models wrote to deferred resources: how many bytes.
+        #: Deferred resource -> number of bytes that an ONNX model wrote to it.
         self._written: dict[str, int] = {}
         for name, resource in model.resources.items():
             if not resource.deferred:
@@ -92,11 +93,12 @@ class Session:
 
     @property
     def compiled(self) -> dict[str, CompiledOperator]:
-        """The compiled dispatchables by name, but for ONNX models, which are compiled for each set of shapes."""
+        """The compiled operators by name; ONNX models are missing, as they are compiled for each set of shapes."""
         return {name: ready.compiled for name, ready in self._ready.items()}
 
     def run(self) -> None:
-        """Execute the commands in order; what one writes stays for the next. Raises DMLError naming the command."""
+        """Execute the commands in order; each sees the results of the earlier ones. Raises DMLError naming the
+        command."""
         for command in self.model.commands:
             if self._print_commands:
                 self._say(f"Begin {command.path}: {type(command).__name__.removesuffix('Command')}")
@@ -111,15 +113,16 @@ class Session:
                 self._say(f"End {command.path}")
 
     def describe(self) -> str:
-        """The dispatchables' programs in words."""
+        """Describe the dispatchables' programs."""
         words = {name: ready.compiled.describe() for name, ready in self._ready.items()}
         words |= {name: ready.describe() for name, ready in self._onnx.items()}
         return "\n".join(f"{name}: {words[name]}" for name in self.model.dispatchables)
 
     def profile(self) -> dict[str, list[KernelTime]]:
-        """What each dispatch command takes on the device, by its place in the file. Nothing is printed or written.
+        """Return the kernel times of each dispatch command, by its location in the file. Nothing is printed or
+        written.
 
-        Each runs twice and the second run counts, for drivers finish compiling in the first.
+        Each command runs twice and the second run is measured, because drivers finish compilation in the first.
         """
         times = {}
         for command in self.model.commands:
@@ -139,7 +142,7 @@ class Session:
     def array(self, resource: Resource, count: int | None = None) -> Array:
         """Return a resource's current values."""
         if resource.deferred and resource.name not in self._written:
-            raise DMLError(f"resource {resource.name!r} is deferred, and nothing was written to it")
+            raise DMLError(f"resource {resource.name!r} is deferred, and no model has written to it")
         used = self._written.get(resource.name, resource.used)
         dtype = numpy_dtype(resource.data_type)
         return self.buffers[resource.name].read(dtype, used // resource.element_size if count is None else count)
@@ -150,7 +153,7 @@ class Session:
         device, desc = self.device, made.desc
         with _at(made.path):
             operator = device.create_operator(desc)
-            # A graph has no place for a tensor that the description leaves out; an operator binds nothing there.
+            # A graph has no input for an absent optional tensor; an operator has one that binds nothing.
             inputs, outputs = (
                 [
                     (name, len(t) if isinstance(t, tuple) else 1)
@@ -185,7 +188,7 @@ class Session:
     def _points(
         self, bindings: Bindings, points: list[tuple[str, int]], known: list[tuple[str, int]]
     ) -> list[DML_BUFFER_BINDING | None]:
-        """What is bound at the points, tensor arrays one after another."""
+        """Return the binding of each point; the bindings of tensor arrays are consecutive."""
         names = [name for name, _ in known]
         for name, sources in bindings.items():
             if name not in names:
@@ -203,7 +206,8 @@ class Session:
         return found
 
     def _binding(self, source: DxSource) -> DML_BUFFER_BINDING:
-        """From the offset to the resource's end, whatever elementCount says: so DxDispatch binds DirectML's tensors."""
+        """Bind from the offset to the resource's end, whatever elementCount is, as DxDispatch does for DirectML's
+        tensors."""
         return DML_BUFFER_BINDING(self.buffers[source.resource.name], source.offset)
 
     # Commands
@@ -224,7 +228,7 @@ class Session:
         return commands
 
     def _fed(self, ready: OnnxReady, bindings: Bindings) -> dict[str, Array]:
-        """The arrays in what is bound to an ONNX model's inputs, of the shapes that the bindings or the model say."""
+        """Return the arrays bound to an ONNX model's inputs, in the shapes of the bindings or the model."""
         feeds = {}
         for name, sources in bindings.items():
             if name not in ready.inputs and name not in ready.outputs:
@@ -238,7 +242,7 @@ class Session:
 
     def _array_at(self, source: DxSource, like: Array) -> Array:
         if source.resource.deferred and source.resource.name not in self._written:
-            raise placed(source.path, "is deferred, and nothing was written to it")
+            raise placed(source.path, "is deferred, and no model has written to it")
         shape = like.shape if source.shape is None else source.shape
         count, buffer = math.prod(shape), self.buffers[source.resource.name]
         if source.offset + count * like.itemsize > buffer.size:
@@ -251,7 +255,7 @@ class Session:
         return buffer.read(like.dtype, count, source.offset).reshape(shape)
 
     def _run_onnx(self, command: DispatchCommand) -> None:
-        """Run the model on the bound resources. Deferred outputs get the size that the run finds."""
+        """Run the model on the bound resources. Deferred outputs are created in the size of the result."""
         ready = self._onnx[command.dispatchable.name]
         found = ready.run(self._fed(ready, command.bindings))
         for name, sources in command.bindings.items():
@@ -308,13 +312,13 @@ class Session:
 
 
 def _text(value: Any) -> str:
-    """As C++ streams write a number: six digits of a float."""
+    """Format a number as C++ streams do: floats with six significant digits."""
     return f"{value:g}" if isinstance(value, np.floating) else str(value)
 
 
 @contextmanager
 def _at(path: str) -> Iterator[None]:
-    """Errors begin with the place in the file."""
+    """Add the location in the file to errors."""
     try:
         yield
     except DMLError as error:
@@ -323,7 +327,7 @@ def _at(path: str) -> Iterator[None]:
 
 
 def _graph(operator: Any) -> DML_GRAPH_DESC:
-    """One node, each of its tensors an input or output of the graph."""
+    """Return a graph with one node; each of its tensors is an input or output of the graph."""
     edges: dict[str, list[Any]] = {"in": [], "out": []}
     sides: Mapping[str, Any] = {"in": operator.desc.inputs(), "out": operator.desc.outputs()}
     for side, fields in sides.items():

@@ -1,4 +1,4 @@
-"""Where a model may read and write: its own folder, or anywhere when the caller says so."""
+"""The folders that a model may read and write: its own, or any if the caller allows it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from dml.frontends.npy import read_npy
 
 @dataclass(frozen=True)
 class Folder:
-    """A model's folder. everywhere: paths may lead out of it, and inputs may be relative to the current folder."""
+    """A model's folder. everywhere: paths may leave it, and inputs may be relative to the current folder."""
 
     root: Path
     everywhere: bool = False
 
     def resolve(self, text: str) -> Path:
-        """The path that ``text`` means, links followed. Raises DMLError where it leads out of the folder."""
+        """Return the path for ``text``, with links resolved. Raises DMLError if it leaves the folder."""
         try:
             root = self.root.resolve()
             path = (root / text).resolve()
             if self.everywhere and not path.exists() and Path(text).exists():
                 path = Path(text).resolve()
         except (OSError, ValueError, RuntimeError) as error:
-            raise DMLError(f"{text!r} is no path: {error}") from None
+            raise DMLError(f"{text!r} is not a path: {error}") from None
         if not self.everywhere and not path.is_relative_to(root):
             raise DMLError(f"{text!r} leads out of the model's folder {root}; --allow-paths-outside permits that")
         return path
@@ -36,7 +36,7 @@ class Folder:
             return self.resolve(text).read_bytes()
 
     def read_array(self, text: str) -> Array:
-        """The array in an .npy file, in the machine's byte order. Raises DMLError for a file that holds none."""
+        """Return the array in an .npy file, in the machine's byte order. Raises DMLError for a file without one."""
         path = self.resolve(text)
         try:
             return read_npy(path)
@@ -44,7 +44,7 @@ class Folder:
             raise DMLError(f"{text!r} {error.message.removeprefix(f'{path}: ')}") from None
 
     def create(self, text: str) -> Path:
-        """The path to write to; the folders above it exist afterwards."""
+        """Return the path to write to, and create its parent folders."""
         path = self.resolve(text)
         with writing(text):
             path.parent.mkdir(parents=True, exist_ok=True)

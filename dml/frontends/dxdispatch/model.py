@@ -1,4 +1,4 @@
-"""A model file as data: resources, dispatchables and commands, each reference between them checked."""
+"""A model file as data: resources, dispatchables and commands. References between them are checked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dml.tensors import numpy_dtype
 
 _Made = TypeVar("_Made")
 
-#: Dispatchables of other kinds than DirectML's operators, and why they do not run here.
+#: Kinds of dispatchables that cannot run here -> the reason.
 _FOREIGN = {
     "hlsl": "HLSL shaders are compiled for Direct3D 12; only DirectML operators run on Vulkan",
     "dmlserializedgraph": "serialized graphs are a binary format of ONNX Runtime's DirectML provider on Direct3D 12; "
@@ -36,7 +36,8 @@ _FOREIGN = {
 
 @dataclass(frozen=True)
 class DxSource:
-    """What is bound: a resource from ``offset`` bytes on. path: its place in the file. shape: for an ONNX model."""
+    """A bound resource, beginning ``offset`` bytes into it. path: its location in the file. shape: for an ONNX
+    model."""
 
     resource: Resource
     offset: int
@@ -49,9 +50,9 @@ Bindings = dict[str, tuple[DxSource, ...]]
 
 @dataclass(frozen=True)
 class Overrides:
-    """What a command line says of ONNX models, over what the file says.
+    """Settings for ONNX models from the command line, which override the file's.
 
-    sizes: of symbolic dimensions, by name. shapes: of what is bound to inputs and outputs, by their names.
+    sizes: symbolic dimension -> size. shapes: input or output -> the bound value's shape.
     """
 
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -60,7 +61,7 @@ class Overrides:
 
 @dataclass(frozen=True)
 class DxDispatchable:
-    """A DirectML operator to compile, alone or (as_graph) as the one node of a graph. bindings: for initialization."""
+    """A DirectML operator to compile, alone or (as_graph) as the only node of a graph. bindings: for initialization."""
 
     name: str
     desc: OperatorDesc
@@ -86,7 +87,7 @@ class PrintCommand:
 
 @dataclass(frozen=True)
 class WriteFileCommand:
-    """dimensions: of the array in an .npy file; empty for one dimension with all elements."""
+    """dimensions: the shape of the array in an .npy file; empty for one dimension with all elements."""
 
     resource: Resource
     target: str
@@ -116,12 +117,11 @@ def load(
 ) -> DxModel:
     """Read a model and the files that it names.
 
-    The file may be an ONNX model as well: one dispatch of it, nothing bound.
-
-    input_path, output_path: folders in place of the model's own for the files that it reads and writes. overrides: what
-    the command line says of ONNX models.
-    Raises DMLError, naming the place in the file, for what is no model, breaks a descriptor's form, or belongs to
-    Direct3D 12; and for paths out of the model's folder unless ``allow_paths_outside``.
+    The file may also be an ONNX model, which is dispatched once without bindings. input_path, output_path: folders
+    that replace the model's folder for files that it reads and writes. overrides: settings for ONNX models from the
+    command line. Raises DMLError, with the location in the file, for a file that is not a model, for invalid
+    descriptors and for Direct3D 12's dispatchables; and for paths outside the model's folder unless
+    ``allow_paths_outside``.
     """
     path = Path(path)
     alone = path.suffix.lower() == ".onnx"
@@ -137,7 +137,7 @@ def load(
 
 
 def _alone(path: Path) -> bytes:
-    """An ONNX model as a file that dispatches it."""
+    """Return the contents of a model file that dispatches an ONNX model."""
     made = {
         "resources": {},
         "dispatchables": {path.stem: {"type": "onnx", "sourcePath": str(path.resolve())}},
@@ -147,7 +147,7 @@ def _alone(path: Path) -> bytes:
 
 
 def read(data: bytes, folder: Folder, outputs: Folder | None = None, overrides: Overrides | None = None) -> DxModel:
-    """A model from a file's bytes; outputs: where it writes, its own folder if None. See ``load``."""
+    """Read a model from a file's bytes. outputs: the folder to write to, by default ``folder``. See ``load``."""
     overrides = overrides or Overrides()
     root = parse(data)
     resources = {name: resource(name, value, folder) for name, value in root.need("resources").members()}
@@ -160,14 +160,14 @@ def read(data: bytes, folder: Folder, outputs: Folder | None = None, overrides: 
 
 
 def refuse_foreign(value: Json) -> None:
-    """Raises DMLError for a dispatchable that belongs to Direct3D 12, with the reason."""
+    """Raise DMLError, with the reason, for a dispatchable that belongs to Direct3D 12."""
     kind = value.need("type", "Type")
     if kind.string().lower() in _FOREIGN:
         raise placed(kind.path, f"{_FOREIGN[kind.string().lower()]}", HRESULT.DXGI_ERROR_UNSUPPORTED)
 
 
 def is_onnx(value: Json) -> bool:
-    """Whether a dispatchable is an ONNX model."""
+    """Return whether a dispatchable is an ONNX model."""
     return value.need("type", "Type").string().lower() == "onnx"
 
 
@@ -202,7 +202,7 @@ def _dispatchable(
 
 
 def _bindings(value: Json, resources: dict[str, Resource]) -> Bindings:
-    """Bind point -> what is bound there; a name, an object, or an array of them."""
+    """Return bind point -> bound resources, from a name, an object or an array of them."""
     return {
         point: tuple(_source(item, resources) for item in (given.items() if given.is_array else [given]))
         for point, given in value.members()
@@ -210,8 +210,10 @@ def _bindings(value: Json, resources: dict[str, Resource]) -> Bindings:
 
 
 def _source(value: Json, resources: dict[str, Resource]) -> DxSource:
-    """What DirectML takes of a binding: the resource and the offset; and the shape, which ONNX models take. The rest
-    describes views of HLSL."""
+    """Read the members of a binding that DirectML uses: resource and offset; and the shape, which ONNX models use.
+
+    The other members describe views for HLSL.
+    """
     if value.is_string:
         return DxSource(_named(value, resources, "resource"), 0, value.path)
     shape = value.get("shape")
@@ -222,7 +224,7 @@ def _source(value: Json, resources: dict[str, Resource]) -> DxSource:
     elements = offset.unsigned(64) if offset is not None else 0
     width = (size.unsigned() if size is not None else 0) or found.element_size
     if elements and not width:
-        value.fail("an elementOffset into values of several types needs 'elementSizeInBytes'")
+        value.fail("an elementOffset into values of mixed types needs 'elementSizeInBytes'")
     last = elements + (count.unsigned(64) if count is not None else 0)
     if last * width > len(found.data) and not found.deferred:
         value.fail(f"ends at byte {last * width} of a resource of {len(found.data)}")
@@ -259,7 +261,7 @@ def _dispatch(
     dispatchables: dict[str, DxDispatchable | DxOnnx],
     overrides: Overrides,
 ) -> DispatchCommand:
-    groups = value.get("threadGroupCount")  # means something for HLSL shaders alone: it is checked and ignored
+    groups = value.get("threadGroupCount")  # (only HLSL shaders use it: it is checked and ignored)
     if groups is not None and len([item.unsigned() for item in groups.items()]) != 3:
         groups.fail("must be an array of 3 integers")
     made = _named(value.need("dispatchable"), dispatchables, "dispatchable")
@@ -272,7 +274,7 @@ def _dispatch(
             for point, found in bindings.items()
         }
     elif deferred:
-        raise placed(deferred[0].path, "deferred resources are for ONNX models, whose outputs tell their sizes")
+        raise placed(deferred[0].path, "only ONNX models may use deferred resources: their outputs have the sizes")
     return DispatchCommand(made, bindings, value.path)
 
 

@@ -1,7 +1,7 @@
-"""ONNX models as dispatchables: resources are bound to inputs and outputs by name, with a shape where one is given.
+"""ONNX models as dispatchables: resources are bound to inputs and outputs by name, optionally with a shape.
 
-What is not bound is there all the same: inputs as zeros, of 1 for sizes that nobody gives; outputs as the model makes
-them. So a model can be timed without a word about its values.
+Unbound inputs are zeros, with size 1 for unknown dimensions; unbound outputs are created by the model. So a model can
+be timed without any values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class DxOnnx:
-    """A file to prepare. sizes: for its symbolic dimensions, by their names."""
+    """A model file to prepare. sizes: symbolic dimension -> size."""
 
     name: str
     source: Path
@@ -32,11 +32,11 @@ class DxOnnx:
 
 
 class OnnxReady:
-    """The model on a device. inputs: dtype and shape of each, by name. Raises DMLError for what is no such model."""
+    """The model on a device. inputs: name -> zeros of its dtype and shape. Raises DMLError for an invalid model."""
 
     def __init__(self, made: DxOnnx, device: Device) -> None:
         from dml.frontends.onnx import prepare
-        from dml.frontends.onnx.stand_ins import zeros
+        from dml.frontends.onnx.run.stand_ins import zeros
 
         self.model = prepare(made.source, device)
         self.outputs = self.model.outputs
@@ -47,19 +47,20 @@ class OnnxReady:
         }
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """The outputs by name, of the inputs, zeros for those that are not given. Raises DMLError for other values."""
+        """Run the model; inputs that are not given are zeros. Returns the outputs by name. Raises DMLError for values
+        that are not numbers."""
         found = dict(zip(self.outputs, self.model.run({**self.inputs, **feeds}), strict=True))
         for name, value in found.items():
             if not isinstance(value, np.ndarray) or value.dtype.hasobject:
-                raise DMLError(f"output {name!r}: a resource holds numbers, found {type(value).__name__}")
+                raise DMLError(f"output {name!r}: a resource can only hold numbers, found {type(value).__name__}")
         return found
 
     def describe(self) -> str:
-        from dml.frontends.onnx.command import explain
+        from dml.frontends.onnx.run.command import explain
 
         return "\n".join(map(str, explain(self.model, self.inputs).rows))
 
     def profile(self, feeds: Mapping[str, Array]) -> list[KernelTime]:
-        from dml.frontends.onnx.command import walk
+        from dml.frontends.onnx.run.command import walk
 
         return walk(self.model, {**self.inputs, **feeds}, profile=True).times

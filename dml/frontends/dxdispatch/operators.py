@@ -1,4 +1,4 @@
-"""DML_OPERATOR_DESC and what is in it, from JSON: fields by their names, enumerators in full or without prefix."""
+"""DML_OPERATOR_DESC and its members from JSON: fields by name, enumerators with or without their prefix."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from dml.tensors import (
 _Enum = TypeVar("_Enum", bound=IntEnum)
 _Flag = TypeVar("_Flag", bound=IntFlag)
 
-#: Which field says how the bytes of a DML_SCALAR_UNION are to be read.
+#: Field that is a DML_SCALAR_UNION -> field with its data type.
 UNION_TYPES = {"Min": "MinMaxDataType", "Max": "MinMaxDataType", "PaddingValue": "PaddingValueDataType"}
 
 
 def enumerator(value: Json, kind: type[_Enum], prefix: str | None = None) -> _Enum:
-    """The enumerator of that name: DML_MATRIX_TRANSFORM_NONE or NONE."""
+    """Return the enumerator of that name: DML_MATRIX_TRANSFORM_NONE or NONE."""
     text = value.string()
     prefix = prefix or f"{kind.__name__}_"
     for name in (text, prefix + text):
@@ -45,18 +45,18 @@ def enumerator(value: Json, kind: type[_Enum], prefix: str | None = None) -> _En
             return kind[name]
     known = ", ".join(name.removeprefix(prefix) for name in kind.__members__)
     hint = f"; it has {known}" if len(known) < 300 else nearby(kind, text)
-    value.fail(f"{text!r} is no {kind.__name__}{hint}")
+    value.fail(f"{text!r} is not a {kind.__name__}{hint}")
 
 
 def flags(value: Json, kind: type[_Flag]) -> _Flag:
-    """One flag's name, or an array of names."""
+    """Return the flags for one name or an array of names."""
     prefix = f"{kind.__name__.removesuffix('S')}_"
     result = kind(0)
     for item in value.items() if value.is_array else [value]:
         text = item.string()
         full = text if text.startswith(prefix) else prefix + text
         if full not in kind.__members__:
-            item.fail(f"{text!r} is no {kind.__name__}")
+            item.fail(f"{text!r} is not a {kind.__name__}")
         result |= kind[full]
     return result
 
@@ -66,7 +66,7 @@ def data_type(value: Json) -> DML_TENSOR_DATA_TYPE:
 
 
 def tensor(value: Json) -> DML_BUFFER_TENSOR_DESC:
-    """A DML_TENSOR_DESC, its fields in 'Desc' or beside the optional 'Type'."""
+    """Read a DML_TENSOR_DESC; its fields are in 'Desc' or next to the optional 'Type'."""
     kind = value.get("Type")
     if kind is not None:
         enumerator(kind, DML_TENSOR_TYPE)
@@ -102,11 +102,12 @@ def _size_2d(value: Json) -> DML_SIZE_2D:
 
 
 def _scalar_union(value: Json, kind: DML_TENSOR_DATA_TYPE) -> DML_SCALAR_UNION:
-    """A number of the data type, or an object with the union's member for it (UInt16 for the bits of a FLOAT16)."""
+    """Read a number of the data type, or an object with the union's member for it (UInt16 for the bits of a
+    FLOAT16)."""
     words = {"f": "Float", "i": "Int", "u": "UInt"}
     dtype = numpy_dtype(kind) if kind in ELEMENT_BITS else np.dtype(np.void)
     if dtype.kind not in words:
-        value.fail(f"{kind.name} is no type of a scalar here")
+        value.fail(f"{kind.name} is not a scalar type")
     if value.is_object:
         dtype = np.dtype(np.uint16) if dtype == np.float16 else dtype
         value = value.need(f"{words[dtype.kind]}{dtype.itemsize * 8}")
@@ -114,7 +115,7 @@ def _scalar_union(value: Json, kind: DML_TENSOR_DATA_TYPE) -> DML_SCALAR_UNION:
 
 
 def scalars(values: list[Json], dtype: np.dtype[Any]) -> Array:
-    """Numbers of a type. Integers must be in its range; floats beyond it become infinite, as in C."""
+    """Read numbers of a type. Integers must be in its range; floats beyond it become infinite, as in C."""
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
             return np.array([value.number() for value in values], dtype)
@@ -158,10 +159,10 @@ def _field(info: FieldInfo, value: Json, desc: Json) -> Any:
 
 
 def operator(value: Json, *, fused: bool = False) -> OperatorDesc:
-    """An operator's 'Type' (or 'type') and its fields, in 'Desc' (or 'desc') or beside it.
+    """Read an operator: its 'Type' (or 'type'), and its fields in 'Desc' (or 'desc') or next to it.
 
-    fused: an activation inside another operator; it has no tensors. Counts may be left out. Members that are no fields
-    are ignored, as in DxDispatch. Raises DMLError naming the place in the file.
+    fused: an activation inside another operator, which has no tensors. Counts are optional. Members that are not
+    fields are ignored, as in DxDispatch. Raises DMLError with the location in the file.
     """
     desc, faults = read_operator(value, fused=fused)
     if desc is None:
@@ -170,14 +171,14 @@ def operator(value: Json, *, fused: bool = False) -> OperatorDesc:
 
 
 def read_operator(value: Json, *, fused: bool = False) -> tuple[OperatorDesc | None, list[DMLError]]:
-    """As ``operator``, but with all faults at once: the description, or None and what is wrong."""
+    """Read an operator; return its description, or None and all faults."""
     faults: list[DMLError] = []
     fields: dict[str, Any] = {}
     try:
         kind = enumerator(value.need("Type", "type"), DML_OPERATOR_TYPE, "DML_OPERATOR_")
         cls = all_operators().get(kind)
         if cls is None:
-            value.fail(f"{kind.name} is no operator")
+            value.fail(f"{kind.name} is not an operator")
         desc = value.get("Desc", "desc") or value
         for info in cls.fields_info:
             if fused and info.is_tensor:

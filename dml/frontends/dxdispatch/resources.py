@@ -1,4 +1,4 @@
-"""Buffers of a model and the forms of their initial values."""
+"""Buffers of a model, and the formats of their initial values."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from dml.frontends.dxdispatch.operators import data_type, scalars
 from dml.tensors import data_type_of, element_bits, numpy_dtype
 
 UNKNOWN = DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_UNKNOWN
-#: No buffer of a Vulkan device is larger: its range is a 32-bit number.
+#: The largest buffer of a Vulkan device: a buffer's range has 32 bits.
 LARGEST = 1 << 32
 
 
 @dataclass(frozen=True)
 class Resource:
-    """A buffer: its bytes at the start, and how many of them hold values (the rest is padding).
+    """A buffer: its initial bytes, and how many of them hold values (the others are padding).
 
-    data_type: of the values, UNKNOWN for a list of values of several types. deferred: it is made by the ONNX model that
-    writes to it, as large as that says; ``data`` is empty.
+    data_type: the values' type, UNKNOWN for values of mixed types. deferred: the ONNX model that writes to the
+    resource creates it, in the size that it needs; ``data`` is empty.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Resource:
 
     @property
     def element_size(self) -> int:
-        """Bytes of an element; 0 where the type is unknown."""
+        """Bytes of an element; 0 if the type is unknown."""
         return 0 if self.data_type == UNKNOWN else element_bits(self.data_type) // 8
 
 
@@ -56,7 +56,7 @@ def _count(values: Json, dtype: np.dtype[Any]) -> int:
     if count == 0:
         field.fail("must be larger than 0")
     if count * dtype.itemsize > LARGEST:
-        raise placed(field.path, f"{count} values of {dtype} are more than a buffer can hold", HRESULT.E_OUTOFMEMORY)
+        raise placed(field.path, f"{count} values of {dtype} exceed the largest buffer", HRESULT.E_OUTOFMEMORY)
     return count
 
 
@@ -78,7 +78,8 @@ def _generated(values: Json, kind: DML_TENSOR_DATA_TYPE) -> bytes:
     start, delta = scalars([values.need("valueStart"), values.need("valueDelta")], dtype)
     steps = np.full(count, delta, dtype)
     steps[0] = start
-    with np.errstate(all="ignore"):  # each value is the one before it plus delta, in the type's own arithmetic
+    # (sequential sums: each value is the previous one plus delta, in the type's own arithmetic)
+    with np.errstate(all="ignore"):
         return np.cumsum(steps, dtype=dtype).tobytes()
 
 
@@ -104,18 +105,18 @@ def _file(
 
 
 def _resampled(value: Json) -> tuple[int, ...]:
-    """The sizes that a picture is scaled to."""
+    """Return the sizes to which an image is scaled."""
     sizes, mode = value.get("resampleSize"), value.get("resampleMode")
     if mode is not None and mode.string() != "scale":
         mode.fail(f"must be 'scale', found {mode.string()!r}")
     found = tuple(item.unsigned() for item in sizes.items()) if sizes is not None else ()
     if math.prod(found) * 4 > LARGEST:
-        value.fail(f"resampleSize {list(found)} is more than a buffer can hold")
+        value.fail(f"resampleSize {list(found)}: exceeds the largest buffer")
     return found
 
 
 def resource(name: str, value: Json, folder: Folder) -> Resource:
-    """A member of ``resources``. Raises DMLError naming the place in the file for what it cannot be."""
+    """Read a member of ``resources``. Raises DMLError, with the location in the file, where it is invalid."""
     given = value.get("initialValuesDataType")
     kind = data_type(given) if given is not None else UNKNOWN
     values = value.need("initialValues")
@@ -149,5 +150,5 @@ def _placed(name: str, value: Json, data: bytes, kind: DML_TENSOR_DATA_TYPE) -> 
     if used > size:
         value.fail(f"its sizeInBytes of {size} does not hold {len(data)} bytes of values at byte {offset}")
     if size > LARGEST:
-        raise placed(value.path, f"{size} bytes are more than a buffer can hold", HRESULT.E_OUTOFMEMORY)
+        raise placed(value.path, f"{size} bytes exceed the largest buffer", HRESULT.E_OUTOFMEMORY)
     return Resource(name, (bytes(offset) + data).ljust(-(-size // 4) * 4, b"\0"), used, kind)

@@ -1,4 +1,4 @@
-"""How often a dispatch command runs, and what is said of the times: DxDispatch's options of the group "Timing"."""
+"""Repetition of dispatch commands and the report of their times: DxDispatch's options of the group "Timing"."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from dml.errors import DMLError
 
 @dataclass(frozen=True)
 class Timing:
-    """iterations: at least so many measurements, and as many more as fit into ``milliseconds``. repeat: dispatches in
-    each of them, of which it is the mean. interval: milliseconds from the start of one measurement to that of the next,
-    at least. warmup: so many measurements, but never all, are cold. verbosity: 0 for the hot ones, 1 for the cold ones
-    too, 2 for each.
+    """Repetition and report of a dispatch command.
+
+    iterations: minimum number of measurements; more follow while ``milliseconds`` have not passed. repeat: dispatches
+    per measurement, which is their mean. interval: minimum milliseconds from the start of a measurement to the next
+    start. warmup: this many first measurements are cold, but never all. verbosity: 0 reports the hot ones, 1 also the
+    cold ones, 2 each measurement.
     """
 
     iterations: int = 1
@@ -32,7 +34,7 @@ class Timing:
             raise DMLError("Timing: milliseconds, interval, warmup and verbosity must not be negative")
 
     def measure(self, dispatch: Callable[[], None]) -> list[float]:
-        """The milliseconds that a dispatch took, one measurement after another."""
+        """Return the milliseconds of a dispatch in each measurement."""
         taken: list[float] = []
         begin = time.perf_counter()
         while len(taken) < self.iterations or (time.perf_counter() - begin) * 1000 < self.milliseconds:
@@ -46,7 +48,8 @@ class Timing:
         return taken
 
     def report(self, name: str, taken: list[float]) -> list[str]:
-        """The measurements of a dispatchable in words. The first are cold: buffers and pipelines are touched anew."""
+        """Report the measurements of a dispatchable. The first are cold: they use buffers and pipelines for the first
+        time."""
         cold = min(self.warmup, len(taken) - 1)
         hot = taken[cold:]
         lines = [f"Dispatch '{name}': {len(taken)} iterations, {statistics.median(hot):.4f} ms median (CPU)"]

@@ -1,4 +1,4 @@
-"""What is wrong with a file of operators, all at once: a DxDispatch model, or one operator as such a model has it."""
+"""All faults of a file of operators: a DxDispatch model, or one operator in the form that such a model has."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from dml.frontends.dxdispatch.model import is_onnx, read, refuse_foreign
 from dml.frontends.dxdispatch.operators import read_operator
 from dml.validator import validate
 
-#: Models that other commands take.
+#: Models that other commands accept.
 _OTHER_FORMATS = {".onnx": "an ONNX model", ".xml": "an OpenVINO model"}
 
 
 @dataclass(frozen=True)
 class OperatorFaults:
-    """What was found of one operator, or of what a file says beside its operators.
+    """The faults of an operator, or of the rest of a file.
 
-    path: its place in the file, empty for the file itself. operator: its short name, empty where it is none. faults:
-    none where it is right.
+    path: the operator's location in the file, empty for the file itself. operator: its short name, empty if there is
+    none. faults: empty if it is valid.
     """
 
     path: str
@@ -35,10 +35,10 @@ class OperatorFaults:
 
 @checked
 def faults_of_file(path: Path, feature_level: DML_FEATURE_LEVEL | str = LATEST) -> list[OperatorFaults]:
-    """What is wrong with each operator of a file, and with the rest of a model once its operators are right.
+    """Return the faults of each operator in a file; if there are none, also those of the rest of the model.
 
-    The file is a DxDispatch model, {"resources", "dispatchables", "commands"}, or one operator, {"Type", "Desc"}. Needs
-    no device. Raises DMLError for a file that cannot be read, and for a model of another format.
+    The file is a DxDispatch model, {"resources", "dispatchables", "commands"}, or one operator, {"Type", "Desc"}.
+    Needs no device. Raises DMLError for a file that cannot be read, and for a model in another format.
     """
     if path.suffix.lower() in _OTHER_FORMATS:
         raise DMLError(

@@ -1,4 +1,4 @@
-"""Descriptions of operators as DxDispatch's JSON: what ``operators.operator`` reads back equal."""
+"""Operator descriptions as DxDispatch's JSON; ``operators.operator`` reads them back unchanged."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC, ELEMENT_BITS, calc_buffer_tensor
 
 
 def dispatchable(desc: OperatorDesc) -> dict[str, Any]:
-    """A model's dispatchable of that operator, as values of ``json``: ``{"type": "DML_OPERATOR_...", "desc": {...}}``.
+    """Return a model's dispatchable for an operator, as values for ``json``: ``{"type": "DML_OPERATOR_...", "desc":
+    {...}}``.
 
-    Counts, packed strides that were left out and None are left out. Raises DMLError for a scalar of a type that
-    DxDispatch cannot write, and for an operator that DirectML does not have.
+    Counts, default strides and None are omitted. Raises DMLError for a scalar of a type that DxDispatch cannot write,
+    and for an operator that DirectML does not have.
     """
     if desc.OPERATOR_TYPE not in operators():
         raise DMLError(
@@ -66,12 +67,12 @@ def _value(info: FieldInfo, value: Any, desc: OperatorDesc) -> Any:
 
 
 def _fused(desc: OperatorDesc) -> dict[str, Any]:
-    """An activation inside another operator."""
+    """Return the activation fused into another operator."""
     return {"Type": desc.OPERATOR_TYPE.name, "Desc": _fields(desc)}
 
 
 def tensor(desc: DML_BUFFER_TENSOR_DESC) -> dict[str, Any]:
-    """A DML_BUFFER_TENSOR_DESC; what is as it would be if it were left out is left out."""
+    """Return a DML_BUFFER_TENSOR_DESC without the members that have their default values."""
     written: dict[str, Any] = {"DataType": _short(desc.DataType), "Sizes": list(desc.Sizes)}
     if desc.Strides is not None:
         written["Strides"] = list(desc.Strides)
@@ -89,12 +90,12 @@ def _short(kind: DML_TENSOR_DATA_TYPE) -> str:
 
 
 def _number(value: float) -> float | str:
-    """JSON has neither infinities nor NaN: DxDispatch takes words for them."""
+    """Return the number, or a word for infinities and NaN, which JSON lacks and DxDispatch reads as words."""
     return value if math.isfinite(value) else str(value)
 
 
 def _scalar(value: Any, kind: DML_TENSOR_DATA_TYPE, info: FieldInfo, desc: OperatorDesc) -> Any:
-    """The union's member for the data type."""
+    """Return the union's member for the data type."""
     dtype = numpy_dtype(kind) if kind in ELEMENT_BITS and ELEMENT_BITS[kind] >= 8 else np.dtype(np.void)
     words = {"f": "Float", "i": "Int", "u": "UInt"}
     if dtype.kind not in words:

@@ -12,8 +12,8 @@
         generator.generate_next_token()
     print(tokenizer.decode(generator.get_sequence(0)))
 
-The caches of keys and values stay on the device, and so do the logits: a step reads the chosen tokens alone. What fails
-is a DMLError.
+The caches of keys and values and the logits stay on the device: a step reads only the chosen tokens. Every error is a
+DMLError.
 """
 
 from dml.frontends.extras import missing
@@ -76,7 +76,7 @@ def is_dml_available() -> bool:
 
 
 def _absent() -> bool:
-    """Whether another provider is available: none is."""
+    """Return False: no other provider is available."""
     return False
 
 
@@ -84,11 +84,11 @@ is_cuda_available = is_openvino_available = is_qnn_available = is_rocm_available
 
 
 def register_execution_provider_library(name: str, path: str) -> None:
-    """Accept a provider's library, which is not loaded: the device is dml's."""
+    """Do nothing: a provider's library is not loaded."""
 
 
 def unregister_execution_provider_library(name: str) -> None:
-    """Accept the name."""
+    """Do nothing: no provider's library is loaded."""
 
 
 def enable_telemetry_events() -> None:
@@ -99,8 +99,8 @@ disable_telemetry_events = enable_telemetry_events
 
 
 def set_log_options(**options: object) -> None:
-    """Accept onnxruntime-genai's logging options; errors are DMLErrors, and nothing is logged."""
+    """Do nothing: errors are DMLErrors, and nothing is logged."""
 
 
 def set_log_callback(callback: object) -> None:
-    """Accept a logging callback, which is never called."""
+    """Do nothing: the callback is never called."""

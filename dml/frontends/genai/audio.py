@@ -1,4 +1,4 @@
-"""Sounds from WAV files, and the log-mel features that Whisper's encoder takes of them."""
+"""Sounds from WAV files, and log-mel features for Whisper's encoder."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from dml.errors import HRESULT, DMLError
 from .config import Config, read_json
 
 Samples = npt.NDArray[np.float32]
-#: Samples a second that Whisper's features are made of.
+#: Sample rate that Whisper's features assume, in Hz.
 SAMPLE_RATE = 16_000
 _CONFIG = "audio_processor_config.json"
 _WIDTHS: Mapping[int, Any] = {1: np.uint8, 2: np.int16, 4: np.int32}
-#: Powers below this count as this; and those this many decades below the loudest.
+#: Lower limits of powers: absolute, and in decades below the loudest.
 _LEAST_POWER, _DECADES = 1e-10, 8.0
 
 
@@ -33,7 +33,7 @@ class Audios:
 
     @classmethod
     def open(cls, *paths: str | os.PathLike[str]) -> Audios:
-        """Read WAV files. Raises DMLError for missing ones, other formats and other rates."""
+        """Read WAV files. Raises DMLError for missing files, other formats and other sample rates."""
         sounds = []
         for path in paths:
             try:
@@ -47,14 +47,14 @@ class Audios:
 
     @classmethod
     def open_bytes(cls, *data: bytes) -> Audios:
-        """Read the contents of WAV files."""
+        """Decode the contents of WAV files."""
         return cls([_decoded(bytes(one), f"Audios.open_bytes: number {at}") for at, one in enumerate(data)])
 
 
 class LogMel:
-    """Whisper's features: the logarithm of a mel spectrogram of 30 seconds, as audio_processor_config.json says.
+    """Whisper's features, the logarithm of a mel spectrogram, with the parameters of audio_processor_config.json.
 
-    Raises DMLError for a folder without that file, and for one of other operations.
+    Raises DMLError for a folder without that file, and for a file with other operations.
     """
 
     def __init__(self, config: Config) -> None:
@@ -68,15 +68,16 @@ class LogMel:
         self._hop = _positive(transform, "hop_length", path)
         self._frames = _positive(mel, "chunk_size", path) * SAMPLE_RATE // self._hop
         turns = np.arange(self._length) / self._length
-        self._window = 0.5 - 0.5 * np.cos(2 * np.pi * turns)  # Hann's, periodic
+        self._window = 0.5 - 0.5 * np.cos(2 * np.pi * turns)  # periodic Hann window
         self._filters = mel_filters(_positive(mel, "n_mel", path), self._length)
 
     def __call__(self, audios: Audios) -> npt.NDArray[np.float32]:
-        """{sounds, mels, frames} features; what is longer than 30 seconds is cut."""
+        """Return features {sounds, mels, frames}; longer sounds are truncated."""
         return np.stack([self._features(sound) for sound in audios.sounds])
 
     def _features(self, sound: Samples) -> npt.NDArray[np.float32]:
-        """Those of a sound as onnxruntime-genai computes them: it fills up with zeros where OpenAI's code reflects."""
+        """Return a sound's features as onnxruntime-genai computes them: padded with zeros, while OpenAI's code
+        reflects."""
         samples = sound[: self._frames * self._hop].astype(np.float64)
         count = len(samples) // self._hop
         around = np.pad(samples, self._length // 2)
@@ -90,7 +91,8 @@ class LogMel:
 
 
 def mel_filters(count: int, length: int) -> npt.NDArray[np.float64]:
-    """{count, length // 2 + 1} triangles on Slaney's mel scale from 0 to 8 kHz, each of area 1."""
+    """Return {count, length // 2 + 1} triangular filters on Slaney's mel scale, from 0 Hz to half the sample rate,
+    each with area 1."""
     frequencies = np.linspace(0, SAMPLE_RATE / 2, length // 2 + 1)
     edges = _hertz(np.linspace(0, _mel(SAMPLE_RATE / 2), count + 2))
     widths = np.diff(edges)
@@ -101,7 +103,7 @@ def mel_filters(count: int, length: int) -> npt.NDArray[np.float64]:
     return made
 
 
-#: Slaney's mel scale is linear to 1 kHz, logarithmic above.
+#: Slaney's mel scale: linear to 1 kHz, logarithmic above.
 _STEP, _KNEE, _GROWTH = 200.0 / 3, 1000.0, np.log(6.4) / 27.0
 
 
@@ -115,30 +117,30 @@ def _hertz(mels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def _decoded(data: bytes, where: str) -> Samples:
-    """The samples of a WAV file from -1 to 1, the mean of its channels."""
+    """Return the samples of a WAV file as floats from -1 to 1, averaged over its channels."""
     try:
         with wave.open(io.BytesIO(data)) as file:
             rate, width, channels = file.getframerate(), file.getsampwidth(), file.getnchannels()
             frames = file.readframes(file.getnframes())
     except (wave.Error, EOFError) as error:
-        raise DMLError(f"{where}: WAV files of integers are read: {error}", HRESULT.E_NOTIMPL) from None
+        raise DMLError(f"{where}: not a WAV file of integer samples: {error}", HRESULT.E_NOTIMPL) from None
     if rate != SAMPLE_RATE or width not in _WIDTHS:
         raise DMLError(
-            f"{where}: {SAMPLE_RATE} samples a second of 8, 16 or 32 bits are read, found {rate} of {8 * width}",
+            f"{where}: needs {SAMPLE_RATE} samples a second of 8, 16 or 32 bits, found {rate} of {8 * width}",
             HRESULT.E_NOTIMPL,
         )
     if len(frames) % width:
-        raise DMLError(f"{where}: the file ends within a sample", HRESULT.E_INVALIDARG)
+        raise DMLError(f"{where}: the file ends in the middle of a sample", HRESULT.E_INVALIDARG)
     numbers = np.frombuffer(frames, np.dtype(_WIDTHS[width]).newbyteorder("<")).astype(np.float64)
     if numbers.size % channels:
-        raise DMLError(f"{where}: the file ends within a frame of {channels} channels", HRESULT.E_INVALIDARG)
+        raise DMLError(f"{where}: the file ends in the middle of a frame of {channels} channels", HRESULT.E_INVALIDARG)
     middle, largest = (128, 128) if width == 1 else (0, 2 ** (8 * width - 1))
     made: Samples = ((numbers - middle) / largest).reshape(-1, channels).mean(1).astype(np.float32)
     return made
 
 
 def _operations(values: Mapping[str, Any], path: Path) -> dict[str, Mapping[str, Any]]:
-    """The attributes of each operation in a feature extraction, by its type."""
+    """Return operation type -> attributes, for each operation of a feature extraction."""
     try:
         sequence = values["feature_extraction"]["sequence"]
         return {str(one["operation"]["type"]): one["operation"].get("attrs", {}) for one in sequence}

@@ -1,4 +1,4 @@
-"""Beam search: several continuations of each sequence at a time, the best of which remain."""
+"""Beam search: several continuations of each sequence, of which the best are kept."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .params import SearchOptions
 from .picking import Ids, Picker
 from .search import edits_for
 
-#: The score of beams that equal the first one, so that at first only that is continued.
+#: Initial score of all beams but the first, which are equal to it: only the first is continued.
 _EQUAL = -1e9
 
 
 class EndedSequence(NamedTuple):
-    """A sequence that has ended, without the token that ended it. score: by its length."""
+    """A sequence that has ended, without its end token. score: normalized by its length."""
 
     score: float
     tokens: npt.NDArray[np.int32]
@@ -28,7 +28,7 @@ class EndedSequence(NamedTuple):
 class BeamSearch:
     """``num_beams`` rows for each sequence of the batch, chosen by the sum of their tokens' log probabilities.
 
-    An ended sequence's score is its sum divided by its length to the power of length_penalty.
+    The score of an ended sequence is this sum divided by its length to the power of length_penalty.
     """
 
     def __init__(self, options: SearchOptions, picker: Picker, stops: Sequence[int], pad: int) -> None:
@@ -69,7 +69,7 @@ class BeamSearch:
         return rows
 
     def _step(self, batch: int, totals: npt.NDArray[np.float64], tokens: Ids) -> list[tuple[int, int]]:
-        """The rows of one sequence's next beams, and their tokens."""
+        """Return the rows that one sequence's next beams continue, and their tokens."""
         beams, first = self._beams, batch * self._beams
         if self._closed[batch]:
             return [(first + at, self._pad) for at in range(beams)]
@@ -97,7 +97,7 @@ class BeamSearch:
         del ended[self._beams :]
 
     def _close(self, batch: int, best: float) -> None:
-        """Stop where as many sequences as beams have ended, unless a better one may come."""
+        """Close a sequence when num_beams candidates have ended, unless a better one is still possible."""
         ended = self._ended[batch]
         if len(ended) < self._beams:
             return
@@ -107,7 +107,7 @@ class BeamSearch:
         self._closed[batch] = True
 
     def result(self, index: int) -> npt.NDArray[np.int32]:
-        """The sequence ``index`` of num_return_sequences for each of the batch, best first; before the end a beam."""
+        """Return sequence ``index`` of batch * num_return_sequences, the best first; before the end, a beam."""
         if not self.done:
             return np.array(self.sequences[index])
         if not self._is_final:

@@ -1,4 +1,4 @@
-"""genai_config.json: the parts of a model folder, the names of inputs and outputs, search defaults."""
+"""genai_config.json: the sections of a model folder, names of inputs and outputs, and search defaults."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from dml.errors import HRESULT, DMLError
 from .refused import with_refused_names
 
 _FILE = "genai_config.json"
-#: Options of a provider that choose the device: its index, or a part of its name.
+#: Provider options that choose the device, by index or by a part of its name.
 _DEVICE_OPTIONS = ("device", "device_id")
 
 
 @with_refused_names
 class Config:
-    """The genai_config.json of a folder, open to changes until a Model is made of it.
+    """The genai_config.json of a folder; it may be changed until a Model is created from it.
 
-    Raises DMLError for a folder without one, and for one that is not as onnxruntime-genai writes it.
+    Raises DMLError for a folder without one, and for one that onnxruntime-genai would not write.
     """
 
     @checked
@@ -31,7 +31,7 @@ class Config:
         if not self.folder.is_dir():
             raise DMLError(f"{folder}: no such folder; a model folder with {_FILE} is needed", _NOT_FOUND)
         self.values = read_json(self.folder / _FILE)
-        #: The contents of files that are not in the folder, by their names.
+        #: File name -> contents, for files that are not in the folder.
         self._data: dict[str, bytes] = {}
         self._providers: list[tuple[str, dict[str, str]]] = [
             (name, dict(options))
@@ -40,7 +40,7 @@ class Config:
         ]
 
     def overlay(self, text: str) -> None:
-        """Merge JSON text into the values, object by object."""
+        """Merge a JSON object into the values; nested objects are merged, too."""
         try:
             given = json.loads(text)
         except ValueError as error:
@@ -53,7 +53,7 @@ class Config:
         self._providers.clear()
 
     def append_provider(self, name: str) -> None:
-        """Add a provider; the name makes no difference here."""
+        """Add a provider; its name has no effect here."""
         self._providers.append((name, {}))
 
     def set_provider_option(self, provider: str, name: str, value: str) -> None:
@@ -66,13 +66,13 @@ class Config:
 
     @checked
     def add_model_data(self, filename: str, data: bytes) -> None:
-        """Give the contents of a model file, in place of the folder's."""
+        """Give the contents of a model file; they replace the folder's file."""
         self._data[filename] = bytes(data)
 
     def remove_model_data(self, filename: str) -> None:
         self._data.pop(filename, None)
 
-    # For Model and what belongs to it
+    # For Model and its components
 
     @property
     def device(self) -> int | str | None:
@@ -85,7 +85,7 @@ class Config:
         return None
 
     def section(self, path: str) -> dict[str, Any]:
-        """The object at a dotted path; empty where there is none."""
+        """Return the object at a dotted path; {} if there is none."""
         found: Any = self.values
         for name in path.split("."):
             found = found.get(name, {}) if isinstance(found, dict) else {}
@@ -94,7 +94,7 @@ class Config:
         return found
 
     def number(self, path: str) -> int:
-        """The positive integer at a dotted path. Raises DMLError where there is none."""
+        """Return the positive integer at a dotted path. Raises DMLError for anything else."""
         section, _, name = path.rpartition(".")
         found = self.section(section).get(name)
         if not isinstance(found, int) or isinstance(found, bool) or found < 1:
@@ -102,7 +102,7 @@ class Config:
         return found
 
     def tokens(self, name: str) -> list[int]:
-        """The token ids of model.``name``, one or several; empty where there are none."""
+        """Return the token ids in model.``name``, which holds one or several; [] if it is missing."""
         found = self.section("model").get(name)
         given = found if isinstance(found, list) else [] if found is None else [found]
         if not all(isinstance(one, int) for one in given):
@@ -110,20 +110,20 @@ class Config:
         return given
 
     def token(self, name: str) -> int:
-        """The first token id of model.``name``. Raises DMLError where there is none."""
+        """Return the first token id in model.``name``. Raises DMLError if there is none."""
         found = self.tokens(name)
         if not found:
             raise DMLError(f"{self.folder / _FILE}: there is no model.{name}")
         return found[0]
 
     def source(self, section: str) -> Path | bytes:
-        """The model of a section: its file, or the contents that add_model_data gave."""
+        """Return the model of a section: its path, or the contents given to add_model_data."""
         given = self._data.get(str(self.section(section).get("filename")))
         return self.file(section) if given is None else given
 
     def file(self, section: str) -> Path:
-        """The path of the model that a section names, inside the folder; the file need not be there where its contents
-        were given."""
+        """Return the path of a section's model, inside the folder. The file may be missing if its contents were
+        given."""
         name = self.section(section).get("filename")
         if not isinstance(name, str) or not name:
             raise DMLError(f"{self.folder / _FILE}: {section}.filename must name a file, found {name!r}")
@@ -139,7 +139,7 @@ _NOT_FOUND = HRESULT.DXGI_ERROR_NOT_FOUND
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file. Raises DMLError where there is none."""
+    """Return the object in a JSON file. Raises DMLError for anything else."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The device of models that name none: onnxruntime-genai's current GPU."""
+"""The default device of models: onnxruntime-genai's current GPU."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ _chosen: list[int] = []
 
 
 def current_device() -> int | None:
-    """The index that ``set_current_gpu_device_id`` chose; None for dml's default."""
+    """Return the index set by ``set_current_gpu_device_id``; None for dml's default."""
     return _chosen[0] if _chosen else None
 
 
 @checked
 def set_current_gpu_device_id(device_id: int) -> None:
-    """Choose the device of models opened from now on, by its index in ``dml.list_devices()``."""
+    """Set the device for models opened later, by its index in ``dml.list_devices()``."""
     _chosen[:] = [device_id]
 
 
 def get_current_gpu_device_id() -> int:
-    """The index chosen; 0 before any was."""
+    """Return the chosen index, by default 0."""
     return current_device() or 0

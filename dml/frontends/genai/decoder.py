@@ -1,4 +1,4 @@
-"""A decoder model with its caches of keys and values on the device."""
+"""A decoder model and its caches of keys and values on the device."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ import numpy.typing as npt
 import dml.graph.operations as op
 from dml.api.device_array import DeviceArray
 from dml.errors import HRESULT, DMLError
-from dml.frontends.onnx.backend import PreparedModel
 from dml.frontends.onnx.dtypes import dtype_of
+from dml.frontends.onnx.run.backend import PreparedModel
 from dml.graph.builder import Builder, Tensor
 from dml.tensors import data_type_of
 
 from .config import Config
 
-#: Operators that write a cache in place where past and present are one array.
+#: Operators that write a cache in place if past and present are one array.
 _WRITES_IN_PLACE = "GroupQueryAttention"
-#: Bytes of the logits of one run: a longer prompt goes in several.
+#: Limit on the bytes of one run's logits; a longer prompt is split.
 _LOGITS_BYTES = 64 * 2**20
-#: Prompt tokens per run: lower and upper bound.
+#: Lower and upper bound of the prompt tokens per run.
 _CHUNK = (16, 512)
-#: Positions that a shared cache has room for at first; it doubles when it is full.
+#: Initial number of positions in a shared cache; it doubles when it is full.
 _FIRST_ROOM = 256
-#: What genai_config.json calls inputs whose numbers follow from the lengths.
+#: Inputs, by their names in genai_config.json, whose values follow from the lengths.
 _LENGTHS = ("attention_mask", "position_ids", "past_sequence_length", "total_sequence_length")
 _BATCH, _POSITIONS = 0, 2  # axes of a cache
 
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """An input for past keys or values with its output. shape: {heads, size of a head}."""
+    """An input for past keys or values, and its output. shape: {heads, size of a head}."""
 
     past: str
     present: str
@@ -46,7 +46,7 @@ class CacheEntry:
 
 
 class Decoder:
-    """The inputs and outputs of a decoder by their roles. Raises DMLError for one without token ids or logits."""
+    """The inputs and outputs of a decoder by role. Raises DMLError for a decoder without token ids or logits."""
 
     def __init__(self, prepared: PreparedModel, config: Config) -> None:
         self.prepared = prepared
@@ -58,7 +58,7 @@ class Decoder:
         for name, known in ((self.ids, prepared.inputs), (self.logits, prepared.outputs)):
             if name not in known:
                 raise DMLError(f"{config.file('model.decoder')}: has no {name!r}; it has {', '.join(known)}")
-        #: Names of the inputs of _LENGTHS that the model has.
+        #: Role in _LENGTHS -> name of the model's input, for those that it has.
         self.lengths = {role: name for role in _LENGTHS if (name := str(given.get(role, role))) in prepared.inputs}
         graph = prepared.model.graph
         self.types = {e.name: dtype_of(e.type.tensor_type.elem_type) for e in (*graph.input, *graph.output)}
@@ -70,7 +70,7 @@ class Decoder:
             if node.op_type == _WRITES_IN_PLACE
             for at, name in enumerate(node.input[3:5])
         }
-        #: Whether attention can write every cache where the past lies.
+        #: Whether attention can write every cache in the buffer of the past.
         self.can_share = bool(self.cache) and all(writers.get(one.past) == one.present for one in self.cache)
 
     def _caches(self, config: Config, given: Mapping[str, Any], made: Mapping[str, Any]) -> list[CacheEntry]:
@@ -99,7 +99,7 @@ class Decoder:
         return found
 
     def numbers(self, role: str, rows: int, start: int, end: int, room: int) -> npt.NDArray[Any]:
-        """The input of a role in _LENGTHS for positions from start to end. room: what the mask is as long as."""
+        """Return the input for a role in _LENGTHS, for positions from start to end. room: the mask's length."""
         dtype = self.types[self.lengths[role]]
         if role == "attention_mask":
             return np.repeat((np.arange(room) < end)[None], rows, 0).astype(dtype)
@@ -110,10 +110,10 @@ class Decoder:
 
 
 class DecoderState:
-    """The caches of some rows (sequences of equal lengths) on their way through a decoder.
+    """Caches of rows (sequences of equal lengths) between runs of a decoder.
 
-    share: write caches in place, where the decoder can. limit: the most positions there will be. chunk: prompt tokens
-    per run; 0 for as many as the memory for logits holds.
+    share: write caches in place if the decoder can. limit: maximum number of positions. chunk: prompt tokens per run;
+    0 chooses it by the memory for logits.
     """
 
     def __init__(self, decoder: Decoder, rows: int, limit: int, *, share: bool, chunk: int = 0) -> None:
@@ -123,17 +123,17 @@ class DecoderState:
         self._shares = share and decoder.can_share
         step = rows * decoder.vocabulary * decoder.types[decoder.logits].itemsize
         self._chunk = chunk or max(_CHUNK[0], min(_CHUNK[1], _LOGITS_BYTES // step))
-        #: Positions in the caches.
+        #: Number of positions in the caches.
         self.length = 0
         self._room = 0
         self._cache: dict[str, Any] = {}
         self._layouts: dict[Any, Any] = {}
-        #: The inputs and outputs of the last run.
+        #: Inputs and outputs of the last run.
         self.inputs: dict[str, Any] = {}
         self.outputs: dict[str, Any] = {}
 
     def run(self, tokens: npt.NDArray[Any], extra: Mapping[str, Any]) -> DeviceArray:
-        """Append {rows, n} tokens; return the logits of the last run's positions. extra: further inputs by name.
+        """Append tokens {rows, n}; return the logits of the last run's positions. extra: further inputs by name.
 
         Raises DMLError where the caches have no room for them.
         """
@@ -163,7 +163,8 @@ class DecoderState:
         return logits
 
     def _make_room(self, positions: int) -> None:
-        """Have caches for ``positions``: at least doubled where they are written in place, else made as they grow."""
+        """Provide caches for ``positions``: shared caches at least double; the others start empty, and each run
+        returns larger ones."""
         entries = self._decoder.cache
         if not self._shares:
             self._cache = self._cache or {one.past: one.zeros(self._rows, 0) for one in entries}
@@ -179,10 +180,10 @@ class DecoderState:
                     self._cache[one.past] = self._decoder.prepared.device.to_device(one.zeros(self._rows, room))
 
     def rewind(self, length: int) -> None:
-        """Forget the positions from ``length`` on."""
+        """Discard the positions from ``length`` on."""
         self.length = min(self.length, length)
         if self._shares:
-            return  # what lies behind is overwritten before it is read
+            return  # (discarded positions are overwritten before they are read)
         for one in self._decoder.cache:
             past = self._cache.get(one.past)
             if past is None or past.shape[_POSITIONS] == self.length:
@@ -193,11 +194,11 @@ class DecoderState:
             self._cache[one.past] = self._laid_out(past, self.length, self._first)
 
     def _first(self, past: Tensor) -> Tensor:
-        """The positions that are kept."""
+        """Return the positions that are kept."""
         return op.slice_(past, (0,) * 4, (*past.sizes[:_POSITIONS], self.length, past.sizes[3]))
 
     def reorder(self, rows: Sequence[int]) -> None:
-        """Give each row the caches of another."""
+        """Give each row the caches of another row."""
         if list(rows) == list(range(self._rows)):
             return
         chosen = np.array(rows, np.uint32)
@@ -205,14 +206,17 @@ class DecoderState:
             self._cache[name] = self._laid_out(past, "rows", lambda x, i: op.gather(x, i, _BATCH), chosen)
 
     def repeated(self, array: DeviceArray, times: int) -> DeviceArray:
-        """Each row of an array ``times`` times, one after another."""
+        """Repeat each row of an array ``times`` times."""
         if times == 1:
             return array
         chosen = np.repeat(np.arange(array.shape[_BATCH], dtype=np.uint32), times)
         return self._laid_out(array, ("repeated", times), lambda x, i: op.gather(x, i, _BATCH), chosen)
 
     def _laid_out(self, array: Any, what: Any, make: Any, *more: npt.NDArray[Any]) -> DeviceArray:
-        """An array of the device made anew there. make: from tensors of ``array`` and ``more``; what: names make."""
+        """Transform an array on the device.
+
+        make: returns the new tensor from tensors for ``array`` and ``more``. what: a key that identifies ``make``.
+        """
         key = (array.shape, array.dtype, what)
         if key not in self._layouts:
             builder = Builder(self._decoder.prepared.device)
@@ -226,5 +230,5 @@ class DecoderState:
 
 
 def name_of_layer(pattern: Any, layer: int) -> str:
-    """The name that a pattern with %d gives a layer."""
+    """Replace %d in a pattern by a layer's number."""
     return str(pattern).replace("%d", str(layer))

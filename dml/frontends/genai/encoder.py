@@ -1,4 +1,4 @@
-"""The encoder of a speech model: what it makes of audio features, the decoder reads at each step."""
+"""The encoder of a speech model: the decoder reads its outputs at each step."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from dml.api.device_array import DeviceArray
 from dml.errors import DMLError
-from dml.frontends.onnx.backend import PreparedModel
 from dml.frontends.onnx.dtypes import dtype_of
+from dml.frontends.onnx.run.backend import PreparedModel
 
 from .config import Config
 from .decoder import Decoder, name_of_layer
@@ -18,9 +18,9 @@ _HIDDEN_STATES = "encoder_hidden_states"
 
 
 class AudioEncoder:
-    """Audio features in; keys and values of the decoder's cross attention out, or hidden states in older models.
+    """Converts audio features to keys and values of the decoder's cross attention; in older models, to hidden states.
 
-    Raises DMLError for an encoder that the decoder takes nothing from.
+    Raises DMLError for an encoder without an output that the decoder reads.
     """
 
     def __init__(self, prepared: PreparedModel, decoder: Decoder, config: Config) -> None:
@@ -32,13 +32,13 @@ class AudioEncoder:
         (entry,) = (one for one in prepared.model.graph.input if one.name == self.features)
         self.dtype = dtype_of(entry.type.tensor_type.elem_type)
         made, taken = prepared.outputs, decoder.prepared.inputs
-        #: The decoder's inputs by the encoder's outputs that they are.
+        #: Encoder output -> decoder input.
         self.links = {name: into for name, into in _links(config) if name in made and into in taken}
         if not self.links:
             raise DMLError(f"{file}: none of its outputs ({', '.join(made)}) is an input of the decoder")
 
     def run(self, features: npt.NDArray[Any]) -> dict[str, DeviceArray]:
-        """Inputs of the decoder for {batch, mels, frames} features, on the device."""
+        """Return the decoder's inputs, on the device, for features {batch, mels, frames}."""
         if features.ndim != 3 or features.dtype.kind != "f":
             raise DMLError(
                 f"{self.features}: takes floats of shape (batch, mels, frames), "
@@ -50,7 +50,7 @@ class AudioEncoder:
 
 
 def _links(config: Config) -> list[tuple[str, str]]:
-    """Each output that an encoder may have with the decoder's input for it."""
+    """Return the possible pairs of an encoder output and a decoder input."""
     made = config.section("model.encoder.outputs")
     taken = config.section("model.decoder.inputs")
     found = [(str(made.get(_HIDDEN_STATES, _HIDDEN_STATES)), str(taken.get(_HIDDEN_STATES, _HIDDEN_STATES)))]

@@ -1,4 +1,4 @@
-"""onnxruntime-genai's Generator: tokens one after another."""
+"""onnxruntime-genai's Generator: produces one token at a time."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from .search import Search, TokenSearch
 
 @with_refused_names
 class Generator:
-    """A generation. A batch has prompts of equal lengths, which are not masked where they are filled up.
+    """A generation. Prompts of a batch must have equal lengths: padding is not masked.
 
-    Raises DMLError for search options that cannot be.
+    Raises DMLError for invalid search options.
     """
 
     @checked
@@ -50,7 +50,7 @@ class Generator:
             chunk=options.chunk_size,
         )
         self._extra: dict[str, Any] = {}
-        #: Those behind the last token; None while they are not computed.
+        #: Logits after the last token; None until they are computed.
         self._logits: DeviceArray | None = None
         self._is_terminated = False
         if inputs:
@@ -60,9 +60,9 @@ class Generator:
 
     @checked
     def append_tokens(self, tokens: npt.ArrayLike) -> None:
-        """Append a prompt, and compute what follows it. tokens: ids, or {batch_size, n} of them.
+        """Append a prompt, and compute the logits after it. tokens: ids, or ids {batch_size, n}.
 
-        Raises DMLError for ids beyond the vocabulary, and where they leave no room below max_length.
+        Raises DMLError for ids outside the vocabulary, and if the sequences would exceed max_length.
         """
         given = as_array(np.asarray(tokens), "Generator.append_tokens")
         batch = self._options.batch_size
@@ -86,19 +86,19 @@ class Generator:
         encoder = self._model.encoder
         if encoder and not self._extra.keys() & set(encoder.links.values()):
             raise DMLError(
-                f"Generator.append_tokens: set_inputs with {encoder.features} comes first",
+                f"Generator.append_tokens: call set_inputs with {encoder.features} first",
                 HRESULT.DXGI_ERROR_INVALID_CALL,
             )
         if held and self._options.num_beams > 1:
-            raise DMLError("Generator.append_tokens: beams take one prompt", HRESULT.E_NOTIMPL)
+            raise DMLError("Generator.append_tokens: beam search takes a single prompt", HRESULT.E_NOTIMPL)
         self._search.extend(np.repeat(new, self._options.num_beams, 0))
         self._logits = None
         self._compute()
 
     def generate_next_token(self) -> None:
-        """Choose the next tokens; nothing where the generation has ended."""
+        """Choose the next tokens; do nothing after the generation has ended."""
         if not self.token_count():
-            raise DMLError("Generator.generate_next_token: append_tokens comes first", HRESULT.DXGI_ERROR_INVALID_CALL)
+            raise DMLError("Generator.generate_next_token: call append_tokens first", HRESULT.DXGI_ERROR_INVALID_CALL)
         if self._search.done:
             return
         rows = self._search.step(self._compute())
@@ -110,16 +110,17 @@ class Generator:
         return self._is_terminated or self._search.done
 
     def token_count(self) -> int:
-        """The length of the sequences so far."""
+        """Return the current length of the sequences."""
         return int(self._search.sequences.shape[1])
 
     def get_next_tokens(self) -> npt.NDArray[np.int32]:
-        """The tokens chosen last, one for each row."""
+        """Return the tokens chosen last, one for each row."""
         return self._search.next_tokens.copy()
 
     @checked
     def get_sequence(self, index: int) -> npt.NDArray[np.int32]:
-        """The tokens of a sequence, prompt included. Beams: num_return_sequences for each prompt, best first."""
+        """Return the tokens of a sequence, including its prompt; of beams, num_return_sequences per prompt, the best
+        first."""
         options = self._options
         count = options.batch_size * (options.num_return_sequences if self._search.done else options.num_beams)
         if not 0 <= index < count:
@@ -127,16 +128,17 @@ class Generator:
         return self._search.result(index)
 
     def sequences(self) -> list[npt.NDArray[np.int32]]:
-        """Every sequence, as get_sequence gives them."""
+        """Return every sequence, as get_sequence does."""
         options = self._options
         return [self.get_sequence(at) for at in range(options.batch_size * options.num_return_sequences)]
 
     def snapshot_state(self) -> None:
-        """Do nothing, as there for models without recurrent state: caches are rewound without it."""
+        """Do nothing, as onnxruntime-genai does for models without recurrent state: rewinding caches needs no
+        snapshot."""
 
     @checked
     def rewind_to(self, new_length: int) -> None:
-        """Forget the tokens from a length on."""
+        """Discard the tokens from a length on."""
         if not 0 <= new_length <= self.token_count():
             raise DMLError(f"Generator.rewind_to: takes 0 to {self.token_count()} tokens, found {new_length}")
         if self._options.num_beams > 1:
@@ -146,22 +148,22 @@ class Generator:
         self._logits = None
         if new_length:
             self._search.extend(kept)
-        # The last token is computed again: its logits are not kept.
+        # The last token is run again, because its logits were not kept.
         self._state.rewind(max(0, new_length - 1))
 
     # Logits and other tensors
 
     def compute_logits(self) -> None:
-        """Compute the scores of the next tokens, which generate_next_token does by itself since 0.6."""
+        """Compute the scores of the next tokens; since 0.6, generate_next_token does so itself."""
         if not self.token_count():
-            raise DMLError("Generator.compute_logits: append_tokens comes first", HRESULT.DXGI_ERROR_INVALID_CALL)
+            raise DMLError("Generator.compute_logits: call append_tokens first", HRESULT.DXGI_ERROR_INVALID_CALL)
         if not self.is_done():
             self._compute()
 
     def get_logits(self) -> npt.NDArray[np.float32]:
-        """The scores of the next tokens, {rows, 1, vocabulary}."""
+        """Return the scores of the next tokens, {rows, 1, vocabulary}."""
         if not self.token_count():
-            raise DMLError("Generator.get_logits: append_tokens comes first", HRESULT.DXGI_ERROR_INVALID_CALL)
+            raise DMLError("Generator.get_logits: call append_tokens first", HRESULT.DXGI_ERROR_INVALID_CALL)
         return self._model.picker.last(self._compute())
 
     @checked
@@ -180,21 +182,21 @@ class Generator:
 
     @checked
     def get_output(self, name: str) -> npt.NDArray[Any]:
-        """An output of the model's last run, copied from the device."""
+        """Return an output of the model's last run, copied from the device."""
         return _named(self._state.outputs, name, "output")
 
     @checked
     def get_input(self, name: str) -> npt.NDArray[Any]:
-        """An input of the model's last run."""
+        """Return an input of the model's last run."""
         return _named(self._state.inputs, name, "input")
 
     @checked
     def set_model_input(self, name: str, value: npt.ArrayLike) -> None:
-        """Give an input that Generator does not make itself."""
+        """Set an input that the Generator does not compute itself."""
         self.set_inputs({name: value})
 
     def set_inputs(self, inputs: Mapping[str, Any]) -> None:
-        """Give inputs by name; token ids among them are appended, audio features go through the encoder.
+        """Set inputs by name; token ids among them are appended, and audio features run through the encoder.
 
         Raises DMLError for a name that the model does not have.
         """
@@ -213,7 +215,7 @@ class Generator:
             self.append_tokens(tokens)
 
     def _hear(self, encoder: AudioEncoder, features: npt.NDArray[Any]) -> None:
-        """Run the encoder; its outputs are the decoder's inputs of each step, for each beam."""
+        """Run the encoder; its outputs become inputs of every decoder step, repeated for each beam."""
         batch = self._options.batch_size
         if features.shape[:1] != (batch,):
             raise DMLError(
@@ -224,13 +226,13 @@ class Generator:
 
     @checked
     def set_runtime_option(self, name: str, value: str) -> None:
-        """terminate_session: "1" ends the generation, from any thread; "0" lets it go on."""
+        """Set terminate_session: "1" ends the generation, from any thread; "0" allows it to continue."""
         if name != "terminate_session":
-            raise DMLError(f"Generator.set_runtime_option: there is terminate_session, found {name!r}")
+            raise DMLError(f"Generator.set_runtime_option: the only option is terminate_session, found {name!r}")
         self._is_terminated = value == "1"
 
     def _compute(self) -> DeviceArray:
-        """The logits behind the last token."""
+        """Return the logits after the last token."""
         if self._is_terminated:
             raise DMLError("Generator: the session was terminated", HRESULT.E_ABORT)
         if self._logits is None:

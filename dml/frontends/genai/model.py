@@ -1,4 +1,4 @@
-"""A model folder on a device."""
+"""A model folder, loaded on a device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dml.api.device import Device
 from dml.arguments import checked
 from dml.errors import HRESULT, DMLError
-from dml.frontends.onnx.backend import open_device, prepare
+from dml.frontends.onnx.run.backend import open_device, prepare
 
 from .config import Config
 from .current_device import current_device
@@ -24,17 +24,16 @@ if TYPE_CHECKING:
     from .params import GeneratorParams
     from .processor import MultiModalProcessor
 
-#: Sections of models that are more than a decoder and an encoder of audio features.
+#: Sections of models that have more than a decoder and an audio encoder.
 _OTHERS = ("embedding", "vision", "speech", "joiner")
 
 
 @with_refused_names
 class Model:
-    """The models of a folder that onnxruntime-genai's model builder wrote: a decoder, with an encoder for speech.
+    """The models of a folder that onnxruntime-genai's model builder wrote: a decoder, and for speech an encoder.
 
-    source: the folder, or its Config. device: a Device or what ``dml.create_device`` takes, in place of the Config's
-    provider options.
-    Raises DMLError for missing files, and for models of other parts.
+    source: the folder, or its Config. device: a Device or an argument of ``dml.create_device``; it overrides the
+    Config's provider options. Raises DMLError for missing files, and for models with other sections.
     """
 
     @checked
@@ -45,7 +44,7 @@ class Model:
         if found or not sections.get("decoder"):
             lacks = f"model type {self.type!r} has {', '.join(found)}" if found else "there is no model.decoder"
             raise DMLError(
-                f"{config.folder}: {lacks}; models of a decoder, and of an audio encoder with one, are supported",
+                f"{config.folder}: {lacks}; supported are decoders, and audio encoders with decoders",
                 HRESULT.E_NOTIMPL,
             )
         self.context_length = config.number("model.context_length")
@@ -55,7 +54,7 @@ class Model:
             chosen = current_device()
         self.device = chosen if isinstance(chosen, Device) else open_device(chosen)
         self.decoder = Decoder(prepare(decoder, self.device), config)
-        #: None for models of text alone.
+        #: None for text models.
         self.encoder: AudioEncoder | None = None
         if sections.get("encoder"):
             prepared = prepare(config.source("model.encoder"), self.device)
@@ -63,13 +62,13 @@ class Model:
         self.picker = Picker(self.device)
 
     def create_multimodal_processor(self) -> MultiModalProcessor:
-        """What turns prompts and sounds into the model's inputs."""
+        """Return a processor that converts prompts and sounds to the model's inputs."""
         from .processor import MultiModalProcessor
 
         return MultiModalProcessor(self)
 
     def generate(self, params: GeneratorParams) -> list[npt.NDArray[np.int32]]:
-        """All sequences for ``params.input_ids``, as before onnxruntime-genai 0.6."""
+        """Return all sequences for ``params.input_ids``, as before onnxruntime-genai 0.6."""
         from .generator import Generator
 
         generator = Generator(self, params)
@@ -79,7 +78,7 @@ class Model:
 
     @property
     def type(self) -> str:
-        """What genai_config.json calls the architecture."""
+        """The architecture's name in genai_config.json."""
         return str(self.config.section("model").get("type", ""))
 
     @property

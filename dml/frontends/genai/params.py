@@ -1,4 +1,4 @@
-"""Search options: those of genai_config.json, changed by a program."""
+"""Search options: defaults from genai_config.json, changed by a program."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _MOST_BEAMS = 32
 class SearchOptions:
     """onnxruntime-genai's search options and their defaults.
 
-    max_length: tokens of prompt and answer together. chunk_size: prompt tokens per run; 0 leaves it to the memory that
-    the logits take. diversity_penalty: changes nothing, as there. no_repeat_ngram_size: no run of so many tokens comes
-    twice; 0 for any. past_present_share_buffer: write caches in place where the model can. random_seed: -1 for another
-    one each time. num_return_sequences: of beams.
+    max_length: number of tokens in prompt and answer together. chunk_size: prompt tokens per run; 0 chooses it by the
+    memory that the logits need. diversity_penalty: without effect, as in onnxruntime-genai. no_repeat_ngram_size: no
+    sequence of this many tokens occurs twice; 0 for no limit. past_present_share_buffer: write caches in place if the
+    model can. random_seed: -1 for a different seed each time. num_return_sequences: beams to return.
     """
 
     batch_size: int = 1
@@ -48,7 +48,7 @@ class SearchOptions:
     top_p: float = 1.0
 
     def set(self, name: str, value: Any) -> None:
-        """Set an option. Raises DMLError for an unknown name and a value of another type."""
+        """Set an option. Raises DMLError for an unknown name, and for a value of another type."""
         if name not in _FIELDS:
             raise DMLError(f"search options: no option {name!r}; there are {', '.join(_FIELDS)}")
         kind = type(getattr(self, name))
@@ -90,22 +90,22 @@ _FIELDS = [field.name for field in dataclasses.fields(SearchOptions)]
 
 @with_refused_names
 class GeneratorParams:
-    """The search options of one Generator, first those of genai_config.json.
+    """The search options of one Generator; the defaults are those of genai_config.json.
 
-    Before onnxruntime-genai 0.6 it had the prompt, too: ``input_ids``, ``set_inputs``, ``set_model_input``,
-    ``whisper_input_features``. A Generator takes what is set of these at once.
+    Before onnxruntime-genai 0.6 these objects also held the prompt: ``input_ids``, ``set_inputs``,
+    ``set_model_input``, ``whisper_input_features``. A Generator takes these when it is created.
     """
 
     @checked
     def __init__(self, model: Model) -> None:
         self.search = SearchOptions(max_length=model.context_length)
         for name, value in model.config.section("search").items():
-            if name in _FIELDS:  # (newer builders write options for other engines, too)
+            if name in _FIELDS:  # (newer builders also write options for other engines)
                 self.search.set(name, value)
 
-        #: The prompt, or None; appended when a Generator is made.
+        #: The prompt, or None; a new Generator appends it.
         self.input_ids: Any = None
-        #: Features of a sound, or None.
+        #: Audio features, or None.
         self.whisper_input_features: Any = None
         self._model = model
         self._inputs: dict[str, Any] = {}
@@ -123,14 +123,14 @@ class GeneratorParams:
         return self._model.config.token("eos_token_id")
 
     def set_inputs(self, inputs: Mapping[str, Any]) -> None:
-        """Give a processor's inputs to the Generator that is made next."""
+        """Give a processor's inputs to the next Generator."""
         self._inputs |= inputs
 
     def set_model_input(self, name: str, value: npt.ArrayLike) -> None:
         self._inputs[name] = value
 
     def inputs(self) -> dict[str, Any]:
-        """Everything for ``Generator.set_inputs``, token ids of {batch, n} last."""
+        """Return everything for ``Generator.set_inputs``; token ids {batch, n} are last."""
         encoder = self._model.encoder
         ids = self._inputs.get(self._model.decoder.ids, self.input_ids)
         found = {name: value for name, value in self._inputs.items() if name != self._model.decoder.ids}
@@ -143,7 +143,7 @@ class GeneratorParams:
         return found
 
     def try_graph_capture_with_max_batch_size(self, size: int) -> None:
-        """Accept the hint: steps are recorded once and replayed at any size."""
+        """Do nothing: steps of every size are recorded once and replayed."""
 
     try_use_cuda_graph_with_max_batch_size = try_graph_capture_with_max_batch_size
 

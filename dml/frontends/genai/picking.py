@@ -1,4 +1,4 @@
-"""The best tokens of logits, found on the device: what a search reads of a step is a few numbers."""
+"""Selection of the best tokens on the device, so that a search reads only a few numbers per step."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from dml.tensors import data_type_of
 
 Ids = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float32]
-#: What replaces the score of a token that may not come.
+#: Score of a token that must not be chosen.
 LOWEST = float(np.finfo(np.float32).min)
 _FLOAT32 = enums.DML_TENSOR_DATA_TYPE_FLOAT32
 _UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 _LAST = -1  # axis
-#: Graphs kept of each Picker.
+#: Number of graphs that a Picker keeps.
 _KEPT = 16
 
 
 @dataclass(frozen=True)
 class Blocked:
-    """Tokens of each row that may not come. tokens: {rows, n}; scores: their additions, LOWEST or 0 where none."""
+    """Tokens that must not be chosen, by row. tokens: {rows, n}; scores: added to theirs, LOWEST, or 0 for padding."""
 
     tokens: npt.NDArray[np.uint32]
     scores: npt.NDArray[np.float32]
@@ -37,10 +37,10 @@ class Blocked:
 
 @dataclass(frozen=True)
 class Edits:
-    """What changes scores before tokens are picked.
+    """Changes of scores before tokens are chosen.
 
-    penalized: {rows, n} tokens whose scores are divided by ``penalty`` where positive, multiplied where negative.
-    banned: tokens that may come in no row.
+    penalized: tokens {rows, n}; ``penalty`` divides their positive scores and multiplies negative ones. banned: tokens
+    that must not be chosen in any row.
     """
 
     penalized: npt.NDArray[np.uint32] | None = None
@@ -49,7 +49,7 @@ class Edits:
     blocked: Blocked | None = None
 
     def feeds(self) -> dict[str, Any]:
-        """The arrays that a graph takes."""
+        """Return the graph's input arrays."""
         found: dict[str, Any] = {} if self.penalized is None else {"penalized": self.penalized}
         if self.blocked is not None:
             found |= {"blocked": self.blocked.tokens, "scores": self.blocked.scores}
@@ -58,8 +58,10 @@ class Edits:
 
 @dataclass(frozen=True)
 class Best:
-    """The best tokens of each row in order. tokens, scores: {rows, k}; mass: {rows, 1}, the sum of
-    exp((score - best score) / temperature) over all tokens."""
+    """The best tokens of each row, in order.
+
+    tokens, scores: {rows, k}; mass: {rows, 1}, the sum of exp((score - best score) / temperature) over all tokens.
+    """
 
     tokens: Ids
     scores: Numbers
@@ -67,14 +69,15 @@ class Best:
 
 
 class Picker:
-    """Graphs that pick tokens, compiled for each shape of logits."""
+    """Graphs that select tokens, compiled for each shape of logits."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self._graphs: Recent[Any, Any] = Recent(_KEPT)
 
     def likeliest(self, logits: DeviceArray, edits: Edits) -> Ids:
-        """The token of the largest score in each row of {rows, n, vocabulary} logits at the last position."""
+        """Return the token with the highest score at the last position, for each row of logits {rows, n,
+        vocabulary}."""
 
         def made(x: Tensor) -> dict[str, Tensor]:
             return {"token": op.reduce(x, enums.DML_REDUCE_FUNCTION_ARGMAX, [1])}
@@ -83,7 +86,7 @@ class Picker:
         return tokens[:, 0]
 
     def best(self, logits: DeviceArray, count: int, edits: Edits, temperature: float = 1.0) -> Best:
-        """The ``count`` best tokens of each row at the last position."""
+        """Return the ``count`` best tokens of each row at the last position."""
         count = min(count, logits.shape[_LAST])
 
         def made(x: Tensor) -> dict[str, Tensor]:
@@ -96,7 +99,7 @@ class Picker:
         return Best(found["tokens"].astype(np.int64), found["scores"], found["mass"])
 
     def last(self, logits: DeviceArray) -> Numbers:
-        """The scores at the last position, {rows, 1, vocabulary}."""
+        """Return the scores at the last position, {rows, 1, vocabulary}."""
         found = self._run(logits, Edits(), ("last",), lambda x: {"scores": op.identity(x)})["scores"]
         made: Numbers = found[:, None]
         return made
@@ -124,7 +127,7 @@ class Picker:
 
 
 def _last_position(logits: Tensor) -> Tensor:
-    """{rows, n, vocabulary} in any float type: the last position as {rows, vocabulary} in FLOAT32."""
+    """Return the last position of {rows, n, vocabulary}, of any float type, as {rows, vocabulary} in FLOAT32."""
     rows, count, vocabulary = logits.sizes
     chosen = op.slice_(logits, (0, count - 1, 0), (rows, 1, vocabulary))
     if chosen.data_type != _FLOAT32:

@@ -1,4 +1,4 @@
-"""onnxruntime-genai's MultiModalProcessor, for speech: prompts and sounds become a model's inputs."""
+"""onnxruntime-genai's MultiModalProcessor, for speech: converts prompts and sounds to a model's inputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class MultiModalProcessor:
-    """``model.create_multimodal_processor()``. Raises DMLError for models that take no audio features."""
+    """Made by ``model.create_multimodal_processor()``. Raises DMLError for models without audio features as input."""
 
     def __init__(self, model: Model) -> None:
         if model.encoder is None:
@@ -31,12 +31,12 @@ class MultiModalProcessor:
         self._ids = model.decoder.ids
         self._features = LogMel(model.config)
         self._tokenizer = Tokenizer(model)
-        self._tokenizer.update_options(add_special_tokens=False)  # prompts spell them
+        self._tokenizer.update_options(add_special_tokens=False)  # (prompts contain them)
 
     def __call__(
         self, prompt: str | Sequence[str] | None = None, *, audios: Audios | None = None, images: Any = None
     ) -> NamedTensors:
-        """The inputs for ``Generator.set_inputs``: token ids of the prompts, features of the sounds, one for each."""
+        """Return inputs for ``Generator.set_inputs``: token ids of the prompts, and features of one sound for each."""
         if images is not None:
             raise DMLError("MultiModalProcessor: images are not supported", HRESULT.E_NOTIMPL)
         prompts = [prompt] if isinstance(prompt, str) else list(prompt or [])

@@ -1,4 +1,4 @@
-"""Names of onnxruntime-genai that have nothing to stand for here: using one is a DMLError that says why."""
+"""Names of onnxruntime-genai without a counterpart here: using one raises a DMLError that says why."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _SPECULATIVE = "speculative decoding is not supported; Generator decodes every t
 _STREAMING = "streaming speech is not supported; open whole sounds with Audios"
 _HARDWARE = "hardware filters are not supported; set_provider_option(provider, 'device_id', '0') chooses a device"
 
-#: What refuses each name: a name of the module, or of a class in it.
+#: Name of the module, or of a class in it -> why it is refused.
 REFUSED: Mapping[str, str] = {
     "Adapters": _ADAPTERS,
     "Config.clear_decoder_provider_options_hardware_device_id": _HARDWARE,
     "Config.clear_decoder_provider_options_hardware_device_type": _HARDWARE,
     "Config.clear_decoder_provider_options_hardware_vendor_id": _HARDWARE,
-    "Config.from_package_ep": "packages of several variants are not supported; open the folder of one with Config",
+    "Config.from_package_ep": "packages with several variants are not supported; open one variant's folder with Config",
     "Config.set_decoder_provider_options_hardware_device_id": _HARDWARE,
     "Config.set_decoder_provider_options_hardware_device_type": _HARDWARE,
     "Config.set_decoder_provider_options_hardware_vendor_id": _HARDWARE,
@@ -35,18 +35,18 @@ REFUSED: Mapping[str, str] = {
     "GeneratorParams.get_speculative_options": _SPECULATIVE,
     "GeneratorParams.set_guidance": "guided generation is not supported; set_logits after each token can restrict it",
     "GeneratorParams.set_speculative_options": _SPECULATIVE,
-    "Images": "images are not supported; models of text, and of speech, are",
+    "Images": "images are not supported; text and speech models are",
     "Model.create_streaming_processor": _STREAMING,
     "MtpGenerator": _SPECULATIVE,
     "Request": _ENGINE,
     "RequestOptions": _ENGINE,
     "StreamingProcessor": _STREAMING,
-    "Tensor.data": "pointers are not given out; as_numpy() is the array",
-    "Tensor.type": "element types are not given out; as_numpy().dtype is NumPy's",
+    "Tensor.data": "pointers are not available; as_numpy() returns the array",
+    "Tensor.type": "use as_numpy().dtype",
     "TurnOptions": _ENGINE,
     "TurnUsage": _ENGINE,
 }
 
 
-#: Gives a class the names of REFUSED that belong to it.
+#: Adds the names in REFUSED that belong to a class.
 with_refused_names = refusing(REFUSED)

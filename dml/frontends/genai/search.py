@@ -1,4 +1,4 @@
-"""Choosing tokens: the likeliest, or sampled ones. Rules and defaults are onnxruntime-genai's."""
+"""Choice of tokens: the most likely one, or sampling. Rules and defaults are onnxruntime-genai's."""
 
 from __future__ import annotations
 
@@ -14,33 +14,34 @@ from dml.api.device_array import DeviceArray
 from .params import SearchOptions
 from .picking import LOWEST, Best, Blocked, Edits, Ids, Picker
 
-#: Tokens read first for sampling by top_p alone; all of them where these do not reach it.
+#: Number of tokens read first when only top_p limits sampling; if their probabilities do not reach it, all are read.
 _NUCLEUS = 256
-#: Tokens whose scores are changed come in at least so many.
+#: Minimum width of the arrays of tokens whose scores are changed.
 _LEAST_EDITED = 64
 
 
 class Search(Protocol):
-    """Sequences of equal lengths, and how the next tokens are chosen."""
+    """Sequences of equal lengths, and the choice of their next tokens."""
 
     sequences: npt.NDArray[np.int32]
     done: bool
     next_tokens: npt.NDArray[np.int32]
 
     def extend(self, tokens: npt.NDArray[np.int32]) -> None:
-        """Append {rows, n} given tokens."""
+        """Append given tokens {rows, n}."""
 
     def step(self, logits: DeviceArray) -> Sequence[int] | None:
-        """Choose and append the next tokens; return which row each row now continues, None where all stay."""
+        """Choose and append the next tokens; return the row that each row now continues, or None if each continues
+        itself."""
 
     def result(self, index: int) -> npt.NDArray[np.int32]:
-        """A sequence as a program gets it."""
+        """Return a finished or current sequence."""
 
 
 class TokenSearch:
-    """One token after another in each row: the likeliest, or sampled by top_k, top_p and temperature.
+    """Chooses one token at a time in each row: the most likely, or sampled by top_k, top_p and temperature.
 
-    A row that has ended goes on with ``pad``. With one row, the token that ends it is not appended.
+    A row that has ended is padded with ``pad``. With a single row, the end token is not appended.
     """
 
     def __init__(self, options: SearchOptions, picker: Picker, stops: Sequence[int], pad: int) -> None:
@@ -92,7 +93,7 @@ class TokenSearch:
         ])  # fmt: skip
 
     def _shares(self, best: Best) -> npt.NDArray[np.float64]:
-        """Probabilities of the best tokens: among themselves with top_k, else among all."""
+        """Return probabilities of the best tokens: relative to each other with top_k, else to all tokens."""
         scores = best.scores.astype(np.float64)
         weights = np.exp((scores - scores[:, :1]) / self._options.temperature)
         total = weights.sum(1, keepdims=True) if self._options.top_k else best.mass.astype(np.float64)
@@ -100,7 +101,7 @@ class TokenSearch:
 
 
 def edits_for(options: SearchOptions, sequences: npt.NDArray[np.int32], stops: Sequence[int]) -> Edits:
-    """What repetition_penalty, no_repeat_ngram_size and min_length change behind these sequences."""
+    """Return the score changes of repetition_penalty, no_repeat_ngram_size and min_length for these sequences."""
     banned = tuple(stops) if sequences.shape[1] < options.min_length else ()
     edits = Edits(banned=banned, blocked=_repeating(sequences, options.no_repeat_ngram_size))
     if options.repetition_penalty == 1.0:
@@ -111,7 +112,7 @@ def edits_for(options: SearchOptions, sequences: npt.NDArray[np.int32], stops: S
 
 
 def _repeating(sequences: npt.NDArray[np.int32], size: int) -> Blocked | None:
-    """The tokens of each row that would make a run of ``size`` tokens come again."""
+    """Return the tokens of each row that would repeat a sequence of ``size`` tokens."""
     length = sequences.shape[1]
     if not size or length < size:
         return None
@@ -130,11 +131,12 @@ def _repeating(sequences: npt.NDArray[np.int32], size: int) -> Blocked | None:
 
 
 def _width(rows: Sequence[npt.NDArray[Any]]) -> int:
-    """What rows of tokens are filled up to, so that few graphs serve all lengths."""
+    """Return the padded width for rows of tokens; few widths mean few graphs."""
     most = max(len(row) for row in rows)
     return max(_LEAST_EDITED, 1 << (most - 1).bit_length())
 
 
 def _crossed(shares: npt.NDArray[np.float64], threshold: float) -> int:
-    """Where the running sum of shares first reaches the threshold; the last where rounding keeps it below."""
+    """Return the index where the cumulative sum reaches the threshold; the last one if rounding keeps the sum below
+    it."""
     return min(int(np.searchsorted(np.cumsum(shares), threshold)), len(shares) - 1)

@@ -31,7 +31,7 @@ class Tensor:
 
 
 class NamedTensors(UserDict[str, Tensor]):
-    """Model inputs by name; an array that is put in comes out as a Tensor."""
+    """Model inputs by name; arrays are stored as Tensors."""
 
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value if isinstance(value, Tensor) else Tensor(value))

@@ -1,4 +1,4 @@
-"""Tokenizers by the ``tokenizers`` package, chat templates by jinja2 in its sandbox."""
+"""Tokenizers from the ``tokenizers`` package, and chat templates run by jinja2 in its sandbox."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .config import Config, read_json
 from .model import Model
 from .tensors import Tensor
 
-#: Ids of marks by a model's type, for folders older than these entries.
+#: Ids of special tokens by model type, for older folders whose configuration lacks them.
 _MARKS: Mapping[str, Mapping[str, int]] = {
     "phi3": {"bot_token_id": 200025, "eot_token_id": 200026},
     "qwen2": {"bot_token_id": 151657, "eot_token_id": 151658},
@@ -33,9 +33,9 @@ _OPTIONS = ("add_special_tokens", "skip_special_tokens")
 
 
 class Tokenizer:
-    """The tokenizer.json of a folder, with the chat template there. source: a Model, its Config or the folder.
+    """The tokenizer.json and the chat template of a folder. source: a Model, its Config or the folder.
 
-    Raises DMLError where there is none, or none that the ``tokenizers`` package reads.
+    Raises DMLError for a missing file, and for one that the ``tokenizers`` package cannot read.
     """
 
     @checked
@@ -48,7 +48,7 @@ class Tokenizer:
             raise DMLError(f"{path}: no such file; save it with transformers' fast tokenizer", _NOT_FOUND)
         try:
             self._tokenizer = tokenizers.Tokenizer.from_file(str(path))
-        except Exception as error:  # (the package raises Exception itself)
+        except Exception as error:  # (the package raises bare Exceptions)
             raise DMLError(f"{path}: the tokenizers package cannot read it: {error}") from None
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
@@ -81,31 +81,31 @@ class Tokenizer:
 
     @property
     def bot_token_id(self) -> int:
-        """What begins a tool call."""
+        """Id of the token that begins a tool call."""
         return self._mark("bot_token_id")
 
     @property
     def eot_token_id(self) -> int:
-        """What ends a tool call."""
+        """Id of the token that ends a tool call."""
         return self._mark("eot_token_id")
 
     @property
     def bor_token_id(self) -> int:
-        """What begins reasoning."""
+        """Id of the token that begins reasoning."""
         return self._mark("bor_token_id")
 
     @property
     def eor_token_id(self) -> int:
-        """What ends reasoning."""
+        """Id of the token that ends reasoning."""
         return self._mark("eor_token_id")
 
     def _mark(self, name: str) -> int:
-        """A token id of genai_config.json, or the one that the model's type is known to have."""
+        """Return a token id from genai_config.json, else the known id for the model's type."""
         known = _MARKS.get(str(self._config.section("model").get("type")), {}).get(name)
         return known if known is not None and not self._config.tokens(name) else self._config.token(name)
 
     def to_token_id(self, text: str) -> int:
-        """The id of a token; -1 where the vocabulary lacks it."""
+        """Return the id of a token; -1 if the vocabulary lacks it."""
         found = self._tokenizer.token_to_id(text)
         return -1 if found is None else int(found)
 
@@ -113,14 +113,14 @@ class Tokenizer:
 
     @checked
     def encode(self, text: str) -> Ids:
-        """The ids of a text, INT32."""
+        """Return the ids of a text, INT32."""
         if not isinstance(text, str):
             raise DMLError(f"Tokenizer.encode: takes text, found {type(text).__name__}")
         found = self._tokenizer.encode(text, add_special_tokens=self._options["add_special_tokens"])
         return np.array(found.ids, np.int32)
 
     def encode_batch(self, texts: Sequence[str]) -> Tensor:
-        """The ids of texts, a row each, filled with pad_token_id on the right."""
+        """Return the ids of texts, a row each, padded with pad_token_id on the right."""
         rows = [self.encode(text) for text in texts]
         made = np.full((len(rows), max(map(len, rows), default=0)), self.pad_token_id, np.int32)
         for row, ids in zip(made, rows, strict=True):
@@ -149,11 +149,11 @@ class Tokenizer:
         tools: str | None = None,
         add_generation_prompt: bool = True,
     ) -> str:
-        """The text of a conversation, as the model was trained to read it.
+        """Return the text of a conversation in the format that the model was trained on.
 
-        messages, tools: JSON text; messages are objects with role and content. template_str: a Jinja template in place
-        of the folder's chat_template.jinja or tokenizer_config.json.
-        Raises DMLError for a missing template, for text that is not JSON, and for what the template refuses.
+        messages, tools: JSON text; messages are objects with role and content. template_str: a Jinja template, instead
+        of the folder's chat_template.jinja or tokenizer_config.json. Raises DMLError for a missing template, for text
+        that is not JSON, and for errors of the template.
         """
         told = _parsed(messages, "messages")
         if not isinstance(told, list):
@@ -175,7 +175,7 @@ class Tokenizer:
         if path.is_file():
             return path.read_text(encoding="utf-8")
         found = self._tokenizer_config().get("chat_template")
-        if isinstance(found, list):  # several by name
+        if isinstance(found, list):  # named templates
             found = next((one.get("template") for one in found if one.get("name") == "default"), None)
         if not isinstance(found, str):
             raise DMLError(
@@ -184,7 +184,7 @@ class Tokenizer:
         return found
 
     def _special_tokens(self) -> dict[str, str]:
-        """bos_token, eos_token and the like, as templates name them."""
+        """Return bos_token, eos_token and so on, by the names that templates use."""
         made = {}
         for name, value in self._tokenizer_config().items():
             text = value.get("content") if isinstance(value, dict) else value
@@ -198,7 +198,7 @@ class Tokenizer:
 
 
 class TokenizerStream:
-    """Text of tokens as they come. A token that ends within a character gives nothing until the rest has come."""
+    """Decodes tokens one at a time. A token that ends within a character yields "" until the character is complete."""
 
     def __init__(self, tokenizer: Any, skip_special_tokens: bool) -> None:
         self._tokenizer = tokenizer
@@ -228,7 +228,7 @@ def _parsed(text: str, what: str) -> Any:
 
 
 def _environment() -> ImmutableSandboxedEnvironment:
-    """Jinja as chat templates expect it: transformers' settings and functions."""
+    """Return a Jinja environment with the settings and functions of transformers, which chat templates expect."""
     made = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
 
     def refuse(message: str) -> None:

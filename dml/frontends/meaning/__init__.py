@@ -1,5 +1,5 @@
-"""The meaning of operations that formats share and DirectML has no operator for.
+"""Operations that several formats share and DirectML lacks.
 
-Each module is one subject, in functions of graph tensors or of plain numbers. Formats call them with their own names,
-defaults and errors; nothing here knows a format.
+Each module covers one subject, in functions of graph tensors or of plain numbers. Formats call them with their own
+names, defaults and errors; no module here depends on a format.
 """

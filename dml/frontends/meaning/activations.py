@@ -1,4 +1,4 @@
-"""Activations by the names that formats give them, with their parameters and defaults."""
+"""Activations by the names that formats use, with their parameters and defaults."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dml.graph.builder import Tensor
 class Activation(NamedTuple):
     """An activation as an operation of a graph, and as a descriptor to fuse into another operator.
 
-    parameters: for each attribute of the operation the parameter's name in ONNX, and its default there.
-    fixed: attributes that DirectML requires and formats lack.
+    parameters: attribute of the operation -> the parameter's name in ONNX, and its default there. fixed: attributes
+    that DirectML requires and formats lack.
     """
 
     function: Callable[..., Tensor]
@@ -73,11 +73,10 @@ _RECURRENT = {
 def recurrent_activations(
     names: Sequence[str], alphas: Sequence[float] = (), betas: Sequence[float] = ()
 ) -> tuple[OperatorDesc, ...]:
-    """Return activations to fuse into a recurrent network, by name in any case.
+    """Return activations to fuse into a recurrent network, by names in any case.
 
-    alphas, betas: taken one after another by the activations that have such a parameter; then the defaults.
-
-    Raises DMLError for an unknown name.
+    alphas, betas: values for the activations that have such a parameter, in order; the others get the default. Raises
+    DMLError for an unknown name.
     """
     rest = {"alpha": list(alphas), "beta": list(betas)}
     made = []

@@ -1,4 +1,4 @@
-"""Normalizations that formats share and DirectML expresses by mean and variance over axes of a view."""
+"""Normalizations that several formats share, as DirectML's MEAN_VARIANCE_NORMALIZATION of a view."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def group_normalization(
 ) -> Tensor:
     """Normalize each group of channels of {N, C, ...}, then scale and shift.
 
-    groups: a divisor of the channels. scale, bias: {C}, or {groups}. channels_last: x is {N, ..., C}.
+    groups: a divisor of the number of channels. scale, bias: {C}, or {groups}. channels_last: x is {N, ..., C}.
     """
     batch, channels = x.sizes[0], x.sizes[-1 if channels_last else 1]
     each, pixels = channels // groups, prod(x.sizes[1:]) // channels

@@ -1,11 +1,11 @@
 """GRU, LSTM and RNN as formats define them, as graphs of DirectML operators.
 
-Each is one operator where its descriptor can express the layer. GRU and RNN with a clip threshold, which applies before
+Each is one operator if its descriptor can express the layer. GRU and RNN with a clip threshold, which applies before
 the activations, are built step by step from other operators.
 
-Sizes: x {S, B, I}, weights {D, gates * H, I}, recurrence {D, gates * H, H}, bias {D, 2 * gates * H} (of the input, then
-of the state), initial states {D, B, H}, lengths {B} UINT32. Gates in DirectML's order: z r h; i o f c. Results: the
-sequence {S, D, B, H}, zero beyond a length, and the last states {D, B, H}.
+Sizes: x {S, B, I}, weights {D, gates * H, I}, recurrence {D, gates * H, H}, bias {D, 2 * gates * H} (first the
+input's, then the state's), initial states {D, B, H}, lengths {B} UINT32. Gates are in DirectML's order: z r h; i o f
+c. Results: the sequence {S, D, B, H}, zero beyond each length, and the last states {D, B, H}.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ DIRECTIONS = {
 
 @dataclass(frozen=True)
 class RecurrentLayer:
-    """The tensors and attributes that the three kinds share.
+    """Tensors and attributes of the three kinds of layers.
 
-    clip: threshold for what goes into activations, or None. steps_together: see ``dml.graph.operations.gru``.
+    clip: the limit of activations' inputs, or None. steps_together: see ``dml.graph.operations.gru``.
     """
 
     x: Tensor
@@ -57,12 +57,12 @@ class RecurrentLayer:
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]:
-        """Input, weights, recurrence, bias and initial state in the operators' four dimensions."""
+        """Input, weights, recurrence, bias and initial state with the operators' four dimensions."""
         return _as4(self.x), _as4(self.weights), _as4(self.recurrence), _as4_if(self.bias), _as4_if(self.initial)
 
 
 def in_gate_order(tensor: Tensor, order: Sequence[int]) -> Tensor:
-    """Reorder the gates along dimension 1 of {D, gates * H, ...}. order: the place of each of DirectML's gates."""
+    """Reorder the gates along dimension 1 of {D, gates * H, ...}. order: the position of each of DirectML's gates."""
     if list(order) == sorted(order):
         return tensor
     gates = op.split(tensor, 1, [tensor.sizes[1] // len(order)] * len(order))
@@ -70,7 +70,7 @@ def in_gate_order(tensor: Tensor, order: Sequence[int]) -> Tensor:
 
 
 def joined_bias(of_input: Tensor | None, of_state: Tensor | None) -> Tensor | None:
-    """Join the biases {D, gates * H} of input and state; zeros stand for one of them, None for both."""
+    """Join the biases {D, gates * H} of input and state; zeros replace a missing one. None if both are missing."""
     given = of_state if of_input is None else of_input
     if given is None:
         return None
@@ -82,7 +82,7 @@ def joined_bias(of_input: Tensor | None, of_state: Tensor | None) -> Tensor | No
 
 
 def _as4(tensor: Tensor) -> Tensor:
-    """View with leading dimensions of size 1 up to four."""
+    """View the tensor with four dimensions: leading ones of size 1 are added."""
     return tensor.view(with_rank(tensor.sizes, 4), with_rank(tensor.desc.strides, 4, 0))
 
 
@@ -150,7 +150,7 @@ def lstm(
 
 @dataclass(frozen=True)
 class _Direction:
-    """One direction, its input in running order. projected {S, B, gates * H}: x by the weights, with its bias."""
+    """One direction; its input is in running order. projected {S, B, gates * H}: x times the weights, plus the bias."""
 
     layer: RecurrentLayer
     projected: Tensor
@@ -159,7 +159,7 @@ class _Direction:
     activations: Sequence[OperatorDesc]
 
     def activate(self, which: int, x: Tensor) -> Tensor:
-        """clip, then f (0) or g (1)."""
+        """Clip, then apply activation f (0) or g (1)."""
         desc, clip = self.activations[which], self.layer.clip
         clipped = x if clip is None else op.clip(x, min=-clip, max=clip)
         attributes = {i.name: getattr(desc, i.name) for i in desc.fields_info if i.kind == "attribute"}
@@ -170,12 +170,12 @@ class _Direction:
         return op.slice_(self.projected, (t, 0, 0), (1, *size[1:])).view(size[1:])
 
     def part(self, x: Tensor, gate: int, count: int = 1) -> Tensor:
-        """Columns of ``count`` gates from ``gate`` on."""
+        """Return the columns of ``count`` gates, beginning with ``gate``."""
         h = self.layer.hidden
         return op.slice_(x, (0, gate * h), (x.sizes[0], count * h))
 
     def recur(self, h: Tensor, gate: int, count: int = 1) -> Tensor:
-        """The state by the recurrence weights of some gates, with their bias."""
+        """Multiply the state by the recurrence weights of some gates, and add their bias."""
         size = self.layer.hidden
         weights = op.slice_(self.recurrence, (gate * size, 0), (count * size, size))
         product = op.gemm(h, weights, transpose_b=True)
@@ -243,13 +243,13 @@ def _one_direction(
 
 
 def _row(tensor: Tensor, d: int) -> Tensor:
-    """tensor[d]."""
+    """Return tensor[d]."""
     rest = tensor.sizes[1:]
     return op.slice_(tensor, (d, *(0,) * len(rest)), (1, *rest)).view(rest)
 
 
 def _reversed(x: Tensor, lengths: Tensor | None) -> Tensor:
-    """{S, B, ...} with each sequence's own steps in reverse order."""
+    """Reverse the steps of each sequence in {S, B, ...}; padding stays in place."""
     steps = x.sizes[0]
     sizes = (1, *x.sizes[1:])
     if lengths is None:

@@ -1,7 +1,7 @@
-"""Resize: where output elements lie among an image's, which of its elements they take and with which weights.
+"""Resize: coordinates of output elements in the input, and the input elements and weights of each.
 
 ONNX and OpenVINO share these modes. RESAMPLE computes the linear ones from ``ResizedAxis.offsets`` and ``step``;
-nearest elements and other weights are tables that depend on sizes alone.
+nearest elements and other weights are tables that depend only on sizes.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _NEAREST: dict[str, Callable[[_Array], _Array]] = {
     "floor": np.floor,
     "ceil": np.ceil,
 }
-#: How coordinates between two elements are rounded to the nearest one.
+#: Rules that round a coordinate between two elements to the nearest one.
 ROUNDINGS = tuple(_NEAREST)
 
 
 @dataclass
 class ResizedAxis:
-    """How one axis is resized: input coordinate = (output - output offset) / step - input offset.
+    """The resizing of one axis: input coordinate = (output - output offset) / step - input offset.
 
-    size, output: elements before and after. scale: output elements per input element; where formats are given scales,
-    size * scale need not be whole. region: start and end of tf_crop_and_resize's part, in [0, 1]. mode: ONNX's name of
-    the coordinate transformation.
+    size, output: elements before and after. scale: output elements per input element; if a format gives scales, size *
+    scale may be fractional. region: start and end of tf_crop_and_resize's region, in [0, 1]. mode: ONNX's name of the
+    coordinate transformation.
     """
 
     size: int
@@ -50,7 +50,7 @@ class ResizedAxis:
 
     @property
     def offsets(self) -> tuple[float, float] | None:
-        """DirectML's InputPixelOffset and OutputPixelOffset; None where a step and two offsets cannot express it."""
+        """DirectML's InputPixelOffset and OutputPixelOffset; None if a step and two offsets cannot express the mode."""
         if self.mode in ("half_pixel", "tf_half_pixel_for_nn"):
             return (0.0, -0.5) if self.mode == "tf_half_pixel_for_nn" else (0.5, -0.5)
         if self.mode == "pytorch_half_pixel":
@@ -59,7 +59,7 @@ class ResizedAxis:
 
     @property
     def step(self) -> float:
-        """Output elements per input element, as the mode counts them: RESAMPLE's Scales."""
+        """Output elements per input element in the mode's definition: RESAMPLE's Scales."""
         if self.mode == "align_corners":
             return (self.scale * self.size - 1) / (self.size - 1) if self.size > 1 and self.output > 1 else 1e9
         if self.mode == "pytorch_half_pixel" and self.output == 1:
@@ -67,7 +67,7 @@ class ResizedAxis:
         return self.scale
 
     def coordinate(self, x: int) -> float:
-        """The coordinate of output element x in the input."""
+        """Return the coordinate of output element x in the input."""
         if self.mode == "half_pixel_symmetric":
             adjustment = self.output / (self.scale * self.size)
             return self.size / 2 * (1 - adjustment) + (x + 0.5) / self.scale - 0.5
@@ -90,16 +90,16 @@ class ResizedAxis:
 
 
 def nearest_elements(axis: ResizedAxis, rounding: str) -> npt.NDArray[np.int64]:
-    """{output}: the input element that each output element is. rounding: one of ROUNDINGS.
+    """Return {output}: the index of each output element's input element. rounding: one of ROUNDINGS.
 
-    Coordinates are rounded to float32 first, in which the references compute them.
+    Coordinates are first rounded to float32, because the references compute in float32.
     """
     found = _NEAREST[rounding](axis.coordinates.astype(np.float32))
     return np.clip(found, 0, int(axis.size) - 1).astype(np.int64)
 
 
 def repeats(axis: ResizedAxis, rounding: str) -> int | None:
-    """How often nearest repeats each element, one after another; None where that is not all it does."""
+    """Return how often "nearest" repeats each element consecutively; None if that does not describe the result."""
     if axis.size == 0 or axis.output % axis.size or axis.mode == "tf_crop_and_resize":
         return None
     times = axis.output // axis.size
@@ -108,10 +108,10 @@ def repeats(axis: ResizedAxis, rounding: str) -> int | None:
 
 
 def weights(axis: ResizedAxis, mode: str, antialias: bool, exclude_outside: bool, cubic: float) -> _Array:
-    """{output, size}: the weight of each input element in each output element.
+    """Return {output, size}: the weight of each input element in each output element.
 
-    mode: linear or cubic. antialias: smaller outputs weigh all the elements that they cover. exclude_outside: elements
-    beyond the edges weigh nothing, else they repeat the edge. cubic: parameter a of Keys' kernel.
+    mode: linear or cubic. antialias: a smaller output averages all the elements that it covers. exclude_outside:
+    elements beyond the edges have no weight; else they repeat the edge. cubic: parameter a of Keys' kernel.
     """
     size, output = int(axis.size), int(axis.output)
     made = np.zeros((output, size))
@@ -145,7 +145,7 @@ def _kernel(x: _Array, mode: str, a: float) -> _Array:
 
 
 def resample_groups(rank: int, changed: Sequence[int]) -> list[list[int]] | None:
-    """Merge neighbouring dimensions that do not change into at most RESAMPLE's four; None where more are left."""
+    """Merge adjacent dimensions that keep their sizes, to at most RESAMPLE's four; None if more remain."""
     groups: list[list[int]] = []
     for at in range(rank):
         if at in changed or not groups or groups[-1][-1] in changed:
@@ -166,10 +166,10 @@ def resampled(
     cubic: float = -0.75,
     outside: float = 0.0,
 ) -> Tensor:
-    """Resize a tensor of floats, or of any type where the mode is nearest.
+    """Resize a tensor of floats, or of any type if the mode is nearest.
 
-    axes: those that change, by dimension. mode: nearest, linear or cubic. outside: the value beyond the input where
-    tf_crop_and_resize reaches there. The other parameters are those of ``weights`` and ``nearest_elements``.
+    axes: the resized axes by dimension. mode: nearest, linear or cubic. outside: the value where tf_crop_and_resize
+    reaches beyond the input. The other parameters are those of ``weights`` and ``nearest_elements``.
     """
     changed = sorted(axes)
     if mode == "linear" and not antialias and not exclude_outside:
@@ -192,7 +192,7 @@ def resampled(
 
 
 def _by_operator(x: Tensor, axes: Mapping[int, ResizedAxis], groups: Sequence[Sequence[int]]) -> Tensor:
-    """RESAMPLE2 of the groups of dimensions."""
+    """Resize by RESAMPLE2 on merged dimensions."""
     view = x.reshape(*(prod(x.sizes[at] for at in group) for group in groups))
     stays = [ResizedAxis(size, size, 1.0) for size in view.sizes]
     merged = [axes.get(group[0], own) for group, own in zip(groups, stays, strict=True)]
@@ -209,7 +209,7 @@ def _by_operator(x: Tensor, axes: Mapping[int, ResizedAxis], groups: Sequence[Se
 
 
 def _repeated(x: Tensor, times: Sequence[int]) -> Tensor:
-    """Repeat each element along each axis: a copy, by the same kernel whatever the sizes are."""
+    """Repeat each element along each axis by a copy, whose kernel does not depend on the sizes."""
     ones, split, whole = [], [], []
     for size, n in zip(x.sizes, times, strict=True):
         ones += [size] if n == 1 else [size, 1]
@@ -232,7 +232,7 @@ def _weighted(x: Tensor, at: int, matrix: _Array) -> Tensor:
 
 
 def _with_outside(x: Tensor, axis: ResizedAxis, at: int, outside: float) -> Tensor:
-    """Put ``outside`` where the coordinate lies beyond the input, which only a region of interest can reach."""
+    """Write ``outside`` where the coordinate lies beyond the input, as only tf_crop_and_resize's can."""
     if axis.mode != "tf_crop_and_resize":
         return x
     places = axis.coordinates

@@ -1,6 +1,6 @@
 """Scatters that reduce updates into the elements at their indices; DirectML's scatters only replace.
 
-Every row is compared with every index, so that equal indices need no order, in parts that bound the memory.
+Every row is compared with every index, so equal indices need no order. The comparisons are split to bound memory.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from dml.graph.builder import Tensor
 from dml.shapes import with_size
 
 _INT32 = enums.DML_TENSOR_DATA_TYPE_INT32
-#: Comparisons in one tensor, and how many such tensors are too many.
+#: The most comparisons in one tensor, and the most such tensors.
 _PAIRS, _PARTS = 2**24, 256
 
 
 class _Reduction(NamedTuple):
-    """function: reduces the updates for one element. combine: takes the element, then the reduced updates."""
+    """function: reduces the updates of an element. combine: takes the element and the reduced updates."""
 
     function: DML_REDUCE_FUNCTION
     combine: Callable[[Tensor, Tensor], Tensor]
@@ -45,18 +45,17 @@ REDUCTIONS = tuple(_REDUCTIONS)
 def reduced_elements(
     x: Tensor, indices: Tensor, updates: Tensor, axis: int, reduction: str, *, use_initial: bool = True
 ) -> Tensor:
-    """Reduce each update into the element at its index along the axis, and at its own place along the other axes.
+    """Reduce each update into the element at its index along the axis; its other coordinates are the update's own.
 
-    indices, updates: the same sizes, along the other axes at most x's. Negative indices count from the end.
-    reduction: one of REDUCTIONS. use_initial: whether x's own elements take part where updates reach them.
-
-    Raises DMLError (DXGI_ERROR_UNSUPPORTED) where the comparisons are too many.
+    indices, updates: equal sizes, along other axes at most x's. Negative indices count from the end. reduction: one of
+    REDUCTIONS. use_initial: include x's own elements where updates reach them. Raises DMLError
+    (DXGI_ERROR_UNSUPPORTED) for too many comparisons.
     """
     order = (axis, *(at for at in range(x.rank) if at != axis))
     x, indices, updates = (tensor.transpose(*order) for tensor in (x, indices, updates))
     indices = _from_zero(indices, x.sizes[0])
     for at in range(1, x.rank):
-        indices = _filled(indices, at, x.sizes[at], -1)  # the index of no row
+        indices = _filled(indices, at, x.sizes[at], -1)  # (-1 matches no row)
         updates = _filled(updates, at, x.sizes[at], 0)
     columns = prod(x.sizes[1:])
     rows = [tensor.reshape(tensor.sizes[0], columns) for tensor in (x, indices, updates)]
@@ -65,9 +64,9 @@ def reduced_elements(
 
 
 def reduced_parts(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, *, use_initial: bool = True) -> Tensor:
-    """Reduce each update into the part of x that a row of ``indices`` addresses by its leading coordinates.
+    """Reduce each update into the part of x at the leading coordinates in a row of ``indices``.
 
-    indices: {..., depth}. updates: {..., x.sizes[depth:]...}. The rest as for ``reduced_elements``.
+    indices: {..., depth}. updates: {..., x.sizes[depth:]...}. Other arguments and errors: see ``reduced_elements``.
     """
     depth = indices.sizes[-1]
     count, each = indices.desc.element_count // depth, prod(x.sizes[depth:])
@@ -82,13 +81,13 @@ def reduced_parts(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, *
 
 
 def _from_zero(indices: Tensor, size: Tensor | int) -> Tensor:
-    """Indices as INT32, negative ones counted from the end."""
+    """Return indices as INT32, negative ones counted from the end."""
     whole = indices if indices.data_type == _INT32 else op.cast(indices, _INT32)
     return op.if_(op.less_than(whole, 0), whole + size, whole)
 
 
 def _filled(x: Tensor, axis: int, size: int, number: int) -> Tensor:
-    """x with a number behind its elements along an axis, up to a size."""
+    """Pad x with a number at the end of an axis, up to a size."""
     if x.sizes[axis] == size:
         return x
     missing = with_size(x.sizes, axis, size - x.sizes[axis])
@@ -96,7 +95,7 @@ def _filled(x: Tensor, axis: int, size: int, number: int) -> Tensor:
 
 
 def _reduced_rows(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, use_initial: bool) -> Tensor:
-    """x {D, C} with each of the updates {K, C} reduced into the row of its index, {K, C or 1} INT32."""
+    """Return x {D, C} with each of the updates {K, C} reduced into the row of its index, {K, C or 1} INT32."""
     function, combine = _REDUCTIONS[reduction]
     rows, columns = x.sizes
     count = max(1, _PAIRS // (rows * columns))
@@ -131,7 +130,7 @@ def _reduced_rows(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, u
 
 
 def _neutral(reduction: str, dtype: np.dtype[Any]) -> float:
-    """The number that reduces nothing."""
+    """Return the reduction's neutral element."""
     if reduction not in ("max", "min"):
         return float(reduction == "prod")
     limits = np.iinfo(dtype) if dtype.kind in "iu" else None

@@ -3,13 +3,13 @@
     model = dml.frontends.onnx.prepare("model.onnx")
     y, = model.run({"x": x})
 
-or by onnxruntime's names, ``InferenceSession`` and what belongs to it (see ``session``).
+or under onnxruntime's names, ``InferenceSession`` and others (see ``session``).
 
-Nodes that no DirectML operators say run on the host, as a warning tells; shapes and constants are computed there, too.
-bool is UINT8 on the device; bfloat16 and float8 are held as FLOAT32 and rounded where they leave the graph or are cast
-to; what an operator does not take is cast to the next type that holds it: FLOAT64 becomes FLOAT32 (results are those of
-float32), INT64 becomes INT32 and UINT64 UINT32 (values must fit, as in ONNX Runtime's DirectML provider), 8- and 16-bit
-integers become 32-bit ones or FLOAT32, without loss.
+Nodes that DirectML operators cannot express run on the host, and a warning names them; shapes and constants are also
+computed there. bool is UINT8 on the device; bfloat16 and float8 are held as FLOAT32, and rounded where they leave the
+graph or are cast to. A type that an operator does not support is cast: FLOAT64 to FLOAT32 (results have float32's
+precision), INT64 to INT32 and UINT64 to UINT32 (values must fit, as in ONNX Runtime's DirectML provider), 8- and
+16-bit integers to 32-bit ones or FLOAT32, without loss.
 """
 
 from typing import TYPE_CHECKING
@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING
 from dml.frontends.extras import missing
 
 try:
-    import onnx  # noqa: F401  the modules below cannot be without it
+    import onnx  # noqa: F401  required by the modules below
 except ModuleNotFoundError as error:
     raise missing("ONNX models need", "onnx", error) from error
 
 from dml.errors import HostNodesWarning
 
-from .backend import PreparedModel, prepare, run_model, supports_device
-from .described import ModelMetadata, NodeArg
-from .environment import (
+from .load.loading import load_model
+from .ort.described import ModelMetadata, NodeArg
+from .ort.environment import (
     copy_tensors,
     disable_telemetry_events,
     enable_telemetry_events,
@@ -37,15 +37,15 @@ from .environment import (
     has_collective_ops,
     preload_dlls,
     print_debug_info,
-    set_default_logger_severity,
     set_default_logger_verbosity,
     set_seed,
 )
-from .loading import load_model
-from .missing_names import API_VERSION, missing_name
-from .ort_value import IOBinding, OrtValue
-from .session import InferenceSession
-from .session_options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
+from .ort.missing_names import API_VERSION, missing_name
+from .ort.ort_value import IOBinding, OrtValue
+from .ort.session import InferenceSession
+from .ort.session_options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
+from .run.backend import PreparedModel, prepare, run_model, supports_device
+from .run.severity import set_default_logger_severity
 
 __all__ = [
     "ExecutionMode",
@@ -80,7 +80,7 @@ __all__ = [
     "supports_device",
 ]
 
-#: The version of onnxruntime whose names these are: programs compare it.
+#: The version of onnxruntime whose names this package offers: programs compare it.
 __version__ = API_VERSION
 
 if not TYPE_CHECKING:

@@ -9,21 +9,19 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import onnx.defs
 
-if TYPE_CHECKING:
-    from .node import OnnxNode
-
-Mapping = Callable[["OnnxNode"], Any]
+#: Takes an OnnxNode; returns its output, or a list of outputs.
+Mapping = Callable[[Any], Any]
 _Mapping = TypeVar("_Mapping", bound=Mapping)
-#: By domain and name, newest first, with each one's first version.
+#: (domain, name) -> mappings with the first version of each, newest first.
 _MAPPINGS: dict[tuple[str, str], list[tuple[int, Mapping]]] = {}
 
 
 def onnx_op(*names: str, since: int = 1, domain: str = "") -> Callable[[_Mapping], _Mapping]:
-    """Register a mapping of operators from a version of their domain on."""
+    """Register a mapping of operators, beginning with a version of their domain."""
 
     def register(function: _Mapping) -> _Mapping:
         for name in names:
@@ -38,14 +36,14 @@ def onnx_op(*names: str, since: int = 1, domain: str = "") -> Callable[[_Mapping
 @cache
 def _load() -> None:
     """Import every module of mappings."""
-    from . import operators
-
+    # (by name, because these modules import this one)
+    operators = importlib.import_module(f"{__package__}.map.operators")
     for module in pkgutil.iter_modules(operators.__path__):
         importlib.import_module(f"{operators.__name__}.{module.name}")
 
 
 def standard(domain: str) -> str:
-    """Return the domain as registered: "ai.onnx" becomes the empty one."""
+    """Return the domain in its registered form: "ai.onnx" becomes the empty one."""
     return "" if domain == "ai.onnx" else domain
 
 

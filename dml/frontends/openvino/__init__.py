@@ -1,15 +1,15 @@
-"""OpenVINO IR models (.xml and .bin) as DML graphs, by OpenVINO's names: programs change one import.
+"""OpenVINO IR models (.xml and .bin) as DML graphs, under OpenVINO's names: programs change one import.
 
     import dml.frontends.openvino as ov
 
     compiled = ov.Core().compile_model("model.xml", "GPU")
     result = compiled({"x": x})[compiled.output(0)]
 
-or as dictionaries of arrays, on a device of dml's:
+or as dictionaries of arrays, on one of dml's devices:
 
     outputs = ov.read_model("model.xml").compile(device)({"x": x})
 
-A model whose parameters have open sizes is planned for each set of sizes that comes. What fails is a DMLError.
+A model with dynamic parameter sizes is planned once for each set of input sizes. Errors are DMLErrors.
 """
 
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ from .shapes import Dimension, PartialShape, Shape
 
 #: A Model's outputs are ports like a CompiledModel's.
 Output = ConstOutput
-#: The version of openvino whose names these are.
+#: The version of openvino whose names this package offers.
 __version__ = API_VERSION
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""`dml run`, `dml inspect` and `dml explain` of OpenVINO IR: layers and what they became, inputs, outputs, memory."""
+"""`dml run`, `dml inspect` and `dml explain` of OpenVINO IR: layers and their operators, inputs, outputs, memory."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from dml.api.device import Device
 from dml.enums import DML_FEATURE_LEVEL
 from dml.errors import DMLError
+from dml.frontends.kernel_times import in_the_models_words
 from dml.frontends.openvino.convert import is_mapped
 from dml.frontends.openvino.ir import IrLayer, Network, with_sizes
 from dml.frontends.openvino.model import read_model
@@ -26,8 +27,7 @@ from dml.frontends.openvino.networks import (
     with_zeros,
 )
 from dml.frontends.openvino.parted import RUNTIME, PartedNetwork, whole
-from dml.frontends.planning import PlannedGraph, Planner
-from dml.frontends.running import ModelInput, Options, in_the_models_words
+from dml.frontends.options import ModelInput, Options
 from dml.frontends.summary import (
     Explained,
     Explanation,
@@ -38,11 +38,12 @@ from dml.frontends.summary import (
     operators_of,
     symbolic_sizes,
 )
+from dml.planning.planner import PlannedGraph, Planner
 from dml.runtime.recording import KernelTime
 
 
 class OpenVINORun:
-    """A model with its inputs' files, for ``dml run``."""
+    """A model and its input files, for ``dml run``."""
 
     def __init__(self, path: Path, device: Device, options: Options) -> None:
         self._model = read_model(path).compile(device, fallback=options.fallback)
@@ -78,12 +79,12 @@ class OpenVINORun:
         return static_model(whole(self._model), given, self._options.sizes)[0]
 
 
-#: Layers that become no operator.
+#: Types of layers that become no operators.
 _ENDS = ("Parameter", "Const", "Result")
 
 
 def explain(path: Path, device: Device, inputs: Mapping[str, Any], sizes: Mapping[str, int]) -> Explanation:
-    """What each layer became. inputs, sizes: give the sizes that the model leaves open, else 1.
+    """Return the operators that each layer became. inputs, sizes: give the dynamic sizes; any other is 1.
 
     Raises DMLError where the model cannot be read or compiled.
     """
@@ -104,7 +105,7 @@ def _rows(model: CompiledNetwork) -> list[Explained]:
 
 
 def _explained_parts(model: PartedNetwork, inputs: Mapping[str, Any], sizes: Mapping[str, int]) -> Explanation:
-    """The layers part by part. Nothing runs, so a part that follows another has no operators to tell."""
+    """Return the layers part by part. Nothing runs, so the operators of a part that follows another are unknown."""
     summaries = [parameter_summary(layer) for layer in model.parameters.values()]
     taken = {name: sizes.get(name, 1) for name in symbolic_sizes(summaries, sizes)}
     feeds = model.stand_ins(inputs, sizes)
@@ -120,7 +121,7 @@ def _explained_parts(model: PartedNetwork, inputs: Mapping[str, Any], sizes: Map
 
 
 def inspect_network(path: Path, planner: Planner, sizes: Mapping[str, int]) -> ModelSummary:
-    """What a model is, and what memory it takes; see ``ModelSummary``. sizes: those that the model leaves open, else 1.
+    """Summarize a model and the memory it needs; see ``ModelSummary``. sizes: the dynamic sizes, 1 where not given.
 
     Raises DMLError where it cannot be read.
     """
@@ -137,7 +138,7 @@ def inspect_network(path: Path, planner: Planner, sizes: Mapping[str, int]) -> M
     }
     needs, unplanned = None, ""
     try:
-        # (a planner is asked what a device is)
+        # (a planner answers the same questions as a Device)
         compiled = CompiledNetwork(with_sizes(network, shapes), cast(Device, planner)).compiled
         needs = cast(PlannedGraph, compiled).needs()
     except DMLError as error:
@@ -166,7 +167,7 @@ def _result(layer: IrLayer) -> ValueSummary:
 
 
 def _operators(network: Network) -> tuple[OperatorSummary, ...]:
-    """The layers by type, the most frequent first."""
+    """Return the layers by type, the most frequent first."""
     counts = Counter((layer.type, layer.version) for layer in network.layers if layer.type not in _ENDS)
     return tuple(
         OperatorSummary(kind, version, 0, count, "mapped" if is_mapped(kind) else "host")

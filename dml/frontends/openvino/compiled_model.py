@@ -1,4 +1,4 @@
-"""OpenVINO's CompiledModel, and what its runs return."""
+"""OpenVINO's CompiledModel, and the results of its runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Array = npt.NDArray[Any]
 
 
 class InferResults(Mapping[ConstOutput, _Array]):
-    """The outputs of a run, in order, by port, number or name."""
+    """The outputs of a run in order, found by port, number or name."""
 
     def __init__(self, found: Mapping[ConstOutput, _Array]) -> None:
         self._found = dict(found)
@@ -61,7 +61,7 @@ class InferResults(Mapping[ConstOutput, _Array]):
 
 @with_refused_names
 class CompiledModel:
-    """A model on a device, by OpenVINO's names; ``Core.compile_model`` makes it.
+    """A model compiled for a device, under OpenVINO's names; ``Core.compile_model`` makes it.
 
     Call it with arrays: one, a sequence in the parameters' order, or a mapping by port, number or name.
     """
@@ -80,7 +80,7 @@ class CompiledModel:
     def __call__(
         self, inputs: Any = None, share_inputs: bool = True, share_outputs: bool = False, *, decode_strings: bool = True
     ) -> InferResults:
-        """Run. Raises DMLError for a missing, unknown or misshapen input."""
+        """Run, and return the outputs. Raises DMLError for a missing, unknown or misshapen input."""
         return self.run(self.feeds(inputs))
 
     def infer_new_request(self, inputs: Any = None) -> InferResults:
@@ -92,29 +92,29 @@ class CompiledModel:
         return InferRequest(self)
 
     def input(self, key: int | str | None = None) -> ConstOutput:
-        """Return the input of a number or name, by default the only one."""
+        """Return the input with this number or name; None means the only one."""
         return port_of(self.inputs, key, "input")
 
     def output(self, key: int | str | None = None) -> ConstOutput:
-        """Return the output of a number or name, by default the only one."""
+        """Return the output with this number or name; None means the only one."""
         return port_of(self.outputs, key, "output")
 
     def get_property(self, name: str) -> Any:
-        """Return what a property was set to, or what the device has. Raises DMLError for an unknown one."""
+        """Return a property's configured value, else the device's. Raises DMLError for an unknown one."""
         return {"NETWORK_NAME": self._name}.get(str(name)) or self._properties.get(str(name))
 
     def release_memory(self) -> None:
-        """Accepted: memory goes with the model."""
+        """Do nothing: memory is freed with the model."""
 
     def query_state(self) -> list[Any]:
-        """Return nothing: models with variables are not read."""
+        """Return an empty list: models with variables cannot be read."""
         return []
 
     def reset_state(self) -> None:
-        """Accepted: there are no variables."""
+        """Do nothing: there are no variables."""
 
     def feeds(self, inputs: Any) -> dict[ConstOutput, _Array]:
-        """Return the arrays that are meant, by port."""
+        """Return the given arrays by port."""
         if inputs is None:
             items: list[tuple[Any, Any]] = []
         elif isinstance(inputs, Mapping):
@@ -128,12 +128,12 @@ class CompiledModel:
         return {port_of(self.inputs, key, "input"): _array(value) for key, value in items}
 
     def run(self, feeds: Mapping[ConstOutput, _Array]) -> InferResults:
-        """Run with these arrays."""
+        """Run with arrays by port."""
         found = self.network({port.key: array for port, array in feeds.items()})
         return InferResults({port: found[port.key] for port in self.outputs})
 
     def profile(self, feeds: Mapping[ConstOutput, _Array]) -> tuple[CompiledNetwork, list[KernelTime]]:
-        """Run, and return what each dispatch took, with the network for these sizes."""
+        """Run, and return the network for these sizes and the time of each dispatch."""
         given = {port.key: array for port, array in feeds.items()}
         one = whole(self.network)
         network = one if isinstance(one, CompiledNetwork) else one.compiled_for(given)
@@ -141,7 +141,7 @@ class CompiledModel:
 
 
 def _holds_arrays(items: Sequence[Any]) -> bool:
-    """Whether a sequence for one parameter is that of its arrays, not its elements."""
+    """Return whether a sequence, given for one parameter, holds its array rather than its elements."""
     return len(items) == 1 and isinstance(items[0], np.ndarray | Tensor | list | tuple)
 
 
@@ -150,6 +150,6 @@ def _array(value: Any) -> _Array:
 
 
 def empty_tensor(port: ConstOutput) -> Tensor:
-    """Make a tensor for a port: zeros, without elements where sizes are open."""
+    """Return a tensor of zeros for a port; a dynamic size is 0."""
     sizes = [one.min_length if one.is_static else 0 for one in port.partial_shape]
     return Tensor(np.zeros(sizes, type_of(port.element_type).to_dtype()), shared_memory=True)

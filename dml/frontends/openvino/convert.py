@@ -1,4 +1,4 @@
-"""From OpenVINO's layers to a DML graph: the registry of mappings, and the values between them."""
+"""OpenVINO layers to a DML graph: the registry of mappings, and the values between layers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dml.graph.builder import Builder, Tensor
 from dml.shapes import checked_axis
 from dml.tensors import data_type_of
 
-#: A value between layers: in the graph, or known here (constants and what shapes are made of).
+#: A value between layers: a graph tensor, or an array known on the host (constants and shape arithmetic).
 IrValue = Tensor | npt.NDArray[Any]
 
 
@@ -28,7 +28,7 @@ IrValue = Tensor | npt.NDArray[Any]
 class LateIrValue:
     """A tensor whose number of rows the graph computes: the first ``count`` of ``rows``.
 
-    turned: the value is these transposed. No layer takes it; a model's results do.
+    turned: the value is the transpose of those rows. Only a model's results may read it.
     """
 
     rows: Tensor
@@ -39,14 +39,14 @@ class LateIrValue:
 Made = IrValue | LateIrValue
 Mapping_ = Callable[["IrContext"], Made | Sequence[Made]]
 _LAYERS: dict[str, Mapping_] = {}
-#: The types of layers that count what they give, and in how many of their first outputs.
+#: Layer type -> how many of its first outputs have a size that is known only at run time.
 _COUNTING: dict[str, int] = {}
 
 
 def layer(*types: str, counts: int = 0) -> Callable[[Mapping_], Mapping_]:
-    """Register a function of a layer's context that returns its outputs (or its one output).
+    """Register a function that maps a layer's context to its outputs (or its one output).
 
-    counts: so many of the first ones are ``LateIrValue``.
+    counts: this many of the first outputs are ``LateIrValue``.
     """
 
     def register(function: Mapping_) -> Mapping_:
@@ -60,7 +60,7 @@ def layer(*types: str, counts: int = 0) -> Callable[[Mapping_], Mapping_]:
 
 
 class IrContext:
-    """A layer being mapped: its attributes, its inputs and the graph that they go into."""
+    """A layer while it is mapped: its attributes, its inputs and the graph that it is added to."""
 
     def __init__(
         self, graph: Builder, layer: IrLayer, values: Sequence[IrValue], read: AbstractSet[int] = frozenset()
@@ -68,11 +68,11 @@ class IrContext:
         self.graph = graph
         self.layer = layer
         self.values = values
-        #: The outputs that other layers read, by their indices.
+        #: Indices of the outputs that other layers read.
         self.read = read
 
     def tensor(self, index: int, *, least: int = 0) -> Tensor:
-        """An input as a tensor of the graph. least: the least rank that it may have."""
+        """Return an input as a tensor of the graph. least: the minimum rank."""
         found = self.as_tensor(self.value(index))
         if found.rank < least:
             raise self.error(f"input {index} must have rank {least} at least, found sizes {found.sizes}")
@@ -87,7 +87,7 @@ class IrContext:
         return [self.as_tensor(value) for value in self.values]
 
     def known(self, index: int) -> npt.NDArray[Any]:
-        """An input that must be constant. Raises DMLError where it is computed."""
+        """Return an input that must be constant. Raises DMLError where the graph computes it."""
         value = self.value(index)
         if isinstance(value, Tensor):
             raise self.error(f"input {index} must be a constant")
@@ -97,18 +97,18 @@ class IrContext:
         return [int(number) for number in np.ravel(self.known(index))]
 
     def on_numbers(self, function: Callable[..., Any], *arguments: Any) -> npt.NDArray[Any]:
-        """What NumPy's function makes of numbers that are known here. Raises DMLError for what it refuses."""
+        """Apply a NumPy function to known arrays. Raises DMLError where NumPy refuses them."""
         try:
             return np.asarray(function(*arguments))
         except (ValueError, IndexError, OverflowError) as error:
             raise self.error(str(error)) from None
 
     def axis(self, number: int, rank: int) -> int:
-        """An axis counted from the front."""
+        """Return an axis counted from the front; a negative one counts from the back."""
         return checked_axis(number, rank, str(self.layer))
 
     def each(self, name: str, count: int, default: int) -> list[int]:
-        """Return an attribute of ``count`` integers; the default for each if it is absent or empty."""
+        """Return an attribute of ``count`` integers; each is the default where the attribute is absent or empty."""
         found = self.layer.integers(name) or [default] * count
         if len(found) != count:
             raise self.error(f"attribute {name} must have {count} items, found {found}")
@@ -121,16 +121,16 @@ class IrContext:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The sizes of the first output; a scalar is a tensor of one element."""
+        """Sizes of the first output; {1} for a scalar."""
         return self.layer.outputs[0].sizes or (1,)
 
     @property
     def data_type(self) -> DML_TENSOR_DATA_TYPE:
-        """The data type of the first output."""
+        """Data type of the first output."""
         return _data_type(np.dtype(ELEMENT_TYPES[self.layer.outputs[0].element_type]))
 
     def converted(self, value: Tensor, index: int) -> Tensor:
-        """The value in the data type of that output."""
+        """Cast the value to the data type of an output."""
         kind = _data_type(np.dtype(ELEMENT_TYPES[self.layer.outputs[index].element_type]))
         return value if value.data_type == kind else op.cast(value, kind)
 
@@ -139,16 +139,22 @@ class IrContext:
 
 
 def _data_type(dtype: np.dtype[Any]) -> DML_TENSOR_DATA_TYPE:
-    """booleans are UINT8; double and bfloat16 are computed as FLOAT32, which holds bfloat16 exactly."""
+    """Return a dtype's data type: booleans are UINT8; double and bfloat16 are computed as FLOAT32.
+
+    FLOAT32 holds every bfloat16 exactly.
+    """
     if dtype.name in ("float64", "bfloat16"):
         return enums.DML_TENSOR_DATA_TYPE_FLOAT32
     return data_type_of(dtype)
 
 
 class BuiltNetwork:
-    """A network in a graph: its outputs by name, of late ones the rows, and the Parameter and Result layers by the same
-    names. late: those outputs of whose rows another output has the count, by that one's name, and whether they are
-    transposed. nodes: the numbers that each layer's nodes have in the Builder."""
+    """A network in a graph: its outputs by name (of late ones the rows), and its Parameter and Result layers by the
+    same names.
+
+    late: name of an output with a computed number of rows -> name of the output with their count, and whether they are
+    transposed. nodes: layer -> the numbers of its nodes in the Builder.
+    """
 
     def __init__(self) -> None:
         self.outputs: dict[str, Tensor] = {}
@@ -159,11 +165,11 @@ class BuiltNetwork:
 
 
 def build(network: Network, graph: Builder, numbers: Mapping[str, npt.NDArray[Any]] | None = None) -> BuiltNetwork:
-    """Put a network into a graph. numbers: parameters that are known here, by name.
+    """Put a network into a graph. numbers: parameters with values known here, by name.
 
-    The parameters' sizes must be static; those that other layers leave open follow from them, but for those of results
-    that a layer counts, and are set in the network. Raises DMLError that lists every layer that cannot be mapped,
-    before anything is built.
+    The parameters' sizes must be static. Other dynamic sizes are inferred from them and set in the network, except
+    those of results known only at run time. Before anything is built, raises DMLError that lists every layer that
+    cannot be mapped.
     """
     _check(network)
     built = BuiltNetwork()
@@ -184,7 +190,7 @@ def build(network: Network, graph: Builder, numbers: Mapping[str, npt.NDArray[An
         else:
             built.outputs[name] = made = context.tensor(0)
             sizes = source.outputs[index].sizes
-            if abs(prod(sizes)) != made.desc.element_count:  # (one may be -1)
+            if abs(prod(sizes)) != made.desc.element_count:  # (one size may be -1)
                 raise context.error(f"its sizes must be {sizes}, found {made.sizes}")
         built.results[name] = context.layer
 
@@ -193,16 +199,17 @@ def build(network: Network, graph: Builder, numbers: Mapping[str, npt.NDArray[An
 
 
 def result_name(layer: IrLayer, taken: Container[str]) -> str:
-    """The name of a Result layer's output: its tensor's first one, else its layer's; its own where that is taken."""
+    """Return the name of a Result's output: its tensor's first name, else the source layer's; if taken, the Result's
+    own."""
     source, index = layer.inputs[0]
     name = (*source.outputs[index].names, source.name)[0]
     return layer.name if name in taken else name
 
 
 def build_body(network: Network, graph: Builder, given: Mapping[int, IrValue]) -> dict[int, IrValue]:
-    """Put the network of a layer's body into the graph: from its Parameters' values to its Results', by their ids.
+    """Put the network of a layer's body into the graph. given and the returned values are by layer id.
 
-    Sizes that the body leaves open are those of the values.
+    Dynamic sizes in the body become those of the given values.
     """
     found: dict[int, IrValue] = {}
 
@@ -219,7 +226,7 @@ def build_body(network: Network, graph: Builder, given: Mapping[int, IrValue]) -
 
 
 def _with_values(network: Network, given: Mapping[int, IrValue]) -> Network:
-    """The network, or a copy whose Parameters have these values' sizes where some sizes are open."""
+    """Return the network; where sizes are dynamic, a copy whose Parameters have the sizes of the given values."""
     if not any(map(is_dynamic, network.layers)):
         return network
     copy = with_sizes(network, {})
@@ -243,11 +250,14 @@ def _run(
     parameter: Callable[[IrContext], IrValue],
     result: Callable[[IrContext], None],
 ) -> dict[IrLayer, range]:
-    """Put the layers into the graph, in order; what is known here stays out of it. The numbers of each one's nodes."""
-    from dml.frontends.openvino.numbers import known  # (which read contexts)
+    """Put the layers into the graph in order, and return the numbers of each layer's nodes.
+
+    Layers that are computed on the host add no nodes.
+    """
+    from dml.frontends.openvino.numbers import known  # (here, because these modules import this one)
     from dml.frontends.openvino.sizes import infer_sizes
 
-    values: dict[IrLayer, list[Any]] = {}  # (late ones go to results alone: _check_counts)
+    values: dict[IrLayer, list[Any]] = {}  # (only results read late values: _check_counts)
     read: dict[IrLayer, set[int]] = {}
     for at in network.layers:
         for source, index in at.inputs:
@@ -278,21 +288,21 @@ def _run(
 
 
 def counted_outputs(layer: IrLayer) -> int:
-    """How many of its first outputs have rows that the layer counts as it runs."""
-    from dml.frontends.openvino import layers as _layers  # noqa: F401  they register themselves
+    """Return how many of the layer's first outputs have a number of rows known only at run time."""
+    from dml.frontends.openvino import layers as _layers  # noqa: F401  registers the mappings
 
     return _COUNTING.get(layer.type, 0)
 
 
 def is_mapped(kind: str) -> bool:
-    """Whether layers of the type become operators."""
-    from dml.frontends.openvino import layers as _layers  # noqa: F401  they register themselves
+    """Return whether layers of this type have a mapping to operators."""
+    from dml.frontends.openvino import layers as _layers  # noqa: F401  registers the mappings
 
     return kind in _LAYERS
 
 
 def _every(network: Network) -> Iterator[IrLayer]:
-    """The layers of a network and of the bodies inside."""
+    """Yield the layers of a network and of the bodies inside."""
     for at in network.layers:
         yield at
         for body in at.bodies.values():
@@ -300,14 +310,14 @@ def _every(network: Network) -> Iterator[IrLayer]:
 
 
 def check_layers(network: Network) -> None:
-    """Raise DMLError that lists every layer that cannot be mapped, or that reads what another one counts as it runs."""
+    """Raise DMLError that lists every layer that cannot be mapped, or that reads a size known only at run time."""
     check_types(network)
     _check_counts(network, is_outermost=True)
 
 
 def check_types(network: Network, others: Container[str] = ()) -> None:
     """Raise DMLError that lists every layer whose type is neither mapped nor among ``others``."""
-    from dml.frontends.openvino import layers as _layers  # noqa: F401  they register themselves
+    from dml.frontends.openvino import layers as _layers  # noqa: F401  registers the mappings
 
     special = ("Parameter", "Const", "Result")
     layers = list(_every(network))
@@ -324,8 +334,7 @@ def check_types(network: Network, others: Container[str] = ()) -> None:
 
 
 def _check(network: Network) -> None:
-    """Raise DMLError that lists every layer that cannot be mapped, that reads what another one counts as it runs, and
-    parameters without sizes."""
+    """Raise DMLError as ``check_layers`` does, and for parameters with dynamic sizes."""
     check_layers(network)
     dynamic = [str(at) for at in network.layers if at.type == "Parameter" and is_dynamic(at)]
     if dynamic:
@@ -333,17 +342,17 @@ def _check(network: Network) -> None:
 
 
 def is_dynamic(layer: IrLayer) -> bool:
-    """Whether the file leaves sizes of the layer's outputs open, which are not counted as it runs."""
+    """Return whether the file leaves output sizes of the layer dynamic; those known only at run time do not count."""
     return layer.type not in _COUNTING and any(min(port.sizes, default=1) < 0 for port in layer.outputs)
 
 
 def _check_counts(network: Network, *, is_outermost: bool) -> None:
-    """Raise DMLError for a layer that reads what another one counts as it runs: only a model's results may."""
+    """Raise DMLError for a layer that reads a size known only at run time: only the model's results may."""
     for at in network.layers:
         for source, index in at.inputs:
             if index < _COUNTING.get(source.type, 0) and not (is_outermost and at.type == "Result"):
                 raise DMLError(
-                    f"{at}: reads what {source} counts as it runs, which only results of the model may",
+                    f"{at}: reads a size that {source} computes at run time; only a Result of the model may",
                     HRESULT.DXGI_ERROR_UNSUPPORTED,
                 )
         for body in at.bodies.values():

@@ -22,7 +22,7 @@ from .refused import API_VERSION, with_refused_names
 
 
 class DeviceVersion(NamedTuple):
-    """What ``Core.get_versions`` tells of a device."""
+    """A device's entry in ``Core.get_versions``."""
 
     description: str
     build_number: str
@@ -33,9 +33,10 @@ class DeviceVersion(NamedTuple):
 
 @with_refused_names
 class Core:
-    """Reads models, and compiles them for devices.
+    """Reads models and compiles them for devices.
 
-    Devices: "GPU" and "AUTO" are the one that ``dml.create_device()`` takes, "GPU.1" is the second that Vulkan lists.
+    Devices: "GPU" and "AUTO" are the default of ``dml.create_device()``; "GPU.1" is the second device that Vulkan
+    lists.
     """
 
     @checked
@@ -46,7 +47,7 @@ class Core:
 
     @property
     def available_devices(self) -> list[str]:
-        """The Vulkan devices: GPU, or GPU.0, GPU.1 and so on where there are several."""
+        """The Vulkan devices: GPU, or GPU.0, GPU.1 and so on if there are several."""
         count = len(list_devices())
         return ["GPU"] if count == 1 else [f"GPU.{at}" for at in range(count)]
 
@@ -55,9 +56,9 @@ class Core:
 
     @checked
     def read_model(self, model: Any, weights: Any = None, config: Mapping[Any, Any] | None = None) -> Model:
-        """Read an .xml file, and the .bin beside it unless ``weights`` is another one; or the bytes of both.
+        """Read an .xml file, or the bytes of one, with the .bin next to it or with ``weights``, a path or bytes.
 
-        Raises DMLError for other formats, and for anything that is not such a model.
+        Raises DMLError for other formats and for files that are not such a model.
         """
         DeviceProperties(config)
         if isinstance(weights, Tensor):
@@ -87,10 +88,10 @@ class Core:
         *,
         weights: Any = None,
     ) -> CompiledModel:
-        """Compile a model, or what ``read_model`` takes, for a device.
+        """Compile a model, or anything that ``read_model`` takes, for a device.
 
-        config: properties by their names as text; INFERENCE_PRECISION_HINT "f16" allows half precision, others change
-        nothing. Raises DMLError that lists every layer that cannot be mapped, and for an unknown device or property.
+        config: properties, their names as text. INFERENCE_PRECISION_HINT "f16" allows half precision; others have no
+        effect. Raises DMLError that lists every layer that cannot be mapped, and for an unknown device or property.
         """
         if isinstance(device_name, Mapping):  # compile_model(model, config)
             device_name, config = None, device_name
@@ -103,7 +104,7 @@ class Core:
     def query_model(
         self, model: Model, device_name: Any = "GPU", properties: Mapping[Any, Any] | None = None
     ) -> dict[str, str]:
-        """Return the layers that become operators, by name, with the device."""
+        """Return the layers that have a mapping to operators: layer name -> device name."""
         _index(_text(device_name), DeviceProperties(properties))
         special = ("Parameter", "Const", "Result")
         layers = model.network.layers
@@ -111,7 +112,7 @@ class Core:
 
     @checked
     def get_property(self, device_name: Any, property: Any = None) -> Any:
-        """Return a property of a device, or of the Core where one argument is given. Raises DMLError if unknown."""
+        """Return a property of a device, or of the Core if called with one argument. Raises DMLError if unknown."""
         if property is None:
             return self.available_devices if str(device_name) == "AVAILABLE_DEVICES" else self._properties.get(
                 str(device_name)
@@ -122,7 +123,7 @@ class Core:
 
     @checked
     def set_property(self, device_name: Any, properties: Mapping[Any, Any] | None = None) -> None:
-        """Set properties of what is compiled from now on: set_property({...}), or set_property("GPU", {...})."""
+        """Set properties for later compilations: set_property({...}), or set_property("GPU", {...})."""
         if properties is None:
             if not isinstance(device_name, Mapping):
                 raise DMLError("Core.set_property: takes a mapping of properties")
@@ -142,17 +143,17 @@ class Core:
 
 @checked
 def compile_model(model: Any, device_name: Any = "AUTO", config: Mapping[Any, Any] | None = None) -> CompiledModel:
-    """Compile a model, or what ``Core.read_model`` takes, for a device; see ``Core.compile_model``."""
+    """Compile a model, or anything that ``Core.read_model`` takes, for a device; see ``Core.compile_model``."""
     return Core().compile_model(model, device_name, config)
 
 
 def get_version() -> str:
-    """Return the version of openvino whose names these are."""
+    """Return the version of openvino whose names this package offers."""
     return API_VERSION
 
 
 def shutdown() -> None:
-    """Accepted: devices are closed when nothing holds them."""
+    """Do nothing: a device is closed when nothing refers to it."""
 
 
 def _text(device_name: Any) -> str:
@@ -160,7 +161,7 @@ def _text(device_name: Any) -> str:
 
 
 def _index(name: str, properties: DeviceProperties) -> int | None:
-    """Return the index of a device by OpenVINO's name; None for the default one."""
+    """Return a device's index from OpenVINO's name; None means the default device."""
     kind, _, rest = name.partition(":")
     if kind == "AUTO":
         first = next((one.strip() for one in rest.split(",") if one.strip().startswith("GPU")), "GPU")

@@ -1,4 +1,4 @@
-"""OpenVINO's properties, by their names as text: what devices tell, and what configurations may say."""
+"""OpenVINO's properties, their names as text: values of devices, and values that a configuration may set."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dml.enums import DML_EXECUTION_FLAGS
 from dml.enums.naming import did_you_mean
 from dml.errors import DMLError
 
-#: Properties that change nothing here: the device has its own threads, streams and cache of kernels.
+#: Properties that are accepted without effect: the device manages its own threads, streams and kernel cache.
 _ACCEPTED = (
     "ALLOW_AUTO_BATCHING", "AUTO_BATCH_TIMEOUT", "CACHE_DIR", "CACHE_MODE", "COMPILATION_NUM_THREADS",
     "DEVICE_PRIORITIES", "DYNAMIC_QUANTIZATION_GROUP_SIZE", "ENABLE_CPU_PINNING", "ENABLE_HYPER_THREADING",
@@ -24,9 +24,9 @@ _HALF = DML_EXECUTION_FLAGS.DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION
 
 
 class DeviceProperties:
-    """What a device and a configuration for it say.
+    """The properties of a device and of a configuration for it.
 
-    Raises DMLError for a property that is not known, and a precision other than f32 and f16.
+    Raises DMLError for an unknown property, and for a precision other than f32 and f16.
     """
 
     def __init__(self, config: Mapping[Any, Any] | None = None) -> None:
@@ -49,11 +49,11 @@ class DeviceProperties:
 
     @property
     def execution_flags(self) -> DML_EXECUTION_FLAGS:
-        """Of f16: FLOAT16 tensors may be computed in half precision."""
+        """Execution flags: f16 allows FLOAT16 tensors to be computed in half precision."""
         return _HALF if self._precision == "f16" else DML_EXECUTION_FLAGS.DML_EXECUTION_FLAG_NONE
 
     def get(self, name: str) -> Any:
-        """Return a property. Raises DMLError for one that is not known."""
+        """Return a property. Raises DMLError for an unknown one."""
         told = {} if self.device is None else device_properties(self.device)
         if name == "SUPPORTED_PROPERTIES":
             return dict.fromkeys(told, "RO") | dict.fromkeys((*_ACCEPTED, _PRECISION, "DEVICE_ID"), "RW")
@@ -66,7 +66,7 @@ class DeviceProperties:
 
 
 def device_properties(device: Device) -> dict[str, Any]:
-    """Return what a device tells, by OpenVINO's names."""
+    """Return a device's properties by OpenVINO's names."""
     vulkan = device.vulkan
     discrete = vulkan.device_class is DeviceClass.DISCRETE
     return {
@@ -83,6 +83,6 @@ def device_properties(device: Device) -> dict[str, Any]:
 
 
 def _word(precision: Any) -> str:
-    """Return the name of a Type, here or OpenVINO's, or the text itself."""
+    """Return the name of a Type (this package's or OpenVINO's), or the text itself."""
     name = precision.get_type_name() if hasattr(precision, "get_type_name") else str(precision)
     return {"fp32": "f32", "fp16": "f16", "float": "f32", "half": "f16"}.get(name.lower(), name.lower())

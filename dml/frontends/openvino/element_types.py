@@ -63,7 +63,7 @@ class Type(Enum):
         return str(self.value)
 
     def get_size(self) -> int:
-        """Return the bytes of an element."""
+        """Return the size of an element in bytes."""
         return int(self.to_dtype().itemsize)
 
     @property
@@ -106,7 +106,7 @@ class Type(Enum):
         return self.is_signed()
 
     def is_quantized(self) -> bool:
-        """Whether it is an 8-bit integer type, which quantized models have."""
+        """Return whether it is an 8-bit integer type, as quantized models use."""
         return self in (Type.i8, Type.u8)
 
     @property

@@ -19,13 +19,13 @@ from .shapes import PartialShape, Shape
 class Tensor:
     """An array on the host: ``Tensor(array)``, ``Tensor(Type.f32, [2, 3])`` or ``Tensor(array, shared_memory=True)``.
 
-    Raises DMLError for what is no array of numbers, and for a shape with open sizes.
+    Raises DMLError for a value that is not an array of numbers, and for a dynamic shape.
     """
 
     def __init__(self, array: Any, shape: Any = None, shared_memory: bool = False) -> None:
         if isinstance(shape, bool):  # Tensor(array, True)
             shape, shared_memory = None, shape
-        #: The array, of the tensor's sizes.
+        #: The array, in the tensor's shape.
         self.data: npt.NDArray[Any]
         if isinstance(array, Tensor):
             self.data = array.data if shared_memory else array.data.copy()
@@ -67,7 +67,7 @@ class Tensor:
         return self.shape
 
     def set_shape(self, shape: Any) -> None:
-        """Change the sizes; the elements are zeros where there were fewer."""
+        """Change the sizes; new elements are zero."""
         sizes = tuple(PartialShape(shape).to_shape())
         if sizes != self.data.shape:
             made = np.zeros(sizes, self.data.dtype)
@@ -80,7 +80,7 @@ class Tensor:
         return self.data.strides
 
     def get_strides(self) -> tuple[int, ...]:
-        """Return bytes from one element to the next along each dimension."""
+        """Return the bytes from one element to the next along each dimension."""
         return self.data.strides
 
     @property
@@ -104,7 +104,7 @@ class Tensor:
         target.copy_from(self)
 
     def copy_from(self, source: Any) -> None:
-        """Copy another tensor's or array's elements; the sizes become its own. Raises DMLError for another type."""
+        """Copy the elements and the sizes of another tensor or array. Raises DMLError for another element type."""
         found = source.data if isinstance(source, Tensor) else as_array(source, "Tensor.copy_from")
         if found.dtype != self.data.dtype:
             raise DMLError(f"Tensor.copy_from: takes elements of {self.data.dtype}, found {found.dtype}")

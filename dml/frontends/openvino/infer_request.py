@@ -1,4 +1,4 @@
-"""OpenVINO's InferRequest and AsyncInferQueue: runs in threads of their own."""
+"""OpenVINO's InferRequest and AsyncInferQueue: asynchronous runs, each in its own thread."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .host_tensor import Tensor
 from .ports import ConstOutput, port_of
 from .refused import with_refused_names
 
-#: Requests of an AsyncInferQueue that says no number: one is prepared while another runs.
+#: Default number of requests in an AsyncInferQueue: one is prepared while another runs.
 _JOBS = 2
 
 
 @with_refused_names
 @dataclass(frozen=True)
 class ProfilingInfo:
-    """What a dispatch of a run took: its layer, its kernel and its time."""
+    """Profile of a dispatch: its layer, its kernel and its time."""
 
     EXECUTED, NOT_RUN, OPTIMIZED_OUT = "EXECUTED", "NOT_RUN", "OPTIMIZED_OUT"
 
@@ -39,19 +39,19 @@ class ProfilingInfo:
 
 @with_refused_names
 class InferRequest:
-    """One run at a time of a compiled model, with tensors of its own that stay from run to run."""
+    """One run at a time of a compiled model, with input and output tensors kept between runs."""
 
     def __init__(self, model: CompiledModel) -> None:
         self._model = model
         self._tensors = {port: empty_tensor(port) for port in model.inputs}
-        #: What callers gave for outputs, which each run fills.
+        #: Tensors given for outputs; each run writes them.
         self._targets: dict[ConstOutput, Tensor] = {}
         self._results: InferResults | None = None
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
         self._callback: Callable[[Any], object] | None = None
         self.userdata: Any = None
-        #: Milliseconds that the last run took.
+        #: Duration of the last run in milliseconds.
         self.latency = 0.0
 
     def __repr__(self) -> str:
@@ -68,9 +68,9 @@ class InferRequest:
         *,
         decode_strings: bool = True,
     ) -> InferResults:
-        """Run, and return the outputs. inputs: as a CompiledModel takes them; others stay as they were.
+        """Run, and return the outputs. inputs: as for a CompiledModel; inputs not given keep their values.
 
-        Raises DMLError for an unknown or misshapen input, and while another run of the request is under way.
+        Raises DMLError for an unknown or misshapen input, and while another run of the request is in progress.
         """
         self._check_idle()
         self._give(inputs)
@@ -79,7 +79,7 @@ class InferRequest:
 
     @checked
     def start_async(self, inputs: Any = None, userdata: Any = None, share_inputs: bool = False) -> None:
-        """Run in another thread; ``wait`` ends with it, and the callback is called with ``userdata``."""
+        """Run in another thread; ``wait`` returns when it has ended. The callback is called with ``userdata``."""
         self._check_idle()
         self._give(inputs)
         if userdata is not None:
@@ -89,7 +89,7 @@ class InferRequest:
         self._thread.start()
 
     def wait(self) -> None:
-        """Wait for the run's end, its callback's included. Raises what either raised."""
+        """Wait until the run and its callback have ended. Raises the exception of either."""
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
         error, self._error = self._error, None
@@ -110,11 +110,11 @@ class InferRequest:
         self._callback, self.userdata = callback, userdata
 
     def query_state(self) -> list[Any]:
-        """Return nothing: models with variables are not read."""
+        """Return an empty list: models with variables cannot be read."""
         return []
 
     def reset_state(self) -> None:
-        """Accepted: there are no variables."""
+        """Do nothing: there are no variables."""
 
     # Tensors
 
@@ -139,7 +139,7 @@ class InferRequest:
 
     @property
     def results(self) -> InferResults:
-        """The outputs of the last run. Raises DMLError before one has ended."""
+        """Outputs of the last run. Raises DMLError before the first run has ended."""
         if self._results is None:
             raise DMLError("InferRequest.results: no run has ended yet")
         return self._results
@@ -156,7 +156,7 @@ class InferRequest:
         return self._tensors[port] if port in self._tensors else self._output(port)
 
     def set_tensor(self, key: Any, tensor: Tensor) -> None:
-        """Take a tensor, not a copy, for an input, or for an output that each run fills."""
+        """Use a tensor, without a copy, for an input, or for an output that each run writes."""
         self._set(self._port(key), tensor)
 
     def set_tensors(self, inputs: Mapping[Any, Tensor]) -> None:
@@ -183,7 +183,7 @@ class InferRequest:
 
     @property
     def profiling_info(self) -> list[ProfilingInfo]:
-        """What each dispatch takes, in order: the request runs once more for it."""
+        """The time of each dispatch, in order. Reading this property runs the request once more."""
         self._check_idle()
         network, times = self._model.profile(self._feeds())
         return [
@@ -199,7 +199,7 @@ class InferRequest:
     def get_profiling_info(self) -> list[ProfilingInfo]:
         return self.profiling_info
 
-    # Within
+    # Implementation
 
     def _port(self, key: Any) -> ConstOutput:
         return port_of([*self._model.inputs, *self._model.outputs], key, "tensor")
@@ -236,7 +236,7 @@ class InferRequest:
     def _work(self) -> None:
         try:
             self._run()
-        except BaseException as error:  # for the one who waits
+        except BaseException as error:  # (wait() raises it in the caller's thread)
             self._error = error
         if self._callback is not None:
             try:
@@ -247,20 +247,20 @@ class InferRequest:
     def _check_idle(self) -> None:
         thread = self._thread
         if thread is not None and thread.is_alive() and thread is not threading.current_thread():
-            raise DMLError("InferRequest: a run is under way; wait() ends with it")
+            raise DMLError("InferRequest: a run is in progress; call wait() first")
 
 
 def _layer(names: Mapping[int, str], node: str) -> tuple[str, str]:
-    """Return the layer's name and the operators of a dispatch, "node 3 (GEMM)"."""
+    """Split a dispatch's label, "node 3 (GEMM)", into the layer's name and the operators."""
     number, _, operators = node.removeprefix("node ").partition(" ")
     return names.get(int(number), node) if number.isdecimal() else node, operators.strip("()")
 
 
 @with_refused_names
 class AsyncInferQueue:
-    """Requests of a model, each taken by ``start_async`` when it is free.
+    """Requests of a model; ``start_async`` takes the next free one.
 
-    jobs: how many; 0 for as many as serve.
+    jobs: their number; 0 means the default.
     """
 
     @checked
@@ -285,13 +285,13 @@ class AsyncInferQueue:
 
     @checked
     def start_async(self, inputs: Any = None, userdata: Any = None, share_inputs: bool = False) -> None:
-        """Run on the next free request, which it waits for. Raises what an earlier run raised."""
+        """Run on the next free request; wait for one if needed. Raises the exception of an earlier run."""
         number = self._free.get()
         try:
             self._raise_error()
             request = self._requests[number]
             if request._thread is not None:
-                request._thread.join()  # (it has put its number back, and ends)
+                request._thread.join()  # (it has returned its number, and is about to end)
             self.userdata[number] = userdata
             request.start_async(inputs)
         except BaseException:
@@ -303,7 +303,7 @@ class AsyncInferQueue:
         self._callback = callback
 
     def is_ready(self) -> bool:
-        """Whether a request is free."""
+        """Return whether a request is free."""
         return not self._free.empty()
 
     def get_idle_request_id(self) -> int:
@@ -315,7 +315,7 @@ class AsyncInferQueue:
         return number
 
     def wait_all(self) -> None:
-        """Wait for all runs. Raises what the first failed one raised."""
+        """Wait for all runs. Raises the first exception of any of them."""
         for request in self._requests:
             if request._thread is not None:
                 request._thread.join()

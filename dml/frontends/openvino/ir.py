@@ -1,4 +1,4 @@
-"""Reads OpenVINO IR: a graph of layers in XML and the bytes of its constants beside it. The files are not trusted.
+"""Reads OpenVINO IR: a graph of layers in XML, and a file with the bytes of its constants. Neither file is trusted.
 
 Reference: OpenVINO's IR format (versions 10 and 11).
 """
@@ -28,7 +28,7 @@ try:
 except ModuleNotFoundError as error:
     raise missing("OpenVINO models need", "openvino", error) from error
 
-#: Element types, by the names of <data element_type> and, in upper case, of <port precision>.
+#: Element types by their names in <data element_type>; <port precision> has the names in upper case.
 ELEMENT_TYPES: dict[str, Any] = {
     "f64": np.float64,
     "f32": np.float32,
@@ -48,7 +48,7 @@ _PRECISIONS = {name.upper(): name for name in ELEMENT_TYPES} | {
     "FP64": "f64", "FP32": "f32", "FP16": "f16", "BF16": "bf16", "BOOL": "boolean",
 }  # fmt: skip
 _MAX_RANK = 8
-#: DirectML counts in 32 bits.
+#: DirectML's sizes have 32 bits.
 _MAX_SIZE = (1 << 32) - 1
 
 
@@ -64,7 +64,7 @@ class IrPort:
 
 @dataclass(eq=False)
 class IrLayer:
-    """One <layer>. inputs: (layer, index of its output) in the order of the input ports."""
+    """A <layer>. inputs: (layer, index of its output) in the order of the input ports."""
 
     id: int
     name: str
@@ -74,13 +74,13 @@ class IrLayer:
     input_ports: list[int] = field(default_factory=list)
     outputs: list[IrPort] = field(default_factory=list)
     inputs: list[tuple[IrLayer, int]] = field(default_factory=list)
-    #: Networks inside, by their tags: body, then_body, else_body.
+    #: Networks inside the layer, by tag: body, then_body, else_body.
     bodies: dict[str, IrBody] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"layer {self.id} ({self.type} {self.name!r})"
 
-    # Attributes, by kind. A wrong value is a DMLError that names layer, attribute and value.
+    # Attributes, by kind. A wrong value raises a DMLError that names layer, attribute and value.
 
     def text(self, name: str, default: str | None = None) -> str:
         value = self.attributes.get(name, default)
@@ -109,7 +109,7 @@ class IrLayer:
         return value in ("true", "1")
 
     def texts(self, name: str) -> list[str]:
-        """A comma-separated list; empty where the attribute is absent."""
+        """Return the items of a comma-separated list; none where the attribute is absent."""
         return [item.strip() for item in self.attributes.get(name, "").split(",") if item.strip()]
 
     def numbers(self, name: str) -> list[float]:
@@ -127,10 +127,10 @@ class IrLayer:
 
 @dataclass(frozen=True)
 class PortMap:
-    """Which port of a layer is which Parameter or Result of its body, by their ids; port -1 is none.
+    """Connects a port of a layer to a Parameter or Result of its body, by their ids; port -1 means none.
 
-    axis: along which the port's value is taken in parts, one for each iteration; None for all of it. start, end, stride
-    and part: from where to where, how far on, and how much.
+    axis: the axis along which each iteration takes a slice of the port's value; None for the whole value. start, end:
+    the range of the slices. stride: the step from one to the next. part: a slice's size.
     """
 
     port: int
@@ -145,7 +145,7 @@ class PortMap:
 
 @dataclass
 class IrBody:
-    """A network inside a layer. back: Parameter -> the Result that it is in the next iteration."""
+    """A network inside a layer. back: Parameter -> the Result whose value it takes in the next iteration."""
 
     network: Network
     inputs: list[PortMap]
@@ -155,7 +155,7 @@ class IrBody:
 
 @dataclass
 class Network:
-    """The layers in an order in which they can run, and where their constants' bytes lie."""
+    """Layers in an order in which they can run, and the bytes of their constants."""
 
     name: str
     version: int
@@ -163,7 +163,7 @@ class Network:
     weights: memoryview
 
     def constant(self, layer: IrLayer) -> npt.NDArray[Any]:
-        """The array of a Const layer. Raises DMLError where its bytes are not in the .bin file."""
+        """Return the array of a Const layer. Raises DMLError where its bytes lie outside the .bin file."""
         kind = layer.text("element_type")
         if kind not in ELEMENT_TYPES:
             raise DMLError(f"{layer}: element type {kind!r} is not supported")
@@ -181,7 +181,7 @@ class Network:
 
 
 def with_sizes(network: Network, given: Mapping[str, Sequence[int]]) -> Network:
-    """A copy of the network in which these parameters have these sizes; layers inside of bodies are shared."""
+    """Return a copy of the network with other sizes for the given parameters; the copy shares the layers of bodies."""
     copies = {layer: replace(layer, outputs=list(layer.outputs), inputs=[]) for layer in network.layers}
     for layer, made in copies.items():
         made.inputs = [(copies[source], index) for source, index in layer.inputs]
@@ -191,9 +191,9 @@ def with_sizes(network: Network, given: Mapping[str, Sequence[int]]) -> Network:
 
 
 def read_network(path: str | Path, weights: str | Path | None = None) -> Network:
-    """Read an .xml file and its .bin (of the same name where none is given; it may be absent when nothing is constant).
+    """Read an .xml file and its .bin, by default the file of the same name; without constants it may be absent.
 
-    Raises DMLError for files that cannot be read, broken XML, another version than 10 or 11, edges that lead nowhere,
+    Raises DMLError for files that cannot be read, broken XML, a version other than 10 and 11, edges that lead nowhere,
     and cycles.
     """
     path = Path(path)
@@ -209,7 +209,7 @@ def read_network(path: str | Path, weights: str | Path | None = None) -> Network
 
 
 def parse_network(text: bytes, weights: bytes | str | Path | None = None) -> Network:
-    """Parse the bytes of an .xml file. weights: those of its .bin, or that file. Raises what ``read_network`` does."""
+    """Parse the bytes of an .xml file. weights: the bytes or the path of its .bin. Raises as ``read_network``."""
     if isinstance(weights, str | Path):
         with reading(weights):
             data = mapped(Path(weights))
@@ -247,7 +247,7 @@ def _network(root: Element, weights: memoryview) -> Network:
 
 
 def _layers(root: Element, version: int, weights: memoryview) -> Network:
-    """What is in a <net> or in the body of a layer."""
+    """Return the network in a <net> or in the body of a layer."""
     layers: dict[int, IrLayer] = {}
     for element in root.iterfind("layers/layer"):
         layer = _layer(element)
@@ -263,7 +263,7 @@ def _layers(root: Element, version: int, weights: memoryview) -> Network:
         start, port = _integer(edge, "from-layer"), _integer(edge, "from-port")
         end = _integer(edge, "to-layer"), _integer(edge, "to-port")
         if start not in layers or end[0] not in layers:
-            raise DMLError(f"an edge leads from layer {start} to layer {end[0]}, which are not both there")
+            raise DMLError(f"the edge from layer {start} to layer {end[0]} names a layer that does not exist")
         ids = [output.id for output in layers[start].outputs]
         if port not in ids:
             raise DMLError(f"{layers[start]} has no output port {port}")
@@ -326,7 +326,8 @@ def _layer(element: Element) -> IrLayer:
 
 
 def _ordered(layers: list[IrLayer]) -> list[IrLayer]:
-    """A running order, as near to the file's as can be: results keep theirs."""
+    """Return the layers in an order in which they can run, as close to the file's as possible: results keep their
+    order."""
     place = {layer: index for index, layer in enumerate(layers)}
     waits = [len(layer.inputs) for layer in layers]
     readers: list[list[int]] = [[] for _ in layers]

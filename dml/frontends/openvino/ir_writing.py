@@ -1,4 +1,4 @@
-"""Writes a network as OpenVINO IR, for OpenVINO itself: the layers that it runs on the host."""
+"""Writes a network as OpenVINO IR: the layers that OpenVINO itself runs on the host."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .ir import IrBody, IrLayer, IrPort, Network
 
 
 def ir_bytes(network: Network) -> tuple[bytes, bytes]:
-    """Return the bytes of a network's .xml and .bin; the latter holds its own constants alone."""
+    """Return the bytes of a network's .xml and .bin; the .bin holds only this network's constants."""
     weights = bytearray()
     root = Element("net", name=network.name, version="11")
     _write(network, root, weights)
@@ -16,7 +16,7 @@ def ir_bytes(network: Network) -> tuple[bytes, bytes]:
 
 
 def _write(network: Network, root: Element, weights: bytearray) -> None:
-    """Add layers and edges below <net>, or a layer's body."""
+    """Add layers and edges to <net>, or to a layer's body."""
     layers, edges = SubElement(root, "layers"), SubElement(root, "edges")
     for layer in network.layers:
         _layer(network, layer, layers, weights)

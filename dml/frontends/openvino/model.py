@@ -1,4 +1,4 @@
-"""OpenVINO's Model: a network as it was read."""
+"""OpenVINO's Model: a network read from a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .shapes import PartialShape
 
 @with_refused_names
 class Model:
-    """A model as it was read. ``compile`` puts it on a device, as does ``Core.compile_model``."""
+    """A model before compilation. ``compile`` and ``Core.compile_model`` compile it for a device."""
 
     def __init__(self, network: Network) -> None:
         self.network = network
@@ -45,7 +45,7 @@ class Model:
         return self.clone()
 
     def clone(self) -> Model:
-        made = Model(self.network)  # (networks do not change)
+        made = Model(self.network)  # (a Model replaces its network, and never changes it)
         made.friendly_name = self.friendly_name
         return made
 
@@ -53,11 +53,11 @@ class Model:
     def compile(
         self, device: Device | None = None, *, fallback: bool = True
     ) -> CompiledNetwork | DynamicNetwork | PartedNetwork:
-        """Compile for a device; None takes the one that ``dml.create_device()`` does.
+        """Compile for a device; None means the default of ``dml.create_device()``.
 
-        fallback: layers that cannot be mapped run on the host, where openvino is installed; a ``HostNodesWarning``
-        names them. False for files that are not trusted: OpenVINO itself may end the process on damaged ones. Raises
-        DMLError that lists such layers otherwise, before anything runs.
+        fallback: layers that cannot be mapped run on the host if openvino is installed; a ``HostNodesWarning`` names
+        them. Use False for untrusted files: OpenVINO itself may crash the process on damaged ones. Without the
+        fallback, raises DMLError that lists such layers, before anything runs.
         """
         device = device or create_device()
         if on_host(self.network) or read_late(self.network):
@@ -75,15 +75,15 @@ class Model:
         return outputs_of(self.network)
 
     def input(self, key: int | str | None = None) -> ConstOutput:
-        """Return the input of a number or name, by default the only one."""
+        """Return the input with this number or name; None means the only one."""
         return port_of(self.inputs, key, "input")
 
     def output(self, key: int | str | None = None) -> ConstOutput:
-        """Return the output of a number or name, by default the only one."""
+        """Return the output with this number or name; None means the only one."""
         return port_of(self.outputs, key, "output")
 
     def is_dynamic(self) -> bool:
-        """Whether sizes of a parameter are open."""
+        """Return whether a parameter has dynamic sizes."""
         return any(layer.type == "Parameter" and is_dynamic(layer) for layer in self.network.layers)
 
     @property
@@ -138,12 +138,12 @@ class Model:
 
     @checked
     def reshape(self, partial_shape: Any) -> None:
-        """Give parameters other sizes.
+        """Change the sizes of parameters.
 
-        partial_shape: a shape for the only parameter, or shapes by number, name or port. Open sizes (-1) stay open,
-        without the limits of a range. Outputs have their sizes at once where all parameters' are given. Raises DMLError
-        for another number of dimensions, for sizes that layers do not take, and where a layer's sizes are not inferred;
-        the model then stays as it was.
+        partial_shape: a shape for the only parameter, or shapes by number, name or port. A dynamic size (-1 or a
+        range) has no limits afterwards. The outputs' sizes are known at once if all parameters have static sizes.
+        Raises DMLError for another number of dimensions, for sizes that a layer refuses, and where a layer's sizes
+        cannot be inferred; the model is then unchanged.
         """
         wanted = partial_shape if isinstance(partial_shape, Mapping) else {None: partial_shape}
         given: dict[str, tuple[int, ...]] = {}
@@ -170,7 +170,7 @@ def _partial(shape: Any) -> PartialShape:
 
 @checked
 def read_model(path: str | Path | bytes, weights: str | Path | bytes | None = None) -> Model:
-    """Read an .xml file and the .bin beside it, or the bytes of both.
+    """Read an .xml file and the .bin next to it, or the bytes of both.
 
     Raises DMLError for anything that is not such a model.
     """

@@ -1,4 +1,4 @@
-"""A network compiled for a device: for fixed sizes, or planned for each set of sizes that comes."""
+"""A network compiled for a device: for fixed sizes, or once for each set of input sizes."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from dml.graph.builder import Builder
 class CompiledNetwork:
     """A network compiled for a device; call it with arrays by the names of its parameters.
 
-    numbers: parameters that are constants, by name.
+    numbers: parameters to compile as constants, by name.
     """
 
     def __init__(self, network: Network, device: Device, numbers: Mapping[str, npt.NDArray[Any]] | None = None) -> None:
         graph = Builder(device)
         built = build(network, graph, numbers)
         self.parameters, self.results, self._late = built.parameters, built.results, built.late
-        #: What each layer became.
+        #: Layer -> its operator nodes.
         self.nodes = {
             layer: [node for node in graph.nodes_added(numbers) if isinstance(node, DML_OPERATOR_GRAPH_NODE_DESC)]
             for layer, numbers in built.nodes.items()
         }
         self.compiled = graph.compile(built.outputs)
         made_by = {number: layer.name for layer, numbers in built.nodes.items() for number in numbers}
-        #: By the nodes of the compiled graph: the name of the layer that each belongs to.
+        #: Node of the compiled graph -> name of the layer that it belongs to.
         self.layer_names = {at: made_by[number] for at, number in enumerate(graph.built) if number in made_by}
         assert graph.graph is not None
-        #: What was compiled.
+        #: The graph before compilation.
         self.graph = graph.graph
 
     @checked
     def __call__(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
-        """The results by the names of their tensors, in their own element types and shapes; of what a layer counts
-        (NonZero, NonMaxSuppression), as many as there are.
+        """Run, and return the results by tensor name, in the model's element types and shapes.
 
-        inputs: parameter name, or a name of its tensor -> array of the parameter's shape; numbers are converted to its
-        element type. Raises DMLError for a missing, unknown or misshapen input.
+        Where a layer computes the number of rows (NonZero, NonMaxSuppression), a result has that many rows. inputs:
+        parameter name, or a name of its tensor -> array of the parameter's shape; numbers are converted to its element
+        type. Raises DMLError for a missing, unknown or misshapen input.
         """
         outputs = self.compiled.dispatch(self.prepare(inputs))
         for name, (count, is_turned) in self._late.items():
@@ -58,7 +58,7 @@ class CompiledNetwork:
 
     @checked
     def prepare(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
-        """The arrays that the compiled graph takes for these inputs."""
+        """Return the arrays that the compiled graph takes for these inputs."""
         names = {alias: name for name, layer in self.parameters.items() for alias in (name, *layer.outputs[0].names)}
         given: dict[str, Any] = {}
         for name, value in inputs.items():
@@ -87,7 +87,7 @@ def _from_dml(array: npt.NDArray[Any], layer: IrLayer, is_late: bool) -> npt.NDA
 
 
 class DynamicNetwork:
-    """A model some of whose parameters have no fixed sizes; it is compiled for each set of sizes when it first comes.
+    """A model with dynamic parameter sizes; it is compiled once for each set of input sizes.
 
     parameters: its Parameter layers by name.
     """
@@ -102,14 +102,14 @@ class DynamicNetwork:
 
     @checked
     def __call__(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
-        """The results, as a CompiledNetwork's. Every parameter of dynamic sizes must be given."""
+        """Run, and return the results, as CompiledNetwork does. Every parameter with dynamic sizes must be given."""
         return self.compiled_for(inputs)(inputs)
 
     @checked
     def compiled_for(self, inputs: Mapping[str, npt.ArrayLike]) -> CompiledNetwork:
-        """The model compiled for the sizes of these inputs; the last eight are kept.
+        """Return the model compiled for the sizes of these inputs. The most recent ones are kept.
 
-        Raises DMLError for a missing or unknown input, and one whose sizes the parameter does not take.
+        Raises DMLError for a missing or unknown input, and for sizes that the parameter does not allow.
         """
         shapes = {name: as_array(value, f"parameter {name!r}").shape for name, value in inputs.items()}
         given: dict[str, tuple[int, ...]] = {}
@@ -117,7 +117,7 @@ class DynamicNetwork:
             port = layer.outputs[0]
             found = next((shapes.pop(alias) for alias in (name, *port.names) if alias in shapes), None)
             if found is None and min(port.sizes, default=1) < 0:
-                raise DMLError(f"parameter {name!r}: an array must be given, whose sizes the model takes")
+                raise DMLError(f"parameter {name!r}: an array must be given, because its sizes are dynamic")
             sizes = port.sizes if found is None else found
             fits = len(sizes) == len(port.sizes) and all(
                 own in (-1, size) for own, size in zip(port.sizes, sizes, strict=True)
@@ -138,12 +138,12 @@ class DynamicNetwork:
             return made
 
 
-#: Sets of sizes that a DynamicNetwork keeps.
+#: Number of sets of sizes that a DynamicNetwork keeps.
 _MOST_COMPILED = 8
 
 
 def with_zeros(model: CompiledNetwork, given: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-    """The inputs that are given, and zeros for the others."""
+    """Return the given inputs, and zeros for the others."""
     ports = {name: layer.outputs[0] for name, layer in model.parameters.items()}
     zeros = {name: np.zeros(port.sizes) for name, port in ports.items() if not given.keys() & {name, *port.names}}
     return {**zeros, **given}
@@ -152,7 +152,7 @@ def with_zeros(model: CompiledNetwork, given: Mapping[str, npt.NDArray[Any]]) ->
 def static_model(
     model: CompiledNetwork | DynamicNetwork, inputs: Mapping[str, npt.NDArray[Any]], sizes: Mapping[str, int]
 ) -> tuple[CompiledNetwork, dict[str, int]]:
-    """The model compiled for these inputs, and what it takes for dynamic sizes by name (see ``assumed_shape``).
+    """Return the model compiled for these inputs, and the sizes assumed for dynamic ones (see ``assumed_shape``).
 
     Raises DMLError for a size that no parameter has.
     """
@@ -170,17 +170,17 @@ def static_model(
 
 
 def parameter_summary(parameter: IrLayer) -> ValueSummary:
-    """A parameter's name, type and sizes; dynamic ones are named "x.0"."""
+    """Return a parameter's name, type and sizes; a dynamic size is named "x.0"."""
     return port_summary(parameter.name, parameter.outputs[0])
 
 
 def port_summary(name: str, port: IrPort) -> ValueSummary:
-    """The same of any value."""
+    """Summarize any value as ``parameter_summary`` does."""
     sizes = tuple(f"{name}.{at}" if size < 0 else size for at, size in enumerate(port.sizes))
     return ValueSummary(name, str(np.dtype(ELEMENT_TYPES[port.element_type])), sizes)
 
 
 def assumed_shape(parameter: IrLayer, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    """A parameter's sizes; a dynamic one has the number of its name, such as "x.0", among ``sizes``, else 1."""
+    """Return a parameter's sizes; a dynamic one, such as "x.0", is looked up in ``sizes``, else 1."""
     name, own = parameter.name, parameter.outputs[0].sizes
     return tuple(sizes.get(f"{name}.{at}", 1) if size < 0 else size for at, size in enumerate(own))

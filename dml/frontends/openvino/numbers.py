@@ -14,7 +14,7 @@ from dml.frontends.openvino.ir import ELEMENT_TYPES
 from dml.graph.builder import Tensor
 
 _Numbers = npt.NDArray[Any]
-#: More elements are data, and the device's.
+#: Larger arrays are data, and computed on the device.
 _MOST = 1024
 
 
@@ -26,7 +26,7 @@ def _divided(c: IrContext, a: _Numbers, b: _Numbers) -> _Numbers:
 
 def _scattered(c: IrContext, x: _Numbers, indices: _Numbers, updates: _Numbers, axis: _Numbers) -> _Numbers:
     made = np.moveaxis(x.copy(), c.axis(int(axis.reshape(())), x.ndim), 0)
-    made[indices.reshape(-1)] = updates.reshape(indices.size, *made.shape[1:])  # (a view: axis 0 is that of a vector)
+    made[indices.reshape(-1)] = updates.reshape(indices.size, *made.shape[1:])
     return np.moveaxis(made, 0, int(axis.reshape(())))
 
 
@@ -95,7 +95,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def known(c: IrContext) -> list[_Numbers] | None:
-    """The outputs of a layer of known numbers, of their element types; None where they are the device's."""
+    """Compute a layer's outputs on the host, in their element types; None where the device must compute them."""
     function = _FUNCTIONS.get(c.layer.type)
     if function is None or any(isinstance(value, Tensor) for value in c.values):
         return None

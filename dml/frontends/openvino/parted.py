@@ -1,5 +1,5 @@
-"""Networks in parts: layers that no DirectML operators express run on the host, by OpenVINO's CPU plugin; layers that
-count what they give end a part, and the next one begins with what there is."""
+"""Networks in parts. Layers without a mapping to operators run on the host, by OpenVINO's CPU plugin. A layer with an
+output size known only at run time ends a part; the next part is compiled for the actual size."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .networks import CompiledNetwork, DynamicNetwork, assumed_shape
 
 _Array = npt.NDArray[Any]
 _SPECIAL = ("Parameter", "Const", "Result")
-#: Types of layers that OpenVINO has and no DirectML operators express.
+#: OpenVINO layer types that no DirectML operators express.
 HOST_TYPES = frozenset({
     "BinaryConvolution", "BitwiseLeftShift", "BitwiseRightShift", "Bucketize", "CTCGreedyDecoder",
     "CTCGreedyDecoderSeqLen", "CTCLoss", "Col2Im", "DeformableConvolution", "DeformablePSROIPooling",
@@ -40,14 +40,14 @@ HOST_TYPES = frozenset({
     "ROIAlignRotated", "ROIPooling", "RandomUniform", "RegionYolo", "ReorgYolo", "STFT", "SearchSorted", "SegmentMax",
     "SliceScatter", "SparseFillEmptyRows", "Unique",
 })  # fmt: skip
-#: What runs layers on the host.
+#: The runtime of layers on the host.
 RUNTIME = "OpenVINO's CPU plugin"
-#: Sets of sizes for which a part is kept.
+#: Number of sets of sizes for which a part is kept.
 _MOST_COMPILED = 8
 
 
 class CutLayer:
-    """A layer as ``cut`` takes it: values are named by layer and output, "3.0"."""
+    """A layer in the form that ``cut`` takes: values are named by layer and output, "3.0"."""
 
     def __init__(self, layer: IrLayer) -> None:
         self.layer = layer
@@ -62,7 +62,7 @@ def _name(layer: IrLayer, output: int) -> str:
 
 
 def on_host(network: Network) -> list[IrLayer]:
-    """Return the layers that cannot be on the device: of a type that is not mapped, or with such a one inside."""
+    """Return the layers that cannot run on the device: their type, or that of a layer inside, is not mapped."""
     return [layer for layer in network.layers if layer.type not in _SPECIAL and not _is_taken(layer)]
 
 
@@ -77,7 +77,7 @@ def _is_counted(source: IrLayer, index: int) -> bool:
 
 
 def read_late(network: Network) -> set[IrLayer]:
-    """Return the layers whose counted outputs other layers read."""
+    """Return the layers with an output size known only at run time that other layers read."""
     return {
         source
         for layer in network.layers
@@ -95,7 +95,7 @@ def has_openvino() -> bool:
 
 
 def _callers_level() -> int:
-    """Return the stacklevel of a warning of the calling function that points to the first caller outside of dml."""
+    """Return the stacklevel for a warning of the calling function that points to the first caller outside dml."""
     level, frame = 0, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "dml":
         level, frame = level + 1, frame.f_back
@@ -106,7 +106,7 @@ class PartedNetwork:
     """A network in parts, on the device and on the host; call it with arrays by the names of its parameters.
 
     fallback: whether layers of HOST_TYPES may run on the host; a ``HostNodesWarning`` names them. Raises DMLError that
-    lists them if they may not, or if OpenVINO is not installed, and layers of other types.
+    lists them if they may not or if OpenVINO is not installed, and for layers of other types that are not mapped.
     """
 
     def __init__(self, network: Network, device: Device, *, fallback: bool = True) -> None:
@@ -116,12 +116,12 @@ class PartedNetwork:
         except DMLError as error:
             if not fallback or has_openvino():
                 raise
-            hint = "where openvino is installed, its CPU plugin runs those that it has"
+            hint = "install openvino to run layers that it supports on its CPU plugin"
             raise DMLError(f"{error.message}; {hint}", error.hresult) from None
         self.parameters = {layer.name: layer for layer in network.layers if layer.type == "Parameter"}
         self._network = network
         ends = [layer for layer in network.layers if layer.type == "Result"]
-        #: Name of a result -> the value that it is.
+        #: Name of a result -> name of its value.
         self._results: dict[str, str] = {}
         for layer in ends:
             self._results[result_name(layer, self._results)] = _name(*layer.inputs[0])
@@ -146,7 +146,7 @@ class PartedNetwork:
 
     @checked
     def __call__(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, _Array]:
-        """The results by the names of their tensors, as a CompiledNetwork's.
+        """Run, and return the results by tensor name, as CompiledNetwork does.
 
         Raises DMLError for a missing, unknown or misshapen input.
         """
@@ -156,7 +156,7 @@ class PartedNetwork:
         return {name: values[value] for name, value in self._results.items()}
 
     def stand_ins(self, inputs: Mapping[str, _Array], sizes: Mapping[str, int]) -> dict[str, _Array]:
-        """Return the parameters' values by their names, zeros where none is given; see ``assumed_shape``."""
+        """Return an array for each parameter by value name: the given one, else zeros of ``assumed_shape``."""
         ports = {name: layer.outputs[0] for name, layer in self.parameters.items()}
         absent = {name for name, port in ports.items() if not inputs.keys() & {name, *port.names}}
         zeros = {name: np.zeros(assumed_shape(self.parameters[name], sizes)) for name in absent}
@@ -182,39 +182,39 @@ class PartedNetwork:
 
 
 def whole(model: CompiledNetwork | DynamicNetwork | PartedNetwork) -> CompiledNetwork | DynamicNetwork:
-    """Return a model that is one graph on the device. Raises DMLError if it runs in parts."""
+    """Return the model if it is one graph on the device. Raises DMLError if it runs in parts."""
     if isinstance(model, PartedNetwork):
         host = ", ".join(str(layer) for part in model.parts if part.on_host for layer in part.host_layers)
-        why = f"on the host run {host}" if host else "layers read what others count"
+        why = f"on the host run {host}" if host else "layers read sizes known only at run time"
         raise DMLError(f"the model runs in {len(model.parts)} parts, not as one graph: {why}", HRESULT.E_NOTIMPL)
     return model
 
 
 class _NetworkPart:
-    """Layers that run together. Their own network takes and gives values by their names."""
+    """Layers that run together. Their network takes and returns values by name."""
 
     def __init__(self, whole: Network, one: Cut[CutLayer], device: Device) -> None:
         self.on_host = one.on_host
         self.inputs, self.outputs = one.inputs, one.outputs
         self.layers = [node.layer for node in one.nodes]
         self.network = _network_of(whole, self.layers, one.inputs, one.outputs)
-        #: The layers of one on the host that are no constants.
+        #: The layers of a host part, without constants.
         self.host_layers = [layer for layer in self.layers if one.on_host and layer.type not in _SPECIAL]
         self._results = _results_of(self.network)
         self._device = device
         self._host: _HostNetwork | None = None
         self._lock = threading.Lock()
-        #: By the inputs' sizes, and the numbers that layers have to know.
+        #: By the inputs' sizes, and by the values of inputs that layers need at compile time.
         self._compiled: Recent[Any, CompiledNetwork] = Recent(_MOST_COMPILED)
         self._knows_numbers = False
         if one.on_host:
-            self._on_host()  # what it refuses is refused at load
+            self._on_host()  # (errors of OpenVINO are raised at load)
         else:
             check_layers(self.network)
 
     def run(self, values: Mapping[str, _Array]) -> dict[str, _Array]:
         feeds = {name: values[name] for name in self.inputs}
-        # A device has no tensors without elements, such as what was counted and is none.
+        # The device has no tensors without elements, such as the rows of a NonZero that found none.
         if self.on_host or not all(array.size for array in feeds.values()):
             return dict(zip(self.outputs, self._on_host()(list(feeds.values())), strict=True))
         compiled = self.compiled_for(feeds)
@@ -222,7 +222,8 @@ class _NetworkPart:
         return {value: found[name] for name, value in self._results.items()}
 
     def compiled_for(self, feeds: Mapping[str, _Array]) -> CompiledNetwork:
-        """Return the part compiled for arrays of these sizes, and for their numbers where layers have to know them."""
+        """Return the part compiled for arrays of these sizes, and for their values if layers need them at compile
+        time."""
         with self._lock:
             if not self._knows_numbers:
                 try:
@@ -249,8 +250,8 @@ class _NetworkPart:
             if self._host is None:
                 if not has_openvino():
                     raise DMLError(
-                        "a tensor without elements cannot go to the device; where openvino is installed, its CPU "
-                        "plugin takes it",
+                        "a tensor without elements cannot go to the device; install openvino to run such "
+                        "a part on its CPU plugin",
                         HRESULT.DXGI_ERROR_UNSUPPORTED,
                     )
                 self._host = _HostNetwork(self.network)
@@ -258,10 +259,10 @@ class _NetworkPart:
 
 
 class _HostNetwork:
-    """A network on OpenVINO's CPU plugin: from its parameters' arrays to its results', in order."""
+    """A network on OpenVINO's CPU plugin, from its parameters' arrays to its results', in order."""
 
     def __init__(self, network: Network) -> None:
-        import openvino  # late: most models do not need it
+        import openvino  # (here, because most models do not need it)
 
         self._layers = ", ".join(str(layer) for layer in network.layers if layer.type not in _SPECIAL)
         text, weights = ir_bytes(network)
@@ -269,7 +270,7 @@ class _HostNetwork:
             core = openvino.Core()
             model = core.read_model(text, weights)
             self._compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-        except Exception as error:  # it refuses with exceptions of its own
+        except Exception as error:  # OpenVINO raises its own exceptions
             raise self._error(error) from error
 
     def __call__(self, arrays: Sequence[_Array]) -> list[_Array]:
@@ -285,7 +286,7 @@ class _HostNetwork:
 
 
 def _numbers(feeds: Mapping[str, _Array]) -> dict[str, _Array]:
-    """Return those that may be shapes, axes or counts."""
+    """Return the arrays that may be shapes, axes or counts."""
     return {name: array for name, array in feeds.items() if array.dtype.kind in "iu" and array.ndim < 2}
 
 
@@ -316,7 +317,7 @@ def _network_of(whole: Network, layers: Sequence[IrLayer], inputs: Sequence[str]
 
 
 def _results_of(network: Network) -> dict[str, str]:
-    """Return the values that a part gives, by the names of its network's results: these are the same."""
+    """Return result name -> name of the value that the part returns under it."""
     found: dict[str, str] = {}
     for layer in network.layers:
         if layer.type == "Result":

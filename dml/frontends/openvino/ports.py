@@ -1,4 +1,4 @@
-"""OpenVINO's ConstOutput: inputs and outputs of a model."""
+"""OpenVINO's ConstOutput: an input or output of a model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .shapes import PartialShape, Shape
 
 
 class LayerNode:
-    """A layer of a model, for its names."""
+    """A layer of a model, which gives its names."""
 
     def __init__(self, layer: IrLayer) -> None:
         self._layer = layer
@@ -45,7 +45,7 @@ class LayerNode:
 class ConstOutput:
     """An input or output of a model.
 
-    key: the name by which arrays are passed to the network, or come from it.
+    key: the name of its array when the network is called.
     """
 
     def __init__(self, layer: IrLayer, key: str, side: str, index: int) -> None:
@@ -70,7 +70,7 @@ class ConstOutput:
 
     @property
     def place(self) -> tuple[str, int]:
-        """Whether it is an input or an output, and which."""
+        """The side, "input" or "output", and the port's number there."""
         return self._place
 
     def has_name(self, name: str) -> bool:
@@ -95,7 +95,7 @@ class ConstOutput:
         return 0
 
     def get_index(self) -> int:
-        """Return the output's number among those of its node."""
+        """Return the output's number among its node's outputs."""
         return 0
 
     @property
@@ -121,9 +121,9 @@ class ConstOutput:
 
     @property
     def shape(self) -> Shape:
-        """The sizes. Raises DMLError if some are open."""
+        """The sizes. Raises DMLError if some are dynamic."""
         if self.partial_shape.is_dynamic:
-            raise DMLError(f"{self.any_name}: its shape {self.partial_shape} is open; use partial_shape")
+            raise DMLError(f"{self.any_name}: its shape {self.partial_shape} is dynamic; use partial_shape")
         return self.partial_shape.to_shape()
 
     def get_shape(self) -> Shape:
@@ -147,9 +147,9 @@ def outputs_of(network: Network) -> list[ConstOutput]:
 
 
 def port_of(ports: Sequence[ConstOutput], key: Any, side: str) -> ConstOutput:
-    """Return the port that a number, a name or another port means; None means the only one.
+    """Return the port for a number, a name or another port; None means the only one.
 
-    side: "input" or "output", for the errors. Raises DMLError if there is none.
+    side: "input" or "output", for error messages. Raises DMLError if there is no such port.
     """
     if key is None:
         if len(ports) == 1:

@@ -1,4 +1,4 @@
-"""Names of openvino's Python package that have nothing to stand for here: using one is a DMLError that says why."""
+"""Names of openvino's Python package without a counterpart here: using one raises a DMLError that says why."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dml.frontends.refusals import refusing
 
-#: The version of openvino whose Python names these are.
+#: The version of openvino whose Python names this package offers.
 API_VERSION = "2026.4.1"
 
 _BUILDING = "models are read, not built; build them with openvino and save_model"
@@ -17,13 +17,13 @@ _TEXT = "pass properties by their names as text, such as 'PERFORMANCE_HINT'"
 _PREPROCESS = "build the PrePostProcessor with openvino and save_model, or prepare arrays in NumPy"
 _BLOB = "compiled models are not written; kernels are kept in a cache on disk"
 _STATE = "variables (ReadValue, Assign) are not mapped"
-_CANCEL = "a run that has begun ends by itself"
+_CANCEL = "a run cannot be cancelled"
 _LAYOUT = "layouts of models are not changed; use Model.reshape and NumPy's transpose"
 _TEXTS = "tensors of strings are not supported"
-_PYTHON = "of OpenVINO's own package"
+_PYTHON = "part of OpenVINO's own package only"
 _SETTINGS = "give properties to Core.compile_model"
 
-#: What refuses each name: a name of the module, or of a class in it.
+#: Name of the module, or of a class in it -> why it is refused.
 REFUSED: Mapping[str, str] = {
     "AxisSet": _BUILDING,
     "AxisVector": _BUILDING,
@@ -42,12 +42,12 @@ REFUSED: Mapping[str, str] = {
     "RemoteTensor": _REMOTE,
     "Strides": _BUILDING,
     "Symbol": _BUILDING,
-    "TensorVector": "a list of Tensors does",
+    "TensorVector": "use a list of Tensors",
     "VAContext": _REMOTE,
     "VASurfaceTensor": _REMOTE,
-    "Version": "Core.get_versions tells those of devices",
+    "Version": "Core.get_versions returns the versions of devices",
     "convert_model": "convert with openvino.convert_model and save_model; dml.frontends.onnx runs ONNX models",
-    "exceptions": "errors are dml.DMLError",
+    "exceptions": "every error is a dml.DMLError",
     "experimental": _PYTHON,
     "frontend": "models are read from IR; openvino.convert_model and save_model make it",
     "get_batch": _LAYOUT,
@@ -66,7 +66,7 @@ REFUSED: Mapping[str, str] = {
     "utils": _PYTHON,
 
     "CompiledModel.export_model": _BLOB,
-    "CompiledModel.get_runtime_model": "`dml explain` shows what became of each layer",
+    "CompiledModel.get_runtime_model": "`dml explain` lists the operators of each layer",
     "CompiledModel.set_property": _SETTINGS,
     "ConstOutput.get_rt_info": _BUILDING,
     "ConstOutput.get_target_inputs": _BUILDING,
@@ -115,5 +115,5 @@ REFUSED: Mapping[str, str] = {
     },
 }  # fmt: skip
 
-#: Gives a class the names of REFUSED that belong to it.
+#: Adds the names in REFUSED that belong to a class.
 with_refused_names = refusing(REFUSED)

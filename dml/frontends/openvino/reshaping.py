@@ -1,4 +1,4 @@
-"""A network for other sizes of its parameters."""
+"""A network with other sizes for its parameters."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from dml.frontends.planning import planner
 from dml.graph.builder import Builder
+from dml.planning.planner import planner
 
 from .convert import build, counted_outputs
 from .ir import IrLayer, Network, with_sizes
 
 
 def reshaped(network: Network, given: Mapping[str, tuple[int, ...]]) -> Network:
-    """Return a copy whose parameters have these sizes, by name; -1 leaves one open.
+    """Return a copy in which the named parameters have these sizes; -1 is dynamic.
 
-    The sizes of everything that depends on them are open, too: they are inferred when the network is built.
+    Sizes that depend on them become dynamic too, and are inferred when the network is built.
     """
     made = with_sizes(network, given)
     changed: set[IrLayer] = set()
@@ -35,14 +35,14 @@ def reshaped(network: Network, given: Mapping[str, tuple[int, ...]]) -> Network:
 
 
 def resolve_sizes(network: Network) -> None:
-    """Infer the sizes of all layers, in place, from those of the parameters. No device is needed.
+    """Infer the sizes of all layers, in place, from those of the parameters. Needs no device.
 
-    Raises DMLError for sizes that layers do not take, or that are not inferred.
+    Raises DMLError for sizes that layers refuse, or that cannot be inferred.
     """
-    build(network, Builder(cast(Any, planner()[0])))  # (a planner is asked what a device is)
+    build(network, Builder(cast(Any, planner()[0])))  # (a planner answers the same questions as a Device)
 
 
 def _opened(network: Network) -> Network:
-    """Return the network of a body with the sizes of all its parameters open."""
+    """Return the network of a body in which all sizes of its parameters are dynamic."""
     parameters = [layer for layer in network.layers if layer.type == "Parameter"]
     return reshaped(network, {layer.name: (-1,) * len(layer.outputs[0].sizes) for layer in parameters})

@@ -12,15 +12,16 @@ from .refused import with_refused_names
 
 @with_refused_names
 class Dimension:
-    """A size, or the range that an open one is from.
+    """A size, or the range of a dynamic one.
 
-    ``Dimension(3)`` is 3, ``Dimension()`` and ``Dimension(-1)`` are open, ``Dimension(1, 8)`` is open from 1 to 8.
+    ``Dimension(3)`` is 3, ``Dimension()`` and ``Dimension(-1)`` are dynamic, ``Dimension(1, 8)`` is dynamic from 1 to
+    8.
     """
 
     def __init__(self, low: int = -1, high: int | None = None) -> None:
         if high is None:
             low, high = (low, low) if low >= 0 else (0, -1)
-        #: Limits; -1 is none.
+        #: Limits; -1 means none.
         self.min_length, self.max_length = max(low, 0), high
 
     def __repr__(self) -> str:
@@ -60,9 +61,9 @@ class Dimension:
         return not self.is_static
 
     def get_length(self) -> int:
-        """Return the size. Raises DMLError if it is open."""
+        """Return the size. Raises DMLError if it is dynamic."""
         if not self.is_static:
-            raise DMLError(f"Dimension.get_length: {self} is open")
+            raise DMLError(f"Dimension.get_length: {self} is dynamic")
         return self.min_length
 
     def get_min_length(self) -> int:
@@ -72,17 +73,17 @@ class Dimension:
         return self.max_length
 
     def holds(self, size: int) -> bool:
-        """Whether it may be this size."""
+        """Return whether ``size`` is allowed."""
         return self.min_length <= size and (self.max_length < 0 or size <= self.max_length)
 
     def compatible(self, other: Dimension | int) -> bool:
-        """Whether some size is in both."""
+        """Return whether the two have a size in common."""
         one = other if isinstance(other, Dimension) else Dimension(other)
         return not (0 <= self.max_length < one.min_length or 0 <= one.max_length < self.min_length)
 
 
 class Shape(list[int]):
-    """The sizes of a tensor; equal to lists and tuples of the same numbers."""
+    """The sizes of a tensor; equal to a list or tuple of the same numbers."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
@@ -101,9 +102,9 @@ class Shape(list[int]):
 
 @with_refused_names
 class PartialShape:
-    """Sizes that may be open.
+    """Sizes that may be dynamic.
 
-    dimensions: of each a Dimension, a number (-1 is open) or a range (1, 8); or all of them as text, "1,3,?,?".
+    dimensions: for each a Dimension, a number (-1 is dynamic) or a range (1, 8); or all of them as text, "1,3,?,?".
     """
 
     def __init__(self, dimensions: Iterable[Any] | str = ()) -> None:
@@ -142,7 +143,7 @@ class PartialShape:
 
     @staticmethod
     def dynamic(rank: int | Dimension | None = None) -> PartialShape:
-        """Return a shape of open sizes. Raises DMLError if the rank is open, too."""
+        """Return a shape of dynamic sizes. Raises DMLError if the rank is dynamic too."""
         if rank is None or (isinstance(rank, Dimension) and rank.is_dynamic):
             raise DMLError("PartialShape.dynamic: the number of dimensions must be given")
         return PartialShape([-1] * (rank.get_length() if isinstance(rank, Dimension) else rank))
@@ -167,7 +168,7 @@ class PartialShape:
         return self._dimensions[index]
 
     def to_shape(self) -> Shape:
-        """Return the sizes. Raises DMLError if one is open."""
+        """Return the sizes. Raises DMLError if one is dynamic."""
         return Shape(one.get_length() for one in self)
 
     get_shape = to_shape
@@ -176,7 +177,7 @@ class PartialShape:
         return Shape(one.min_length for one in self)
 
     def get_max_shape(self) -> Shape:
-        """Return the largest sizes, -1 where there is no limit."""
+        """Return the largest sizes; -1 means no limit."""
         return Shape(one.max_length for one in self)
 
     def compatible(self, other: PartialShape) -> bool:

@@ -1,4 +1,4 @@
-"""Output sizes of layers that the file leaves open, once the sizes of the model's parameters are known.
+"""Output sizes of layers that the file leaves dynamic, inferred from the sizes of the model's parameters.
 
 Reference: OpenVINO's operation specifications, opset1 to opset15.
 """
@@ -21,9 +21,9 @@ _RULES: dict[str, _Rule] = {}
 
 
 def infer_sizes(c: IrContext) -> list[_Sizes]:
-    """Infer the sizes of a layer's outputs from those of its inputs and from numbers that are known.
+    """Infer the sizes of a layer's outputs from those of its inputs and from known numbers.
 
-    Raises DMLError for a layer that has no rule, and for sizes that do not fit.
+    Raises DMLError for a layer without a rule, and for sizes that do not fit.
     """
     rule = _RULES.get(c.layer.type)
     if rule is None:
@@ -38,8 +38,8 @@ def infer_sizes(c: IrContext) -> list[_Sizes]:
 
 
 def size_rule(*types: str) -> Callable[[_Rule], _Rule]:
-    """Register a function of a layer's context and its inputs' sizes that returns those of its outputs: of each, or the
-    same for all."""
+    """Register a function of a layer's context and its inputs' sizes that returns the outputs' sizes: one for each
+    output, or one for all."""
 
     def register(function: _Rule) -> _Rule:
         _RULES.update(dict.fromkeys(types, function))
@@ -187,7 +187,7 @@ def _strided_slice(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     for first, last, by, no_first, no_last, new, shrink, dots in zip(begin, end, step, *masks, strict=True):
         window = slice(None if no_first else first, None if no_last else last, by)
         chosen.append(Ellipsis if dots else None if new else first if shrink else window)
-    # (an array of no bytes, whatever its sizes are)
+    # (a broadcast array of one element, whatever its sizes)
     found: _Sizes = np.broadcast_to(np.zeros((), np.bool_), inputs[0])[tuple(chosen)].shape
     return found
 
@@ -273,7 +273,7 @@ def _reduced(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
 
 
 def _windows(c: IrContext, sizes: Sequence[int], window: Sequence[int], up: str = "floor") -> _Sizes:
-    """Count a window's positions along each spatial dimension. up: rounding_type."""
+    """Return the number of window positions along each spatial dimension. up: rounding_type."""
     strides, gaps = c.each("strides", len(window), 1), c.each("dilations", len(window), 1)
     auto = c.layer.text("auto_pad", "explicit")
     before, after = (

@@ -49,7 +49,7 @@ from dml.frontends.pydirectml.operators.recurrent import GRUOutputs, LSTMOutputs
 from dml.frontends.pydirectml.operators.windows import MaxPoolingOutputs, average_pooling, convolution, max_pooling
 from dml.frontends.pydirectml.tensors import Dimensions, Size2D, TensorDesc, TensorPolicy
 
-if TYPE_CHECKING:  # what is added below has no names that type checkers see
+if TYPE_CHECKING:  # type checkers cannot see the names that are added below
 
     def __getattr__(name: str) -> Any: ...
 

@@ -10,7 +10,7 @@ from dml.frontends import pydirectml
 
 
 def main(arguments: list[str]) -> None:
-    """Run the script as Python would, with this module as its ``pydirectml``."""
+    """Run the script as Python would, with this package as its ``pydirectml``."""
     if not arguments or arguments[0] in ("-h", "--help"):
         print(__doc__, file=sys.stderr)
         raise SystemExit(0 if arguments else 2)

@@ -1,4 +1,4 @@
-"""PyDirectML's device, graph builder, bindings and data."""
+"""PyDirectML's device, graph builder, bindings and tensor data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from dml.api.device import create_device
 from dml.api.operator import CompiledOperator
 from dml.arguments import as_array, checked
 from dml.compiler.target import DeviceClass
-from dml.descriptors.graph import DML_GRAPH_DESC
 from dml.enums import DML_EXECUTION_FLAGS, DML_TENSOR_DATA_TYPE
 from dml.errors import DMLError
 from dml.frontends.pydirectml.expressions import Expression
@@ -28,16 +27,16 @@ Words = npt.NDArray[np.uint32]
 
 
 class TensorData(np.ndarray[Any, np.dtype[Any]]):
-    """A tensor's elements: an array, float32 as everything in PyDirectML."""
+    """A tensor's elements: a float32 array, as PyDirectML has no other."""
 
     def __new__(cls, data: npt.ArrayLike) -> TensorData:
         return as_array(data, "pydirectml.TensorData").astype(np.float32, order="C").view(cls)
 
 
 class Binding:
-    """Data for an input: a copy of the array, converted to float32 unless it has the tensor's own data type.
+    """Data for an input: a copy of the array, converted to float32 unless it has the tensor's data type.
 
-    The array's shape need not be the tensor's. Raises DMLError where it has fewer bytes than the tensor.
+    The array's shape may differ from the tensor's. Raises DMLError if it has fewer bytes than the tensor.
     """
 
     @checked
@@ -48,7 +47,7 @@ class Binding:
         if array.dtype != desc.dtype:
             array = array.astype(np.float32)
         size = desc.TotalTensorSizeInBytes
-        # Sizes in bytes are multiples of 4: the last word may be half padding
+        # Sizes in bytes are multiples of 4, so the last word may contain padding
         raw = np.ascontiguousarray(array).tobytes()
         if -(-len(raw) // 4) * 4 < size:
             raise DMLError(
@@ -63,14 +62,14 @@ class Model:
 
     def __init__(self, op: CompiledOperator, places: dict[int, int]) -> None:
         self.op = op
-        #: The number that the script gave an input -> its place in the graph.
+        #: Input number in the script -> index in the graph.
         self.places = places
-        #: What the inputs that DML owns were last given.
+        #: The last bindings of inputs that DML owns.
         self.owned: dict[int, Binding] = {}
 
 
 class GraphBuilder:
-    """Collects the graph that the operator functions make. ``input_tensor`` begins it."""
+    """Collects the graph of the operator functions' calls; begin with ``input_tensor``."""
 
     @checked
     def __init__(self, device: Device) -> None:
@@ -81,7 +80,7 @@ class GraphBuilder:
     @checked
     def add_input(self, index: int, desc: TensorDesc) -> Expression:
         if index in self._places:
-            raise DMLError(f"pydirectml.input_tensor: the graph has an input {index} already")
+            raise DMLError(f"pydirectml.input_tensor: the graph already has an input {index}")
         own = desc.desc
         tensor = self.builder.input(str(index), own.Sizes, own.DataType, own.Strides)
         self._places[index] = len(self._descs)
@@ -90,25 +89,20 @@ class GraphBuilder:
 
     @checked
     def build(self, flags: Any, outputs: Sequence[Expression]) -> Model:
-        """Compile what the outputs need. flags: ExecutionFlags, as ``compile_graph`` takes them."""
+        """Compile the graph that the outputs need. flags: ExecutionFlags, as for ``compile_graph``."""
         made = [output.made for output in outputs]
         for tensor in made:
             if tensor.source[0] == "input":
-                raise DMLError("GraphBuilder.build: an output cannot be an input of the graph; put an identity between")
-        graph: DML_GRAPH_DESC = self.builder.build(made)
-        compiled = self.builder.device.compile_graph(
-            graph,
-            DML_EXECUTION_FLAGS(int(flags)),
-            inputs=self._descs,
-            outputs=[_words(tensor.desc) for tensor in made],
-        )
+                raise DMLError("GraphBuilder.build: an output must not be an input of the graph; add an identity")
+        seen = self._descs, [_words(tensor.desc) for tensor in made]
+        compiled = self.builder.compile(made, DML_EXECUTION_FLAGS(int(flags)), seen=seen)
         return Model(compiled, dict(self._places))
 
 
 class Device:
-    """A device. use_gpu: the best there is; else a CPU's driver, PyDirectML's WARP. use_debug_layer has no effect.
+    """A device. use_gpu: the best GPU; else a CPU's driver, like PyDirectML's WARP. use_debug_layer has no effect.
 
-    DML_VULKAN_DEVICE in the environment names another one.
+    The environment variable DML_VULKAN_DEVICE overrides this choice.
     """
 
     def __init__(self, use_gpu: bool = True, use_debug_layer: bool = False) -> None:
@@ -127,10 +121,11 @@ class Device:
     def compute(
         self, model: Model, inputs: Sequence[Binding | None], outputs: Sequence[Expression | None]
     ) -> list[TensorData]:
-        """Run a model: the bindings in the order of the inputs' numbers, the expressions it was built for.
+        """Run a model. inputs: bindings in the order of the inputs' numbers. outputs: the expressions it was built
+        for.
 
-        What comes back has the expressions' sizes and float32 elements; elements of other types of 32 bits are given
-        bit for bit. Tensors owned by DML are moved to the device again only where their Binding is another one.
+        The results have the expressions' sizes and float32 elements; other 32-bit types are returned bit for bit. A
+        tensor owned by DML is uploaded again only when it has a new Binding.
         """
         count = len(model.op.output_fields)
         if len(outputs) != count:
@@ -160,19 +155,19 @@ class Device:
 
 @checked
 def input_tensor(scope: GraphBuilder, input_index: int, tensor_desc: TensorDesc) -> Expression:
-    """The graph's input of that number."""
+    """Add the graph's input with this number."""
     return scope.add_input(input_index, tensor_desc)
 
 
 def _words(desc: DML_BUFFER_TENSOR_DESC) -> DML_BUFFER_TENSOR_DESC:
-    """The tensor's bytes, whatever they mean."""
+    """Return a description of the tensor's bytes as UINT32."""
     return DML_BUFFER_TENSOR_DESC(
         DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_UINT32, (desc.TotalTensorSizeInBytes // 4,), Flags=desc.Flags
     )
 
 
 def _data(words: Words, desc: DML_BUFFER_TENSOR_DESC) -> TensorData:
-    """The bytes as the tensor that the script sees."""
+    """Return the bytes as the tensor that the script expects."""
     dtype = desc.dtype if element_bits(desc.DataType) != 32 else np.dtype(np.float32)
     steps = tuple(stride * dtype.itemsize for stride in desc.strides)
     array = np.lib.stride_tricks.as_strided(words.view(dtype), desc.Sizes, steps)

@@ -1,4 +1,4 @@
-"""PyDirectML's enumerations: DirectML's, with the common part of the enumerators' names cut off."""
+"""PyDirectML's enumerations: DirectML's, with enumerators without their common prefix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ _EXPORTED: dict[str, Any] = {}
 
 
 def _shortened(name: str, of: type[IntEnum] | type[IntFlag], prefix: str) -> Any:
-    """The enumeration under PyDirectML's name. Its enumerators become names of the module; of equal ones the last."""
+    """Return the enumeration under PyDirectML's name.
+
+    Its enumerators become names of the module; for equal names, the last enumeration wins.
+    """
     members = {full.removeprefix(prefix): int(member) for full, member in of.__members__.items()}
     base: Any = of.__base__
     made = base(name, members, module=__name__)
@@ -36,7 +39,7 @@ OperatorType: Any = _shortened("OperatorType", enums.DML_OPERATOR_TYPE, "DML_OPE
 
 
 class OutputOptions(IntEnum):
-    """Which outputs a GRU has."""
+    """Outputs that a GRU returns."""
 
     Both = 0
     Sequence = 1
@@ -44,5 +47,5 @@ class OutputOptions(IntEnum):
 
 
 def exported() -> dict[str, Any]:
-    """The enumerators that are names of the module."""
+    """Return the enumerators that are names of the module."""
     return dict(_EXPORTED)

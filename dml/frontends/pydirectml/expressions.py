@@ -1,4 +1,4 @@
-"""PyDirectML's expressions: tensors of a graph being built, and arithmetic on them."""
+"""PyDirectML's expressions: tensors of a graph under construction, and arithmetic on them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, nearest_float
 
 
 class Expression:
-    """A tensor of a graph. Without one (``Expression()``) it stands for an output that is not wanted.
+    """A tensor of a graph. ``Expression()`` is empty: an output that was not requested.
 
-    Arithmetic takes expressions of equal sizes, and numbers; augmented assignment changes the object itself, as C++'s
-    references do.
+    Arithmetic takes expressions of equal sizes, and numbers; augmented assignment changes the object itself, as
+    references do in C++.
     """
 
     def __init__(self, tensor: Tensor | None = None, made: Tensor | None = None) -> None:
@@ -34,14 +34,14 @@ class Expression:
 
     @property
     def tensor(self) -> Tensor:
-        """The tensor as operators see it."""
+        """The tensor as an operator's input. Raises DMLError for an empty expression."""
         if self._tensor is None:
-            raise DMLError("pydirectml: this Expression stands for no tensor")
+            raise DMLError("pydirectml: this Expression has no tensor")
         return self._tensor
 
     @property
     def made(self) -> Tensor:
-        """The tensor as its operator wrote it, whatever it was reinterpreted as since."""
+        """The tensor as its operator wrote it, before any reinterpretation."""
         assert self.tensor is not None
         assert self._made is not None
         return self._made
@@ -51,7 +51,7 @@ class Expression:
         return self._tensor is None
 
     def get_output_desc(self) -> TensorDesc:
-        """The tensor's description."""
+        """Return the tensor's description."""
         return TensorDesc.of(self.tensor.desc)
 
     def _set(self, other: Expression) -> Expression:
@@ -88,7 +88,7 @@ class Expression:
         return scaled(self, nearest_float(1.0 / other) if other else float("inf"), 0.0)
 
     def __rtruediv__(self, other: float) -> Expression:
-        # DirectMLX scales before the reciprocal, which is 1 / (other * self); what is written here is what is computed.
+        # DirectMLX scales before the reciprocal, which computes 1 / (other * self); this computes other / self.
         return scaled(unary(DML_ELEMENT_WISE_RECIP_OPERATOR_DESC, self, ScaleBias=None), other, 0.0)
 
     def __mod__(self, other: Expression) -> Expression:
@@ -116,7 +116,7 @@ class Expression:
 def node(
     cls: type[OperatorDesc], outputs: dict[str, DML_BUFFER_TENSOR_DESC | None], first: Expression, **fields: Any
 ) -> dict[str, Expression]:
-    """Add an operator to the graph of ``first``; outputs that are None are left out."""
+    """Add an operator to the graph of ``first``; outputs that are None are absent."""
     builder = first.tensor.builder
     given = {name: _tensors(value) for name, value in fields.items()}
     wanted = {name: desc for name, desc in outputs.items() if desc is not None}
@@ -133,7 +133,7 @@ def _tensors(value: Any) -> Any:
 
 
 def one(cls: type[OperatorDesc], first: Expression, sizes: Any, **fields: Any) -> Expression:
-    """An operator with one output, packed, of the first input's data type."""
+    """Add an operator with one packed output of the first input's data type."""
     desc = DML_BUFFER_TENSOR_DESC(first.tensor.data_type, tuple(sizes))
     return node(cls, {"OutputTensor": desc}, first, **fields)["OutputTensor"]
 

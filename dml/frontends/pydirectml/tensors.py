@@ -1,4 +1,4 @@
-"""PyDirectML's TensorDesc and what belongs to it."""
+"""PyDirectML's TensorDesc and the types that it uses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Dimensions(list[int]):
 
 
 class TensorPolicy:
-    """How tensors are laid out whose strides are not given: ``default`` row-major, ``interleaved_channel`` NHWC."""
+    """Layouts of tensors without given strides: ``default`` is row-major, ``interleaved_channel`` is NHWC."""
 
     default: TensorPolicy
     interleaved_channel: TensorPolicy
@@ -31,10 +31,10 @@ _NAMES = ("data_type", "flags", "sizes", "strides", "total_tensor_size_in_bytes"
 
 
 class TensorDesc:
-    """A tensor: data type, optionally flags, sizes, then either strides or a policy that gives them.
+    """A tensor: data type, optional flags, sizes, then strides or a policy that computes them.
 
-    TensorDesc(data_type, sizes), (data_type, flags, sizes), (data_type, sizes, strides), each of the first two with a
-    tensor_policy at the end, or (data_type, flags, sizes, strides, total_tensor_size_in_bytes,
+    TensorDesc(data_type, sizes), (data_type, flags, sizes), (data_type, sizes, strides), the first two optionally with
+    a tensor_policy at the end, or (data_type, flags, sizes, strides, total_tensor_size_in_bytes,
     guaranteed_base_offset_alignment).
     """
 
@@ -66,14 +66,14 @@ class TensorDesc:
 
     @staticmethod
     def of(desc: DML_BUFFER_TENSOR_DESC) -> TensorDesc:
-        """The same tensor in PyDirectML's words."""
+        """Return a DML_BUFFER_TENSOR_DESC as PyDirectML's TensorDesc."""
         made = TensorDesc.__new__(TensorDesc)
         made._desc = desc
         return made
 
     @property
     def desc(self) -> DML_BUFFER_TENSOR_DESC:
-        """The same tensor in DirectML's words."""
+        """The tensor as a DML_BUFFER_TENSOR_DESC."""
         return self._desc
 
     @property

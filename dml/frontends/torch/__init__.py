@@ -4,14 +4,14 @@
     with torch.no_grad():
         y = compiled(x)
 
-For inference on tensors of the CPU. Each graph that dynamo finds goes through ``torch.export`` and ONNX to the graph
-builder when it first runs; weights go to the device once, and again when they change: their bytes are compared before
-each run, unless ``options={"freeze": True}`` says that they stay. What a graph writes to its inputs, such as a cache,
-is written to them. What ONNX has no word for stays with PyTorch, node by node; a graph that cannot be taken at all
-(gradients are wanted) runs as PyTorch would run it. Both are said once, in an EagerWarning. Shapes and ints that dynamo
-takes as symbols (``torch._dynamo.mark_dynamic``, or by itself the second time one changes) are inputs of the model:
-another size finds its kernels made. Importing this sets ``torch._dynamo.config.allow_rnn``, without which dynamo leaves
-GRU, LSTM and RNN modules to PyTorch and says nothing.
+It runs inference on CPU tensors. Each graph that dynamo finds is exported with ``torch.export`` and converted by ONNX
+to DirectML's graph when it first runs. Weights are uploaded once, and again when they change: their bytes are compared
+before each run, unless ``options={"freeze": True}`` declares them constant. Writes of a graph to its inputs, such as a
+cache, reach these inputs. Operators that ONNX lacks run with PyTorch, node by node; a graph that cannot be exported at
+all (it needs gradients) runs with PyTorch as a whole. An EagerWarning reports each case once. Symbolic shapes and ints
+(``torch._dynamo.mark_dynamic``, or automatically the second time one changes) are inputs of the model: another size
+reuses its kernels. Importing this module sets ``torch._dynamo.config.allow_rnn``; without it, dynamo silently leaves
+GRU, LSTM and RNN modules to PyTorch.
 
 Reference: torch.compile's custom backends; installed packages offer it as the entry point ``torch_dynamo_backends``.
 """

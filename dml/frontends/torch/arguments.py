@@ -1,4 +1,4 @@
-"""The arguments of dynamo's graphs: weights, tensors, and numbers, which a program takes as inputs or as constants."""
+"""Arguments of dynamo's graphs: weights, tensors, and numbers, which become inputs or constants of a program."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 import torch
 from torch import fx
 
-#: Per argument of a program: an int that is an input, or the symbols of a tensor's dimensions.
+#: For each argument of a program: its symbolic dimensions with their symbols, or None for an int.
 Dynamic = Mapping[int, str] | None
 
 
 @dataclass
 class Taken:
-    """A graph as a program takes it.
+    """A graph with the arguments of a program.
 
-    module: the graph with its sizes taken from the tensors that have them. places: for each of its inputs, the place
-    among the graph's arguments. dynamic: for each input, the dimensions whose sizes are symbols; None for an int.
-    weights: which inputs are parameters and buffers.
+    module: the graph; sizes are read from the tensors that have them. places: for each input, the index of the graph's
+    argument. dynamic: for each input, the dimensions with symbolic sizes; None for an int. weights: the inputs that
+    are parameters or buffers.
     """
 
     module: fx.GraphModule
@@ -30,9 +30,9 @@ class Taken:
 
 
 def numbers_of(graph: fx.GraphModule) -> tuple[set[int], set[int]]:
-    """The places of arguments that are numbers: ints that are no tensor's size, and floats.
+    """Return the indices of arguments that are numbers: ints that are not a tensor's size, and floats.
 
-    Dynamo passes a float that changes as a float64 tensor of no dimension whose ``item()`` the graph takes.
+    Dynamo passes a float that changes as a float64 tensor without dimensions; the graph calls its ``item()``.
     """
     places = list(graph.graph.find_nodes(op="placeholder"))
     sizes = {symbol for node in places for symbol in _symbols(node).values()}
@@ -42,12 +42,13 @@ def numbers_of(graph: fx.GraphModule) -> tuple[set[int], set[int]]:
 
 
 def value_of(argument: Any) -> Any:
-    """The number that an argument is."""
+    """Return an argument's number."""
     return argument.item() if isinstance(argument, torch.Tensor) else argument
 
 
 def taken(graph: fx.GraphModule, arguments: Sequence[Any], fixed: AbstractSet[int]) -> Taken:
-    """The graph as a program takes it. fixed: places of numbers that become constants of these arguments' values."""
+    """Convert the graph to a program's form. fixed: indices of numbers that become constants with the values of
+    ``arguments``."""
     copied = fx.GraphModule(graph, fx.Graph())
     copied.graph.output(copied.graph.graph_copy(graph.graph, {}))
     found = Taken(copied)
@@ -75,7 +76,7 @@ def taken(graph: fx.GraphModule, arguments: Sequence[Any], fixed: AbstractSet[in
                 node.replace_all_uses_with(size)
         elif is_tensor or node.users:
             if is_tensor and _is_float(original):
-                # (beside integers, a number is of the default type, and a tensor of its own)
+                # (a Python float and an integer give the default float type; a float64 tensor would give float64)
                 kind = torch.float64 if wide else torch.get_default_dtype()
                 for user in _items(node):
                     with copied.graph.inserting_before(user):
@@ -94,7 +95,7 @@ def taken(graph: fx.GraphModule, arguments: Sequence[Any], fixed: AbstractSet[in
 
 
 def is_weight(value: Any) -> bool:
-    """Whether dynamo lifted the argument out of a module: a parameter or a buffer."""
+    """Return whether dynamo lifted the argument out of a module: a parameter or a buffer."""
     return isinstance(value, torch.Tensor) and (
         isinstance(value, torch.nn.Parameter) or getattr(value, "_dynamo_static_input_type", None) is not None
     )
@@ -105,7 +106,7 @@ def _is_number(node: fx.Node) -> bool:
 
 
 def _is_float(node: fx.Node) -> bool:
-    """Whether a placeholder is a float in a tensor: nothing but its number is taken."""
+    """Return whether a placeholder is a float in a tensor: the graph uses only its number."""
     example = node.meta.get("example_value")
     is_scalar = isinstance(example, torch.Tensor) and example.dtype == torch.float64 and not example.ndim
     return is_scalar and len(_items(node)) == len(node.users)
@@ -116,7 +117,7 @@ def _items(node: fx.Node) -> list[fx.Node]:
 
 
 def _replace(node: fx.Node, number: Any) -> None:
-    """Put a number where other nodes take this one's value."""
+    """Replace a node's value by a number wherever other nodes use it."""
     for user in list(node.users):
         user.args = fx.map_arg(user.args, lambda one: number if one is node else one)
         user.kwargs = fx.map_arg(user.kwargs, lambda one: number if one is node else one)
@@ -128,7 +129,7 @@ def _symbol(node: fx.Node) -> str:
 
 
 def _symbols(node: fx.Node) -> dict[int, str]:
-    """The dimensions of a tensor whose sizes are single symbols."""
+    """Return the dimensions of a tensor whose sizes are single symbols."""
     example = node.meta.get("example_value")
     shape = example.shape if isinstance(example, torch.Tensor) else ()
     return {axis: str(size.node.expr) for axis, size in enumerate(shape) if isinstance(size, torch.SymInt)}

@@ -1,4 +1,4 @@
-"""PyTorch's tensors as NumPy arrays over the same memory, and back."""
+"""Conversion between PyTorch's tensors and NumPy arrays over the same memory."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-#: Types that NumPy knows through ml_dtypes only, with what has their bits in both.
+#: Types that NumPy knows only through ml_dtypes: an integer type of the same width in PyTorch, and the NumPy type.
 _BITS: dict[torch.dtype, tuple[torch.dtype, Any]] = {torch.bfloat16: (torch.int16, ml_dtypes.bfloat16)}
 
 
 def to_array(tensor: torch.Tensor) -> npt.NDArray[Any]:
-    """The tensor's elements, without a copy where it lies in the host's memory."""
+    """Return the tensor's elements, without a copy if they are in host memory."""
     tensor = tensor.detach().resolve_conj().resolve_neg()
     if tensor.dtype in _BITS:
         bits, dtype = _BITS[tensor.dtype]
@@ -24,7 +24,7 @@ def to_array(tensor: torch.Tensor) -> npt.NDArray[Any]:
 
 
 def to_tensor(array: npt.NDArray[Any]) -> torch.Tensor:
-    """A tensor over an array that nobody else writes to."""
+    """Return a tensor over an array that nothing else writes to."""
     array = np.ascontiguousarray(array).reshape(array.shape)
     for kind, (bits, dtype) in _BITS.items():
         if array.dtype == dtype:

@@ -1,4 +1,4 @@
-"""The backend: graphs of dynamo that run on the device, and with PyTorch where they cannot."""
+"""The backend: runs dynamo's graphs on the device, and with PyTorch where that is not possible."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dml.frontends.torch.modules import OnDevice, on_device
 
 
 class EagerWarning(UserWarning):
-    """A graph, or a part of one, runs with PyTorch and not on the device; the message says which and why."""
+    """A graph, or a part of one, runs with PyTorch instead of the device; the message names it and the reason."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class _Settings:
 def dml(
     graph: fx.GraphModule, example_inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, mode: str = ""
 ) -> Any:
-    """A backend of ``torch.compile``: ``torch.compile(model, backend="dml", options={"device": "RTX"})``.
+    """Compile a graph as a backend of ``torch.compile``: ``torch.compile(model, backend="dml", options={"device":
+    "RTX"})``.
 
-    options: ``device``, an index, a part of a name, or a dml.Device (the best one where left out); ``fallback``, False
-    to raise DMLError for what PyTorch would have to run (default True); ``freeze``, True to take the weights for what
-    they were at the first run, whose bytes are otherwise compared before each run (default False). mode: as
-    torch.compile passes it; "default" alone is taken. Raises DMLError for other options and for a device that there is
-    not.
+    options: ``device``, an index, a part of a name, or a dml.Device (default: the best one); ``fallback``, False to
+    raise DMLError instead of running with PyTorch (default True); ``freeze``, True to keep the weights of the first
+    run; otherwise their bytes are compared before each run (default False). mode: from torch.compile; only "default"
+    is accepted. Raises DMLError for other options, and for a device that does not exist.
     """
     given = dict(options or {})
     device, fallback, freeze = given.pop("device", None), given.pop("fallback", True), given.pop("freeze", False)
@@ -60,26 +60,26 @@ _lock = threading.Lock()
 
 
 def _opened(which: int | str | None) -> Device:
-    """Graphs of one model share a device."""
+    """Return the open device, which all graphs of a model share."""
     with _lock:
         if which not in _devices or _devices[which].is_closed:
             _devices[which] = create_device(which)
         return _devices[which]
 
 
-#: What was said of each of dynamo's frames, by its number: once, however often dynamo compiles it again.
+#: Number of dynamo's frame -> messages already shown, so that recompilation does not repeat them.
 _said: dict[int, set[str]] = {}
-#: The most values of a graph's numbers for each of which it is exported.
+#: A graph with a constant number is exported for at most this many values.
 _MOST_VALUES = 8
-#: The most calls that PyTorch runs before a device that was out of memory is asked again.
+#: The most calls to run with PyTorch before retrying a device that was out of memory.
 _LONGEST_PAUSE = 64
 
 
 class _DynamoGraph:
-    """A graph as dynamo calls it: with its weights and numbers among the arguments.
+    """A graph in the form that dynamo calls, with its weights and numbers among the arguments.
 
     Ints are inputs of the exported program where that is possible, else constants; floats are constants until they
-    change. It is exported for each value of those that are constants.
+    change. The graph is exported for each set of values of the constants.
     """
 
     def __init__(self, graph: fx.GraphModule, settings: _Settings) -> None:
@@ -87,10 +87,10 @@ class _DynamoGraph:
         self._settings = settings
         self._ints, self._floats = numbers_of(graph)
         self._fixed = frozenset(self._floats)
-        #: By the values of the numbers that are constants.
+        #: By the values of the constant numbers.
         self._made: dict[tuple[Any, ...], tuple[Taken, Callable[..., Any]]] = {}
         self._eager: str | None = None
-        #: Calls that PyTorch runs after the device ran out of memory: how many are left, and were the last time.
+        #: Calls left to run with PyTorch after the device was out of memory, and the length of the last such pause.
         self._left = self._pause = 0
         self._said = _said_of_frame()
         self._lock = threading.Lock()
@@ -112,7 +112,7 @@ class _DynamoGraph:
                     if error.hresult == HRESULT.DXGI_ERROR_DEVICE_REMOVED:
                         raise
                     why = str(error)
-                    if error.hresult == HRESULT.E_OUTOFMEMORY:  # others may give memory back
+                    if error.hresult == HRESULT.E_OUTOFMEMORY:  # others may free memory
                         self._left = self._pause = min(2 * self._pause or 1, _LONGEST_PAUSE)
                     else:
                         self._eager = why
@@ -125,12 +125,12 @@ class _DynamoGraph:
         return run(*[arguments[at] for at in form.places])
 
     def _values(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """The numbers that are constants; floats by their bits, which tell -0.0 from 0.0."""
+        """Return the values of the constant numbers; floats as bytes, because 0.0 and -0.0 compare equal."""
         found = (value_of(arguments[at]) for at in sorted(self._fixed))
         return tuple(struct.pack("d", one) if isinstance(one, float) else one for one in found)
 
     def _prepare(self, arguments: Sequence[Any]) -> tuple[Taken, Callable[..., Any]]:
-        """The graph on the device for these numbers. Raises NotTaken where it cannot be."""
+        """Export the graph for these numbers. Raises NotTaken where that is impossible."""
         before = self._fixed
         tries = [before]
         if not self._made:
@@ -154,7 +154,7 @@ class _DynamoGraph:
         raise AssertionError("unreachable")
 
     def _changed(self, arguments: Sequence[Any]) -> set[int]:
-        """The places of the constant numbers that have another value than at the last export."""
+        """Return the indices of constant numbers whose values have changed since the last export."""
         last = list(self._made)[-1]
         pairs = zip(sorted(self._fixed), last, self._values(arguments), strict=True)
         return {at for at, old, new in pairs if old != new}
@@ -162,7 +162,7 @@ class _DynamoGraph:
     def _exported(
         self, arguments: Sequence[Any], fixed: AbstractSet[int], whole: bool
     ) -> tuple[Taken, Callable[..., Any]]:
-        """The graph with these numbers as constants. whole: raise NotTaken where a part would stay with PyTorch."""
+        """Export the graph with these numbers as constants. whole: raise NotTaken if a part would run with PyTorch."""
         form = taken(self._graph, arguments, fixed)
         examples = [_example(arguments[at]) for at in form.places]
         program = exported(form.module, examples, form.dynamic)
@@ -188,7 +188,7 @@ def _example(argument: Any) -> Any:
 
 
 def _said_of_frame() -> set[str]:
-    """What was said of the frame that dynamo compiles; nothing where it does so for the first time."""
+    """Return the messages shown for the frame that dynamo is compiling; none when it compiles it for the first time."""
     now = CompileContext.current_compile_id()
     if now is None or now.frame_id is None:
         return set()

@@ -1,4 +1,4 @@
-"""From torch.fx graphs to ONNX models, whole or in the parts that ONNX has words for."""
+"""Export of torch.fx graphs to ONNX models, whole or in parts that ONNX can express."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ OPSET = 18
 
 
 class NotTaken(Exception):
-    """The graph cannot leave PyTorch; str() says why."""
+    """The graph cannot leave PyTorch; str() gives the reason."""
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The exporter tells its users about itself; ours asked for a backend."""
+    """Suppress the exporter's messages, which are meant for its direct users."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -46,9 +46,10 @@ def _quiet() -> Iterator[None]:
 
 
 def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[Dynamic]) -> ExportedProgram:
-    """The module in ATen's core operators. dynamic: for each example, the dimensions that are symbols; None for an int.
+    """Export the module to ATen's core operators.
 
-    Raises NotTaken where it cannot be, writes to what it made itself, or holds for one value of an int alone.
+    dynamic: for each example, its symbolic dimensions; None for an int. Raises NotTaken where the export fails, where
+    the program writes to its own buffers, and where it is valid for a single value of an int only.
     """
     auto = torch.export.Dim.AUTO
     shapes = tuple(auto if axes is None else dict.fromkeys(axes, auto) or None for axes in dynamic)
@@ -56,7 +57,7 @@ def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[
         with _quiet():
             program = torch.export.export(module, tuple(examples), dynamic_shapes=shapes if any(shapes) else None)
             program = decomposed(program)
-    except Exception as error:  # whatever it raises, the answer is the same: PyTorch runs the graph
+    except Exception as error:  # any failure leads to the same fallback: PyTorch runs the graph
         raise NotTaken(f"torch.export: {_first_line(error)}") from error
     signature = program.graph_signature
     if signature.buffers_to_mutate:
@@ -69,11 +70,12 @@ def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[
 
 
 def to_onnx(program: ExportedProgram) -> onnx.ModelProto:
-    """The program as an ONNX model, its inputs and outputs in order. Raises NotTaken where ONNX has no word for it."""
+    """Convert the program to an ONNX model with the same order of inputs and outputs. Raises NotTaken if ONNX cannot
+    express it."""
     try:
         with _quiet():
             made = torch.onnx.export(_returning(program), dynamo=True, opset_version=OPSET, verbose=False)
-    except Exception as error:  # (its own errors, and those of its passes)
+    except Exception as error:  # (errors of the exporter and of its passes)
         raise NotTaken(f"torch.onnx: {_first_line(error)}") from error
     assert made is not None
     proto: onnx.ModelProto = made.model_proto
@@ -81,7 +83,7 @@ def to_onnx(program: ExportedProgram) -> onnx.ModelProto:
 
 
 def _returning(program: ExportedProgram) -> ExportedProgram:
-    """The program with what it writes to its inputs among its outputs: the exporter leaves it out otherwise."""
+    """Return the program with its writes to inputs as additional outputs, because the exporter drops them."""
     if not program.graph_signature.user_inputs_to_mutate:
         return program
     signature = program.graph_signature
@@ -89,14 +91,14 @@ def _returning(program: ExportedProgram) -> ExportedProgram:
     first, *others = program.module_call_graph
     spec = tree_structure(tuple(outputs))
     calls = [replace(first, signature=replace(first.signature, out_spec=spec)), *others]
-    returning = copy.copy(program)  # (nothing public changes what a program returns)
+    returning = copy.copy(program)  # (no public function changes a program's outputs)
     returning._graph_signature = ExportGraphSignature(list(signature.input_specs), outputs)
     returning._module_call_graph = calls
     return returning
 
 
 def _first_line(error: BaseException) -> str:
-    """What the error that began it says."""
+    """Return the first line of the original error's message."""
     while error.__cause__ is not None:
         error = error.__cause__
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -104,7 +106,7 @@ def _first_line(error: BaseException) -> str:
 
 
 class _Words:
-    """Which nodes of a program in the exporter's own operators ONNX has words for."""
+    """Tells which nodes of a program in the exporter's operators ONNX can express."""
 
     def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: fx.Node) -> bool:
         if node.op != "call_function":
@@ -114,14 +116,15 @@ class _Words:
 
 @cache
 def _registry() -> Any:
-    from torch.onnx._internal.exporter import _registration  # nothing public tells what can be exported
+    # no public function lists the operators that can be exported
+    from torch.onnx._internal.exporter import _registration
 
     with _quiet():
         return _registration.ONNXRegistry.from_torchlib()
 
 
 def decomposed(program: ExportedProgram) -> ExportedProgram:
-    """The program with what ONNX has no word for written in other operators, where PyTorch or we know how."""
+    """Decompose operators that ONNX lacks, where PyTorch or FAST_PATHS has a decomposition."""
     table = torch.export.default_decompositions()
     for operator in list(table):
         if _registry().is_registered(operator):
@@ -132,13 +135,13 @@ def decomposed(program: ExportedProgram) -> ExportedProgram:
 
 
 def parts(program: ExportedProgram) -> tuple[fx.GraphModule, list[str], list[str]]:
-    """The program as a module of parts: those that ONNX has words for are modules of their own.
+    """Split the program into a module of parts; each part that ONNX can express is a submodule.
 
-    Returns it, the names of these modules, and the operators that stay with PyTorch.
+    Returns the module, the names of these submodules, and the operators that stay with PyTorch.
     """
     module = program.module()
     assert isinstance(module, fx.GraphModule)
-    # A part of one operator would cost more on the way to the device than it saves.
+    # For one operator, transfers to the device would cost more than they save.
     partitioner = CapabilityBasedPartitioner(module, _Words(), allows_single_node_partition=False)
     fused = partitioner.partition_and_fuse()
     names = [str(node.target) for node in fused.graph.find_nodes(op="call_module")]

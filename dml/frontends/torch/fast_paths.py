@@ -1,6 +1,7 @@
-"""What PyTorch's fused operators for inference compute, in operators that ONNX has words for.
+"""PyTorch's fused inference operators, decomposed into operators that ONNX can express.
 
-Its transformer modules call them in evaluation mode without gradients, and knows no decomposition for them.
+PyTorch's transformer modules call the fused operators in evaluation mode without gradients, and PyTorch has no
+decomposition for them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def _attention(
     out_bias: Tensor,
     masked: Tensor | None,
 ) -> Tensor:
-    """Self-attention of x {batch, length, channels}; masked: broadcasting to {batch, heads, length, length}."""
+    """Self-attention of x {batch, length, channels}. masked: broadcasts to {batch, heads, length, length}."""
     batch, length, channels = x.shape
     packed = F.linear(x, qkv_weight, qkv_bias).reshape(batch, length, 3, heads, channels // heads)
     q, k, v = (each.transpose(1, 2) for each in packed.unbind(2))
@@ -32,7 +33,10 @@ def _attention(
 
 
 def _mask(mask: Tensor | None, kind: int | None) -> Tensor | None:
-    """Broadcast to {batch, heads, length, length}. kind: 0 {length, length}, 1 {batch, length}, 2 as it is."""
+    """Return a mask that broadcasts to {batch, heads, length, length}.
+
+    kind: the mask's shape: 0 for {length, length}, 1 for {batch, length}, 2 for a mask that broadcasts already.
+    """
     if mask is None:
         return None
     mask = mask.to(torch.bool)
@@ -101,7 +105,7 @@ def _multi_head_attention(
     average_attn_weights: bool = True,
     mask_type: int | None = None,
 ) -> Any:
-    """torch._native_multi_head_attention, where it is self-attention and the weights are not asked for."""
+    """torch._native_multi_head_attention for self-attention without returned weights; else NotImplemented."""
     if need_weights or query is not key or key is not value:
         return NotImplemented
     masked = _mask(mask, mask_type)

@@ -1,4 +1,4 @@
-"""Exported programs on a device: whole, or in parts between operators that stay with PyTorch."""
+"""Exported programs on a device, whole or in parts between operators that stay with PyTorch."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from dml.frontends.torch.export import NotTaken, exported, parts, to_onnx
 from dml.frontends.torch.weights import WeightedModel
 from dml.recent import Recent
 
-#: Told where PyTorch runs something, and why.
+#: Called with a message about operators that PyTorch runs.
 Say = Callable[[str], None]
 
-#: Sets of shapes for which a part is kept.
+#: Number of sets of shapes for which a part is kept.
 _MOST_SHAPES = 8
 
 
 def on_device(
     program: ExportedProgram, inputs: Sequence[Any], weights: AbstractSet[int], device: Device, freeze: bool, say: Say
 ) -> Callable[..., Any]:
-    """What computes the program's outputs from its inputs, and writes to those that it writes to.
+    """Return a function that runs the program on the device, including its writes to inputs.
 
-    inputs: examples, which the weights among them (by their places) are held from. freeze: the weights stay as they
-    are. say: told what stays with PyTorch. Raises NotTaken where all of it does.
+    inputs: examples. weights: their indices that are weights, whose values are uploaded. freeze: the weights never
+    change. say: called with a message about operators that stay with PyTorch. Raises NotTaken if all of them do.
     """
     try:
         return OnDevice(program, inputs, weights, device, freeze)
@@ -40,7 +40,7 @@ def on_device(
         if not left:
             raise
     if not names:
-        raise NotTaken(f"ONNX has no words for {', '.join(left)}")
+        raise NotTaken(f"ONNX cannot express {', '.join(left)}")
     say(f"{', '.join(left)} run with PyTorch, the rest in {len(names)} parts on the device")
     places = {node: at for at, node in enumerate(module.graph.find_nodes(op="placeholder"))}
     for node in module.graph.find_nodes(op="call_module"):
@@ -52,8 +52,10 @@ def on_device(
 
 
 class OnDevice:
-    """An exported program on a device, as a function of its inputs. Raises NotTaken where it cannot be mapped, DMLError
-    where the device has no memory for it."""
+    """An exported program on a device, as a function of its inputs.
+
+    Raises NotTaken where it cannot be mapped, and DMLError where the device lacks memory for it.
+    """
 
     def __init__(
         self,
@@ -66,14 +68,14 @@ class OnDevice:
         signature = program.graph_signature
         given = [str(name) for name in signature.user_inputs]
         written = set(signature.user_inputs_to_mutate.values())
-        #: Per result of the program: the input that it is written to, or what to return.
+        #: For each result of the program: the index of the input to write it to, or None, and the value.
         self._outputs = [
             (given.index(str(spec.target)) if spec.kind == OutputKind.USER_INPUT_MUTATION else None, spec.arg)
             for spec in signature.output_specs
         ]
         model = to_onnx(program)
         names = [entry.name for entry in model.graph.input]
-        # (the exporter may leave out inputs that nothing uses)
+        # (the exporter may drop unused inputs)
         places = {name: given.index(name) for name in names if name in given}
         if len(places) != len(names):
             raise NotTaken(f"the model's inputs are {', '.join(names)}, the program's {', '.join(given)}")
@@ -104,7 +106,7 @@ class OnDevice:
 
 
 class _Part(torch.nn.Module):  # type: ignore[misc]  # (Any to mypy)
-    """A part of a program, exported for the shapes that reach it."""
+    """A part of a program, exported for each set of input shapes."""
 
     def __init__(
         self, module: fx.GraphModule, weights: AbstractSet[int], device: Device, freeze: bool, say: Say
@@ -123,7 +125,7 @@ class _Part(torch.nn.Module):  # type: ignore[misc]  # (Any to mypy)
         shapes = tuple((one.shape, one.dtype) if isinstance(one, torch.Tensor) else one for one in inputs)
         made = self._made.get(shapes)
         if made is None:
-            self._made.shrink(_MOST_SHAPES - 1)  # frees memory before more is needed
+            self._made.shrink(_MOST_SHAPES - 1)  # (before the export, which needs memory)
             made = self._for(inputs)
             self._made.put(shapes, made)
         return made(*inputs)

@@ -1,7 +1,7 @@
 """A model's weights on the device, compared with the host's before each run.
 
-PyTorch counts a tensor's writes, but not those through ``weight.data`` or a NumPy array of its memory. So all bytes are
-hashed: a run reads as many bytes more from the host's memory as the weights have.
+PyTorch counts writes to a tensor, but not those through ``weight.data`` or a NumPy array over its memory. So each run
+reads and hashes all bytes of the weights.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from dml.api.device import Device
 from dml.frontends.onnx import PreparedModel, prepare
 from dml.frontends.torch.arrays import to_array
 
-#: A weight that has changed before so many runs in succession becomes an input.
+#: After this many successive runs with a changed value, a weight becomes an input.
 _SUCCESSIVE_CHANGES = 3
 
 
 class WeightedModel:
-    """An ONNX model of which some inputs are weights: constants on the device until they change.
+    """An ONNX model some of whose inputs are weights: constants on the device until they change.
 
-    places: each input's place among the arguments, by name. weights: the inputs that are weights. freeze: whether they
-    are taken to stay as they are. Raises DMLError for a model that cannot be mapped.
+    places: input name -> index of the argument. weights: names of the inputs that are weights. freeze: assume that
+    they never change. Raises DMLError for a model that cannot be mapped.
     """
 
     def __init__(
@@ -48,25 +48,25 @@ class WeightedModel:
         self.prepared = self._prepared(arguments, self._digests)
 
     def run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """The model's outputs, as arrays."""
+        """Return the model's outputs as arrays."""
         if not self._freeze:
             self._compare(arguments)
         given = {name: _array(arguments[at]) for name, at in self._places.items() if name not in self._digests}
         return self.prepared.run(given)
 
     def _compare(self, arguments: Sequence[Any]) -> None:
-        """Prepare the model again where weights have changed."""
+        """Prepare the model again if weights have changed."""
         found = {name: _digest(arguments[self._places[name]]) for name in self._digests}
         changes = {name: self._changes[name] + 1 if now != self._digests[name] else 0 for name, now in found.items()}
         if any(changes.values()):
             constant = {name: now for name, now in found.items() if changes[name] < _SUCCESSIVE_CHANGES}
-            # (before anything is noted: where it cannot be prepared, the next run finds the same changes)
+            # (the state is updated last: if preparation fails, the next run finds the same changes)
             self.prepared = self._prepared(arguments, constant)
             self._digests = constant
         self._changes = changes
 
     def _prepared(self, arguments: Sequence[Any], constant: Container[str]) -> PreparedModel:
-        """The model with these weights among the initializers."""
+        """Prepare the model with these weights as initializers."""
         model = onnx.ModelProto()
         model.CopyFrom(self._model)
         del model.graph.input[:]
@@ -89,7 +89,7 @@ def _array(argument: Any) -> Any:
 
 
 def _digest(tensor: torch.Tensor) -> bytes:
-    """A digest of a tensor's elements, in 128 bits."""
+    """Return a 128-bit digest of a tensor's elements."""
     elements = np.ascontiguousarray(to_array(tensor)).reshape(-1)
     found: bytes = xxhash.xxh3_128_digest(elements.view(np.uint8).data)
     return found

@@ -11,9 +11,8 @@
     context.dispatch(graph, {"x": source}, {"y": result})
     print(context.read_tensor(result))
 
-Operands are checked as the specification's algorithms say, and computed by DirectML's operators. Where the
-specification has a TypeError, a DMLError is raised; where it has an InvalidStateError, one with
-DXGI_ERROR_INVALID_CALL.
+Operands are checked by the specification's algorithms and computed by DirectML's operators. Where the specification
+throws a TypeError, a DMLError is raised; for an InvalidStateError, its result is DXGI_ERROR_INVALID_CALL.
 """
 
 from dml.frontends.webnn.builder import MLGraphBuilder

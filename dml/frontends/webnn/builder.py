@@ -1,7 +1,7 @@
-"""MLGraphBuilder: a graph from operations on operands, compiled for the context's device.
+"""MLGraphBuilder: a graph of operations on operands, compiled for the context's device.
 
-Each operation checks its operands as the specification says and records how DirectML computes it; ``build`` then makes
-DirectML's graph of what the outputs need.
+Each operation checks its operands by the specification and records the DirectML operators that compute it; ``build``
+makes a DirectML graph of the operations that the outputs need.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class MLGraphBuilder(
     ReductionOperations,
     ResampleOperations,
 ):
-    """Builds one graph for a context. Raises DMLError (DXGI_ERROR_INVALID_CALL) where the context is lost."""
+    """Builds one graph for a context. Raises DMLError (DXGI_ERROR_INVALID_CALL) if the context is lost."""
 
     @checked
     def __init__(self, context: MLContext) -> None:
@@ -60,14 +60,14 @@ class MLGraphBuilder(
 
     @checked
     def input(self, name: str, descriptor: MLOperandDescriptor) -> MLOperand:
-        """An input of the graph.
+        """Add an input to the graph.
 
-        Raises DMLError for an empty name, and for a descriptor of no possible tensor. That a graph's inputs have names
-        of their own is checked by ``build``, as in Chromium: what it does not need does not count.
+        Raises DMLError for an empty name and for an invalid descriptor. As in Chromium, it is ``build`` that refuses
+        two inputs with the same name: an input that the outputs do not need is ignored.
         """
         self.require_open("input")
         if not name:
-            raise DMLError("MLGraphBuilder.input: a name is not empty")
+            raise DMLError("MLGraphBuilder.input: the name must not be empty")
         require_valid(descriptor, f"MLGraphBuilder.input {name!r}")
         made = MLOperand(self, MLOperandDescriptor(descriptor.data_type, descriptor.shape))
         self._inputs[made] = name
@@ -77,10 +77,10 @@ class MLGraphBuilder(
     def constant(
         self, what: MLOperandDescriptor | MLTensor | str, value: npt.ArrayLike | bytes | None = None
     ) -> MLOperand:
-        """An operand whose elements the graph holds.
+        """Return an operand whose elements the graph holds.
 
-        what, value: a descriptor and its data, as ``MLContext.write_tensor`` takes it (which is copied); a data type
-        and one number, cast to it; or a tensor made by ``MLContext.create_constant_tensor`` alone.
+        what, value: a descriptor and data as for ``MLContext.write_tensor``, which is copied; a data type and one
+        number, which is cast; or only a tensor made by ``MLContext.create_constant_tensor``.
         """
         self.require_open("constant")
         where = "MLGraphBuilder.constant"
@@ -112,10 +112,10 @@ class MLGraphBuilder(
 
     @checked
     def build(self, outputs: Mapping[str, MLOperand]) -> MLGraph:
-        """Compile the graph of what these outputs need. A builder builds once.
+        """Compile the part of the graph that these outputs need. A builder builds once.
 
-        Raises DMLError for no outputs, empty names, operands of another builder, and inputs or constants as outputs
-        (``identity`` makes an output of them), and two inputs of one name.
+        Raises DMLError for no outputs, empty names, operands of another builder, inputs or constants as outputs
+        (``identity`` makes an output of them), and two inputs with the same name.
         """
         self.require_open("build")
         where = "MLGraphBuilder.build"
@@ -123,7 +123,7 @@ class MLGraphBuilder(
             raise DMLError(f"{where}: needs an output")
         for name, operand in outputs.items():
             if not name:
-                raise DMLError(f"{where}: an output's name is not empty")
+                raise DMLError(f"{where}: an output's name must not be empty")
             if operand.builder is not self:
                 raise DMLError(f"{where}: the output {name!r} belongs to another builder")
             if operand.made_by is None:
@@ -137,7 +137,7 @@ class MLGraphBuilder(
 
 
 class _LoweredGraph:
-    """DirectML's graph of the operands that are asked for."""
+    """A DirectML graph of the requested operands."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class _LoweredGraph:
         constants: Mapping[MLOperand, npt.NDArray[Any] | MLTensor],
     ) -> None:
         self.builder = Builder(context.device)
-        #: The inputs that the operands so far need.
+        #: The inputs that the operands need so far.
         self.inputs: dict[str, MLOperandDescriptor] = {}
         self._names = names
         self._constants = constants
@@ -154,8 +154,8 @@ class _LoweredGraph:
         self._operations: dict[OperationRecord, Sequence[Tensor]] = {}
 
     def tensor(self, wanted: MLOperand) -> Tensor:
-        """The operand's tensor, of its shape (of one dimension for a scalar)."""
-        stack = [wanted]  # (not by recursion: graphs are deep)
+        """Return the operand's tensor in its shape ({1} for a scalar)."""
+        stack = [wanted]  # (iterative, because graphs are deep)
         while stack:
             operand = stack[-1]
             if operand in self._made:

@@ -1,4 +1,4 @@
-"""MLContext and MLTensor: where graphs are built for, and the buffers that they are dispatched on."""
+"""MLContext and MLTensor: the device for which graphs are built, and the buffers on which they are dispatched."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ POWER_PREFERENCES = ("default", "high-performance", "low-power")
 
 @dataclass(frozen=True)
 class MLContextLostInfo:
-    """Why a context is lost."""
+    """The reason why a context is lost."""
 
     message: str
 
@@ -67,13 +67,13 @@ class MLTensor:
         return self._buffer is None
 
     def buffer(self, where: str) -> Buffer:
-        """Its buffer. Raises DMLError (DXGI_ERROR_INVALID_CALL) where the tensor is destroyed."""
+        """Return the buffer. Raises DMLError (DXGI_ERROR_INVALID_CALL) if the tensor is destroyed."""
         if self._buffer is None:
             raise DMLError(f"{where}: the tensor is destroyed", HRESULT.DXGI_ERROR_INVALID_CALL)
         return self._buffer
 
     def destroy(self) -> None:
-        """Free its memory; dispatches that use it still end. Twice does nothing."""
+        """Free the memory; dispatches that use it still finish. A second call does nothing."""
         if self._buffer is not None:
             self.context.forget(self._buffer)
             self._buffer = None
@@ -83,7 +83,7 @@ class MLTensor:
 
 
 class MLContext:
-    """A device that graphs are built for and dispatched on. Made by ``create_context``."""
+    """A device for which graphs are built and on which they run. Made by ``create_context``."""
 
     def __init__(self, device: Device, power_preference: str = "default", *, owns_device: bool = False) -> None:
         self.device = device
@@ -95,12 +95,12 @@ class MLContext:
 
     @property
     def accelerated(self) -> bool:
-        """Whether a GPU computes; a CPU's software driver is none."""
+        """Whether a GPU computes; False for a software driver."""
         return not self.device.vulkan.target.is_cpu
 
     @property
     def lost(self) -> MLContextLostInfo | None:
-        """Why the context is lost; None while it works."""
+        """The reason why the context is lost; None while it works."""
         return self._lost
 
     @property
@@ -108,13 +108,13 @@ class MLContext:
         return self._lost is not None
 
     def limits(self, operation: str) -> dict[str, MLTensorLimits]:
-        """What the operands of one operation may be."""
+        """Return the limits of one operation's operands."""
         return limits_at(self.device.feature_level)[operation]
 
     def op_support_limits(self) -> dict[str, Any]:
-        """What the device takes: MLOpSupportLimits with names in snake_case.
+        """Return the device's limits: MLOpSupportLimits with names in snake_case.
 
-        "input", "constant" and "output" are MLTensorLimits, and so are the operands of each operation, by its name:
+        "input", "constant" and "output" are MLTensorLimits. Each operation's name gives those of its operands:
         ``op_support_limits()["conv2d"]["filter"].data_types``.
         """
         general = any_operand(self.device.feature_level)
@@ -129,14 +129,14 @@ class MLContext:
 
     @checked
     def create_tensor(self, descriptor: MLTensorDescriptor) -> MLTensor:
-        """A tensor of zeros. Raises DMLError for a descriptor of no possible tensor, and where the context is lost."""
+        """Return a tensor of zeros. Raises DMLError for an invalid descriptor, and if the context is lost."""
         self._require("create_tensor")
         require_valid(descriptor, "MLContext.create_tensor")
         return self._adopt(MLTensor(self, descriptor))
 
     @checked
     def create_constant_tensor(self, descriptor: MLOperandDescriptor, data: npt.ArrayLike | bytes) -> MLTensor:
-        """A tensor for ``MLGraphBuilder.constant``, which nothing changes afterwards. data: as for ``write_tensor``."""
+        """Return a tensor for ``MLGraphBuilder.constant``; it never changes. data: as for ``write_tensor``."""
         self._require("create_constant_tensor")
         require_valid(descriptor, "MLContext.create_constant_tensor")
         array = matching_array(descriptor, data, "MLContext.create_constant_tensor")
@@ -150,34 +150,33 @@ class MLContext:
     def write_tensor(self, tensor: MLTensor, data: npt.ArrayLike | bytes) -> None:
         """Replace a tensor's elements.
 
-        data: an array of its data type, or bytes (as bytes or UINT8), of exactly its byte length.
-        Raises DMLError for others, for tensors that are not writable or of another context, and
-        (DXGI_ERROR_INVALID_CALL) for destroyed ones.
+        data: an array of its data type, or exactly its bytes (as bytes or UINT8). Raises DMLError for other data, for
+        tensors that are not writable or belong to another context, and (DXGI_ERROR_INVALID_CALL) for destroyed ones.
         """
         buffer = self._own(tensor, "write_tensor")
         if not tensor.writable:
-            raise DMLError("MLContext.write_tensor: the tensor's descriptor must say writable")
+            raise DMLError("MLContext.write_tensor: the tensor is not writable")
         buffer.write(to_bytes(matching_array(tensor.descriptor, data, "MLContext.write_tensor")))
 
     @checked
     def read_tensor(self, tensor: MLTensor) -> npt.NDArray[Any]:
-        """A copy of a tensor's elements, after all dispatches so far, as an array of its shape.
+        """Return a copy of a tensor's elements, after all dispatches so far, as an array of its shape.
 
-        Raises DMLError for tensors that are not readable or of another context, and (DXGI_ERROR_INVALID_CALL) for
-        destroyed ones.
+        Raises DMLError for tensors that are not readable or belong to another context, and (DXGI_ERROR_INVALID_CALL)
+        for destroyed ones.
         """
         buffer = self._own(tensor, "read_tensor")
         if not tensor.readable:
-            raise DMLError("MLContext.read_tensor: the tensor's descriptor must say readable")
+            raise DMLError("MLContext.read_tensor: the tensor is not readable")
         return from_bytes(tensor.descriptor, buffer.read(np.uint8, tensor.descriptor.byte_length))
 
     @checked
     def dispatch(self, graph: MLGraph, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor]) -> None:
         """Compute the graph's outputs from its inputs, without waiting; ``read_tensor`` waits.
 
-        inputs, outputs: a tensor for each of the graph's names, of the same data type and shape. Raises DMLError where
-        one is missing, unknown, given twice, of another context, or differs, and (DXGI_ERROR_INVALID_CALL) for a graph
-        or a tensor that is destroyed.
+        inputs, outputs: a tensor for each of the graph's names, with the same data type and shape. Raises DMLError
+        where one is missing, unknown, repeated, of another context or of another type or shape, and
+        (DXGI_ERROR_INVALID_CALL) for a destroyed graph or tensor.
         """
         where = "MLContext.dispatch"
         if graph.is_destroyed:
@@ -186,7 +185,7 @@ class MLContext:
             raise DMLError(f"{where}: the graph belongs to another context")
         given = [*inputs.values(), *outputs.values()]
         if len({id(tensor) for tensor in given}) != len(given):
-            raise DMLError(f"{where}: each tensor may be given once")
+            raise DMLError(f"{where}: a tensor is given more than once")
         for tensor in given:
             if tensor.context is not self:
                 raise DMLError(f"{where}: {tensor!r} belongs to another context")
@@ -195,7 +194,7 @@ class MLContext:
         )
 
     def destroy(self) -> None:
-        """Lose the context: its graphs and tensors are destroyed, and nothing more can be made. Twice does nothing."""
+        """Destroy the context's graphs and tensors; nothing can be created afterwards. A second call does nothing."""
         if self._lost is not None:
             return
         self._lost = MLContextLostInfo("destroy() was called")
@@ -207,12 +206,12 @@ class MLContext:
             self.device.close()
 
     def adopt(self, graph: MLGraph) -> MLGraph:
-        """Remember a graph as this context's."""
+        """Register a graph with this context."""
         self._graphs.add(graph)
         return graph
 
     def forget(self, buffer: Buffer) -> None:
-        """Tell the graphs that a buffer goes."""
+        """Tell the graphs that a buffer is destroyed."""
         for graph in list(self._graphs):
             graph.forget(buffer)
 
@@ -231,14 +230,14 @@ class MLContext:
 
 
 def _in_order(given: Mapping[str, MLTensor], wanted: Mapping[str, MLOperandDescriptor], where: str) -> list[Buffer]:
-    """The buffers in the order of the descriptors."""
+    """Return the buffers in the order of the descriptors."""
     if set(given) != set(wanted):
         raise DMLError(f"{where}: needs {sorted(wanted)}, found {sorted(given)}")
     buffers = []
     for name, descriptor in wanted.items():
         tensor = given[name]
         if tensor.is_constant:
-            raise DMLError(f"{where}: {name!r} takes no constant tensor")
+            raise DMLError(f"{where}: {name!r} must not be a constant tensor")
         if (tensor.data_type, tensor.shape) != (descriptor.data_type, descriptor.shape):
             raise DMLError(f"{where}: {name!r} is {descriptor.data_type} {descriptor.shape}, found {tensor!r}")
         buffers.append(tensor.buffer(f"{where}: {name!r}"))
@@ -249,13 +248,14 @@ def _in_order(given: Mapping[str, MLTensor], wanted: Mapping[str, MLOperandDescr
 def create_context(
     device: Device | int | str | None = None, *, power_preference: str = "default", accelerated: bool = True
 ) -> MLContext:
-    """A context on a Vulkan device.
+    """Return a context on a Vulkan device.
 
-    device: a Device, which stays open when the context is destroyed, or what ``dml.create_device`` takes.
-    power_preference, accelerated: hints where no device is named, by the argument or DML_VULKAN_DEVICE: "low-power"
-    takes an integrated GPU before a discrete one, and accelerated=False a CPU's driver, where there is one.
-    Raises DMLError for a preference other than "default", "high-performance" and "low-power", and where there is no
-    such device.
+    device: a Device, which stays open when the context is destroyed, or an argument of ``dml.create_device``.
+    power_preference, accelerated: hints, used if neither ``device`` nor DML_VULKAN_DEVICE names a device: "low-power"
+    prefers an integrated GPU to a discrete one, and accelerated=False prefers a CPU's driver.
+
+    Raises DMLError for a preference other than "default", "high-performance" and "low-power", and if there is no such
+    device.
     """
     if power_preference not in POWER_PREFERENCES:
         known = ", ".join(POWER_PREFERENCES)

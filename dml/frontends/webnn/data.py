@@ -1,4 +1,4 @@
-"""A tensor's elements: arrays and bytes, in both directions. 4-bit elements lie two to a byte, the first one low."""
+"""Conversion between arrays and a tensor's bytes. Each byte holds two 4-bit elements, the first one in the low half."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ Array = npt.NDArray[Any]
 
 
 def matching_array(descriptor: MLOperandDescriptor, data: Any, where: str) -> Array:
-    """The data as a new array of a (valid) descriptor's type and shape. Raises DMLError where it does not match.
+    """Return the data as a new array with the type and shape of a valid descriptor.
 
-    data: an array of the data type, or the elements' bytes, as bytes or a UINT8 array.
+    data: an array of the data type, or the elements' bytes, as bytes or a UINT8 array. Raises DMLError where its data
+    type or its number of elements differs from the descriptor's.
     """
     if isinstance(data, bytes | bytearray | memoryview):
         array: Array = np.frombuffer(bytes(data), np.uint8)
@@ -36,7 +37,7 @@ def matching_array(descriptor: MLOperandDescriptor, data: Any, where: str) -> Ar
 
 
 def to_bytes(array: Array) -> npt.NDArray[np.uint8]:
-    """The elements' bytes."""
+    """Return the elements' bytes."""
     if array.dtype.name not in FOUR_BITS:
         return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     low = array.reshape(-1).astype(np.int8).view(np.uint8) & 15
@@ -45,7 +46,7 @@ def to_bytes(array: Array) -> npt.NDArray[np.uint8]:
 
 
 def from_bytes(descriptor: MLOperandDescriptor, data: npt.NDArray[np.uint8]) -> Array:
-    """The elements of a descriptor's type and shape that the bytes hold."""
+    """Return the elements in the bytes, with a descriptor's type and shape."""
     flat = np.ascontiguousarray(data).reshape(-1)
     if descriptor.data_type not in FOUR_BITS:
         elements: Array = flat.view(descriptor.numpy_dtype)

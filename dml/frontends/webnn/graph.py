@@ -1,7 +1,7 @@
 """MLGraph: a compiled graph, which a context dispatches on tensors.
 
-A dispatch binds the tensors' own buffers, so nothing moves between host and device. What was recorded for a set of
-buffers is kept for the next dispatch on the same ones.
+A dispatch binds the tensors' own buffers, so it copies nothing between host and device. The recording for a set of
+buffers is kept for later dispatches on the same buffers.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from dml.frontends.webnn.operands import MLOperandDescriptor
 from dml.recent import Recent
 from dml.runtime.buffer import Buffer
 
-#: Sets of buffers whose recordings a graph keeps: a stream that alternates between a few pairs of states needs as many.
+#: Number of kept recordings, each for a set of buffers: a stream that alternates between a few states needs one for
+#: each.
 KEPT_RECORDINGS = 8
 
 
 class MLGraph:
-    """Made by ``MLGraphBuilder.build``. inputs, outputs: the descriptor of each by name."""
+    """A compiled graph, made by ``MLGraphBuilder.build``. inputs, outputs: name -> descriptor."""
 
     def __init__(
         self,
@@ -45,18 +46,18 @@ class MLGraph:
         return self._compiled is None
 
     def describe(self) -> str:
-        """The compiled program in words; see ``CompiledOperator.describe``."""
+        """Return a description of the compiled program; see ``CompiledOperator.describe``."""
         return "destroyed" if self._compiled is None else self._compiled.describe()
 
     def destroy(self) -> None:
-        """Free what the graph holds on the device. What was dispatched before is not touched; twice does nothing."""
+        """Free the graph's device memory. Earlier dispatches are not affected; a second call does nothing."""
         if self._compiled is not None:
             self._compiled.release()
         self._compiled = self._temporary = self._persistent = None
         self._recorded.clear()
 
     def forget(self, buffer: Buffer) -> None:
-        """Let go of a buffer that will not be dispatched on again."""
+        """Drop the recordings that use a buffer."""
         for bound, _ in self._recorded.items():
             if buffer in bound:
                 self._recorded.discard(bound)
@@ -98,5 +99,5 @@ class MLGraph:
 
 
 def _bound(device: api.Device, size: int) -> DML_BUFFER_BINDING | None:
-    """A new buffer of that size to bind; None for none."""
+    """Return a binding of a new buffer of that size; None for size 0."""
     return DML_BUFFER_BINDING(device.create_buffer(size)) if size else None

@@ -1,7 +1,8 @@
-"""What each operation takes on a device: MLContext.op_support_limits().
+"""Data types and ranks that each operation supports on a device: MLContext.op_support_limits().
 
-An operand's data types are those that the specification allows and that the DirectML tensor it becomes takes at the
-device's feature level (``dml.capability``). An operand of any number of dimensions has up to DirectML's eight.
+An operand's data types are those that the specification allows and that its DirectML tensor supports at the device's
+feature level (``dml.capability``). Where the specification sets no limit on an operand's rank, the limit is
+DirectML's.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ BOOLEAN = ("uint8",)
 
 @dataclass(frozen=True)
 class MLRankRange:
-    """The fewest and the most dimensions."""
+    """The minimum and maximum rank."""
 
     min: int
     max: int
@@ -33,7 +34,7 @@ class MLRankRange:
 
 @dataclass(frozen=True)
 class MLTensorLimits:
-    """Data types and numbers of dimensions that an operand may have."""
+    """Data types and ranks that an operand may have."""
 
     data_types: tuple[str, ...]
     rank_range: MLRankRange
@@ -41,7 +42,8 @@ class MLTensorLimits:
 
 @dataclass(frozen=True)
 class _OperandRule:
-    """tensors: DirectML's operators and tensors, one of which takes it: "GRU.InputTensor REDUCE:SUM.InputTensor"."""
+    """tensors: DirectML tensors that take the operand, at least one of which must: "GRU.InputTensor
+    REDUCE:SUM.InputTensor"."""
 
     tensors: str
     allowed: tuple[str, ...]
@@ -64,7 +66,7 @@ _SOME = (1, LARGEST_RANK)
 
 
 def _single(operator: str, allowed: tuple[str, ...], ranks: tuple[int, int] = (0, LARGEST_RANK)) -> _Rules:
-    """Of an operator with an InputTensor and an OutputTensor."""
+    """Return the rules of an operator with an InputTensor and an OutputTensor."""
     return {
         "input": _OperandRule(f"{operator}.InputTensor", allowed, ranks),
         "output": _OperandRule(f"{operator}.OutputTensor", allowed, ranks),
@@ -81,7 +83,7 @@ def _pair(operator: str, allowed: tuple[str, ...], output: tuple[str, ...], firs
 
 
 def _tensors(operator: str, allowed: tuple[str, ...], **operands: tuple[str, tuple[int, int]]) -> _Rules:
-    """Operand -> DirectML's tensor and the operand's ranks, all of the same data types."""
+    """Return rules for operands with the same data types. operands: name -> DirectML's tensor and the allowed ranks."""
     return {name: _OperandRule(f"{operator}.{tensor}", allowed, ranks) for name, (tensor, ranks) in operands.items()}
 
 
@@ -239,12 +241,12 @@ _RULES: dict[str, _Rules] = {
 
 @cache
 def any_operand(level: DML_FEATURE_LEVEL) -> MLTensorLimits:
-    """What inputs, constants and outputs may be at all."""
+    """Return the limits of inputs, constants and outputs in general."""
     types = tuple(name for name, kind in DATA_TYPES.items() if tensor_data_type_supported(kind, level))
     return MLTensorLimits(types, MLRankRange(0, LARGEST_RANK))
 
 
 @cache
 def limits_at(level: DML_FEATURE_LEVEL) -> dict[str, dict[str, MLTensorLimits]]:
-    """Operation -> operand -> limits, at a feature level; operations that it lacks take no data type."""
+    """Return operation -> operand -> limits at a feature level. Operations that the level lacks have no data types."""
     return {operation: {name: rule.at(level) for name, rule in rules.items()} for operation, rules in _RULES.items()}

@@ -1,4 +1,4 @@
-"""Numbers that options give, in an operand's data type."""
+"""Numbers from options, converted to an operand's data type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dml.tensors import DML_SCALAR_UNION
 
 
 def cast_number(value: float | np.number[Any], data_type: str) -> npt.NDArray[Any]:
-    """One number in a data type, as the specification casts: nearest float; integers cut off and kept in range."""
+    """Cast a number as the specification does: to the nearest float; to integers by truncation and saturation."""
     wanted = np.dtype(MLOperandDescriptor(data_type).numpy_dtype)
     if wanted.kind == "f":
         with np.errstate(over="ignore"):
@@ -28,5 +28,5 @@ def cast_number(value: float | np.number[Any], data_type: str) -> npt.NDArray[An
 
 
 def scalar(value: npt.NDArray[Any]) -> DML_SCALAR_UNION:
-    """The number as DirectML's descriptors take it."""
+    """Return the number as a DML_SCALAR_UNION."""
     return DML_SCALAR_UNION(Bytes=value.tobytes())

@@ -1,6 +1,6 @@
-"""Operands: a data type and a shape, under the specification's names, and what a shape may be.
+"""Operands: a data type and a shape under the specification's names, and the limits of shapes.
 
-A shape of no dimensions is a scalar; in DirectML's tensors it becomes one dimension of size 1.
+A shape without dimensions is a scalar; its DirectML tensor has one dimension of size 1.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from dml.tensors import numpy_dtype
 if TYPE_CHECKING:
     from dml.frontends.webnn.steps import OperationBuilder
 
-#: MLOperandDataType, and DirectML's type of each; the last two are not in the specification, but Chromium and DirectML
-#: have them for quantization.
+#: MLOperandDataType -> DirectML's type. The specification lacks the last two; Chromium and DirectML use them for
+#: quantization.
 DATA_TYPES: dict[str, DML_TENSOR_DATA_TYPE] = {
     "float32": enums.DML_TENSOR_DATA_TYPE_FLOAT32,
     "float16": enums.DML_TENSOR_DATA_TYPE_FLOAT16,
@@ -37,22 +37,22 @@ DATA_TYPES: dict[str, DML_TENSOR_DATA_TYPE] = {
     "uint4": enums.DML_TENSOR_DATA_TYPE_UINT4,
 }
 FOUR_BITS = ("int4", "uint4")
-#: The largest dimension and the largest number of elements: an `unsigned long`.
+#: The largest dimension and the largest number of elements: the maximum of `unsigned long`.
 LARGEST_DIMENSION = 2**32 - 1
 #: MLOpSupportLimits.maxTensorByteLength.
 LARGEST_TENSOR = 2**31 - 1
-#: DirectML's tensors have up to eight dimensions.
+#: The largest rank of DirectML's tensors.
 LARGEST_RANK = 8
 
 
 def is_dimension(size: int) -> bool:
-    """Whether a number can be a dimension's size."""
+    """Return whether a number is a valid size of a dimension."""
     return 0 < size <= LARGEST_DIMENSION
 
 
 @dataclass(frozen=True, init=False)
 class MLOperandDescriptor:
-    """A data type and a shape: MLOperandDescriptor("float32", (2, 3)). Whether they are allowed is checked in use."""
+    """A data type and a shape: MLOperandDescriptor("float32", (2, 3)). They are checked when the descriptor is used."""
 
     data_type: str
     shape: tuple[int, ...]
@@ -64,7 +64,7 @@ class MLOperandDescriptor:
 
     @property
     def byte_length(self) -> int:
-        """The bytes of all elements, without padding."""
+        """Bytes of all elements, without padding."""
         if self.data_type in FOUR_BITS:
             return -(-self.element_count // 2)
         return self.element_count * int(np.dtype(self.numpy_dtype).itemsize)
@@ -83,11 +83,11 @@ class MLOperandDescriptor:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The shape as DirectML's tensors have it: of one dimension at least."""
+        """The shape of the DirectML tensor: at least one dimension."""
         return self.shape or (1,)
 
     def fault(self) -> str | None:
-        """What the specification's "check dimensions" refuses, in words; None where nothing is wrong."""
+        """Return the reason why the specification's "check dimensions" fails; None if it passes."""
         if self.data_type not in DATA_TYPES:
             return f"data_type must be one of {', '.join(DATA_TYPES)}, found {self.data_type!r}"
         if not all(is_dimension(size) for size in self.shape):
@@ -101,7 +101,7 @@ class MLOperandDescriptor:
 
 @dataclass(frozen=True, init=False)
 class MLTensorDescriptor(MLOperandDescriptor):
-    """An MLOperandDescriptor, and whether the host may read and write the tensor."""
+    """An MLOperandDescriptor that also says whether the host may read and write the tensor."""
 
     readable: bool
     writable: bool
@@ -115,13 +115,13 @@ class MLTensorDescriptor(MLOperandDescriptor):
         object.__setattr__(self, "writable", bool(writable))
 
 
-#: Makes an operation's DirectML tensors of those of its inputs (None for an option that is left out).
+#: Maps an operation's input tensors (None for an absent option) to its output tensors.
 Lowering: TypeAlias = Callable[..., Tensor | Sequence[Tensor]]
 
 
 @dataclass(frozen=True, eq=False)
 class OperationRecord:
-    """One operation of a graph being built: what it takes, and how DirectML computes it."""
+    """One operation of a graph under construction: its inputs, and the function that computes it by DirectML."""
 
     name: str
     inputs: tuple[MLOperand | None, ...]
@@ -129,7 +129,7 @@ class OperationRecord:
 
 
 class MLOperand:
-    """A value of a graph being built: an input, a constant or one of an operation's outputs."""
+    """A value of a graph under construction: an input, a constant or an output of an operation."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class MLOperand:
     ) -> None:
         self.builder = builder
         self.descriptor = descriptor
-        #: The operation whose output of this index it is; None for inputs and constants.
+        #: The operation that has this operand as its output number ``index``; None for inputs and constants.
         self.made_by = made_by
         self.index = index
 
@@ -163,7 +163,7 @@ class MLOperand:
 
 
 def require_valid(descriptor: MLOperandDescriptor, where: str) -> None:
-    """Raise DMLError, starting with ``where``, for a descriptor of no possible tensor."""
+    """Raise DMLError, starting with ``where``, for a descriptor of an invalid tensor."""
     fault = descriptor.fault()
     if fault is not None:
         raise DMLError(f"{where}: {fault}")

@@ -1,4 +1,4 @@
-"""What all operations of MLGraphBuilder share: the checks of their operands, and the making of their outputs."""
+"""Checks of operands and creation of outputs, shared by all operations of MLGraphBuilder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dml.frontends.webnn.operands import (
 
 
 class ContextLike(Protocol):
-    """What a builder needs of its context."""
+    """The part of a context that a builder uses."""
 
     @property
     def is_lost(self) -> bool: ...
@@ -29,7 +29,7 @@ class ContextLike(Protocol):
 
 
 class OperationStep:
-    """One call of an operation: it knows the operation's name, label and operands, checks, and makes outputs."""
+    """One call of an operation, with its name, label and operands: checks them and creates the outputs."""
 
     def __init__(self, builder: OperationBuilder, name: str, label: str, operands: dict[str, MLOperand | None]) -> None:
         self.name, self.label = name, label
@@ -42,7 +42,7 @@ class OperationStep:
                 self._check(field, operand, limits[field])
 
     def add(self, field: str, operands: Sequence[MLOperand]) -> None:
-        """More inputs: a sequence of operands."""
+        """Add inputs given as a sequence of operands."""
         limits = self._builder.context.limits(self.name)[field]
         for index, operand in enumerate(operands):
             self._check(f"{field}[{index}]", operand, limits)
@@ -62,7 +62,7 @@ class OperationStep:
         )
 
     def fail(self, what: str) -> NoReturn:
-        """Raise the DMLError, with the caller's label first where there is one."""
+        """Raise a DMLError that begins with the caller's label, if there is one."""
         raise DMLError(f"{f'[{self.label}] ' if self.label else ''}{self.name}: {what}")
 
     def require(self, condition: bool, rule: str) -> None:
@@ -70,40 +70,40 @@ class OperationStep:
             self.fail(rule)
 
     def same_types(self, **operands: MLOperand | None) -> None:
-        """Refuse operands of different data types."""
+        """Raise DMLError for operands of different data types."""
         given = {field: operand for field, operand in operands.items() if operand is not None}
         if len({operand.data_type for operand in given.values()}) > 1:
             found = ", ".join(f"{field} {operand.data_type}" for field, operand in given.items())
             self.fail(f"its operands must have one data type, found {found}")
 
     def shape_of(self, field: str, operand: MLOperand | None, wanted: Sequence[int]) -> None:
-        """Refuse an operand (where given) of another shape."""
+        """Raise DMLError for an operand, if given, of another shape."""
         if operand is not None and operand.shape != tuple(wanted):
             self.fail(f"{field} must have the shape {tuple(wanted)}, found {operand.shape}")
 
     def axis(self, axis: int, operand: MLOperand, field: str = "axis") -> int:
-        """The axis, where the operand has it."""
+        """Return the axis. Raises DMLError where the operand has no such dimension."""
         self.require(
             0 <= axis < operand.rank, f"{field} must be a dimension of the shape {operand.shape}, found {axis}"
         )
         return axis
 
     def axes(self, axes: Iterable[int], operand: MLOperand, field: str = "axes") -> tuple[int, ...]:
-        """Distinct axes of the operand."""
+        """Return axes of the operand. Raises DMLError for a repeated axis."""
         chosen = tuple(axes)
-        self.require(len(set(chosen)) == len(chosen), f"{field} must differ from each other, found {chosen}")
+        self.require(len(set(chosen)) == len(chosen), f"{field} must not repeat, found {chosen}")
         return tuple(self.axis(axis, operand, field) for axis in chosen)
 
     def numbers(
         self, field: str, given: Sequence[int] | None, default: Sequence[int], lowest: int = 0
     ) -> tuple[int, ...]:
-        """An option of as many unsigned numbers as its default has."""
+        """Return an option with as many unsigned numbers as its default."""
         values = tuple(default if given is None else given)
         self.require(len(values) == len(default), f"{field} takes {len(default)} numbers, found {values}")
         return self.unsigned(field, values, lowest)
 
     def unsigned(self, field: str, values: Iterable[int], lowest: int = 0) -> tuple[int, ...]:
-        """Numbers of WebIDL's `unsigned long`."""
+        """Return numbers in the range of WebIDL's `unsigned long`. Raises DMLError for others."""
         found = tuple(values)
         self.require(
             all(lowest <= value <= LARGEST_DIMENSION for value in found),
@@ -112,7 +112,7 @@ class OperationStep:
         return found
 
     def finite(self, **values: float) -> None:
-        """Refuse what WebIDL's `double` does not take."""
+        """Raise DMLError for values that WebIDL's `double` does not allow: infinities and NaN."""
         for field, value in values.items():
             self.require(math.isfinite(value), f"{field} must be a finite number, found {value}")
 
@@ -121,23 +121,23 @@ class OperationStep:
         return value
 
     def broadcast(self, a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-        """The shape that both broadcast to."""
+        """Return the shape that both broadcast to."""
         try:
             return np.broadcast_shapes(tuple(a), tuple(b))
         except ValueError:
             self.fail(f"the shapes {tuple(a)} and {tuple(b)} do not broadcast to each other")
 
     def require_broadcast(self, field: str, shape: Sequence[int], wanted: Sequence[int]) -> None:
-        """Refuse a shape that does not broadcast to the wanted one, which stays as it is."""
+        """Raise DMLError for a shape that does not broadcast to ``wanted``."""
         if self.broadcast(shape, wanted) != tuple(wanted):
             self.fail(f"{field}: the shape {tuple(shape)} does not broadcast to {tuple(wanted)}")
 
     def output(self, data_type: str, shape: Iterable[int], lower: Lowering) -> MLOperand:
-        """The operation's one output."""
+        """Return the operation's only output."""
         return self.outputs(data_type, [shape], lower)[0]
 
     def outputs(self, data_type: str, shapes: Sequence[Iterable[int]], lower: Lowering) -> list[MLOperand]:
-        """Outputs of one data type. Raises DMLError where one would be no tensor."""
+        """Return outputs of one data type. Raises DMLError where one would not be a valid tensor."""
         descriptors = [MLOperandDescriptor(data_type, tuple(shape)) for shape in shapes]
         for descriptor in descriptors:
             fault = descriptor.fault()
@@ -148,10 +148,10 @@ class OperationStep:
 
 
 class OperationBuilder:
-    """The part of MLGraphBuilder that operations are methods of."""
+    """Base class of the classes that define MLGraphBuilder's operations."""
 
     def __init_subclass__(cls) -> None:
-        """Messages name the methods of MLGraphBuilder, whichever family they are of."""
+        """Name the methods MLGraphBuilder.*, so that messages do not name the class of their family."""
         super().__init_subclass__()
         for name, method in vars(cls).items():
             if hasattr(method, "__wrapped__"):
@@ -162,15 +162,15 @@ class OperationBuilder:
         self._built = False
 
     def require_open(self, what: str) -> None:
-        """Raise DMLError (DXGI_ERROR_INVALID_CALL) after ``build``, and where the context is lost."""
+        """Raise DMLError (DXGI_ERROR_INVALID_CALL) after ``build``, and if the context is lost."""
         if self._built or self.context.is_lost:
             why = "the context is lost" if self.context.is_lost else "this builder has built its graph"
             raise DMLError(f"MLGraphBuilder.{what}: {why}", HRESULT.DXGI_ERROR_INVALID_CALL)
 
     def step(self, name: str, label: str, /, **operands: MLOperand | None) -> OperationStep:
-        """Begin an operation on these operands; None for one that is left out.
+        """Begin an operation on these operands; None for an optional one that is absent.
 
-        Raises DMLError for operands of another builder, or of data types or ranks that are not supported.
+        Raises DMLError for operands of another builder, and for unsupported data types or ranks.
         """
         self.require_open(name)
         return OperationStep(self, name, label, operands)

@@ -18,7 +18,7 @@ from .elementwise import unary, unary_function
 
 
 class OverAxes(Protocol):
-    """A function of all elements along axes, the last one where none are given; negative ones count from the end."""
+    """A function of all elements along axes, by default the last one; negative axes count from the end."""
 
     def __call__(self, x: Tensor, axes: Sequence[int] | None = None) -> Tensor: ...
 

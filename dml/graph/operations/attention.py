@@ -14,7 +14,7 @@ from .sizes import sizes_of
 def multihead_attention(
     query: Tensor, key: Tensor, value: Tensor, heads: int, *, mask: Tensor | None = None, scale: float | None = None
 ) -> Tensor:
-    """Scaled dot-product attention of {batch, sequence, heads * size} tensors. mask: boolean UINT8, or none."""
+    """Compute scaled dot-product attention of {batch, sequence, heads * size} tensors. mask: boolean UINT8, or none."""
     batch, sequence, width = sizes_of("multihead_attention", query, 3)
     kind = enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE
     if mask is not None:

@@ -38,10 +38,10 @@ def convolution(
     mode: enums.DML_CONVOLUTION_MODE | str = enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
     activation: OperatorDesc | None = None,
 ) -> Tensor:
-    """Convolution of {N, C, spatial...} with {K, C / groups, window...}; bias {1, K, 1...} or {K}.
+    """Convolve {N, C, spatial...} with {K, C / groups, window...}; bias is {1, K, 1...} or {K}.
 
-    mode: CONVOLUTION flips the window along every spatial axis. output_sizes: the spatial sizes; they must be those
-    that windows and padding give. Raises DMLError for others. Reference: dml_convolution_operator_desc.
+    mode: CONVOLUTION flips the window along every spatial axis. output_sizes: the spatial sizes, which windows and
+    padding must give. Raises DMLError for others. Reference: dml_convolution_operator_desc.
     """
     w = x.builder.like(weights, x)
     sizes, fields = _forward("convolution", x, w, strides, dilations, start_padding, end_padding)
@@ -78,12 +78,12 @@ def transposed_convolution(
     mode: enums.DML_CONVOLUTION_MODE | str = enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
     activation: OperatorDesc | None = None,
 ) -> Tensor:
-    """The gradient of a convolution, as a layer: {N, C, spatial...} with {C, K / groups, window...}; bias as there.
+    """Compute the gradient of a convolution, as a layer: {N, C, spatial...} with {C, K / groups, window...}; bias as
+    for ``convolution``.
 
-    The padding is cut off the output. output_padding: elements behind it, fewer than the stride. output_sizes: the
-    spatial sizes instead of that; they must lie less than a stride above the least. Raises DMLError for others. mode:
-    CONVOLUTION flips the window along every spatial axis.
-    Reference: dml_convolution_operator_desc, direction BACKWARD.
+    The padding is cut off the output. output_padding: number of elements after it, fewer than the stride. output_sizes:
+    the spatial sizes, as an alternative; less than a stride above the smallest. Raises DMLError for others. mode:
+    CONVOLUTION flips the window along every spatial axis. Reference: dml_convolution_operator_desc, direction BACKWARD.
     """
     w = x.builder.like(weights, x)
     spatial = x.rank - 2
@@ -132,7 +132,7 @@ def convolution_integer(
     end_padding: Sequence[int] | None = None,
     groups: int = 1,
 ) -> Tensor:
-    """The convolution of integers less their zero points, in INT32.
+    """Convolve integers after subtracting their zero points; the result is INT32.
 
     Reference: dml_convolution_integer_operator_desc.
     """
@@ -170,7 +170,7 @@ def quantized_linear_convolution(
     end_padding: Sequence[int] | None = None,
     groups: int = 1,
 ) -> Tensor:
-    """The convolution of quantized tensors, quantized again: in ``data_type``, else as its zero point, else as x.
+    """Convolve quantized tensors and quantize the result to ``data_type``, by default that of its zero point or of x.
 
     Scales are FLOAT32, the bias INT32 in steps of scale * weights_scale. Reference:
     dml_quantized_linear_convolution_operator_desc.
@@ -202,7 +202,7 @@ def _forward(
     name: str, x: Tensor, w: Tensor, strides: Sequence[int] | None, dilations: Sequence[int] | None,
     start: Sequence[int] | None, end: Sequence[int] | None,
 ) -> tuple[tuple[int, ...], dict[str, Any]]:  # fmt: skip
-    """The output's sizes and the fields that say where the windows lie."""
+    """Return the output's sizes and the fields that describe the windows."""
     ones, zeros = (1,) * (x.rank - 2), (0,) * (x.rank - 2)
     fields = {
         "Strides": given_or(strides, ones),
@@ -215,7 +215,7 @@ def _forward(
 
 
 def _channels(x: Tensor, bias: Operand | None) -> Tensor | None:
-    """{K} as {1, K, 1...}."""
+    """Reshape {K} to {1, K, 1...}."""
     if bias is None:
         return None
     tensor = x.builder.like(bias, x)

@@ -38,7 +38,7 @@ class ScaledUnary(Protocol):
 
 
 class UnaryPredicate(Protocol):
-    """A question about each element of a tensor: 1 for true, 0 for false."""
+    """A test of each element of a tensor: 1 for true, 0 for false."""
 
     def __call__(self, x: Tensor, data_type: DML_TENSOR_DATA_TYPE = UINT8) -> Tensor: ...
 
@@ -56,7 +56,7 @@ class BinaryPredicate(Protocol):
 
 
 def unary(cls: type[OperatorDesc], x: Tensor, data_type: DML_TENSOR_DATA_TYPE | None = None, **fields: Any) -> Tensor:
-    """An operator of one tensor and its attributes: of x's sizes and, where none is given, its data type."""
+    """Add an operator of one tensor, with attributes; sizes, and by default the data type, are x's."""
     return x.builder.one(cls, x.sizes, data_type or x.data_type, InputTensor=x, **fields)
 
 
@@ -76,7 +76,7 @@ def _named(function: Any, cls: type[OperatorDesc], of: str) -> Any:
 
 
 def unary_function(cls: type[OperatorDesc]) -> Unary:
-    """The function of an operator without attributes."""
+    """Return the function of an operator without attributes."""
 
     def function(x: Tensor) -> Tensor:
         return unary(cls, x)
@@ -170,7 +170,7 @@ less_than_or_equal = _comparison(ew.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL_
 
 @checked
 def add(a: Tensor, b: Operand, activation: OperatorDesc | None = None) -> Tensor:
-    """a + b, broadcast to each other. activation: fused behind the sum (ADD1, from feature level 2_0 on)."""
+    """Return a + b, broadcast to each other. activation: fused into the sum (ADD1, from feature level 2_0 on)."""
     if activation is None:
         return _binary(ew.DML_ELEMENT_WISE_ADD_OPERATOR_DESC, a, b)
     return _binary(ew.DML_ELEMENT_WISE_ADD1_OPERATOR_DESC, a, b, FusedActivation=activation)
@@ -178,7 +178,7 @@ def add(a: Tensor, b: Operand, activation: OperatorDesc | None = None) -> Tensor
 
 @checked
 def constant_pow(x: Tensor, exponent: float, scale_bias: DML_SCALE_BIAS | None = None) -> Tensor:
-    """x to the power of a number. scale_bias: applied to x first."""
+    """Return x to the power of a number. scale_bias: applied to x first."""
     return unary(ew.DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC, x, ScaleBias=scale_bias, Exponent=exponent)
 
 
@@ -188,7 +188,7 @@ def is_infinity(
     infinity_mode: enums.DML_IS_INFINITY_MODE | str = enums.DML_IS_INFINITY_MODE_EITHER,
     data_type: DML_TENSOR_DATA_TYPE = UINT8,
 ) -> Tensor:
-    """1 where x is infinite, of the sign that the mode asks for."""
+    """Return 1 where x is an infinity of the mode's sign, else 0."""
     return unary(ew.DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC, x, data_type, InfinityMode=infinity_mode)
 
 
@@ -196,21 +196,21 @@ def is_infinity(
 def round_(
     x: Tensor, rounding_mode: enums.DML_ROUNDING_MODE = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
 ) -> Tensor:
-    """x rounded to whole numbers."""
+    """Round x to integers."""
     return unary(ew.DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, x, RoundingMode=rounding_mode)
 
 
 @checked
 def threshold(x: Tensor, min: float, scale_bias: DML_SCALE_BIAS | None = None) -> Tensor:
-    """x, but at least min. scale_bias: applied to x first."""
+    """Return the maximum of x and min. scale_bias: applied to x first."""
     return unary(ew.DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC, x, ScaleBias=scale_bias, Min=min)
 
 
 @checked
 def clip(x: Tensor, min: float, max: float, *, scale_bias: DML_SCALE_BIAS | None = None) -> Tensor:
-    """x kept between min and max, which integers hold exactly. scale_bias: applied first; of float tensors.
+    """Clamp x to min and max, which integers represent exactly. scale_bias: applied first; for float tensors.
 
-    Raises DMLError for limits that x's data type cannot hold.
+    Raises DMLError for limits that x's data type cannot represent.
     """
     if DATA_TYPES[x.data_type].kind == "float":
         return x.builder.one(
@@ -229,7 +229,7 @@ def clip(x: Tensor, min: float, max: float, *, scale_bias: DML_SCALE_BIAS | None
 
 @checked
 def pow_(x: Tensor, exponent: Operand, scale_bias: DML_SCALE_BIAS | None = None) -> Tensor:
-    """x to the power of a number or a tensor. scale_bias: applied to x first."""
+    """Return x to the power of a number or a tensor. scale_bias: applied to x first."""
     if isinstance(exponent, int | float):
         return constant_pow(x, float(exponent), scale_bias)
     second = x.builder.like(exponent, x)
@@ -246,7 +246,7 @@ def pow_(x: Tensor, exponent: Operand, scale_bias: DML_SCALE_BIAS | None = None)
 
 @checked
 def if_(condition: Tensor, a: Tensor, b: Operand) -> Tensor:
-    """a where the condition (UINT8) is not zero, b elsewhere."""
+    """Return a where the condition (UINT8) is not zero, b elsewhere."""
     second = a.builder.like(b, a)
     sizes = broadcast_sizes(condition.sizes, a.sizes, second.sizes)
     return a.builder.one(
@@ -261,5 +261,5 @@ def if_(condition: Tensor, a: Tensor, b: Operand) -> Tensor:
 
 @checked
 def cast(x: Tensor, data_type: DML_TENSOR_DATA_TYPE) -> Tensor:
-    """x in another data type."""
+    """Convert x to another data type."""
     return x.builder.one(DML_CAST_OPERATOR_DESC, x.sizes, data_type, InputTensor=x)

@@ -25,10 +25,10 @@ def gemm(
     beta: float = 1.0,
     activation: OperatorDesc | None = None,
 ) -> Tensor:
-    """alpha * A B + beta * C: {..., M, K} by {..., K, N}; C broadcasts to the product.
+    """Return alpha * A B + beta * C: {..., M, K} by {..., K, N}; C broadcasts to the product.
 
-    The dimensions before the matrices broadcast as NumPy's do, up to the eight that a tensor can have.
-    Reference: dml_gemm_operator_desc.
+    The dimensions before the matrices broadcast as in NumPy, up to eight dimensions in all. Reference:
+    dml_gemm_operator_desc.
     """
     b = a.builder.like(b, a)
     if min(a.rank, b.rank) < 2:
@@ -53,11 +53,11 @@ def gemm(
 
 
 def _flat_sizes(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """The operator takes two dimensions before the matrices: more become one."""
+    """Merge the dimensions before the matrices if there are more than the two that the operator takes."""
     return sizes if len(sizes) <= 4 else (prod(sizes[:-2]), *sizes[-2:])
 
 
 def _batched(x: Tensor, batch: tuple[int, ...]) -> Tensor:
-    """The matrices once for each of the batch."""
+    """Broadcast the matrices to the batch."""
     whole = x.broadcast((*batch, *x.sizes[-2:]))
     return whole if len(batch) <= 2 else whole.reshape(*_flat_sizes(whole.sizes))

@@ -1,4 +1,4 @@
-"""Tensors made of numbers instead of other tensors, random words, and where elements are not zero."""
+"""Tensors of given numbers, random words, and coordinates of nonzero elements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def fill_value_constant(
     value: float,
     data_type: DML_TENSOR_DATA_TYPE = enums.DML_TENSOR_DATA_TYPE_FLOAT32,
 ) -> Tensor:
-    """The value in every element. Reference: dml_fill_value_constant_operator_desc."""
+    """Fill a tensor with a value. Reference: dml_fill_value_constant_operator_desc."""
     return graph.one(
         DML_FILL_VALUE_CONSTANT_OPERATOR_DESC,
         sizes,
@@ -43,7 +43,7 @@ def fill_value_sequence(
     delta: float,
     data_type: DML_TENSOR_DATA_TYPE = enums.DML_TENSOR_DATA_TYPE_FLOAT32,
 ) -> Tensor:
-    """start, start + delta, start + 2 * delta, ... in row-major order.
+    """Return start, start + delta, start + 2 * delta, ... in row-major order.
 
     Reference: dml_fill_value_sequence_operator_desc.
     """
@@ -63,7 +63,7 @@ def random_generator(
     sizes: Sequence[int],
     type: enums.DML_RANDOM_GENERATOR_TYPE | str = enums.DML_RANDOM_GENERATOR_TYPE_PHILOX_4X32_10,
 ) -> tuple[Tensor, Tensor]:
-    """Random 32-bit words, and the state that continues the sequence. state: {..., 6} words, counter and key.
+    """Return random 32-bit words, and the state that continues the sequence. state: {..., 6} words, counter and key.
 
     Reference: dml_random_generator_operator_desc.
     """
@@ -81,10 +81,10 @@ def random_generator(
 
 @checked
 def nonzero_coordinates(x: Tensor) -> tuple[Tensor, Tensor]:
-    """How many elements are not zero, and their coordinates, one a row, in row-major order; later rows mean nothing.
+    """Return the number of nonzero elements, and their coordinates, one row each, in row-major order.
 
-    The count has one element in x's rank; a row has a coordinate for each dimension from the first on whose size is not
-    1. Reference: dml_nonzero_coordinates_operator_desc.
+    Rows after these are undefined. The count has one element in x's rank; a row has a coordinate for each dimension,
+    beginning with the first whose size is not 1. Reference: dml_nonzero_coordinates_operator_desc.
     """
     made = x.builder.node(
         DML_NONZERO_COORDINATES_OPERATOR_DESC,

@@ -1,4 +1,4 @@
-"""Gradients, as graphs of training need them."""
+"""Gradients, for training graphs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .sizes import given_or
 
 @checked
 def clip_grad(x: Tensor, gradient: Operand, min: float, max: float) -> Tensor:
-    """The gradient where x lies between min and max, zero elsewhere.
+    """Return the gradient where x is between min and max, zero elsewhere.
 
     Reference: dml_element_wise_clip_grad_operator_desc.
     """
@@ -46,7 +46,7 @@ def slice_grad(
     window_sizes: Sequence[int],
     strides: Sequence[int] | None = None,
 ) -> Tensor:
-    """The gradient of ``slice_`` for its input of these sizes: zero outside the window.
+    """Return the gradient of ``slice_`` for its input of these sizes: zero outside the window.
 
     Reference: dml_slice_grad_operator_desc.
     """
@@ -70,7 +70,7 @@ def resample_grad(
     input_pixel_offsets: Sequence[float] | None = None,
     output_pixel_offsets: Sequence[float] | None = None,
 ) -> Tensor:
-    """The gradient of ``resample`` for its input of these sizes; scales and offsets as there.
+    """Return the gradient of ``resample`` for its input of these sizes; scales and offsets are those of ``resample``.
 
     Reference: dml_resample_grad_operator_desc.
     """
@@ -95,7 +95,7 @@ def batch_normalization_training(
     epsilon: float = 1e-5,
     activation: OperatorDesc | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """x normalized by the batch's own mean and variance per channel, and those two.
+    """Normalize x by the batch's own mean and variance per channel; return the result, mean and variance.
 
     fused_add: added before the activation. Reference: dml_batch_normalization_training_operator_desc.
     """
@@ -121,7 +121,7 @@ def batch_normalization_training(
 def batch_normalization_grad(
     x: Tensor, gradient: Tensor, mean: Operand, variance: Operand, scale: Operand, *, epsilon: float = 1e-5
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients for x, scale and bias of ``batch_normalization``, whose statistics are fixed.
+    """Return gradients for x, scale and bias of ``batch_normalization``, whose statistics are fixed.
 
     Reference: dml_batch_normalization_grad_operator_desc.
     """
@@ -132,7 +132,7 @@ def batch_normalization_grad(
 def batch_normalization_training_grad(
     x: Tensor, gradient: Tensor, mean: Operand, variance: Operand, scale: Operand, *, epsilon: float = 1e-5
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients for x, scale and bias of ``batch_normalization_training``, through its statistics too.
+    """Return gradients for x, scale and bias of ``batch_normalization_training``, also through its statistics.
 
     Reference: dml_batch_normalization_training_grad_operator_desc.
     """

@@ -1,4 +1,4 @@
-"""Elements gathered and scattered by their indices."""
+"""Gathers and scatters of elements by index."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dml.shapes import (
 
 @checked
 def gather(x: Tensor, indices: Operand, axis: int) -> Tensor:
-    """Slices of x along an axis, picked by indices of any sizes (ONNX Gather).
+    """Return slices of x along an axis, selected by indices of any sizes (ONNX Gather).
 
     The result's sizes are x's with the axis replaced by the indices' sizes.
     """
@@ -45,7 +45,9 @@ def gather(x: Tensor, indices: Operand, axis: int) -> Tensor:
 
 @checked
 def gather_elements(x: Tensor, indices: Operand, axis: int) -> Tensor:
-    """For each index, the element of x that lies there along the axis and at the index's own place otherwise."""
+    """Return, for each index, the element of x at that index along the axis, and at the index's own coordinates
+    otherwise.
+    """
     chosen = x.builder.like(indices, x)
     return x.builder.one(
         DML_GATHER_ELEMENTS_OPERATOR_DESC,
@@ -59,7 +61,7 @@ def gather_elements(x: Tensor, indices: Operand, axis: int) -> Tensor:
 
 @checked
 def gather_nd(x: Tensor, indices: Operand, batch_dimensions: int = 0) -> Tensor:
-    """The parts of x whose leading coordinates are the rows of ``indices`` (ONNX GatherND)."""
+    """Return the parts of x whose leading coordinates are the rows of ``indices`` (ONNX GatherND)."""
     chosen = x.builder.like(indices, x)
     sizes = gathered_nd_sizes(x.sizes, chosen.sizes, batch_dimensions) or (1,)
     rank = max(x.rank, chosen.rank, len(sizes))
@@ -78,7 +80,7 @@ def gather_nd(x: Tensor, indices: Operand, batch_dimensions: int = 0) -> Tensor:
 
 @checked
 def scatter_elements(x: Tensor, indices: Operand, updates: Operand, axis: int) -> Tensor:
-    """x with each update in the place that its index gives along the axis; of two for one place the last counts."""
+    """Return x with each update at its index along the axis; of updates of one element the last wins."""
     return x.builder.one(
         DML_SCATTER_OPERATOR_DESC,
         x.sizes,
@@ -91,7 +93,7 @@ def scatter_elements(x: Tensor, indices: Operand, updates: Operand, axis: int) -
 
 @checked
 def scatter_nd(x: Tensor, indices: Operand, updates: Operand) -> Tensor:
-    """x with the parts replaced whose leading coordinates are the rows of ``indices`` (ONNX ScatterND)."""
+    """Return x after replacing the parts whose leading coordinates are the rows of ``indices`` (ONNX ScatterND)."""
     chosen, values = x.builder.like(indices, x), x.builder.like(updates, x)
     rank = max(x.rank, chosen.rank, values.rank)
     made = x.builder.one(

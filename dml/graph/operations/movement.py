@@ -42,7 +42,9 @@ from .sizes import given_or, sizes_of, told_by
 
 @checked
 def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int] | None = None) -> Tensor:
-    """A window of ``sizes`` input elements from ``offsets`` on, every ``strides``-th (negative: from its end)."""
+    """Return a window of ``sizes`` input elements from ``offsets`` on, every ``strides``-th (negative: from its
+    end).
+    """
     steps = given_or(strides, (1,) * x.rank)
     with told_by("slice_"):
         sliced = sliced_sizes(sizes, steps)
@@ -58,7 +60,7 @@ def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Seq
 
 @checked
 def split(x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
-    """Parts of these sizes along an axis."""
+    """Split x into parts of these sizes along an axis."""
     axis = checked_axis(axis, x.rank, "split")
     parts = [x.builder.output(x.data_type, with_size(x.sizes, axis, size)) for size in sizes]
     made = x.builder.node(DML_SPLIT_OPERATOR_DESC, {"OutputTensors": parts}, InputTensor=x, Axis=axis)
@@ -67,7 +69,7 @@ def split(x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
 
 @checked
 def join(tensors: Sequence[Tensor], axis: int) -> Tensor:
-    """The tensors one after another along an axis."""
+    """Concatenate the tensors along an axis."""
     if len(tensors) == 0:
         raise DMLError("join: needs at least one tensor")
     first = tensors[0]
@@ -84,9 +86,9 @@ def padding(
     mode: enums.DML_PADDING_MODE | str = enums.DML_PADDING_MODE_CONSTANT,
     value: float = 0.0,
 ) -> Tensor:
-    """x with elements around it. value: what CONSTANT writes, in x's own data type.
+    """Pad x. value: the padding of CONSTANT, in x's own data type.
 
-    Raises DMLError for a value that the data type cannot hold. Reference: dml_padding1_operator_desc.
+    Raises DMLError for a value that the data type cannot represent. Reference: dml_padding1_operator_desc.
     """
     if DATA_TYPES[x.data_type].kind == "float":
         cls: type[OperatorDesc] = DML_PADDING_OPERATOR_DESC
@@ -110,7 +112,7 @@ def padding(
 
 @checked
 def tile(x: Tensor, repeats: Sequence[int]) -> Tensor:
-    """x repeated along each dimension."""
+    """Repeat x along each dimension."""
     with told_by("tile"):
         sizes = scaled_sizes(x.sizes, repeats)
     return x.builder.one(DML_TILE_OPERATOR_DESC, sizes, InputTensor=x, Repeats=tuple(repeats))
@@ -120,7 +122,7 @@ def tile(x: Tensor, repeats: Sequence[int]) -> Tensor:
 def depth_to_space(
     x: Tensor, block: int, order: enums.DML_DEPTH_SPACE_ORDER = enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW
 ) -> Tensor:
-    """Channels of {N, C, H, W} unfolded into blocks of pixels."""
+    """Unfold channels of {N, C, H, W} into blocks of pixels."""
     sizes = depth_to_space_sizes(sizes_of("depth_to_space", x, 4), block)
     return x.builder.one(DML_DEPTH_TO_SPACE1_OPERATOR_DESC, sizes, InputTensor=x, BlockSize=block, Order=order)
 
@@ -129,14 +131,16 @@ def depth_to_space(
 def space_to_depth(
     x: Tensor, block: int, order: enums.DML_DEPTH_SPACE_ORDER = enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW
 ) -> Tensor:
-    """Blocks of pixels of {N, C, H, W} folded into channels."""
+    """Fold blocks of pixels of {N, C, H, W} into channels."""
     sizes = space_to_depth_sizes(sizes_of("space_to_depth", x, 4), block)
     return x.builder.one(DML_SPACE_TO_DEPTH1_OPERATOR_DESC, sizes, InputTensor=x, BlockSize=block, Order=order)
 
 
 @checked
 def one_hot(indices: Tensor, depth: int, off: float = 0.0, on: float = 1.0, axis: int = -1) -> Tensor:
-    """``on`` where an index is the place along ``axis``, whose size of 1 becomes ``depth``; FLOAT32."""
+    """Return ``on`` where the coordinate along ``axis`` equals the index, else ``off``, in FLOAT32; ``axis`` grows from
+    1 to ``depth``.
+    """
     axis = checked_axis(axis, indices.rank, "one_hot")
     values = indices.builder.constant([off, on], enums.DML_TENSOR_DATA_TYPE_FLOAT32)
     return indices.builder.one(
@@ -151,7 +155,7 @@ def one_hot(indices: Tensor, depth: int, off: float = 0.0, on: float = 1.0, axis
 
 @checked
 def reverse_subsequences(x: Tensor, lengths: Operand, axis: int) -> Tensor:
-    """The first ``lengths`` elements along the axis in reverse; lengths has x's sizes, 1 along the axis."""
+    """Reverse the first ``lengths`` elements along the axis; lengths has x's sizes, 1 along the axis."""
     axis = checked_axis(axis, x.rank, "reverse_subsequences")
     return x.builder.one(
         DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC,
@@ -164,9 +168,9 @@ def reverse_subsequences(x: Tensor, lengths: Operand, axis: int) -> Tensor:
 
 @checked
 def triangular(x: Tensor, *, upper: bool = True, diagonal: int = 0) -> Tensor:
-    """The matrices of the last two dimensions with zeros below ``diagonal`` (above it where not ``upper``).
+    """Return the matrices of the last two dimensions with zeros below ``diagonal`` (above it if not ``upper``).
 
-    diagonal: 0 is the main one, positive ones lie right of it. Reference: dml_diagonal_matrix1_operator_desc.
+    diagonal: 0 is the main one, positive ones are to its right. Reference: dml_diagonal_matrix1_operator_desc.
     """
     if x.rank < 2:
         raise DMLError(f"triangular: takes matrices, found sizes {x.sizes}")

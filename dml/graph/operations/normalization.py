@@ -18,7 +18,7 @@ from dml.shapes import checked_axis
 
 
 def along_channels(x: Tensor, value: Operand) -> Tensor:
-    """{C} as {1, C, 1...}; tensors of x's rank stay as they are."""
+    """Reshape {C} to {1, C, 1...}; return tensors of x's rank unchanged."""
     tensor = x.builder.like(value, x)
     if tensor.rank == x.rank:
         return tensor
@@ -37,7 +37,7 @@ def batch_normalization(
     spatial: bool = True,
     activation: OperatorDesc | None = None,
 ) -> Tensor:
-    """scale * (x - mean) / sqrt(variance + epsilon) + bias, with statistics per channel."""
+    """Return scale * (x - mean) / sqrt(variance + epsilon) + bias, with statistics per channel."""
     return x.builder.one(
         DML_BATCH_NORMALIZATION_OPERATOR_DESC,
         x.sizes,
@@ -64,9 +64,10 @@ def mean_variance_normalization(
     epsilon: float = 1e-5,
     activation: OperatorDesc | None = None,
 ) -> Tensor:
-    """x less its mean over the axes, over its standard deviation; then scaled and shifted (both broadcast to x).
+    """Return x minus its mean over the axes, divided by its standard deviation, then scaled and shifted (both broadcast
+    to x).
 
-    normalize_mean: False leaves the mean in, and divides by the root of the mean square
+    normalize_mean: False does not subtract the mean, and divides by the root of the mean square
     (MEAN_VARIANCE_NORMALIZATION2, from feature level 6_3 on). References:
     dml_mean_variance_normalization1_operator_desc, dml_mean_variance_normalization2_operator_desc.
     """
@@ -102,7 +103,7 @@ def local_response_normalization(
     bias: float = 1.0,
     cross_channel: bool = True,
 ) -> Tensor:
-    """x over a power of the sum of squares around it."""
+    """Divide x by a power of the sum of squares around it."""
     return x.builder.one(
         DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
         x.sizes,

@@ -1,10 +1,10 @@
 """Pooling over windows of the spatial dimensions of {N, C, spatial...}.
 
-What the functions share: strides and dilations are 1 and padding 0 where not given. The output's size along each
-dimension is the number of windows that fit; with ``ceil_mode`` one more may begin inside the input or its start padding
-and reach beyond the end (as ONNX and PyTorch count). ``output_sizes`` names the spatial sizes outright; either way the
-end padding becomes what those sizes need, and what it grows by counts in no mean. Raises DMLError for sizes that no end
-padding gives.
+All functions have these parameters: strides and dilations, 1 by default, and padding, 0 by default. The output's size
+along each dimension is the number of windows that fit; with ``ceil_mode`` one more window may begin inside the input or
+its start padding and reach beyond the end (as in ONNX and PyTorch). ``output_sizes`` gives the spatial sizes instead.
+In both cases the end padding is adapted to the sizes, and its additional part counts in no mean. Raises DMLError for
+sizes that no end padding gives.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .sizes import given_or, told_by
 
 @dataclass(frozen=True)
 class _Windows:
-    """Where the windows lie, and the sizes that they give."""
+    """Fields that describe the windows, and the sizes that they give."""
 
     sizes: tuple[int, ...]
     dilations: tuple[int, ...]
@@ -66,7 +66,7 @@ def _rounded_up(
     x: Tensor, window: Sequence[int], steps: Sequence[int], gaps: Sequence[int], before: Sequence[int],
     after: Sequence[int],
 ) -> tuple[int, ...]:  # fmt: skip
-    """The windows that begin before the end of the input; the last may reach beyond it."""
+    """Count the windows that begin before the end of the input; the last may reach beyond it."""
     counts = []
     for size, taps, step, gap, first, last in each_dimension(x.sizes[2:], window, steps, gaps, before, after):
         reach = window_reach(taps, gap)
@@ -79,7 +79,7 @@ def _end_padding(
     x: Tensor, window: Sequence[int], steps: Sequence[int], gaps: Sequence[int], before: Sequence[int],
     wanted: Sequence[int],
 ) -> tuple[int, ...]:  # fmt: skip
-    """The least end padding that gives so many windows: none where elements are left behind the last."""
+    """Return the smallest end padding for these numbers of windows: none if elements remain after the last window."""
     needed = []
     for size, taps, step, gap, first, count in each_dimension(x.sizes[2:], window, steps, gaps, before, wanted):
         reach = window_reach(taps, gap)
@@ -103,7 +103,7 @@ def average_pooling(
     ceil_mode: bool = False,
     output_sizes: Sequence[int] | None = None,
 ) -> Tensor:
-    """The mean over each window. include_padding: padding counts as zeros instead of being left out.
+    """Return the mean over each window. include_padding: padding counts as zeros instead of being ignored.
 
     Reference: dml_average_pooling_operator_desc, dml_average_pooling1_operator_desc.
     """
@@ -111,7 +111,7 @@ def average_pooling(
                      output_sizes)  # fmt: skip
     given = given_or(end_padding, (0,) * len(window))
     if include_padding and any(more > had for more, had in each_dimension(found.fields["EndPadding"], given)):
-        # Real zeros in place of the padding that counts, so that what lies beyond it does not
+        # Real zeros replace the padding that counts, so that padding beyond it does not count
         x = padding(x, (0, 0, *found.fields["StartPadding"]), (0, 0, *given))
         return average_pooling(x, window, strides=strides, dilations=dilations, output_sizes=found.sizes[2:])
     fields: dict[str, Any] = {**found.fields, "InputTensor": x, "IncludePadding": include_padding}
@@ -133,7 +133,7 @@ def lp_pooling(
     ceil_mode: bool = False,
     output_sizes: Sequence[int] | None = None,
 ) -> Tensor:
-    """The p-norm of each window: ``(sum |x|^p)^(1/p)``.
+    """Return the p-norm of each window: ``(sum |x|^p)^(1/p)``.
 
     Reference: dml_lp_pooling_operator_desc, dml_lp_pooling1_operator_desc.
     """
@@ -158,7 +158,7 @@ def max_pooling(
     ceil_mode: bool = False,
     output_sizes: Sequence[int] | None = None,
 ) -> Tensor:
-    """The maximum of each window; padding is never it. Reference: dml_max_pooling2_operator_desc."""
+    """Return the maximum of each window, without padding. Reference: dml_max_pooling2_operator_desc."""
     found = _windows("max_pooling", x, window, strides, start_padding, end_padding, dilations, ceil_mode, output_sizes)
     return _max_pooling(x, found, None)[0]
 
@@ -176,7 +176,7 @@ def max_pooling_with_indices(
     output_sizes: Sequence[int] | None = None,
     index_type: enums.DML_TENSOR_DATA_TYPE = enums.DML_TENSOR_DATA_TYPE_UINT32,
 ) -> tuple[Tensor, Tensor]:
-    """The maximum of each window, and its place, counted row-major through the whole of x (in ``index_type``)."""
+    """Return the maximum of each window, and its row-major index in the whole of x (in ``index_type``)."""
     found = _windows("max_pooling_with_indices", x, window, strides, start_padding, end_padding, dilations, ceil_mode,
                      output_sizes)  # fmt: skip
     values, indices = _max_pooling(x, found, index_type)

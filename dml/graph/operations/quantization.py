@@ -27,11 +27,10 @@ def quantize_linear(
     zero_point: Operand | None = None,
     data_type: DML_TENSOR_DATA_TYPE | None = None,
 ) -> Tensor:
-    """clamp(round(x / scale) + zero_point) in ``data_type``: where none is given the zero point's, else UINT8.
+    """Return clamp(round(x / scale) + zero_point) in ``data_type``, by default the zero point's, else UINT8.
 
     scale and zero point broadcast to x, or have its rank and sizes that divide its own: one element for each block.
-    4-bit types take both alike.
-    Reference: dml_element_wise_quantize_linear_operator_desc, dml_quantize_operator_desc.
+    4-bit types support both. Reference: dml_element_wise_quantize_linear_operator_desc, dml_quantize_operator_desc.
     """
     if data_type is None:
         data_type = zero_point.data_type if isinstance(zero_point, Tensor) else enums.DML_TENSOR_DATA_TYPE_UINT8
@@ -45,11 +44,10 @@ def dequantize_linear(
     zero_point: Operand | None = None,
     data_type: DML_TENSOR_DATA_TYPE | None = None,
 ) -> Tensor:
-    """(x - zero_point) * scale in ``data_type``: where none is given the scale's, else FLOAT32.
+    """Return (x - zero_point) * scale in ``data_type``, by default the scale's, else FLOAT32.
 
     scale and zero point broadcast to x, or have its rank and sizes that divide its own: one element for each block.
-    4-bit types take both alike.
-    Reference: dml_element_wise_dequantize_linear_operator_desc, dml_dequantize_operator_desc.
+    4-bit types support both. Reference: dml_element_wise_dequantize_linear_operator_desc, dml_dequantize_operator_desc.
     """
     if data_type is None:
         data_type = scale.data_type if isinstance(scale, Tensor) else enums.DML_TENSOR_DATA_TYPE_FLOAT32
@@ -60,9 +58,10 @@ def dequantize_linear(
 def quantize(
     x: Tensor, parameters: Sequence[Tensor], type: DML_QUANTIZATION_TYPE, data_type: DML_TENSOR_DATA_TYPE | None = None
 ) -> Tensor:
-    """x in steps of its blocks' scales. parameters: the scale, and with SCALE_ZERO_POINT the zero point, of x's rank.
+    """Quantize x in blocks (DirectMLX's Quantize). parameters: the scale, and with SCALE_ZERO_POINT the zero point, of
+    x's rank.
 
-    data_type: the zero point's where none is given, else UINT8. Reference: dml_quantize_operator_desc.
+    data_type: by default the zero point's, else UINT8. Reference: dml_quantize_operator_desc.
     """
     if data_type is None:
         data_type = parameters[1].data_type if len(parameters) > 1 else enums.DML_TENSOR_DATA_TYPE_UINT8
@@ -80,7 +79,7 @@ def quantize(
 def dequantize(
     x: Tensor, parameters: Sequence[Tensor], type: DML_QUANTIZATION_TYPE, data_type: DML_TENSOR_DATA_TYPE | None = None
 ) -> Tensor:
-    """The numbers that blocks of integers stand for, in the scale's data type (DirectMLX's Dequantize).
+    """Dequantize blocks of integers, to the scale's data type (DirectMLX's Dequantize).
 
     parameters: the scale, and with SCALE_ZERO_POINT the zero point, of x's rank; their sizes divide x's into blocks.
     Reference: dml_dequantize_operator_desc.
@@ -129,6 +128,6 @@ def _linear(
 
 
 def _broadcasts(tensor: Tensor, x: Tensor) -> bool:
-    """Whether each of its sizes is 1 or x's own; blocks of other sizes need the operators that know blocks."""
+    """Whether each of its sizes is 1 or x's own; blocks of other sizes need the operators for blocks."""
     own = with_rank(tensor.sizes, x.rank)
     return len(own) == x.rank and all(size in (1, whole) for size, whole in zip(own, x.sizes, strict=True))

@@ -32,11 +32,11 @@ def gru(
     linear_before_reset: bool = True,
     steps_together: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The whole output sequence {S, D, B, H} and the last state {1, D, B, H} of a GRU over {1, S, B, I}.
+    """Return the whole output sequence {S, D, B, H} and the last state {1, D, B, H} of a GRU over {1, S, B, I}.
 
     weight {1, D, 3H, I}, recurrence {1, D, 3H, H}, bias {1, 1, D, 6H}, hidden {1, D, B, H}, lengths {1, 1, 1, B}.
-    activations: f and g of each direction; sigmoid and tanh when none are given. steps_together: store both directions
-    of a step of a sequence next to each other, as a further layer reads them.
+    activations: f and g of each direction, by default sigmoid and tanh. steps_together: store both directions of a step
+    of a sequence next to each other, as a further layer reads them.
     """
     w, r = _like(x, weight), _like(x, recurrence)
     sizes = _sizes("gru", x, r)
@@ -75,12 +75,12 @@ def lstm(
     couple_input_forget: bool = False,
     steps_together: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The output sequence {S, D, B, H}, the last state and the last cell {1, D, B, H} of an LSTM over {1, S, B, I}.
+    """Return the output sequence {S, D, B, H}, the last state and the last cell {1, D, B, H} of an LSTM over {1, S, B,
+    I}.
 
-    weight {1, D, 4H, I}, recurrence {1, D, 4H, H}, bias {1, 1, D, 8H}, hidden and cell {1, D, B, H}, lengths
-    {1, 1, 1, B}, peephole {1, 1, D, 3H}; gates lie in the order input, output, forget, cell. activations: f, g
-    and h of each direction; sigmoid, tanh and tanh when none are given. steps_together: see ``gru``.
-    Reference: dml_lstm_operator_desc.
+    weight {1, D, 4H, I}, recurrence {1, D, 4H, H}, bias {1, 1, D, 8H}, hidden and cell {1, D, B, H}, lengths {1, 1, 1,
+    B}, peephole {1, 1, D, 3H}; the order of the gates is input, output, forget, cell. activations: f, g and h of each
+    direction, by default sigmoid, tanh and tanh. steps_together: see ``gru``. Reference: dml_lstm_operator_desc.
     """
     w, r = _like(x, weight), _like(x, recurrence)
     sizes = _sizes("lstm", x, r)
@@ -120,11 +120,10 @@ def rnn(
     direction: enums.DML_RECURRENT_NETWORK_DIRECTION | str = enums.DML_RECURRENT_NETWORK_DIRECTION_FORWARD,
     steps_together: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The whole output sequence {S, D, B, H} and the last state {1, D, B, H} of a simple layer over {1, S, B, I}.
+    """Return the whole output sequence {S, D, B, H} and the last state {1, D, B, H} of an RNN over {1, S, B, I}.
 
     weight {1, D, H, I}, recurrence {1, D, H, H}, bias {1, 1, D, 2H}, hidden {1, D, B, H}, lengths {1, 1, 1, B}.
-    activations: f of each direction; tanh when none are given. steps_together: see ``gru``.
-    Reference: dml_rnn_operator_desc.
+    activations: f of each direction, by default tanh. steps_together: see ``gru``. Reference: dml_rnn_operator_desc.
     """
     w, r = _like(x, weight), _like(x, recurrence)
     sizes = _sizes("rnn", x, r)
@@ -158,7 +157,7 @@ def _like(x: Tensor, value: Operand | None) -> Tensor | None:
 
 @dataclass(frozen=True)
 class _Sizes:
-    """What input {1, S, B, I} and recurrence {1, D, gates * H, H} say of the outputs."""
+    """Sizes of the outputs, from input {1, S, B, I} and recurrence {1, D, gates * H, H}."""
 
     sequence: int
     directions: int
@@ -166,7 +165,7 @@ class _Sizes:
     hidden: int
 
     def outputs(self, x: Tensor, steps_together: bool = False) -> tuple[DML_BUFFER_TENSOR_DESC, DML_BUFFER_TENSOR_DESC]:
-        """The whole sequence and one state."""
+        """Describe the whole sequence and one state."""
         each = (self.directions, self.batch, self.hidden)
         whole = (self.sequence, *each)
         sequence = x.builder.output(x.data_type, whole)

@@ -30,7 +30,7 @@ UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 def reduce(
     x: Tensor, function: DML_REDUCE_FUNCTION | str, axes: Sequence[int] | None = None, data_type: Any = None
 ) -> Tensor:
-    """A reduction over axes (all when None); the reduced dimensions stay, of size 1."""
+    """Reduce over axes (by default all); the reduced dimensions remain with size 1."""
     chosen = tuple(range(x.rank)) if axes is None else tuple(checked_axis(axis, x.rank, "reduce") for axis in axes)
     sizes = ones_along(x.sizes, chosen)
     arguments = (enums.DML_REDUCE_FUNCTION_ARGMAX, enums.DML_REDUCE_FUNCTION_ARGMIN)
@@ -42,7 +42,7 @@ def reduce(
 def top_k(
     x: Tensor, k: int, axis: int, direction: enums.DML_AXIS_DIRECTION = enums.DML_AXIS_DIRECTION_DECREASING
 ) -> tuple[Tensor, Tensor]:
-    """The k largest (DECREASING) or smallest elements along an axis, in order, and their indices (UINT32)."""
+    """Return the k largest (DECREASING) or smallest elements along an axis, in order, and their indices (UINT32)."""
     axis = checked_axis(axis, x.rank, "top_k")
     sizes = with_size(x.sizes, axis, k)
     made = x.builder.node(
@@ -60,7 +60,9 @@ def top_k(
 
 
 def _running(cls: type[OperatorDesc], exclusive_field: str, doc: str) -> Callable[..., Tensor]:
-    """A function of the elements so far along an axis. exclusive_field: what leaves out each element itself."""
+    """Return a function of the elements up to each one along an axis. exclusive_field: the field that excludes the
+    element itself.
+    """
     name = short_name(cls.OPERATOR_TYPE).lower()
 
     def function(

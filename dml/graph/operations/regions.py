@@ -30,10 +30,10 @@ def roi_align(
     maximum_samples_per_output: int = 128,
     align_regions_to_corners: bool = False,
 ) -> Tensor:
-    """Each region {x1, y1, x2, y2} of the image that its index names, as height by width means of samples.
+    """Sample each region {x1, y1, x2, y2} of the image that its index names to height by width means.
 
-    x: {N, C, H, W}. roi: {regions, 4}. batch_indices: {regions}. Result: {regions, C, height, width}. The defaults
-    are a mean of linear samples, as many as pixels up to 128, with the pixels' centres at halves. Reference:
+    x: {N, C, H, W}. roi: {regions, 4}. batch_indices: {regions}. Result: {regions, C, height, width}. The defaults are
+    a mean of linear samples, as many as there are pixels, up to 128, with the pixels' centres at halves. Reference:
     dml_roi_align1_operator_desc.
     """
     regions = x.builder.like(roi, x)
@@ -77,7 +77,7 @@ def roi_align_grad(
     maximum_samples_per_output: int = 128,
     align_regions_to_corners: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Gradients of ``roi_align`` for its image and, where its input x is given, for its regions (else None).
+    """Return gradients of ``roi_align`` for its image and, if its input x is given, for its regions (else None).
 
     Reference: dml_roi_align_grad_operator_desc.
     """

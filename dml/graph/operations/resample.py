@@ -1,4 +1,4 @@
-"""Images at other sizes."""
+"""Resizing of images."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def upsample_2d(
     height: int,
     mode: enums.DML_INTERPOLATION_MODE | str = enums.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR,
 ) -> Tensor:
-    """{N, C, H, W} enlarged by whole factors."""
+    """Enlarge {N, C, H, W} by integer factors."""
     return x.builder.one(
         DML_UPSAMPLE_2D_OPERATOR_DESC,
         scaled_sizes(sizes_of("upsample_2d", x, 4), (1, 1, height, width)),
@@ -54,12 +54,12 @@ def resample(
     output_pixel_offsets: Sequence[float] | None = None,
     antialiased: bool = False,
 ) -> Tensor:
-    """x at other sizes. scales: the sizes' quotients where not given; pixels' centres lie at halves where no offsets
-    say else.
+    """Resample x to other sizes. scales: by default the quotients of the sizes; offsets: by default pixels' centres are
+    at halves.
 
-    rounding_direction: where the nearest neighbours of a half lie (RESAMPLE2, from feature level 5_1 on), INCREASING
-    where not given. antialiased: smaller sizes weigh all pixels (RESAMPLE3, from 6_4 on). The oldest operator that
-    takes the arguments is used. References: dml_resample1_operator_desc, dml_resample2_operator_desc,
+    rounding_direction: of halves between nearest neighbours (RESAMPLE2, from feature level 5_1 on), by default
+    INCREASING. antialiased: for smaller sizes, weigh all pixels (RESAMPLE3, from 6_4 on). The oldest operator that
+    supports the arguments is used. References: dml_resample1_operator_desc, dml_resample2_operator_desc,
     dml_resample3_operator_desc.
     """
     cls: type[OperatorDesc] = DML_RESAMPLE1_OPERATOR_DESC
@@ -84,5 +84,5 @@ def resample(
 
 @checked
 def value_scale_2d(x: Tensor, scale: float, bias: Sequence[float]) -> Tensor:
-    """{N, C, H, W} times scale, plus one bias for each channel. Reference: dml_value_scale_2d_operator_desc."""
+    """Multiply {N, C, H, W} by scale and add a bias per channel. Reference: dml_value_scale_2d_operator_desc."""
     return x.builder.one(DML_VALUE_SCALE_2D_OPERATOR_DESC, x.sizes, InputTensor=x, Scale=scale, Bias=tuple(bias))

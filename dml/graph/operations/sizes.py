@@ -1,4 +1,4 @@
-"""What the functions of several families ask of sizes and axes."""
+"""Checks of sizes and axes, shared by the functions of several families."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dml.graph.builder import Tensor
 
 @contextmanager
 def told_by(name: str) -> Iterator[None]:
-    """Raises the DMLErrors of its block with the function's name before them: the arithmetic of sizes knows none."""
+    """Prefix the DMLErrors of the block with the function's name, which the arithmetic of sizes does not know."""
     try:
         yield
     except DMLError as error:
@@ -19,12 +19,12 @@ def told_by(name: str) -> Iterator[None]:
 
 
 def sizes_of(name: str, x: Tensor, rank: int) -> tuple[int, ...]:
-    """The sizes of a tensor that must have so many dimensions."""
+    """Return the sizes of a tensor that must have this rank."""
     if x.rank != rank:
         raise DMLError(f"{name}: takes tensors of {rank} dimensions, found sizes {x.sizes}")
     return x.sizes
 
 
 def given_or(values: Sequence[int] | None, default: tuple[int, ...]) -> tuple[int, ...]:
-    """The values, or the default where none are given."""
+    """Return the values, by default ``default``."""
     return tuple(values) if values is not None and len(values) else default

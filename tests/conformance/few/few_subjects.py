@@ -1,4 +1,4 @@
-"""Subjects of three operators for the tests of what runs them: stands in the place of ``dml.conformance.families``."""
+"""Subjects of three operators, which replace ``dml.conformance.families`` in tests of the suite's runner."""
 
 from __future__ import annotations
 

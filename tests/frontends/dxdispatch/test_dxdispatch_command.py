@@ -1,4 +1,4 @@
-"""DxDispatch's command line: its options, and how dispatches are measured."""
+"""DxDispatch's command line: options and time measurements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ app.command()(main)
 
 @pytest.fixture
 def model(tmp_path):
-    """A doubled input from a folder of its own, printed and written to another."""
+    """Write a model that reads an input folder, doubles the input, prints it and writes it to an output folder."""
     (tmp_path / "in").mkdir()
     np.save(tmp_path / "in" / "a.npy", np.array([1, 2, 3], np.float32))
     path = tmp_path / "model.json"
@@ -95,7 +95,7 @@ def test_what_is_wrong(device, model):
 
 
 def test_measurements():
-    """So many at least, more until the time is up, some in each."""
+    """The iterations are a minimum: more follow until the time is up; each measurement has several dispatches."""
     count = 0
 
     def dispatch():

@@ -1,4 +1,4 @@
-"""Broken models: whatever stands in a file, it is read or ends in a DMLError."""
+"""Broken models: any file is either read or raises a DMLError."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ PLACES = [path for path in places(WHOLE) if path]
 
 
 def changed(value, path, new):
-    """A copy with the value at a path replaced, or removed where ``new`` is Ellipsis."""
+    """Return a copy with the value at a path replaced, or removed if ``new`` is Ellipsis."""
     key, *rest = path
     copy = dict(value) if isinstance(value, dict) else list(value)
     if rest:

@@ -1,4 +1,4 @@
-"""ONNX models as DxDispatch's dispatchables: bound shapes, deferred resources, nothing bound at all."""
+"""ONNX models as DxDispatch's dispatchables: bound shapes, deferred resources, unbound resources."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PRINT = {"type": "print", "resource": "c"}
 
 @pytest.fixture
 def write(tmp_path):
-    """Beside the ONNX model {n, 2} joined with {m, 2}, a file that dispatches it."""
+    """Return a function that writes a file that dispatches the ONNX model, which joins {n, 2} and {m, 2}."""
     sizes = {"x": "N", "z": "M", "y": "K"}
     entries = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [sizes[name], 2]) for name in sizes]
     joined = helper.make_node("Concat", ["x", "z"], ["y"], axis=0)
@@ -57,7 +57,7 @@ def run(device, path, **options):
 
 
 def test_bound_shapes_and_deferred_resources(device, write):
-    """The sequence of DxDispatch's own example: two shapes, then an output whose size the model tells."""
+    """DxDispatch's own example: two shapes, then an output whose size comes from the model."""
     commands = [
         dispatch(x=shaped("a", 1, 2), z=shaped("b", 1, 2), y=shaped("c", 2, 2)), PRINT,
         dispatch(x=shaped("a", 3, 2), z=shaped("b", 3, 2), y=shaped("c", 6, 2)), PRINT,
@@ -84,7 +84,7 @@ def test_a_deferred_resource_in_a_file(device, write, tmp_path):
 
 
 def test_sizes_by_name(device, write):
-    """In the file, and over that on the command line; 1 for others."""
+    """Sizes come from the command line, else from the file, else they are 1."""
     commands = [dispatch(x="a", z="b", y="later"), {"type": "print", "resource": "later"}]
     path = write(commands, freeDimensionNameOverrides={"N": 2})
     assert run(device, path) == ["Resource 'later': 1, 2, 3, 4, 7, 8"]
@@ -98,7 +98,7 @@ def test_sizes_by_name(device, write):
 
 
 def test_nothing_is_bound(device, write, tmp_path):
-    """In a model's file, and by the ONNX model's own path."""
+    """The model is named in a file, or given by its own path."""
     path = write([{"type": "dispatch", "dispatchable": "concat"}])
     for source in (path, tmp_path / "concat.onnx"):
         lines = []
@@ -119,8 +119,8 @@ def test_nothing_is_bound(device, write, tmp_path):
         (dispatch(w="a"), r"the model has no 'w'; there are x, z, y"),
         (dispatch(x=["a", "b"]), r"bindings\.x: takes 1 resource, found 2"),
         (dispatch(y=shaped("c", 1, 2)), r"its shape is \(1, 2\), the model makes \(2, 2\)"),
-        (dispatch(x="later"), r"bindings\.x: is deferred, and nothing was written to it"),
-        ({"type": "print", "resource": "later"}, r"'later' is deferred, and nothing was written to it"),
+        (dispatch(x="later"), r"bindings\.x: is deferred, and no model has written to it"),
+        ({"type": "print", "resource": "later"}, r"'later' is deferred, and no model has written to it"),
         (dispatch(x=shaped("a", -1, 2)), r"shape\[0\]: must be from 0"),
     ],
 )
@@ -138,5 +138,5 @@ def test_deferred_resources_are_for_onnx_models(write):
     }  # fmt: skip
     whole["commands"] = [dispatch(InputTensor="a", OutputTensor="later")]
     path.write_text(json.dumps(whole))
-    with pytest.raises(dml.DMLError, match="deferred resources are for ONNX models"):
+    with pytest.raises(dml.DMLError, match="only ONNX models may use deferred resources"):
         load(path)

@@ -42,7 +42,7 @@ BOUND = {"ATensor": "A", "BTensor": "B", "OutputTensor": "Out"}
 
 
 def run(device, path, **options):
-    """What the commands print, without the lines that say how long a dispatch took."""
+    """Run a file and return its output without the lines about times."""
     lines: list[str] = []
     Session(load(path, **options), device, say=lines.append).run()
     return [line for line in lines if not line.startswith("Dispatch")]
@@ -62,7 +62,7 @@ def test_resources_keep_what_was_written(device, tmp_path):
 
 
 def test_fields_beside_the_type_and_descriptions_in_desc(device, tmp_path):
-    """Enumerators without prefix, a tensor of its own type, a fused activation in either form."""
+    """Enumerators without prefix, a tensor with its own data type, a fused activation in either form."""
     tensor = {"Type": "BUFFER", "Desc": {"DataType": "DML_TENSOR_DATA_TYPE_FLOAT32", "Sizes": [3], "Strides": [1]}}
     for fused in ({"Type": "ACTIVATION_ELU", "Alpha": 0.5}, {"Type": "ACTIVATION_ELU", "Desc": {"Alpha": 0.5}}):
         add = {
@@ -194,14 +194,14 @@ WRONG = [
     ({}, [{"type": "print", "resource": "A", "verbose": 1}], r"verbose: must be true or false"),
     ({}, [{**dispatch("add", **BOUND), "threadGroupCount": [1]}], r"threadGroupCount: must be an array of 3"),
     ({}, [{"type": "writeFile", "resource": "A", "targetPath": "a.npy", "dimensions": [4]}], "16 bytes, the resource"),
-    ({}, [{"type": "writeFile", "resource": "A", "targetPath": "a.png", "dimensions": [3]}], "a picture has the sizes"),
-    ({"type": "DML_OPERATOR_ADD"}, [], r"dispatchables\.add\.type: 'DML_OPERATOR_ADD' is no DML_OPERATOR_TYPE"),
+    ({}, [{"type": "writeFile", "resource": "A", "targetPath": "a.png", "dimensions": [3]}], "an image has the sizes"),
+    ({"type": "DML_OPERATOR_ADD"}, [], r"dispatchables\.add\.type: 'DML_OPERATOR_ADD' is not a DML_OPERATOR_TYPE"),
     ({"type": "INVALID"}, [], r"dispatchables\.add"),
     ({"type": "hlsl", "sourcePath": "a.hlsl"}, [], r"add\.type: HLSL shaders are compiled for Direct3D 12"),
     ({"type": "ONNX", "sourcePath": "a.onnx"}, [], r"dispatchables\.add: .*a\.onnx: cannot be read"),
     ({"type": "dmlSerializedGraph", "sourcePath": "a.bin"}, [], r"serialized graphs are a binary format"),
     ({"dmlCompileType": "Graph"}, [], r"dmlCompileType: must be DmlCompileOp or DmlCompileGraph"),
-    ({"executionFlags": ["FAST"]}, [], r"executionFlags\[0\]: 'FAST' is no DML_EXECUTION_FLAGS"),
+    ({"executionFlags": ["FAST"]}, [], r"executionFlags\[0\]: 'FAST' is not a DML_EXECUTION_FLAGS"),
     ({"desc": {**DESC, "ATensor": {"DataType": "FLOAT32"}}}, [], r"add\.desc\.ATensor: needs a member 'Sizes'"),
     ({"desc": {**DESC, "ATensor": {**FLOAT3, "Sizes": [-1]}}}, [], r"ATensor\.Sizes\[0\]: must be from 0 to"),
     ({"desc": {**DESC, "ATensor": {**FLOAT3, "DimensionCount": 2}}}, [], r"desc\.ATensor: .*DimensionCount: must be 1"),
@@ -245,7 +245,11 @@ def test_the_command_runs_explains_and_profiles(device, tmp_path):
 
 def test_the_command_says_what_is_wrong(tmp_path):
     (tmp_path / "model.json").write_text("{")
-    for name, message in (("model.json", "line 1, column 2"), ("none.json", "No such file"), ("a.txt", "no format is")):
+    for name, message in (
+        ("model.json", "line 1, column 2"),
+        ("none.json", "No such file"),
+        ("a.txt", "is not supported; supported are"),
+    ):
         result = command(tmp_path / name)
         assert result.exit_code == 1
         assert message in " ".join(result.output.split()), result.output

@@ -1,4 +1,4 @@
-"""What is written of a description is read back equal."""
+"""Descriptions written as DxDispatch's JSON are equal when read back."""
 
 from __future__ import annotations
 

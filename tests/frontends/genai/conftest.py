@@ -1,4 +1,4 @@
-"""What the tests of dml.frontends.genai share."""
+"""Fixtures of the tests of dml.frontends.genai."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from example_module import example
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small model folder, which no test changes."""
+    """Write a small model folder, which tests must not change."""
     made = tmp_path_factory.mktemp("chat")
     example("chat").write_folder(made)
     return made

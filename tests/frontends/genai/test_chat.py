@@ -1,4 +1,4 @@
-"""examples/chat.py, and `dml generate` on the folder that it makes."""
+"""examples/chat.py, and `dml generate` with the folder that it creates."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_chat_answers_until_it_is_told_to_quit(device: dml.Device, folder: Pat
     "arguments, code, message",
     [
         (["--prompt", "a", "--chat"], 2, "one of --prompt and --chat"),
-        (["--chat", "--beams", "2"], 2, "--chat takes no --beams"),
+        (["--chat", "--beams", "2"], 2, "--chat and --beams exclude each other"),
         (["--prompt", "What is a GPU?", "--max-length", "2"], 1, "exceed max_length = 2"),
         (["--prompt", "a", "--max-length", "100000"], 1, "context_length, 512, found 100000"),
     ],

@@ -1,4 +1,4 @@
-"""Every name of onnxruntime-genai is here or refused with a reason; older programs run, too."""
+"""Every name of onnxruntime-genai exists or is refused with a reason; older programs run, too."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_name_of_the_package_is_here_or_refused() -> None:
 
 
 def test_a_name_is_refused_or_here() -> None:
-    """None is both, and each that is refused says why where it is used."""
+    """No name is both, and using a refused name raises an error with the reason."""
     for name, why in REFUSED.items():
         owner, _, member = name.partition(".")
         if not member:
@@ -62,7 +62,7 @@ def test_a_name_is_refused_or_here() -> None:
 
 
 def test_the_page_lists_what_is_refused() -> None:
-    """Each name with its reason, and no other."""
+    """The page lists exactly the refused names, with their reasons."""
     text = PAGE.read_text(encoding="utf-8")
     listed: dict[str, str] = {}
     for names, why in re.findall(r"^\| (`.*?`) \| (.*?) \|$", text, re.M):
@@ -89,7 +89,7 @@ def written(model: og.Model, prompt: Any = PROMPT, **options: Any) -> list[list[
 
 
 def test_programs_from_before_0_6(model: og.Model) -> None:
-    """The prompt lies in the parameters, and logits are computed by a call of their own."""
+    """The parameters hold the prompt, and a separate call computes logits."""
     params = og.GeneratorParams(model)
     params.set_search_options(max_length=16)
     params.try_graph_capture_with_max_batch_size(1)
@@ -111,7 +111,7 @@ def test_programs_from_before_0_6(model: og.Model) -> None:
     assert [list(one) for one in model.generate(given)] == written(model)
     assert (params.pad_token_id, params.eos_token_id) == (0, 2)
     assert params.vocab_size == model.decoder.vocabulary
-    with pytest.raises(dml.DMLError, match="compute_logits: append_tokens comes first"):
+    with pytest.raises(dml.DMLError, match="compute_logits: call append_tokens first"):
         og.Generator(model, og.GeneratorParams(model)).compute_logits()
 
 

@@ -1,4 +1,4 @@
-"""Whole generations, token by token, beside onnxruntime-genai itself on its CPU provider."""
+"""Whole generations, compared token by token with onnxruntime-genai's CPU provider."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_tokens_are_onnxruntime_genais(folder: Path, device: dml.Device, name: s
 
 
 def test_a_conversation_is_onnxruntime_genais(folder: Path, device: dml.Device) -> None:
-    """Tokens appended after an end, and after an answer that was cut short."""
+    """Tokens are appended after an end token, and after an interrupted answer."""
     said = []
     for api, opened in ((ours, model(ours, folder, device=device)), (theirs, model(theirs, folder))):
         params = api.GeneratorParams(opened)

@@ -1,4 +1,4 @@
-"""dml.frontends.genai on a folder made on the spot: searches against NumPy, caches, errors."""
+"""dml.frontends.genai on a small generated folder: searches compared with NumPy, caches, errors."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def written(model: og.Model, prompt: Any = PROMPT, **options: Any) -> og.Generat
 
 
 def whole(model: og.Model, sequence: list[int]) -> np.ndarray:
-    """The scores behind a sequence, computed without a cache, float64."""
+    """Return the logits after a sequence, computed in float64 without a cache."""
     made = generator(model)
     made.append_tokens(sequence)
     return made.get_logits()[0, 0].astype(np.float64)
 
 
 def expected(model: og.Model, pick: Callable[[list[int], np.ndarray], int], most: int) -> list[int]:
-    """A greedy search that computes every position anew."""
+    """Search greedily, computing every position again for each token."""
     sequence = list(PROMPT)
     while len(sequence) < most:
         token = pick(sequence, whole(model, sequence))
@@ -102,7 +102,7 @@ def test_no_run_of_tokens_comes_twice(model: og.Model, size: int) -> None:
 
 
 def test_one_beam_search_finds_the_best_of_all_sequences(model: og.Model) -> None:
-    """With as many beams as there is need for, two more tokens are the best pair of all."""
+    """With enough beams, the next two tokens are the best of all pairs."""
     beams = 24
     made = written(model, max_length=len(PROMPT) + 2, num_beams=beams, num_return_sequences=2, min_length=24)
 
@@ -188,7 +188,7 @@ def test_steps_with_a_shared_cache_make_no_new_plans(model: og.Model) -> None:
 def test_a_prompt_of_2000_tokens_goes_in_chunks(
     tmp_path: Path, device: dml.Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same tokens in chunks, at once, and where a submission may take a thousandth of the time."""
+    """Chunks, one pass, and a thousandth of the time per submission give the same tokens."""
     maker = example("chat")
     monkeypatch.setattr(maker, "CONTEXT", 2304)
     maker.write_folder(tmp_path)
@@ -225,7 +225,7 @@ def test_a_full_cache_says_its_length(model: og.Model, share: bool) -> None:
     made.append_tokens([1, 2])
     made.generate_next_token()
     assert made.is_done()
-    made.generate_next_token()  # nothing more
+    made.generate_next_token()  # has no effect
     assert made.token_count() == 8
     with pytest.raises(dml.DMLError, match="the cache is full: 1 tokens after 8 exceed max_length = 8"):
         made.append_tokens([1])
@@ -246,7 +246,8 @@ def test_a_full_cache_says_its_length(model: og.Model, share: bool) -> None:
 def test_a_step_reads_a_few_bytes_of_the_device(
     model: og.Model, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], most: int, share: bool
 ) -> None:
-    """The token of each row; or the best few, a score of four bytes with each, and the sum over all tokens."""
+    """A step reads each row's token; or the best few tokens with a four-byte score each, and the sum over all
+    tokens."""
     read: list[int] = []
     load, download = TensorMemory.load, Context.download
 
@@ -268,7 +269,7 @@ def test_a_step_reads_a_few_bytes_of_the_device(
         made.generate_next_token()
         assert 0 < sum(read) <= most
     read.clear()
-    assert made.get_logits().nbytes <= sum(read), "what is read is counted"
+    assert made.get_logits().nbytes <= sum(read), "reads are counted"
 
 
 @pytest.mark.parametrize("share", [True, False])
@@ -334,7 +335,7 @@ def test_options_that_cannot_be(model: og.Model) -> None:
         with pytest.raises(dml.DMLError, match=message):
             generator(model, **options)
     made = generator(model, max_length=8)
-    with pytest.raises(dml.DMLError, match="append_tokens comes first"):
+    with pytest.raises(dml.DMLError, match="call append_tokens first"):
         made.generate_next_token()
     made.append_tokens(PROMPT)
     with pytest.raises(dml.DMLError, match="the cache is full: 4 tokens after 5 exceed max_length = 8"):
@@ -353,7 +354,7 @@ def test_folders_that_cannot_be(folder: Path, tmp_path: Path, device: dml.Device
         ({"decoder": {"filename": "../model.onnx"}}, "leaves the folder"),
         ({"context_length": "long"}, "context_length must be a positive integer, found 'long'"),
         ({"encoder": {"filename": "encoder.onnx"}}, r"encoder\.onnx: no such file"),
-        ({"embedding": {"filename": "embedding.onnx"}}, "has embedding; models of a decoder"),
+        ({"embedding": {"filename": "embedding.onnx"}}, "has embedding; supported are decoders"),
         ({"decoder": {"inputs": {"input_ids": "words"}}}, "has no 'words'; it has input_ids"),
     ]:
         config = og.Config(folder)
@@ -363,7 +364,7 @@ def test_folders_that_cannot_be(folder: Path, tmp_path: Path, device: dml.Device
 
 
 def test_further_inputs_are_given(folder: Path, tmp_path: Path, device: dml.Device) -> None:
-    """An input that Generator does not know: the run names it until a program gives it."""
+    """The run names an input that Generator does not fill, until a program sets it."""
     example("chat").write_folder(tmp_path)
     proto = onnx.load(tmp_path / "model.onnx")
     proto.graph.input.append(onnx.helper.make_tensor_value_info("bias", onnx.TensorProto.FLOAT, [1]))

@@ -1,4 +1,4 @@
-"""Speech models in dml.frontends.genai: an encoder, its decoder, and features of WAV files, against NumPy."""
+"""Speech models in dml.frontends.genai, compared with NumPy: encoder, decoder, and features of WAV files."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_rows_of_a_batch_hear_their_own_sounds(model: og.Model, weights: tuple[P
 
 
 def test_one_beam_of_several_continues_what_is_likeliest(model: og.Model, weights: tuple[Path, SpeechWeights]) -> None:
-    """With one token to choose, the best beam has the likeliest."""
+    """With one token to choose, the best beam has the likeliest token."""
     heard = features(2)
     made = generator(model, batch_size=2, num_beams=3, max_length=len(PROMPT) + 1, min_length=CONTEXT - 1)
     made.set_inputs({"audio_features": heard, "input_ids": np.array([PROMPT] * 2, np.int32)})
@@ -75,7 +75,7 @@ def test_one_beam_of_several_continues_what_is_likeliest(model: og.Model, weight
 
 
 def test_features_are_those_of_a_spectrogram_written_out(model: og.Model) -> None:
-    """Each frame by a Fourier matrix, each mel by its triangle, float64."""
+    """The reference applies a Fourier matrix to each frame and a triangle to each mel, in float64."""
     sound = tone(0.43, channels=2)
     audios = og.Audios.open_bytes(wav(sound))
     found = model.create_multimodal_processor()("a", audios=audios)["audio_features"].as_numpy()
@@ -100,7 +100,7 @@ def test_features_are_those_of_a_spectrogram_written_out(model: og.Model) -> Non
             logs[mel, at] = np.log10(max(1e-10, (heights * 2 / (high - low)) @ one))
     expected = (np.maximum(logs, logs.max() - 8) + 4) / 4
     assert found.shape == (1, MELS, FRAMES)
-    np.testing.assert_allclose(found[0], expected, rtol=1e-6, atol=1e-6)  # (float32 holds 7 digits)
+    np.testing.assert_allclose(found[0], expected, rtol=1e-6, atol=1e-6)  # float32 has 7 digits
 
 
 @pytest.mark.parametrize("width", [1, 2, 4])
@@ -112,7 +112,7 @@ def test_wav_files_of_each_width_are_read(tmp_path: Path, width: int) -> None:
 
 
 def test_a_whole_transcription(model: og.Model, tmp_path: Path) -> None:
-    """The program of onnxruntime-genai's whisper example; what is longer than the model hears is cut."""
+    """The program of onnxruntime-genai's whisper example; audio beyond the model's length is cut."""
     for name, seconds in (("a.wav", 0.5), ("b.wav", 30.5)):
         (tmp_path / name).write_bytes(wav(tone(seconds)))
     processor = model.create_multimodal_processor()
@@ -137,11 +137,11 @@ def test_speech_is_onnxruntime_genais(
     found = []
     for api, opened in ((og, model), (theirs, theirs.Model(str(weights[0])))):
         inputs = opened.create_multimodal_processor()(["<s>What"] * rows, audios=api.Audios.open(*files))
-        heard = np.array(inputs["audio_features"].as_numpy())  # (set_inputs takes it out of theirs)
+        heard = np.array(inputs["audio_features"].as_numpy())  # onnxruntime-genai's set_inputs removes it
         made = generator(opened, api, **options)
         made.set_inputs(inputs)
         found.append((heard, sequences(made, rows * options.get("num_return_sequences", 1))))
-    np.testing.assert_allclose(found[0][0], found[1][0], rtol=0, atol=1e-4)  # (theirs sums in float32)
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=0, atol=1e-4)  # onnxruntime-genai sums in float32
     assert found[0][1] == found[1][1]
 
 
@@ -155,15 +155,15 @@ def test_generate_hears_a_file(weights: tuple[Path, SpeechWeights], tmp_path: Pa
     assert "2 prompt tokens" in result.stderr
     result = CliRunner().invoke(app, [*command, "--prompt", "What"])
     assert result.exit_code == 1
-    assert "set_inputs with audio_features comes first" in result.stderr
+    assert "call set_inputs with audio_features first" in result.stderr
     result = CliRunner().invoke(app, [*command, "--chat", *given[:2]])
-    assert (result.exit_code, "--chat takes no --audio" in result.stderr) == (2, True)
+    assert (result.exit_code, "--chat and --audio exclude each other" in result.stderr) == (2, True)
 
 
 def test_what_cannot_be_heard(model: og.Model, weights: tuple[Path, SpeechWeights], tmp_path: Path,
                               device: dml.Device) -> None:  # fmt: skip
     made = generator(model)
-    with pytest.raises(dml.DMLError, match="append_tokens: set_inputs with audio_features comes first"):
+    with pytest.raises(dml.DMLError, match="append_tokens: call set_inputs with audio_features first"):
         made.append_tokens(PROMPT)
     with pytest.raises(dml.DMLError, match=r"must have batch_size = 1 rows, found shape \(2, 8, 3000\)"):
         made.set_inputs({"audio_features": features(2)})
@@ -178,7 +178,7 @@ def test_what_cannot_be_heard(model: og.Model, weights: tuple[Path, SpeechWeight
         processor("a", images=[])
     with pytest.raises(dml.DMLError, match="found 8000 of 16"):
         og.Audios.open_bytes(wav(tone(0.1), rate=8000))
-    with pytest.raises(dml.DMLError, match="number 0: WAV files of integers are read"):
+    with pytest.raises(dml.DMLError, match="number 0: not a WAV file of integer samples"):
         og.Audios.open_bytes(b"fLaC and so on")
     with pytest.raises(dml.DMLError, match=r"none\.wav: No such file"):
         og.Audios.open(tmp_path / "none.wav")
@@ -189,7 +189,7 @@ def test_what_cannot_be_heard(model: og.Model, weights: tuple[Path, SpeechWeight
         ({"encoder": {"inputs": {"audio_features": "sound"}}}, "has no 'sound'; it has audio_features"),
         ({"decoder": {"inputs": {"cross_past_key_names": "a%d", "cross_past_value_names": "b%d"}}},
          "is an input of the decoder"),
-        ({"vision": {"filename": "vision.onnx"}}, "has vision; models of a decoder"),
+        ({"vision": {"filename": "vision.onnx"}}, "has vision; supported are decoders"),
     ]:  # fmt: skip
         config = og.Config(weights[0])
         config.overlay(json.dumps({"model": change}))
@@ -199,10 +199,10 @@ def test_what_cannot_be_heard(model: og.Model, weights: tuple[Path, SpeechWeight
 
 @pytest.mark.parametrize("missing", [1, 2])
 def test_a_truncated_wav_file_is_refused_or_read(tmp_path: Path, missing: int) -> None:
-    """A file that ends within a sample is a DMLError; one that ends between samples is read as far as it goes."""
+    """A file that ends in the middle of a sample raises DMLError; one that ends between samples is read to its end."""
     (tmp_path / "a.wav").write_bytes(wav(tone(0.1))[:-missing])
     if missing % 2:
-        with pytest.raises(dml.DMLError, match="ends within a sample"):
+        with pytest.raises(dml.DMLError, match="ends in the middle of a sample"):
             og.Audios.open(tmp_path / "a.wav")
     else:
         (found,) = og.Audios.open(tmp_path / "a.wav").sounds

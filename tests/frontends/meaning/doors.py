@@ -1,4 +1,4 @@
-"""One operation through each front end, on the same arrays: what comes out of each."""
+"""Run one operation on the same arrays through each front end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def by_onnx(
     device: dml.Device, operator: str, arrays: Sequence[Array | None], *, constants: Sequence[int] = (),
     version: int = 21, outputs: Sequence[str] = ("y",), **attributes: Any,
 ) -> list[Array]:  # fmt: skip
-    """An ONNX node on arrays, None for an input left out. constants: which of them are the model's."""
+    """Run an ONNX node. arrays: None for an omitted input. constants: positions of inputs that are initializers."""
     names = ["" if array is None else f"x{at}" for at, array in enumerate(arrays)]
     given = [(at, array) for at, array in enumerate(arrays) if array is not None]
     node = helper.make_node(operator, names, list(outputs), **attributes)
@@ -39,7 +39,7 @@ def by_onnx(
 
 
 def by_webnn(device: dml.Device, make: Callable[..., Any], *arrays: Array) -> list[Array]:
-    """make(builder, *operands): an operation of MLGraphBuilder."""
+    """Run a WebNN operation. make(builder, *operands): calls a method of MLGraphBuilder."""
     context = webnn.create_context(device)
     builder = webnn.MLGraphBuilder(context)
     inputs = [
@@ -64,7 +64,7 @@ def by_webnn(device: dml.Device, make: Callable[..., Any], *arrays: Array) -> li
 
 
 def by_openvino(device: dml.Device, folder: Path, make: Callable[..., Any], *arrays: Array) -> list[Array]:
-    """make(opset, *parameters): nodes of OpenVINO's Python API, saved as IR."""
+    """Run an OpenVINO model saved as IR. make(opset, *parameters): nodes of OpenVINO's Python API."""
     ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
     opset = pytest.importorskip("openvino.opset13")
     inputs = [opset.parameter(list(array.shape), array.dtype, name=f"x{at}") for at, array in enumerate(arrays)]

@@ -1,4 +1,4 @@
-"""One table of operations that formats share: each door that has one gives the same bits, which a reference judges."""
+"""Operations that several formats share: all front ends return the same bits, which are compared with a reference."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Array = npt.NDArray[Any]
 
 
 class DoorCase(NamedTuple):
-    """doors: for each front end what it makes of the arrays, given the device and a folder. reference: in float64.
+    """An operation. doors: a function per front end that runs it, given a device and a folder. reference: in float64.
 
-    tolerance: of the reference, absolute, for values around 1 in float32.
+    tolerance: absolute, of float32 results around 1, from the reference.
     """
 
     name: str
@@ -35,7 +35,7 @@ X = _RNG.standard_normal((1, 2, 5, 6)).astype(np.float32)
 
 
 def _resized(name: str, mode: str, sizes: tuple[int, int], coordinates: str = "half_pixel") -> DoorCase:
-    """x at other sizes along the last two axes."""
+    """Resize X to other sizes along the last two axes."""
     axes = [
         ResizedAxis(size, wanted, wanted / size, mode=coordinates)
         for size, wanted in zip(X.shape[2:], sizes, strict=True)
@@ -75,7 +75,7 @@ def _resized(name: str, mode: str, sizes: tuple[int, int], coordinates: str = "h
 
 
 def _scattered(name: str, onnx_name: str, reduce: Any) -> DoorCase:
-    """Updates into the elements at their indices, some of them twice, some counted from the end."""
+    """Scatter updates into elements; some indices repeat, some are negative."""
     indices = np.array([[0, -1, 2], [0, 1, 3], [3, -1, 2]], np.int64)
     x, updates = (_RNG.standard_normal(sizes).astype(np.float32) for sizes in ((4, 3), (3, 3)))
 
@@ -212,7 +212,7 @@ def _gated(linear_before_reset: bool) -> DoorCase:
 
 
 def _convolved(lower: bool) -> DoorCase:
-    """A convolution that keeps the size: of three elements of padding one end gets two."""
+    """A convolution that keeps the size, with three elements of padding: one end gets two."""
     x, w = (_RNG.integers(-4, 5, sizes).astype(np.float32) for sizes in ((1, 2, 7, 6), (3, 2, 4, 4)))
 
     def reference() -> list[Array]:

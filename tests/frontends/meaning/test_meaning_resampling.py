@@ -1,4 +1,4 @@
-"""What formats share of resizing: coordinates, nearest elements and weights."""
+"""Resizing in all formats: coordinates, nearest elements and weights."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def test_offsets_and_step_give_the_coordinates(mode, size, output):
     own, other = one.offsets
     found = (np.arange(output) - other) / one.step - own
     expected = one.coordinates
-    if size == 1 or output == 1:  # edges repeat
+    if size == 1 or output == 1:  # edges are repeated
         found, expected = np.clip(found, 0, size - 1), np.clip(expected, 0, size - 1)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-8)
 
 
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 def test_nearest_elements_of_halves(rounding):
-    """The coordinates 0, 0.5, 1, 1.5, ...: each rounding takes its side."""
+    """For the coordinates 0, 0.5, 1, 1.5, ... each rounding mode chooses its side."""
     found = nearest_elements(axis(4, 8, "asymmetric"), rounding)
     up = rounding in ("round_prefer_ceil", "ceil")
     assert found.tolist() == [min(3, (at + 1) // 2 if up else at // 2) for at in range(8)]
@@ -60,7 +60,7 @@ def test_linear_weights_are_numpys_interpolation():
 
 
 def test_cubic_weights_reproduce_a_line():
-    """Keys' kernel with -0.5 keeps polynomials, away from the edges."""
+    """Keys' kernel with -0.5 reproduces polynomials away from the edges."""
     one = axis(12, 18)
     places = one.coordinates
     inside = (places >= 1) & (places <= 9)

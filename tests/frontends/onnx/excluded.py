@@ -1,4 +1,4 @@
-"""The cases of ONNX's backend test suite that do not pass, with their reasons. They are run, and must go on failing."""
+"""Cases of ONNX's backend test suite that fail, with the reasons. The tests run them and expect them to fail."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ EXCLUDED: list[tuple[str, str]] = [
     ("test_operator_addconstant", "float64 values beyond float32's range"),
 ]
 
-#: The reasons of cases that pass with their nodes on the host.
+#: Reasons of cases that pass with nodes on the host.
 RUNS_ON_HOST = (_NO_OPERATOR, _STRINGS, _FLOAT8, _TRAINING)
-#: But for these, which onnxruntime and onnx's reference evaluator do not have either.
+#: Exceptions, which onnxruntime and onnx's reference evaluator lack, too.
 NOWHERE = "test_gradient_of_*"
 
 
 def reason(name: str) -> str | None:
-    """Why a case is excluded; None for one that passes."""
+    """Return the reason why a case is excluded; None for one that passes."""
     return next((why for pattern, why in EXCLUDED if fnmatchcase(name, pattern)), None)

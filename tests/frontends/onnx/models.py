@@ -1,4 +1,4 @@
-"""Small ONNX models for the tests, and how to run them elsewhere."""
+"""Build small ONNX models, and run them in onnxruntime and onnx's reference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 Array = npt.NDArray[Any]
-#: The IR version that every ONNX Runtime in use takes.
+#: An IR version that every supported ONNX Runtime reads.
 IR_VERSION = 10
 
 
@@ -29,8 +29,8 @@ def model_of(
     domains: Mapping[str, int] | None = None,
     ranks: Mapping[str, int] | None = None,
 ) -> Any:
-    """A model of nodes over inputs like these arrays; outputs of unknown type get the first input's
-    (ranks: but another rank). symbolic: the inputs' sizes are names."""
+    """Return a model of nodes whose inputs have the arrays' types and shapes. symbolic: with names for sizes. Outputs
+    whose types cannot be inferred get the first input's, with the rank in ``ranks`` if given."""
 
     def entry(name: str, array: Array) -> Any:
         kind = helper.np_dtype_to_tensor_dtype(array.dtype)
@@ -67,8 +67,8 @@ def node_model(
     constants: Sequence[str] = (),
     **attributes: Any,
 ) -> tuple[Any, dict[str, Array]]:
-    """A model of one node, and its inputs by name. inputs: None for one that is left out; outputs: name -> (rank,
-    dtype); constants: inputs that the model holds."""
+    """Return a model of one node, and its inputs by name. inputs: None for an omitted one. outputs: name -> (rank,
+    dtype). constants: inputs that become initializers."""
     names = [name if array is not None else "" for name, array in inputs.items()]
     present = {name: array for name, array in inputs.items() if array is not None}
     given = {name: array for name, array in present.items() if name not in constants}
@@ -101,7 +101,7 @@ def in_reference(model: Any, inputs: Mapping[str, Array]) -> list[Array]:
 
 
 def assert_close(found: Sequence[Any], expected: Sequence[Any], tolerance: float) -> None:
-    """Equal in shape and type, and in value within the tolerance (absolute and relative)."""
+    """Assert equal shapes and types, and values within the tolerance (absolute and relative)."""
     assert len(found) == len(expected)
     for a, b in zip(found, expected, strict=True):
         assert (a.shape, a.dtype) == (b.shape, b.dtype)

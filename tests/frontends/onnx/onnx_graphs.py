@@ -1,4 +1,4 @@
-"""Small models of any sizes, inputs for them, and what their plans are to be."""
+"""Small models with symbolic sizes, inputs for them, and a comparison of their plans."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def parsed(text: str, weights: dict[str, Any]) -> bytes:
 
 @cache
 def network() -> bytes:
-    """Of any batch and image size: what it reshapes to is computed from the input's."""
+    """Return a network for any batch and image size, which computes its shapes from the input's."""
     return parsed(
         """
         network (float[n, 3, h, w] x) => (float[n, k] y, float[n, 4, a, b] z) {
@@ -63,7 +63,7 @@ def network() -> bytes:
 
 @cache
 def encoder() -> bytes:
-    """Two equal layers of attention over any batch and length, with a mask."""
+    """Return two equal layers of attention for any batch and length, with a mask."""
     text, weights = "", {"table": _random(11, 16), "heads": np.array([0, 0, 2, 8]), "flat": np.array([0, 0, 16])}
     weights |= {"places": _random(32, 16), "closed": np.float32(-1e4), "one": np.float32(1), "zero": np.array(0)}
     weights |= {"step": np.array(1), "masked": np.array([1, 2])}
@@ -110,7 +110,7 @@ def encoder() -> bytes:
 
 @cache
 def looped() -> bytes:
-    """A Loop whose count and an If whose branch the inputs decide, over any length, and what folds around them."""
+    """Return a model for any length with a Loop and an If that inputs control, and nodes around them that fold."""
     return parsed(
         """
         looped (float[n, k] x, int64 times, bool which) => (float[n, k] y, float[m, k] z) {
@@ -152,7 +152,7 @@ def looped_feeds(length: int, times: int, which: bool) -> Feeds:
 
 
 _small = st.integers(1, 4)
-#: model, inputs of sizes, and which sizes.
+#: Name -> model, function from sizes to inputs, and strategy for sizes.
 CASES: dict[str, tuple[Callable[[], bytes], Callable[..., Feeds], Any]] = {
     "decoder": (decoder, decoder_feeds, st.tuples(st.integers(0, 70), _small)),
     "encoder": (encoder, encoder_feeds, st.tuples(_small, st.integers(1, 32))),
@@ -166,7 +166,7 @@ CASES: dict[str, tuple[Callable[[], bytes], Callable[..., Feeds], Any]] = {
 
 
 def check_plan(prepared: Any, model: bytes, feeds: Feeds, device: dml.Device) -> None:
-    """A prepared model's plan for these inputs is the one that a fresh model makes."""
+    """Assert that a prepared model's plan for these inputs equals a fresh model's."""
     plan, _ = prepared.compiled_for(feeds)
     expected, _ = prepare(model, device).compiled_for(feeds)
     assert plan.compiled.program.describe() == expected.compiled.program.describe()

@@ -1,7 +1,7 @@
-"""Attention of com.microsoft over sizes on both sides of what the mappings choose by, against float64 arithmetic.
+"""Attention of com.microsoft for sizes on both sides of the mappings' thresholds, compared with float64 arithmetic.
 
-Results are sums of products of numbers below 1 in FLOAT32: 2e-5 is some 100 ulp. FLOAT16 rounds inputs' projections and
-results, of which 4e-3 is 4 ulp of numbers near 1.
+Results are FLOAT32 sums of products of numbers below 1: 2e-5 is about 100 ulp. FLOAT16 rounds the inputs' projections
+and the results: 4e-3 is 4 ulp near 1.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from models import Array, node_model
 
 import dml
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.operators import attention_products
+from dml.frontends.onnx.map.operators import attention_products
 
 FLOAT, HALF = np.float32, np.float16
 TOLERANCES = {FLOAT: 2e-5, HALF: 4e-3}
-#: Query and key heads.
+#: Numbers of query and key heads.
 HEADS = st.sampled_from([(1, 1), (6, 2), (4, 4), (8, 1)])
-#: Rows of scores around tiles of 64, and beyond 4,096 elements of a mask.
+#: Numbers of steps around tiles of 64, and with more than 4,096 elements of a mask.
 STEPS = st.sampled_from([1, 2, 15, 63, 64, 65, 130])
 PASTS = st.sampled_from([0, 1, 62, 64, 129])
 
@@ -36,9 +36,9 @@ def reference(
     query: Array, key: Array, value: Array, opened: Array | None = None, bias: Array | None = None, *,
     scale: float | None = None, softcap: float = 0.0, sink: Array | None = None,
 ) -> Array:  # fmt: skip
-    """Attention of a query {B, N, S, H} over keys {B, M, T, H} and values {B, M, T, V}: {B, S, N V}.
+    """Return attention {B, S, N V} of a query {B, N, S, H} over keys {B, M, T, H} and values {B, M, T, V}.
 
-    opened: where queries look; bias: what is added to scores. sink: a score of each head beside the keys'.
+    opened: True for visible keys. bias: added to scores. sink: one more score per head, without a value.
     """
     query, key, value = (x.astype(np.float64) for x in (query, key, value))
     times = query.shape[1] // key.shape[1]
@@ -60,12 +60,12 @@ def reference(
 
 
 def split(x: Array, heads: int) -> Array:
-    """{B, S, N H} as {B, N, S, H}."""
+    """Turn {B, S, N H} into {B, N, S, H}."""
     return x.reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3)
 
 
 def rotated(x: Array, positions: Array, cosines: Array, sines: Array, *, interleaved: bool) -> Array:
-    """x {B, N, S, H} turned by the angles of positions {B, S}; elements behind the pairs stay."""
+    """Rotate x {B, N, S, H} by the angles of positions {B, S}; elements after the pairs stay."""
     made, pairs = x.astype(np.float64), cosines.shape[1]
     cos, sin = (cache.astype(np.float64)[positions][:, None] for cache in (cosines, sines))
     chosen = (slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2))
@@ -77,7 +77,7 @@ def rotated(x: Array, positions: Array, cosines: Array, sines: Array, *, interle
 
 
 class Numbers:
-    """Random arrays of a type."""
+    """Generates random arrays of a data type."""
 
     def __init__(self, seed: int, dtype: Any = FLOAT) -> None:
         self.rng, self.dtype = np.random.default_rng(seed), dtype
@@ -113,7 +113,7 @@ def test_group_query_attention(
     device: dml.Device, batch: int, heads: tuple[int, int], size: int, steps: int, past: int, spare: int, more: str,
     dtype: Any, in_place: bool, parts: bool, seed: int,
 ) -> None:  # fmt: skip
-    """Batch elements with pasts of their own lengths; a cache that grows, has room, or is written in place."""
+    """Batch elements have pasts of different lengths; a cache grows, has room, or is written in place."""
     numbers, (count, key_heads) = Numbers(seed, dtype), heads
     pasts = np.array([past, max(0, past - 1)][:batch]) if steps == 1 else np.full(batch, past)
     total = int(pasts.max()) + steps
@@ -179,7 +179,7 @@ def test_group_query_attention(
 
 
 def mask_of(kind: str, rng: np.random.Generator, batch: int, steps: int, total: int) -> tuple[Array | None, Array]:
-    """A mask as the operators take it, and what it leaves open {B, 1, S, T}: the first key at least."""
+    """Return a mask for the operators, and the visible keys {B, 1, S, T}, which include the first one."""
     keys = np.arange(total)
     if kind == "lengths":
         ends = rng.integers(1, total + 1, batch).astype(np.int32)
@@ -211,7 +211,7 @@ def test_multi_head_attention(
     device: dml.Device, batch: int, heads: int, size: int, steps: int, cross: int, past: int, form: str, mask: str,
     relative: bool, biased: bool, causal: bool, dtype: Any, seed: int,
 ) -> None:  # fmt: skip
-    """Over its own positions or another sequence, in each form that the operator takes."""
+    """Self-attention and cross-attention, in each form of inputs that the operator accepts."""
     numbers, width = Numbers(seed, dtype), heads * size
     if form == "stacked":
         cross = 0
@@ -265,7 +265,7 @@ def test_attention(
     device: dml.Device, batch: int, heads: int, size: int, width: int, steps: int, past: int, biased: bool,
     relative: bool, mask: str, causal: bool, seed: int,
 ) -> None:  # fmt: skip
-    """The projection of query, key and value, and attention behind it, with and without a past."""
+    """The projection of query, key and value, then attention, with and without a past."""
     numbers, wide, total = Numbers(seed), heads * size, past + steps
     x = numbers(batch, steps, width)
     weights = numbers(width, 3 * wide) / FLOAT(width**0.5)
@@ -295,7 +295,7 @@ def test_attention(
 def test_decoder_masked_self_attention(
     device: dml.Device, batch: int, heads: int, size: int, past: int, spare: int, masked: bool, beams: bool, seed: int
 ) -> None:
-    """One new position behind a past that grows (spare: -1), or in a cache with room; beams come from each other."""
+    """One new position after a past that grows (spare: -1), or in a cache with room; beams continue other beams."""
     numbers, width = Numbers(seed), heads * size
     past = max(1, past)
     total, room = past + 1, past + 1 + spare if spare >= 0 else past
@@ -339,7 +339,7 @@ def test_sparse_attention(
     device: dml.Device, batch: int, heads: tuple[int, int], size: int, block: int, blocks: int, layouts: int,
     steps: int, end: float, rotary: bool, packed: bool, seed: int,
 ) -> None:  # fmt: skip
-    """A prompt, or one position behind a past, anywhere in the cache; layouts of blocks open at random."""
+    """A prompt, or one position after a past, anywhere in the cache, with random layouts of visible blocks."""
     numbers, (count, key_heads), room = Numbers(seed), heads, block * blocks
     steps = min(steps, room)
     total = steps if steps > 1 else steps + int(end * (room - steps))
@@ -389,7 +389,7 @@ def test_rotary_embedding(
     device: dml.Device, batch: int, heads: int, size: int, part: int, steps: int, interleaved: bool, by_heads: bool,
     first: bool, dtype: Any, seed: int,
 ) -> None:  # fmt: skip
-    """Whole heads or a part of each (size / part), positions of each element or the first one."""
+    """Whole heads or a part of each (size / part), positions of each element or of the first only."""
     numbers, turned = Numbers(seed, dtype), size // part if part else size
     x = numbers(batch, steps, heads * size)
     cosines, sines = numbers.angles(steps + 20, turned // 2)
@@ -422,7 +422,7 @@ def test_skip_group_norm(
     device: dml.Device, batch: int, groups: int, each: int, pixels: tuple[int, int], last: bool, activation: bool,
     skip: str, biased: bool, seed: int,
 ) -> None:  # fmt: skip
-    """Sums of x, what is skipped and a bias, and their norm over groups of channels."""
+    """Sums of x, the skip input and a bias, normalized over groups of channels."""
     numbers, channels = Numbers(seed), groups * each
     x = numbers(batch, *pixels, channels)
     gamma, beta, bias = (numbers(channels) for _ in range(3))
@@ -446,5 +446,5 @@ def test_skip_group_norm(
     model, fed = node_model("SkipGroupNorm", inputs, {"y": (4, FLOAT), "sum": (4, FLOAT)}, groups=groups,
                             channels_last=int(last), activation=int(activation), epsilon=1e-3)  # fmt: skip
     found = prepare(model, device, fallback=False).run(fed)
-    np.testing.assert_allclose(found[0], laid(expected), rtol=1e-4, atol=1e-4)  # (divided by a spread near 0)
+    np.testing.assert_allclose(found[0], laid(expected), rtol=1e-4, atol=1e-4)  # division by a variance near 0
     close(found[1], laid(total), FLOAT)

@@ -26,7 +26,7 @@ with warnings.catch_warnings():
         for kind in ("node", "simple", "pytorch-converted", "pytorch-operator")
         for case in load_model_tests(kind=kind)
     ]
-#: The cases that run on every driver; the others, slow enough once, are the same graph operators again.
+#: Cases that run on every driver. The others use the same graph operators and are too slow to repeat.
 QUICK = ("test_gru_", "test_group_normalization_", "test_lstm_", "test_simple_rnn_")
 
 
@@ -35,13 +35,13 @@ def parameters() -> Iterator[Any]:
         marks: list[Any] = [] if case.name.startswith(QUICK) else [pytest.mark.slow]
         why = reason(case.name)
         if why:
-            # DMLError: it cannot be said. AssertionError: it is said, and differs for the reason given.
+            # DMLError: the case cannot be mapped. AssertionError: it runs, with other results for the reason given.
             marks.append(pytest.mark.xfail(strict=True, raises=(dml.DMLError, AssertionError), reason=why))
         yield pytest.param(case, id=case.name, marks=marks)
 
 
 def model_and_data(case: Any) -> tuple[Any, list[tuple[list[Any], list[Any]]]]:
-    """The model, and pairs of inputs and expected outputs; either in memory or in the case's folder."""
+    """Return the model, and pairs of inputs and expected outputs, from memory or from the case's folder."""
     if case.model is not None:
         sets = [([plain(item) for item in ins], [plain(item) for item in outs]) for ins, outs in case.data_sets]
         return case.model, sets
@@ -61,7 +61,7 @@ def plain(item: Any) -> Any:
 
 
 def stored(path: Path, kind: Any) -> Any:
-    """A value of a type, from its file."""
+    """Read a value of a type from its file."""
     readers: dict[str, tuple[Any, Any]] = {
         "sequence_type": (onnx.SequenceProto, numpy_helper.to_list),
         "optional_type": (onnx.OptionalProto, numpy_helper.to_optional),

@@ -1,4 +1,4 @@
-"""examples/batch_scoring.py on a local cluster of Ray with an actor on each of two Vulkan devices."""
+"""examples/batch_scoring.py on a local Ray cluster, with an actor on each of two Vulkan devices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason=
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A model and its inputs: an .npy, an .npz, an .npy and so on."""
+    """Write a model and its inputs, alternately .npy and .npz files."""
     rng = np.random.default_rng(0)
     x, w = np.zeros((2, SIZE), np.float32), rng.standard_normal((SIZE, SIZE)).astype(np.float32)
     nodes = [helper.make_node("MatMul", ["x", "w"], ["product"]), helper.make_node("Relu", ["product"], ["y"])]
@@ -56,17 +56,17 @@ def check(folder: Path) -> None:
     for number in range(COUNT):
         with np.load(folder / "results" / f"row{number}.npz") as found:
             assert list(found) == ["y"]
-            # Sums of 64 products of numbers below 5 in float32: 64 roundings of 2**-24 of at most 50
+            # 64 float32 products of numbers below 5: at most 64 roundings of 2**-24 relative to 50
             np.testing.assert_allclose(found["y"], np.load(folder / f"expected{number}.npy"), rtol=0, atol=2e-4)
 
 
 def written(folder: Path) -> dict[str, tuple[int, int]]:
-    """What tells one writing of a file from another."""
+    """Return each result's inode and time, which change when the file is written again."""
     return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in (folder / "results").iterdir()}
 
 
 def test_a_lost_worker_and_a_second_run(folder: Path) -> None:
-    """Two workers, one killed with the first input that it has. Then a run for what came since, and what cannot be."""
+    """Kill one of two workers with its first input. A second run scores only new inputs and reports invalid ones."""
     run = started(folder)
     assert run.stdout is not None
     devices = ""
@@ -82,7 +82,7 @@ def test_a_lost_worker_and_a_second_run(folder: Path) -> None:
     assert re.fullmatch(
         r"devices: SwiftShader .* at .*; llvmpipe .* at .*\n|devices: llvmpipe .*; SwiftShader .*\n", devices
     )
-    assert "worker: " in out, "the other device's, or the one in place of the lost"
+    assert "worker: " in out, "the other device's worker, or the lost one's replacement"
     assert f"{COUNT} of {COUNT}, " in out
     assert out.endswith(f"{COUNT} scored, 0 failed\n")
     check(folder)
@@ -99,7 +99,7 @@ def test_a_lost_worker_and_a_second_run(folder: Path) -> None:
     assert out.startswith(f"3 inputs to score, {COUNT - 1} have their results\ndevices: llvmpipe")
     assert out.count("worker: ") == 1
     assert "text.npy: " in err
-    assert "is no .npy file: it begins with b'nothin'" in err
+    assert "is not an .npy file: it begins with b'nothin'" in err
     assert "narrow.npy: " in err
     assert out.endswith("1 scored, 2 failed\n")
     check(folder)
@@ -130,7 +130,7 @@ def scoring() -> Any:
 
 
 def test_an_input_that_fells_workers_is_given_up(scoring: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After so many attempts; and a device on which no worker starts leaves the run."""
+    """An input fails after the given attempts; a device without a working worker leaves the run."""
     monkeypatch.setattr(scoring.ray, "put", lambda model: model)
     run = scoring.Run(b"", tmp_path, attempts=2)
     starts: list[Any] = []

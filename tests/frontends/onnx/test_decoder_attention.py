@@ -1,4 +1,5 @@
-"""Attention of decoders over caches: against ONNX Runtime's CPU provider, and float64 arithmetic where it has none."""
+"""Attention of decoders over caches, compared with ONNX Runtime's CPU provider, or float64 arithmetic if it has
+none."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def floats(rng: Any, *shape: int) -> Array:
 
 
 def run(device: dml.Device, op: str, inputs: dict[str, Array | None], ranks: dict[str, int], **attributes: Any) -> Any:
-    """The model, what is fed, and the outputs."""
+    """Run a node; return the model, its inputs and the outputs."""
     while next(reversed(inputs.values())) is None:
         inputs.popitem()
     outputs = {name: (rank, FLOAT) for name, rank in ranks.items()}
@@ -31,12 +32,12 @@ def run(device: dml.Device, op: str, inputs: dict[str, Array | None], ranks: dic
 
 
 def shared_in_onnxruntime(model: Any, inputs: dict[str, Array]) -> list[Array]:
-    """The outputs of onnxruntime's CPU provider where past and present are one buffer each."""
+    """Run onnxruntime's CPU provider with one buffer for each past and present; return the outputs."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     binding = session.io_binding()
-    copies = {name: array.copy() for name, array in inputs.items()}  # whose memory the values are
+    copies = {name: array.copy() for name, array in inputs.items()}  # keep the values' memory alive
     held = {name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in copies.items()}
     for name, value in held.items():
         binding.bind_ortvalue_input(name, value)
@@ -53,7 +54,8 @@ def softmax(x: Array) -> Array:
 
 
 def attended(query: Array, key: Array, value: Array, opened: Array, heads: int, bias: Array | float = 0.0) -> Array:
-    """query {B, S, N H}, key and value {B, M, T, H}, in float64; opened broadcasts to {B, N, S, T}."""
+    """Return attention in float64 of query {B, S, N H}, key and value {B, M, T, H}; opened broadcasts to {B, N, S,
+    T}."""
     batch, steps, width = query.shape
     size = width // heads
     q = query.astype(np.float64).reshape(batch, steps, heads, size).transpose(0, 2, 1, 3)
@@ -80,7 +82,7 @@ def decoder_inputs(rng: Any, batch: int, heads: int, size: int, room: int, past:
 def test_decoder_masked_multi_head_attention(
     device: dml.Device, batch: int, heads: int, size: int, room: int, past: int, masked: bool, biased: bool, seed: int
 ) -> None:
-    """From an empty cache to a full one; what is behind the new position takes no part."""
+    """From an empty cache to a full one; positions after the new one are ignored."""
     rng, past = np.random.default_rng(seed), min(past, room - 1)
     inputs = decoder_inputs(rng, batch, heads, size, room, past)
     if masked:
@@ -110,7 +112,7 @@ def test_decoder_masked_multi_head_attention(
 
 
 def test_decoder_masked_attention_of_growing_pasts_and_encoders(device: dml.Device) -> None:
-    """A past without room, and the keys and values of an encoder, as onnxruntime has these."""
+    """A past without room, and the keys and values of an encoder, compared with onnxruntime."""
     rng = np.random.default_rng(1)
     inputs = decoder_inputs(rng, 2, 2, 8, 5, 0)
     inputs["past"] = None
@@ -127,7 +129,7 @@ def test_decoder_masked_attention_of_growing_pasts_and_encoders(device: dml.Devi
 
 
 def test_beams_come_from_others(device: dml.Device) -> None:
-    """cache_indirection names for each position the beam that wrote it."""
+    """cache_indirection gives for each position the beam that wrote it."""
     rng, beams, heads, size, room, past = np.random.default_rng(2), 3, 2, 8, 6, 4
     inputs = decoder_inputs(rng, beams, heads, size, room, past)
     came = rng.integers(0, beams, (1, beams, room)).astype(np.int32)
@@ -174,7 +176,7 @@ def test_decoder_masked_self_attention(device: dml.Device, past: int) -> None:
 @pytest.mark.parametrize("causal", [0, 1])
 @pytest.mark.parametrize(("steps", "past"), [(3, 0), (1, 4), (2, 3), (1, 6)])
 def test_multi_head_attention_over_a_cache(device: dml.Device, causal: int, steps: int, past: int) -> None:
-    """Past and present share a cache of seven positions; six and one fill it."""
+    """Past and present share a cache of seven positions, which six and one fill."""
     rng, batch, heads, size, room = np.random.default_rng(4), 2, 2, 8, 7
     inputs: dict[str, Array | None] = {
         **{name: floats(rng, batch, steps, heads * size) for name in ("q", "k", "v")},
@@ -202,7 +204,7 @@ def test_multi_head_attention_over_a_cache(device: dml.Device, causal: int, step
 @pytest.mark.parametrize("rotary", [0, 1])
 @pytest.mark.parametrize(("steps", "past"), [(40, 0), (1, 40), (1, 95)])
 def test_sparse_attention(device: dml.Device, steps: int, past: int, rotary: int) -> None:
-    """Two layouts of blocks of 16 for four heads; a prompt, and steps up to the last position of the cache."""
+    """Two layouts of blocks of 16 for four heads: a prompt, then steps up to the cache's last position."""
     rng, batch, heads, key_heads, size, room, block = np.random.default_rng(5), 2, 4, 2, 16, 96, 16
     blocks = room // block
     layouts = np.tril(rng.integers(0, 2, (2, blocks, blocks))) | np.eye(blocks, dtype=int)

@@ -1,4 +1,4 @@
-"""examples/decoding.py: tokens are onnxruntime's, and caches stay on the device."""
+"""examples/decoding.py: tokens equal onnxruntime's, and caches stay on the device."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def decoding() -> Any:
 @pytest.mark.parametrize("name, count", [("gpt2", 12), ("llama", 64)])
 def test_tokens_are_onnxruntimes(decoding: Any, device: dml.Device, name: str, count: int) -> None:
     found, expected, _ = decoding.compare(getattr(decoding, name)(), device, count)
-    assert len(set(found)) > count // 4  # not one token again and again
+    assert len(set(found)) > count // 4  # the tokens vary
     assert found == expected
 
 
 def test_a_cache_with_room_is_one_plan_and_two_buffers(decoding: Any, device: dml.Device) -> None:
-    """One plan for the prompt and one for all steps; what stays on the device alternates between two buffers."""
+    """The prompt has one plan, all steps share another; the kept outputs alternate between two buffers."""
     model = decoding.llama()
     prepared = prepare(model, device)
     buffers = []

@@ -1,4 +1,4 @@
-"""Mixtures of experts, against float64 arithmetic from the specification and ONNX Runtime's CPU provider."""
+"""Mixtures of experts, compared with the specification in float64 and with ONNX Runtime's CPU provider."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from models import Array, assert_close, in_onnxruntime, node_model
 
 import dml
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.operators import experts
+from dml.frontends.onnx.map.operators import experts
 
 FLOAT, HALF = np.float32, np.float16
 
@@ -48,7 +48,7 @@ def activated(kind: str, fusion: int, made: Array, third: Array | None, options:
 
 
 def mixed(inputs: dict[str, Any], weights: list[Array | None], options: dict[str, Any]) -> Array:
-    """The specification's mixture, token by token. weights: of fc1, fc2 and fc3."""
+    """Return the specification's mixture, token by token. weights: of fc1, fc2 and fc3."""
     x, scores = inputs["x"].astype(np.float64), inputs["router"].astype(np.float64)
     made = np.zeros_like(x)
     for t, row in enumerate(scores):
@@ -71,7 +71,7 @@ def mixed(inputs: dict[str, Any], weights: list[Array | None], options: dict[str
     return made
 
 
-#: Activation, how gates are fused, and whether there is a third layer.
+#: Activation, fusion of gates, and whether there is a third layer.
 KINDS = [
     *(("relu", 0, False), ("relu2", 0, False), ("gelu", 0, False), ("silu", 0, True), ("identity", 0, False)),
     *(("swiglu", 1, False), ("swiglu", 2, False), ("swiglu", 0, True), ("geglu", 1, False), ("geglu", 2, False)),
@@ -82,7 +82,7 @@ SWIGLU = {"activation_alpha": 1.7, "activation_beta": 1.0, "swiglu_limit": 1.5}
 def case(
     rng: Any, tokens: int, many: int, k: int, sizes: tuple[int, int], kind: tuple[str, int, bool], bias: bool
 ) -> tuple[dict[str, Any], dict[str, Any], int]:
-    """Inputs without weights, attributes, and the rows of fc1."""
+    """Return the inputs without weights, the attributes, and the number of rows of fc1."""
     width, inner = sizes
     name, fusion, has_third = kind
     rows = 2 * inner if fusion else inner
@@ -114,7 +114,7 @@ def test_mixtures(
     device: dml.Device, tokens: int, many: int, k: int, sizes: tuple[int, int], kind: tuple[str, int, bool],
     bias: bool, seed: int,
 ) -> None:  # fmt: skip
-    """Few tokens, which read their experts alone, and many, which go through all."""
+    """Few tokens read only their experts; many go through all experts."""
     check_mixture(device, tokens, many, k, sizes, kind, bias, seed)
 
 
@@ -144,7 +144,7 @@ def check_mixture(
 
 
 def test_tokens_go_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experts, "MOST_BYTES", 4 * 3 * 12 * 2)  # two tokens' results
+    monkeypatch.setattr(experts, "MOST_BYTES", 4 * 3 * 12 * 2)  # the results of two tokens
     check_mixture(device, 7, 3, 2, (8, 12), KINDS[0], True, 1)
 
 
@@ -165,7 +165,7 @@ def test_mixtures_of_few_bits(
     device: dml.Device, tokens: int, bits: tuple[int, int], block: int, zeros: bool, kind: tuple[str, int, bool],
     constant: bool, seed: int, mix: bool,
 ) -> None:  # fmt: skip
-    """Scales for rows and for blocks, zero points packed along either, other bits for fc2."""
+    """Scales per row and per block, zero points packed along either axis, another number of bits for fc2."""
     rng, many, sizes = np.random.default_rng(seed), 4, (32, 16)
     inputs, options, rows = case(rng, tokens, many, 2, sizes, kind, True)
     inputs["mix"] = rng.uniform(0, 1, (tokens, many)).astype(FLOAT) if mix else None
@@ -208,7 +208,7 @@ def test_mixtures_of_few_bits(
 
 
 def test_the_sparse_mixer(device: dml.Device) -> None:
-    """Each of the two experts is weighted among the scores that come within a fiftieth of it."""
+    """Each of the two experts is weighted among the scores within a fiftieth of its own."""
     rng = np.random.default_rng(3)
     inputs, options, _ = case(rng, 6, 5, 2, (8, 12), KINDS[4], False)
     inputs["router"] = (3 + rng.uniform(-0.08, 0.08, (6, 5))).astype(FLOAT)
@@ -231,7 +231,7 @@ def test_the_sparse_mixer(device: dml.Device) -> None:
 
 
 def test_few_tokens_read_their_experts_alone(device: dml.Device) -> None:
-    """One token's products are of the chosen experts: the results are as large as k of them."""
+    """One token multiplies only its k experts: intermediate results have the size of k experts' weights."""
     rng = np.random.default_rng(0)
     fed = {"x": rng.uniform(-1, 1, (1, 64)).astype(FLOAT), "router": rng.uniform(-1, 1, (1, 16)).astype(FLOAT),
            "w1": rng.uniform(-1, 1, (16, 128, 64)).astype(FLOAT), "b1": None,

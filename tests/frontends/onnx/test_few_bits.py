@@ -1,4 +1,4 @@
-"""Numbers of few bits in com.microsoft's operators: gathered rows and products, against ONNX Runtime's CPU provider."""
+"""Numbers of few bits in com.microsoft's operators, compared with ONNX Runtime's CPU provider: gathers and products."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from models import Array, assert_close, in_onnxruntime, node_model
 import dml
 from dml.compiler.target import DeviceClass, Target
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.inspect import inspect_model
-from dml.frontends.planning import Planner
+from dml.frontends.onnx.run.inspect import inspect_model
+from dml.planning.planner import Planner
 
 FLOAT, HALF = np.float32, np.float16
 
@@ -67,7 +67,7 @@ def test_rows_of_bytes(
         "scales": rng.uniform(0.1, 2, (rows, blocks)).astype(kind),
         "zeros": rng.integers(0, 256, (rows, -(-blocks * bits // 8))).astype(np.uint8) if zeros else None,
     }
-    # one product of two numbers that float32 holds; float16 rounds it once
+    # one product of two float32 numbers, which float16 rounds once
     agree(device, "GatherBlockQuantized", inputs, len(shape) + 1, 2e-3 if half else 1e-6, CONSTANTS, kind,
           bits=bits, block_size=block, quantize_axis=1, gather_axis=0)  # fmt: skip
 
@@ -81,11 +81,11 @@ def test_rows_of_bytes(
 def test_slices_of_4_bit_tensors(
     device: dml.Device, kind: Any, sizes: tuple[int, ...], axes: tuple[int, int], zeros: bool, shape: tuple[int, ...]
 ) -> None:
-    """Any axis is gathered along and quantized along, and blocks may end beyond the tensor."""
+    """Gathers and quantizes along any axis; the last block may extend beyond the tensor."""
     rng = np.random.default_rng(sum(sizes))
     gather_axis, quantize_axis = axes
     if gather_axis == quantize_axis:
-        quantize_axis = (gather_axis + 1) % 3  # onnxruntime refuses one axis for both
+        quantize_axis = (gather_axis + 1) % 3  # onnxruntime refuses the same axis for both
     limits = ml_dtypes.iinfo(kind)
     held = list(sizes)
     held[quantize_axis] = -(-sizes[quantize_axis] // 16)
@@ -110,7 +110,7 @@ def test_indices_out_of_range_give_zeros(device: dml.Device) -> None:
 
 
 def test_a_table_of_8_bit_floats(device: dml.Device) -> None:
-    """One scale for all, as onnxruntime's specification has it (its CPU provider takes none)."""
+    """One scale for all, as in onnxruntime's specification (its CPU provider does not support it)."""
     rng = np.random.default_rng(5)
     data = rng.uniform(-4, 4, (5, 8)).astype(ml_dtypes.float8_e4m3fn)
     inputs = {"data": data, "indices": np.array([4, 0]), "scales": np.full((1, 1), 0.25, FLOAT)}
@@ -150,7 +150,7 @@ def weights(n: int, k: int, bits: int, block: int, zeros: str, seed: int, kind: 
 
 
 def dequantized(inputs: dict[str, Array | None], bits: int) -> Array:
-    """float64 {N, blocks * block}."""
+    """Return the weights in float64 {N, blocks * block}."""
     b, scales, zeros = (inputs[name] for name in ("b", "scales", "zeros"))
     assert b is not None
     assert scales is not None
@@ -187,7 +187,7 @@ def test_products(
     level: int,
     kind: Any,
 ) -> None:
-    """Every number of bits, block size, accuracy level and kind of zero point, weights that are constants and not."""
+    """All numbers of bits, block sizes, accuracy levels and zero points; weights as constants and as inputs."""
     inputs = weights(n, k, bits, block, zeros, seed, kind)
     a, bias = inputs["a"], inputs["bias"]
     assert a is not None
@@ -199,7 +199,7 @@ def test_products(
     model, given_ = node_model("MatMulNBits", inputs, {"y": (2, kind)}, constants=held,
                                N=n, K=k, bits=bits, block_size=block, accuracy_level=level)  # fmt: skip
     (found,) = prepare(model, device, fallback=False).run(given_)
-    # float32 sums of k terms; float16 rounds weights, and with float zero points sums that cancel
+    # float32 sums of k terms; float16 rounds weights and, with float zero points, sums that cancel
     terms = np.abs(a.astype(np.float64)) @ np.abs(dequantized(inputs | {"zeros": None}, bits)[:, :k]).T + 1
     error = np.abs(found.astype(np.float64) - expected)
     assert (error <= terms * (2e-6 if kind is FLOAT else 4e-3)).all(), error.max()
@@ -207,7 +207,7 @@ def test_products(
 
 @settings(max_examples=10)
 @given(
-    # 4,096 numbers are those from which on a filled tensor is made on the device; 12 and 2 rows are streamed
+    # 127 to 129 times 31 to 33 is around 4,096, from where tensors are filled on the device; 2 and 12 rows are streamed
     n=st.sampled_from([127, 128, 129, 300]), blocks=st.sampled_from([31, 32, 33]),
     rows=st.sampled_from([1, 2, 3, 12, 13]), zeros=st.sampled_from(["none", "packed", "float"]),
     missing=st.sampled_from([0, 1, 31]), kind=st.sampled_from([FLOAT, HALF]),
@@ -215,7 +215,7 @@ def test_products(
 def test_products_on_both_sides_of_every_threshold(
     device: dml.Device, n: int, blocks: int, rows: int, zeros: str, missing: int, kind: Any
 ) -> None:
-    """Nothing goes to the host, whatever the size; missing: numbers of the last block beyond K."""
+    """No size runs on the host. missing: numbers of the last block beyond K."""
     bits, block, k = 4, 32, blocks * 32 - missing
     inputs = weights(n, k, bits, block, zeros, n, kind)
     inputs["a"] = a = np.random.default_rng(rows).uniform(-1, 1, (rows, k)).astype(kind)
@@ -239,7 +239,7 @@ def test_products_on_both_sides_of_every_threshold(
 def test_weights_of_a_large_product_are_on_the_device_as_they_are_stored(
     kind: DeviceClass, zeros: str, rows: int
 ) -> None:
-    """The plan of 32 MiB of numbers keeps at most 1.1 times the initializers, and widens 16 MiB at a time."""
+    """The plan keeps at most 1.1 times the initializers on the device, and widens 16 MiB at a time."""
     n, k, block = 8192, 8192, 32
     points = {
         "none": None,
@@ -256,7 +256,7 @@ def test_weights_of_a_large_product_are_on_the_device_as_they_are_stored(
     assert found.memory is not None, found.unplanned
     assert {entry.how for entry in found.operators} == {"mapped"}
     assert found.memory["weights"] <= 1.1 * found.weight_bytes
-    # GPUs lay small copies of the rows beside the part
+    # GPUs also need small copies of the rows
     assert found.memory["intermediates"] <= (16 << 20) + 3 * rows * (n + k)
 
 
@@ -279,7 +279,7 @@ def test_an_omitted_projection_is_its_bias(device: dml.Device) -> None:
 def test_products_of_bnb4(
     device: dml.Device, n: int, k: int, block: int, kind: int, transposed: int, seed: int
 ) -> None:
-    """Blocks go over the ends of rows. onnxruntime's CPU provider has transB = 1 alone."""
+    """Blocks extend over the ends of rows. onnxruntime's CPU provider supports only transB = 1."""
     rng, count = np.random.default_rng(seed), n * k
     inputs = {
         "a": rng.uniform(-1, 1, (2, 3, k if transposed else n)).astype(FLOAT),

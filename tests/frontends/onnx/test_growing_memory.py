@@ -1,4 +1,4 @@
-"""What a model allocates whose input grows by one at a time: as often as sizes double, on each kind of device."""
+"""A model whose input grows by one at a time allocates only when sizes double, on each kind of device."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ WIDTH, TOKENS = 1024, 72
 
 
 def cache(device: dml.Device) -> PreparedModel:
-    """present = past and x behind it; y, products of all rows with each other, whose number grows with the square."""
+    """Return a model with present = past, x joined, and y from products of all pairs of rows (quadratic in their
+    number)."""
     x = np.zeros((1, WIDTH), np.float32)
     nodes = [
         helper.make_node("Concat", ["past", "x"], ["present"], axis=0),
@@ -37,7 +38,7 @@ def cache(device: dml.Device) -> PreparedModel:
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Use, int]]:
-    """The pieces of at least 4 KiB, the size of one row, that are asked for: smaller are the kernels' parameters."""
+    """Record allocations of at least a row, 4 KiB; smaller ones are the kernels' parameters."""
     found: list[tuple[Use, int]] = []
     take = Context.take
 
@@ -58,18 +59,18 @@ def test_a_growing_past_allocates_by_doubling(each_kind: dml.Device, taken: Any,
     counts = []
     for token in range(TOKENS):
         past, y = model.run({"past": past, "x": rng.random((1, WIDTH), np.float32)}, keep=keep)
-        np.testing.assert_allclose(float(y), token + 2, rtol=1e-5)  # (each column of the softmax sums to 1)
+        np.testing.assert_allclose(float(y), token + 2, rtol=1e-5)  # each column of the softmax sums to 1
         counts.append(len(taken))
     doublings = ceil(log2(TOKENS)) + 1
-    # Of the cache an input and an output, each with staging, and two in turn for what is kept; the product of all rows
-    # doubles twice as often, and what is new is once there.
+    # The cache has an input and an output, each with staging, and two alternating buffers for kept outputs. The product
+    # of all rows doubles twice as often, and the new row is allocated once.
     assert counts[-1] <= 10 * doublings, taken
     assert counts[-1] - counts[TOKENS // 2] <= 10
     assert np.asarray(past).shape == (TOKENS + 1, WIDTH)
 
 
 def test_what_grew_is_right_when_it_is_small_again(each_kind: dml.Device) -> None:
-    """Shorter inputs after longer ones find their bytes, not those behind."""
+    """Shorter inputs after longer ones read their own bytes, not older ones after them."""
     model = cache(each_kind)
     rng = np.random.default_rng(1)
     for rows in (3, 40, 41, 2, 39, 1, 40, 3):
@@ -80,7 +81,7 @@ def test_what_grew_is_right_when_it_is_small_again(each_kind: dml.Device) -> Non
 
 
 def test_lengths_from_many_threads(device: dml.Device) -> None:
-    """The plans work in the same memory, one at a time."""
+    """The plans share memory and run one at a time."""
     model = cache(device)
     rng = np.random.default_rng(2)
     pasts = [rng.random((1 + at % 7, WIDTH), np.float32) for at in range(40)]
@@ -92,7 +93,7 @@ def test_lengths_from_many_threads(device: dml.Device) -> None:
 
 
 def test_the_memory_goes_with_the_model(each_kind: dml.Device) -> None:
-    """At once, and that of a plan with it, except what the newest one has."""
+    """Evicting a plan frees its memory immediately, and deleting the model frees the rest."""
 
     def used() -> int:
         each_kind.context.queue.finish()
@@ -110,7 +111,7 @@ def test_the_memory_goes_with_the_model(each_kind: dml.Device) -> None:
         model.run({"past": np.ones((2, WIDTH), np.float32), "x": x})
         assert used() - before < large / 50
         del model
-        assert used() - before < 1 << 16  # (the constants of kernels, which the device keeps for a while)
+        assert used() - before < 1 << 16  # kernels' constants, which the device keeps for a while
     finally:
         gc.enable()
 

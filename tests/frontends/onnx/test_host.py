@@ -1,4 +1,4 @@
-"""What is computed in NumPy while a model is traced is what ONNX's reference computes, or is left to it."""
+"""Nodes folded in NumPy while a model is traced give the results of ONNX's reference, or are left to it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from dml.frontends.onnx import folding, host
-from dml.frontends.onnx.node import NodeFacts, OnnxNode
-from dml.frontends.onnx.trace import Scope, Trace
+from dml.frontends.onnx.map import folding, host
+from dml.frontends.onnx.map.node import NodeFacts, OnnxNode
+from dml.frontends.onnx.map.trace import Scope, Trace
 
 I = np.int64  # noqa: E741
 LONG = np.array([5, -7, 3, 0], I)
@@ -62,7 +62,7 @@ CASES: list[tuple[str, list[Any], dict[str, Any]]] = [
     ("Expand", [LONG > 0, np.array([2, 4], I)], {}),
     ("Where", [LONG > 0, LONG, BY], {}),
 ]
-#: Operators and inputs that raise, in one way or another, wherever they are computed.
+#: Operators and inputs that raise an error in every implementation.
 WRONG: list[tuple[str, list[Any], dict[str, Any]]] = [
     ("Gather", [LONG, np.array([4], I)], {}),
     ("Reshape", [GRID, np.array([5], I)], {}),
@@ -84,7 +84,7 @@ def test_numpy_computes_what_the_reference_does(case: tuple[str, list[Any], dict
     reference = ReferenceEvaluator(node.proto.raw, opsets={"": 21})
     (wanted,) = reference.run(None, {f"x{at}": array for at, array in enumerate(arrays)})
     found = host.computed(node, list(arrays))
-    if found is None:  # left to the reference
+    if found is None:  # left to ONNX's reference
         assert op in ("Cast", "Range", "Reshape", "Squeeze")
         (found,) = folding._evaluate(node, list(arrays)) or [None]
     wanted = np.asarray(wanted)

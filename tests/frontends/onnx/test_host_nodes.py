@@ -1,4 +1,4 @@
-"""Nodes that no DirectML operators say: they run on the host, between parts on the device, and a warning names them."""
+"""Nodes without DirectML operators run on the host, between parts on the device, and a warning names them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from typer.testing import CliRunner
 
 import dml
 from dml.cli import app
-from dml.frontends.onnx import HostNodesWarning, PreparedModel, host_part, prepare, trace
-from dml.frontends.onnx.command import explain
-from dml.frontends.onnx.host_part import REFERENCE, RUNTIME
-from dml.frontends.onnx.node import NodeFacts
+from dml.frontends.onnx import HostNodesWarning, PreparedModel, prepare
+from dml.frontends.onnx.map import trace
+from dml.frontends.onnx.map.node import NodeFacts
+from dml.frontends.onnx.run import host_part
+from dml.frontends.onnx.run.command import explain
+from dml.frontends.onnx.run.host_part import REFERENCE, RUNTIME
 from dml.frontends.parts import cut
 
 FLOAT, INT64, BOOL, STRING = (onnx.TensorProto.DataType.Value(name) for name in ("FLOAT", "INT64", "BOOL", "STRING"))
@@ -36,7 +38,7 @@ def value(name: str, kind: int, shape: Any) -> Any:
 
 
 def prepared_with(model: Any, device: dml.Device, words: str) -> PreparedModel:
-    """Prepare, with a warning that says so."""
+    """Prepare a model, expecting a warning with these words."""
     with pytest.warns(HostNodesWarning, match=words):
         return prepare(model, device)
 
@@ -46,7 +48,7 @@ def kinds(prepared: PreparedModel) -> list[str]:
 
 
 def determinants() -> tuple[Any, dict[str, Array]]:
-    """Device, host, device, host: y depends on all of them, z on the device alone."""
+    """Return a model of four parts (device, host, device, host): y depends on all, z only on the device."""
     x = np.random.default_rng(0).uniform(-1, 1, (3, 4, 4)).astype(np.float32)
     nodes = [
         node("Sin", ["x"], ["s"]),
@@ -137,7 +139,7 @@ def test_a_runtime_that_takes_no_such_node_is_not_asked_again(
 
 
 def test_sizes_that_host_nodes_decide(device: dml.Device) -> None:
-    """Unique gives as many as there are; what comes after is compiled for each count."""
+    """The size of Unique's output depends on data; the nodes after it are compiled for each size."""
     x = np.array([3, 1, 3, 2], np.float32)
     nodes = [node("Abs", ["x"], ["a"]), node("Unique", ["a"], ["u"]), node("Mul", ["u", "u"], ["y"])]
     prepared = prepared_with(model_of(nodes, {"x": x}, ["y"], 21, symbolic=True), device, "Unique")
@@ -163,7 +165,7 @@ def test_strings_pass_through_mapped_operators_too(device: dml.Device) -> None:
         words, count = prepared.run({"words": np.array(["a", "b"]), "more": np.array(["b"], object)})
     assert words.tolist() == ["a", "b", "b"]
     assert count == 2
-    assert not prepared.parts[-1].on_host  # the sum is the device's
+    assert not prepared.parts[-1].on_host  # the sum runs on the device
 
 
 def test_a_node_whose_types_are_refused_goes_to_the_host_when_they_are_seen(device: dml.Device) -> None:
@@ -185,7 +187,7 @@ def test_a_node_whose_types_are_refused_goes_to_the_host_when_they_are_seen(devi
 
 
 def test_a_branch_with_unmapped_nodes_goes_whole(device: dml.Device) -> None:
-    """The nested graph reads a value of the device, a weight and a value that nothing else needs."""
+    """The nested graph reads a value from the device, and a weight that no other node reads."""
     x = np.array([[2, 1], [1, 3]], np.float32)
     then = helper.make_graph(
         [node("Add", ["s", "w"], ["t"]), node("Det", ["t"], ["a"])], "then", [], [value("a", FLOAT, [])]
@@ -205,7 +207,7 @@ def test_a_branch_with_unmapped_nodes_goes_whole(device: dml.Device) -> None:
 
 
 def test_a_loop_too_long_to_unroll_goes_whole(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And what comes after it does not."""
+    """Nodes after the loop stay on the device."""
     monkeypatch.setattr(trace, "_UNROLLED", 40)
     body = helper.make_graph(
         [node("Add", ["v", "v"], ["next"]), node("Identity", ["c"], ["go"])],
@@ -251,11 +253,11 @@ def test_random_numbers_and_sequences(device: dml.Device) -> None:
     x = np.zeros(3, np.float32)
     model = model_of(nodes, {"x": x}, ["y"], 21, initializers={"one": np.array(1)}, ranks={"y": 0})
     (y,) = prepared_with(model, device, "RandomNormal").run([x])
-    assert abs(y - 3) < 0.2  # 12 deviations of the mean of 1024 numbers
+    assert abs(y - 3) < 0.2  # 12 standard deviations of the mean of 1024 numbers
 
 
 def test_classic_machine_learning(device: dml.Device) -> None:
-    """A scaler on the host, a product on the device; a map as the model's output."""
+    """A scaler on the host, a product on the device, and a map as output."""
     x = np.array([[1.0, 2.0], [3.0, 5.0]], np.float32)
     nodes = [
         helper.make_node("Scaler", ["x"], ["s"], domain="ai.onnx.ml", offset=[1.0, 1.0], scale=[2.0, 0.5]),
@@ -286,7 +288,7 @@ def test_an_initializer_that_is_an_input_too_can_be_replaced_on_the_host(device:
 
 
 def test_large_initializers_reach_the_host(device: dml.Device) -> None:
-    """Beyond a mebibyte they are handed over beside the nodes."""
+    """Initializers above a mebibyte are passed separately from the nodes."""
     w = np.random.default_rng(2).uniform(-1, 1, (1, 600, 600)).astype(np.float32)
     x = np.full((1, 600, 600), 1e-3, np.float32)
     nodes = [node("Unique", ["w"], ["u"]), node("ReduceMax", ["u"], ["m"], keepdims=0), node("Add", ["x", "m"], ["y"])]
@@ -295,7 +297,7 @@ def test_large_initializers_reach_the_host(device: dml.Device) -> None:
 
 
 def test_what_no_runtime_knows_is_refused_at_load(device: dml.Device) -> None:
-    """Of the host's operators, those of onnxruntime alone and those of onnx alone are known."""
+    """The host also knows operators that only onnxruntime or only onnx has."""
     x = np.ones(2, np.float32)
     for domain in ("nobody", "com.microsoft"):
         nodes = [node("Abs", ["x"], ["a"]), helper.make_node("Nonsense", ["a"], ["y"], domain=domain, name="it")]
@@ -344,7 +346,7 @@ TURNED = [8, 1, 6, 3, 4, 5, 2, 7, 0]
 def test_nodes_of_more_than_eight_dimensions(
     op: str, inputs: list[Array], attributes: dict[str, Any], device: dml.Device
 ) -> None:
-    """They run on the host, where the device has no way; nodes of fewer dimensions around them on the device."""
+    """Such nodes run on the host if the device cannot express them; nodes of fewer dimensions stay on the device."""
     x = np.random.default_rng(5).uniform(-1, 1, 96).astype(np.float32)
     names = [f"i{at}" for at in range(len(inputs))]
     nodes = [

@@ -1,4 +1,4 @@
-"""A plan for another length, made with what is known of those before it, is the one that a fresh model makes."""
+"""A plan for another length that reuses earlier mappings equals a fresh model's plan."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onnx_graphs import CASES, check_plan, decoder, decoder_feeds
 
 import dml
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.mapped import MappedNodes
+from dml.frontends.onnx.map.mapped import MappedNodes
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -40,7 +40,8 @@ def test_results_are_a_fresh_models_to_the_bit(device: dml.Device, name: str) ->
 
 
 def test_the_next_length_maps_only_what_depends_on_it(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 70 nodes: those that make positions, and of one layer what reads the caches; the next layer's are the same."""
+    """Of 70 nodes only those that compute positions and one layer's readers of caches are mapped; other layers reuse
+    them."""
     prepared = prepare(decoder(), device)
     kept: list[str] = []
     keep = MappedNodes.keep
@@ -58,7 +59,7 @@ def test_the_next_length_maps_only_what_depends_on_it(device: dml.Device, monkey
 
 
 def test_what_is_kept_of_nodes_is_bounded(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dml.frontends.onnx.mapped.MOST_NODES", 40)
+    monkeypatch.setattr("dml.frontends.onnx.map.mapped.MOST_NODES", 40)
     prepared = prepare(decoder(), device)
     for past in range(1, 6):
         prepared.compiled_for(decoder_feeds(past, 1))

@@ -1,6 +1,7 @@
-"""Attention, rotary embeddings and products with packed weights of com.microsoft, against ONNX Runtime's CPU kernels.
+"""Attention, rotary embeddings and products with packed weights of com.microsoft, compared with ONNX Runtime's CPU
+kernels.
 
-What those kernels do not have (packed queries, keys and values) is against float64 arithmetic.
+Packed queries, keys and values, which those kernels lack, are compared with float64 arithmetic.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def test_rotary_embedding_names_what_it_does_not_take(device: dml.Device) -> Non
 def test_products_with_weights_of_4_bits(
     device: dml.Device, k: int, block: int, zeros: str, constants: tuple[str, ...]
 ) -> None:
-    """40 is no multiple of 16: the last of three blocks is not full, and their zero points fill half a byte more."""
+    """With 40 columns in blocks of 16, the last block is not full, and the zero points end in half a byte."""
     blocks = -(-k // block)
     zero = {"none": None, "packed": bytes_(5, -(-blocks // 2)), "floats": floats(5, blocks)}[zeros]
     inputs = {"a": floats(2, 3, k), "b": bytes_(5, blocks, block // 2), "s": floats(5, blocks), "z": zero}
@@ -123,7 +124,7 @@ def test_products_with_weights_of_8_bits_and_a_bias(device: dml.Device) -> None:
 def test_products_whose_columns_say_their_group(device: dml.Device, bits: int, zeros: str) -> None:
     """g_idx: the scale and zero point of each column of the weights, in any order.
 
-    onnxruntime's CPU provider has it for 4 bits, and takes 8 for a packed zero point whatever it is.
+    onnxruntime's CPU provider supports it for 4 bits, and assumes 8 for every packed zero point.
     """
     n, k, blocks = 5, 48, 3
     zero = {"none": None, "packed": bytes_(n, 3 if bits == 8 else 2), "floats": floats(n, blocks)}[zeros]
@@ -190,7 +191,7 @@ def agree_gqa(device: dml.Device, inputs: dict[str, Array | None], **attributes:
 
 def test_group_query_attention_of_a_prompt(device: dml.Device) -> None:
     agree_gqa(device, cache(2, 3, 0, (0, 0), 3))
-    agree_gqa(device, cache(2, 3, 7, (0, 0), 3))  # a past tensor that has nothing yet
+    agree_gqa(device, cache(2, 3, 7, (0, 0), 3))  # an empty past
 
 
 @pytest.mark.parametrize("interleaved", [0, 1])
@@ -211,7 +212,7 @@ def test_group_query_attention_refuses_angles_of_another_width(device: dml.Devic
 @pytest.mark.parametrize("room", [5, 9], ids=["grows", "has-room"])
 @pytest.mark.parametrize("turned", [False, True], ids=["plain", "turned"])
 def test_group_query_attention_of_one_more_position(device: dml.Device, room: int, turned: bool) -> None:
-    """The batch elements' pasts are of different length."""
+    """The batch elements' pasts have different lengths."""
     agree_gqa(device, cache(2, 1, room, (5, 3), 6, packed=turned, turned=turned))
 
 
@@ -241,7 +242,7 @@ def test_group_query_attention_looks_both_ways(device: dml.Device) -> None:
     agree_gqa(device, cache(2, 3, 0, (0, 0), 3), causal=0, scale=0.5)
 
 
-#: What attention is asked besides, which DirectML's operator does not do.
+#: Options of attention that DirectML's operator lacks.
 MORE: dict[str, dict[str, Any]] = {
     "softcap": {"softcap": 0.75},
     "smooth": {"smooth_softmax": 1},
@@ -273,7 +274,7 @@ def test_group_query_attention_with_limits_and_sinks(device: dml.Device, more: s
 def test_group_query_attention_over_quantized_caches(
     device: dml.Device, bits: int, kind: str, steps: int, room: int, before: tuple[int, ...], total: int
 ) -> None:
-    """The caches are onnxruntime's, byte by byte."""
+    """The caches equal onnxruntime's byte by byte."""
     inputs, rng = cache(len(before), steps, room, before, total, turned=True), np.random.default_rng(bits)
     past = (len(before), KEY_HEADS, room, SIZE * bits // 8)
     dtype = np.int8 if bits == 8 else np.uint8
@@ -291,7 +292,7 @@ def test_group_query_attention_over_quantized_caches(
     )  # fmt: skip
     found, expected = prepare(model, device, fallback=False).run(given), in_onnxruntime(model, given)
     assert [array.tolist() for array in found[1:]] == [array.tolist() for array in expected[1:]]
-    assert len(np.unique(found[1])) > 2**bits // 4  # not all at the limits
+    assert len(np.unique(found[1])) > 2**bits // 4  # not all numbers are clipped
     assert_close(found[:1], expected[:1], 1e-5)
 
 
@@ -407,8 +408,9 @@ def test_multi_head_attention_of_packed_tensors(device: dml.Device, parts: int) 
 @pytest.mark.parametrize("kind", [np.uint8, np.int8])
 @pytest.mark.parametrize("past", [False, True], ids=["first", "past"])
 def test_quantized_attention(device: dml.Device, past: bool, kind: Any) -> None:
-    """Signed weights have a scale for each column, and seven bits: of more, ONNX Runtime's sums of two products
-    saturate on processors without VNNI."""
+    """Signed weights have a scale per column, and seven bits: with eight, ONNX Runtime's sums of two products saturate
+    on
+    processors without VNNI."""
     weights = bytes_(8, 24).view(kind) >> (1 if kind is np.int8 else 0)
     count = 24 if kind is np.int8 else 1
     inputs = {
@@ -423,7 +425,7 @@ def test_quantized_attention(device: dml.Device, past: bool, kind: Any) -> None:
     agree(device, "QAttention", inputs, ranks, 1e-4, num_heads=2, unidirectional=int(past))
 
 
-# FLOAT16, which ONNX Runtime's CPU kernels do not all take: what float32 gives, as near as the type is.
+# FLOAT16, which some of ONNX Runtime's CPU kernels lack: float32's results within the type's precision.
 
 
 def half_cases() -> dict[str, tuple[dict[str, Array | None], dict[str, int], dict[str, Any]]]:

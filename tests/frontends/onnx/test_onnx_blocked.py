@@ -1,4 +1,4 @@
-"""Models that onnxruntime optimized for a CPU, with their channels in blocks (com.microsoft.nchwc)."""
+"""Models that onnxruntime optimized for CPUs, with channels in blocks (com.microsoft.nchwc)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import dml
 from dml.compiler.target import DeviceClass, Target
 from dml.errors import HostNodesWarning
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.blocked import NCHWC, _of_this_machine, block_size
-from dml.frontends.onnx.inspect import inspect_model
-from dml.frontends.planning import Planner
+from dml.frontends.onnx.map.blocked import NCHWC, _of_this_machine, block_size
+from dml.frontends.onnx.run.inspect import inspect_model
+from dml.planning.planner import Planner
 
 node = helper.make_node
 RNG = np.random.default_rng(12)
@@ -29,7 +29,7 @@ def floats(*shape: int) -> Array:
 
 
 def optimized(model: Any, folder: Path) -> Path:
-    """The model as onnxruntime saves it here. Skips where it blocks no channels."""
+    """Save the model as onnxruntime optimizes it here; skip the test if it blocks no channels."""
     options, path = onnxruntime.SessionOptions(), folder / "blocked.onnx"
     options.log_severity_level = 4
     options.optimized_model_filepath = str(path)
@@ -45,7 +45,7 @@ def ops(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("channels", [3, 12, 16, 20, 24])
 def test_channels_of_any_number(device: dml.Device, tmp_path: Path, channels: int) -> None:
-    """Fewer than a block, which stay as they are; padded; depthwise, with an activation; filters used twice."""
+    """Fewer channels than a block (unblocked), padded channels, depthwise with an activation, filters used twice."""
     x = floats(2, channels, 9, 7)
     held = {"v": floats(20, channels, 3, 3), "b": floats(20), "d": floats(20, 1, 3, 3), "w": floats(20, 20, 1, 1)}
     nodes = [
@@ -60,13 +60,13 @@ def test_channels_of_any_number(device: dml.Device, tmp_path: Path, channels: in
     model = model_of(nodes, {"x": x}, ["y"], 17, initializers=held)
     path = optimized(model, tmp_path)
     prepared = prepare(path, device, fallback=False)
-    # Sums of 20 products of numbers around one, of sums of 9 and of 216, in float32
+    # Nested float32 sums of 20, 9 and 216 products of numbers around one
     assert_close(prepared.run([x]), in_onnxruntime(model, {"x": x}), 2e-4)
     assert {one.how for one in inspect_model(path, Planner(Target(DeviceClass.DISCRETE))).operators} == {"mapped"}
 
 
 def test_what_onnxruntime_puts_between(device: dml.Device, tmp_path: Path) -> None:
-    """Groups, blocks joined, pools, both ways to resize, sums, automatic padding."""
+    """Groups, joined blocks, pools, both kinds of resizing, sums, automatic padding."""
     x = floats(1, 32, 10, 12)
     held = {
         "w": floats(32, 32, 3, 3) / 10, "g": floats(32, 16, 3, 3) / 10, "v": floats(32, 64, 3, 3) / 20,
@@ -116,7 +116,7 @@ def test_channels_last(device: dml.Device, tmp_path: Path) -> None:
 
 
 def in_blocks(filters: Array, size: int, inputs: int = 1) -> Array:
-    """Filters as they are stored: blocks of outputs, blocks of inputs, H, W, then inputs and outputs of a block."""
+    """Return filters in the stored order: blocks of outputs, blocks of inputs, H, W, inputs and outputs of a block."""
     count, depth, height, width = filters.shape
     found = [
         filters[o + b, i + a, h, w]
@@ -132,7 +132,7 @@ def in_blocks(filters: Array, size: int, inputs: int = 1) -> Array:
 
 @pytest.mark.parametrize("size", [8, 16])
 def test_blocks_of_either_size(device: dml.Device, size: int) -> None:
-    """As other machines save them: 24 channels in blocks of 8, or 12 taken as they are before blocks of 16."""
+    """Models saved on other machines: 24 channels in blocks of 8, or 12 unblocked ones before blocks of 16."""
     counts = {8: (24, 16), 16: (12, 32)}[size]
     x = floats(1, counts[0], 5, 6)
     v, w = floats(counts[1], counts[0], 3, 3), floats(48, counts[1], 1, 1)
@@ -157,7 +157,7 @@ def test_blocks_of_either_size(device: dml.Device, size: int) -> None:
         node("Conv", ["b", "d"], ["y"], group=48, pads=[1] * 4),
     ]  # fmt: skip
     (expected,) = in_onnxruntime(model_of(plain, {"x": x}, ["y"], 17, initializers={"v": v, "w": w, "d": d}), {"x": x})
-    # Sums of 9 of sums of 32 of sums of 216 products of numbers around one
+    # Nested sums of 9, 32 and 216 products of numbers around one
     assert_close(prepare(model, device, fallback=False).run([x]), [expected[:, :41]], 1e-3)
 
 
@@ -166,7 +166,7 @@ def test_blocks_of_either_size(device: dml.Device, size: int) -> None:
     ((32, 16), 20, 16), ((32, 16), 30, None), ((24, 12), None, None),
 ])  # fmt: skip
 def test_the_size_by_the_channels(filters: tuple[int, int], channels: int | None, expected: int | None) -> None:
-    """Padded to 24: by 8. 12 as they are: fewer than 16. 20 of 32: padded by more than 8. Both at once cannot be."""
+    """24 padded channels mean blocks of 8; 12 unblocked ones, or padding by more than 8, mean 16; both contradict."""
     nodes = [node("Conv", ["x", "w"], ["a"], domain=NCHWC)]
     if channels is not None:
         nodes.append(node("ReorderOutput", ["a"], ["y"], domain=NCHWC, channels=channels))
@@ -174,7 +174,7 @@ def test_the_size_by_the_channels(filters: tuple[int, int], channels: int | None
 
 
 def test_all_or_none_of_them_run_on_the_host(device: dml.Device) -> None:
-    """What lies between these operators has another layout there. A filter that is fed is for the host."""
+    """A filter that is an input needs the host, and values between these operators have another layout there."""
     size = _of_this_machine()
     if size is None:
         pytest.skip("onnxruntime blocks no channels on this CPU")
@@ -194,5 +194,5 @@ def test_all_or_none_of_them_run_on_the_host(device: dml.Device) -> None:
         found = prepared.run(feeds)
     plain = [node("Conv", ["x", "v"], ["a"]), node("Relu", ["a"], ["b"]), node("Conv", ["b", "w"], ["y"])]
     (expected,) = in_onnxruntime(model_of(plain, {"x": x}, ["y"], 17, initializers={"v": v, "w": w}), {"x": x})
-    # Sums of 32 of sums of 27 products of numbers around one
+    # Nested sums of 32 and 27 products of numbers around one
     assert_close(found, [expected[:, :30]], 1e-4)

@@ -1,4 +1,4 @@
-"""ONNX Runtime's own operators, most of them of com.microsoft, against its CPU kernels."""
+"""ONNX Runtime's own operators, mostly of com.microsoft, compared with its CPU kernels."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ CASES: list[tuple[str, dict[str, Array | None], int, dict[str, Any], float]] = [
         3, {}, 1e-4,
     ),
     (
-        # Seven bits of b: of more, ONNX Runtime's sums of two products saturate on processors without VNNI.
+        # Seven bits of b: with eight, ONNX Runtime's sums of two products saturate on processors without VNNI.
         "MatMulIntegerToFloat",
         {"a": bytes_(3, 4), "b": bytes_(4, 5).view(np.int8) >> 1, "as": scalar(0.02), "bs": scalar(0.03)},
         2, {}, 1e-5,
@@ -134,13 +134,13 @@ CASES: list[tuple[str, dict[str, Array | None], int, dict[str, Any], float]] = [
 @pytest.mark.parametrize("case", CASES, ids=[f"{op}-{len(inputs)}" for op, inputs, *_ in CASES])
 def test_operator_agrees_with_onnxruntime(device: dml.Device, case: Any) -> None:
     op, inputs, rank, attributes, tolerance = case
-    kinds = {"MatMulIntegerToFloat": np.float32, "QLinearConcat": np.uint8}  # not the type of the first input
+    kinds = {"MatMulIntegerToFloat": np.float32, "QLinearConcat": np.uint8}  # unlike the first input's type
     outputs = {"y": (rank, kinds.get(op, next(iter(inputs.values())).dtype))}
     model, given = node_model(op, inputs, outputs, **attributes)
     assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), tolerance)
 
 
-# Operators of ONNX's domain that ONNX Runtime has beside ONNX's.
+# Operators that ONNX Runtime adds to ONNX's domain.
 
 BESIDE: list[tuple[str, dict[str, Array], int, dict[str, Any]]] = [
     ("Affine", {"x": floats(2, 3)}, 9, {"alpha": 2.0, "beta": 1.0}),
@@ -188,7 +188,7 @@ def test_embed_layer_normalization_without_segments_with_positions(device: dml.D
     assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), 1e-5)
 
 
-# Operators without a CPU kernel: against float64 arithmetic, or what ONNX says in more operators.
+# Operators without a CPU kernel, compared with float64 arithmetic or with several ONNX operators.
 
 
 def run(device: dml.Device, op: str, inputs: dict[str, Array | None], rank: int, **attributes: Any) -> Array:
@@ -242,7 +242,7 @@ def test_convolution_with_channels_last(device: dml.Device) -> None:
     np.testing.assert_allclose(found, expected.transpose(0, 2, 3, 1), rtol=1e-5, atol=1e-5)
 
 
-#: Activation -> its attributes and what it computes.
+#: Activation -> its attributes and its function.
 ACTIVATIONS: dict[str, tuple[dict[str, Any], Any]] = {
     "Relu": ({}, lambda x: np.maximum(x, 0)),
     "LeakyRelu": ({"alpha": 0.2}, lambda x: np.where(x < 0, 0.2 * x, x)),

@@ -1,4 +1,4 @@
-"""com.microsoft's own copies of ONNX's operators, which older exporters write: like onnxruntime's, on the device."""
+"""com.microsoft's copies of ONNX's operators, which older exporters write, compared with onnxruntime."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def real(*sizes: int) -> Array:
     return np.random.default_rng(71).standard_normal(sizes).astype(np.float32)
 
 
-#: Operator, inputs (those that are constants by name), rank of the output, attributes.
+#: Operator, inputs, names of constant inputs, rank of the output, attributes.
 CASES: list[tuple[str, dict[str, Array], list[str], int, dict[str, Any]]] = [
     ("CDist", {"a": real(20, 8), "b": real(30, 8)}, [], 2, {}),
     ("CDist", {"a": real(20, 8), "b": real(30, 8) + 1}, [], 2, {"metric": "euclidean"}),
@@ -37,7 +37,7 @@ CASES: list[tuple[str, dict[str, Array], list[str], int, dict[str, Any]]] = [
 def test_copies_like_onnxruntime(device: dml.Device, case: Any) -> None:
     op, inputs, constants, rank, attributes = case
     inputs, dtype = {**inputs}, next(iter(inputs.values())).dtype
-    if len(constants) == len(inputs):  # a model wants an input: the first is one
+    if len(constants) == len(inputs):  # a model needs at least one input
         constants = constants[1:]
     model, given = node_model(op, inputs, {"y": (rank, dtype)}, constants=constants, **attributes)
     assert_close(prepare(model, device, fallback=False).run(given), in_onnxruntime(model, given), 1e-5)

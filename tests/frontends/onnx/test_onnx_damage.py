@@ -1,4 +1,4 @@
-"""Damaged ONNX files: whatever bytes or fields are changed, what comes out is a model or a DMLError."""
+"""Damaged ONNX files: any changed bytes or fields give a model or a DMLError."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from onnx import helper, numpy_helper
 import dml
 from dml.compiler.target import DeviceClass, Target
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.inspect import inspect_model
-from dml.frontends.planning import Planner
+from dml.frontends.onnx.run.inspect import inspect_model
+from dml.planning.planner import Planner
 
 PLANNER = Planner(Target(DeviceClass.DISCRETE))
 
 
 def small() -> Any:
-    """Initializers of several types, an attribute of each kind, a nested graph, a function, and symbolic sizes."""
+    """Return a model with several types, each kind of attribute, a nested graph, a function, and symbolic sizes."""
     ones = helper.make_graph(
         [helper.make_node("Relu", ["h"], ["inner"])], "branch", [], [helper.make_tensor_value_info("inner", 1, None)]
     )
@@ -58,7 +58,7 @@ DATA = MODEL.SerializeToString()
 
 
 def failure(source: Any) -> str | None:
-    """What is wrong with how a model is read and planned: any exception but a DMLError."""
+    """Read and plan a model; return the traceback of any exception except DMLError."""
     try:
         inspect_model(source, PLANNER)
     except dml.DMLError:
@@ -96,7 +96,7 @@ def test_changed_bytes(seed: int) -> None:
         assert failure(bytes(data)) is None, (seed, bytes(data))
 
 
-#: By the kind of a field: what it is made.
+#: Kind of field -> new values.
 VALUES: dict[str, tuple[Any, ...]] = {
     "int": (-(2**31), -1, 0, 1, 99, 2**31 - 1),
     "long": (-(2**63), -1, 0, 3, 2**31, 2**63 - 1),
@@ -115,7 +115,7 @@ def kind_of(descriptor: Any) -> str:
 
 
 def changes(message: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path to every field that is set, and what to do with it: clear it, repeat it, or a value for it."""
+    """Yield the path of each set field with a change: clear it, repeat it, or a new value."""
     for descriptor, value in message.ListFields():
         at = (*path, descriptor.name)
         yield *at, "clear", None
@@ -134,7 +134,7 @@ CHANGES = list(changes(MODEL))
 
 
 def changed(change: tuple[Any, ...]) -> Any:
-    """The model with that change; None where protobuf does not hold it."""
+    """Return the changed model; None if protobuf rejects the value."""
     *path, what, wrong = change
     model = onnx.ModelProto()
     model.CopyFrom(MODEL)
@@ -160,7 +160,7 @@ def changed(change: tuple[Any, ...]) -> Any:
 
 @pytest.mark.parametrize("part", range(8))
 def test_changed_fields(part: int) -> None:
-    """Each field of the model cleared, repeated, or of values that it should not have."""
+    """Each field is cleared, repeated, or set to invalid values."""
     found = {}
     for change in CHANGES[part::8]:
         model = changed(change)
@@ -172,7 +172,7 @@ def test_changed_fields(part: int) -> None:
 
 
 def test_names_that_are_no_text() -> None:
-    """Protobuf gives strings that are no UTF-8 as bytes."""
+    """Protobuf returns strings that are not UTF-8 as bytes."""
     data = DATA.replace(b"Softmax", b"Soft\xffax").replace(b"\x01m\x12", b"\x01\xfe\x12")
     with pytest.raises(dml.DMLError, match=r"not an ONNX model \(NodeProto\..* is no UTF-8\)"):
         inspect_model(data, PLANNER)

@@ -1,4 +1,4 @@
-"""What detectors do behind their network, as torchvision exports it: NonZero and TopK by class, NonMaxSuppression."""
+"""Postprocessing of detectors as torchvision exports it: NonZero and TopK per class, NonMaxSuppression."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIDE, CLASSES, BEST, MOST = 6, 4, 12, 20
 
 
 class Net:
-    """Nodes and initializers on their way into a model."""
+    """Collects nodes and initializers of a model."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
@@ -35,7 +35,7 @@ class Net:
 
 
 def detector() -> Any:
-    """An image of three channels to boxes, scores and labels of what is in it, by a convolution with random weights."""
+    """Return a model from an image to boxes, scores and labels, with a random convolution."""
     rng, net, count = np.random.default_rng(3), Net(), SIDE * SIDE
     weights = rng.standard_normal((CLASSES + 4, 3, 3, 3)).astype(np.float32)
     found = net("Conv", "image", weights, strides=[2, 2], pads=[1, 1, 1, 1])
@@ -56,7 +56,7 @@ def detector() -> Any:
         per_class["boxes"].append(net("Gather", net("Gather", boxes, likely), f"which{label}"))
         per_class["labels"].append(net("Expand", [label], net("Shape", best)))
     together = {name: net("Concat", *items, axis=0) for name, items in per_class.items()}
-    # Boxes of two classes are moved apart, so that one suppression does for all
+    # An offset per class separates the classes' boxes, so that one suppression serves all
     apart = net("Mul", net("Cast", together["labels"], to=FLOAT), np.float32(100))
     moved = net("Unsqueeze", net("Add", together["boxes"], net("Unsqueeze", apart, [1])), [0])
     rows = net("Unsqueeze", together["scores"], [0, 1])
@@ -76,7 +76,7 @@ def detector() -> Any:
 
 
 def test_a_detector_is_onnxruntimes(device: dml.Device) -> None:
-    """The network runs once for an image, whatever is counted behind it: nothing that a plan depends on is computed."""
+    """The network runs once per image, whatever the counts after it: no plan depends on computed values."""
     model, rng = detector(), np.random.default_rng(5)
     prepared = prepare(model, device, fallback=False)
     counts = set()
@@ -84,9 +84,9 @@ def test_a_detector_is_onnxruntimes(device: dml.Device) -> None:
         feeds = {"image": (scale * rng.standard_normal((1, 3, 2 * SIDE, 2 * SIDE))).astype(np.float32)}
         found, expected = prepared.run(feeds), in_onnxruntime(model, feeds)
         counts.add(len(expected[0]))
-        # Boxes of at most 30, by sums of 27 products in float32
+        # Coordinates up to 30, float32 sums of 27 products
         assert_close(found, expected, 1e-4)
-    assert {0, MOST} < counts, "none, all that may be, and some"
+    assert {0, MOST} < counts, "none, the maximum, and between"
     assert [part.on_host for part in prepared.parts] == [False, False, False]
     plans = [[plan for _, (_, plan) in part.plans._plans.items()] for part in prepared.parts]
     assert len(plans[0]) == 1
@@ -115,7 +115,7 @@ def test_non_maximum_suppression_picks_what_is_then_gathered(device: dml.Device)
 
 
 def test_what_counts_can_stay_on_the_device_or_be_an_output(device: dml.Device) -> None:
-    """Coordinates that are fed to the device again, kept there, and of no element at all."""
+    """Coordinates are read on the device, kept there, and may be empty."""
     x = np.array([[0, 2, 0], [3, 0, 4]], np.float32)
     nodes = [
         helper.make_node("Abs", ["x"], ["size"]),
@@ -139,7 +139,7 @@ def test_what_counts_can_stay_on_the_device_or_be_an_output(device: dml.Device) 
 
 
 def test_what_counts_shapes_is_known_beforehand(device: dml.Device) -> None:
-    """The coordinates of as many ones as the input has elements, as older exporters write ranges: no cut."""
+    """NonZero of ones, by which older exporters write ranges, does not split the model."""
     x = np.arange(5000, dtype=np.float32)
     nodes = [
         helper.make_node("Shape", ["x"], ["shape"]),
@@ -155,7 +155,7 @@ def test_what_counts_shapes_is_known_beforehand(device: dml.Device) -> None:
 
 
 def test_what_counts_inside_a_loop_is_a_guard(device: dml.Device) -> None:
-    """Nothing can be cut there."""
+    """A loop's body cannot be split into parts."""
     body = helper.make_graph(
         [
             helper.make_node("NonZero", ["state"], ["where"]),

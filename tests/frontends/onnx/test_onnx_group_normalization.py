@@ -1,4 +1,4 @@
-"""GroupNormalization 18 and 21 against a plain reference, ONNX Runtime and onnx.reference."""
+"""GroupNormalization 18 and 21, compared with a plain reference, ONNX Runtime and onnx.reference."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def cases(draw: Any) -> tuple[int, dict[str, Array], dict[str, Any]]:
         "bias": rng.uniform(-2, 2, count).astype(np.float32),
     }
     attributes: dict[str, Any] = {"num_groups": groups}
-    # Groups of nearly equal elements divide by the root of epsilon: a small one would show float32's own rounding.
+    # Groups of nearly equal elements are divided by the root of epsilon: a small one would magnify float32's rounding.
     attributes["epsilon"] = draw(st.sampled_from([1e-2, 0.5]))
     return version, inputs, attributes
 
@@ -66,7 +66,7 @@ def test_version_21_agrees_with_onnxruntime_and_onnx_reference(
     device: dml.Device, dtype: Any, tolerance: float, stash: int
 ) -> None:
     if stash == 10 and dtype is np.float32:
-        pytest.skip("statistics in float16 of float32 tensors are less than what is computed here")
+        pytest.skip("float16 statistics of float32 tensors are less exact than ours")
     rng = np.random.default_rng(1)
     inputs = {
         "x": rng.uniform(-2, 2, (2, 6, 3, 5)).astype(dtype),
@@ -109,7 +109,7 @@ def test_what_does_not_fit_is_named(device: dml.Device, channels: int, groups: i
 @pytest.mark.parametrize("skip", ["as x", "flat", "rank 4"])
 @pytest.mark.parametrize(("activation", "has_bias"), [(0, False), (1, True)])
 def test_skip_group_norm(device: dml.Device, last: int, skip: str, activation: int, has_bias: bool) -> None:
-    """onnxruntime's CPU provider has none: against float64 from the specification."""
+    """onnxruntime's CPU provider lacks it, so the specification in float64 is the reference."""
     rng, (n, channels, height, width) = np.random.default_rng(7), (2, 6, 3, 4)
     shape = (n, height, width, channels) if last else (n, channels, height, width)
     each = {"flat": (n, channels), "rank 4": (n, 1, 1, channels) if last else (n, channels, 1, 1)}.get(skip, shape)

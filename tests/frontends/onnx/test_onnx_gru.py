@@ -1,4 +1,4 @@
-"""GRU of every version against a plain reference, ONNX Runtime and onnx.reference, with random attributes."""
+"""GRU of every version with random attributes, compared with a plain reference, ONNX Runtime and onnx.reference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onnx import helper
 import dml
 from dml.frontends.onnx import prepare
 
-#: Name -> function of x, alpha and beta; defaults of alpha and beta (None where it has none).
+#: Name -> function of x, alpha and beta, and defaults of alpha and beta (None if unused).
 ACTIVATIONS: dict[str, tuple[Any, float | None, float | None]] = {
     "Relu": (lambda x, a, b: np.maximum(x, 0), None, None),
     "Tanh": (lambda x, a, b: np.tanh(x), None, None),
@@ -28,16 +28,16 @@ ACTIVATIONS: dict[str, tuple[Any, float | None, float | None]] = {
     "ScaledTanh": (lambda x, a, b: a * np.tanh(b * x), 1.0, 1.0),
     "HardSigmoid": (lambda x, a, b: np.clip(a * x + b, 0, 1), 0.2, 0.5),
 }
-#: Every example compiles kernels of its own: a failure is shown as it is found.
+#: Every example compiles its own kernels, so failures are not shrunk.
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
-#: Functions without a jump: where a float32 and a float64 sum may fall on two sides, results cannot be compared.
+#: Continuous functions: at a jump, float32 and float64 sums may fall on different sides.
 SMOOTH = [name for name in ACTIVATIONS if name != "ThresholdedRelu"]
-#: Gates that multiply states by more than one make them, and their errors, grow without bound.
+#: Gates at most one: larger ones make states and their errors grow without bound.
 BOUNDED = ["Sigmoid", "Tanh", "Softsign", "ScaledTanh", "HardSigmoid"]
 
 
 def reference(inputs: dict[str, Array], attributes: dict[str, Any]) -> tuple[Array, Array]:
-    """Y and Y_h in float64, row by row and step by step."""
+    """Return Y and Y_h in float64, computed row by row and step by step."""
     x, w, r = (inputs[name].astype(np.float64) for name in ("X", "W", "R"))
     batch_first = attributes.get("layout", 0) == 1
     if batch_first:
@@ -86,7 +86,7 @@ def arrays(
     rng: np.random.Generator, steps: int, batch: int, size: int, hidden: int, directions: int, layout: int = 0,
     present: tuple[str, ...] = (), dtype: Any = np.float32,
 ) -> dict[str, Array]:  # fmt: skip
-    """Random inputs; present: which of the optional ones."""
+    """Return random inputs. present: the optional ones to include."""
     shapes = {
         "X": (batch, steps, size) if layout else (steps, batch, size),
         "W": (directions, 3 * hidden, size),
@@ -121,7 +121,7 @@ def hidden_of(inputs: dict[str, Array]) -> int:
 
 @st.composite
 def cases(draw: Any) -> tuple[int, dict[str, Array], dict[str, Any]]:
-    """A version, inputs and attributes that it has."""
+    """Draw a version, and inputs and attributes that it supports."""
     version = draw(st.sampled_from([1, 3, 7, 14, 22]))
     direction = draw(st.sampled_from(["forward", "reverse", "bidirectional"]))
     directions = 2 if direction == "bidirectional" else 1
@@ -140,7 +140,7 @@ def cases(draw: Any) -> tuple[int, dict[str, Array], dict[str, Any]]:
             given_ = draw(st.lists(number, max_size=2 * directions))
             if given_:
                 attributes[name] = given_
-    if draw(st.integers(0, 3)) == 0:  # unrolled, which is slow to compile
+    if draw(st.integers(0, 3)) == 0:  # unrolled loops are slow to compile
         attributes["clip"] = draw(st.floats(0.125, 2.0, width=16))
     if version >= 3 and draw(st.booleans()):
         attributes["linear_before_reset"] = draw(st.integers(0, 1))
@@ -158,14 +158,14 @@ def test_gru_of_any_version_and_attributes(device: dml.Device, case: Any) -> Non
     version, inputs, attributes = case
     found = prepare(gru(inputs, attributes, version), device).run(inputs)
     expected = [part.astype(np.float32) for part in reference(inputs, attributes)]
-    assert_close(found, expected, 2e-5)  # a few steps of sums of at most 10 products
+    assert_close(found, expected, 2e-5)  # a few steps with sums of at most 10 products
 
 
 @pytest.mark.slow
 @settings(max_examples=6, phases=PHASES)
 @given(cases())
 def test_gru_agrees_with_onnxruntime(device: dml.Device, case: Any) -> None:
-    """What ONNX Runtime's CPU kernel takes: layout 0 and opset 7 on; its missing alpha and beta are its own matter."""
+    """ONNX Runtime's CPU kernel takes layout 0 since opset 7; its defaults of alpha and beta differ from ONNX's."""
     version, inputs, attributes = case
     attributes.pop("layout", None)
     attributes.pop("output_sequence", None)
@@ -176,7 +176,7 @@ def test_gru_agrees_with_onnxruntime(device: dml.Device, case: Any) -> None:
     present = tuple(name for name in NAMES[3:] if name in inputs)
     inputs = arrays(rng, 3, 2, inputs["W"].shape[2], hidden, directions, 0, present)
     if "sequence_lens" in inputs:
-        inputs["sequence_lens"] = np.maximum(inputs["sequence_lens"], 1)  # its length 0 gives a zero state
+        inputs["sequence_lens"] = np.maximum(inputs["sequence_lens"], 1)  # ONNX Runtime's state is then zero
     model = gru(inputs, attributes, 7 if version < 7 else version)
     assert_close(prepare(model, device).run(inputs), in_onnxruntime(model, inputs), 2e-5)
 
@@ -184,7 +184,7 @@ def test_gru_agrees_with_onnxruntime(device: dml.Device, case: Any) -> None:
 @pytest.mark.parametrize("layout", [0, 1])
 @pytest.mark.parametrize("linear", [0, 1])
 def test_gru_agrees_with_onnx_reference(device: dml.Device, layout: int, linear: int) -> None:
-    """onnx.reference does one forward step sequence of one direction, with initial state and bias."""
+    """onnx.reference supports one forward direction with initial state and bias."""
     inputs = arrays(np.random.default_rng(layout), 1 + 2 * (1 - layout), 2, 3, 4, 1, layout, ("B",))
     model = gru(inputs, {"hidden_size": 4, "layout": layout, "linear_before_reset": linear}, 22)
     expected = in_reference(model, inputs)
@@ -195,7 +195,7 @@ def test_gru_agrees_with_onnx_reference(device: dml.Device, layout: int, linear:
 @pytest.mark.parametrize("dtype, tolerance", [(np.float16, 4e-3), (np.float64, 2e-5)])
 @pytest.mark.parametrize("clip", [None, 0.5])
 def test_gru_of_other_float_types(device: dml.Device, dtype: Any, tolerance: float, clip: float | None) -> None:
-    """float16 within a few of its units in the last place; float64 through float32."""
+    """float16 within a few ulp; float64 computed in float32."""
     inputs = arrays(np.random.default_rng(5), 3, 2, 3, 4, 2, 0, ("B", "sequence_lens", "initial_h"), dtype)
     attributes: dict[str, Any] = {"hidden_size": 4, "direction": "bidirectional"}
     if clip:
@@ -218,8 +218,8 @@ def test_alpha_and_beta_go_to_the_functions_that_take_them_in_order(device: dml.
         "hidden_size": 4,
         "direction": "bidirectional",
         "activations": ["HardSigmoid", "Tanh", "Affine", "LeakyRelu"],
-        "activation_alpha": [0.25, 0.5],  # HardSigmoid's and Affine's; LeakyRelu's is 0.01
-        "activation_beta": [0.375],  # HardSigmoid's; Affine's is 0
+        "activation_alpha": [0.25, 0.5],  # alpha of HardSigmoid and Affine; LeakyRelu's defaults to 0.01
+        "activation_beta": [0.375],  # beta of HardSigmoid; Affine's defaults to 0
     }
     found = prepare(gru(inputs, attributes, 14), device).run(inputs)
     assert_close(found, [part.astype(np.float32) for part in reference(inputs, attributes)], 2e-5)

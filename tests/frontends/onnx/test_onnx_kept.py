@@ -13,7 +13,7 @@ from onnx import helper
 
 import dml
 from dml.frontends.onnx import HostNodesWarning, PreparedModel, prepare
-from dml.frontends.onnx.device_part import DevicePart
+from dml.frontends.onnx.run.device_part import DevicePart
 
 
 def node(op: str, inputs: list[str], outputs: list[str], **attributes: Any) -> Any:
@@ -21,14 +21,14 @@ def node(op: str, inputs: list[str], outputs: list[str], **attributes: Any) -> A
 
 
 def cache(device: dml.Device) -> PreparedModel:
-    """present = past and x behind it, y the sum of all: how decoders keep keys and values."""
+    """Return a model like a decoder's cache: present = past and x joined, y = the sum of present."""
     x = np.zeros((1, 1, 4), np.float32)
     nodes = [node("Concat", ["past", "x"], ["present"], axis=1), node("ReduceSum", ["present"], ["y"], keepdims=0)]
     return prepare(model_of(nodes, {"x": x, "past": x}, ["y", "present"], 21, symbolic=True), device)
 
 
 def test_a_cache_that_grows_on_the_device(device: dml.Device) -> None:
-    """It begins empty, which is an array without elements on the device as well."""
+    """The cache starts as a device array without elements."""
     model = cache(device)
     past: Any = device.to_device(np.zeros((1, 0, 4), np.float32))
     total = 0.0
@@ -55,7 +55,7 @@ def test_rounds_of_one_shape_use_their_buffers_again(device: dml.Device) -> None
 
 @pytest.mark.parametrize("dtype", [np.bool_, ml_dtypes.bfloat16, np.float16, np.int64, np.float32])
 def test_types_and_ranks_are_the_models(device: dml.Device, dtype: Any) -> None:
-    """A scalar of each type, from one model to another; bfloat16 rounds where it leaves a model."""
+    """A scalar of each type goes from one run to the next; bfloat16 is rounded at a model's outputs."""
     x = np.array(1).astype(dtype)
     third = np.array(1 / 3 if np.dtype(dtype).kind in "fV" else 1).astype(dtype)
     op = "Xor" if dtype is np.bool_ else "Mul"
@@ -90,7 +90,7 @@ def test_constants_inputs_and_sequences_can_be_kept(device: dml.Device) -> None:
 
 
 def test_what_is_between_parts_of_the_device_stays_there(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """s goes to a node on the host and, past it, to the device; the output on the host is kept as well."""
+    """s goes to a host node and to a later device part; the host node's output can be kept, too."""
     x = np.array([[2, 1], [1, 3]], np.float32)
     nodes = [node("Mul", ["x", "x"], ["s"]), node("Det", ["s"], ["d"]), node("Mul", ["s", "d"], ["y"])]
     seen: dict[str, Any] = {}
@@ -112,7 +112,7 @@ def test_what_is_between_parts_of_the_device_stays_there(device: dml.Device, mon
 
 
 def test_threads_keep_what_is_theirs(device: dml.Device) -> None:
-    """Each counts in its own steps on one model, and none writes over what another has."""
+    """Each thread counts with its own step on one model; none overwrites another's values."""
     x = np.ones((2, 3), np.float32)
     nodes = [node("Add", ["x", "step"], ["y"])]
     model = prepare(model_of(nodes, {"x": x, "step": x}, ["y"], 21), device)

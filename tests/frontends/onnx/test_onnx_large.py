@@ -1,4 +1,4 @@
-"""Weights in a file of their own."""
+"""External weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dml.frontends.onnx import prepare
 
 
 def test_external_weights_of_four_bits(device: dml.Device, tmp_path: Path) -> None:
-    """Two to a byte in the other file."""
+    """The external file holds two numbers per byte."""
     numbers = np.random.default_rng(0).integers(0, 16, (64, 65))
     held = [
         helper.make_tensor("w", onnx.TensorProto.UINT4, numbers.shape, numbers.ravel()),

@@ -1,4 +1,4 @@
-"""Models that nobody vouches for: each ends in a DMLError, before anything of the claimed size is allocated."""
+"""Untrusted models: invalid ones raise a DMLError before memory of a claimed size is allocated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dml.frontends.onnx import load_model, prepare
 
 
 def addition(held: Any = None) -> Any:
-    """y = x + w, where w is an initializer of four elements."""
+    """Return y = x + w, where w is the given initializer."""
     x = np.zeros(4, np.float32)
     model = model_of([helper.make_node("Add", ["x", "w"], ["y"])], {"x": x}, ["y"], 21, initializers={"w": x})
     if held is not None:
@@ -45,7 +45,7 @@ def test_every_truncation_of_a_model_is_a_clean_error() -> None:
             load_model(whole[:length])
         except dml.DMLError:
             continue
-        # A cut between two fields can leave a smaller model that is whole.
+        # Truncation between two fields can leave a smaller valid model.
         onnx.checker.check_model(onnx.load_from_string(whole[:length]))
 
 
@@ -121,7 +121,7 @@ def test_an_invalid_model_names_what_is_wrong() -> None:
 
 
 def test_the_checker_is_spared_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would serialize them, twice; they have been checked before."""
+    """The checker would serialize weights twice; they are checked before."""
     weights = np.arange(4096, dtype=np.float32)
     x = np.zeros(4096, np.float32)
     model = model_of([helper.make_node("Add", ["x", "w"], ["y"])], {"x": x}, ["y"], 21, initializers={"w": weights})
@@ -138,7 +138,7 @@ FLOAT = onnx.TensorProto.FLOAT
 
 
 def left_out(change: str) -> Any:
-    """y = gelu(x + w), with something that the checker asks for left out."""
+    """Return y = gelu(x + w) without something that onnx's checker requires."""
     nodes = [
         helper.make_node("Add", ["x", "w"], ["s"]),
         helper.make_node("Gelu", ["s"], ["y"], domain="com.microsoft"),
@@ -196,7 +196,7 @@ def test_what_onnxruntime_does_without(device: dml.Device, change: str) -> None:
 
 
 def test_a_nested_graph_in_any_order(device: dml.Device) -> None:
-    """Its nodes, and those around it: the branch reads what a later node makes."""
+    """Nodes inside and outside are unsorted: the branch reads the output of a later node."""
     branches = {
         name: helper.make_graph(
             [helper.make_node(op, ["t"], [name]), helper.make_node("Mul", ["s", "s"], ["t"])],
@@ -246,7 +246,7 @@ def test_a_version_that_no_opset_has(version: int) -> None:
 
 
 def damageable() -> Any:
-    """A model with something of everything: nested graphs, a function, a node for the host, constants, text."""
+    """Return a model with nested graphs, a function, a host node, constants and strings."""
     x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
     branches = {
         name: helper.make_graph([helper.make_node(op, ["s"], [name])], name, [],
@@ -289,7 +289,7 @@ def test_a_damaged_file_ends_in_nothing_but_a_dml_error(device: dml.Device, seed
 @pytest.mark.parametrize("place", ["initializer", "attribute", "nested"])
 @pytest.mark.filterwarnings("ignore::dml.errors.HostNodesWarning")
 def test_a_segment_of_a_tensor_is_refused(device: dml.Device, place: str) -> None:
-    """onnx.numpy_helper raises a ValueError of its own for them."""
+    """onnx.numpy_helper raises a ValueError for segments."""
     model, _ = damageable()
     (choice,) = (node for node in model.graph.node if node.op_type == "If")
     tensors = {
@@ -304,7 +304,7 @@ def test_a_segment_of_a_tensor_is_refused(device: dml.Device, place: str) -> Non
 
 
 def test_attributes_of_a_function_without_types(device: dml.Device) -> None:
-    """As onnx.parser leaves them, and onnxruntime takes them."""
+    """onnx.parser leaves these types out, and onnxruntime accepts that."""
     text = """<ir_version: 10, opset_import: ["": 18, "my": 1]>
         g (float[N, 4] x) => (float[N, 2] y) { y = my.leaky<slope = 0.25, by = 1>(x) }
         <domain: "my", opset_import: ["": 18]>

@@ -1,4 +1,4 @@
-"""LSTM and RNN against ONNX Runtime: directions, optional inputs, activations, clip, peepholes, layouts."""
+"""LSTM and RNN compared with ONNX Runtime: directions, optional inputs, activations, clip, peepholes, layouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong models end in a DMLError that names node, attribute or input, and rule; a fault of ours shows as what it is."""
+"""Wrong models raise a DMLError that names node, attribute or input, and rule; faults of dml keep their own type."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MICROSOFT = "com.microsoft"
 
 @pytest.mark.parametrize("fault", [AssertionError("planted"), TypeError("planted"), KeyError("planted")])
 def test_a_fault_of_ours_shows_as_one(device: dml.Device, monkeypatch: pytest.MonkeyPatch, fault: Exception) -> None:
-    """Its own type, its cause, and a note that names the node."""
-    cause = RuntimeError("what it came from")
+    """The exception keeps its type and cause, and gets a note that names the node."""
+    cause = RuntimeError("the original cause")
 
     def faulty(node: Any) -> Any:
         raise fault from cause
@@ -52,7 +52,7 @@ def test_a_fault_inside_a_loop_names_every_node_around_it(device: dml.Device, mo
     ]
 
 
-#: What is wrong -> operator, version, inputs (None: left out), attributes, and what the error says behind the node.
+#: Error -> operator, version, inputs (None: omitted), attributes, and the message after the node's name.
 WRONG: dict[str, tuple[str, int, Mapping[str, Any], Mapping[str, Any], str]] = {
     "a rank": ("DepthToSpace", 13, {"x": ONE}, {"blocksize": 2}, r"input 0 must have rank 4, found shape \(2, 3\)"),
     "a low rank": ("Trilu", 14, {"x": ONE[0]}, {}, r"input 0 must have rank 2 at least, found shape \(3,\)"),

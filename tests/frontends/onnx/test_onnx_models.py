@@ -1,4 +1,4 @@
-"""Whole models: shapes bound at run time, control flow, what depends on data, and what cannot be mapped."""
+"""Whole models: shapes bound at run time, control flow, data-dependent shapes, and models that cannot be mapped."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 import dml
 from dml.cli import app
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.backend import Backend
-from dml.frontends.onnx.command import explain
+from dml.frontends.onnx.run.backend import Backend
+from dml.frontends.onnx.run.command import explain
 
 
 def node(op: str, inputs: list[str], outputs: list[str], **attributes: Any) -> Any:
@@ -77,7 +77,7 @@ def test_if_takes_a_branch_on_the_device(device: dml.Device) -> None:
     for condition, expected in ((True, -x), (False, np.abs(x))):
         (y,) = prepared.run({"x": x, "condition": np.array(condition)})
         assert y.tolist() == expected.tolist()
-    assert len(prepared.parts[0].plans) == 1  # the condition is no guard
+    assert len(prepared.parts[0].plans) == 1  # the condition is not a guard
 
 
 def test_if_with_branches_of_two_shapes(device: dml.Device) -> None:
@@ -93,7 +93,7 @@ def test_if_with_branches_of_two_shapes(device: dml.Device) -> None:
 
 
 def test_loop_runs_while_its_condition_holds(device: dml.Device) -> None:
-    """Doubles until a bound is passed; the condition depends on data."""
+    """The loop doubles until a bound is passed; its condition depends on data."""
     body = graph(
         [node("Add", ["v", "v"], ["next"]), node("Less", ["next", "bound"], ["go"]), node("Abs", ["next"], ["seen"])],
         [("i", INT64, []), ("c", BOOL, []), ("v", FLOAT, [1])],
@@ -191,7 +191,7 @@ def test_attributes_that_make_no_sense_are_clean_errors(device: dml.Device, stra
 
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float16", "int64", "uint64", "int8", "uint16"])
 def test_a_chain_in_other_types(device: dml.Device, dtype: str) -> None:
-    """Small integers, which every type holds."""
+    """Values are small integers, which every type represents exactly."""
     import ml_dtypes
 
     kind = np.dtype(getattr(ml_dtypes, dtype, dtype) if dtype == "bfloat16" else dtype)
@@ -268,7 +268,7 @@ def test_explain_names_operators_and_levels(device: dml.Device) -> None:
     ],
 )
 def test_the_level_is_that_of_the_tensors(device: dml.Device, dtype: Any, shape: tuple[int, ...], level: str) -> None:
-    """One level below does not take the addition of such tensors."""
+    """All lower levels refuse an addition of such tensors."""
     x = np.ones(shape, dtype)
     (row,) = explain(prepare(model_of([node("Add", ["x", "x"], ["y"])], {"x": x}, ["y"], 21), device)).rows
     assert (row.operators, row.level.name) == (["ELEMENT_WISE_ADD"], f"DML_FEATURE_LEVEL_{level}")
@@ -281,7 +281,7 @@ def test_the_level_is_that_of_the_tensors(device: dml.Device, dtype: Any, shape:
 
 
 def test_explain_says_what_was_planned_without_values(device: dml.Device, tmp_path: Path) -> None:
-    """A loop whose count is an input is unrolled by it: zero times where nobody gives it."""
+    """A loop whose count is an input is unrolled for the given count, or zero times without one."""
     body = graph(
         [node("Add", ["v", "v"], ["next"]), node("Identity", ["go"], ["on"])],
         [("i", INT64, []), ("go", BOOL, []), ("v", FLOAT, [2])],
@@ -324,7 +324,7 @@ def test_the_command_runs_and_explains(device: dml.Device, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("op", ["Loop", "Scan"])
 def test_a_body_whose_input_has_the_name_of_the_nodes_output(device: dml.Device, op: str) -> None:
-    """Names of a nested graph are its own, as onnx.checker and onnxruntime have it."""
+    """A nested graph has its own scope of names, as in onnx.checker and onnxruntime."""
     value = helper.make_tensor_value_info
     add = node("Add", ["y", "one"], ["sum"])
     if op == "Loop":
@@ -354,7 +354,7 @@ def test_a_body_whose_input_has_the_name_of_the_nodes_output(device: dml.Device,
 def test_a_size_that_is_inferred_of_a_tensor_without_elements(
     device: dml.Device, shape: tuple[int, ...], wanted: tuple[int, ...], made: tuple[int, ...]
 ) -> None:
-    """As onnxruntime infers it, of shapes that are known when it runs."""
+    """The inferred size equals onnxruntime's, which knows the shapes at run time."""
     x = np.ones(shape, np.float32)
     model = model_of([node("Reshape", ["x", "s"], ["y"])], {"x": x}, ["y"], 17, symbolic=True,
                      initializers={"s": np.array(wanted)}, ranks={"y": 2})  # fmt: skip

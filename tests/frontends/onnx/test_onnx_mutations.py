@@ -1,4 +1,4 @@
-"""ONNX's node tests, each made wrong in many ways: what comes out is a graph or a DMLError, never a fault of ours."""
+"""Mutations of ONNX's node tests: each gives a graph or a DMLError, never another exception."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from test_backend_suite import CASES, plain
 
 import dml
 from dml.frontends.onnx import load_model
+from dml.frontends.onnx.map.trace import GraphFacts, Trace
+from dml.frontends.onnx.map.unmapped import opsets_in, unmapped
 from dml.frontends.onnx.registry import standard
-from dml.frontends.onnx.trace import GraphFacts, Trace
-from dml.frontends.onnx.unmapped import opsets_in, unmapped
 
 Arrays = Mapping[str, Any]
 
 
 def examples() -> dict[str, tuple[Any, dict[str, Any]]]:
-    """For each operator the first of its cases with tensors of few elements: the model, and its inputs by name."""
+    """Return for each operator the model and inputs of its first case with small tensors."""
     found: dict[str, tuple[Any, dict[str, Any]]] = {}
     for case in CASES:
         if case.model is None or len(case.model.graph.node) != 1:
@@ -40,7 +40,8 @@ EXAMPLES = examples()
 
 
 def with_inputs(model: Any, inputs: Arrays) -> tuple[Any, Arrays]:
-    """The model for these inputs. All small ones but the first are constants, so that nothing runs to know them."""
+    """Return the model for these inputs. Small ones except the first become constants, so that their values are
+    known."""
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     given = {}
@@ -57,7 +58,7 @@ def with_inputs(model: Any, inputs: Arrays) -> tuple[Any, Arrays]:
 
 
 def wrong_arrays(array: Any) -> Iterator[Any]:
-    """The array in other ranks, sizes, types and values."""
+    """Yield the array with other ranks, sizes, types and values."""
     yield from (array[None], array[..., None], array.reshape(-1), np.concatenate([array.reshape(-1)] * 2))
     if array.ndim and array.size:
         yield from (array[0], array[:0], array[..., :1], array.reshape(-1)[0])
@@ -67,7 +68,7 @@ def wrong_arrays(array: Any) -> Iterator[Any]:
 
 
 def wrong_attributes(value: Any) -> list[Any]:
-    """Other values of an attribute's type."""
+    """Yield other values of an attribute's type."""
     if isinstance(value, list) and value and isinstance(value[0], int | float):
         return [value[:-1], [*value, value[-1]], [-item for item in value], [type(value[0])(0)] * len(value)]
     if isinstance(value, int):
@@ -78,7 +79,7 @@ def wrong_attributes(value: Any) -> list[Any]:
 
 
 def mutations(model: Any, inputs: Arrays) -> Iterator[tuple[str, Any, Arrays]]:
-    """What was changed, the model, and the arrays that it is given."""
+    """Yield descriptions of changes, the changed models and their inputs."""
     for name, array in inputs.items():
         for wrong in wrong_arrays(array):
             wrong = np.asarray(wrong)
@@ -100,12 +101,12 @@ def mutations(model: Any, inputs: Arrays) -> Iterator[tuple[str, Any, Arrays]]:
 
 
 def map_nodes(device: dml.Device, model: Any, given: Arrays) -> None:
-    """Everything that ``prepare`` and ``run`` do before a graph is compiled."""
+    """Do all steps of ``prepare`` and ``run`` before a graph is compiled."""
     checked = load_model(model)
     if unmapped(checked, opsets_in(checked)):
         return
     trace = Trace(device, {})
-    trace.feeds = None  # nothing may be run to know a number
+    trace.feeds = None  # forbids running nodes to learn a value
     items = {name: trace.input(name, array.shape, array.dtype) for name, array in given.items()}
     trace.graph(
         GraphFacts.of(checked.graph), items, {standard(entry.domain): entry.version for entry in checked.opset_import}

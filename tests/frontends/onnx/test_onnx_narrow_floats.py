@@ -1,4 +1,4 @@
-"""bfloat16 and float8: what numbers round to, on the device, at its edges and through quantization."""
+"""Rounding to bfloat16 and float8: in casts, at a graph's inputs and outputs, and in quantization."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ KINDS = ("BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2
 
 
 def numbers(kind: str) -> Array:
-    """Every number of 8 bits of the type (of bfloat16, some), what lies halfway to the next, and beside that; what
-    is too large or too small; and some at random."""
+    """Return all numbers of an 8-bit type (some of bfloat16), the midpoints between neighbours, the floats next to the
+    midpoints, numbers out of range, and random ones."""
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(getattr(onnx.TensorProto, kind)))
     codes = np.arange(256, dtype=np.uint8) if dtype.itemsize == 1 else np.arange(0, 2**16, 37, dtype=np.uint16)
     own = np.unique(codes.view(dtype).astype(np.float32))
@@ -41,8 +41,8 @@ def chain(nodes: list[Any], x: Array, **held: Array) -> Any:
 @pytest.mark.parametrize("saturate", [1, 0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_cast_and_back_rounds(device: dml.Device, kind: str, saturate: int) -> None:
-    """Nothing else holds the number in between: not the graph's edge, and not the host. As onnxruntime; without
-    saturation as onnx's reference, for there onnxruntime takes some numbers above the largest for it, or for NaN."""
+    """The narrow type exists only inside the graph on the device. Results equal onnxruntime's; without saturation
+    onnx's reference's, because onnxruntime then turns some numbers above the largest into it, or into NaN."""
     if kind == "BFLOAT16" and not saturate:
         pytest.skip("is for 8 bits")
     x = numbers(kind)
@@ -61,7 +61,7 @@ def test_a_cast_and_back_rounds(device: dml.Device, kind: str, saturate: int) ->
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_narrow_floats_at_the_edges_of_a_graph(device: dml.Device, kind: str) -> None:
-    """Inputs, constants and outputs; moved about in between."""
+    """Inputs, constants and outputs have the type; nodes between them only move elements."""
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(getattr(onnx.TensorProto, kind)))
     x = np.random.default_rng(1).standard_normal((3, 4)).astype(dtype)
     more = np.random.default_rng(2).standard_normal((3, 4)).astype(dtype)

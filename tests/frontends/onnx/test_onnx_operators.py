@@ -1,4 +1,4 @@
-"""Every operator that ONNX Runtime's DirectML provider takes is mapped."""
+"""Every operator of ONNX Runtime's DirectML provider is mapped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import dml
 from dml.frontends.onnx import prepare
 from dml.frontends.onnx.registry import mapping_of
 
-#: Domain -> a version of it, and the operators that docs/OperatorKernels.md of ONNX Runtime lists for the provider.
+#: Domain -> a version, and the provider's operators according to ONNX Runtime's docs/OperatorKernels.md.
 PROVIDER = {
     "": (
         25,
@@ -80,7 +80,7 @@ def test_integers_are_quantized(device: dml.Device, version: int, scale: Any) ->
     x = np.array([-90, -3, 0, 5, 7, 600], np.int32)
     inputs = {"x": x, "scale": np.asarray(scale), "zero": np.array(3, np.uint8)}
     model, given = node_model("QuantizeLinear", inputs, {"y": (1, np.uint8)}, domain="", version=version)
-    expected = np.array([0, 1, 3, 5, 7, 255], np.uint8)  # halves to the even neighbour
+    expected = np.array([0, 1, 3, 5, 7, 255], np.uint8)  # ties round to even
     assert_close(prepare(model, device).run(given), [expected], 0)
 
 

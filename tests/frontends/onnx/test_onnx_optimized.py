@@ -1,4 +1,4 @@
-"""What onnxruntime's optimizer and quantizer write into models, against onnxruntime."""
+"""Operators that onnxruntime's optimizer and quantizer write into models, compared with onnxruntime."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_gemm_with_an_activation(device: dml.Device, activation: str, more: dict
 @pytest.mark.parametrize("columns", [1, 5])
 @pytest.mark.parametrize("to", ["floats", "bytes"])
 def test_quantized_gemm(device: dml.Device, kinds: tuple[Any, Any], columns: int, to: str) -> None:
-    """Within a step where the result is quantized: a tie may go either way."""
+    """Quantized results may differ by a step: ties may round either way."""
     a, b = kinds
     one = [np.array(value, dtype) for value, dtype in ((7, a), (0.02, FLOAT))]
     inputs: dict[str, Array] = {
@@ -85,7 +85,7 @@ def test_quantized_gemm(device: dml.Device, kinds: tuple[Any, Any], columns: int
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
 def test_lstm_with_quantized_weights(device: dml.Device, kind: Any, columns: bool, direction: str) -> None:
-    """Against the LSTM of the weights that they stand for, and near onnxruntime, which quantizes the states, too."""
+    """Compared with an LSTM of dequantized weights, and loosely with onnxruntime, which also quantizes states."""
     count, steps, batch, size, hidden = (2 if direction == "bidirectional" else 1), 4, 2, 3, 5
     shape = (count, 4 * hidden) if columns else (count,)
     zero = np.zeros(shape, kind) + kind(0 if kind is np.int8 else 130)
@@ -107,11 +107,11 @@ def test_lstm_with_quantized_weights(device: dml.Device, kind: Any, columns: boo
     plain = model_of([helper.make_node("LSTM", ["x", "w", "r", "b"], ["y", "y_h", "y_c"], hidden_size=hidden,
                                        direction=direction)], lstm, ["y", "y_h", "y_c"], 17)  # fmt: skip
     assert_close(found, in_onnxruntime(plain, lstm), 1e-5)
-    assert_close(found, in_onnxruntime(model, given), 0.05)  # 8 bits of x and of the state in each of four steps
+    assert_close(found, in_onnxruntime(model, given), 0.05)  # x and the state have 8 bits there
 
 
 def test_a_model_that_onnxruntime_optimized(device: dml.Device, tmp_path: Path) -> None:
-    """Its file, saved: a convolution and a product with their activations fused."""
+    """A model file saved by onnxruntime with a fused convolution and a fused product."""
     x = floats(1, 3, 6, 6)
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["c"], pads=[1] * 4),

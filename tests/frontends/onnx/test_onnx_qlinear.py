@@ -1,4 +1,4 @@
-"""Operators on quantized tensors like onnxruntime's, to the bit but for softmax, and none of them on the host."""
+"""Operators on quantized tensors equal onnxruntime's bit by bit, except softmax, and none runs on the host."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def steps(name: str, dtype: str, scale: float, zero: int) -> dict[str, Array]:
 
 
 def furthest(device: dml.Device, op: str, inputs: dict[str, Array], outputs: Any, **attributes: Any) -> int:
-    """How far one of our numbers is from onnxruntime's at most."""
+    """Return the largest difference from onnxruntime, in steps."""
     model, given = node_model(op, inputs, outputs, **attributes)
     (result,) = prepare(model, device, fallback=False).run(given)
     (expected,) = in_onnxruntime(model, given)
@@ -36,7 +36,7 @@ def furthest(device: dml.Device, op: str, inputs: dict[str, Array], outputs: Any
 @pytest.mark.parametrize("scale", [0.7, 4.0])
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_products_of_broadcast_tensors(device: dml.Device, dtype: str, scale: float) -> None:
-    """With a scale of 4 and factors of quarters and halves one product in 32 lies halfway."""
+    """With a scale of 4 and factors in quarters and halves, one product in 32 is a tie."""
     inputs = {
         "a": quantized(dtype), **steps("a", dtype, 0.25, 5),
         "b": quantized(dtype, (40, 1), 62), **steps("b", dtype, 0.5, 7), **steps("y", dtype, scale, 11),
@@ -53,7 +53,7 @@ def test_leaky_relu(device: dml.Device, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize(("axis", "opset"), [(-1, 13), (1, 13), (1, 11), (2, 12)])
 def test_softmax(device: dml.Device, dtype: str, axis: int, opset: int) -> None:
-    """onnxruntime sums exponentials of a table, which puts single numbers a step away."""
+    """onnxruntime sums exponentials from a table, so single numbers differ by a step."""
     inputs = {"x": quantized(dtype), **steps("x", dtype, 0.05, 20)}
     inputs |= steps("y", dtype, 1 / 256, -128 if dtype == "int8" else 0)
     assert furthest(device, "QLinearSoftmax", inputs, {"y": (3, dtype)}, axis=axis, opset=opset) <= 1
@@ -71,18 +71,18 @@ def test_where(device: dml.Device, dtype: str) -> None:
 
 @pytest.mark.parametrize("keepdims", [0, 1])
 def test_means(device: dml.Device, keepdims: int) -> None:
-    """onnxruntime's CPU provider lacks it. Sums of 50 steps of 1/50 are whole numbers."""
+    """The reference is NumPy: onnxruntime's CPU provider lacks it. Sums of 50 steps of 1/50 are whole numbers."""
     x, zero = quantized("uint8"), 20
     inputs = {"x": x, **steps("x", "uint8", 1, zero), **steps("y", "uint8", 0.02, 30)}
     model, given = node_model("QLinearReduceMean", inputs, {"y": (2 + keepdims, "uint8")}, axes=[-1], keepdims=keepdims)
     (result,) = prepare(model, device, fallback=False).run(given)
     total = (x.astype(int) - zero).sum(-1, keepdims=bool(keepdims))
-    np.testing.assert_allclose(result, np.clip(total + 30, 0, 255), atol=1)  # (a mean may be a rounding below)
+    np.testing.assert_allclose(result, np.clip(total + 30, 0, 255), atol=1)  # a mean may be rounded down
 
 
 @pytest.mark.parametrize("last", [0, 1])
 def test_convolutions_with_channels_last(device: dml.Device, last: int) -> None:
-    """As onnxruntime's optimizer rewrites ONNX's operator."""
+    """onnxruntime's optimizer rewrites ONNX's operator in this form."""
     sizes = (2, 9, 10, 8) if last else (2, 8, 9, 10)
     inputs = {
         "x": quantized("uint8", sizes), **steps("x", "uint8", 0.1, 5),

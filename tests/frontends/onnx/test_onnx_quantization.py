@@ -1,4 +1,4 @@
-"""Quantizing as ONNX Runtime does, to the bit: of random inputs many tie, and each goes where it lets it go."""
+"""Quantization equals ONNX Runtime's bit by bit, with many ties among random inputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dml.frontends.onnx import prepare
 
 
 def quantizable(dtype: str, mode: str, floats: Any) -> dict[str, Array]:
-    """x, scale and zero point, with a scale for the tensor, for each channel or for each block of 16."""
+    """Return x, scale and zero point, with a scale for the tensor, per channel or per block of 16."""
     rng = np.random.default_rng(41)
     limits = np.iinfo(dtype)
     sizes = {"tensor": (), "axis": (6,), "blocks": (4, 6, 4)}[mode]
@@ -37,7 +37,7 @@ def test_quantize_linear_like_onnxruntime(device: dml.Device, dtype: str, mode: 
 
 @pytest.mark.parametrize("dtype", ["int4", "uint4"])
 def test_quantize_linear_to_four_bits_like_numpy(device: dml.Device, dtype: str) -> None:
-    """ONNX Runtime's Python takes no arrays of 4-bit types."""
+    """NumPy is the reference: ONNX Runtime's Python API does not take arrays of 4-bit types."""
     rng = np.random.default_rng(42)
     kind, low, high = (ml_dtypes.int4, -8, 7) if dtype == "int4" else (ml_dtypes.uint4, 0, 15)
     scale = rng.uniform(0.01, 1, (4, 1)).astype(np.float32)
@@ -53,7 +53,7 @@ def test_quantize_linear_to_four_bits_like_numpy(device: dml.Device, dtype: str)
 QUANTIZED = [
     ("QLinearAdd", ((40, 50), 0.1, 5), ((40, 50), 0.3, 7), (0.2, 11)),
     ("QLinearAdd", ((40, 50), 0.25, 5), ((40, 50), 0.5, 7), (0.5, 11)),
-    # (sums of 14 numbers or less, which terms of up to 300 would round away from 26.5 and the like)
+    # Small sums of terms up to 300, which a less exact addition would move off ties like 26.5
     ("QLinearAdd", ((256, 256), 0.05971349, 100), ((256, 256), 0.03053836, 0), (0.0352919, 0)),
     ("QLinearMatMul", ((64, 32), 0.02, 5), ((32, 64), 0.05, 7), (0.1, 11)),
     ("QLinearMatMul", ((64, 32), 0.25, 0), ((32, 64), 0.5, 0), (64, 0)),

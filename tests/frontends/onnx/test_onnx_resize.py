@@ -1,4 +1,4 @@
-"""Resize of whole numbers: interpolated as real numbers, and rounded toward zero once."""
+"""Resize of integers: interpolated as real numbers, then rounded once, toward zero."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def resize(x: Array, scales: list[float], **attributes: Any) -> tuple[Any, dict[
 def test_whole_numbers_twice_as_large_are_onnxruntimes(
     device: dml.Device, dtype: str, spatial: tuple[int, ...]
 ) -> None:
-    """Weights are quarters and their products, which float32 holds: not one number may differ."""
+    """Results must be equal: weights are quarters and their products, which float32 represents exactly."""
     x = np.random.default_rng(51).integers(-100 if dtype != "uint8" else 0, 101, (1, 2, *spatial)).astype(dtype)
     model, given = resize(x, [1, 1] + [2] * len(spatial), mode="linear")
     (result,) = prepare(model, device).run(given)
@@ -32,7 +32,7 @@ def test_whole_numbers_twice_as_large_are_onnxruntimes(
 
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 def test_bytes_stay_in_their_range(device: dml.Device, mode: str) -> None:
-    """Cubic weights overshoot at edges between 0 and 255; a number near a whole one may go to either side of it."""
+    """Cubic weights overshoot at edges between 0 and 255; numbers near an integer may round to either side."""
     x = np.zeros((1, 1, 8, 8), np.uint8)
     x[..., 4:] = 255
     model, given = resize(x, [1, 1, 1.7, 1.7], mode=mode)

@@ -1,4 +1,4 @@
-"""Scatters that reduce, and indices of pooling that count column-major, against ONNX's reference and ONNX Runtime."""
+"""Scatters that reduce, and column-major pooling indices, compared with ONNX's reference and ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def agree(device: dml.Device, op: str, inputs: dict[str, Array], **attributes: A
 def test_scatter_elements_reduces(
     device: dml.Device, monkeypatch: pytest.MonkeyPatch, reduction: str, pairs: int
 ) -> None:
-    """Indices come twice, from the end, and for a part of the other dimensions."""
+    """Indices repeat, may be negative, and cover a part of the other dimensions."""
     monkeypatch.setattr(scatter, "_PAIRS", pairs)
     kind = KINDS[reduction]
     indices = np.array([[[0, -1], [2, 2]], [[0, 1], [-4, 2]], [[0, -1], [3, 2]]], np.int64)
@@ -78,7 +78,7 @@ def test_column_major_indices(device: dml.Device, sizes: tuple[int, ...]) -> Non
 
 @pytest.mark.parametrize("mode", ["linear", "circular"])
 def test_a_cache_takes_steps_from_an_index_of_each_batch_on(device: dml.Device, mode: str) -> None:
-    """One model, of several lengths of both."""
+    """One model serves several lengths of cache and update."""
     first, shape = np.array([1, 3]), {"mode": mode, "axis": 2}
     for length, steps in ((8, 1), (9, 2), (10, 4), (11, 1)):
         begin = (first + length - 5) if mode == "circular" else first

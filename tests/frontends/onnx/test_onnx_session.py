@@ -1,4 +1,4 @@
-"""InferenceSession: programs written for onnxruntime, run with it and with dml by the same names."""
+"""InferenceSession: programs written for onnxruntime run with it and with dml."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def node(op: str, inputs: list[str], outputs: list[str], **attributes: Any) -> A
 
 
 def accumulator() -> Any:
-    """sum = state + scale * x, and the largest element of it."""
+    """Return a model with sum = state + scale * x, and its largest element."""
     x = np.zeros((2, 3), np.float32)
     nodes = [
         node("Mul", ["x", "scale"], ["scaled"]),
@@ -51,7 +51,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def session(ort: Any, source: Any, device: dml.Device, **more: Any) -> Any:
-    """With the device under test, where dml makes it."""
+    """Create a session; dml's gets the device under test."""
     if ort is dml_onnx:
         return ort.InferenceSession(source, device=device, **more)
     return ort.InferenceSession(source, providers=["CPUExecutionProvider"], **more)
@@ -99,7 +99,7 @@ def test_runs(ort: Any, path: Path, device: dml.Device) -> None:
 
 @both
 def test_bindings(ort: Any, path: Path, device: dml.Device) -> None:
-    """By array, address and OrtValue; outputs new, at an address, and in an OrtValue."""
+    """Inputs are bound by array, address and OrtValue; outputs are new, at an address, or in an OrtValue."""
     made = session(ort, str(path), device)
     binding = made.io_binding()
     state = X.copy()
@@ -140,7 +140,7 @@ def test_values(ort: Any) -> None:
 
 
 def test_a_loop_on_the_device_by_bindings(path: Path, device: dml.Device) -> None:
-    """The output on the device is the next run's input; nothing but the last comes back."""
+    """Each output on the device is the next run's input; only the last is copied back."""
     made = dml_onnx.InferenceSession(path, device=device)
     binding = made.io_binding()
     state = dml_onnx.OrtValue.ortvalue_from_numpy(np.zeros((2, 3), np.float32), "dml")
@@ -231,7 +231,7 @@ def test_what_is_not_here_is_refused(path: Path, arguments: dict[str, Any], mess
 def test_options_that_are_refused_or_heeded(path: Path, device: dml.Device) -> None:
     options: Any = dml_onnx.SessionOptions()
     with pytest.raises(AttributeError):
-        setattr(options, "intra_op_threads", 3)  # noqa: B010  a misspelt name, as with onnxruntime's own
+        setattr(options, "intra_op_threads", 3)  # noqa: B010  misspelt, to be refused as in onnxruntime
     with pytest.raises(dml.DMLError, match="custom operators"):
         options.register_custom_ops_library("mine.so")
     with pytest.raises(dml.DMLError, match="initializers"):
@@ -290,7 +290,7 @@ def test_wrong_names_and_values(path: Path, device: dml.Device) -> None:
 
 
 def test_types_in_onnxruntimes_words(device: dml.Device) -> None:
-    """Also where the model does not say them: from its inputs, and the sizes of its initializers."""
+    """Types that the model omits are inferred from its inputs and the sizes of its initializers."""
     w = np.ones((3, 300), np.float16)
     nodes = [node("MatMul", ["x", "w"], ["y"]), node("SequenceConstruct", ["y"], ["rows"])]
     model = model_of(nodes, {"x": np.ones((2, 3), np.float16)}, ["y", "rows"], 21, initializers={"w": w}, symbolic=True)

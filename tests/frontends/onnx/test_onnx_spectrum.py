@@ -1,4 +1,4 @@
-"""Fourier transforms that are split in two steps, against NumPy's in float64."""
+"""Fourier transforms that are split in two steps, compared with NumPy's in float64."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from models import Array, node_model
 
 import dml
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.operators import spectrum
+from dml.frontends.onnx.map.operators import spectrum
 
 RNG = np.random.default_rng(29)
 
@@ -58,7 +58,7 @@ def test_a_long_transform(device: dml.Device) -> None:
 
 @pytest.mark.parametrize("length, message", [(10007, "too large for one product"), (2**40, "of 1 to 16777216 samples")])
 def test_a_length_that_is_none_is_named(device: dml.Device, length: int, message: str) -> None:
-    """10007 is a prime: it cannot be split."""
+    """The prime 10007 cannot be split."""
     x = np.ones((1, 8000, 1), np.float32)
     with pytest.raises(dml.DMLError, match=message):
         transformed(device, x, length)

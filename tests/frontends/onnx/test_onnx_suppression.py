@@ -1,4 +1,4 @@
-"""NonMaxSuppression on the device: equal to onnxruntime's CPU provider to the row."""
+"""NonMaxSuppression on the device returns the same rows as onnxruntime's CPU provider."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FLOAT, INT64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
 def suppression(
     boxes: Any, scores: Any, *, held: dict[str, Any] | None = None, fed: Any = (), opset: int = 11, **more: Any
 ):
-    """The operator alone. held: optional inputs that are constants, by name; fed: names of those that are inputs."""
+    """Return a model of one operator. held: optional inputs that are constants. fed: names of optional model inputs."""
     held = held or {}
     kinds = {"limit": INT64, "overlap": FLOAT, "least": FLOAT}
     names = [name if name in held or name in fed else "" for name in kinds]
@@ -57,7 +57,7 @@ def random_boxes(rng: Any, images: int, count: int, centers: int = 0, size: floa
     return np.concatenate(pair, -1).astype(np.float32)
 
 
-#: Coordinates that meet in corners and edges, and scores that are equal: exact quotients, zero areas, flipped corners.
+#: Coordinates that share corners and edges, and equal scores: exact quotients, zero areas, flipped corners.
 CORNERS = st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, -1.0, 0.1, 0.7])
 SCORES = st.sampled_from([0.0, -0.0, 0.5, 0.25, 1.0, -1.0, 0.1, 0.3, float("inf"), float("-inf")])
 
@@ -81,7 +81,7 @@ def suppressions(draw: Any) -> tuple[Any, dict[str, Any]]:
         "limit": draw(st.sampled_from([0, 1, 2, 5, 12, 100, 2**31, 2**40, -3])),
         "overlap": draw(st.sampled_from([0.0, 0.5, 1.0, 0.25, 1 / 3, 0.1, 0.6])),
     }
-    if draw(st.booleans()) or np.isnan(feeds["scores"]).any():  # (onnxruntime's order of NaN is any, without)
+    if draw(st.booleans()) or np.isnan(feeds["scores"]).any():  # without it, onnxruntime's order of NaN is arbitrary
         numbers["least"] = draw(st.sampled_from([0.0, -0.0, 0.25, 0.5, -2.0, float("-inf"), float("nan"), 1.0]))
     fed = [name for name in numbers if draw(st.booleans())]
     held = {name: value for name, value in numbers.items() if name not in fed}
@@ -103,7 +103,7 @@ def test_any_boxes_are_onnxruntimes(device: dml.Device, case: tuple[Any, dict[st
 @pytest.mark.parametrize("opset", [10, 11])
 @pytest.mark.parametrize("centers", [0, 1])
 def test_many_boxes(device: dml.Device, opset: int, centers: int) -> None:
-    """More than an invocation's share, and quotients all around the threshold."""
+    """More boxes than one invocation handles, and quotients on both sides of the threshold."""
     rng = np.random.default_rng(7)
     boxes, scores = random_boxes(rng, 2, 700, centers), rng.random((2, 3, 700)).astype(np.float32)
     held = {"limit": 300, "overlap": 0.3, "least": 0.05}
@@ -111,11 +111,11 @@ def test_many_boxes(device: dml.Device, opset: int, centers: int) -> None:
     found = equal(device, model, {"boxes": boxes, "scores": scores})
     per_class = np.bincount(3 * found[:, 0] + found[:, 1])
     assert per_class.max() <= 300
-    assert 100 < per_class.min() < 600, "some of a class go"
+    assert 100 < per_class.min() < 600, "some boxes of a class are removed"
 
 
 def test_rounds_in_several_dispatches(device: dml.Device) -> None:
-    """All boxes apart, so that each takes a round: more than a CPU driver's loops hold at once."""
+    """Separate boxes take a round each: more rounds than one dispatch of a CPU driver may run."""
     rng = np.random.default_rng(8)
     corners = 2 * np.stack(np.mgrid[:45, :45], -1).reshape(1, -1, 2)
     boxes = np.concatenate([corners, corners + 1], -1).astype(np.float32)
@@ -127,7 +127,7 @@ def test_rounds_in_several_dispatches(device: dml.Device) -> None:
         (found,) = prepared.run(feeds)
         assert found.tolist() == in_onnxruntime(model, feeds)[0].tolist()
     plans = [plan for part in prepared.parts for _, (_, plan) in part.plans._plans.items()]
-    assert len(plans) == 1, "what is fed is no guard"
+    assert len(plans) == 1, "an input is not a guard"
     assert not plans[0].guards
 
 
@@ -151,7 +151,7 @@ def test_without_boxes_or_limit(device: dml.Device) -> None:
 
 
 def test_inside_a_branch(device: dml.Device) -> None:
-    """Nothing can be cut there: how many rows there are becomes a guard."""
+    """A branch cannot be split into parts, so the number of rows becomes a guard."""
     rng = np.random.default_rng(10)
     boxes, scores = random_boxes(rng, 1, 30, size=0.6), rng.random((1, 2, 30)).astype(np.float32)
     rows = helper.make_tensor_value_info("rows", INT64, ["count", 3])

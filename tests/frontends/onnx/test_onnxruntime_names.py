@@ -1,4 +1,4 @@
-"""Every public name of onnxruntime is here or refused with a word; and those that are here do what they say."""
+"""Every public name of onnxruntime exists or is refused with a reason, and the existing ones work."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from packaging.version import Version
 
 import dml
 import dml.frontends.onnx as ort
-from dml.frontends.onnx import missing_names
-from dml.frontends.onnx.session_options import RunOptions, SessionOptions
+from dml.frontends.onnx.ort import missing_names
+from dml.frontends.onnx.ort.session_options import RunOptions, SessionOptions
 
 GUIDE = Path(__file__).parents[3] / "tools" / "documentation" / "guide" / "from_onnxruntime.md"
-#: onnxruntime's classes, what is here of each, and what is refused.
+#: onnxruntime's class -> dml's class, and the refused members.
 CLASSES: dict[str, tuple[Any, dict[str, str]]] = {
     "InferenceSession": (ort.InferenceSession, dict(missing_names.SESSION)),
     "SessionOptions": (SessionOptions, dict(missing_names.SESSION_OPTIONS)),
@@ -35,7 +35,7 @@ CLASSES: dict[str, tuple[Any, dict[str, str]]] = {
     "NodeArg": (ort.NodeArg, {}),
     "ModelMetadata": (ort.ModelMetadata, {}),
 }
-#: A newer onnxruntime may have names that nobody has looked at yet.
+#: A newer onnxruntime may have unknown names.
 is_newer = Version(onnxruntime.__version__) > Version(missing_names.API_VERSION)
 
 
@@ -47,10 +47,10 @@ def test_every_name_of_the_module_is_mapped_or_refused() -> None:
     here = {name for name in public(ort) if name in ort.__all__}
     assert here.isdisjoint(missing_names.MODULE)
     if not is_newer:
-        # (what other tests import, such as onnxruntime.quantization, is among the names as well)
+        # The names include submodules that other tests import, such as onnxruntime.quantization
         imported = {name for name in public(onnxruntime) if f"onnxruntime.{name}" in sys.modules}
         assert public(onnxruntime) - imported - here - set(missing_names.MODULE) == set()
-        # (older ones lack some)
+        # Older versions of onnxruntime lack some names
     for name in missing_names.MODULE:
         with pytest.raises(dml.DMLError, match=f"{name}: not here; "):
             getattr(ort, name)
@@ -79,7 +79,7 @@ def test_every_method_is_mapped_or_refused(name: str) -> None:
 
 
 def test_the_guide_lists_them() -> None:
-    """The page's table has every refused name with its word."""
+    """The page's table has every refused name with its reason."""
     text = GUIDE.read_text(encoding="utf-8")
     tables = {"": missing_names.MODULE} | {f"{name}.": refused for name, (_, refused) in CLASSES.items()}
     reasons: dict[str, list[str]] = {}
@@ -240,7 +240,7 @@ def test_values(device: dml.Device) -> None:
     kept, narrow = (ort.OrtValue.ortvalue_from_numpy(np.zeros(size, np.float32)) for size in (value.shape(), 99))
     with pytest.raises(dml.DMLError, match=r"dst\[1\] must be float32 of shape .*, found float32 of shape \(99,\)"):
         ort.copy_tensors([value, value], [kept, narrow])
-    assert not kept.numpy().any(), "nothing is copied where a pair differs"
+    assert not kept.numpy().any(), "nothing is copied if a pair differs"
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_a_seed_reaches_random_nodes(device: dml.Device) -> None:
 
 
 def test_a_seed_reaches_both_runtimes() -> None:
-    """onnx's reference evaluator, which runs what onnxruntime refuses, draws from NumPy's generator."""
+    """onnx's reference evaluator, the fallback for onnxruntime, uses NumPy's generator."""
     state = np.random.get_state()
     try:
         ort.set_seed(7)

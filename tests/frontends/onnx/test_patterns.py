@@ -1,4 +1,4 @@
-"""Plans filled in for other sizes are the ones that fresh models make, dispatch by dispatch and bit by bit."""
+"""Plans filled in for other sizes equal those of fresh models, dispatch by dispatch and bit by bit."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from onnx_graphs import CASES, check_plan, decoder, decoder_feeds, parsed
 
 import dml
-from dml.frontends.onnx import patterns, prepare
-from dml.frontends.onnx.patterns import PlanPatterns
-from dml.frontends.onnx.slicing import taken
+from dml.frontends.onnx import prepare
+from dml.frontends.onnx.map.slicing import taken
+from dml.planning import patterns
+from dml.planning.patterns import PlanPatterns
 from dml.traced import TracedInt
 from example_module import example
 
@@ -25,7 +26,7 @@ _rng = np.random.default_rng(1)
 
 @pytest.fixture(autouse=True)
 def early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second shape is a pattern already."""
+    """Learn a pattern from the second shape on."""
     monkeypatch.setattr(patterns, "PATIENCE", 1)
 
 
@@ -66,7 +67,7 @@ def test_any_sizes_one_after_another(device: dml.Device, name: str) -> None:
 
 @cache
 def shapes() -> bytes:
-    """What exporters compute of sizes: positions, masks and shapes, by most of the operators that are folded."""
+    """Return a model with most folded operators: positions, masks and shapes as exporters compute them from sizes."""
     return parsed(
         """
         shapes (float[n, s, 8] x) => (float[n, s, 8] y, float[a, b] mask, int64[k] wanted, float[p, q] z) {
@@ -128,7 +129,7 @@ def shapes() -> bytes:
 
 
 def shapes_in_order() -> bytes:
-    """``shapes`` with its nodes sorted, as models have to be."""
+    """Return ``shapes`` with its nodes sorted, as ONNX requires."""
     model = onnx.load_from_string(shapes())
     known = {one.name for one in (*model.graph.initializer, *model.graph.input)}
     left, nodes = list(model.graph.node), []
@@ -187,13 +188,13 @@ class _Plan:
 
 
 def _make(traced: Sequence[int]) -> Any:
-    """A plan that holds for multiples of ten alone."""
+    """Return a plan that holds only for multiples of ten."""
     held = [size for size in traced if size % 10 == 0]
     return held, lambda numbers: _Plan([numbers.get(size, size) for size in held])
 
 
 def _plans(of: PlanPatterns, sizes: Sequence[int]) -> Iterator[bool]:
-    """Whether each was filled in."""
+    """Yield whether each plan was filled in."""
     for size in sizes:
         plan = of.find((size, 3))
         yield plan is not None
@@ -216,7 +217,7 @@ def test_what_saves_nothing_is_not_tried_for_ever(monkeypatch: pytest.MonkeyPatc
         nonlocal tries
         tries += 1
         assert any(type(size) is TracedInt for size in traced)
-        raise ValueError("a fault that a number of another kind would make")
+        raise ValueError("an error caused by TracedInt")
 
     for size in range(2, 60):
         known.learn((size,), _Plan([size]), never)
@@ -252,7 +253,7 @@ def test_a_slice_takes_what_python_takes(size: int, start: int, end: int | None,
 
 
 def test_the_example_of_decoding_fills_in_most_plans(device: dml.Device) -> None:
-    """A cache that grows token by token, as the example's first model would without one on the device."""
+    """A cache grows token by token, as in the example's first model without a cache on the device."""
     model = bytes(example("decoding").gpt2())
     prepared = prepare(model, device)
     for past in range(20, 44):

@@ -1,4 +1,4 @@
-"""What a model keeps for the shapes it was fed: bounded, and its weights once."""
+"""A model keeps a bounded number of plans for its input shapes, which share its weights."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from onnx import helper
 import dml
 from dml.descriptors import graph
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.plans import Plans
+from dml.planning.plans import Plans
 
 
 class Fake:
-    """A plan with so many bytes of its own, and kernels with their bytes."""
+    """A stand-in for a plan. memory: its own bytes. kernels: bytes of kernels by name."""
 
     def __init__(self, memory: int, right: bool = True, **kernels: int) -> None:
         self.kept = {self: memory, **kernels}
@@ -60,7 +60,7 @@ def test_what_plans_share_counts_once():
 
 
 def test_a_plan_that_goes_frees_its_memory_at_once(device: dml.Device) -> None:
-    """Without waiting for Python to look for cycles."""
+    """An evicted plan has no reference cycles, which would wait for Python's collector."""
     product = helper.make_node("MatMul", ["x", "w"], ["y"])
     x, w = np.ones((1, 64), np.float32), np.ones((64, 8), np.float32)
     prepared = prepare(model_of([product], {"x": x}, ["y"], 18, symbolic=True, initializers={"w": w}), device)
@@ -83,7 +83,7 @@ def test_plans_of_one_shape_differ_by_values():
 
 
 def test_weights_lie_once_whatever_the_shapes(device: dml.Device) -> None:
-    """8 MiB of weights and ten batch sizes: a second copy of the weights would show."""
+    """Ten batch sizes together take less additional memory than a second copy of the weights."""
     weights = np.random.default_rng(0).random((1024, 2048), np.float32)
     product = helper.make_node("MatMul", ["x", "w"], ["y"])
     x = np.ones((1, 1024), np.float32)
@@ -106,7 +106,7 @@ def test_weights_lie_once_whatever_the_shapes(device: dml.Device) -> None:
 
 
 def test_a_new_shape_neither_copies_nor_hashes_the_weights(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither those used as they are, nor those under another shape, nor those that the model has in typed fields."""
+    """This holds for weights used directly, reshaped, and stored in typed fields."""
     weights = np.random.default_rng(1).random((256, 64), np.float32)
     typed = helper.make_tensor("typed", onnx.TensorProto.FLOAT, [64, 64], weights[:64].reshape(-1).tolist())
     nodes = [
@@ -135,5 +135,5 @@ def test_a_new_shape_neither_copies_nor_hashes_the_weights(device: dml.Device, m
         x = np.full((rows, 256), 0.25, np.float32)
         (found,) = prepared.run([x])
         np.testing.assert_allclose(found, x @ weights @ weights[:64] @ weights[:64], rtol=1e-4)
-    # Each once, and of what is large 64 pieces of 64 bytes
+    # Each weight once, and of large weights only 64 pieces of 64 bytes
     assert sorted(map(len, hashed)) == [64 * 64, 64 * 64 * 4, 64 * 64 * 4]

@@ -1,4 +1,4 @@
-"""Caches of keys and values that are written in place: past and present bound to one value, against ONNX Runtime."""
+"""Key and value caches written in place (past and present bound to one value), compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from onnx import TensorProto, helper
 
 import dml
 from dml.frontends import onnx as ort
-from dml.frontends.onnx.operators import attention_products
+from dml.frontends.onnx.map.operators import attention_products
 
 FLOAT, HALF = np.float32, np.float16
 BINDING = {"present_k": "past_k", "present_v": "past_v"}
 
 
 class Decoder:
-    """One GroupQueryAttention with a cache of ``room`` positions, in place here and copied in onnxruntime."""
+    """A GroupQueryAttention with a cache of ``room`` positions, updated in place by dml and copied by onnxruntime."""
 
     def __init__(
         self, device: dml.Device, *, heads: tuple[int, int] = (4, 2), size: int = 16, room: int = 12, batch: int = 2,
@@ -72,7 +72,7 @@ class Decoder:
         return self.rng.uniform(-1, 1, shape).astype(self.dtype)
 
     def step(self, steps: int, before: list[int]) -> dict[str, Array]:
-        """Inputs of so many new positions behind the past of each batch element."""
+        """Return inputs with ``steps`` new positions after each batch element's past."""
         heads, key_heads = self.heads
         width = (
             {"query": heads + 2 * key_heads} if self.packed else {"query": heads, "key": key_heads, "value": key_heads}
@@ -82,7 +82,7 @@ class Decoder:
         return {**given, **self.caches, "lengths": ends - 1, "total": np.array(ends.max(), np.int32)}
 
     def run(self, inputs: dict[str, Array]) -> Array:
-        """The output, with the caches bound as past and as present."""
+        """Run with the caches bound as past and as present; return the output."""
         binding = self.session.io_binding()
         for name, array in inputs.items():
             if name not in self.values:
@@ -95,7 +95,8 @@ class Decoder:
         return np.asarray(binding.get_outputs()[0].numpy())
 
     def expected(self, inputs: dict[str, Array]) -> list[Array]:
-        """onnxruntime's outputs. Its CPU provider takes no norms: query and key go in normalized, in float64."""
+        """Return onnxruntime's outputs. Its CPU provider lacks norms: query and key are normalized before, in
+        float64."""
         if "q_norm" not in self.fixed:
             return in_onnxruntime(self.model, inputs)
         plain = onnx.ModelProto()
@@ -111,7 +112,7 @@ class Decoder:
         return in_onnxruntime(plain, inputs)
 
     def check(self, steps: int, before: list[int], tolerance: float) -> None:
-        """The output and the filled part of the caches are onnxruntime's; nothing else in the caches changes."""
+        """Assert that the output and the new cache entries equal onnxruntime's and that no other entry changes."""
         inputs = self.step(steps, before)
         found = self.run(inputs)
         expected, *presents = self.expected(inputs)
@@ -127,7 +128,7 @@ class Decoder:
                 if now.dtype.kind == "f":
                     np.testing.assert_allclose(now[b][:, new].astype(FLOAT), present[b][:, new].astype(FLOAT),
                                                rtol=tolerance, atol=tolerance)  # fmt: skip
-                else:  # a number in between two steps may go to either
+                else:  # ties between two steps may round either way
                     assert np.mean(now[b][:, new] != present[b][:, new]) < 0.02
             self.caches[name] = now
 
@@ -155,7 +156,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_prompt_and_steps_in_place(device: dml.Device, name: str) -> None:
-    """A prompt, then steps of batch elements of different length until one cache is full: two plans, no copies."""
+    """A prompt and steps of batch elements of different lengths until one cache is full take two plans, no copies."""
     decoder = Decoder(device, **CASES[name])
     decoder.check(5, [0, 0], 2e-5)
     for before in ([5, 3], [6, 4], [11, 9]):
@@ -165,7 +166,7 @@ def test_a_prompt_and_steps_in_place(device: dml.Device, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["plain", "window", "softcap", "norms"])
 def test_float16_in_place(device: dml.Device, name: str) -> None:
-    """Caches of FLOAT16 stay so; onnxruntime rounds its scores to it, which leaves three digits."""
+    """Caches stay FLOAT16. onnxruntime also rounds scores to FLOAT16, which leaves three digits."""
     decoder = Decoder(device, **CASES[name], dtype=HALF)
     decoder.check(4, [0, 0], 4e-3)
     for before in ([4, 2], [5, 3], [6, 11]):
@@ -178,7 +179,7 @@ def test_float16_in_place(device: dml.Device, name: str) -> None:
     room=st.integers(4, 40), prompt=st.integers(1, 20), window=st.sampled_from([-1, 1, 7]),
 )  # fmt: skip
 def test_sizes(device: dml.Device, size: int, heads: tuple[int, int], room: int, prompt: int, window: int) -> None:
-    """Prompts of all lengths, a chunk behind a past, and the last position of a cache."""
+    """Prompts of all lengths, a chunk after a past, and the last position of a cache."""
     prompt = min(prompt, room - 2)
     decoder = Decoder(device, size=size, heads=heads, room=room, batch=1, local_window_size=window)
     decoder.check(prompt, [0], 2e-5)
@@ -201,7 +202,7 @@ def test_a_full_cache_is_told_with_its_length(device: dml.Device, steps: int) ->
 
 
 def test_a_padded_prompt_in_place(device: dml.Device) -> None:
-    """A shorter prompt is padded behind: its padding is overwritten by what comes."""
+    """A shorter prompt is padded at its end, and later positions overwrite the padding."""
     decoder = Decoder(device, rotary=True)
     decoder.check(4, [0, 0], 2e-5)
     inputs = decoder.step(4, [0, 0])
@@ -217,7 +218,7 @@ def test_a_padded_prompt_in_place(device: dml.Device) -> None:
 
 
 def test_an_output_that_nothing_writes_in_place_is_a_new_array(device: dml.Device) -> None:
-    """What a node reads besides is not overwritten, and the bound value becomes what the run gave."""
+    """The input stays intact for other nodes, and the bound value becomes the new output."""
     nodes = [helper.make_node("Add", ["x", "one"], ["y"]), helper.make_node("Mul", ["x", "x"], ["z"])]
     x = np.arange(6, dtype=FLOAT).reshape(2, 3)
     model = model_of(nodes, {"x": x}, ["y", "z"], 17, initializers={"one": np.ones(1, FLOAT)})
@@ -245,7 +246,7 @@ def test_shared_names_what_the_model_lacks(device: dml.Device) -> None:
 )
 @pytest.mark.parametrize(("room", "window"), [(4, 4), (7, 4), (12, 3)])
 def test_a_cache_that_holds_a_window(device: dml.Device, room: int, window: int, more: dict[str, Any]) -> None:
-    """Prompts longer than the cache, chunks and steps: outputs and rows that stay are onnxruntime's."""
+    """Outputs and remaining rows equal onnxruntime's for prompts longer than the cache, chunks and steps."""
     decoder = Decoder(device, room=room, batch=1, local_window_size=window, sliding_window_cache=1, **more)
     model, total = decoder.session._model, 0
     theirs = dict(decoder.caches)
@@ -264,7 +265,7 @@ def test_a_cache_that_holds_a_window(device: dml.Device, room: int, window: int,
 
 
 def test_a_cache_smaller_than_its_window_takes_what_it_holds(device: dml.Device) -> None:
-    """onnxruntime refuses such a cache; here nothing leaves it, and a sequence that is longer is refused."""
+    """The cache never discards positions, and longer sequences are refused; onnxruntime refuses such a cache."""
     decoder = Decoder(device, room=6, batch=1, local_window_size=8, sliding_window_cache=1)
     plain = Decoder(device, room=6, batch=1, local_window_size=8)
     for steps, before in ((4, 0), (1, 4), (1, 5)):
@@ -277,7 +278,7 @@ def test_a_cache_smaller_than_its_window_takes_what_it_holds(device: dml.Device)
 
 @pytest.mark.parametrize("name", ["softcap", "sink, window", "4 bits"])
 def test_a_long_prompt_goes_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Three of seven positions' scores at a time."""
+    """The scores of seven positions are computed for three positions at a time."""
     decoder = Decoder(device, **CASES[name])
     monkeypatch.setattr(attention_products, "MOST_SCORES", 4 * 2 * 4 * 12 * 3)
     decoder.check(7, [0, 0], 2e-5)

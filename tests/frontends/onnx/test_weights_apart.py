@@ -1,4 +1,4 @@
-"""Large weights that never go through protobuf: the model is the same, and whatever is unusual is protobuf's."""
+"""Large weights are read without protobuf, with the same result; unusual files are left to protobuf."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from models import model_of
 from onnx import helper
 
 from dml.errors import DMLError
-from dml.frontends.onnx.loading import load
-from dml.frontends.onnx.weights_apart import without_weights
+from dml.frontends.onnx.load.loading import load
+from dml.frontends.onnx.load.weights_apart import without_weights
 
 
 def large() -> onnx.ModelProto:
-    """More than a mebibyte of weights, two initializers that are kept in it, and one that has its numbers as such."""
+    """Return a model with more than a mebibyte of raw weights, small initializers, and one in typed fields."""
     random = np.random.default_rng(0)
     arrays = {
         "w": random.standard_normal((512, 600), np.float32),
-        "few": np.arange(1024.0),  # no more than a kilobyte of elements, in eight
+        "few": np.arange(1024.0),  # 1,024 elements of eight bytes
         "small": np.arange(600, dtype=np.float32),
         "h": random.standard_normal(5000).astype(np.float16),
     }
@@ -35,7 +35,7 @@ DATA = MODEL.SerializeToString()
 
 
 def put_together(data: bytes) -> onnx.ModelProto | None:
-    """The model that the two parts make; None where there are none."""
+    """Return the model joined from its two parts; None if it was not split."""
     split = without_weights(memoryview(data))
     if split is None:
         return None
@@ -70,7 +70,8 @@ def test_loaded_is_what_protobuf_loads(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", ["UINT4", "INT4"])
 @pytest.mark.parametrize("size", [4000, (2 << 20) - 8192, 2 << 20, (2 << 20) + 1, 2048 * 8192])
 def test_four_bits_of_any_size(dtype: str, size: int, kind: str, tmp_path: Path) -> None:
-    """Models below and above a mebibyte, where weights begin to be read apart, and a weight of a 1B language model."""
+    """Models on both sides of a mebibyte, from where weights are read separately, and a real language model's
+    weight."""
     packed = np.random.default_rng(1).integers(0, 256, -(-size // 2)).astype(np.uint8)
     packed[-1] &= 15 if size % 2 else 255
     held = onnx.TensorProto(name="w", dims=[size], raw_data=packed.tobytes())
@@ -96,7 +97,7 @@ def test_a_wrong_size_is_found() -> None:
 
 
 def field(number: int, data: bytes) -> bytes:
-    """Bytes as a field of a message."""
+    """Return bytes encoded as a protobuf field."""
     length, coded = len(data), bytearray()
     while length > 127:
         coded.append(length & 127 | 128)
@@ -119,14 +120,14 @@ def test_what_is_unusual_is_left_to_protobuf() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_damaged_bytes_make_the_model_that_protobuf_makes(seed: int) -> None:
     random = np.random.default_rng(seed)
-    # What is not weights is at the beginning and the end
+    # Bytes outside of weights are at the beginning and the end
     places = [*range(64), *range(len(DATA) - 16400, len(DATA) - 16300), *range(len(DATA) - 200, len(DATA))]
     for place in random.choice(places, 60):
         damaged = bytearray(DATA)
         damaged[place] = random.integers(256)
         try:
             wanted = onnx.ModelProto.FromString(bytes(damaged))
-        except Exception:  # protobuf's own
+        except Exception:  # protobuf's own errors
             wanted = None
         try:
             found = put_together(bytes(damaged))

@@ -1,4 +1,4 @@
-"""Weights that kernels do not read as stored are widened a part at a time: values and memory around a part."""
+"""Weights that kernels cannot read as stored are widened in parts: values, and memory of about one part."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ import dml
 from dml.compiler.selection import stored_weights
 from dml.compiler.target import DeviceClass, Target
 from dml.frontends.onnx import prepare
-from dml.frontends.onnx.inspect import inspect_model
-from dml.frontends.planning import Planner
+from dml.frontends.onnx.run.inspect import inspect_model
+from dml.planning.planner import Planner
 
 FLOAT = np.float32
 MIB = 1 << 20
-#: float32 sums of some hundred products of numbers below 10, in another order than onnxruntime's.
+#: For float32 sums of hundreds of products of numbers below 10, in another order than onnxruntime's.
 TOLERANCE = 2e-3
 
 
 @contextmanager
 def small_parts() -> Iterator[None]:
-    """Parts of 64 KiB, and nothing wider kept."""
+    """Use parts of 64 KiB, and keep no wide copies."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stored_weights, "_PART_BYTES", 1 << 16)
         patch.setattr("dml.graph.kept.SMALL", 0)
@@ -55,7 +55,7 @@ def agree(device: dml.Device, model: Any, given_: dict[str, Array]) -> None:
 def test_columns_of_other_blocks(
     device: dml.Device, n: int, blocks: int, block: int, bits: int, rows: int, zeros: str, ordered: bool, seed: int
 ) -> None:
-    """MatMulNBits with g_idx, against float64."""
+    """MatMulNBits with g_idx, compared with float64."""
     rng = np.random.default_rng(seed)
     k = blocks * block
     groups = np.arange(k) // block if ordered else rng.permutation(np.arange(k) // block)
@@ -82,9 +82,9 @@ def test_columns_of_other_blocks(
     each = scales.astype(np.float64)[:, groups]
     codes = numbers(packed.reshape(n, -1), k)
     expected = a.astype(np.float64) @ ((codes - centre[:, groups]) * each).T
-    # (Numbers and zero points may be multiplied apart.)
+    # Numbers and zero points may be multiplied separately
     bound = abs(a).astype(np.float64) @ ((codes + centre[:, groups] + 2**bits) * each).T
-    assert (abs(found - expected) <= (k + 4) * 2.0**-24 * bound).all()  # one rounding for each step of the sum
+    assert (abs(found - expected) <= (k + 4) * 2.0**-24 * bound).all()  # one rounding per term of the sum
 
 
 @settings(max_examples=15, deadline=None)
@@ -93,7 +93,7 @@ def test_columns_of_other_blocks(
     kind=st.integers(0, 1), rows=st.sampled_from([1, 5]), seed=st.integers(0, 99),
 )  # fmt: skip
 def test_codes_of_four_bits(device: dml.Device, n: int, k: int, block: int, kind: int, rows: int, seed: int) -> None:
-    """MatMulBnb4, in blocks that may reach beyond a row."""
+    """MatMulBnb4, with blocks that may extend over the end of a row."""
     rng = np.random.default_rng(seed)
     inputs: dict[str, Array | None] = {
         "a": rng.uniform(-1, 1, (rows, k)).astype(FLOAT),
@@ -103,7 +103,7 @@ def test_codes_of_four_bits(device: dml.Device, n: int, k: int, block: int, kind
     sizes = {"N": n, "K": k, "block_size": block, "quant_type": kind}
     output, held = {"y": (2, FLOAT)}, ("b", "absmax")
     agree(device, *node_model("MatMulBnb4", inputs, output, constants=held, **sizes))
-    # onnxruntime's CPU provider lacks transB = 0: the matrix itself is its product with the identity
+    # onnxruntime's CPU provider lacks transB = 0: multiply by the identity to get the matrix
     model, given_ = node_model("MatMulBnb4", inputs | {"a": np.eye(k, dtype=FLOAT)}, output, constants=held, **sizes)
     (columns,) = in_onnxruntime(model, given_)
     a = rng.uniform(-1, 1, (rows, n)).astype(FLOAT)
@@ -114,7 +114,7 @@ def test_codes_of_four_bits(device: dml.Device, n: int, k: int, block: int, kind
 def dequantizing_product(
     rows: int, shape: tuple[int, int], axis: int, block: int, dtype: Any, *, turned: bool, zeros: bool, seed: int = 0
 ) -> tuple[Any, dict[str, Array], dict[str, Array]]:
-    """A product with DequantizeLinear of a constant in blocks along an axis, or with the transpose of that.
+    """Build a product with DequantizeLinear of a constant in blocks along an axis, or with its transpose.
 
     Returns the model, its input and its constants.
     """
@@ -145,7 +145,7 @@ def test_blocks_along_either_axis(
     device: dml.Device, shape: tuple[int, int], axis: int, block: int, kind: str, rows: int, turned: bool,
     zeros: bool, seed: int,
 ) -> None:  # fmt: skip
-    """Against float64: onnxruntime rounds rows to 8 bits where it makes a MatMulNBits of the nodes."""
+    """Compared with float64: onnxruntime rounds rows to 8 bits if it fuses the nodes into a MatMulNBits."""
     dtype = np.dtype(getattr(ml_dtypes, kind, kind))
     model, given_, held = dequantizing_product(
         rows, shape, axis, block, dtype, turned=turned, zeros=zeros, seed=seed
@@ -166,7 +166,7 @@ def test_blocks_along_either_axis(
 def convolution(
     dtype: Any, filters: tuple[int, ...], size: int, *, per_channel: bool, zeros: bool, groups: int = 1
 ) -> tuple[Any, dict[str, Array]]:
-    """A convolution with a bias and Relu, whose filter comes from DequantizeLinear of a constant."""
+    """Return a convolution with bias and Relu whose filter is DequantizeLinear of a constant."""
     rng, info = np.random.default_rng(3), ml_dtypes.iinfo(dtype)
     counts = (filters[0],) if per_channel else ()
     held: dict[str, Array] = {
@@ -191,7 +191,7 @@ def convolution(
 @pytest.mark.parametrize("per_channel", [True, False], ids=["per-channel", "per-tensor"])
 @pytest.mark.parametrize("zeros", [True, False], ids=["points", "none"])
 def test_filters(device: dml.Device, kind: str, filters: tuple[int, ...], per_channel: bool, zeros: bool) -> None:
-    """Parts end at multiples of 256 output channels; a convolution of one dimension has its filter reshaped."""
+    """Parts end at multiples of 256 output channels; the filter of a 1D convolution is reshaped."""
     dtype = np.dtype(getattr(ml_dtypes, kind, kind))
     agree(device, *convolution(dtype, filters, 5, per_channel=per_channel, zeros=zeros))
 
@@ -200,10 +200,10 @@ def test_filters_of_groups(device: dml.Device) -> None:
     agree(device, *convolution(np.dtype(np.int8), (300, 2, 3, 3), 5, per_channel=True, zeros=True, groups=3))
 
 
-# --- Memory, at the size of real models: plans alone ------------------------------------------------------------------
+# --- Memory of plans at the size of real models -----------------------------------------------------------------------
 
 TARGETS = {"CPU": Target(DeviceClass.CPU, subgroup_size=8), "GPU": Target(DeviceClass.DISCRETE, subgroup_size=32)}
-SIZE = 4096  # a wide copy has 64 MiB
+SIZE = 4096  # a wide copy would take 64 MiB
 
 
 def large() -> Iterator[tuple[str, Any]]:
@@ -235,7 +235,8 @@ def large() -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("kind", list(TARGETS))
 def test_no_wide_copy_is_whole_in_memory(tmp_path: Any, kind: str) -> None:
-    """A part of 16 MiB, and a copy of it that a kernel reads faster; no weights larger than in the file."""
+    """Plans hold a part of 16 MiB and a copy of it that a kernel reads faster; weights are no larger than in the
+    file."""
     for at, (name, (model, given_)) in enumerate(large()):
         path = tmp_path / f"{at}.onnx"
         onnx.save(model, path)
@@ -253,9 +254,10 @@ def test_no_wide_copy_is_whole_in_memory(tmp_path: Any, kind: str) -> None:
 def test_a_head_beyond_one_binding_copies_neither_weights_nor_scales(
     tmp_path: Any, kind: str, rows: int, zeros: bool, bindings: int, most: float
 ) -> None:
-    """128,256 x 16,384 by bindings of 128 MiB, a 16th of each length: numbers and scales take several bindings.
+    """Weights of 128,256 x 16,384, scaled down to a 16th of each length and of the binding size: numbers and scales
+    need several bindings.
 
-    A kernel with four bindings, the fewest that Vulkan allows, has zero points and scales in one.
+    A kernel with four bindings, the fewest that Vulkan allows, shares one for zero points and scales.
     """
     n, k, block, rng = 128256 // 16, 16384 // 16, 32, np.random.default_rng(0)
     inputs: dict[str, Array | None] = {

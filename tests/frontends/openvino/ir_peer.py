@@ -1,4 +1,4 @@
-"""Models made with OpenVINO's Python API, saved as IR, run by OpenVINO's CPU plugin and by dml."""
+"""Run models built with OpenVINO's Python API and saved as IR in OpenVINO's CPU plugin and in dml."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ def random(*sizes: int) -> Array:
 
 
 def both(device: dml.Device, tmp_path: Path, make: Callable[..., Any], *arrays: Array, tolerance: float = 2e-5) -> None:
-    """Build, save, run by both; every output equal within float32's rounding of values around one.
+    """Build and save a model and assert that both runtimes' outputs agree within float32's rounding of values around
+    one.
 
-    The same with open sizes gives the same to the bit.
+    The same model with open sizes must give the same bits.
     """
     ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
     o = pytest.importorskip("openvino.opset13")
@@ -39,7 +40,7 @@ def both(device: dml.Device, tmp_path: Path, make: Callable[..., Any], *arrays: 
     model = ov.Core().read_model(str(path))
     try:
         model.reshape({port: ov.PartialShape.dynamic(len(port.shape)) for port in model.inputs})
-    except RuntimeError:  # OpenVINO's own refusal
+    except RuntimeError:  # OpenVINO refuses open sizes
         return
     ov.save_model(model, str(tmp_path / "dynamic.xml"), compress_to_fp16=False)
     found = read_model(tmp_path / "dynamic.xml").compile(device)(given)
@@ -48,7 +49,7 @@ def both(device: dml.Device, tmp_path: Path, make: Callable[..., Any], *arrays: 
 
 
 def agree(device: dml.Device, path: Path, inputs: dict[str, Array], tolerance: float) -> dict[str, Array]:
-    """The model's outputs are the CPU plugin's, in its types and shapes; inputs in the order of its parameters."""
+    """Assert that dml's outputs equal the CPU plugin's, with types and shapes. inputs: in the order of parameters."""
     ov = pytest.importorskip("openvino")
     core = ov.Core()
     compiled = core.compile_model(core.read_model(str(path)), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})

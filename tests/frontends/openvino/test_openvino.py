@@ -1,4 +1,4 @@
-"""OpenVINO models, built and run by OpenVINO and by us: the same within float32's rounding."""
+"""OpenVINO models give the same results in OpenVINO and in dml, within float32's rounding."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dml.frontends.openvino import read_model, sizes
 ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
 opset = pytest.importorskip("openvino.opset13")
 
-#: Both sum products in float32 in other orders; values are of order one.
+#: Both runtimes sum float32 products of order one, in different orders.
 TOLERANCE = {"rtol": 1e-4, "atol": 2e-5}
 
 
 def check(device, tmp_path, model, inputs, *, compressed=False, tolerance=None):
-    """Save, run by both, compare every result."""
+    """Save a model, run it in both runtimes and compare every result."""
     path = tmp_path / "model.xml"
     ov.save_model(model, str(path), compress_to_fp16=compressed)
     names = [parameter.get_friendly_name() for parameter in model.get_parameters()]
@@ -71,7 +71,7 @@ def test_gru_sequence(device, tmp_path, direction, linear_before_reset):
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize("linear_before_reset", [False, True])
 def test_gru_sequence_with_clip(device, tmp_path, direction, linear_before_reset):
-    """DML_GRU has no clip: the steps are taken one by one."""
+    """DML_GRU has no clip, so the steps become separate operators."""
     model, inputs = sequence_model(
         "gru", direction, bias_gates=4 if linear_before_reset else 3, linear_before_reset=linear_before_reset, clip=0.4
     )
@@ -84,7 +84,7 @@ def test_gru_sequence_with_clip(device, tmp_path, direction, linear_before_reset
 )
 def test_gru_activations(device, tmp_path, names, alpha, beta):
     model, inputs = sequence_model("gru", activations=names, activations_alpha=alpha, activations_beta=beta)
-    if "hardsigmoid" in names:  # OpenVINO's CPU takes no other than the three; ONNX's definition is the reference
+    if "hardsigmoid" in names:  # OpenVINO's CPU plugin supports only these three; ONNX's definition is the reference
         path = tmp_path / "model.xml"
         ov.save_model(model, str(path), compress_to_fp16=False)
         y = next(iter(read_model(path).compile(device)(inputs).values()))
@@ -94,7 +94,7 @@ def test_gru_activations(device, tmp_path, names, alpha, beta):
 
 
 def test_weights_stored_as_float16(device, tmp_path):
-    """What OpenVINO saves by default: float16 behind a Convert."""
+    """OpenVINO saves float16 with a Convert by default."""
     model, inputs = sequence_model("gru")
     check(device, tmp_path, model, inputs, compressed=True)
     assert 'element_type="f16"' in (tmp_path / "model.xml").read_text()
@@ -156,7 +156,7 @@ def test_reverse_sequence(device, tmp_path, batch_axis, seq_axis):
 
 
 def test_a_classifier(device, tmp_path):
-    """Gather, transpose, matrix products, softmax, split, concat and reshapes around a bidirectional GRU."""
+    """A bidirectional GRU with gather, transpose, matrix products, softmax, split, concat and reshapes."""
     ids = parameter("ids", (B, S), np.int64)
     table, w, r, b = random(1, 20, WIDTH), random(2, 2, 3 * H, WIDTH), random(3, 2, 3 * H, H), random(4, 2, 3 * H)
     embedded = opset.gather(opset.constant(table), ids, opset.constant(0))
@@ -205,7 +205,7 @@ def test_elementwise(device, tmp_path, name):
 
 
 def test_clamp_with_one_limit(device, tmp_path):
-    """The other one is the largest double, which no FLOAT holds."""
+    """The other limit is the largest double, which exceeds FLOAT."""
     x = parameter("x", (2, 3, 5))
     model = ov.Model([opset.result(opset.clamp(x, 0.25, float(np.finfo(np.float64).max)))], [x], "clamp")
     check(device, tmp_path, model, {"x": 3 * random(1, 2, 3, 5)})
@@ -242,7 +242,7 @@ def test_every_layer_that_cannot_be_mapped_is_listed(device, tmp_path):
 
 
 def test_dynamic_sizes(device, tmp_path):
-    """A plan for each set of sizes, of which the last eight are kept."""
+    """Each set of sizes has a plan; the last eight are kept."""
     x = opset.parameter([-1, 3], np.float32, name="x")
     rows = opset.reduce_sum(x, np.array([1]), True)
     made = opset.reshape(opset.divide(x, rows), np.array([3, -1]), False)
@@ -327,7 +327,7 @@ BROKEN = {
     ),
     "outside the .bin": (lambda t: t.replace('offset="0"', 'offset="4"'), r"bytes 4 to 12 lie outside the 8"),
     "size": (lambda t: t.replace('size="8"', 'size="4"'), r"4 bytes are not an array of shape \(2,\) of f32"),
-    "edge": (lambda t: t.replace('to-layer="3"', 'to-layer="9"'), "leads from layer 2 to layer 9"),
+    "edge": (lambda t: t.replace('to-layer="3"', 'to-layer="9"'), "the edge from layer 2 to layer 9"),
     "port": (lambda t: t.replace('from-port="2"', 'from-port="5"'), r"layer 2 \(Add 'y'\) has no output port 5"),
     "unconnected": (lambda t: re.sub(r'<edge from-layer="1".*?/>', "", t), "its input port 1 is not connected"),
     "cycle": (
@@ -369,7 +369,7 @@ def test_missing_files_and_inputs(device, tmp_path):
 
 
 def test_the_command(device, tmp_path, monkeypatch):
-    """dml run model.xml: inputs from .npy files, outputs into a folder; --explain and --profile."""
+    """dml run model.xml with inputs from .npy files and outputs to a folder; --explain and --profile."""
     from typer.testing import CliRunner
 
     from dml.cli import app
@@ -390,4 +390,4 @@ def test_the_command(device, tmp_path, monkeypatch):
     assert "traceEvents" in (tmp_path / "t.json").read_text()
     broken = CliRunner().invoke(app, ["run", "m.xml", "--input", "x=m.bin", *which])
     assert broken.exit_code == 1
-    assert "is no .npy file" in broken.output
+    assert "is not an .npy file" in broken.output

@@ -1,4 +1,4 @@
-"""Layers of OpenVINO's IR with networks inside, against OpenVINO's CPU plugin."""
+"""Layers of OpenVINO's IR with nested networks, compared with OpenVINO's CPU plugin."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dml.frontends.openvino import read_model
 ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
 o = pytest.importorskip("openvino.opset13")
 
-#: A CPU with bfloat16 arithmetic would use it.
+#: Prevents bfloat16 arithmetic on CPUs that have it.
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 
 
 @pytest.mark.parametrize("backwards", [False, True])
 def test_tensor_iterator(device, tmp_path, backwards):
-    """A recurrence over slices: the last state, and all of them in the order of the slices."""
+    """A recurrence over slices returns the last state, and all states in the order of the slices."""
     start, stride, end = (-1, -1, 0) if backwards else (0, 1, -1)
     weights = random(3, 3)
 
@@ -36,7 +36,7 @@ def test_tensor_iterator(device, tmp_path, backwards):
 
 
 def counted(x, count, condition_of):
-    """x + 0 + 1 + ..., so often; and what there is after each step."""
+    """Return a loop that computes x + 0 + 1 + ... in ``count`` steps, and the sum inside its body."""
     node = o.loop(o.constant(np.array(count, np.int64)), o.constant(np.array(True)))
     state, step = o.parameter([1, 3], np.float32), o.parameter([1], np.int64)
     total = o.add(state, o.convert(step, "f32"))
@@ -48,7 +48,7 @@ def counted(x, count, condition_of):
 
 
 def test_loop(device, tmp_path):
-    """By its count, which the body reads."""
+    """The body reads the loop's counter."""
 
     def make(x):
         node, total = counted(x, 4, lambda step: o.constant(np.array(True)))
@@ -59,7 +59,7 @@ def test_loop(device, tmp_path):
 
 @pytest.mark.parametrize("given", [True, False])
 def test_if(device, tmp_path, given):
-    """A condition that is an input chooses on the device: one model for both."""
+    """A condition that is an input is evaluated on the device: one plan serves both branches."""
     x, c = o.parameter([4, 3], np.float32, name="x"), o.parameter([], bool, name="c")
     node = o.if_op(c)
     inner = [o.parameter([4, 3], np.float32) for _ in range(2)]
@@ -73,7 +73,7 @@ def test_if(device, tmp_path, given):
 
 
 def dynamic_peers(device, path, model, *feeds):
-    """The model, with its open sizes, on each of these inputs in both."""
+    """Compare a model with open sizes in both runtimes, on each of these inputs."""
     ov.save_model(model, str(path), compress_to_fp16=False)
     ours, theirs = read_model(path).compile(device), ov.Core().compile_model(str(path), "CPU", F32)
     for feed in feeds:
@@ -86,7 +86,7 @@ def dynamic_peers(device, path, model, *feeds):
 
 
 def recurrence(x, h, sizes):
-    """tanh(x[t] w + h) over the first axis of x; the last state, and all of them."""
+    """Return tanh(x[t] w + h) over the first axis of x: the last state, and all states."""
     node = o.tensor_iterator()
     part, state = o.parameter(sizes, np.float32), o.parameter(sizes, np.float32)
     body = ov.Model([o.tanh(o.add(o.matmul(part, random(3, 3), False, False), state))], [part, state], "body")
@@ -98,7 +98,7 @@ def recurrence(x, h, sizes):
 
 
 def test_open_sizes_in_a_tensor_iterator(device, tmp_path):
-    """Steps and columns are open; the body's sizes are those of what it is given."""
+    """Steps and columns are open; the body's sizes come from its inputs."""
     x, h = o.parameter([-1, -1, 3], np.float32, name="x"), o.parameter([1, -1, 3], np.float32, name="h")
     last, each = recurrence(x, h, [1, -1, 3])
     model = ov.Model([o.result(o.relu(last)), o.result(o.abs(each))], [x, h], "m")
@@ -107,7 +107,7 @@ def test_open_sizes_in_a_tensor_iterator(device, tmp_path):
 
 
 def test_open_sizes_in_a_loop_that_grows(device, tmp_path):
-    """Its state has another size in each iteration."""
+    """The state's size changes in each iteration."""
     x = o.parameter([-1, 3], np.float32, name="x")
     node = o.loop(o.constant(np.array(3, np.int64)), o.constant(np.array(True)))
     state, given = o.parameter([-1, 3], np.float32), o.parameter([-1, 3], np.float32)
@@ -135,7 +135,7 @@ def test_open_sizes_in_branches(device, tmp_path):
 
 
 def test_a_model_with_a_loop_is_reshaped(device, tmp_path):
-    """Sizes in its body, which the file fixes, follow."""
+    """Sizes in the body, which the file fixes, change with the model's."""
     x, h = o.parameter([4, 1, 3], np.float32, name="x"), o.parameter([1, 1, 3], np.float32, name="h")
     last, each = recurrence(x, h, [1, 1, 3])
     path = tmp_path / "m.xml"
@@ -152,7 +152,7 @@ def test_a_model_with_a_loop_is_reshaped(device, tmp_path):
 
 
 def test_what_a_loop_needs_to_know(device, tmp_path):
-    """How often it runs is not computed; a body without a layer that it maps is named."""
+    """The trip count must be known and small; an unmapped layer in the body is named."""
     x = o.parameter([1, 3], np.float32, name="x")
     node, total = counted(x, 10**7, lambda step: o.constant(np.array(True)))
     path = tmp_path / "loop.xml"
@@ -168,7 +168,7 @@ def test_what_a_loop_needs_to_know(device, tmp_path):
     text = path.read_text()
     for wrong, message in (
         ('internal_layer_id="0"', "nothing outside gives its value"),
-        ('external_port_id="2"', "its body takes port 77, which it does not have"),
+        ('external_port_id="2"', "its body reads input port 77, which the layer does not have"),
     ):
         path.write_text(text.replace(wrong, wrong.split('"')[0] + '"77"'))
         with pytest.raises(dml.DMLError, match=message):

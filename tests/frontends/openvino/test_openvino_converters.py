@@ -1,4 +1,4 @@
-"""The layers that OpenVINO's converters of PyTorch and TensorFlow emit, against OpenVINO's CPU plugin."""
+"""Layers that OpenVINO's converters of PyTorch and TensorFlow emit, compared with OpenVINO's CPU plugin."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_pooling_rounded_up(device, tmp_path, rounding):
 
 
 def test_counted_padding_of_what_is_rounded_up(device, tmp_path):
-    """As PyTorch, of which the layer says so: what lies beyond the padding does not count (the CPU plugin varies)."""
+    """Elements beyond the padding do not count, as in PyTorch and the layer's documentation (the CPU plugin varies)."""
     x = o.parameter([1, 2, 7, 9], np.float32, name="x")
     array = random(1, 2, 7, 9)
     for rounding in ("ceil_torch", "ceil"):
@@ -234,7 +234,7 @@ def test_attention(device, tmp_path):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention_with_a_sink(device, tmp_path, causal):
-    """A sixth input, which OpenVINO's converters find and its Python API does not know: made by its factory."""
+    """The sixth input, which OpenVINO's converters emit, is missing in its Python API: a factory creates the layer."""
     factory = pytest.importorskip("openvino.utils.node_factory").NodeFactory("opset13")
     sink, mask = random(1, 2, 1, 1), np.where(RNG.random((2, 1, 3, 5)) > 0.3, 0, -1e9).astype(np.float32)
 
@@ -326,7 +326,7 @@ def test_products_of_vectors_that_repeat_an_element(device, tmp_path):
 
 
 def test_an_lstm_with_the_activations_of_both_directions(device, tmp_path):
-    """Those of either direction, as models converted from ONNX have them."""
+    """Activations may be listed per direction, as in models converted from ONNX."""
     w, r, b = random(2, 12, 4), random(2, 12, 3), random(2, 12)
     h, lengths = np.zeros((2, 2, 3), np.float32), np.full(2, 5)
 

@@ -1,4 +1,4 @@
-"""OpenVINO models whose attributes, sizes and connections are wrong: a DMLError that names the layer."""
+"""OpenVINO models with wrong attributes, sizes or connections raise a DMLError that names the layer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ o = pytest.importorskip("openvino.opset13")
 
 
 def saved(folder: Path, make: Callable[[Any], Any]) -> Path:
-    """A model of one parameter, {1, 2, 4, 4}."""
+    """Save a model with one parameter, {1, 2, 4, 4}."""
     x = o.parameter([1, 2, 4, 4], np.float32, name="x")
     ov.save_model(ov.Model([o.result(make(x))], [x], "m"), str(folder / "m.xml"), compress_to_fp16=False)
     return folder / "m.xml"
@@ -71,9 +71,9 @@ def test_a_slice_of_nothing(device: dml.Device, tmp_path: Path) -> None:
     path = saved(tmp_path, sliced)
     data = bytearray(path.with_suffix(".bin").read_bytes())
     numbers = np.frombuffer(data, np.int64)
-    assert sorted(numbers.tolist()) == [1, 2, 3]  # (a constant of equal numbers is kept once)
+    assert sorted(numbers.tolist()) == [1, 2, 3]  # a constant of equal numbers is stored once
     path.with_suffix(".bin").write_bytes(np.where(numbers == 3, 0, numbers).tobytes())
-    with pytest.raises(dml.DMLError, match=r"Slice.*takes nothing of dimension 2 of sizes \(1, 2, 4, 4\)"):
+    with pytest.raises(dml.DMLError, match=r"Slice.*selects no element of dimension 2 of sizes \(1, 2, 4, 4\)"):
         read_model(path).compile(device)
 
 
@@ -81,7 +81,7 @@ VALUES = ("0", "-1", "1", "2", "99999999999999999999", "", "nan", "x", "true", "
 
 
 def damaged(text: str, chance: random.Random) -> str:
-    """The text with one value, size or element changed or left out."""
+    """Return the text with one value, size or element changed or removed."""
     values = [*re.finditer(r'="([^"]*)"', text), *re.finditer(r"<dim>([^<]*)</dim>", text)]
     elements = list(re.finditer(r"<(?:edge|dim|data)\b[^>]*/>|<dim>[^<]*</dim>| [a-z_]+=\"[^\"]*\"", text))
     if chance.random() < 0.7:

@@ -1,4 +1,4 @@
-"""Layers of OpenVINO's IR that count what they give, against OpenVINO's CPU plugin."""
+"""Layers of OpenVINO's IR with data-dependent output sizes, compared with OpenVINO's CPU plugin."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def boxes_and_scores(seed: int, images: int, classes: int, count: int, encoding:
     rng = np.random.default_rng(seed)
     middle, extent = rng.random((images, count, 2)), 0.5 * rng.random((images, count, 2))
     pair = (middle, extent) if encoding == "center" else (middle - extent / 2, middle + extent / 2)
-    scores = np.round(rng.random((images, classes, count)), 2)  # some are equal
+    scores = np.round(rng.random((images, classes, count)), 2)  # some scores are equal
     return [np.concatenate(pair, -1).astype(np.float32), scores.astype(np.float32)]
 
 
@@ -46,7 +46,7 @@ def test_suppression(device: dml.Device, tmp_path: Path, version: int, encoding:
 
 @pytest.mark.parametrize("limit, overlap, least", [(0, 0.5, 0.0), (5, 1 / 3, 0.0), (5, 0.0, 0.0), (100, 1.0, 0.9)])
 def test_numbers_at_their_ends(device: dml.Device, tmp_path: Path, limit: int, overlap: float, least: float) -> None:
-    """A box goes where intersection over union is the threshold itself, which is a third here, or 0."""
+    """Boxes whose intersection over union equals the threshold (a third, or 0) are removed."""
     corners = [(0, 0, 1, 1), (0, 0.5, 1, 1.5), (0, 5, 1, 6), (0, 0, 0, 0), (1, 1, 0, 0), (2, 2, 2, 2)]
     scores = np.array([[[1, 1, 1, 0.5, 0.25, 0.9]]], np.float32)
 
@@ -61,7 +61,7 @@ def test_numbers_at_their_ends(device: dml.Device, tmp_path: Path, limit: int, o
     given = [o.parameter([1, 6, 4], np.float32, name="boxes"), o.parameter([1, 1, 6], np.float32, name="scores")]
     ov.save_model(ov.Model([o.result(one) for one in make(*given)], given, "m"), str(tmp_path / "m.xml"))
     found = read_model(tmp_path / "m.xml").compile(device)({"boxes": np.array([corners]), "scores": scores})
-    # (the plugin leaves the number of outputs as it finds it)
+    # The plugin does not write the number of outputs in this case
     assert [one.shape for one in found.values()] == [(0, 3), (0, 3), (1,)]
     assert list(found.values())[2] == [0]
 
@@ -97,7 +97,7 @@ def test_soft_suppression_is_refused(device: dml.Device, tmp_path: Path) -> None
 
 
 def test_damaged_sizes_of_what_is_counted(device: dml.Device, tmp_path: Path) -> None:
-    """Whatever the file says of them, what is counted has its own sizes; a result takes something."""
+    """Wrong sizes of a data-dependent output, and a result without an input, raise a DMLError."""
     x = o.parameter([2, 3], np.float32, name="x")
     ov.save_model(ov.Model([o.result(o.transpose(o.non_zero(x), np.array([1, 0])))], [x], "m"), str(tmp_path / "m.xml"))
     text = (tmp_path / "m.xml").read_text()

@@ -1,4 +1,4 @@
-"""Interpolate against its definition, summed in float64, and at an image's real size."""
+"""Interpolate compared with its definition in float64, and at an image's real size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ov = pytest.importorskip("openvino", reason="the openvino package is a test depe
 o = pytest.importorskip("openvino.opset13")
 
 COORDINATES = ["half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners", "tf_half_pixel_for_nn"]
-#: Sums of at most some dozen products of numbers around one, and coordinates computed in float32.
+#: For sums of at most dozens of products of numbers around one, and float32 coordinates.
 NEAR = {"rtol": 3e-6, "atol": 1e-5}
 
 
@@ -41,7 +41,7 @@ def keys(x, a):
 
 
 def along(x, axis, out, scale, mode, coordinates, rounding, antialias, a):
-    """One axis resized, element by element."""
+    """Resize one axis, element by element."""
     x = np.moveaxis(x.astype(np.float64), axis, -1)
     size, made = x.shape[-1], []
     for i in range(out):
@@ -96,8 +96,8 @@ def test_modes_and_coordinates(device, tmp_path, mode, coordinates, out, by_scal
 @pytest.mark.parametrize("coordinates", COORDINATES)
 @pytest.mark.parametrize("mode", ["linear", "linear_onnx", "cubic", "nearest"])
 def test_an_axis_that_keeps_its_size_stays_as_it_is(device, tmp_path, mode, coordinates):
-    """Its factor is not 1, which formulas of the specification would heed; OpenVINO's CPU plugin does not."""
-    scales = np.array([1.3, 2.0], np.float32)  # 3 elements stay 3
+    """OpenVINO's CPU plugin ignores a factor other than 1 if the size stays; the specification's formulas would not."""
+    scales = np.array([1.3, 2.0], np.float32)  # 3 elements remain 3
     both(device, tmp_path, lambda x: o.interpolate(x, scales, mode, "scales", [0, 0], [0, 0], coordinates,
                                                    axes=np.array([2, 3])), random(1, 2, 3, 3))  # fmt: skip
 
@@ -115,7 +115,7 @@ def test_nearest_modes_are_exact(device, tmp_path, rounding, out):
 @pytest.mark.parametrize("mode", ["linear", "bilinear_pillow", "bicubic_pillow"])
 @pytest.mark.parametrize("out", [(4, 3), (5, 2), (2, 7)])
 def test_antialias(device, tmp_path, mode, out):
-    """The definition; OpenVINO's CPU plugin heeds it for the modes of Pillow alone."""
+    """The definition is the reference: OpenVINO's CPU plugin antialiases only in Pillow's modes."""
     x = random(1, 2, 9, 7)
     found, _ = run(device, tmp_path, x, np.array(out), mode, "sizes", [0, 0], [0, 0], antialias=True,
                    axes=np.array([2, 3]))  # fmt: skip
@@ -147,7 +147,7 @@ def test_whole_numbers_are_rounded_once(device, tmp_path, kind, mode):
 
 
 def test_an_image_of_real_size_is_doubled_by_one_kernel(device, tmp_path):
-    """3 x 540 x 960: no matrix of weights, and the estimate of work is that of RESAMPLE."""
+    """Doubling needs no matrix of weights: RESAMPLE alone computes it."""
     x = random(1, 3, 540, 960)
     found, compiled = run(device, tmp_path, x, np.array([1080, 1920]), "linear", "sizes", [0, 0], [0, 0],
                           axes=np.array([2, 3]))  # fmt: skip
@@ -169,7 +169,7 @@ def test_an_image_of_real_size_is_doubled_by_one_kernel(device, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(("mode", "out"), [("cubic", (1080, 1920)), ("bilinear_pillow", (270, 480))])
 def test_weights_of_an_image_of_real_size(device, tmp_path, mode, out):
-    """Products whose rows are all rows of the image: no tensor of more elements than a buffer may hold."""
+    """All rows of the image are multiplied at once; no tensor exceeds the largest buffer."""
     x = random(1, 3, 540, 960)
     found, _ = run(device, tmp_path, x, np.array(out), mode, "sizes", [0, 0], [0, 0], axes=np.array([2, 3]))
     corner = x[:, :, :20, :20]

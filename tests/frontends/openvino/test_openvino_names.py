@@ -1,4 +1,4 @@
-"""Every name of openvino's Python package is here or refused with a word; programs give with both what they should."""
+"""Every name of openvino's Python package exists or is refused with a reason; programs run with both packages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ opset = pytest.importorskip("openvino.opset13")
 GUIDE = Path(__file__).parents[3] / "tools" / "documentation" / "guide" / "from_openvino.md"
 CLASSES = ["AsyncInferQueue", "CompiledModel", "ConstOutput", "Core", "Dimension", "InferRequest", "Model",
            "PartialShape", "ProfilingInfo", "Shape", "Tensor", "Type"]  # fmt: skip
-#: A newer openvino may have names that nobody has looked at yet.
+#: A newer openvino may have unknown names.
 is_newer = Version(theirs.__version__.split("-")[0]) > Version(ours.__version__)
 X = np.random.default_rng(0).standard_normal((2, 3), np.float32)
 
@@ -30,14 +30,14 @@ def public(thing: Any) -> set[str]:
     return {name for name in dir(thing) if not name.startswith("_")}
 
 
-@pytest.mark.skipif(is_newer, reason="openvino is newer than the names that were looked at")
+@pytest.mark.skipif(is_newer, reason="openvino is newer than the list of names")
 def test_every_name_of_the_package_is_here_or_refused() -> None:
     lacking = {name for name in public(theirs) if name not in ours.__all__ and name not in REFUSED}
     lacking -= {"runtime"}  # an old alias of the package itself
     for name in CLASSES:
         kind = getattr(ours, name)
         here = {one for base in kind.__mro__ for one in vars(base)} | set(getattr(kind, "__dataclass_fields__", ()))
-        # (what __init__ sets)
+        # attributes that __init__ sets
         found = {"inputs", "outputs", "latency", "userdata", "data", "friendly_name", "min_length", "max_length"}
         lacking |= {f"{name}.{one}" for one in public(getattr(theirs, name)) - public(list) - here - found}
     assert lacking == set()
@@ -63,12 +63,12 @@ def test_the_guide_lists_what_is_refused() -> None:
     assert listed == dict(REFUSED)
 
 
-# Programs, run by both packages
+# Programs, run with both packages
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """y = relu(x) + z and w = x z, of {2, 3}; z is int64."""
+    """Save y = relu(x) + z and w = x z, of {2, 3}; z is int64."""
     x, z = opset.parameter([2, 3], np.float32, name="x"), opset.parameter([2, 3], np.int64, name="z")
     held = opset.convert(z, "f32")
     y, w = opset.add(opset.relu(x), held), opset.multiply(x, held)
@@ -80,7 +80,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def dynamic(tmp_path: Path) -> Path:
-    """y = 2 relu(x), of {?, 3}."""
+    """Save y = 2 relu(x), of {?, 3}."""
     x = opset.parameter([-1, 3], np.float32, name="x")
     y = opset.multiply(opset.relu(x), np.float32(2))
     y.output(0).set_names({"y"})
@@ -181,7 +181,7 @@ def test_a_static_model_takes_other_sizes_once_reshaped(api: tuple[Any, str], pa
 
 
 def test_reshape_refuses_sizes_that_a_layer_does_not_take(api: tuple[Any, str], tmp_path: Path) -> None:
-    """At once, and the model stays as it was."""
+    """The error comes immediately, and the model stays unchanged."""
     ov, name = api
     x = opset.parameter([2, 3], np.float32, name="x")
     made = opset.relu(opset.matmul(x, np.ones((3, 5), np.float32), False, False))
@@ -301,10 +301,10 @@ def test_types(name: str) -> None:
     for member in ("get_type_name", "get_size", "get_bitwidth", "is_real", "is_integral", "is_integral_number",
                    "is_signed", "is_static", "is_dynamic", "to_string"):  # fmt: skip
         if member == "get_bitwidth" and name == "boolean":
-            continue  # theirs is 8: an element's bytes
+            continue  # openvino returns 8, an element's bytes
         assert getattr(mine, member)() == getattr(their, member)(), member
     assert ours.Type(mine.to_dtype()) is mine
-    if name != "bf16":  # (which NumPy lacks)
+    if name != "bf16":  # NumPy lacks this type
         assert mine.to_dtype() == their.to_dtype()
 
 
@@ -339,7 +339,7 @@ def test_other_words_for_the_same(api: tuple[Any, str], path: Path) -> None:
             wrong()
 
 
-# Of here alone
+# Only dml's behaviour
 
 
 def test_devices(device: dml.Device, path: Path) -> None:
@@ -349,7 +349,7 @@ def test_devices(device: dml.Device, path: Path) -> None:
         with pytest.raises(dml.DMLError, match=r"models run on Vulkan devices, by the names GPU, GPU\.1 and AUTO"):
             core.compile_model(path, name)
     half = core.compile_model(path, f"GPU.{device.vulkan.index}", {"INFERENCE_PRECISION_HINT": ours.Type.f16})
-    np.testing.assert_allclose(half([X, Z])["y"], Y, rtol=1e-6)  # (FLOAT32 tensors stay FLOAT32)
+    np.testing.assert_allclose(half([X, Z])["y"], Y, rtol=1e-6)  # FLOAT32 tensors stay FLOAT32
     with pytest.raises(dml.DMLError, match="INFERENCE_PRECISION_HINT: takes f32 or f16, found 'i8'"):
         core.compile_model(path, "GPU", {"INFERENCE_PRECISION_HINT": "i8"})
     with pytest.raises(dml.DMLError, match=r"property 'PERFORMANCE_HNT' is not known.*PERFORMANCE_HINT"):
@@ -374,7 +374,7 @@ def test_errors_of_other_threads_reach_who_waits(device: dml.Device, path: Path)
     request.start_async([X[:1], Z])
     with pytest.raises(dml.DMLError, match="its shape is"):
         request.wait()
-    request.wait()  # said once
+    request.wait()  # warned once
     queue = ours.AsyncInferQueue(compiled, 2)
     queue.start_async([X[:1], Z])
     with pytest.raises(dml.DMLError, match="its shape is"):

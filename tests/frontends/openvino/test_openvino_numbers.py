@@ -1,4 +1,4 @@
-"""Sizes that layers compute: known while a model is compiled, they count, cut and pad."""
+"""Sizes that layers compute are known while a model is compiled and control ranges, slices and pads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_arithmetic_of_sizes(device, tmp_path):
         sizes = o.shape_of(x)  # 6, 8, 3
         rows, columns, channels = (o.squeeze(part, 0) for part in o.split(sizes, 0, 3).outputs())
         half = o.divide(o.add(rows, np.int64(1)), np.int64(2))
-        down = o.divide(o.negative(rows), np.int64(4))  # of Python: -2
+        down = o.divide(o.negative(rows), np.int64(4))  # -2, rounded down as in Python
         most = o.select(o.greater(rows, columns), rows, o.maximum(columns, channels))
         count = o.reduce_prod(sizes, np.int64([0]), keep_dims=False)
         return [

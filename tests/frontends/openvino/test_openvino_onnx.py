@@ -1,4 +1,4 @@
-"""IR that OpenVINO's converter makes of ONNX models, against OpenVINO's CPU plugin."""
+"""IR converted from ONNX models by OpenVINO, compared with OpenVINO's CPU plugin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ov = pytest.importorskip("openvino", reason="the openvino package is a test depe
 
 
 class Net:
-    """Nodes and random weights on their way into a model."""
+    """Collects nodes and random weights of a model."""
 
     def __init__(self) -> None:
         self.rng = np.random.default_rng(7)
@@ -46,7 +46,8 @@ class Net:
 
 
 def residual() -> tuple[Any, dict[str, Array]]:
-    """Convolutions with batch normalization, a residual, squeeze and excitation, a resize, pooling, a classifier."""
+    """Return a network with batch normalization, a residual, squeeze and excitation, a resize, pooling, a
+    classifier."""
     net, x = Net(), np.random.default_rng(1).standard_normal((1, 3, 16, 16)).astype(np.float32)
 
     def block(value: str, channels: int, into: int, stride: int, groups: int = 1) -> str:
@@ -68,7 +69,7 @@ def residual() -> tuple[Any, dict[str, Array]]:
 
 
 def encoder() -> tuple[Any, dict[str, Array]]:
-    """Attention of two heads, layer normalization, GELU by Erf."""
+    """Return an encoder: attention of two heads, layer normalization, GELU by Erf."""
     net, x = Net(), np.random.default_rng(2).standard_normal((2, 5, 16)).astype(np.float32)
 
     def heads(value: str) -> str:
@@ -96,7 +97,7 @@ def gru(tmp_path: Path) -> tuple[Any, dict[str, Array]]:
 
 
 def gpt2() -> tuple[Any, dict[str, Array]]:
-    """With a past of four positions, and its new one."""
+    """Return a GPT-2 step: one new position after a past of four."""
     module, rng = example("decoding"), np.random.default_rng(4)
     past = (1, module.HEADS, 4, module.SIZE)
     feeds = {f"past{at}": rng.standard_normal(past).astype(np.float32) for at in range(2 * module.LAYERS)}
@@ -104,7 +105,7 @@ def gpt2() -> tuple[Any, dict[str, Array]]:
 
 
 def last_of_the_largest() -> tuple[Any, dict[str, Array]]:
-    """ArgMax of the last of equal elements, for which the converter reverses them."""
+    """Return ArgMax with select_last_index, for which the converter reverses the elements."""
     net, x = Net(), np.random.default_rng(5).integers(0, 4, (3, 9, 4)).astype(np.float32)
     picked = net("ArgMax", "x", axis=1, select_last_index=1)
     net("Cast", picked, output="y", to=onnx.TensorProto.FLOAT)
@@ -123,13 +124,13 @@ def test_converted_models(device: dml.Device, tmp_path: Path, name: str) -> None
         converted.reshape({port: list(feeds[port.get_any_name()].shape) for port in converted.inputs})
     ov.save_model(converted, str(tmp_path / "model.xml"), compress_to_fp16=False)
     inputs = {one.get_friendly_name(): feeds[one.get_friendly_name()] for one in converted.get_parameters()}
-    # Values around one after some ten layers in float32, in other orders of summing
+    # Values around one after about ten float32 layers that add in other orders
     agree(device, tmp_path / "model.xml", inputs, 2e-4)
 
 
 @pytest.mark.parametrize("name", [*MODELS, "gru"])
 def test_converted_models_of_open_sizes(device: dml.Device, tmp_path: Path, name: str) -> None:
-    """No size of an input is known before the run; shapes are computed from those that come."""
+    """No input size is known before the run; the model computes shapes from the actual sizes."""
     model, feeds = gru(tmp_path) if name == "gru" else MODELS[name]()
     onnx.save(model, tmp_path / "model.onnx")
     converted = ov.convert_model(str(tmp_path / "model.onnx"))

@@ -1,4 +1,4 @@
-"""OpenVINO models in parts: layers on the host, and layers that read what others count; against its CPU plugin."""
+"""OpenVINO models in parts (host layers, readers of sizes known only at run time), compared with its CPU plugin."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_types_for_the_host_are_not_mapped() -> None:
 
 @pytest.mark.parametrize("rows", [3, -1])
 def test_parts_alternate(device: dml.Device, tmp_path: Path, rows: int) -> None:
-    """Device, host, device, host; a result of each, of an input and of a constant."""
+    """Parts on device, host, device, host; each has a result, and so do an input and a constant."""
     x = o.parameter([rows, 4], np.float32, name="x")
     first = o.bucketize(o.relu(x), BOUNDS)
     y = o.multiply(o.convert(first, "f32"), o.matmul(x, random(4, 4), False, False))
@@ -68,7 +68,7 @@ def test_parts_alternate(device: dml.Device, tmp_path: Path, rows: int) -> None:
 
 
 def test_a_shape_that_an_earlier_part_computes(device: dml.Device, tmp_path: Path) -> None:
-    """The part is planned for its numbers."""
+    """The later part is planned for the computed values of the shape."""
     x = o.parameter([-1, 4], np.float32, name="x")
     shape = o.shape_of(o.relu(x))
     first = o.bucketize(x, BOUNDS)
@@ -78,7 +78,7 @@ def test_a_shape_that_an_earlier_part_computes(device: dml.Device, tmp_path: Pat
 
 
 def test_a_loop_with_such_a_layer_is_on_the_host(device: dml.Device, tmp_path: Path) -> None:
-    """Written for OpenVINO with its body."""
+    """OpenVINO runs the whole loop with its body."""
     x, h = o.parameter([4, 3], np.float32, name="x"), o.parameter([1, 3], np.float32, name="h")
     node = o.tensor_iterator()
     part, state = o.parameter([1, 3], np.float32), o.parameter([1, 3], np.float32)
@@ -96,7 +96,7 @@ def test_a_loop_with_such_a_layer_is_on_the_host(device: dml.Device, tmp_path: P
 
 
 def test_layers_read_what_others_count(device: dml.Device, tmp_path: Path) -> None:
-    """The next part begins with what there is; of nothing, OpenVINO makes what it would. No layer is on the host."""
+    """The next part starts from the actual number of rows, also zero. No layer runs on the host."""
     x = o.parameter([-1, 4], np.float32, name="x")
     places = o.transpose(o.non_zero(o.greater(x, np.float32(0))), np.array([1, 0]))
     path = saved(tmp_path / "m.xml", [o.exp(o.gather_nd(x, places)), o.abs(x)], [x])
@@ -108,7 +108,7 @@ def test_layers_read_what_others_count(device: dml.Device, tmp_path: Path) -> No
 
 
 def test_detection_of_real_form(device: dml.Device, tmp_path: Path) -> None:
-    """The boxes that suppression leaves are gathered by their numbers."""
+    """The boxes that remain after suppression are gathered by their indices."""
     boxes, scores = (
         o.parameter([1, 200, 4], np.float32, name="boxes"),
         o.parameter([1, 5, 200], np.float32, name="scores"),
@@ -148,7 +148,7 @@ def test_without_openvino_they_are_refused(device: dml.Device, tmp_path: Path, m
     x = o.parameter([1, 4], np.float32, name="x")
     path = saved(tmp_path / "m.xml", [o.bucketize(x, BOUNDS)], [x])
     monkeypatch.setattr(parted, "has_openvino", lambda: False)
-    with pytest.raises(dml.DMLError, match=r"Bucketize.*; where openvino is installed, its CPU plugin runs those"):
+    with pytest.raises(dml.DMLError, match=r"Bucketize.*; install openvino to run layers that it supports"):
         ours.read_model(path).compile(device)
 
 

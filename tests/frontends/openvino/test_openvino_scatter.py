@@ -1,4 +1,4 @@
-"""Scatters that reduce, against OpenVINO's CPU plugin."""
+"""Scatters that reduce, compared with OpenVINO's CPU plugin."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RNG = np.random.default_rng(31)
 @pytest.mark.parametrize("initial", [True, False])
 @pytest.mark.parametrize("reduction", ["sum", "prod", "min", "max", "mean"])
 def test_elements(device, tmp_path, monkeypatch, reduction, initial, together):
-    """Indices repeat, some count from the end, and no update goes to some places."""
+    """Some indices repeat, some are negative, and some elements get no update."""
     monkeypatch.setattr(scatter, "_PAIRS", together)
     first, last = RNG.integers(-4, 3, (7, 5)), RNG.integers(0, 5, (4, 6))
 

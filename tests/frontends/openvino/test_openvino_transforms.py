@@ -1,4 +1,4 @@
-"""Einsum, Fourier transforms and sampled grids of OpenVINO's IR, against OpenVINO's CPU plugin."""
+"""Einsum, Fourier transforms and GridSample of OpenVINO's IR, compared with OpenVINO's CPU plugin."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_einsum(device, tmp_path, equation, shapes):
 
 @pytest.mark.parametrize("kind", ["dft", "idft"])
 def test_fourier_transforms(device, tmp_path, kind):
-    """One axis, several, and signals that are cut off or continued by zeros."""
+    """One axis, several axes, and signals that are truncated or padded with zeros."""
     transform = getattr(o9, kind)
 
     def make(a):
@@ -54,7 +54,7 @@ def test_fourier_transforms_of_real_numbers(device, tmp_path):
 
 
 def test_fourier_transforms_to_real_numbers(device, tmp_path):
-    """Of spectra that real numbers have; what else there is, runtimes make nothing or something of."""
+    """Only spectra of real signals are tested: runtimes treat others differently."""
     x = np.random.default_rng(4).standard_normal((3, 8, 6))
     even, odd = np.fft.rfft(x, axis=2), np.fft.rfft2(x[:, :, :5], axes=(1, 2))
     pairs = [np.stack([one.real, one.imag], -1).astype(np.float32) for one in (even, odd)]
@@ -67,7 +67,7 @@ def test_fourier_transforms_to_real_numbers(device, tmp_path):
 
 def test_a_fourier_transform_and_its_inverse_along_a_first_axis(device, tmp_path):
     def make(a):
-        turned = o.transpose(a, np.array([1, 0, 2]))  # (whose elements do not lie in their order)
+        turned = o.transpose(a, np.array([1, 0, 2]))  # not contiguous
         return [o9.irdft(o9.rdft(turned, np.array([0])), np.array([0])), o9.rdft(turned, np.array([1]))]
 
     both(device, tmp_path, make, random(3, 8, 5))
@@ -77,7 +77,7 @@ def test_a_fourier_transform_and_its_inverse_along_a_first_axis(device, tmp_path
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
 def test_grid_sample(device, tmp_path, mode, padding, corners):
-    """Points in the image and well outside it."""
+    """Sampling points inside the image and far outside it."""
     attributes = {"mode": mode, "padding_mode": padding, "align_corners": corners}
     grid = np.random.default_rng(2).uniform(-1.9, 1.9, (2, 4, 5, 2)).astype(np.float32)
     both(device, tmp_path, lambda a, b: o.grid_sample(a, b, attributes), random(2, 3, 5, 6), grid)
@@ -86,7 +86,7 @@ def test_grid_sample(device, tmp_path, mode, padding, corners):
 @pytest.mark.parametrize("corners", [False, True])
 @pytest.mark.parametrize("mode", ["nearest", "linear", "linear_onnx", "cubic"])
 def test_the_first_interpolation(device, tmp_path, mode, corners):
-    """Larger, smaller, and one of each."""
+    """Enlarging, shrinking, and one axis of each."""
     base = {"mode": mode, "align_corners": corners, "antialias": False, "pads_begin": [0], "pads_end": [0]}
 
     def make(a):

@@ -1,4 +1,4 @@
-"""DirectMLX's functions beyond PyDirectML's own, on expressions, against NumPy."""
+"""DirectMLX's functions that PyDirectML lacks, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import dml
 from dml.graph import operations
 
-#: Most of its functions are made when it is imported, which type checkers do not see.
+#: Type checkers do not see the functions that the module creates on import.
 pydirectml: Any = importlib.import_module("dml.frontends.pydirectml")
 
 RNG = np.random.default_rng(8)
@@ -20,7 +20,7 @@ T = pydirectml.TensorDataType
 
 @pytest.fixture
 def run(device, monkeypatch):
-    """Builds and runs a graph of the arrays in one call."""
+    """Return a function that builds a graph and runs it on arrays."""
     monkeypatch.setenv("DML_VULKAN_DEVICE", str(device.vulkan.index))
 
     def evaluate(make, *arrays):
@@ -44,7 +44,7 @@ def random(*sizes):
 
 
 def near(found, expected):
-    """Sums of a few dozen float32 products of values below one."""
+    """Compare sums of a few dozen float32 products of values below one."""
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
@@ -107,7 +107,7 @@ def test_transposed_convolution_and_pooling(run):
 
 
 def test_lstm(run):
-    """One step from nothing: the forget gate has nothing to keep."""
+    """In the first step there is no state, so the forget gate has no effect."""
     x, w, r = random(1, 1, 2, 3), random(1, 1, 16, 3), random(1, 1, 16, 4)
 
     def make(t, f, g):

@@ -1,4 +1,4 @@
-"""PyDirectML's operator functions against NumPy, through its own builder, bindings and device."""
+"""PyDirectML's operator functions, run through its builder, bindings and device and compared with NumPy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RNG = np.random.default_rng(7)
 
 @pytest.fixture
 def script(device, monkeypatch):
-    """What a script begins with, on the device under test."""
+    """Set up a script's builder and bindings on the device under test."""
     monkeypatch.setenv("DML_VULKAN_DEVICE", str(device.vulkan.index))
     return Script()
 
@@ -41,7 +41,7 @@ class Script:
 
 
 def close(result, expected, tolerance=2e-6):
-    """Relative to the largest element: sums of some hundred float32 products."""
+    """Compare sums of about a hundred float32 products, relative to the largest element."""
     assert result.shape == expected.shape
     assert result.dtype == np.float32
     np.testing.assert_allclose(result, expected, atol=tolerance * max(1.0, np.abs(expected).max()), rtol=0)
@@ -107,7 +107,7 @@ def backward(x, w, bias, sizes, stride):
 
 @pytest.mark.parametrize("size", [9, 10])
 def test_backward_convolution_takes_its_sizes(script, size):
-    """Stride 2 makes two sizes that shrink to the input's: one more row and column, which no window reaches."""
+    """With stride 2 two output sizes fit the input; the larger one has a row and column that no window reaches."""
     x, w, bias = random(1, 2, 4, 4), random(2, 3, 3, 3), random(3)
     made = pydirectml.convolution(
         script.input(x),
@@ -150,7 +150,7 @@ def test_pooling(script):
     values, indices, average = script.run(largest.values, largest.indices, mean)
     close(values, windows.max((4, 5)))
     close(average, windows.mean((4, 5)))
-    places = indices.view(np.uint32)  # integers arrive bit for bit
+    places = indices.view(np.uint32)  # integers keep their bits
     np.testing.assert_array_equal(x.ravel()[places].astype(np.float32), values)
 
 
@@ -210,7 +210,7 @@ def test_activations(script):
 
 @pytest.mark.parametrize("axis,count", [(0, 1), (1, 1), (2, 2)])
 def test_gather(script, axis, count):
-    """Indices of their own type; or as float32 with the integers' bits, all that PyDirectML itself could take."""
+    """Indices are UINT32, or float32 arrays with the integers' bits, as PyDirectML requires."""
     x = random(1, 4, 5, 3) if axis else random(4, 1, 1, 3)
     indices = np.array([[3, 0]] if count == 1 else [[3, 0], [1, 2]], np.uint32)
     sizes = [1] * (4 - indices.ndim) + list(indices.shape)

@@ -1,4 +1,4 @@
-"""torch.compile(model, backend="dml") gives what eager PyTorch gives; and what stays with PyTorch."""
+"""torch.compile(model, backend="dml") returns eager PyTorch's results; some graphs stay with PyTorch."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning"),
 ]
 
-#: Sums of some hundred products in float32, in another order than PyTorch's.
+#: For float32 sums of about a hundred products, in another order than PyTorch's.
 NEAR = {"rtol": 1e-4, "atol": 1e-5}
 
 
 @pytest.fixture(autouse=True)
 def _fresh():
-    """Each test compiles anew; and none runs with PyTorch unawares."""
+    """Reset dynamo for each test, and turn EagerWarning into an error."""
     torch.manual_seed(0)
     torch._dynamo.reset()
     with warnings.catch_warnings():
@@ -53,7 +53,7 @@ def compiled(device):
 
 @contextlib.contextmanager
 def stays(*words):
-    """What is inside warns that something stays with PyTorch, in a message with these words."""
+    """Assert that the body warns with these words that something stays with PyTorch."""
     with pytest.warns(front.EagerWarning) as caught:
         yield
     for word in words:
@@ -61,7 +61,7 @@ def stays(*words):
 
 
 def check(model, run, *inputs, **tolerance):
-    """The compiled model's outputs are eager PyTorch's."""
+    """Assert that the compiled model's outputs equal eager PyTorch's."""
     with torch.no_grad():
         torch.testing.assert_close(run(*inputs), model(*inputs), **{**NEAR, **tolerance})
 
@@ -77,7 +77,7 @@ class Recurrent(nn.Module):
 
 
 class Block(nn.Module):
-    """A residual block, with several outputs of several kinds."""
+    """A residual block with several outputs of different types."""
 
     def __init__(self):
         super().__init__()
@@ -111,7 +111,7 @@ def test_modules(compiled, name):
 
 
 def test_recurrences(compiled, device):
-    """They are on the device: a model that is one LSTM never reached the backend, in silence."""
+    """Recurrent layers run on the device. (Dynamo used to skip a model of one LSTM silently.)"""
     model = Recurrent().eval()
     check(model, compiled(model, fallback=False), torch.randn(3, 5, 6))
     lstm, seen = nn.LSTM(6, 5, num_layers=2).eval(), []
@@ -121,7 +121,7 @@ def test_recurrences(compiled, device):
 
 
 def test_half_precision(compiled):
-    """Within the last bits of float16: PyTorch rounds each layer's result to it, and so do we."""
+    """Results agree within float16's last bits: both round each layer's result to float16."""
     model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4)).eval().half()
     check(model, compiled(model, fallback=False), torch.randn(3, 8).half(), rtol=4e-3, atol=4e-3)
 
@@ -150,7 +150,7 @@ class Sized(nn.Module):
 
 
 def test_a_marked_dimension_is_a_symbol(compiled):
-    """Another size is the same graph."""
+    """Another size uses the same graph."""
     model = Sized().eval()
     run = compiled(model, fallback=False)
     graphs = []
@@ -170,7 +170,7 @@ def test_sizes_that_change_become_symbols(compiled):
 
 
 def exports(monkeypatch):
-    """The list that each export is noted in."""
+    """Return a list that grows with each export."""
     made = []
     monkeypatch.setattr(backend, "exported", lambda *given: made.append(0) or export.exported(*given))
     return made
@@ -178,7 +178,7 @@ def exports(monkeypatch):
 
 @pytest.mark.parametrize("wide", [4, 300])
 def test_weights_that_change_are_taken_anew(compiled, monkeypatch, wide):
-    """However they are written to; and the graph is exported once. wide: below and above what is hashed whole."""
+    """Any kind of write is noticed, and the graph is exported once. wide: around the size that is hashed whole."""
     made = exports(monkeypatch)
     model = nn.Linear(wide, wide).eval()
     run = compiled(model, fallback=False)
@@ -212,7 +212,7 @@ def test_weights_that_change_before_each_run_become_inputs(compiled, monkeypatch
         check(model, run, torch.randn(2, 4))
         model.weight.data.add_(1)
     assert len(made) == 1
-    assert len(prepared) == 4  # the first, and after three changes in succession
+    assert len(prepared) == 4  # the first, then one for each of three changes in succession
 
 
 def test_frozen_weights_stay(compiled):
@@ -242,7 +242,7 @@ def stepped(x, step):
 
 
 def test_ints_that_change_are_inputs(compiled, monkeypatch):
-    """A timestep, a start position: one graph for all from the second on."""
+    """From the second value of a timestep or start position on, one graph serves all."""
     made = exports(monkeypatch)
     run = compiled(stepped, fallback=False)
     for step in (2, 3, 4, 5, 7):
@@ -264,7 +264,7 @@ def test_floats_that_change_become_inputs(compiled, monkeypatch):
 
 
 def test_floats_that_have_to_be_constants(device, monkeypatch):
-    """A graph for each, and PyTorch beyond eight."""
+    """Each value gets a graph; beyond eight values, PyTorch runs them."""
     made = exports(monkeypatch)
 
     def model(x, slope):
@@ -294,7 +294,7 @@ def test_minus_zero_is_a_constant_of_its_own(device, monkeypatch):
         before = len(made)
         for slope in (-0.0, 0.0, -0.0):
             assert torch.signbit(run(x, slope)).tolist() == torch.signbit(model(x, slope)).tolist()
-        assert len(made) <= before + 2  # one export, and one that may fail for a float that could be an input
+        assert len(made) <= before + 2  # one export, and possibly one that tries the float as an input and fails
 
 
 def exhausted(*_, **__):
@@ -311,7 +311,7 @@ def test_a_device_that_ran_out_of_memory_is_asked_again(compiled, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(weights, "prepare", exhausted)
         with stays("the device has no memory"):
-            for _ in range(6):  # asked at the first, the third and the sixth: after a pause of 1, of 2 and of 4
+            for _ in range(6):  # asked at calls 1, 3 and 6: after pauses of 1, 2 and 4
                 check(model, run, x)
     assert not ran
     for _ in range(6):
@@ -329,7 +329,7 @@ def test_weights_that_changed_while_memory_was_short_are_taken_later(compiled, m
         patch.setattr(weights, "prepare", exhausted)
         with stays("the device has no memory"):
             check(model, run, x)
-    for _ in range(3):  # one by PyTorch, then on the device
+    for _ in range(3):  # one call in PyTorch, then on the device
         check(model, run, x)
 
 
@@ -364,7 +364,7 @@ def test_operators_that_onnx_has_no_word_for_stay_with_pytorch(compiled):
     x = torch.randn(3, 4)
     with stays("_linalg_svd", "2 parts on the device"):
         check(model, run, x)
-    check(model, run, torch.randn(3, 4))  # said once
+    check(model, run, torch.randn(3, 4))  # warned once
     with pytest.raises(Exception, match="_linalg_svd"), torch.no_grad():
         compiled(copy.deepcopy(model), fallback=False)(x)
 
@@ -384,7 +384,7 @@ def test_a_graph_that_writes_to_its_input(compiled):
 
 
 class Counting(nn.Module):
-    """Writes to a buffer of its own, as a static cache does."""
+    """Writes to its own buffer, like a static cache."""
 
     def __init__(self):
         super().__init__()
@@ -432,7 +432,7 @@ def test_gradients_are_pytorchs(compiled):
 
 
 def test_results_are_the_callers_own(compiled):
-    """What a later run writes does not change an earlier result."""
+    """Later runs do not overwrite earlier results."""
     model = nn.Sequential(nn.Linear(4, 4)).eval()
     run = compiled(model, fallback=False)
     with torch.no_grad():
@@ -491,7 +491,7 @@ def test_a_transformers_model(compiled):
 
 
 def test_generation_with_a_static_cache(compiled, monkeypatch):
-    """The cache is written step by step; no step is PyTorch's, and the steps share one graph."""
+    """The cache is written step by step; no step runs in PyTorch, and all steps share one graph."""
     made = exports(monkeypatch)
     transformers = pytest.importorskip("transformers")
     sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
@@ -504,4 +504,4 @@ def test_generation_with_a_static_cache(compiled, monkeypatch):
         model.forward = compiled(model.forward, fallback=False)
         found = model.generate(ids, **given, pad_token_id=0, eos_token_id=None)
     assert torch.equal(found, expected)
-    assert len(made) == 2  # of the prompt, and of a token
+    assert len(made) == 2  # for the prompt, and for one token

@@ -1,4 +1,4 @@
-"""Contexts, tensors and graphs of the WebNN front end: what they hold, what they refuse, and what becomes of them."""
+"""Contexts, tensors and graphs of the WebNN front end: contents, errors and lifetimes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def tensor(context, values=None, *, kind="float32", shape=(3,)):
 
 
 def accumulator(context):
-    """total = state + x."""
+    """Return a graph with total = state + x."""
     builder = MLGraphBuilder(context)
     return builder.build({"total": builder.add(builder.input("state", VECTOR), builder.input("x", VECTOR))})
 
@@ -166,7 +166,7 @@ def test_a_context_of_its_own_closes_its_device(device):
 
 
 def test_hints_choose_among_devices_where_none_is_named(device, monkeypatch):
-    """Of the machine's devices as they are, and of pretended ones of other kinds."""
+    """The hints choose among the machine's devices, and among simulated ones of other kinds."""
     opened = []
     monkeypatch.delenv("DML_VULKAN_DEVICE", raising=False)
     kinds = [DeviceClass.CPU, DeviceClass.DISCRETE, DeviceClass.INTEGRATED]
@@ -185,7 +185,7 @@ def test_constants(context):
     builder = MLGraphBuilder(context)
     data = np.float32([1, 2, 3])
     by_array, by_bytes = builder.constant(VECTOR, data), builder.constant(VECTOR, data.tobytes())
-    data[:] = 9  # (constants are copies)
+    data[:] = 9  # constants are copies
     held = builder.constant(context.create_constant_tensor(VECTOR, np.float32([10, 20, 30])))
     number = builder.constant("float32", 0.5)
     assert number.shape == ()
@@ -250,7 +250,7 @@ def test_a_deep_graph(context):
 
 
 def test_weights_are_prepared_once(context):
-    """A graph with a convolution of constants: its persistent resource is filled when it is built."""
+    """Building a graph with a convolution of constants fills its persistent resource."""
     builder = MLGraphBuilder(context)
     rng = np.random.default_rng(0)
     x, w, scale = (rng.uniform(-1, 1, s).astype(np.float32) for s in ((1, 2, 8, 8), (4, 2, 3, 3), (4,)))

@@ -20,13 +20,13 @@ def ordered(x, layout, wanted):
 
 
 def close(found, expected):
-    """Sums of up to a hundred products of float32 numbers of size one."""
+    """Compare sums of up to a hundred float32 products of order one."""
     assert found.shape == expected.shape
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
 def windows(x, window, padding, strides, dilations, fill):
-    """{N, C, out height, out width, window height, window width}, in float64."""
+    """Return the windows {N, C, out height, out width, window height, window width} in float64."""
     top, bottom, left, right = padding
     x = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=fill)
     high, wide = ((size - 1) * by + 1 for size, by in zip(window, dilations, strict=True))
@@ -57,7 +57,7 @@ def test_convolution(device, layout, filter_layout):
 
 
 def unconvolved(x, w, padding, strides, sizes):
-    """By scattering each element times the filter; w {in, out, height, width}."""
+    """Return a transposed convolution: each element times the filter is scattered. w: {in, out, height, width}."""
     batch, _, high, wide = x.shape
     whole = np.zeros((batch, w.shape[1], sizes[0] + padding[0] + padding[1], sizes[1] + padding[2] + padding[3]))
     for row in range(high):

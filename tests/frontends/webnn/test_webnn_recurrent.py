@@ -1,4 +1,4 @@
-"""WebNN's GRU and LSTM, of a sequence and of one step, against NumPy in float64."""
+"""WebNN's GRU and LSTM, for a sequence and for one step, compared with NumPy in float64."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def floats(*shape):
 
 
 def close(found, expected):
-    """A few steps of sigmoid and tanh of sums of ten products."""
+    """Compare results of a few steps of sigmoid and tanh of sums of ten products."""
     assert found.shape == np.shape(expected)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-6)
 
 
 def gates(x, count):
-    """{gates * H, ...} in parts."""
+    """Split {gates * H, ...} by gate."""
     return np.split(np.asarray(x, np.float64), count)
 
 
 def gru_step(x, h, w, r, wb, rb, *, reset_after, layout, activations):
-    """One step; the names of the gates are the layout's letters."""
+    """Return the state after one step; the names of the gates are the layout's letters."""
     f, g = (FUNCTIONS[name] for name in activations)
     (wz, wr, wn), (rz, rr, rn), (bz, br, bn), (cz, cr, cn) = (
         [dict(zip(layout, gates(each, 3), strict=True))[letter] for letter in "zrn"] for each in (w, r, wb, rb)
@@ -41,7 +41,7 @@ def gru_step(x, h, w, r, wb, rb, *, reset_after, layout, activations):
 
 
 def lstm_step(x, h, c, w, r, wb, rb, p, *, layout, activations):
-    """One step: the state and the cell."""
+    """Return the state and the cell after one step."""
     f, g, k = (FUNCTIONS[name] for name in activations)
     parts = {}
     for letter, *of in zip(layout, *(gates(each, 4) for each in (w, r, wb, rb)), strict=True):

@@ -1,4 +1,4 @@
-"""What WebNN's operations refuse, and the limits that they say they have."""
+"""Errors of WebNN's operations, and the limits that they report."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def x(builder, *shape, kind="float32"):
 
 
 def test_the_operations_are_the_specifications():
-    """Those of the specification as of June 2026, by count and by some names of each family."""
+    """The operations match the specification of June 2026, by their number and by some names of each family."""
     assert len(OPERATIONS) == 95
     assert {"arg_max", "conv_transpose2d", "gather_nd", "is_infinite", "l2_pool2d", "reduce_log_sum_exp", "round_even",
             "scatter_nd", "triangular", "where"} <= set(OPERATIONS)  # fmt: skip
@@ -63,7 +63,7 @@ def float2(b):
     return x(b, 2, 2)
 
 
-#: A call that breaks one rule, and words of the message.
+#: A call that breaks one rule, and words of its message.
 REFUSED = {
     "data type": (lambda b: b.abs(x(b, 2, kind="uint8")), "abs input float32 uint8"),
     "rank": (lambda b: b.softmax(x(b), 0), "softmax 1 to 8 ()"),

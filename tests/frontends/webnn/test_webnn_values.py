@@ -1,4 +1,4 @@
-"""WebNN's operations against NumPy in float64."""
+"""WebNN's operations compared with NumPy in float64."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def floats(*shape, low=-3.0, high=3.0, kind=np.float32):
 
 
 def close(found, expected, limit=2e-6):
-    """Within a limit relative to the result's own size: functions of float32 are accurate to a few units."""
+    """Compare within a limit relative to the result: float32 functions are accurate to a few ulp."""
     expected = np.asarray(expected)
     assert found.shape == expected.shape
     if found.dtype == np.float16:
@@ -273,7 +273,7 @@ def test_quantization_in_blocks(device, kind, blocks):
 
     found = compute(device, there, x, scale)
     assert found.dtype.name == kind
-    # A quotient a hair from one half may round to either side in float32
+    # In float32, a quotient very close to one half may round to either side
     assert np.abs(found.astype(np.int64) - quantized).max() <= 1
     assert (found.astype(np.int64) == quantized).mean() > 0.98
 

@@ -1,7 +1,8 @@
-"""What the tests of the WebNN front end share: an operation run on arrays, from context to result."""
+"""Helpers of the WebNN tests: run an operation on arrays, from context to result."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,7 +27,7 @@ def described(array: Array) -> MLOperandDescriptor:
 
 
 def dispatch(context: MLContext, graph: Any, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """The graph's outputs, by tensors made for this run."""
+    """Dispatch a graph with new tensors; return its outputs."""
     sources = {}
     for name, array in inputs.items():
         sources[name] = context.create_tensor(MLTensorDescriptor(array.dtype.name, array.shape, writable=True))
@@ -42,17 +43,19 @@ def dispatch(context: MLContext, graph: Any, inputs: Mapping[str, Array]) -> dic
 def compute(
     device: dml.Device, make: Callable[..., MLOperand | list[MLOperand]], *arrays: Array, **options: Any
 ) -> Any:
-    """make(builder, *operands, **options) on these arrays; the operation's outputs. Options that are arrays become
-    operands, the even ones of all operands constants."""
+    """Return the outputs of make(builder, *operands, **options) for these arrays. Options that are arrays become
+    operands, too. Operands alternate between inputs and constants."""
     context = create_context(device)
     builder = MLGraphBuilder(context)
     inputs: dict[str, Array] = {}
+    count = itertools.count()
 
     def operand(array: Array) -> MLOperand:
-        if len(inputs) % 2:
+        at = next(count)
+        if at % 2:
             return builder.constant(described(array), array)
-        inputs[f"in{len(inputs)}"] = array
-        return builder.input(f"in{len(inputs) - 1}", described(array))
+        inputs[f"in{at}"] = array
+        return builder.input(f"in{at}", described(array))
 
     given = [operand(array) for array in arrays]
     named = {name: operand(value) if isinstance(value, np.ndarray) else value for name, value in options.items()}

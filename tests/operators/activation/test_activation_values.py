@@ -18,7 +18,7 @@ SAME = {"ulp": 0.0, "why": "nothing rounds"}
 
 
 def single(value):
-    """An attribute as the device has it."""
+    """Return an attribute rounded to float32, as the device has it."""
     return float(np.float32(value))
 
 
@@ -31,7 +31,7 @@ def case(name, reference, integers=None, **more):
 
 
 def linear(x, Alpha, Beta):
-    """The product is rounded to float32, then the sum: no device may fuse the two, and cancellation shows it."""
+    """Round the product to float32, then the sum: a device that fuses the two shows by cancellation."""
     return (Alpha * x).astype(np.float32).astype(np.float64) + Beta
 
 
@@ -89,7 +89,7 @@ CASES = [
         shrink,
         shrink_whole,
         attributes=[{"Bias": 0.0, "Threshold": 0.5}, {"Bias": 0.75, "Threshold": 1.5}, {"Bias": 2.0, "Threshold": 2.0}],
-        # Whole numbers that float32 holds with their fractions, and no result below an unsigned type's zero.
+        # Integers that float32 holds with their fractions, and no result below an unsigned type's zero.
         whole=(-120, 120),
         ulp=1,
         why="one rounding",
@@ -161,7 +161,7 @@ def test_layouts(device, case):
 
 
 def test_infinities_and_nan(device):
-    """Where the formula's own steps would give inf * 0, the limit counts; NaN goes through."""
+    """Where steps of the formula would give inf * 0, the result is the limit; NaN stays NaN."""
     x = np.array([np.inf, -np.inf, np.nan], np.float32)
     for desc, expected in (
         (dml.DML_ACTIVATION_GELU_OPERATOR_DESC, [np.inf, 0, np.nan]),
@@ -173,14 +173,14 @@ def test_infinities_and_nan(device):
         np.testing.assert_array_equal(result, np.array(expected, np.float32), err_msg=desc.__name__)
 
 
-#: Those that any operator can fuse; networks take some more.
+#: Activations that any operator can fuse; recurrent networks accept more.
 FUSED = [case for case in CASES if case.cls.OPERATOR_TYPE in FUSABLE_ACTIVATIONS]
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("case", FUSED, ids=pointwise.identify)
 def test_fused(device, case, dtype):
-    """After ADD1, the activation of the sum: in float32 before the one rounding of the store."""
+    """Fused into ADD1, the activation applies to the float32 sum, before the one rounding of the store."""
     rng = np.random.default_rng(12)
     a, b = harness.random(rng, dtype, (67,), -3, 0), harness.random(rng, dtype, (67,), 0, 3)
     attributes = case.attributes[-1]

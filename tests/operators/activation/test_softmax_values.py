@@ -38,7 +38,8 @@ def assert_close(kind: str, found: Array, x: Array, axes: Sequence[int]) -> None
     if kind == "HARDMAX":
         assert_exact(found, expected.astype(found.dtype))
     elif kind == "LOG_SOFTMAX":
-        # A result is a difference of numbers up to some tens: it is as exact as these, not as its own small value.
+        # A result is a difference of numbers up to some tens: its error is relative to these, not to its own small
+        # value.
         spacing = np.spacing(np.max(np.abs(x)).astype(np.float32))
         rounding = np.abs(expected) * np.finfo(found.dtype).eps
         assert found.dtype == x.dtype
@@ -92,25 +93,25 @@ def test_axes_and_layouts(device: dml.Device, kind: str, axes: tuple[int, ...], 
         ((3, 4096), (1,)),
         ((40, 127), (1,)),
         ((131, 1004), (1,)),  # vectors
-        ((513, 1024), (1,)),  # two at a time
+        ((513, 1024), (1,)),  # two vectors at a time
         ((4, 48, 197), (2,)),  # rows that begin and end within vectors
         ((12000, 3), (1,)),
         ((40004, 1), (1,)),
         ((4, 8191), (1,)),
-        ((331, 105), (1,)),  # the last vector is none
+        ((331, 105), (1,)),  # no whole last vector
         ((1, 70000), (1,)),
         ((3000, 16), (0,)),
     ],
 )
 def test_lengths(each_kind: dml.Device, kind: str, sizes: tuple[int, ...], axes: tuple[int, ...]) -> None:
-    """One dispatch and several, with the kernels of CPU drivers and those of GPUs."""
+    """Covers one dispatch and several, with the kernels for CPU drivers and for GPUs."""
     x = harness.random(np.random.default_rng(3), "FLOAT32", sizes, -8, 8)
     found = harness.run(each_kind, describe(kind, like(x), axes), {"InputTensor": x})["OutputTensor"]
     assert_close(kind, found, x, axes)
 
 
 def test_rows_beyond_the_loops_of_a_driver(device: dml.Device) -> None:
-    """Many rows, each longer than what Mesa's CPU driver runs in one invocation."""
+    """Many rows, each longer than the loops that Mesa's CPU driver allows an invocation."""
     x = np.zeros((70, 30001), np.float32)
     x[:, -1] = 1
     found = harness.run(device, describe("SOFTMAX", like(x), (1,)), {"InputTensor": x})["OutputTensor"]
@@ -118,7 +119,7 @@ def test_rows_beyond_the_loops_of_a_driver(device: dml.Device) -> None:
 
 
 def test_rows_keep_to_themselves(device: dml.Device) -> None:
-    """A NaN or an infinity makes its own row NaN, and rows of -infinity, where neighbours share vectors."""
+    """A NaN, an infinity or a row of -infinity makes its own row NaN and no other, even where rows share vectors."""
     x = harness.random(np.random.default_rng(5), "FLOAT32", (400, 98), -8, 8)
     x[::7, 0], x[3::7, 97], x[5::7, 50], x[6::7] = np.nan, np.inf, -np.inf, -np.inf
     x[2::7, 97] = 1e30

@@ -1,4 +1,4 @@
-"""Attentions to try: their descriptions and data, and what float64 NumPy makes of them."""
+"""Attention cases: their descriptions and data, and the expected results from float64 NumPy."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from dml.conformance.references import attention as reference
 from harness import run, tensor
 
 MASKS = ("NONE", "KEY_SEQUENCE_LENGTH", "KEY_SEQUENCE_END_START", "KEY_QUERY_SEQUENCE_LENGTH_START_END", "BOOLEAN")
-#: How query, key and value are given.
+#: Stackings of query, key and value.
 SOURCES = ("separate", "query key", "key value", "query key value")
 
 
 @dataclass(frozen=True)
 class Case:
-    """sizes: batch, queries, new keys, past keys, head size, value head size. Stacking makes some of them equal."""
+    """An attention. sizes: batch, queries, new keys, past keys, head size, value head size. Stacking makes some of them
+    equal.
+    """
 
     sizes: tuple[int, int, int, int, int, int] = (2, 3, 4, 0, 5, 6)
     heads: tuple[int, int] = (2, 2)
@@ -29,7 +31,7 @@ class Case:
     relative: bool = False
     present: bool = False
     lengths: bool = False
-    in_place: bool = False  # lengths, and the past lies in the present tensors
+    in_place: bool = False  # with lengths; the present tensors hold the past
     data_type: str = "FLOAT32"
     layouts: tuple[str, str] = ("packed", "packed")  # of the inputs, of the outputs
     rank: int = 3
@@ -38,7 +40,7 @@ class Case:
 
     @property
     def consistent(self) -> Case:
-        """The sizes that the stacking asks for, and the operator that the heads and lengths ask for."""
+        """The case with the sizes that its stacking needs, and the operator that its heads and lengths need."""
         batch, queries, keys, past, size, value_size = self.sizes
         if self.source.startswith("query key"):
             keys = queries
@@ -192,8 +194,8 @@ def check(device: dml.Device, case: Case) -> None:
     inputs = data(case)
     desc = describe(case, inputs)
     outputs = run_in_place(device, desc, case, inputs) if case.in_place else run(device, desc, inputs)
-    # float32: scores of some tens are rounded to 2e-6 (4e-6 where the filter is added to all),
-    # which is the relative error of a weight. float16: all that is float32, then one rounding to 11 bits.
+    # float32: scores of some tens are rounded to 2e-6 (4e-6 where the filter is added to all), which is the relative
+    # error of a weight. float16: the float32 error, then one rounding to 11 bits.
     rtol, atol = (1e-5, 1e-5) if case.data_type == "FLOAT32" else (2**-11 * 1.01, 1e-5)
     for name, expected in expect(case, inputs).items():
         result = outputs[name].astype(np.float64)
@@ -202,9 +204,9 @@ def check(device: dml.Device, case: Case) -> None:
 
 
 def run_in_place(device: dml.Device, desc: dml.OperatorDesc, case: Case, inputs: dict[str, Any]) -> dict[str, Any]:
-    """The outputs of a description whose present tensors hold the past, and zeros where the reference has them.
+    """Run a description whose present tensors hold the past; zero the outputs where the reference has zeros.
 
-    Checks that every row of the caches that is not a new one stays as it was.
+    Checks that every row of the caches except the new ones stays unchanged.
     """
     batch, _, keys, past, *_ = case.sizes
     rng = np.random.default_rng(3)

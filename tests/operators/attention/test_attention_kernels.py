@@ -1,4 +1,4 @@
-"""The kernels of attention that GPUs get, on sizes that reach each of them and its edges, against float64 NumPy."""
+"""The attention kernels for GPUs, at sizes that reach each of them and its edges, against float64 NumPy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def labels(device: dml.Device, case: Case) -> list[str]:
 
 
 def reference_rows(inputs: dict[str, Any], scale: float, keys: slice = slice(None)) -> Any:
-    """What one head of the first batch element gives of some keys, in float64."""
+    """Return one head of the first batch element, computed from some of the keys in float64."""
     query, key, value = (inputs[f"{name}Tensor"][0].astype(np.float64) for name in ("Query", "Key", "Value"))
     scores = query @ key[keys].T * scale
     weights = np.exp(scores - scores.max(1, keepdims=True))
@@ -35,14 +35,15 @@ def reference_rows(inputs: dict[str, Any], scale: float, keys: slice = slice(Non
 
 
 def assert_runs(device: dml.Device, named: tuple[list[str], Case], data_type: str) -> None:
-    """These kernels, with the right results."""
+    """Assert that these kernels run and give the right results."""
     kernels, case = named
     case = replace(case, data_type=data_type)
     assert labels(device, case) == kernels
     check(device, case)
 
 
-#: What runs, and a case that reaches it: sizes are batch, queries, new keys, past keys, head size, value head size.
+#: The kernels that run, and a case that reaches them. Sizes: batch, queries, new keys, past keys, head size, value head
+#: size.
 CASES = {
     "a tile, not filled": ([TILES], Case((1, 20, 30, 0, 20, 12), (1, 1))),
     "tiles of several keys": ([TILES], Case((2, 70, 100, 0, 40, 24), (2, 2), mask="BOOLEAN", relative=True)),
@@ -79,7 +80,7 @@ LANES_CASES = {
 def test_lanes_of_a_subgroup(
     seen_as: Callable[..., dml.Device], monkeypatch: pytest.MonkeyPatch, name: str, data_type: str, wide: int
 ) -> None:
-    """Where subgroups are as large as they are said to be, and where they are not."""
+    """Subgroups have the size that the device reports, or another one."""
     vulkan = seen_as("subgroups").vulkan
     if "shuffle" not in vulkan.target.features.subgroup_operations:
         pytest.skip("the device's subgroups do not shuffle")
@@ -103,13 +104,13 @@ def test_lanes_keep_what_is_no_number_to_its_row(seen_as: Callable[..., dml.Devi
 
 @pytest.mark.parametrize("queries", [2, 40])
 def test_what_memory_every_device_has(seen_as: Callable[..., dml.Device], queries: int) -> None:
-    """16 KiB of shared memory, 128 invocations and four storage buffers."""
+    """The minimum device has 16 KiB of shared memory, 128 invocations and four storage buffers."""
     smallest = seen_as("minimum", device_class=DeviceClass.DISCRETE)
     check(smallest, Case((1, queries, 70, 0, 40, 136), (2, 2)))
 
 
 def test_wide_results_go_through_memory() -> None:
-    """Beyond what registers hold: two products with a softmax between."""
+    """Wide results exceed the registers: two products with a softmax in between."""
     case = Case((1, 70, 80, 0, 16, 600), (1, 1)).consistent
     program = compile_operator(describe(case, data(case)), Target(DeviceClass.DISCRETE))
     assert "attention/softmax.comp" in [dispatch.label for dispatch in program.dispatches]
@@ -118,7 +119,7 @@ def test_wide_results_go_through_memory() -> None:
 @pytest.mark.parametrize("queries", [1, 40])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_rows_without_a_number_are_alone(as_discrete: dml.Device, queries: int, value: float) -> None:
-    """A score that is no number makes its row NaN; other rows do not see it."""
+    """A score that is NaN or infinite makes its row NaN; other rows are unaffected."""
     case = Case((2, queries, 300, 0, 8, 8), (1, 1)).consistent
     inputs = data(case)
     inputs["QueryTensor"][1, queries - 1] = value
@@ -130,13 +131,13 @@ def test_rows_without_a_number_are_alone(as_discrete: dml.Device, queries: int, 
 
 @pytest.mark.parametrize("queries", [1, 40])
 def test_keys_filtered_by_minus_infinity(as_discrete: dml.Device, queries: int) -> None:
-    """The first tiles are -infinity as a whole; what comes behind decides."""
+    """The first tiles are entirely -infinity; later keys decide."""
     case = Case((1, queries, 400, 0, 8, 8), (1, 1), mask="KEY_SEQUENCE_END_START", filter_value=-np.inf).consistent
     inputs = data(case)
     inputs["MaskTensor"][:] = [[390], [350]]
     result = run(as_discrete, describe(case, inputs), inputs)["OutputTensor"].astype(np.float64)
     expected = reference_rows(inputs, 8**-0.5, slice(350, 390))
-    np.testing.assert_allclose(result[0], expected, 1e-5, 1e-5)  # (as attention_cases.check has it)
+    np.testing.assert_allclose(result[0], expected, 1e-5, 1e-5)  # (the tolerance of attention_cases.check)
 
 
 MATRIX_CASES = {
@@ -150,7 +151,7 @@ MATRIX_CASES = {
 
 @pytest.mark.parametrize("name", MATRIX_CASES)
 def test_on_matrix_units(on_matrices: dml.Device, name: str) -> None:
-    """Within the tolerance of the other kernels: weights are not rounded to FLOAT16."""
+    """Results are within the tolerance of the other kernels: weights are not rounded to FLOAT16."""
     assert_runs(on_matrices, MATRIX_CASES[name], "FLOAT16")
 
 
@@ -166,7 +167,7 @@ REGISTER_CASES = {
 
 @pytest.mark.parametrize("name", REGISTER_CASES)
 def test_scores_that_stay_in_registers(on_matrix_reductions: dml.Device, name: str) -> None:
-    """Within the same tolerance."""
+    """Results are within the tolerance of the other kernels."""
     assert_runs(on_matrix_reductions, REGISTER_CASES[name], "FLOAT16")
 
 
@@ -182,12 +183,12 @@ def test_each_tile_in_registers(
 
 @pytest.mark.parametrize("scale", [-0.25, 0.0, 3e-6])
 def test_scales_of_any_sign_in_registers(on_matrix_reductions: dml.Device, scale: float) -> None:
-    """There scores are scaled late, by a positive number; keys that are not there would else be the largest or NaN."""
+    """These kernels scale scores late, by a positive number; otherwise missing keys would be the largest or NaN."""
     case = Case((1, 20, 30, 0, 8, 8), (1, 1), data_type="FLOAT16").consistent
     inputs = data(case)
     desc = replace(describe(case, inputs), Scale=scale)
     result = run(on_matrix_reductions, desc, inputs)["OutputTensor"]
-    np.testing.assert_allclose(result[0], reference_rows(inputs, scale), 2**-11 * 1.01, 1e-5)  # (as check has it)
+    np.testing.assert_allclose(result[0], reference_rows(inputs, scale), 2**-11 * 1.01, 1e-5)  # (as check)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

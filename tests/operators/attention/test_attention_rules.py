@@ -1,4 +1,4 @@
-"""What descriptions of MULTIHEAD_ATTENTION and MULTIHEAD_ATTENTION1 are refused for."""
+"""Descriptions that MULTIHEAD_ATTENTION and MULTIHEAD_ATTENTION1 refuse."""
 
 from __future__ import annotations
 

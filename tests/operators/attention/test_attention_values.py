@@ -23,7 +23,7 @@ from harness import run, tensor
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("number", range(4))
 def test_masks(device: dml.Device, mask: str, number: int) -> None:
-    """Every mask beside every way to give the inputs, with other options changing."""
+    """Combines every mask with every stacking of the inputs, with other options changing."""
     at = number + MASKS.index(mask)
     layouts = (("packed", "packed"), ("padded", "reversed"), ("reversed", "padded"), ("padded", "packed"))
     check(
@@ -77,7 +77,7 @@ def test_cases(device: dml.Device, name: str) -> None:
 @pytest.mark.parametrize("most", [4 * 2 * 4 * 8, 100], ids=["queries", "batch elements"])
 @pytest.mark.parametrize("name", ["masked", "one length each", "packed", "in place", "plain"])
 def test_scores_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> None:
-    """Where one binding does not show all scores, queries and batch elements go one part after another."""
+    """Scores that exceed one binding are computed in parts: queries and batch elements one part after another."""
     case = {
         "masked": Case((3, 7, 6, 1, 4, 6), mask="BOOLEAN", relative=True),
         "one length each": Case((3, 7, 7, 0, 4, 6), mask="KEY_SEQUENCE_END_START", bias=True, present=True),
@@ -86,7 +86,7 @@ def test_scores_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, na
         "plain": Case((3, 7, 7, 0, 4, 6), (4, 2)),
     }[name]
     monkeypatch.setattr(attention, "MOST_SCORES", most)
-    # (what was lowered for these sizes is not taken from other tests, nor left to them)
+    # (lowerings for these sizes are neither taken from other tests nor left to them)
     monkeypatch.setattr(repeated, "_kept", Recent(repeated.MOST_KEPT))
     check(device, case)
 
@@ -114,7 +114,7 @@ def test_a_prompt_of_real_size_fits_bindings() -> None:
 
 
 def test_broadcast_mask(device: dml.Device) -> None:
-    """One mask for all heads, by a stride of 0."""
+    """A stride of 0 shares one mask among all heads."""
     case = Case(mask="BOOLEAN").consistent
     inputs = data(case)
     inputs["MaskTensor"][:] = inputs["MaskTensor"][:, :1]
@@ -126,22 +126,22 @@ def test_broadcast_mask(device: dml.Device) -> None:
 
 
 def test_everything_masked(device: dml.Device) -> None:
-    """The filter is added: where all keys are masked alike, the scores decide as if none were."""
+    """The filter is added: where it is added to all keys, the scores decide as if there were no mask."""
     case = Case((2, 3, 4, 0, 4, 4), mask="KEY_SEQUENCE_LENGTH", filter_value=-10000.0).consistent
     inputs = data(case)
     inputs["MaskTensor"][:] = 0
-    # Adding -10000 leaves the scores their bits down to 2^-10.
+    # Adding -10000 keeps the bits of the scores down to 2^-10.
     outputs = run(device, describe(case, inputs), inputs)
     np.testing.assert_allclose(outputs["OutputTensor"], expect(case, inputs)["OutputTensor"], 2e-3, 2e-3)
 
 
 def test_large_scores(device: dml.Device) -> None:
-    """Scores far beyond what exp() holds."""
+    """Scores far beyond the range of exp()."""
     case = Case((1, 2, 5, 0, 4, 3), (1, 1)).consistent
     inputs = data(case)
     inputs["QueryTensor"] *= 300
     outputs = run(device, describe(case, inputs), inputs)
-    # Scores of a thousand are rounded to 6e-5.
+    # Scores around a thousand are rounded to 6e-5.
     np.testing.assert_allclose(outputs["OutputTensor"], expect(case, inputs)["OutputTensor"], 1e-3, 1e-3)
 
 
@@ -159,7 +159,7 @@ def test_large_scores(device: dml.Device) -> None:
 def test_any(device: dml.Device, key_heads: int, each: int, flags: tuple[bool, ...], **more: Any) -> None:
     bias, relative, present, lengths, in_place = flags
     if in_place:
-        more["layouts"] = (more["layouts"][0], "packed")  # as arrays on the device lie
+        more["layouts"] = (more["layouts"][0], "packed")  # the layout of arrays on the device
     check(
         device,
         Case(

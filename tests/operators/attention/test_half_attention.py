@@ -1,4 +1,4 @@
-"""Attention where DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION allows its weights to be FLOAT16."""
+"""Attention with FLOAT16 weights, which DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION allows."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ CASES = {
 
 
 def assert_within(device: dml.Device, case: Case) -> int:
-    """With the flag, results are within what rounding weights once may do; how many differ from those without.
+    """Assert that the flag's results are within the error of weights rounded once; return how many differ from those
+    without.
 
-    A weight is off by 2^-10 of itself at most, whichever way FLOAT16 rounds, or by 2^-14, its smallest normal number,
-    beside a largest of 2^12; the result is one more FLOAT16. What else is off is float32's, as in attention_cases.
+    A weight is off by 2^-10 of itself at most, in either rounding mode of FLOAT16, or by 2^-14, its smallest normal
+    number, compared with a largest of 2^12; the result is rounded to FLOAT16 once more. The rest is float32's error, as
+    in attention_cases.
     """
     case = replace(case, data_type="FLOAT16").consistent
     inputs = data(case)
@@ -52,7 +54,7 @@ def test_weights_rounded_once(on_matrices: dml.Device, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["whole tiles", "parts of keys"])
 def test_weights_rounded_once_in_registers(on_matrix_reductions: dml.Device, name: str) -> None:
-    """(A driver may leave out a conversion of matrices in registers, and lavapipe does: nothing need differ.)"""
+    """(A driver may leave out a conversion of matrices in registers, as lavapipe does: results need not differ.)"""
     assert_within(on_matrix_reductions, CASES[name])
 
 
@@ -65,21 +67,21 @@ def test_many_columns_in_registers(on_matrix_reductions: dml.Device) -> None:
 
 
 def test_without_matrix_units_nothing_changes(seen_as: Callable[..., dml.Device]) -> None:
-    """The other kernels keep weights where they are computed, in float32."""
+    """The other kernels keep weights in float32, next to their computation."""
     features = seen_as("discrete").vulkan.target.features.without("cooperative_matrix")
     device = seen_as("discrete", features=features)
     assert program_of(device.vulkan.target, NONE) == program_of(device.vulkan.target, ALLOW)
 
 
 def test_many_columns_stay_in_registers() -> None:
-    """Where weights are rounded once these last for 128 columns."""
+    """With weights rounded once, registers suffice for 128 columns."""
     target, desc = units(reductions=True), describe(MANY_COLUMNS, data(MANY_COLUMNS))
     kernels = [compile_operator(desc, target.under(flags)).dispatches[0].label for flags in (NONE, ALLOW)]
     assert kernels == ["attention/matrices.comp", "attention/in_registers.comp"]
 
 
 def units(*, reductions: bool) -> Target:
-    """A GPU with matrix units."""
+    """Return a GPU with matrix units."""
     shape = MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
     features = Features(float16=True, memory_model=True, cooperative_matrices=(shape,), matrix_reductions=reductions)
     return Target(

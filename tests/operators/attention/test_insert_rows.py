@@ -1,4 +1,4 @@
-"""INSERT_ROWS, an operator of ours: what it writes and leaves, and its rule."""
+"""INSERT_ROWS, an operator of ours: the rows that it writes and leaves, and its rule."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def inserted(cache: np.ndarray, rows: np.ndarray, positions: np.ndarray) -> np.n
     seed=st.integers(0, 99),
 )
 def test_rows_go_to_their_positions(device: dml.Device, kind: str, sizes: tuple[int, ...], seed: int) -> None:
-    """Positions before, in and past the cache; rows that share words with their neighbours and rows that do not."""
+    """Positions before, in and past the cache; rows that share words with adjacent rows and rows that do not."""
     batch, heads, rows, room, size = sizes
     rng = np.random.default_rng(seed)
     desc = described(kind, batch, heads, rows, room, size)
@@ -52,7 +52,7 @@ def test_rows_go_to_their_positions(device: dml.Device, kind: str, sizes: tuple[
 
 
 def test_a_cache_beyond_a_binding_is_written_by_heads() -> None:
-    """Each dispatch binds one head of what no binding shows as a whole."""
+    """Each dispatch binds one head of a cache that no binding covers."""
     desc = described("FLOAT16", 1, 8, 1, 131072, 128)
     program = compile_operator(desc, Target(DeviceClass.DISCRETE, max_storage_buffer_range=1 << 30))
     assert len(program.dispatches) == 1

@@ -1,4 +1,4 @@
-"""Convolutions to try: their descriptions and data, and what float64 NumPy makes of them."""
+"""Convolution cases: their descriptions and data, and the expected results from float64 NumPy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def build(
     dtype, batch, groups, inputs, outputs, sizes, window, direction=FORWARD, mode=CORRELATION, strides=None,
     dilations=None, start=None, end=None, output_padding=None, bias=True, layout="packed", activation=None, seed=0,
 ):  # fmt: skip
-    """A description, its inputs, the result expected and the sum of the magnitudes of its terms.
+    """Return a description, its inputs, the expected result and the sum of the magnitudes of its terms.
 
     inputs, outputs: channels of one group.
     """
@@ -56,7 +56,9 @@ def build(
 
 
 def products(desc):
-    """The terms of one element: input channels of a group times the window, backward at most that."""
+    """Return the number of terms of an element: input channels of a group times the window (for backward, at most
+    that).
+    """
     return desc.InputTensor.Sizes[1] // desc.GroupCount * int(np.prod(desc.FilterTensor.Sizes[2:]))
 
 
@@ -65,11 +67,11 @@ def check(device, desc, arrays, expected, terms):
 
 
 def of(groups, inputs, outputs, sizes, window, **attributes):
-    """Arguments of ``build``."""
+    """Return arguments of ``build``."""
     return {"groups": groups, "inputs": inputs, "outputs": outputs, "sizes": sizes, "window": window, **attributes}
 
 
-#: Each attribute meets each other one somewhere.
+#: Every pair of attributes occurs together somewhere.
 CASES = [
     of(1, 3, 5, (9,), (3,), strides=(2,), start=(1,), end=(2,)),
     of(2, 2, 4, (17,), (4,), dilations=(3,), start=(3,), end=(0,)),

@@ -1,4 +1,4 @@
-"""Convolutions of 8-bit integers on what multiplies bytes, to the bit."""
+"""Convolutions of 8-bit integers with byte products, to the bit."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from harness import assert_exact, like, random, run, tensor
 LIMITS = {"INT8": (-128, 127), "UINT8": (0, 255)}
 KERNELS = {"gemm/bytes.comp", "gemm/bytes_matrix.comp", "gemm/bytes_rows.comp"}
 
-#: Images, input channels, spatial sizes, output channels, window, groups, strides, dilations, padding: few channels,
-#: whole vectors of them, between; windows of one; groups; one dimension.
+#: Images, input channels, spatial sizes, output channels, window, groups, strides, dilations, padding. Channels: few,
+#: whole vectors, and between; windows of one element; groups; one dimension.
 CASES = {
     "rgb": (1, 3, (9, 11), 12, (3, 3), 1, (1, 1), (1, 1), (1, 1)),
     "rgb by two": (2, 3, (12, 13), 20, (7, 7), 1, (2, 2), (1, 1), (3, 3)),
@@ -37,7 +37,7 @@ def labels(device, desc):
 
 
 def make(case, types, points):
-    """Inputs by name, attributes, and the sums in float64, which holds them exactly."""
+    """Return inputs by name, attributes, and the sums in float64, which holds them exactly."""
     images, channels, sizes, outputs, window, groups, strides, dilations, padding = CASES[case]
     rng = np.random.default_rng(0)
     x = random(rng, types[0], (images, channels, *sizes), *LIMITS[types[0]])
@@ -97,7 +97,7 @@ def test_quantized(on_bytes, case, output, bias):
 
 
 def test_channels_that_follow_each_other_are_read_where_they_lie(on_bytes):
-    """In whole vectors, without padding."""
+    """Contiguous channels, in whole vectors and without padding, are not copied first."""
     inputs, attributes, sums = make("one", ("INT8", "INT8"), (False, False))
     fields = {name: like(value, "nhwc") for name, value in inputs.items()}
     desc = dml.DML_CONVOLUTION_INTEGER_OPERATOR_DESC(

@@ -1,4 +1,4 @@
-"""What descriptions of the convolutions, of floats and of integers, are refused for."""
+"""Descriptions that the convolutions of floats and of integers refuse."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ def plain(**changes):
         ({"GroupCount": 4, "FilterTensor": tensor("FLOAT32", (6, 1, 3, 3))}, "GroupCount: must divide the 6 output"),
         ({"FilterTensor": tensor("FLOAT32", (6, 4, 3, 3))}, "FilterTensor: must have size 2 in dimension 1"),
         ({"Direction": BACKWARD}, "FilterTensor: must have size 4 in dimension 0"),
-        ({"FilterTensor": tensor("FLOAT32", (6, 2, 9, 3))}, "FilterTensor: must not reach 9 elements over the 8"),
+        (
+            {"FilterTensor": tensor("FLOAT32", (6, 2, 9, 3))},
+            "must fit the padded size of InputTensor in dimension 2, 8, found 9",
+        ),
         ({"OutputTensor": tensor("FLOAT32", (2, 6, 6, 6))}, "OutputTensor: must have sizes"),
         ({"OutputTensor": tensor("FLOAT32", (1, 6, 6, 7))}, "OutputTensor: must have sizes"),
         ({"BiasTensor": tensor("FLOAT32", (6, 1, 1, 1))}, "BiasTensor: must have sizes"),

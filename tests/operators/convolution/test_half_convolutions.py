@@ -1,4 +1,4 @@
-"""Convolutions of FLOAT16: sums of a few in FLOAT16 where an execution flag allows them, and the weights' bytes."""
+"""Convolutions of FLOAT16: partial sums in FLOAT16 where an execution flag allows them, and the bytes of weights."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dml.compiler.selection import convolution as selection
 from dml.compiler.selection.convolution import ImplicitTile
 from dml.compiler.selection.stored_weights import KEPT_WIDER
 from dml.compiler.target import DeviceClass, Target
-from dml.frontends.planning import Planner
 from dml.graph import operations as op
 from dml.graph.builder import Builder
+from dml.planning.planner import Planner
 from dml.runtime.needs import memory_needs
 from harness import assert_half_sums, assert_sums
 
@@ -31,7 +31,7 @@ CASES = {
 
 
 def steps_in_half(program: Program) -> set[str | None]:
-    """Of each kernel that multiplies."""
+    """Return HALF_STEPS of each kernel that multiplies."""
     kernels = [d for d in program.dispatches if d.label in ("convolution/implicit.comp", "gemm/shared.comp")]
     assert kernels
     return {dict(dispatch.source.defines)["HALF_STEPS"] for dispatch in kernels}
@@ -70,13 +70,13 @@ def test_without_a_table(computes_in_halves: dml.Device, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("case", CONVOLUTIONS)
 def test_large_weights_stay_halves(device: dml.Device, case: dict, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those above a bound in the direct kernel, all in the implicit one."""
+    """Weights above a bound stay FLOAT16 in the direct kernel, all weights in the implicit one."""
     monkeypatch.setitem(KEPT_WIDER, "direct convolution", 0)
     check(device, *build("FLOAT16", 2, **case))
 
 
 def test_weights_of_real_sizes_keep_their_bytes() -> None:
-    """1280 x 1280 x 3 x 3, the largest of Stable Diffusion's UNet, on a CPU's driver and on a GPU."""
+    """1280 x 1280 x 3 x 3, the largest weights of Stable Diffusion's UNet, on a CPU's driver and on a GPU."""
     size = 1280
     for target in (Target(DeviceClass.CPU, subgroup_size=8), Target(DeviceClass.DISCRETE, subgroup_size=32)):
         graph = Builder(Planner(target))

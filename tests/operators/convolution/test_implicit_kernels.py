@@ -1,4 +1,4 @@
-"""The convolution that GPUs get as a product through shared memory: every tile, at sizes that do not fill it."""
+"""The convolution as a product through shared memory, for GPUs: every tile, at sizes that do not fill it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def tile(request, monkeypatch):
 
 
 def runs_implicit(device, desc):
-    """FLOAT16 may go to matrix units."""
+    """Return whether the implicit kernel runs; FLOAT16 may use its variant for matrix units."""
     compiled = device.compile_operator(device.create_operator(desc))
     return "convolution/implicit" in compiled.program.describe()
 
@@ -83,7 +83,7 @@ def test_depthwise(as_discrete, dtype, layout, case):
 
 
 def test_without_a_table(monkeypatch, as_discrete):
-    """As where few channels have a window too large for one."""
+    """A table may be too small for a large window of few channels."""
     monkeypatch.setattr(selection, "_LARGEST_TABLE", 0)
     for case in (CASES[3], CASES[6]):
         made = build("FLOAT32", 2, **case)

@@ -36,7 +36,7 @@ def test_convolutions(on_matrices, layout, case):
 
 
 def test_channels_are_put_last_where_many_read_them(on_matrices):
-    """x is copied where its channels are apart, and many channels of the result are made of it."""
+    """x is copied to channels last if its channels are apart and many output channels read it."""
     for layout, kernels in (("packed", 3), ("nhwc", 2)):
         desc, *_ = build("FLOAT16", 2, layout=layout, **CASES[-1])
         assert len(labels(on_matrices, desc)) == kernels
@@ -46,9 +46,9 @@ def test_channels_are_put_last_where_many_read_them(on_matrices):
 
 @pytest.mark.parametrize("case", [CASES[-1], CASES[3], CASES[4]])
 def test_the_largest_tile(monkeypatch, on_matrices, case):
-    """As it is where there are enough of them."""
+    """The largest tile otherwise needs many tiles: here one suffices."""
     tiles = [(*tile, 1) for *tile, _ in convolution.MATRIX_TILES]
-    monkeypatch.setattr(convolution, "_MATRIX_TILES", tiles)
+    monkeypatch.setattr(convolution, "MATRIX_TILES", tiles)
     made = build("FLOAT16", 2, **case)
     compiled = on_matrices.compile_operator(on_matrices.create_operator(made[0]))
     assert compiled.program.dispatches[-1].label == KERNEL
@@ -56,7 +56,7 @@ def test_the_largest_tile(monkeypatch, on_matrices, case):
 
 
 def test_sums_are_kept_in_float32(on_matrices):
-    """2048 + 1 rounds away in FLOAT16: a sum of ones would stop there."""
+    """In FLOAT16, 2048 + 1 rounds to 2048: a sum of ones would stop there."""
     desc, arrays, *_ = build("FLOAT16", 1, 1, 512, 16, (4, 4), (3, 3), bias=False)
     ones = {name: np.ones_like(array) for name, array in arrays.items()}
     assert KERNEL in labels(on_matrices, desc)
@@ -71,7 +71,7 @@ def test_without_the_feature_the_portable_kernel(seen_as, on_matrices):
 
 
 def test_without_a_table(monkeypatch, on_matrices):
-    """As where few channels have a window too large for one."""
+    """A table may be too small for a large window of few channels."""
     monkeypatch.setattr("dml.compiler.selection.convolution._LARGEST_TABLE", 0)
     for case in (CASES[3], CASES[4]):
         made = build("FLOAT16", 2, **case)

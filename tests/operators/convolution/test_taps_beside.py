@@ -1,4 +1,4 @@
-"""CONVOLUTION whose windows have taps that never meet the input: wide dilations, and padding that is wider than it."""
+"""CONVOLUTION with taps that never meet the input: wide dilations, and padding that is wider than the input."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from convolution_cases import CONVOLUTION, CORRELATION, build, products
 from dml.compiler.operators.convolution.windows import windowed_sums
 from harness import assert_sums
 
-#: Sizes, strides, dilations, start padding, end padding; and how many taps of 3 x 3 are left.
+#: Sizes, strides, dilations, start padding, end padding; and the number of the 3 x 3 taps that remain.
 CASES = [
     ((9, 9), (1, 1), (9, 9), (9, 9), (9, 9), 1),
     ((9, 9), (1, 1), (8, 8), (8, 8), (8, 8), 9),
@@ -16,7 +16,7 @@ CASES = [
     ((6, 6), (1, 1), (6, 6), (0, 0), (12, 12), 1),  # the first tap alone
     ((6, 6), (1, 1), (6, 6), (12, 12), (0, 0), 1),  # the last one
     ((6, 5), (2, 2), (7, 7), (7, 7), (7, 7), 1),
-    ((4, 4), (1, 1), (2, 2), (20, 20), (20, 20), 9),  # results of the padding alone are around those of all taps
+    ((4, 4), (1, 1), (2, 2), (20, 20), (20, 20), 9),  # results of padding alone surround those of all taps
 ]
 
 

@@ -1,4 +1,4 @@
-"""CONVOLUTION by single elements that lie apart, and to results of one row, as CPUs' drivers make them."""
+"""CONVOLUTION by strided windows of one element, and to results of one row, on CPU drivers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ THIN = [
     of(1, 5, 17, (6, 7, 8), (1, 1, 1), strides=(1, 2, 1)),
     of(1, 4, 16, (6, 6), (1, 1), strides=(2, 2), start=(1, 0), end=(0, 1)),
 ]
-#: Results of one row: of many channels and few, of long windows and short, wide and narrow.
+#: Results of one row: many channels and few, long windows and short, wide and narrow.
 FLAT = [
     of(1, 6, 24, (50,), (3,), start=(1,), end=(1,)),
     of(1, 5, 7, (7,), (5,), strides=(2,), start=(2,), end=(2,)),

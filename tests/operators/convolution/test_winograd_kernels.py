@@ -1,4 +1,4 @@
-"""CONVOLUTION by windows of 3 x 3 over many channels, by Winograd's products, against float64 NumPy."""
+"""CONVOLUTION by windows of 3 x 3 over many channels with Winograd's algorithm, against float64 NumPy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness import assert_sums, run
 
 @pytest.fixture
 def cheapest(monkeypatch):
-    """Winograd wherever it can be, at sizes that test quickly."""
+    """Choose Winograd wherever it applies, at sizes that test quickly."""
     monkeypatch.setattr("dml.compiler.selection.convolution.winograd_cost", lambda target, sizes: 0.0)
 
 
@@ -80,7 +80,7 @@ def test_directions(device, mode, direction):
 
 @pytest.mark.usefixtures("cheapest")
 def test_three_dimensions(device):
-    """A window of depth 1 takes each slice by itself."""
+    """A window of depth 1 convolves each slice separately."""
     desc, arrays, expected, terms = build("FLOAT32", 2, 1, 48, 48, (3, 8, 9), (1, 3, 3), start=(0, 1, 1), end=(0, 1, 1))
     compiled = device.compile_operator(device.create_operator(desc))
     assert "convolution/winograd_result" in compiled.describe()
@@ -104,7 +104,7 @@ def test_fused_activation(device, dtype):
 @pytest.mark.parametrize("kind", [np.float32, np.float16])
 @pytest.mark.usefixtures("cheapest")
 def test_in_a_graph(device, kind):
-    """Constant weights are transformed once; what follows element by element is applied as results are stored."""
+    """Constant weights are transformed once; element-wise operators after it are applied as results are stored."""
     rng = np.random.default_rng(0)
     x, w = rng.uniform(-1, 1, (1, 48, 12, 13)).astype(kind), rng.uniform(-1, 1, (48, 48, 3, 3)).astype(kind)
     b = rng.uniform(-1, 1, 48).astype(kind)
@@ -120,7 +120,7 @@ def test_in_a_graph(device, kind):
     padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (1, 1), (1, 1)])
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
     sums = np.einsum("nchwyx,ocyx->nohw", windows, w.astype(np.float64)) + b.astype(np.float64)[:, None, None]
-    # float32 sums of 432 products of up to one, and an activation that never grows what they are off by
+    # float32 sums of 432 products of up to one, and an activation that never magnifies their error
     allowed = 436 * 2.0**-24 * 432 / 4 + (2.0**-11 if kind is np.float16 else 2.0**-22)
     assert np.abs(found - 1 / (1 + np.exp(-sums))).max() < allowed
 

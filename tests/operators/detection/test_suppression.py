@@ -1,4 +1,4 @@
-"""NON_MAX_SUPPRESSION, an operator of ours: its rules, what it gives beside the rows, and long work in parts.
+"""NON_MAX_SUPPRESSION, an operator of ours: its rules, its results other than the rows, and long work in parts.
 
 tests/frontends/onnx/test_onnx_suppression.py compares its rows with onnxruntime's.
 """
@@ -32,7 +32,9 @@ def described(**changes: Any) -> OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC:
 
 
 def test_it_is_none_of_directmls(device: dml.Device) -> None:
-    """It has rules and a lowering as DirectML's have; no name, number or list of theirs means it."""
+    """It has rules and a lowering like DirectML's operators, but none of DirectML's names, numbers or lists includes
+    it.
+    """
     dml.validate(described())
     with pytest.raises(dml.DMLError, match=r"NON_MAX_SUPPRESSION.MaximumBoxes: must be from 1 to 5, .*, found 6"):
         dml.validate(described(MaximumBoxes=6))
@@ -67,7 +69,7 @@ def test_it_gives_scores(device: dml.Device) -> None:
 
 @pytest.mark.parametrize(("inclusive", "kept"), [(False, [0, 1, 2]), (True, [0, 2])])
 def test_an_overlap_at_the_threshold(device: dml.Device, inclusive: bool, kept: list[int]) -> None:
-    """The second box covers half of what it and the first take; of equal scores the first place comes first."""
+    """The second box covers half of its union with the first; of equal scores the first place comes first."""
     boxes = np.array([[[0, 0, 2, 1], [0, 0, 1, 1], [5, 5, 6, 6]]], np.float32)
     inputs = {"BoxesTensor": boxes, "ScoresTensor": np.full((1, 1, 3), 0.5, np.float32)}
     desc = described(
@@ -82,7 +84,7 @@ def test_an_overlap_at_the_threshold(device: dml.Device, inclusive: bool, kept: 
 
 
 def crowd(count: int, most: int) -> OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC:
-    """An image, two classes."""
+    """Describe an image with two classes."""
     return described(
         BoxesTensor=tensor("FLOAT32", (1, count, 4)), ScoresTensor=tensor("FLOAT32", (1, 2, count)),
         OutputSelectedTensor=tensor("UINT32", (2 * most, 3)), OutputScoresTensor=None, MaximumBoxes=most,
@@ -91,7 +93,7 @@ def crowd(count: int, most: int) -> OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC:
 
 @pytest.mark.parametrize("device_class", [DeviceClass.CPU, DeviceClass.DISCRETE])
 def test_rounds_go_in_parts(seen_as: Callable[..., dml.Device], device_class: DeviceClass) -> None:
-    """With the same results, however few steps an invocation may make."""
+    """Results are the same for any number of steps that an invocation may make."""
     desc, inputs = crowd(700, 300), boxes_and_scores(1, 2, 700)
     found = []
     for few in (None, 256):
@@ -108,7 +110,7 @@ def test_rounds_go_in_parts(seen_as: Callable[..., dml.Device], device_class: De
 
 
 def test_a_class_that_is_too_large() -> None:
-    """Where one round of it is longer than what the device lets an invocation do."""
+    """A single round exceeds the steps that the device allows an invocation."""
     desc = crowd(2**20, 1)
     assert compile_operator(desc, Target(DeviceClass.CPU)).dispatches
     with pytest.raises(dml.DMLError, match="NON_MAX_SUPPRESSION: 1048576 boxes of a class are too many"):

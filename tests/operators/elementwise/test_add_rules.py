@@ -1,4 +1,4 @@
-"""IDENTITY, ADD and ADD1 as a whole: what each level takes."""
+"""IDENTITY, ADD and ADD1: the data types and dimensions of each feature level."""
 
 from __future__ import annotations
 

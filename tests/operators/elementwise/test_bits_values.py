@@ -1,4 +1,4 @@
-"""Operators that see bits or only choose and copy elements: exact for every data type, FLOAT64 included."""
+"""Operators on bits, and operators that only choose and copy elements: exact for every data type, FLOAT64 included."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPES = pointwise.data_types("ELEMENT_WISE_BIT_AND")
 
 
 def any_bits(rng, dtype, shape):
-    """Elements of any bit pattern: subnormals and every NaN as well."""
+    """Return elements of any bit pattern, including subnormals and every NaN."""
     kind = dml.numpy_dtype(harness.data_type(dtype))
     return rng.integers(0, 256, (*shape, kind.itemsize), np.uint8).reshape(-1).view(kind).reshape(shape)
 
@@ -25,7 +25,7 @@ def bits(array):
 
 
 def assert_same_bits(result, expected):
-    """FLOAT16 goes through the device's own conversion nowhere here, so that NaN keeps its payload."""
+    """Compare bits: no FLOAT16 goes through the device's own conversion here, so NaN keeps its payload."""
     assert result.dtype == expected.dtype
     np.testing.assert_array_equal(bits(result), bits(expected))
 
@@ -90,7 +90,7 @@ def test_if(device, dtype, sizes, layout, out):
     )
     result = harness.run(device, desc, {"ConditionTensor": condition, "ATensor": a, "BTensor": b})["OutputTensor"]
     expected = np.where(condition != 0, a, b)
-    if dtype == "FLOAT16":  # a float on its way, which keeps NaN but not its payload
+    if dtype == "FLOAT16":  # converted to float, which keeps NaN but not its payload
         harness.assert_exact(result, expected)
     else:
         assert_same_bits(result, expected)

@@ -1,4 +1,4 @@
-"""What element-wise descriptions compile to, without a device."""
+"""Programs of element-wise descriptions, without a device."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_contiguous_data_is_one_dimension_moved_as_vectors(name):
     desc = getattr(dml, f"DML_ELEMENT_WISE_{name}_OPERATOR_DESC")(x, x, tensor(out, x.Sizes))
     (dispatch,) = compile_operator(desc, Target()).dispatches
     assert dispatch.label == "elementwise/vector.comp"
-    # 192 elements in one dimension, 4 of FLOAT32 or 16 of UINT8 at a time, 64 invocations to a workgroup.
+    # 192 elements in one dimension, 4 of FLOAT32 or 16 of UINT8 at a time, 64 invocations per workgroup.
     assert 192 in dispatch.push
     assert dispatch.groups == (1, 1, 1)
 

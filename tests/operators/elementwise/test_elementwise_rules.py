@@ -1,4 +1,4 @@
-"""What the element-wise operators refuse: each description breaks one rule, and the message names it."""
+"""Refusals of the element-wise operators: each description breaks one rule, and the message names it."""
 
 from __future__ import annotations
 

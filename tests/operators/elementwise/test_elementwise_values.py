@@ -20,7 +20,7 @@ SCALED = ({}, {"ScaleBias": dml.DML_SCALE_BIAS(0.5, 0.25)})
 
 
 def function(name, reference, low, high, **more):
-    """A function of one float, which takes a scale and bias: those in float32, as they come before the function."""
+    """Return the case of a float function with a scale and bias, which are applied in float32 before the function."""
 
     def with_scale(x, ScaleBias=None):
         if ScaleBias is not None:
@@ -56,7 +56,7 @@ FUNCTIONS = [
 
 
 def truncated(a, b):
-    """a / b toward zero; by zero all ones."""
+    """Return a / b rounded toward zero; all ones if b is zero."""
     return -1 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
@@ -65,7 +65,7 @@ def remainder(a, b):
 
 
 def whole_power(x, n):
-    """x^n, a negative power as 1 / x^-n divides."""
+    """Return x^n; a negative power is 1 / x^-n by integer division."""
     return x**n if n >= 0 else truncated(1, x**-n)
 
 
@@ -74,7 +74,7 @@ def wrapped_scale(x, s):
 
 
 def scale(x, s):
-    """The scale and bias in float32, as the input of what follows."""
+    """Apply the scale and bias in float32, as the function's input."""
     return x if s is None else (x * np.float32(s.Scale) + np.float32(s.Bias))
 
 
@@ -136,7 +136,7 @@ ARITHMETIC = [
         "ELEMENT_WISE_CONSTANT_POW",
         lambda x, Exponent: np.power(
             x, np.full_like(x, Exponent)
-        ),  # a scalar takes np.power to sqrt, which errs at -inf
+        ),  # for a scalar exponent np.power calls sqrt, which is wrong at -inf
         low=-8,
         high=8,
         attributes=[{"Exponent": e} for e in (2.0, -3.0, 0.5, 0.0, 2.5)],
@@ -190,7 +190,7 @@ TESTS = [
 ]
 
 
-#: Floats that every float type holds.
+#: Floats that every float type represents.
 BOUNDS = [
     {"Min": -1.5, "Max": 2.75},
     {"Min": -math.inf, "Max": 1.0},

@@ -14,7 +14,7 @@ LAYOUTS = [((101,), "packed", "packed"), ((3, 4, 5), "reversed", "padded"), ((2,
 
 
 def quantized(x, scale, zero_point, dtype):
-    """zero_point: an array, or one number."""
+    """Quantize in NumPy. zero_point: an array, or one number."""
     kind = dml.numpy_dtype(harness.data_type(dtype))
     return quantization.quantized(x, scale, np.asarray(zero_point, kind), kind)
 
@@ -26,7 +26,7 @@ def quantized(x, scale, zero_point, dtype):
 def test_quantize(device, source, dtype, sizes, layout, out, with_zero_point):
     rng = np.random.default_rng(5)
     count = int(np.prod(sizes))
-    # Steps that are powers of two make ties; INT32 needs large steps.
+    # Steps that are powers of two give ties; INT32 needs large steps.
     unit = 2.0**20 if source == "INT32" else 0.125
     scale = np.where(rng.random(count) < 0.5, unit, unit * rng.uniform(0.6, 1.4, count))
     scale = scale.astype(np.float16 if source == "FLOAT16" else np.float32).reshape(sizes)
@@ -47,7 +47,7 @@ def test_quantize(device, source, dtype, sizes, layout, out, with_zero_point):
 
 
 def test_quantize_rounds_the_float32_quotient(device):
-    """Quotients that are halves in float32 only, and those a step beside them, with scales of any magnitude."""
+    """Quotients that are ties in float32 only, and quotients one step away, with scales of any magnitude."""
     rng = np.random.default_rng(8)
     scale = (rng.uniform(1, 2, 4000) * 2.0 ** rng.integers(-100, 100, 4000)).astype(np.float32)
     x = (rng.integers(-128, 128, 4000) + np.float32(0.5)) * scale * rng.choice([-1, 1], 4000).astype(np.float32)
@@ -55,7 +55,7 @@ def test_quantize_rounds_the_float32_quotient(device):
     x[::2] = ((rng.integers(-128, 128, 2000) + 0.5) * scale[::2].astype(np.float64)).astype(np.float32)
     expected = quantized(x, scale, 0, "INT8")
     exact = np.clip(np.rint(x.astype(np.float64) / scale), -128, 127)
-    assert np.mean(expected != exact) > 0.1  # the exact quotient decides otherwise
+    assert np.mean(expected != exact) > 0.1  # the exact quotient rounds otherwise
     desc = dml.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC(
         harness.like(x), harness.like(scale), None, harness.tensor("INT8", x.shape)
     )
@@ -125,7 +125,7 @@ def test_quantized_linear_add(device, dtype, zero_points, sizes, layout, out):
             **{name: harness.like(array, layout if name == "ATensor" else "packed") for name, array in given.items()},
             OutputTensor=harness.tensor(dtype, sizes, out),
         )
-        # The steps of the page's equations, each in float32.
+        # The steps of the page's equations, each rounded to float32.
         total = (a - np.float32(zero["A"])) * np.float32(scales[0]) + (b - np.float32(zero["B"])) * np.float32(
             scales[1]
         )

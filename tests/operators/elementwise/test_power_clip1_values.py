@@ -1,4 +1,4 @@
-"""POW over pairs of data types, and the clips whose bounds are scalars of the tensors' own type."""
+"""POW with pairs of data types, and the clips whose bounds are scalars of the tensor's own type."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def test_power_of_every_pair_of_types(device, of, by):
             harness.assert_ulp(result, expected, 4 if of == "FLOAT32" else 0.501, "the shader library's promise")
         return
     for x, n, y in zip(base.tolist(), exponent.tolist(), result.tolist(), strict=True):
-        if n == int(n):  # a negative power as 1 / x^-n divides; by zero all ones
+        if n == int(n):  # a negative power is 1 / x^-n by integer division; all ones if x is zero
             value = x ** int(n) if n >= 0 else -1 if x == 0 else int(1 / x ** -int(n))
             assert y == wrap(value, base.dtype), (x, n)
-        elif x**n < min(2**14, np.iinfo(base.dtype).max):  # what float32 tells from a whole number
+        elif x**n < min(2**14, np.iinfo(base.dtype).max):  # float32 can tell these from an integer
             assert y == math.trunc(round(x**n, 9)), (x, n)
 
 
@@ -63,7 +63,7 @@ def test_power_at_the_special_values_of_ieee_754(device):
 
 
 def test_a_subnormal_counts_as_itself_or_as_zero_throughout(device):
-    """A device may compare subnormals as zeros; it must not take one for positive here and for a number there."""
+    """A device may compare subnormals as zeros, but must not treat one as positive here and as zero there."""
     values = np.array([-4e-45, 4e-45, 0.0, -0.0, 0.5, -2.0, 3.0], np.float32)
     base, exponent = (np.ascontiguousarray(g.reshape(-1)) for g in np.meshgrid(values, values))
     desc, given = power(base, exponent)
@@ -102,7 +102,7 @@ def test_clip1_and_its_gradient(device, dtype):
         x[:6] = [np.nan, np.inf, -np.inf, low, high, 0]
     else:
         info = np.iinfo(kind)
-        # Bounds that only the type's own arithmetic can hold.
+        # Bounds that only the type's own arithmetic represents.
         low, high = (info.min + 3, info.max - 5) if kind.kind == "i" else (2, info.max - 5)
         x = rng.integers(info.min, info.max, (83,), kind, endpoint=True)
         x[:6] = [info.min, info.max, low, high, low + 1, high - 1]
@@ -135,7 +135,7 @@ def test_clip_bounds_of_integers_are_truncated_and_kept_in_range(device):
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16", "INT32", "UINT8", "INT64"])
 def test_a_minimum_above_the_maximum_wins(device, dtype):
-    """As the page's max(Min, min(x, Max)) has it; of the gradient, nothing lies between them."""
+    """The page defines max(Min, min(x, Max)); the gradient is zero, since no element lies between the bounds."""
     x = np.array([0, 3, 5, 6, 9, 100]).astype(kind_of(dtype))
     desc = dml.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(harness.like(x), harness.like(x), Min=6, Max=4)
     harness.assert_exact(harness.run(device, desc, {"InputTensor": x})["OutputTensor"], np.full_like(x, 6))

@@ -1,4 +1,6 @@
-"""Copies and expressions of transposed data, which GPUs turn in shared memory: bits, at sizes beside those of tiles."""
+"""Copies and expressions of transposed data, which GPUs transpose in shared memory: exact bits, at sizes around the
+tiles'.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ TYPES = ["FLOAT32", "FLOAT16", "UINT8", "INT64", "UINT16"]
 
 
 def transposition(kind, sizes, order):
-    """An identity whose input lies packed in another order of dimensions."""
+    """Return an identity whose input is packed in another order of dimensions."""
     data_type = dml.DML_TENSOR_DATA_TYPE[f"DML_TENSOR_DATA_TYPE_{kind}"]
     packed = dml.packed_strides([sizes[axis] for axis in order])
     strides = [0] * len(sizes)
@@ -38,7 +40,7 @@ def test_transposes(as_discrete, kind, sizes, order):
     desc = transposition(kind, sizes, order)
     compiled = as_discrete.compile_operator(as_discrete.create_operator(desc))
     per_vector = {"FLOAT32": 4, "FLOAT16": 8, "UINT16": 8}.get(kind, 0)
-    moved = sizes[order[-1]], sizes[-1]  # along the input's neighbours, and along the output's
+    moved = sizes[order[-1]], sizes[-1]  # elements along the input's contiguous dimension, and along the output's
     in_vectors = per_vector and not any(size % per_vector for size in moved)
     kernel = "elementwise/transpose_blocks.comp" if in_vectors else "elementwise/transpose.comp"
     assert [dispatch.label for dispatch in compiled.program.dispatches] == [kernel]
@@ -57,6 +59,6 @@ def test_an_expression_of_transposed_halves(as_discrete, sizes):
 
 
 def test_rows_that_share_words_are_not_turned(as_discrete):
-    """Rows of an odd number of halves: whole words have elements of two rows."""
+    """Rows of an odd number of halves: some words contain elements of two rows."""
     x = random(np.random.default_rng(4), "FLOAT16", (40, 33))
     assert_exact(run(as_discrete, transposition("FLOAT16", (40, 33), (1, 0)), {"InputTensor": x})["OutputTensor"], x)

@@ -1,4 +1,4 @@
-"""Products to try: their data, descriptions, and what float64 NumPy makes of them."""
+"""Product cases: their data, descriptions, and expected results from float64 NumPy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness import like, random, tensor
 
 
 def product(a, b, ta, tb, alpha=1.0, c=None, beta=0.0):
-    """The result in float64, and the sum of the magnitudes of its terms."""
+    """Return the result in float64, and the sum of the magnitudes of its terms."""
     a, b = a.astype(np.float64), b.astype(np.float64)
     a, b = a.swapaxes(-1, -2) if ta else a, b.swapaxes(-1, -2) if tb else b
     result, terms = alpha * (a @ b), abs(alpha) * (abs(a) @ abs(b))

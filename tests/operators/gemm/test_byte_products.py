@@ -1,4 +1,4 @@
-"""Products of 8-bit integers on what multiplies bytes: the sums of INT32 to the bit, and what is made of them."""
+"""Products of 8-bit integers with byte products: INT32 sums to the bit, and the results computed from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import dml
 from harness import assert_exact, like, random, run, tensor
 
 LIMITS = {"INT8": (-128, 127), "UINT8": (0, 255)}
-#: Of them, those of more than eight rows and columns, by feature.
+#: Kernels for more than eight rows and columns, by feature.
 KERNELS = {False: "gemm/bytes.comp", True: "gemm/bytes_matrix.comp"}
 
 
@@ -23,7 +23,7 @@ def tiled(device):
 
 
 def make(types, batch, m, k, n, points=(False, False), per=True, seed=0):
-    """Inputs by name, and their product in int64 (whose low 32 bits are those of the sums)."""
+    """Return inputs by name, and their product in int64 (whose low 32 bits are the sums' bits)."""
     rng = np.random.default_rng(seed)
     found, less = {}, []
     for name, dtype, sizes, zero, axis in (
@@ -36,7 +36,7 @@ def make(types, batch, m, k, n, points=(False, False), per=True, seed=0):
         if zero:
             one = [1] * value.ndim
             one[axis] = value.shape[axis] if per else 1
-            # (the ends of the range among them)
+            # including the ends of the range
             point = random(rng, dtype, one, *LIMITS[dtype])
             point.flat[0], point.flat[-1] = LIMITS[dtype]
             found[f"{name}ZeroPointTensor"] = point
@@ -86,7 +86,7 @@ def test_layouts(on_bytes, layouts, batch):
 
 @pytest.mark.parametrize("types", [("UINT8", "UINT8"), ("UINT8", "INT8"), ("INT8", "INT8")])
 def test_the_largest_sums(on_bytes, types):
-    """All products as large as they can be, and differences of nine bits."""
+    """All products are as large as possible, and differences need nine bits."""
     m, k, n = 16, 700, 24
     a, b = (
         np.full(sizes, LIMITS[dtype][0], dtype.lower()) for dtype, sizes in zip(types, ((m, k), (k, n)), strict=True)
@@ -145,20 +145,20 @@ def test_to_float(on_bytes, dtype, bias, m, kind):
         **{name: like(value) for name, value in inputs.items()}, OutputTensor=tensor(dtype, sums.shape)
     )
     scales = [inputs[f"{name}ScaleTensor"].astype(np.float32) for name in "AB"]
-    # The sums are exact in float32: two products and a sum round, each once
+    # The sums are exact in float32; the two products and the sum round once each
     expected = sums.astype(np.float32) * scales[0] * scales[1]
     if bias:
         expected = expected + inputs["BiasTensor"].astype(np.float32)
     result = run(on_bytes, desc, inputs)["OutputTensor"]
     if dtype == "FLOAT32":
-        # (a multiplication and the addition behind it may be one operation)
+        # (a device may fuse the multiplication and the addition)
         np.testing.assert_allclose(result, expected, rtol=2.0**-22, atol=2.0**-22)
     else:
         np.testing.assert_allclose(result, expected, rtol=2.0**-10, atol=2.0**-22)
 
 
 def test_to_float_of_more_products_than_32_bits_hold(on_bytes):
-    """Sums of differences of 255 would wrap: the product of floats is made."""
+    """Sums of differences of 255 would wrap: the product is computed in floats."""
     k = 33025 + 16
     a, b = np.zeros((9, k), np.uint8), np.zeros((k, 16), np.uint8)
     one, most = np.ones((1, 1), np.float32), np.full((1, 1), 255, np.uint8)
@@ -181,7 +181,7 @@ def test_without_the_features_the_portable_kernels(seen_as, on_bytes):
 
 
 def test_few_storage_buffers(seen_as, on_bytes):
-    """Zero points and scales bind ten tensors."""
+    """Zero points and scales bind ten tensors, more than the device allows."""
     device = seen_as("subgroups", features=on_bytes.vulkan.target.features, max_storage_buffers=4)
     inputs, sums = make(("UINT8", "INT8"), (), 20, 48, 24, (True, True))
     ones = {

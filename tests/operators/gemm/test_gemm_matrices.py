@@ -53,7 +53,7 @@ def test_infinities_and_nan_reach_their_rows_alone(on_matrices):
 
 
 def test_sums_are_kept_in_float32(on_matrices):
-    """2048 + 1 rounds away in FLOAT16: a sum of 4095 ones would stop there."""
+    """In FLOAT16, 2048 + 1 rounds to 2048: a sum of 4095 ones would stop there."""
     a, b = np.ones((16, 4095), np.float16), np.ones((4095, 16), np.float16)
     desc = describe(a, b, (16, 16), alpha=1 / 4095)
     result = run(on_matrices, desc, {"ATensor": a, "BTensor": b})["OutputTensor"]
@@ -61,7 +61,7 @@ def test_sums_are_kept_in_float32(on_matrices):
 
 
 def test_a_large_product_is_one_submission():
-    """Matrix units are that much faster; parts of it would end with idle cores, each."""
+    """Matrix units are so fast that the product is not split: the end of each part would leave cores idle."""
     halves = MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
     features = Features(float16=True, memory_model=True, cooperative_matrices=(halves,))
     matrix = tensor("FLOAT16", (4096, 4096))

@@ -1,4 +1,6 @@
-"""Products of FLOAT16 where DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION allows sums of a few in FLOAT16."""
+"""Products of FLOAT16 with partial sums in FLOAT16, which DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION
+allows.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def half_steps(program: Program) -> list[str]:
     ]
 
 
-#: m, k, n; whether a and b are transposed; with C.
+#: m, k, n; whether a and b are transposed; whether there is a C.
 CASES = {
     "whole tiles": ((64, 64, 128), (0, 0), False),
     "of columns": ((70, 100, 72), (1, 0), False),
@@ -72,7 +74,7 @@ def test_each_tile(computes_in_halves: dml.Device, tile: SharedProduct, monkeypa
 
 
 def test_a_long_sum_loses_nothing(computes_in_halves: dml.Device) -> None:
-    """4096 ones, which FLOAT16 alone adds up to 2048: sums of eight are exact, and go on in float32."""
+    """FLOAT16 alone would add 4096 ones up to 2048: sums of eight are exact, and are then added in float32."""
     ones = np.ones((1, 1, 32, 4096), np.float16)
     operator = computes_in_halves.create_operator(describe(ones, ones, (1, 1, 32, 32), 0, 1))
     compiled = computes_in_halves.compile_operator(operator, ALLOW)
@@ -92,7 +94,7 @@ def test_what_is_no_number_stays_in_its_row(computes_in_halves: dml.Device, valu
 
 
 def test_other_types_and_devices_keep_their_kernels(seen_as: Callable[..., dml.Device]) -> None:
-    """Without the flag, without the feature, of FLOAT32, and on CPUs."""
+    """Kernels stay the same without the flag, without the feature, with FLOAT32, and on CPUs."""
 
     def same(target: Any, dtype: str) -> bool:
         a, b, _, _ = make(dtype, (1, 1), 64, 64, 64)

@@ -1,4 +1,4 @@
-"""What descriptions of MATRIX_MULTIPLY_INTEGER are refused for."""
+"""Descriptions that MATRIX_MULTIPLY_INTEGER refuses."""
 
 from __future__ import annotations
 

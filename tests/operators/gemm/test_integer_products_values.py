@@ -1,4 +1,6 @@
-"""The integer matrix products against NumPy: int32 exact; quantized output to nearest even; float within its sums."""
+"""The integer matrix products against NumPy: int32 exact; quantized output to nearest even; float within its error
+bound.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ def limits(dtype):
 
 
 def parameter(rng, dtype, rank, axis, count, per):
-    """A scale or zero point of one element, or one per row (column)."""
+    """Return a scale or zero point of one element, or one per row (column)."""
     sizes = [1] * rank
     if per:
         sizes[max(axis, -rank)] = count
@@ -26,7 +28,7 @@ def parameter(rng, dtype, rank, axis, count, per):
 
 
 def aligned(values, rank, axis):
-    """A parameter as it broadcasts to ``rank`` dimensions."""
+    """Reshape a parameter so that it broadcasts to ``rank`` dimensions."""
     sizes = [1] * rank
     sizes[axis] = values.size
     return values.reshape(sizes)
@@ -125,7 +127,7 @@ def test_matrix_multiply_integer_to_float(device, integer, dtype, zero_points, b
 
 
 def test_differences_beyond_32_bits(device):
-    """An INT32 less its zero point may need 33 bits: the magnitude stays right."""
+    """INT32 minus its zero point may need 33 bits: the magnitude must be right."""
     a = np.array([[2**31 - 1, -(2**31)]], np.int32)
     b = np.array([[1], [2]], np.int32)
     one = np.ones((1, 1), np.float32)

@@ -1,4 +1,4 @@
-"""What the movement tests share: data types, layouts by dimension count."""
+"""Shared parts of the movement tests: data types, layouts by dimension count."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ TYPES_AND_LAYOUTS = [(name, "packed", "packed") for name in TYPES] + [
 
 
 def cycled(values: Any) -> list[Any]:
-    """TYPES_AND_LAYOUTS, each with one of the values in turn, and FLOAT32 with all of them: pairs, not the product."""
+    """Return TYPES_AND_LAYOUTS, each with the next of the values, and FLOAT32 with all of them: pairs, not the
+    product.
+    """
     values = list(values)
     cases = [(*case, values[i % len(values)]) for i, case in enumerate(TYPES_AND_LAYOUTS)]
     cases += [("FLOAT32", "packed", "packed", value) for value in values]
@@ -33,12 +35,12 @@ def cycled(values: Any) -> list[Any]:
 
 
 def numbers(dtype: str, sizes: Any, seed: int = 0) -> Array:
-    """Random elements over most of a data type's range."""
+    """Return random elements over most of a data type's range."""
     return random(np.random.default_rng(seed), dtype, tuple(sizes), -100, 100)
 
 
 def as_read(array: Array, layout: str) -> Array:
-    """What a tensor in this layout holds after the array was written to it: along a stride of 0 one element."""
+    """Return a tensor's contents after the array was written in this layout: one element along a stride of 0."""
     return np.broadcast_to(array[:1], array.shape) if layout == "broadcast" else array
 
 

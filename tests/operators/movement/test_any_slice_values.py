@@ -1,4 +1,4 @@
-"""Slices of any window, stride and layout, and what their gradient gives back: Hypothesis looks for one that fails."""
+"""Slices of any window, stride and layout, and their gradients: Hypothesis searches for one that fails."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness import LAYOUTS, assert_exact
 
 @st.composite
 def windows(draw):
-    """(tensor size, offset, window size, stride, size of the slice) of each dimension."""
+    """Draw (tensor size, offset, window size, stride, size of the slice) for each dimension."""
     dimensions = []
     for _ in range(draw(st.integers(1, 4))):
         size = draw(st.integers(1, 6))

@@ -1,4 +1,4 @@
-"""CAST between all pairs of data types: exact, rounded once to nearest even into float types."""
+"""CAST between all pairs of data types: exact, or rounded once to nearest even into float types."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def cast_of(x, to, layout="packed", out_layout="packed"):
 
 
 def interesting(name):
-    """Limits, halves, ties of every narrower type, subnormals, specials, and random bits."""
+    """Return limits, halves, ties of every narrower type, subnormals, specials, and random bits."""
     kind = numpy_type(name)
     rng = np.random.default_rng(len(name))
     bits = rng.integers(0, 256, 512 * kind.itemsize, dtype=np.uint8).view(kind)
@@ -47,11 +47,11 @@ def interesting(name):
 
 
 def expected_cast(x, to):
-    """Exactly, through Python's integers and float64 (which holds every type but 64-bit integers)."""
+    """Cast exactly, through Python's integers and float64 (which holds every type but 64-bit integers)."""
     kind = numpy_type(to)
     if to.startswith("FLOAT"):
         if to == "FLOAT16" and x.dtype.kind in "iu":
-            x = x.astype(np.float64)  # what float64 rounds away is far above FLOAT16
+            x = x.astype(np.float64)  # float64's rounding error is far above FLOAT16's range
         with np.errstate(over="ignore", invalid="ignore"):
             return x.astype(kind)
     limits = np.iinfo(kind)
@@ -96,7 +96,7 @@ def test_every_dimension_count(device, rank):
 
 
 def test_a_fused_cast_still_rounds(device):
-    """FLOAT32 to FLOAT16 and back in a graph: one dispatch, and the value has a half's precision."""
+    """FLOAT32 to FLOAT16 and back in a graph is one dispatch, but the value has a half's precision."""
     x = numbers("FLOAT32", (3, 40))
     half = output("FLOAT16", x.shape)
     nodes = [

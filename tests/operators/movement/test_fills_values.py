@@ -84,7 +84,7 @@ def test_sequence(device, dtype, layout):
 
 
 def test_long_float_sequences_keep_their_low_bits(device):
-    """Far from the start i * delta needs more bits than a float has."""
+    """Far from the start, i * delta needs more bits than a float has."""
     count = 1 << 20
     result = run(device, sequence_of("FLOAT32", (count,), -123456.7, 0.12345678), {})["OutputTensor"]
     start, delta = float(np.float32(-123456.7)), float(np.float32(0.12345678))
@@ -143,7 +143,7 @@ MATRIX = np.array([[4, 7, 3, 7, 9], [1, 2, 8, 6, 9], [9, 4, 1, 8, 7], [4, 3, 4, 
 @pytest.mark.parametrize(
     "value, begin, end, x, expected",
     [
-        # The page says Value 7 here and shows ones.
+        # The page says Value 7 here, but shows ones.
         (1, 0, 1, None, np.eye(4, 5)),
         (7, 0, 3, None, [[7, 7, 7, 0, 0], [0, 7, 7, 7, 0], [0, 0, 7, 7, 7], [0, 0, 0, 7, 7]]),
         (0, -(2**31), 1, MATRIX, [[0, 7, 3, 7, 9], [0, 0, 8, 6, 9], [0, 0, 0, 8, 7], [0, 0, 0, 0, 4]]),

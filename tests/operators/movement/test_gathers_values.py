@@ -69,7 +69,7 @@ def test_gather_page_examples(device, x, indices, axis, count, expected):
 def test_gather(device, dtype, layout, out_layout, axis):
     x = numbers(dtype, (1, 1, 3, 4, 5))
     indices = np.random.default_rng(axis).integers(-x.shape[axis], x.shape[axis], (1, 1, 2, 1, 3))
-    expected = np.take(as_read(x, layout)[0, 0], indices[0, 0].astype(int), axis - 2)  # rank 5: two leading ones go
+    expected = np.take(as_read(x, layout)[0, 0], indices[0, 0].astype(int), axis - 2)  # without two leading ones
     desc = gather_of(x, indices, expected.shape, axis, 3, layout, out_layout, "padded")
     assert_exact(both(device, desc, x, indices), expected)
 
@@ -86,7 +86,7 @@ def test_gather_every_dimension_count(device, rank):
 
 
 def test_gather_of_a_single_index(device):
-    """IndexDimensions 0: the axis goes, and a one comes in front."""
+    """With IndexDimensions 0 the axis is removed, and a leading one is added."""
     x, indices = numbers("INT32", (3, 4)), np.array([[2]], np.int32)
     assert_exact(both(device, gather_of(x, indices, (1, 4), 0, 0), x, indices), x[2:3])
     assert_exact(both(device, gather_of(x, indices, (1, 3), 1, 0), x, indices), x[None, :, 2])
@@ -94,7 +94,7 @@ def test_gather_of_a_single_index(device):
 
 @pytest.mark.parametrize("index_type", INDEX_TYPES)
 def test_indices_count_from_the_end_and_stay_inside(device, index_type):
-    """Out of range the page promises no value but safe reads: they go to the nearest element."""
+    """Out of range, the page promises safe reads but no value: they go to the nearest element."""
     x = np.arange(10, 15, dtype=np.float32)
     limits = np.iinfo(NUMPY_INDEX[index_type])
     given, expected = [0, 4, 5, limits.max], [10, 14, 14, 14]
@@ -146,7 +146,7 @@ def test_gather_elements_every_dimension_count(device, rank):
 
 
 def gathered_nd(x, indices, batches=0):
-    """Tuple by tuple; x and indices without leading ones."""
+    """Gather tuple by tuple; x and indices have no leading ones."""
     tuples = indices.shape[:-1]
     result = np.zeros((*tuples, *x.shape[batches + indices.shape[-1] :]), x.dtype)
     for place in np.ndindex(*tuples):
@@ -203,7 +203,7 @@ def test_gather_nd1_batches(device, dtype, batches):
 @pytest.mark.parametrize("rank", range(1, 9))
 def test_gather_nd_every_dimension_count(device, rank):
     x = numbers("FLOAT32", (2, 3, 1, 2, 2, 1, 3, 4)[-rank:], rank)
-    # One tuple that names all dimensions for odd counts, else the first half of them.
+    # A single tuple that names all dimensions for odd counts, else the first half of them.
     size = rank if rank % 2 else rank // 2
     tuple_ = np.array([n - 1 for n in x.shape[:size]], np.uint32).reshape((1,) * (rank - 1) + (size,))
     expected = x[tuple(tuple_.reshape(-1))]
@@ -214,7 +214,7 @@ def test_gather_nd_every_dimension_count(device, rank):
 
 @pytest.mark.parametrize("dtype", ["FLOAT64", "FLOAT32", "FLOAT16", "UINT8"])
 def test_rows_of_whole_vectors(device, dtype):
-    """Rows that an invocation moves sixteen bytes at a time."""
+    """An invocation moves sixteen bytes of these rows at a time."""
     x = numbers(dtype, (5, 3, 64))
     indices = np.random.default_rng(0).integers(-5, 5, (1, 2, 7))
     expected = x[indices[0, 0]]

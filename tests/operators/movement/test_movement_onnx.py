@@ -1,4 +1,4 @@
-"""The movement operators beside ONNX Runtime, where an ONNX operator says the same: equal to the bit."""
+"""The movement operators compared with ONNX Runtime, where an ONNX operator has the same meaning: equal to the bit."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_gather_nd(device, batches):
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_scatter(device, axis):
-    """Without updates that meet: there ONNX leaves the result open."""
+    """Updates do not collide: ONNX leaves that result undefined."""
     rng = np.random.default_rng(axis)
     indices = np.argsort(rng.random(X.shape), axis)
     updates = numbers("FLOAT32", X.shape, 1)

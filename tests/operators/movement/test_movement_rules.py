@@ -1,4 +1,4 @@
-"""What the movement operators refuse, and from which feature level on they take what."""
+"""Refusals of the movement operators, and the feature levels from which they accept data types and ranks."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_fold_and_unfold_rules():
     back = fold_of(np.zeros(good.OutputTensor.Sizes, np.float32), x.shape, *window)
     dml.validate(back)
     for desc, columns in ((good, "OutputTensor"), (back, "InputTensor")):
-        refuse(desc.replace(**{columns: output("FLOAT32", (2, 18, 7))}), columns, "{N, C x window, blocks}")
+        refuse(desc.replace(**{columns: output("FLOAT32", (2, 18, 7))}), columns, "channels * window elements")
         refuse(desc.replace(Strides=(0, 1)), "Strides", "at least 1")
         refuse(desc.replace(Dilations=(1, 0)), "Dilations", "at least 1")
         refuse(desc.replace(WindowSizes=(0, 3)), "WindowSizes", "at least 1")
@@ -165,7 +165,7 @@ def test_depth_and_space_rules(suffix):
     good = rearrange(to_space, DEPTH, space.shape, 2, order)
     refuse(good.replace(BlockSize=0), "BlockSize", "at least 1")
     refuse(good.replace(BlockSize=3), "InputTensor", "9")
-    refuse(good.replace(BlockSize=4), "InputTensor", "16")  # (4 alone divides the channels)
+    refuse(good.replace(BlockSize=4), "InputTensor", "16")  # (4 alone would divide the channels)
     refuse(good.replace(OutputTensor=output("UINT32", (1, 2, 6, 4))), "OutputTensor", "(1, 2, 4, 6)")
     refuse(good.replace(OutputTensor=output("INT32", (1, 2, 4, 6))), "OutputTensor", "data type")
     good = rearrange(to_depth, space, DEPTH.shape, 2, order)

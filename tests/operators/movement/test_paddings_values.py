@@ -13,7 +13,7 @@ MODES = {"CONSTANT": "constant", "EDGE": "edge", "REFLECTION": "reflect", "SYMME
 
 
 def union(value, dtype):
-    """A scalar in the tensor's data type; FLOAT16 goes by its bits."""
+    """Return a scalar in the tensor's data type; FLOAT16 by its bits."""
     if dtype == "FLOAT16":
         return dml.DML_SCALAR_UNION(UInt16=int(np.float16(value).view(np.uint16)))
     name = {"I": "Int", "U": "UInt", "F": "Float"}[dtype[0]] + dtype.lstrip("UINTFLOA")
@@ -71,7 +71,7 @@ def test_modes(device, mode, dtype, layout, out_layout):
 
 @pytest.mark.parametrize("mode", ["REFLECTION", "SYMMETRIC"])
 def test_mirrors_fold_over_and_over(device, mode):
-    """Padding far above the size, and of a dimension of size 1, which only mirrors itself."""
+    """Padding far above the size, and of a dimension of size 1, whose mirror image is itself."""
     x = numbers("INT32", (3, 1))
     desc = pad_of(x, mode, (10, 2), (8, 3))
     assert_exact(run(device, desc, {"InputTensor": x})["OutputTensor"], padded(x, mode, (10, 2), (8, 3)))
@@ -92,7 +92,7 @@ def test_every_dimension_count(device, rank):
      ("FLOAT64", 0.1, np.float64(np.float32(0.1)))],
 )  # fmt: skip
 def test_a_float_value_becomes_the_tensor_type(device, dtype, value, held):
-    """Truncated for integers, as the page says; rounded for FLOAT16. The attribute is a FLOAT."""
+    """The FLOAT attribute is truncated for integers, as the page says, and rounded for FLOAT16."""
     x = numbers(dtype, (3,))
     desc = pad_of(x, "CONSTANT", (1,), (0,), float(np.float32(value)))
     result = run(device, desc, {"InputTensor": x})["OutputTensor"]
@@ -112,7 +112,7 @@ def test_no_padding_is_a_copy(device):
 @pytest.mark.parametrize("mode", list(MODES))
 @pytest.mark.parametrize("dtype", ["INT64", "FLOAT32", "INT16", "UINT8"])
 def test_rows_of_whole_vectors(device, mode, dtype):
-    """Rows that an invocation moves sixteen bytes at a time."""
+    """An invocation moves sixteen bytes of these rows at a time."""
     x = numbers(dtype, (3, 4, 32))
     start, end = (1, 2, 0), (2, 3, 0)
     desc = pad_of(x, mode, start, end, 77, typed=True)

@@ -124,7 +124,7 @@ def test_reverse(device, dtype, layout, out_layout, axis):
     rng = np.random.default_rng(axis)
     x = numbers(dtype, (4, 5, 6))
     sizes = tuple(1 if d == axis else size for d, size in enumerate(x.shape))
-    # Some lengths above the axis size, which count as that size.
+    # Some lengths exceed the axis size and count as that size.
     lengths = rng.integers(0, 9, sizes).astype(np.uint64 if axis == 1 else np.uint32)
     desc = reverse_of(x, lengths, axis, layout, out_layout, "padded" if axis == 2 else "packed")
     expected = reversed_element_by_element(as_read(x, layout), lengths, axis)

@@ -1,4 +1,4 @@
-"""SCATTER (SCATTER_ELEMENTS) and SCATTER_ND: exact; where updates meet, the last in row-major order wins."""
+"""SCATTER (SCATTER_ELEMENTS) and SCATTER_ND: exact; of colliding updates, the last in row-major order wins."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_scatter_page_examples(device):
     indices, updates = np.array([3, 1, 3, 0], np.uint32), np.array([5, 6, 7, 8], np.float32)
     expected = np.array([8, 6, 2, 7, 4], np.float32)
     assert_exact(all_three(device, scatter_of(x, indices, updates, 0), x, indices, updates), expected)
-    # The page gives the input sizes {2,3} and shows three rows.
+    # The page gives the input sizes {2,3}, but shows three rows.
     x = np.zeros((3, 3), np.float32)
     indices = np.array([[1, 0, 2], [0, 2, 1]], np.uint32)
     updates = np.array([[10, 11, 12], [20, 21, 22]], np.float32)
@@ -64,7 +64,7 @@ def test_scatter_elements_is_scatter():
 
 @pytest.mark.parametrize("dtype, layout, out_layout, axis", cycled([0, 1, 2]))
 def test_scatter(device, dtype, layout, out_layout, axis):
-    """More updates than places along the axis: many meet. Some are out of range and change nothing."""
+    """More updates than positions along the axis, so many collide. Some are out of range and change nothing."""
     x = numbers(dtype, (3, 4, 5))
     sizes = tuple(9 if d == axis else size for d, size in enumerate(x.shape))
     index_type = INDEX_TYPES[(axis + len(dtype) + len(layout)) % 4]
@@ -88,7 +88,7 @@ def test_scatter_every_dimension_count(device, rank):
 
 
 def test_the_last_of_many_wins_every_time(device):
-    """20,000 updates to seven places, over and over: whichever workgroup comes first, the answer stays."""
+    """Of 20,000 updates to seven positions, the same one wins in every run, whichever workgroup comes first."""
     rng = np.random.default_rng(0)
     x = np.zeros(7, np.float32)
     indices = rng.integers(0, 7, 20000).astype(np.uint32)
@@ -104,7 +104,7 @@ def test_the_last_of_many_wins_every_time(device):
 
 
 def scattered_nd(x, indices, updates):
-    """Tuple by tuple; nothing has leading ones."""
+    """Scatter tuple by tuple; no array has leading ones."""
     result = x.copy()
     for place in np.ndindex(*indices.shape[:-1]):
         index = tuple(int(k) for k in indices[place])
@@ -114,7 +114,7 @@ def scattered_nd(x, indices, updates):
 
 
 def test_scatter_nd_page_example(device):
-    # The page leaves the ones out that make all dimension counts the same, and calls the indices FLOAT32.
+    # The page omits the leading ones that make all dimension counts equal, and calls the indices FLOAT32.
     x = np.arange(1, 9, dtype=np.float32).reshape(1, 8)
     indices = np.array([[4], [3], [1], [7]], np.uint32)
     updates = np.array([[9, 10, 11, 12]], np.float32)
@@ -159,7 +159,7 @@ def test_scatter_nd_every_dimension_count(device, rank):
 
 @pytest.mark.parametrize("dtype", ["FLOAT64", "FLOAT32", "FLOAT16", "UINT8"])
 def test_rows_of_whole_vectors(device, dtype):
-    """Rows that an invocation moves sixteen bytes at a time."""
+    """An invocation moves sixteen bytes of these rows at a time."""
     x, updates = numbers(dtype, (5, 3, 64)), numbers(dtype, (9, 64), 1)
     indices = np.random.default_rng(0).integers(-3, 3, (1, 9, 2))
     desc = scatter_nd_of(x, indices, updates[None], 3, 2)

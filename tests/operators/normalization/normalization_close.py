@@ -1,4 +1,4 @@
-"""What the tests of normalizations share."""
+"""The tolerance of the normalization tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def close(result: Any, expected: Any, magnitude: float) -> None:
-    """Within 8 float32 ulps of the magnitude of the terms, and half an ulp of the result's own type."""
+    """Assert an error within 8 float32 ulps of the terms' magnitude, plus half an ulp of the result's own type."""
     error = 8 * magnitude * np.finfo(np.float32).eps
     np.testing.assert_allclose(result, expected, rtol=np.finfo(result.dtype).eps, atol=error)
 

@@ -1,7 +1,7 @@
 """Means and variances of rows do not depend on which element comes first.
 
-Every statistic goes around a number found from a row's first elements: here they are outliers, far from all others, or
-each of six in turn.
+Every statistic is computed relative to a number found from a row's first elements: here these are outliers, far from
+all others, or each of six elements in turn.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dml.conformance.references import normalization as reference
 from harness import Array, assert_ulp, like, run, tensor
 
 _RNG = np.random.default_rng(21)
-#: Rows of six: kind -> the elements of one.
+#: Rows of six elements: kind -> the elements of a row.
 SIXES: dict[str, Callable[[], Array]] = {
     "small": lambda: _RNG.normal(0, 1, 6),
     "around an offset": lambda: _RNG.normal(10.0 ** _RNG.uniform(0, 6), 1, 6),
@@ -29,7 +29,7 @@ SIXES: dict[str, Callable[[], Array]] = {
 
 
 def moments(device: dml.Device, rows: Array) -> tuple[Array, Array]:
-    """(means, variances) of the rows, as batch normalization trains with them."""
+    """Return (means, variances) of the rows, from batch normalization training."""
     count, length = rows.shape
     x, one = rows.reshape(1, count, 1, length), np.zeros((1, count, 1, 1), np.float32)
     desc = dml.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC(
@@ -37,13 +37,13 @@ def moments(device: dml.Device, rows: Array) -> tuple[Array, Array]:
         OutputMeanTensor=tensor("FLOAT32", one.shape), OutputVarianceTensor=tensor("FLOAT32", one.shape), Epsilon=1e-5,
     )  # fmt: skip
     compiled = device.compile_operator(device.create_operator(desc))
-    assert len(compiled.program.dispatches) == 1  # the kernel for rows, not reductions one after another
+    assert len(compiled.program.dispatches) == 1  # the kernel for rows, not successive reductions
     results = compiled.dispatch({"InputTensor": x, "ScaleTensor": one, "BiasTensor": one})
     return results["OutputMeanTensor"].reshape(-1), results["OutputVarianceTensor"].reshape(-1)
 
 
 def check(means: Array, variances: Array, rows: Array, most: float) -> None:
-    """Both within ``most`` units in the last place: of the mean magnitude of a row's elements, and of its variance."""
+    """Assert that both are within ``most`` ulps: of the mean magnitude of a row's elements, and of its variance."""
     exact = rows.astype(np.float64)
     unit = np.spacing(np.abs(exact).mean(1).astype(np.float32))
     worst = np.max(np.abs(means - exact.mean(1)) / unit)
@@ -63,11 +63,11 @@ def test_outliers_at_any_place(each_kind: dml.Device, length: int) -> None:
     rows = np.random.default_rng(22).normal(3, 1, (length, length)).astype(np.float32)
     rows[np.arange(length), np.arange(length)] = 1e4
     rows[::3, :3] = -1e5
-    check(*moments(each_kind, rows), rows, 12)  # up to 32 additions one after another
+    check(*moments(each_kind, rows), rows, 12)  # up to 32 successive additions
 
 
 def test_an_outlier_first(device: Any) -> None:
-    """Statistics go around the first elements at first: those may lie far from all others."""
+    """Statistics are first computed relative to the first elements, which may be far from all others."""
     x = np.random.default_rng(14).normal(0, 1, (4, 4096)).astype(np.float32)
     x[:, 0] = 1000
     desc = dml.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(

@@ -1,4 +1,4 @@
-"""Normalizations beside ONNX Runtime."""
+"""Normalizations compared with ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each rule of the normalizations, broken alone."""
+"""The rules of the normalizations, each broken alone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LATEST = dml.DML_FEATURE_LEVEL_6_4
 
 
 def refused(operator: Any, message: str, level: Any = LATEST, **changes: Any) -> None:
-    """The description with these fields changed is refused with this message; without them it is valid."""
+    """Assert that the description with these fields changed is refused with this message, and valid without them."""
     dml.validate(operator(**VALID[operator]), level)
     refuse(operator(**{**VALID[operator], **changes}), message, level=level)
 
@@ -56,7 +56,9 @@ def test_batch_parameters_broadcast(name: str) -> None:
 
 
 def test_batch_spatial_below_4_0() -> None:
-    """Not Spatial, the mean and the variance have height and width of their own; from 4_0 on the flag says nothing."""
+    """Without Spatial, the mean and the variance have a height and width of their own; from 4_0 on the flag is
+    ignored.
+    """
     operator, level = dml.DML_BATCH_NORMALIZATION_OPERATOR_DESC, dml.DML_FEATURE_LEVEL_3_1
     refused(operator, "MeanTensor: must have size 4 in dimension 2 (not Spatial, below feature level 4_0)", level,
             Spatial=False)  # fmt: skip
@@ -102,7 +104,7 @@ def test_mean_variance_sizes(operator: Any) -> None:
 
 @pytest.mark.parametrize("operator", MEAN_VARIANCE[:2])
 def test_mean_variance_below_5_2(operator: Any) -> None:
-    """Scale and bias come together; from 5_2 on one may stand alone."""
+    """Scale and bias must come together; from 5_2 on one may be given alone."""
     level = dml.DML_FEATURE_LEVEL_5_1
     for absent, alone in (("BiasTensor", "ScaleTensor"), ("ScaleTensor", "BiasTensor")):
         message = f"{alone}: ScaleTensor and BiasTensor must both be given or neither, below feature level 5_2"

@@ -28,7 +28,7 @@ ACTIVATIONS: dict[Any, Any] = {
     ("FLOAT32", "packed", None), ("FLOAT32", "padded", SIGMOID), ("FLOAT16", "reversed", RELU),
 ])  # fmt: skip
 def test_batch(device: Any, shape: tuple[int, ...], dtype: str, layout: str, activation: Any) -> None:
-    """Each parameter has its own sizes: the channels', all, or one element."""
+    """Each parameter has its own sizes: per channel, all sizes, or one element."""
     rng = np.random.default_rng(1)
     x = random(rng, dtype, shape)
     kept = ones_at(shape, [d for d in range(len(shape)) if d != 1])
@@ -97,7 +97,7 @@ def test_batch_training(
     y, mean, variance = reference.batch_training(
         x, tensors["ScaleTensor"], tensors["BiasTensor"], tensors.get("FusedAddTensor"), 1e-3
     )
-    # Where the statistics run over few or equal elements, epsilon's root magnifies what cancels.
+    # For statistics over few or equal elements, the root of epsilon magnifies the cancellation.
     close(results["OutputTensor"], ACTIVATIONS[activation](y), 60)
     close(results["OutputMeanTensor"], mean, 5)
     close(results["OutputVarianceTensor"], variance, 5)
@@ -142,7 +142,7 @@ def test_batch_gradients(
 
 @pytest.mark.parametrize("training", [False, True])
 def test_batch_gradients_with_strides_of_sizes_of_one(device: Any, training: bool) -> None:
-    """A statistic's strides along its dimensions of size 1 say nothing, also where the gradient's order is another."""
+    """Strides along a statistic's dimensions of size 1 are ignored, even if the gradient's order differs."""
     rng = np.random.default_rng(14)
     x, gradient = random(rng, "FLOAT32", (1, 5, 8, 2, 1)), random(rng, "FLOAT32", (1, 5, 1, 2, 1))
     gradient = np.broadcast_to(gradient, x.shape)
@@ -237,7 +237,7 @@ def test_mean_variance_of_either(device: Any, use_mean: bool, use_variance: bool
 ])  # fmt: skip
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 def test_a_large_mean_costs_no_digits(device: Any, shape: tuple[int, ...], axes: tuple[int, ...], dtype: str) -> None:
-    """Long statistics with a mean a thousand times the deviation, where sums of squares would leave no digit."""
+    """Long statistics with a mean a thousand times the deviation: sums of squares would lose all digits."""
     rng = np.random.default_rng(8)
     offset = 1000 if dtype == "FLOAT32" else 30
     x = (rng.normal(0, 1, shape) + offset).astype(dml.numpy_dtype(tensor(dtype, (1,)).DataType))
@@ -245,7 +245,7 @@ def test_a_large_mean_costs_no_digits(device: Any, shape: tuple[int, ...], axes:
         InputTensor=like(x), OutputTensor=like(x), Axes=axes, NormalizeVariance=True, Epsilon=1e-5
     )
     result = run(device, desc, {"InputTensor": x})["OutputTensor"]
-    # The mean is rounded to float32: half an ulp of the offset, and a few in its sum.
+    # The mean is rounded to float32: half an ulp of the offset, and a few more in its sum.
     np.testing.assert_allclose(
         result, reference.mean_variance(x, axes), rtol=2 * np.finfo(result.dtype).eps, atol=offset * 4e-7
     )
@@ -317,7 +317,7 @@ def test_lp(device: Any, p: int, shape: tuple[int, ...], axis: int, dtype: str, 
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_lp_of_squares_out_of_range(device: Any, axis: int) -> None:
-    """Rows and columns of 1e-30, 1 and 1e30, none of whose squares but the middle one's float32 holds."""
+    """Rows and columns of 1e-30, 1 and 1e30: float32 represents only the square of the middle one."""
     x = random(np.random.default_rng(13), "FLOAT32", (3, 3), 0.5, 2)
     magnitudes = np.array([1e-30, 1, 1e30], np.float32)
     x *= magnitudes if axis == 0 else magnitudes[:, None]

@@ -1,4 +1,6 @@
-"""Windows larger than the loops of a workgroup hold: as reductions where only a value is asked for, else refused."""
+"""Windows larger than the loops of a workgroup allow: computed as reductions if only a value is requested, else
+refused.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from sample_descriptors import sample
 
 
 def pooling(name: str, dtype: str, size: int, **more: Any) -> dml.OperatorDesc:
-    """One window over the whole of a square image."""
+    """Return the description of one window over a whole square image."""
     return sample(
         name, InputTensor=f"{dtype} 1x1x{size}x{size}", OutputTensor=f"{dtype} 1x1x1x1", WindowSize=(size, size),
         Strides=(1, 1), StartPadding=(0, 0), EndPadding=(0, 0), **more,
@@ -23,7 +25,7 @@ def pooling(name: str, dtype: str, size: int, **more: Any) -> dml.OperatorDesc:
 
 
 def test_a_window_beyond_a_workgroup(device: dml.Device) -> None:
-    """llvmpipe ends an invocation's loops after 65,535 iterations without a word."""
+    """llvmpipe silently ends an invocation's loops after 65,535 iterations."""
     x = np.zeros((1, 1, 4096, 4096), np.uint8)
     x[..., 4095, 4095] = 7
     found = run(device, pooling("MAX_POOLING", "UINT8", 4096), {"InputTensor": x})
@@ -45,6 +47,6 @@ def test_a_window_beyond_a_workgroup(device: dml.Device) -> None:
     ids=["indices", "a norm"],
 )
 def test_a_window_beyond_a_workgroup_is_refused(desc: dml.OperatorDesc, message: str) -> None:
-    """Where more is asked of it than a value."""
+    """More than a value is requested of the window."""
     with pytest.raises(dml.DMLError, match=message):
         compile_operator(desc, Target(DeviceClass.CPU))

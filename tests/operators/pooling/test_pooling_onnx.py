@@ -1,4 +1,6 @@
-"""Pooling and regions of interest beside ONNX Runtime, whose operators of the same names say the same."""
+"""Pooling and regions of interest compared with ONNX Runtime, whose operators of the same names have the same
+meaning.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,7 @@ def test_roi_pooling(device: Any) -> None:
 @pytest.mark.parametrize("ratio", [0, 1, 3])
 @pytest.mark.parametrize("mode", ["half_pixel", "output_half_pixel"])
 def test_roi_align(device: Any, mode: str, ratio: int) -> None:
-    """A sampling ratio of 0 samples as densely as the elements lie, rounded up."""
+    """A sampling ratio of 0 samples at the density of the elements, rounded up."""
     rng = np.random.default_rng(5)
     x = random(rng, "FLOAT32", (2, 3, 9, 8))
     corners = rng.uniform(0, 5, (6, 2))
@@ -110,6 +112,6 @@ def test_quantized_average(device: Any, include: bool) -> None:
         IncludePadding=include, **WINDOW,
     )  # fmt: skip
     result = run(device, desc, tensors)["OutputTensor"]
-    # ONNX Runtime rounds an average of rounded products: near a tie it may go the other way.
+    # ONNX Runtime rounds an average of rounded products: near a tie it may round the other way.
     assert np.max(np.abs(result.astype(int) - expected.astype(int))) <= 1
     assert np.mean(result != expected) < 0.02

@@ -1,4 +1,4 @@
-"""Each rule of the pooling operators, broken alone."""
+"""The rules of the pooling operators, each broken alone."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ GRADS = (dml.DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC, dml.DML_MAX_POOLING_GRAD_OP
 
 
 def refused(operator: Any, message: str, **changes: Any) -> None:
-    """The description with these fields changed is refused with this message; without them it is valid."""
+    """Assert that the description with these fields changed is refused with this message, and valid without them."""
     dml.validate(operator(**VALID[operator]))
     refuse(operator(**{**VALID[operator], **changes}), message)
 
@@ -158,7 +158,7 @@ def test_roi_align_grad() -> None:
 
 @pytest.mark.parametrize("operator", WINDOWED)
 def test_valid_with_three_spatial_dimensions(operator: Any) -> None:
-    """What takes five dimensions takes a window of three."""
+    """Operators that accept five dimensions accept a window of three."""
     fields: dict[str, Any] = {}
     for name, value in VALID[operator].items():
         if isinstance(value, tuple):

@@ -17,7 +17,7 @@ Window = dict[str, tuple[int, ...]]
 
 
 def shape(*axes: tuple[int, int, int, int, int]) -> Window:
-    """A window from, per spatial axis, (size, stride, start padding, end padding, dilation)."""
+    """Return a window from (size, stride, start padding, end padding, dilation) for each spatial axis."""
     return dict(zip(("window", "strides", "start", "end", "dilations"), zip(*axes, strict=True), strict=True))
 
 
@@ -39,7 +39,7 @@ DILATED = {
 
 
 def fields(window: Window, *, dilations: bool) -> dict[str, Any]:
-    """The window as the fields of a description."""
+    """Return the window as the fields of a description."""
     names = {"strides": "Strides", "window": "WindowSize", "start": "StartPadding", "end": "EndPadding"}
     if dilations:
         names["dilations"] = "Dilations"
@@ -51,14 +51,14 @@ def sizes_of(sizes: Any, window: Window) -> tuple[int, ...]:
 
 
 def layouts(index: int) -> tuple[str, str]:
-    """Input and output layouts that differ from case to case."""
+    """Return input and output layouts that differ from case to case."""
     inputs = ("packed", "padded", "nhwc", "broadcast", "reversed")
     outputs = ("packed", "nhwc", "packed", "padded", "reversed")
     return inputs[index % 5], outputs[index % 5]
 
 
 def repeated(x: Any, layout: str) -> Any:
-    """What a tensor of this layout holds: along a stride of 0 the first element counts."""
+    """Return the contents of a tensor in this layout: along a stride of 0 only the first element counts."""
     return np.broadcast_to(x[:1], x.shape) if layout == "broadcast" else x
 
 
@@ -103,7 +103,7 @@ LARGE = ((2, 2, 26, 27), shape((24, 2, 1, 1, 1), (25, 1, 0, 1, 1)))
 
 @pytest.mark.parametrize("dtype, axis", [("FLOAT32", "plain"), ("FLOAT16", "plain"), ("FLOAT32", "discrete")])
 def test_large_windows(seen_as: Any, dtype: str, axis: str) -> None:
-    """Windows of 600 elements, each shared by a workgroup, larger on GPUs, and elements that lie in many windows."""
+    """Windows of 600 elements, each shared by a workgroup (larger on GPUs), and elements in many windows."""
     device = seen_as(axis)
     sizes, window = LARGE
     rng = np.random.default_rng(8)
@@ -129,7 +129,7 @@ def test_large_windows(seen_as: Any, dtype: str, axis: str) -> None:
 
 
 def test_elements_of_many_windows(device: Any) -> None:
-    """An element in 576 windows gathers them with a workgroup."""
+    """A workgroup gathers the gradients of an element in 576 windows."""
     sizes, window = (1, 2, 48, 48), {**PLAIN, "window": (24, 25)}
     gradient = np.round(random(np.random.default_rng(9), "FLOAT32", sizes_of(sizes, window), -9, 9)) * 600
     desc = dml.DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC(
@@ -139,7 +139,7 @@ def test_elements_of_many_windows(device: Any) -> None:
         **fields(window, dilations=False),
     )
     result = run(device, desc, {"InputGradientTensor": gradient})["OutputGradientTensor"]
-    # Multiples of 600 over windows of 600: integers, exact.
+    # Multiples of 600 over windows of 600 are integers, and exact.
     assert_exact(result, reference.average_grad(gradient, sizes, include_padding=True, **window).astype(np.float32))
 
 
@@ -209,7 +209,7 @@ def test_lp_keeps_the_range_and_lets_specials_through(device: Any) -> None:
 def test_max(device: Any, operator: Any, dtype: str, indices: str | None, case: str, layout: int) -> None:
     sizes, window = {**CASES, **DILATED}[case]
     span = {"INT64": 2**62, "UINT64": 2**63 - 1, "UINT32": 2**32 - 1, "INT32": 2**31 - 1}.get(dtype, 6)
-    # Few different values, so that equal ones meet in a window; the whole range of the wide types.
+    # Few different values, so that equal ones meet in a window; wide types use their whole range.
     x = random(np.random.default_rng(3), dtype, sizes, -span, span)
     x = np.round(x) if dtype.startswith("FLOAT") else x
     into, out = layouts(layout)
@@ -230,7 +230,7 @@ def test_max(device: Any, operator: Any, dtype: str, indices: str | None, case: 
         assert_exact(results["OutputIndicesTensor"], expected_indices.astype(dml.numpy_dtype(data_type(indices or ""))))
 
 
-#: Windows that CPUs' drivers take axis by axis, and hold the elements of several.
+#: Windows that CPU drivers compute axis by axis; an invocation holds the elements of several.
 ALONG_AXES = {
     "small": ((2, 3, 9, 11), shape((3, 1, 1, 1, 1), (3, 1, 1, 1, 1))),
     "large": ((1, 3, 20, 18), shape((13, 1, 6, 6, 1), (9, 1, 4, 2, 1))),
@@ -281,7 +281,7 @@ def test_average_along_axes(device: Any, case: str, layout: int, include_padding
     )
     assert takes_axes(device, desc) == device.vulkan.target.is_cpu
     expected = reference.average(x, include_padding=include_padding, **window)
-    # As for other averages: relative to the terms, at most 4 each.
+    # As for other averages, the error is relative to the terms, at most 4 each.
     result = run(device, desc, {"InputTensor": x})["OutputTensor"]
     np.testing.assert_allclose(result, expected, rtol=2 * np.finfo(np.float32).eps, atol=16 * np.finfo(np.float32).eps)
 
@@ -322,7 +322,7 @@ def test_unpooling(device: Any, dtype: str, layout: int) -> None:
     x = random(rng, dtype, (2, 2, 3, 4), 1, 90)
     kind = ("UINT32", "UINT64")[layout]
     indices = rng.integers(0, 150, x.shape).astype(dml.numpy_dtype(data_type(kind)))
-    if kind == "UINT64":  # (beyond the output by its high word alone, and no other names the place of its low word)
+    if kind == "UINT64":  # (one beyond the output by its high word alone; no other index has its low word)
         indices[0, 0, 0, 0] = 2**32 + next(place for place in range(140) if place not in indices)
     into, out = layouts(layout)
     desc = dml.DML_MAX_UNPOOLING_OPERATOR_DESC(
@@ -349,7 +349,7 @@ def test_average_grad(device: Any, case: str, dtype: str, include_padding: bool)
     expected = reference.average_grad(gradient, sizes, include_padding=include_padding, **window)
     result = run(device, desc, {"InputGradientTensor": gradient})["OutputGradientTensor"]
     eps = np.finfo(result.dtype).eps
-    # Up to 16 quotients of at most 4 in magnitude, of both signs.
+    # Up to 16 quotients of both signs, at most 4 in magnitude.
     np.testing.assert_allclose(result, expected, rtol=2 * eps, atol=16 * 4 * np.finfo(np.float32).eps)
 
 
@@ -387,7 +387,7 @@ def test_average_grad_example(device: Any) -> None:
 
 
 def test_average_example(device: Any) -> None:
-    """The forward pass on the page of average pooling's gradient."""
+    """The forward pass, from the page of average pooling's gradient."""
     x = np.arange(1, 10, dtype=np.float32).reshape(1, 1, 3, 3)
     desc = dml.DML_AVERAGE_POOLING_OPERATOR_DESC(
         InputTensor=like(x),
@@ -460,7 +460,7 @@ def test_quantized_average(
     level = mean / scale_out + zeros.get("OutputZeroPointTensor", np.zeros(1)).astype(np.float64)
     bounds = np.iinfo(result.dtype)
     expected = np.clip(level, bounds.min, bounds.max)
-    # Rounded to nearest: half a level away, and where the level is a tie in float32, by its rounding more.
+    # Rounding to nearest is half a level off, and slightly more where the level is a tie in float32.
     assert np.max(np.abs(result - expected)) <= 0.5 + 1e-4
 
 

@@ -14,8 +14,8 @@ from harness import assert_exact, like, random, run, tensor
 LINEAR, NEAREST = dml.DML_INTERPOLATION_MODE_LINEAR, dml.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR
 AVERAGE, MAX = dml.DML_REDUCE_FUNCTION_AVERAGE, dml.DML_REDUCE_FUNCTION_MAX
 
-#: Inside, reaching out on each side, wholly outside, inverted, empty, tiny. No sample lies on an element, where slopes
-#: jump.
+#: Regions inside, reaching out on each side, wholly outside, inverted, empty, tiny. No sample is exactly on an element,
+#: where slopes jump.
 REGIONS = np.array(
     [[0.7, 1.2, 5.3, 6.1], [-2.37, -1.71, 3.12, 2.24], [4.2, 3.3, 12.6, 9.9], [20, 20, 30, 30],
      [5.1, 6.2, 1.4, 0.9], [2.6, 3.3, 2.6, 3.3], [3.12, 2.21, 3.37, 2.43]],
@@ -52,7 +52,7 @@ def test_roi_pooling(device: Any, dtype: str, layout: str) -> None:
 
 
 def test_roi_pooling_of_a_large_cell(device: Any) -> None:
-    """A cell of 90,000 elements, shared by a workgroup; NaN goes through."""
+    """A workgroup shares a cell of 90,000 elements; NaN stays NaN."""
     x = random(np.random.default_rng(2), "FLOAT32", (1, 2, 300, 300))
     x[0, 1, 299, 298] = np.nan
     regions = np.array([[[[0, 0, 0, 299, 299]]]], np.float32)
@@ -66,7 +66,7 @@ def test_roi_pooling_of_a_large_cell(device: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 def test_roi_pooling_of_cells_that_share_words(device: Any, dtype: str) -> None:
-    """40,000 elements each: two to an invocation would be more than a CPU driver's loops go round."""
+    """40,000 elements each: an invocation with two cells would exceed the loops of a CPU driver."""
     x = random(np.random.default_rng(2), dtype, (1, 3, 200, 200))
     x[:, :, 199, 199] = 7
     regions = np.array([[[[0, 0, 0, 199, 199]]]], x.dtype)
@@ -79,7 +79,7 @@ def test_roi_pooling_of_cells_that_share_words(device: Any, dtype: str) -> None:
 
 
 def attributes(sampling: Sampling, *, old: bool = False, grad: bool = False) -> dict[str, Any]:
-    """The sampling as fields of ROI_ALIGN1 (of ROI_ALIGN, of ROI_ALIGN_GRAD)."""
+    """Return the sampling as fields of ROI_ALIGN1 (of ROI_ALIGN, of ROI_ALIGN_GRAD)."""
     found: dict[str, Any] = {
         "ReductionFunction": AVERAGE if sampling.mean else MAX,
         "InterpolationMode": NEAREST if sampling.nearest else LINEAR,
@@ -133,7 +133,7 @@ def test_roi_align(device: Any, name: str, dtype: str, index: str, rank: int, la
     )
     result = run(device, desc, inputs)["OutputTensor"]
     expected = sampling.align_regions(x, regions, BATCHES, 3, 2)
-    # Coordinates up to 12 carry an error of some 1e-6, times a slope of at most 8.
+    # Coordinates up to 12 have an error of some 1e-6, times a slope of at most 8.
     np.testing.assert_allclose(result, expected, rtol=np.finfo(result.dtype).eps, atol=2e-5)
 
 
@@ -209,7 +209,7 @@ def test_roi_align_grad_example(device: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 def test_gradients_of_many_regions(device: Any, dtype: str) -> None:
-    """More regions than one dispatch takes on a CPU driver: the sums carry on from dispatch to dispatch."""
+    """More regions than one dispatch takes on a CPU driver: later dispatches continue the sums."""
     rng = np.random.default_rng(5)
     count = 700
     corners = np.round(rng.uniform(0, 4, (count, 4)) * 8) / 8
@@ -226,7 +226,7 @@ def test_gradients_of_many_regions(device: Any, dtype: str) -> None:
     np.testing.assert_allclose(result, dx, rtol=1e-5 + np.finfo(result.dtype).eps, atol=2e-3)
 
 
-#: More samples than a loop should take: of regions far larger than the input, of many to an element, and of both.
+#: More samples than a loop should take: regions far larger than the input, many samples per element, and both.
 MANY = {
     "large region": (Sampling(outside=2.0), [-3010.3, 1.2, 5200.9, 6.1]),
     "large region, maximum": (Sampling(mean=False, outside=-9.0), [-310.3, 700.2, 420.9, -806.1]),
@@ -241,7 +241,7 @@ MANY = {
 
 
 def roi_align(device: Any, x: Any, region: Any, pooled: tuple[int, int], sampling: Sampling) -> Any:
-    """One region of an image {1, 1, H, W}."""
+    """Run one region of an image {1, 1, H, W}."""
     inputs = {"InputTensor": x, "ROITensor": region.reshape(1, 4), "BatchIndicesTensor": np.zeros(1, np.uint32)}
     desc = dml.DML_ROI_ALIGN1_OPERATOR_DESC(
         **{name: like(array) for name, array in inputs.items()},
@@ -277,7 +277,7 @@ def test_many_samples(device: Any, name: str) -> None:
     result = roi_align(device, x, region, (2, 3), sampling)
     regions, batches = region.reshape(1, 4), np.zeros(1, np.uint32)
     expected = sampling.align_regions(x, regions, batches, 2, 3)[0, 0]
-    # Coordinates err by some ulp of the region's size: the samples that this moves over an edge, or up a slope of 8.
+    # Coordinates are off by some ulp of the region's size: samples may move over an edge, or up a slope of 8.
     size = float(np.abs(region).max())
     np.testing.assert_allclose(result, expected, rtol=1e-6, atol=1e-6 * size)
 
@@ -290,7 +290,7 @@ def test_many_samples(device: Any, name: str) -> None:
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("mean", [True, False])
 def test_an_output_of_a_whole_image(device: Any, dtype: str, mean: bool) -> None:
-    """90,000 places to one output: more than the loops of a CPU driver go round in one dispatch."""
+    """90,000 places for one output exceed the loops of a CPU driver in one dispatch."""
     x = random(np.random.default_rng(7), dtype, (1, 1, 300, 310))
     x[0, 0, 299, 309] = 100  # the last sample of all
     sampling, region = Sampling(mean=mean), np.array([0, 0, 310, 300], x.dtype)
@@ -301,12 +301,12 @@ def test_an_output_of_a_whole_image(device: Any, dtype: str, mean: bool) -> None
     found, edges = roi_align_grad(device, x, np.ones((1, 1, 1, 1), x.dtype), region, sampling)
     share = np.full(x.shape[2:], 1 / (300 * 310)) if mean else (x[0, 0] == 100).astype(np.float64)
     np.testing.assert_allclose(found, share, rtol=np.finfo(x.dtype).eps, atol=1e-7)
-    np.testing.assert_array_equal(edges, np.zeros(4))  # every sample lies on an element
+    np.testing.assert_array_equal(edges, np.zeros(4))  # every sample is exactly on an element
 
 
 @pytest.mark.parametrize("mean", [True, False])
 def test_an_output_of_many_columns(device: Any, mean: bool) -> None:
-    """14,000, with several samples in each: more than are found in one dispatch."""
+    """14,000 columns with several samples in each: more than one dispatch finds."""
     x = np.zeros((1, 1, 1, 14000), np.float32)
     x[..., -1400:] = 10
     sampling = Sampling(mean=mean, minimum=3 * 14000, maximum=3 * 14000)
@@ -317,12 +317,13 @@ def test_an_output_of_many_columns(device: Any, mean: bool) -> None:
 @pytest.mark.parametrize("mean", [True, False])
 @pytest.mark.parametrize("samples", [2**20 + 1, 2**32 - 1])
 def test_more_samples_than_numbers(device: Any, mean: bool, samples: int) -> None:
-    """Billions along both axes: the mean is the integral, the maximum that of the region's elements and corners."""
+    """Billions along both axes: the mean is the integral, the maximum is over the region's elements and corners."""
     x = np.arange(12, dtype=np.float32).reshape(1, 1, 3, 4) ** 2
     region = np.array([0.75, 0.5, 3.25, 2.5], np.float32)
     sampling = Sampling(mean=mean, minimum=samples, maximum=samples)
     result = roi_align(device, x, region, (1, 2), sampling)
-    # Half an element less: columns from 0.25 to 1.5 and on to 2.75, rows from 0 to 2. What elements weigh in those.
+    # Shifted by half an element: columns from 0.25 to 1.5 and on to 2.75, rows from 0 to 2. Weights of the elements
+    # there.
     down = np.array([0.25, 0.5, 0.25])
     first = [0.75 * 0.375, 0.75 * 0.625 + 0.5 * 0.75, 0.5 * 0.25, 0]
     second = [0, 0.5 * 0.25, 0.5 * 0.75 + 0.75 * 0.625, 0.75 * 0.375]

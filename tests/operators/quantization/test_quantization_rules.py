@@ -1,4 +1,4 @@
-"""What QUANTIZE, DEQUANTIZE and DYNAMIC_QUANTIZE_LINEAR refuse."""
+"""Descriptions that QUANTIZE, DEQUANTIZE and DYNAMIC_QUANTIZE_LINEAR refuse."""
 
 from __future__ import annotations
 

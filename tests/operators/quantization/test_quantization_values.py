@@ -51,7 +51,7 @@ def output(device, desc, x, tensors):
 def make(floats, to, sizes, blocks, *, with_zero_point):
     rng = np.random.default_rng(len(sizes) + blocks[-1])
     scale = rng.uniform(0.05, 2.0, blocks).astype(numpy_type(floats))
-    # A negative scale is as good as any.
+    # A negative scale is valid too.
     scale[(0,) * scale.ndim] *= -1
     tensors = [scale]
     if with_zero_point:
@@ -70,7 +70,7 @@ def test_quantize_and_dequantize(device, floats, to, sizes, blocks, with_zero_po
     low, high = INTEGERS[to]
     steps = scale.astype(np.float64)
     x = (rng.uniform(low - 20, high + 20, sizes) * steps).astype(numpy_type(floats))
-    # Halves, which go to even.
+    # Ties, which round to even.
     x.reshape(-1)[::3] = ((rng.integers(low, high, x.reshape(-1)[::3].shape) + 0.5) * steps.reshape(-1)[::3]).astype(
         x.dtype
     )
@@ -149,7 +149,7 @@ def check_dynamic(device, x, to, layouts=("packed", "packed")):
 @pytest.mark.parametrize("floats", FLOATS)
 @pytest.mark.parametrize("low, high", [(-3.0, 5.0), (1.0, 4.0), (-4.0, -1.0), (0.0, 0.0), (-1e-3, 1e-3), (-6e4, 6e4)])
 def test_dynamic(device, floats, to, low, high):
-    """Ranges around zero and on either side of it, which is always one of the integers."""
+    """Ranges around zero and on both sides of it; zero is always one of the integers."""
     x = np.random.default_rng(3).uniform(low, high, (3, 50)).astype(numpy_type(floats))
     check_dynamic(device, x, to)
 
@@ -171,7 +171,7 @@ def test_dynamic_of_many_elements(device):
 
 
 def test_dynamic_like_onnx(device):
-    """The operator's published cases: what comes out is known beforehand."""
+    """The cases published with ONNX's operator, with their published results."""
     x = np.array([0, 2, -3, -2.5, 1.34, 0.5], np.float32)
     result = run(device, dynamic_of(x, "UINT8"), {"InputTensor": x})
     assert_exact(result["OutputTensor"], np.array([153, 255, 0, 26, 221, 179], np.uint8))

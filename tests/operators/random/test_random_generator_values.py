@@ -29,7 +29,7 @@ def generate(device: dml.Device, desc: Any, state: Sequence[int]) -> dict[str, A
     return harness.run(device, desc, {"InputStateTensor": array})
 
 
-#: Counter and key, lowest word first, and the words they give: Random123's kat_vectors for philox4x32, 10 rounds.
+#: Counter and key, lowest word first, and the resulting words: Random123's kat_vectors for philox4x32, 10 rounds.
 KNOWN = [
     ([0] * 6, [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]),
     ([MASK] * 6, [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]),
@@ -66,7 +66,7 @@ def test_dimension_counts(device: dml.Device, rank: int) -> None:
 
 
 def test_next_state_continues_the_stream(device: dml.Device) -> None:
-    """Two runs of whole blocks are one run of both."""
+    """Two runs of whole blocks equal one run of both."""
     desc = describe((1, 1, 3, 8))
     first = generate(device, desc, [1, 2, 3, 4, 5, 6])
     second = generate(device, desc, first["OutputStateTensor"].ravel().tolist())
@@ -75,7 +75,7 @@ def test_next_state_continues_the_stream(device: dml.Device) -> None:
 
 
 def test_page_example(device: dml.Device) -> None:
-    """The page's two counters, {3, 3, 20, 7219} elements apart; it prints them the wrong way round."""
+    """The page's two counters, {3, 3, 20, 7219} elements apart; it prints them in the wrong order."""
     start, after = 0x48656C6C_6F46726F_6D536561_746F776E, 0x48656C6C_6F46726F_6D536561_74746C65
     state = [*((start >> 32 * i) & MASK for i in range(4)), 0, 0]
     found = generate(device, describe((3, 3, 20, 7219)), state)["OutputStateTensor"].ravel().tolist()

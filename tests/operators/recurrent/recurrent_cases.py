@@ -1,4 +1,4 @@
-"""Networks to try: their descriptions and data, and what float64 NumPy makes of them."""
+"""Network cases: their descriptions and data, and expected results from float64 NumPy."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ OPTIONAL_INPUTS = ("BiasTensor", "HiddenInitTensor", "CellMemInitTensor", "Seque
 OUTPUTS = ("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor")
 
 
-#: Every activation that networks may use, with parameters.
+#: Every activation that recurrent networks accept, with parameters.
 ACTIVATIONS: dict[str, dml.OperatorDesc] = {name: desc for name, desc in fused().items() if desc is not None}
 
 
 @dataclass(frozen=True)
 class Case:
-    """One network: everything that its description and data depend on. sizes: steps, batch, input, hidden."""
+    """One network: all parameters of its description and data. sizes: steps, batch, input, hidden."""
 
     kind: str
     sizes: tuple[int, int, int, int] = (5, 3, 6, 10)
@@ -93,7 +93,7 @@ def describe(case: Case, inputs: dict[str, Any]) -> dml.OperatorDesc:
 
 
 def applied(x: Any, activation: dml.OperatorDesc) -> Any:
-    """An activation of one row's gate, {units}, which is the last axis of what a reducing one reduces."""
+    """Apply an activation to one row's gate, {units}; reducing activations reduce this axis."""
     name = type(activation).__name__.removeprefix("DML_ACTIVATION_").removesuffix("_OPERATOR_DESC").removesuffix("1")
     reducing = getattr(softmaxes, name.lower()) if name in ("HARDMAX", "LOG_SOFTMAX", "SOFTMAX") else None
     return activated(x, activation) if reducing is None else reducing(x, (0,))
@@ -128,8 +128,8 @@ def check(device: dml.Device, case: Case) -> None:
     inputs = data(case)
     outputs = run(device, describe(case, inputs), inputs)
     expected = expect(case, inputs)
-    # float32: sums of tens of products of numbers around 1, rounding at each, carried over a few steps. float16: all
-    # that is float32, then one rounding to 11 bits.
+    # float32: sums of tens of products of numbers around 1, each rounded, carried over a few steps. float16: the
+    # float32 error, then one rounding to 11 bits.
     rtol, atol = (1e-5, 3e-6) if case.data_type == "FLOAT32" else (2**-11 * 1.01, 4e-6)
     assert {name for name in outputs if outputs[name] is not None} == set(expected) - set(case.absent)
     for name, result in outputs.items():

@@ -1,4 +1,4 @@
-"""Every way to cut GRU, LSTM and RNN into dispatches, workgroups and tiles gives what float64 NumPy gives."""
+"""Every way to cut GRU, LSTM and RNN into dispatches, workgroups and tiles gives the results of float64 NumPy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dml.compiler.selection.recurrent import RESIDENT_WORK, RecurrenceCut, Recur
 from dml.compiler.target import DeviceClass, Target
 from harness import assert_exact, run
 
-#: Cuts of the recurrence that devices of other limits take.
+#: Cuts of the recurrence that devices with other limits use.
 CUTS: dict[str, dict[str, Any]] = {
     "steps": {"stepwise": True, "resident": False},
     "steps, several tiles": {"stepwise": True, "resident": False, "workgroup": 8, "units": 2, "rows": 3},
@@ -32,7 +32,7 @@ CUTS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("cut", CUTS)
 @pytest.mark.parametrize("kind", ["GRU", "GRU, reset first", "LSTM", "RNN"])
 def test_cuts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, kind: str, cut: str) -> None:
-    """Every way to cut the work gives the same."""
+    """All cuts give the same results."""
     if "shares" in CUTS[cut] and not recurrence_cut(device.vulkan.target, RecurrenceSizes(1, 1, 4, 5, 37, 2)).shares:
         pytest.skip("the device's subgroups share nothing")
 
@@ -46,13 +46,13 @@ def test_cuts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, kind: str, cu
 
 
 def test_weights_resident_at_size(device: dml.Device) -> None:
-    """Enough work for the cut that CPUs take then."""
+    """Enough work for the cut with resident weights on CPUs."""
     assert RESIDENT_WORK <= 3 * 64 * 64 * 90 * 8
     check(device, Case("GRU", (90, 8, 5, 64), attributes={"LinearBeforeReset": False}))
 
 
 def test_state_above_shared_memory(device: dml.Device) -> None:
-    """A state that no workgroup's shared memory holds: a dispatch per step."""
+    """A state that exceeds shared memory needs a dispatch per step."""
     hidden = device.vulkan.target.shared_memory // 8 + 4
     case = Case("RNN", (2, 2, 3, hidden), absent=OPTIONAL_INPUTS)
     assert recurrence_cut(device.vulkan.target, RecurrenceSizes(1, 1, 2, 2, hidden, 1)).stepwise
@@ -73,7 +73,7 @@ PARTS = {
 def test_parts_are_the_whole_to_the_bit(
     seen_as: Callable[..., dml.Device], name: str, device_class: DeviceClass
 ) -> None:
-    """Few steps of time to a dispatch, which hands its state on."""
+    """Dispatches of few time steps pass the state on, to the bit."""
     case = PARTS[name]
     inputs = data(case)
     found = []
@@ -91,7 +91,7 @@ def test_parts_are_the_whole_to_the_bit(
 
 
 def test_a_long_sequence(device: dml.Device) -> None:
-    """Above what llvmpipe grants an invocation's loops, which it ended without a word."""
+    """More steps than llvmpipe allows an invocation's loops, which it silently ended."""
     case = Case("GRU", (5000, 1, 2, 16), attributes={"LinearBeforeReset": True}, lengths=(5000,))
     inputs = data(case)
     outputs, expected = run(device, describe(case, inputs), inputs), expect(case, inputs)
@@ -103,7 +103,7 @@ def test_a_long_sequence(device: dml.Device) -> None:
 @pytest.mark.parametrize("batch", [1, 3, 37])
 @pytest.mark.parametrize("kind", ["GRU", "GRU, reset first", "LSTM", "RNN"])
 def test_slices(as_discrete: dml.Device, monkeypatch: pytest.MonkeyPatch, kind: str, batch: int, slices: int) -> None:
-    """The dispatches per step of GPUs, whose invocations share the sums along k."""
+    """GPUs run dispatches per step, with invocations that share the sums along k."""
     monkeypatch.setattr("dml.compiler.selection.recurrent.LARGEST_STATE_OF_A_WORKGROUP", 0)
     monkeypatch.setattr("dml.compiler.selection.recurrent._MOST_SLICES", slices)
     monkeypatch.setattr("dml.compiler.selection.recurrent.ENOUGH_GROUPS", 4)
@@ -116,7 +116,7 @@ def test_slices(as_discrete: dml.Device, monkeypatch: pytest.MonkeyPatch, kind: 
 
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
 def test_few_registers(seen_as: Callable[..., dml.Device], kind: str) -> None:
-    """Fewer units and slices of a workgroup, as an Adreno 618's."""
+    """Few registers, as on an Adreno 618, allow fewer units and slices per workgroup."""
     device = seen_as("discrete", vendor=0x5143, device=0x06010800, driver=18)
     gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[kind]
     cut = recurrence_cut(device.vulkan.target, RecurrenceSizes(gates, 1, 2, 5, 132, 1))

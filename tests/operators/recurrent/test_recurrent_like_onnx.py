@@ -1,4 +1,4 @@
-"""The ONNX operators that say the same, run by ONNX Runtime on the CPU."""
+"""The recurrent operators compared with the equivalent ONNX operators in ONNX Runtime on the CPU."""
 
 from __future__ import annotations
 

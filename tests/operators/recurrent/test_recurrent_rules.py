@@ -18,7 +18,7 @@ def float32(*sizes: int, **more: Any) -> dml.DML_BUFFER_TENSOR_DESC:
 
 
 def describe(kind: str, direction: str = "FORWARD", **changes: Any) -> dml.OperatorDesc:
-    """5 steps, batch 2, input 3, hidden 4."""
+    """Describe a network of 5 steps, batch 2, input 3, hidden 4."""
     gates = GATES[kind]
     functions = {"RNN": (TANH,), "GRU": (SIGMOID, TANH), "LSTM": (SIGMOID, TANH, TANH)}[kind]
     d = 2 if direction == "BIDIRECTIONAL" else 1
@@ -72,7 +72,7 @@ def test_accepts_any_fusable_activations_per_direction() -> None:
     dml.validate(describe("GRU", "BIDIRECTIONAL", ActivationDescs=(SIGMOID, TANH, softplus, clipped)))
 
 
-#: For every kind.
+#: Rules of every kind of network.
 SHARED: list[tuple[dict[str, Any], str]] = [
     ({"InputTensor": float32(2, 5, 2, 3)}, "InputTensor: must have size 1 in dimension 0"),
     ({"InputTensor": float32(1, 5, 2, 7)}, "WeightTensor: must have sizes"),
@@ -149,5 +149,5 @@ def test_lstm_refuses(changes: dict[str, Any], message: str) -> None:
 
 
 def test_lstm_threshold_without_use() -> None:
-    """A threshold that is not used may be any number."""
+    """An unused threshold may be any number."""
     dml.validate(describe("LSTM", ClipThreshold=-1.0, UseClipThreshold=False))

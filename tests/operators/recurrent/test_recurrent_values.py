@@ -25,7 +25,7 @@ from recurrent_cases import (
 import dml
 from harness import run
 
-#: For each network, pairs of attribute values that should meet: directions, data types, absent tensors, layouts.
+#: For each network, combinations of attribute values: directions, data types, absent tensors, layouts.
 COMMON: list[dict[str, Any]] = [
     {},
     {"direction": "BACKWARD", "lengths": (5, 2, 0)},
@@ -69,7 +69,7 @@ def test_lstm_attributes(device: dml.Device, clip: float | None, coupled: bool) 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_activations(device: dml.Device, name: str) -> None:
-    """Each as every function of one direction or the other, beside the usual ones."""
+    """Each activation takes the place of every function of one direction, while the other has the usual ones."""
     usual = {"RNN": ("TANH",), "GRU": ("SIGMOID", "TANH"), "LSTM": ("SIGMOID", "TANH", "TANH")}
     at = list(ACTIVATIONS).index(name)
     kind = list(GATES)[at % 3]
@@ -89,7 +89,7 @@ def test_parameters_differ_per_direction(device: dml.Device, monkeypatch: pytest
 
 
 def test_broadcast_weights(device: dml.Device) -> None:
-    """Strides of 0: both directions, all rows and all steps share what is stored once."""
+    """Strides of 0: both directions, all rows and all steps share data that is stored once."""
     case = Case("GRU", (3, 4, 3, 6), "BIDIRECTIONAL", absent=("SequenceLengthsTensor",))
     inputs = data(case)
     desc = describe(case, inputs)
@@ -109,7 +109,7 @@ def test_broadcast_weights(device: dml.Device) -> None:
 
 
 def test_not_finite(device: dml.Device) -> None:
-    """NaN and infinity in one row stay in it, and go on to its later states."""
+    """NaN and infinity stay in their row and pass to its later states."""
     case = Case("GRU", (4, 3, 3, 5), absent=("SequenceLengthsTensor",))
     inputs = data(case)
     inputs["InputTensor"][0, 1, 1, 0] = np.nan

@@ -1,4 +1,4 @@
-"""GRU, LSTM and RNN with activations that reduce over the units, and the others that only networks take."""
+"""GRU, LSTM and RNN with activations that reduce over the units, and the others that only recurrent networks accept."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def more_activations(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", [*REDUCING, *OTHERS])
 @pytest.mark.parametrize("kind", GATES)
 def test_every_function(device: dml.Device, kind: str, name: str, direction: str) -> None:
-    """In every place; in the last alone where the state would grow (logarithms) or errors would (hardmax)."""
+    """As every function; as the last alone if the state (logarithms) or errors (hardmax) would grow."""
     alone = "LOG" in name or "HARDMAX" in name
     functions = (*USUAL[kind][:-1], name) if alone else (name,) * FUNCTIONS[kind]
     check(device, Case(kind, (4, 3, 5, 9), direction, activations=functions * 2))
@@ -44,12 +44,12 @@ def test_every_function(device: dml.Device, kind: str, name: str, direction: str
 
 @pytest.mark.parametrize("at", range(3))
 def test_hardmax_as_one_function(device: dml.Device, at: int) -> None:
-    """As DirectML 1.13.0 mended it for LSTM."""
+    """DirectML 1.13.0 fixed this case for LSTM."""
     functions = tuple("HARDMAX" if i == at else name for i, name in enumerate(USUAL["LSTM"]))
     check(device, Case("LSTM", (3, 2, 5, 7), "BIDIRECTIONAL", activations=functions + USUAL["LSTM"]))
 
 
-#: Attributes, directions, data types, absent tensors and layouts that should meet.
+#: Combinations of attributes, directions, data types, absent tensors and layouts.
 CASES: list[dict[str, Any]] = [
     {"direction": "BACKWARD", "lengths": (4, 2, 0)},
     {"direction": "BIDIRECTIONAL", "lengths": (0, 3, 9), "layouts": ("padded", "padded")},
@@ -65,7 +65,7 @@ CASES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("number", range(len(CASES)))
 @pytest.mark.parametrize("kind", GATES)
 def test_networks(device: dml.Device, kind: str, number: int) -> None:
-    """Softmax as the first or the last function, beside the usual ones."""
+    """Softmax as the first or the last function, with the usual ones in the other places."""
     usual = USUAL[kind]
     functions = ("SOFTMAX", *usual[1:]) if number % 2 else (*usual[:-1], "SOFTMAX1")
     attributes: dict[str, Any] = {}
@@ -105,7 +105,7 @@ def test_rules() -> None:
 
 
 def test_steps_make_no_new_kernels(device: dml.Device) -> None:
-    """The same kernels serve every step: their number does not grow with the sequence."""
+    """Every step uses the same kernels: their number does not grow with the sequence."""
 
     def kernels(steps: int) -> set[str]:
         case = Case("LSTM", (steps, 2, 4, 6), "BACKWARD", activations=("SOFTMAX", "TANH", "TANH"))
@@ -116,7 +116,7 @@ def test_steps_make_no_new_kernels(device: dml.Device) -> None:
 
 
 def test_a_reducing_function_is_no_element_wise_one(device: dml.Device) -> None:
-    """Each row sums to 1, where an exponential of each element would not."""
+    """Each row sums to 1, which an exponential of each element alone would not."""
     case = Case("RNN", (3, 4, 5, 11), absent=("SequenceLengthsTensor",), activations=("SOFTMAX",))
     inputs = data(case)
     compiled = device.compile_operator(device.create_operator(describe(case, inputs)))

@@ -1,4 +1,4 @@
-"""ARGMIN, ARGMAX and their forms in REDUCE: exact indices, ties by direction, NaN first of all."""
+"""ARGMIN, ARGMAX and their forms in REDUCE: exact indices, ties by direction; NaN wins."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_index_types(device: dml.Device, dtype: str) -> None:
 @pytest.mark.parametrize("layout", [*LAYOUTS, "broadcast"])
 @pytest.mark.parametrize("axes", [(1,), (2, 0), (0, 1, 2)])
 def test_layouts(device: dml.Device, layout: str, axes: tuple[int, ...]) -> None:
-    """The index counts in the tensor's dimensions, whatever the order of the axes and of memory."""
+    """The index counts the tensor's dimensions, whatever the order of the axes and of memory."""
     x = harness.random(np.random.default_rng(3), "FLOAT32", (4, 3, 8))
     if layout == "broadcast":
         x[:] = x[0]

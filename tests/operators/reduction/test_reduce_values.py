@@ -1,4 +1,4 @@
-"""REDUCE: its ten functions that give values, over types, axes, layouts and lengths. Exact for integers."""
+"""REDUCE: its ten functions that return values, over types, axes, layouts and lengths. Exact for integers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def describe(function: str, x: dml.DML_BUFFER_TENSOR_DESC, axes: Sequence[int], 
 
 
 def values(rng: np.random.Generator, function: str, dtype: str, sizes: Sequence[int]) -> Array:
-    """Terms of one sign, so that the tolerance in ulp of the result says something; products near 1."""
+    """Return terms of one sign, so that a tolerance in ulp of the result is meaningful; products near 1."""
     low, high = {"MULTIPLY": (0.9, 1.1), "LOG_SUM_EXP": (-30, 30)}.get(function, (0.1, 4.0))
     return harness.random(rng, dtype, sizes, low, high)
 
@@ -65,7 +65,7 @@ def test_layouts(device: dml.Device, layout: str, axes: tuple[int, ...]) -> None
 def test_sizes_of_one_among_the_axes(
     device: dml.Device, function: str, sizes: tuple[int, ...], layout: str, axes: tuple[int, ...]
 ) -> None:
-    """What the end of a reduction reads beside its sum, as LOG_SUM_EXP does, it finds whatever strides say there."""
+    """LOG_SUM_EXP reads an operand other than its sum at the end: strides along sizes of one must not matter there."""
     x = values(np.random.default_rng(9), function, "FLOAT32", sizes)
     if layout == "broadcast":
         x[:] = x[0]
@@ -80,7 +80,7 @@ INTEGERS += [(f, t) for f in ("SUM", "MULTIPLY", "L1", "SUM_SQUARE") for t in WI
 
 @pytest.mark.parametrize("function, dtype", INTEGERS)
 def test_integers(device: dml.Device, function: str, dtype: str) -> None:
-    """Over the whole range of the type: sums and products wrap."""
+    """Integers cover the whole range of the type: sums and products wrap."""
     kind = dml.numpy_dtype(harness.data_type(dtype))
     limits = np.iinfo(kind)
     x = np.random.default_rng(3).integers(limits.min, limits.max, (3, 32, 5), dtype=kind, endpoint=True)
@@ -101,7 +101,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("sizes, axes", SHAPES)
 def test_lengths(each_kind: dml.Device, sizes: tuple[int, ...], axes: tuple[int, ...]) -> None:
-    """Reductions in one dispatch and in several, with the kernels of CPU drivers and those of GPUs."""
+    """Covers reductions in one dispatch and in several, with the kernels for CPU drivers and for GPUs."""
     x = values(np.random.default_rng(4), "SUM", "FLOAT32", sizes)
     found = harness.run(each_kind, describe("SUM", like(x), axes), {"InputTensor": x})["OutputTensor"]
     assert_ulp(found, reference("SUM", x, axes), 16, WHY)
@@ -121,7 +121,7 @@ def test_cancellation(device: dml.Device) -> None:
     assert found[0] == 1, "a running float32 total would stop at 2^24"
 
 
-#: Of elements whose squares leave float32's range, alone and beside others; 2^40 and 2^-40 part the sorts.
+#: Elements whose squares leave float32's range, alone and next to others; 2^40 and 2^-40 separate the ranges.
 MAGNITUDES = {
     "huge": (1e30, 1e37),
     "tiny": (1e-37, 1e-30),

@@ -1,4 +1,4 @@
-"""Which dispatches reductions become, and grids larger than one dimension holds."""
+"""The dispatches of reductions, and grids that exceed one dimension."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FUNCTIONS = ("AVERAGE", "L1", "L2", "LOG_SUM", "LOG_SUM_EXP", "MAX", "MIN", "MUL
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_vulkan_minimum(function: str) -> None:
-    """Every function compiles for a device that has no more than Vulkan promises."""
+    """Every function compiles for a device with only Vulkan's minimum limits."""
     desc = sample(
         "REDUCE", Function=dml.DML_REDUCE_FUNCTION[f"DML_REDUCE_FUNCTION_{function}"],
         InputTensor="FLOAT16 64x3x5000", OutputTensor="FLOAT16 1x3x1", Axes=(0, 2),
@@ -68,7 +68,7 @@ def with_subgroups(
 @pytest.mark.parametrize("shape", [(3, 9), (100, 66), (70, 130), (33, 520), (5, 4096), (2, 20000)])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_lanes_near_and_apart(with_subgroups: Callable[[], dml.Device], shape: tuple[int, int], axis: int) -> None:
-    """Sums of rows, whose lanes are neighbours, and of columns, whose lanes lie apart: integers, to the last bit."""
+    """Sums of rows, with adjacent lanes, and of columns, with lanes apart: integers, to the last bit."""
     x = np.random.default_rng(9).integers(-(2**31), 2**31, shape).astype(np.int32)
     sizes = [1 if d == axis else size for d, size in enumerate(shape)]
     given, result = ("x".join(map(str, each)) for each in (shape, sizes))
@@ -86,7 +86,7 @@ def test_rows_near(with_subgroups: Callable[[], dml.Device], kind: str, length: 
     desc = sample("ACTIVATION_SOFTMAX", InputTensor=f"{kind} 1x1x7x{length}", OutputTensor=f"{kind} 1x1x7x{length}")
     found = harness.run(device, desc, {"InputTensor": x})["OutputTensor"].astype(np.float64)
     wanted = np.exp(x.astype(np.float64) - x.max(3, keepdims=True).astype(np.float64))
-    # A float32's sums of up to 4104 positive terms; a FLOAT16 result is rounded once more, or is subnormal.
+    # Float32 sums of up to 4104 positive terms; a FLOAT16 result is rounded once more, or is subnormal.
     share, least = (2**-20, 0.0) if kind == "FLOAT32" else (2**-10, 2**-25)
     np.testing.assert_allclose(found, wanted / wanted.sum(3, keepdims=True), rtol=share, atol=least)
     # and the same in every run
@@ -99,7 +99,7 @@ def test_rows_near(with_subgroups: Callable[[], dml.Device], kind: str, length: 
 def test_scans_near(
     with_subgroups: Callable[[], dml.Device], kind: str, shape: tuple[int, int], downwards: bool
 ) -> None:
-    """Running sums of integers, to the last bit: in subgroups and beyond, in vectors and element by element."""
+    """Running sums of integers, to the last bit: within and across subgroups, by vectors and by elements."""
     x = np.random.default_rng(4).integers(-(2**31), 2**31, shape).astype(kind.lower())
     for exclusive in (False, True):
         text = f"{kind} {shape[0]}x{shape[1]}"
@@ -114,7 +114,7 @@ def test_scans_near(
 
 
 def test_sums_of_columns_take_two_dispatches() -> None:
-    """The first leaves so few partial results that the second needs no third."""
+    """The first dispatch leaves so few partial results that the second needs no third."""
     target = Target(DeviceClass.DISCRETE, max_workgroup_invocations=1024, max_workgroup_size=(1024, 1024, 64))
     for kind in ("FLOAT32", "FLOAT16"):
         desc = sample("REDUCE", InputTensor=f"{kind} 16384x4096", OutputTensor=f"{kind} 1x4096", Axes=(0,))

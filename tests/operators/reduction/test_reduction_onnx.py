@@ -1,4 +1,4 @@
-"""The family beside ONNX Runtime's CPU provider, where an ONNX operator says the same."""
+"""The reductions compared with ONNX Runtime's CPU provider, where an ONNX operator has the same meaning."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UP, DOWN = dml.DML_AXIS_DIRECTION_INCREASING, dml.DML_AXIS_DIRECTION_DECREASING
 
 
 def peer(kind: str, inputs: list[Array], outputs: int = 1, **attributes: Any) -> list[Array]:
-    """What ONNX Runtime computes for one node."""
+    """Run one node in ONNX Runtime."""
     names = [f"x{i}" for i in range(len(inputs))]
     results = [f"y{i}" for i in range(outputs)]
     types = [onnx.helper.np_dtype_to_tensor_dtype(array.dtype) for array in inputs]

@@ -1,4 +1,4 @@
-"""Each rule of the reductions, scans and selections, broken alone."""
+"""The rules of the reductions, scans and selections, each broken alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import dml
 from harness import refuse
 from sample_descriptors import sample
 
-#: What is wrong with a reduction over ``Axes`` of 1x2x4x6.
+#: Invalid ``Axes`` of a reduction of 1x2x4x6, and messages.
 AXES: list[tuple[dict[str, Any], str]] = [
     ({"Axes": (2, 4)}, "Axes: must be dimensions of InputTensor, from 0 to 3"),
     ({"Axes": (1, 1)}, "Axes: must be different dimensions"),

@@ -1,4 +1,4 @@
-"""Every data type with every dimension count, in small: the other tests of the family go deep, this one wide."""
+"""Every data type with every dimension count, at small sizes: breadth, where the family's other tests have depth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALL = [*WIDE, "INT16", "INT8", "UINT16", "UINT8"]
 
 
 def small(dtype: str, rank: int) -> Array:
-    """Integers, which every type holds and sums exactly."""
+    """Return integers, which every type represents and sums exactly."""
     x = np.random.default_rng(rank).integers(0, 4, SIZES[-rank:])
     return x.astype(dml.numpy_dtype(harness.data_type(dtype)))
 

@@ -1,4 +1,4 @@
-"""TOP_K and TOP_K1: exact, and the same at every run: ties by ascending index in both directions."""
+"""TOP_K and TOP_K1: exact, and the same in every run: ties by ascending index in both directions."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def describe(
 
 
 def reference(x: Array, axis: int, k: int, direction: Any = DOWN) -> tuple[Array, Array]:
-    """By a stable sort; NaN is the largest value."""
+    """Select by a stable sort; NaN is the largest value."""
     ascending = np.argsort(x, axis=axis, kind="stable")
     if direction == DOWN:
-        # The stable descending order: sort the reversed line, and turn both order and places round.
+        # A stable descending order: sort the reversed line, then reverse both order and indices.
         turned = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
         ascending = x.shape[axis] - 1 - np.flip(turned, axis)
     places = np.take(ascending, range(k), axis)
@@ -84,7 +84,7 @@ def test_dimension_counts(device: dml.Device, rank: int) -> None:
      ((50000,), 0, 7), ((4100, 2), 0, 100), ((1000, 3), 1, 2), ((4, 129), 1, 100), ((130000,), 0, 700)],
 )  # fmt: skip
 def test_lengths(each_kind: dml.Device, sizes: tuple[int, ...], axis: int, k: int) -> None:
-    """One block and several, all of K from 1 to the whole line, with many ties."""
+    """Covers one block and several, and K from 1 to the whole line, with many ties."""
     x = np.random.default_rng(4).integers(-500, 500, sizes).astype(np.float32)
     for direction in (UP, DOWN):
         found = harness.run(each_kind, describe(like(x), axis, k, direction), {"InputTensor": x})
@@ -92,7 +92,7 @@ def test_lengths(each_kind: dml.Device, sizes: tuple[int, ...], axis: int, k: in
 
 
 def test_long_lines_of_64_bits(each_kind: dml.Device) -> None:
-    """Blocks and merges of keys of two words."""
+    """Covers blocks and merges of two-word keys."""
     x = np.random.default_rng(5).integers(-(2**63), 2**63 - 1, 3000, np.int64)
     desc = describe(like(x), 0, 1500)
     compiled = each_kind.compile_operator(each_kind.create_operator(desc))
@@ -103,7 +103,7 @@ def test_long_lines_of_64_bits(each_kind: dml.Device) -> None:
 @pytest.mark.parametrize("dtype", ["INT64", "UINT64", "FLOAT16", "UINT8"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_groups_of_every_width(device: dml.Device, dtype: str, layout: str) -> None:
-    """A line for which a CPU's driver holds the first of each group; the last group is a short one."""
+    """A line of which a CPU driver's kernel holds the first element of each group; the last group is shorter."""
     x = harness.random(np.random.default_rng(6), dtype, (2, 1001), -100, 100)
     for direction in (UP, DOWN):
         found = harness.run(device, describe(like(x, layout), 1, 30, direction, "UINT64", layout), {"InputTensor": x})
@@ -111,7 +111,7 @@ def test_groups_of_every_width(device: dml.Device, dtype: str, layout: str) -> N
 
 
 def test_the_first_of_groups_go_by_the_total_order(device: dml.Device) -> None:
-    """NaN, infinities and equal elements, which lie in different groups of a long line; and one that rises."""
+    """NaN, infinities and equal elements in different groups of a long line; and an ascending line."""
     x = np.resize(np.array([1, np.nan, -np.inf, 1, np.inf, 2, -0.0, 0], np.float32), 777)
     for line in (x, np.arange(777, dtype=np.float32), np.ones(777, np.float32)):
         for direction in (UP, DOWN):

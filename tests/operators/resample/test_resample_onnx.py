@@ -1,4 +1,4 @@
-"""RESAMPLE1 and RESAMPLE3 beside ONNX Runtime's Resize."""
+"""RESAMPLE1 and RESAMPLE3 compared with ONNX Runtime's Resize."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_linear(device, scales):
      ("round_prefer_floor", 2, 0.5, "INCREASING")],
 )  # fmt: skip
 def test_nearest(device, scales, nearest, version, shift, direction):
-    """RESAMPLE1 rounds halves up; half a pixel and a direction give ONNX's other modes."""
+    """RESAMPLE1 rounds halves up; half a pixel of offset and a direction give ONNX's other modes."""
     x = positive("FLOAT32", (2, 3, 8, 12))
     expected = resize(x, scales, mode="nearest", nearest_mode=nearest)
     a = tuple(0.5 + (shift if scale != 1 else 0) for scale in scales)

@@ -1,4 +1,4 @@
-"""What UPSAMPLE_2D, the RESAMPLE operators and their gradients refuse."""
+"""Descriptions that UPSAMPLE_2D, the RESAMPLE operators and their gradients refuse."""
 
 from __future__ import annotations
 

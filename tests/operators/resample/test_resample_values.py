@@ -27,7 +27,7 @@ def positive(dtype, sizes):
 
 def resample_of(version, x, sizes, scales, mode="LINEAR", a=None, b=None, direction="DECREASING", wide=False,
                 layout="packed", out_layout="packed"):  # fmt: skip
-    """Version 0 to 3; a and b are the input and output pixel offsets."""
+    """Describe RESAMPLE of version 0 to 3; a and b are the input and output pixel offsets."""
     fields = {
         "InputTensor": like(x, layout),
         "OutputTensor": tensor(like(x).DataType, sizes, out_layout),
@@ -72,7 +72,9 @@ def rounding_of(version, direction):
 
 
 def test_resample_grad_page_example(device):
-    """1.5 times the width, half the height. The page gives no offsets; its neighbours are those of floor(o / Scale)."""
+    """1.5 times the width, half the height. The page gives no offsets; its nearest elements are those of floor(o /
+    Scale).
+    """
     x, grad = np.array([[1, 2], [3, 4]], np.float32), np.array([[4, 5, 6]], np.float32)
     scales, spread = (0.5, 1.5), np.array([[9, 6], [0, 0]], np.float32)
     desc = resample_of(1, x, (1, 3), scales, "NEAREST_NEIGHBOR", (0.5, 0.5), (0, 0))
@@ -84,7 +86,7 @@ def test_resample_grad_page_example(device):
 
 
 def test_a_scale_without_limit_takes_the_first_element(device):
-    """FLT_MAX is how a dimension of which only element 0 counts is written."""
+    """A scale of FLT_MAX selects element 0 of a dimension."""
     x = positive("FLOAT32", (3, 4))
     scales = (float(np.finfo(np.float32).max), 1)
     for mode in MODES:
@@ -121,7 +123,7 @@ def test_resample(device, version, mode, sizes, outputs, scales):
      ("UINT8", "packed", "nhwc"), ("INT8", "reversed", "padded"), ("UINT8", "packed", "packed")],
 )  # fmt: skip
 def test_types_and_layouts(device, mode, dtype, layout, out_layout):
-    """8-bit results are the whole part, as in CAST; these scales give exact sums."""
+    """8-bit results are truncated, as in CAST; these scales give exact sums."""
     sizes, outputs, scales = (2, 3, 4, 6), (2, 3, 8, 3), (1, 1, 2, 0.5)
     x = random(np.random.default_rng(0), dtype, sizes, 1 if dtype.startswith("F") else -120, 120)
     read = np.broadcast_to(x[:1], sizes) if layout == "broadcast" else x
@@ -140,7 +142,7 @@ def test_types_and_layouts(device, mode, dtype, layout, out_layout):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("version", [2, 3])
 def test_offsets_and_directions(device, version, mode, direction):
-    """Cropped along the first dimension, continued by its edge along the second."""
+    """Cropped along the first dimension, extended by its edge along the second."""
     sizes, outputs, scales = (5, 4, 6), (7, 11, 4), (2.5, 1.5, 0.625)
     a, b = (0.25, -0.75, 1.5), (0.5, 1.25, -2.25)
     x = positive("FLOAT32", sizes)
@@ -153,7 +155,7 @@ def test_offsets_and_directions(device, version, mode, direction):
 @pytest.mark.parametrize("scale", [1 / 3, 0.3, 0.7, 5 / 3, 1.1])
 @pytest.mark.parametrize("rounding", ["half_up", "floor", "ceil"])
 def test_nearest_at_every_boundary(device, scale, rounding):
-    """Scales whose quotients come within an ulp of the boundaries: every device rounds them alike."""
+    """Scales whose quotients come within an ulp of the boundaries: every device rounds them in the same way."""
     x = np.arange(300, dtype=np.float32)
     outputs = (int(300 * scale) + 2,)
     version, direction = (
@@ -171,7 +173,7 @@ def test_nearest_at_every_boundary(device, scale, rounding):
 )  # fmt: skip
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 def test_antialiasing(device, dtype, sizes, outputs, scales):
-    """Stretched where 1 / Scale is above 2; a scale of 0.5 or 0.6 is not."""
+    """The filter is stretched if 1 / Scale is above 2, but not for a scale of 0.5 or 0.6."""
     x = positive(dtype, sizes)
     result = forward(device, resample_of(3, x, outputs, scales, wide=True), x)
     expected = resampled(x, matrices(sizes, outputs, scales, wide=True))
@@ -181,7 +183,7 @@ def test_antialiasing(device, dtype, sizes, outputs, scales):
 
 
 def test_a_filter_of_thousands_of_taps(device):
-    """Most of them see the edges, which stand for all beyond them."""
+    """Most taps read the edges, which are repeated beyond the input."""
     x, scale = positive("FLOAT32", (7,)), 1e-3
     result = forward(device, resample_of(3, x, (3,), (scale,), b=(-0.25,), wide=True), x)
     weights = matrices((7,), (3,), (scale,), (0.5,), (-0.25,), wide=True)
@@ -195,7 +197,7 @@ OFTEN = "sums of some 100,000 terms"
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("sizes, outputs, scales", FAR)
 def test_a_filter_of_many_elements_along_all_axes(device, dtype, sizes, outputs, scales):
-    """More than the loops of a CPU driver go round."""
+    """The filter has more elements than the loops of a CPU driver allow."""
     x = positive(dtype, sizes)
     result = forward(device, resample_of(3, x, outputs, scales, wide=True), x)
     expected = resampled(x, matrices(sizes, outputs, scales, wide=True))
@@ -215,10 +217,10 @@ def test_a_gradient_of_many_elements_along_all_axes(device, dtype, mode, outputs
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-30])
 def test_a_filter_far_wider_than_the_input(device, scale):
-    """Nothing loops over what lies beyond the edges."""
+    """No loop runs over positions beyond the edges."""
     x = positive("FLOAT32", (7,))
     result = forward(device, resample_of(3, x, (3,), (scale,), b=(-0.25,), wide=True), x)
-    # Output 0 stands a quarter of the filter's half width right of the input, 1 and 2 beyond its reach.
+    # Output 0 is a quarter of the filter's half width right of the input; 1 and 2 are beyond its reach.
     share = 0.5 * 0.75**2
     np.testing.assert_allclose(result[0], share * x[0] + (1 - share) * x[-1], rtol=1e-4)
     np.testing.assert_allclose(result[1:], x[-1], rtol=1e-6)

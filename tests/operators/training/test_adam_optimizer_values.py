@@ -33,7 +33,7 @@ def reference(inputs: dict[str, Array], **rates: float) -> dict[str, Array]:
 
 
 def arrays(dtype: str, sizes: tuple[int, ...], step: Any) -> dict[str, Array]:
-    """Values of one sign, so that no difference cancels and a tolerance in ulp says something."""
+    """Return values of one sign, so that no difference cancels and a tolerance in ulp is meaningful."""
     rng = np.random.default_rng(1)
     found = {name: harness.random(rng, dtype, sizes, 0.5, 2) for name in INPUTS}
     return {**found, "TrainingStepTensor": np.asarray(step).reshape(1, 1, 1, 1)}
@@ -57,7 +57,7 @@ def test_steps(device: dml.Device, step: Any) -> None:
     """The correction keeps its digits where Beta^T is near 1 and where it vanishes."""
     inputs = arrays("FLOAT32", (1, 1, 2, 9), step)
     name = {"f4": "FLOAT32", "f2": "FLOAT16", "u4": "UINT32"}[inputs["TrainingStepTensor"].dtype.str[1:]]
-    rates = {"LearningRate": 100.0}  # the step outweighs the parameter: its digits are seen
+    rates = {"LearningRate": 100.0}  # the step outweighs the parameter, so that the step's digits show
     found = harness.run(device, describe(tensor("FLOAT32", (1, 1, 2, 9)), name, **rates), inputs)
     check(found, inputs, **rates)
 
@@ -78,8 +78,9 @@ def test_step_zero_follows_the_formula(device: dml.Device) -> None:
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("buffers_bound", [8, 6, 4, 2])
 def test_in_place(seen_as: Callable[..., dml.Device], dtype: str, buffers_bound: int) -> None:
-    """Outputs bound to the inputs' buffers; also to another input's: parameters over the gradient. Also on devices that
-    bind no more storage buffers than Vulkan promises, and with two, where the outputs have to share one as well."""
+    """Outputs are bound to the inputs' buffers, or parameters to the gradient's buffer; also on devices with Vulkan's
+    minimum of storage buffers, and with two, where the outputs share a buffer as well.
+    """
     inputs = arrays(dtype, (1, 1, 3, 15), np.uint32(5))
     desc = describe(like(inputs["GradientTensor"]))
     device = seen_as(max_storage_buffers=buffers_bound)

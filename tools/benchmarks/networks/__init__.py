@@ -1,4 +1,4 @@
-"""Whole models as ONNX files, with random weights and dynamic sizes, for the time to their first result."""
+"""Whole ONNX models with random weights and dynamic sizes, for measuring the time to their first result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from networks.recurrent import lstm_gru
 from networks.transformers import bert, gpt2
 from networks.vision import mobilenet, resnet18, squeezenet, unet
 
-#: By the name that --model takes.
+#: Models by the name that --model takes.
 MODELS: dict[str, Callable[[], Model]] = {
     "resnet18": resnet18,
     "mobilenetv2": mobilenet,

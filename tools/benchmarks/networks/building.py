@@ -1,4 +1,4 @@
-"""What the models are built with: nodes with seeded random weights, and inputs whose sizes have names."""
+"""Building blocks of the models: nodes with seeded random weights, and inputs with named sizes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Sizes = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Input:
-    """dims: a number, or a size's name and what is added to it. below: whole numbers under it, else a normal float."""
+    """An input. dims: numbers, or names of sizes. below: random integers below this; 0 for normal floats."""
 
     name: str
     dims: tuple[int | str, ...]
@@ -30,8 +30,8 @@ class Input:
 
 @dataclass(frozen=True)
 class Model:
-    """title: for people. proto: the ONNX model. first: the sizes of the first run; then: those that come after it, each
-    by what it shows."""
+    """A model to measure. title: its name in reports. first: the sizes of the first run. then: the sizes that each
+    later step changes, by the step's name."""
 
     title: str
     proto: onnx.ModelProto
@@ -40,14 +40,14 @@ class Model:
     then: Mapping[str, Sizes]
 
     def steps(self) -> dict[str, dict[str, np.ndarray]]:
-        """The inputs of each run to measure, in order, by what it shows."""
+        """Return the inputs of each run to measure by the step's name, in order."""
         random = np.random.default_rng(1)
         runs = {"first": self.first, **{name: {**self.first, **sizes} for name, sizes in self.then.items()}}
         return {name: {i.name: i.array(sizes, random) for i in self.inputs} for name, sizes in runs.items()}
 
 
 class Network:
-    """A graph in the making. Every method returns the name of what it made."""
+    """A graph under construction. Methods that add nodes or constants return the names of their values."""
 
     def __init__(self, seed: int = 0) -> None:
         self.random = np.random.default_rng(seed)
@@ -74,7 +74,7 @@ class Network:
         return self.nodes(op, 1, *inputs, **attributes)[0]
 
     def nodes(self, op: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
-        """The same with several outputs."""
+        """Add a node with several outputs."""
         outputs = [self._name(op) for _ in range(count)]
         self.nodes_made.append(helper.make_node(op, inputs, outputs, name=outputs[0], **attributes))
         return outputs
@@ -85,7 +85,7 @@ class Network:
         return self.node("Conv", x, weights, bias, strides=[stride] * 2, pads=[pad] * 4, kernel_shape=[k, k])
 
     def linear(self, x: str, c_in: int, c_out: int) -> str:
-        """MatMul and Add, as exporters write a layer over the last dimension."""
+        """Add MatMul and Add, as exporters write a linear layer over the last dimension."""
         product = self.node("MatMul", x, self.weight(c_in, c_out, scale=c_in**-0.5))
         return self.node("Add", product, self.weight(c_out, scale=0.1))
 
@@ -94,7 +94,7 @@ class Network:
         return self.node("LayerNormalization", x, scale, self.weight(width, scale=0.1), axis=-1, epsilon=1e-5)
 
     def model(self, inputs: Sequence[Input], outputs: Mapping[str, int], opset: int = 17) -> onnx.ModelProto:
-        """outputs: names and their ranks."""
+        """Return the ONNX model. outputs: name -> rank."""
         graph = helper.make_graph(
             self.nodes_made,
             "model",

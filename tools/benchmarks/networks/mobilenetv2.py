@@ -1,4 +1,4 @@
-"""The convolutions of MobileNetV2, normalizations folded in."""
+"""The convolutions of MobileNetV2, with folded normalizations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GROUPS = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3,
 
 @dataclass
 class Layer:
-    """A convolution: kernel, stride, groups, whether clipped to 0 .. 6, and whether the input ``back`` is added."""
+    """A convolution of a block. clipped: to 0 .. 6. adds_block: adds the input of its block."""
 
     weights: np.ndarray
     bias: np.ndarray
@@ -47,7 +47,7 @@ def layers(random: np.random.Generator) -> list[Layer]:
 
 
 def add_to(net: Network, stack: list[Layer]) -> str:
-    """The convolutions over the input "x"; the name of the last result."""
+    """Add the convolutions after the input "x"; return the name of the last result."""
     zero, six = net.constant(0), net.constant(6)
     at = block = "x"
     for layer in stack:

@@ -1,4 +1,4 @@
-"""Recurrent layers between what surrounds them in models of text."""
+"""A text model of recurrent layers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from networks.building import Input, Model, Network
 
 
 def lstm_gru() -> Model:
-    """Gather, a bidirectional LSTM of 64, a GRU of 64 over both its directions, Gemm of the GRU's last state."""
+    """Return Gather, a bidirectional LSTM of 64, a GRU of 64 over both directions, and a Gemm of the GRU's last
+    state."""
     net, words, width = Network(), 1000, 64
     x = net.node("Gather", net.weight(words, width), "ids")
     scale = width**-0.5

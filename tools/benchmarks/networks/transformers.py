@@ -1,4 +1,4 @@
-"""Transformers: an encoder over whole sequences, and a decoder's step after what came before."""
+"""Transformers: an encoder over whole sequences, and one step of a decoder with a past."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from networks.building import Input, Model, Network
 
 
 def _heads(net: Network, x: str, count: int, width: int) -> str:
-    """[batch, sequence, width] as [batch, head, sequence, width of a head], its shape computed as exporters do it."""
+    """Reshape [batch, sequence, width] to [batch, head, sequence, head size], with the shape computed as exporters
+    do."""
     sizes = net.node("Shape", x)
     kept = net.node("Slice", sizes, net.shape(0), net.shape(2))
     wanted = net.node("Concat", kept, net.shape(count, width // count), axis=0)
@@ -24,13 +25,13 @@ def _attention(net: Network, q: str, k: str, v: str, mask: str, head: int) -> st
 
 
 def _bias(net: Network, mask: str) -> str:
-    """0 where the mask is 1, very low where it is 0, for all heads and rows."""
+    """Return a bias for all heads and rows: 0 where the mask is 1, a large negative number where it is 0."""
     wide = net.node("Unsqueeze", net.node("Cast", mask, to=1), net.shape(1, 2))
     return net.node("Mul", net.node("Sub", net.constant(1), wide), net.constant(-1e4))
 
 
 def bert() -> Model:
-    """Two layers of 128, two heads, GELU by Erf, normalization after each part, and a classifier."""
+    """Return a BERT of two layers of 128: two heads, GELU by Erf, post-normalization, and a classifier."""
     net, width, heads = Network(), 128, 2
     words = net.node("Gather", net.weight(30522, width, scale=0.1), "input_ids")
     kinds = net.node("Gather", net.weight(2, width, scale=0.1), "token_type_ids")
@@ -59,7 +60,7 @@ def bert() -> Model:
 
 
 def gpt2() -> Model:
-    """One token after a past: two layers of 256, four heads, GELU by Tanh, a vocabulary of 50,257 (49 MiB, tied)."""
+    """Return a GPT-2 step, one token after a past: two layers of 256, four heads, GELU by Tanh, tied embeddings."""
     net, width, heads, vocabulary = Network(), 256, 4, 50257
     table = net.weight(vocabulary, width, scale=0.05)
     x = net.node("Gather", table, "input_ids")

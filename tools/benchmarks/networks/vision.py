@@ -1,4 +1,4 @@
-"""Networks over images: ResNet-18, MobileNetV2, SqueezeNet 1.1, and a U-Net as diffusion models have it."""
+"""Networks over images: ResNet-18, MobileNetV2, SqueezeNet 1.1, and a diffusion model's U-Net."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _pooled(net: Network, x: str, channels: int) -> str:
 
 
 def resnet18() -> Model:
-    """Normalizations folded into the convolutions, as exporters leave it."""
+    """Return ResNet-18 with its normalizations folded into the convolutions, as exporters write it."""
     net = Network()
     x = net.node("Relu", net.conv("x", 3, 64, 7, stride=2, pad=3))
     x = net.node("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
@@ -65,7 +65,8 @@ def squeezenet() -> Model:
 
 
 def unet() -> Model:
-    """Two levels of residual blocks with GroupNormalization and SiLU, attention in the middle, skips to the way up."""
+    """Return a U-Net of two levels: residual blocks with GroupNormalization and SiLU, attention in the middle,
+    skips."""
     net = Network()
 
     def normalized(x: str, channels: int) -> str:

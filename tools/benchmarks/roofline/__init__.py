@@ -1,1 +1,1 @@
-"""``tools/bench --roofline``: operators that fill a device, each as a fraction of what bounds it on that device."""
+"""``tools/bench --roofline``: operators that fill a device, each as a fraction of the device's limit for it."""

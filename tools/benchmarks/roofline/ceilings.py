@@ -1,4 +1,4 @@
-"""What a device can do at most, measured with kernels that do nothing else."""
+"""A device's peak bandwidth and arithmetic rates, measured with kernels that do nothing else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dml.runtime.buffer import Buffer
 from dml.runtime.recording import Place, Recording, spirv
 
 _HERE = Path(__file__).parent
-#: Bytes that are copied, and invocations that multiply; less on a CPU, which would take seconds.
+#: Bytes to copy, and invocations that multiply; fewer on CPUs, which would take seconds.
 _COPIED, _COPIED_BY_CPUS = 1 << 30, 1 << 26
 _BUSY, _BUSY_ON_CPUS = 1 << 19, 1 << 12
 _ROUNDS = 2048
@@ -23,8 +23,8 @@ _TIMES = 7
 
 
 def ceilings(device: dml.Device) -> dict[str, float]:
-    """Bytes a second that a copy reads and writes ("bytes"), and floating-point operations a second: in FLOAT32, and
-    where the device has them in FLOAT16 and on matrix units (FLOAT16 into FLOAT32)."""
+    """Measure the bytes per second that a copy reads and writes ("bytes"), and floating-point operations per second: in
+    FLOAT32, and where the device supports them in FLOAT16 and on matrix units (FLOAT16 into FLOAT32)."""
     found = {"bytes": _copy(device), "float32": _multiply_add(device, half=False)}
     features = device.vulkan.target.features
     if features.float16:
@@ -32,7 +32,7 @@ def ceilings(device: dml.Device) -> dict[str, float]:
     if features.half_matrices:
         try:
             found["matrix"] = max(_matrix(device, shape) for shape in features.half_matrices)
-        except DMLError as error:  # a glslang that does not know the extension
+        except DMLError as error:  # this glslang lacks the extension
             print(f"matrix units are not measured: {str(error).splitlines()[0]}")
     return found
 
@@ -63,7 +63,7 @@ def _matrix(device: dml.Device, shape: tuple[int, int, int]) -> float:
 
 
 def _given(device: dml.Device) -> Buffer:
-    """Numbers of small magnitude, as FLOAT32 and as FLOAT16."""
+    """Return a buffer of small numbers, whether read as FLOAT32 or as FLOAT16."""
     return device.create_buffer(np.full(1024, 0x2E002E00, np.uint32))
 
 
@@ -75,7 +75,7 @@ def _seconds(
     buffers: tuple[Buffer, ...],
     *push: int,
 ) -> float:
-    """The best of some runs of one dispatch, by the device's clock."""
+    """Return the shortest of several runs of one dispatch, by the device's clock."""
     written = tuple((name, str(value)) for name, value in defines.items())
     source = Source(kernel, (_HERE / kernel).read_text(encoding="utf-8"), written)
     regions = [Region(Space.INPUT, index, 0, buffer.size) for index, buffer in enumerate(buffers)]

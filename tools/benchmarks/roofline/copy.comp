@@ -1,5 +1,5 @@
 #version 450
-// Sixteen bytes from one buffer to another by each invocation, four times.
+// Each invocation copies four vectors of sixteen bytes from one buffer to another.
 layout(local_size_x = 128) in;
 layout(push_constant) uniform Push { uint a_offset, b_offset; };
 layout(set = 0, binding = 0, std430) readonly buffer A { uvec4 a[]; };

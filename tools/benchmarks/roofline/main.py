@@ -1,11 +1,11 @@
-"""How near to the device's own limits operators run: tools/bench --roofline [--device NAME] [case ...]
+"""Compare operators with the device's own limits: tools/bench --roofline [--device NAME] [case ...]
 
-First the device's copy bandwidth and multiply-add rates, measured with kernels that do nothing else; then each case as
-a fraction of what bounds it: the time that its bytes take at that bandwidth, or its operations at the highest rate of
-its data type, whichever is longer. The sizes fill a GPU; a CPU's driver takes minutes for them.
+The command measures the device's copy bandwidth and multiply-add rates with kernels that do nothing else. Each case is
+then a fraction of its bound: the time of its bytes at that bandwidth, or of its operations at the highest rate of its
+data type, whichever is longer. The sizes fill a GPU; a CPU driver takes minutes for them.
 
-    --torch PYTHON   a Python that has PyTorch with CUDA: the same work by it, measured before in a process of its own
-    --json FILE      the figures, for tools/bench --compare
+    --torch PYTHON   a Python that has PyTorch with CUDA, to measure the same work first, in its own process
+    --json FILE      write the figures to this file, for tools/bench --compare
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from roofline.work import Work, cases
 
 
 def bound(work: Work, kind: str, limits: Mapping[str, float]) -> tuple[str, float]:
-    """What bounds the case, and the seconds that it takes at least."""
+    """Return which limit bounds the case ("bytes" or a rate), and the least seconds that it can take."""
     rates = {"float16": ("matrix", "float32"), "float32": ("float32",)}[kind]
     best = max((rate for rate in rates if rate in limits), key=lambda rate: limits[rate])
     times = {"bytes": work.bytes / limits["bytes"], best: work.operations / limits[best]}
@@ -38,7 +38,7 @@ def bound(work: Work, kind: str, limits: Mapping[str, float]) -> tuple[str, floa
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("case", nargs="*", help="which cases: parts of their names; all when none is named")
+    parser.add_argument("case", nargs="*", help="cases to run, by parts of their names (default: all)")
     parser.add_argument("--device", help="index of the Vulkan device, or part of its name")
     parser.add_argument("--torch", metavar="PYTHON")
     parser.add_argument("--json", type=Path, metavar="FILE")

@@ -1,5 +1,5 @@
 #version 450
-// Products on matrix units and nothing else: 4 sums of M x N that do not wait for each other, FLOAT16 into FLOAT32.
+// Only products on matrix units: 4 independent sums of M x N, FLOAT16 into FLOAT32.
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
@@ -18,11 +18,11 @@ void main() {
     for (uint round = 0u; round < rounds; ++round) {
         for (uint k = 0u; k < 4u; ++k) sums[k] = coopMatMulAdd(left, right, sums[k]);
     }
-    // Every element: a compiler leaves out instructions whose results nobody reads.
+    // Read every element: compilers remove instructions with unused results.
     float all_ = 0.0;
     for (uint k = 0u; k < 4u; ++k) {
         for (int i = 0; i < sums[k].length(); ++i) all_ += sums[k][i];
     }
-    // Never: the sums are of small numbers
+    // Never true: the sums are of small numbers
     if (floatBitsToUint(all_) == 0x7bff7bffu) a[a_offset] = 1u;
 }

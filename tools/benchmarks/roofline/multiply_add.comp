@@ -1,5 +1,5 @@
 #version 450
-// Multiply-adds and nothing else: 16 sums that do not wait for each other, in NUMBER.
+// Only multiply-adds: 16 independent sums of type NUMBER.
 #if HALF
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #define NUMBER f16vec2
@@ -23,6 +23,6 @@ void main() {
     }
     NUMBER all_ = sums[0];
     for (uint k = 1u; k < 16u; ++k) all_ += sums[k];
-    // Never: the sums are of small numbers
+    // Never true: the sums are of small numbers
     if (KEPT(all_) == 0x7bff7bffu) a[i] = KEPT(all_);
 }

@@ -1,7 +1,8 @@
-"""The same work by PyTorch on CUDA (cuBLAS, cuDNN, its own kernels), in a process of its own: prints JSON, name ->
-seconds. Run by a Python that has PyTorch with CUDA; needs nothing of this project.
+"""Measure the same work in PyTorch on CUDA (cuBLAS, cuDNN, its own kernels), and print JSON: name -> seconds.
 
-TF32 stays off, so that FLOAT32 is FLOAT32.
+Any Python with PyTorch and CUDA can run this script; it uses nothing of this project.
+
+TF32 stays off, so that FLOAT32 products have full precision.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def cases() -> dict[str, Callable[[], Callable[[], Any]]]:
 
 
 def seconds(run: Callable[[], Any]) -> float:
-    """Median of some runs in a row, by the device's own events."""
+    """Return the median of several runs in a row, by CUDA events."""
     for _ in range(3):
         run()
     taken = []

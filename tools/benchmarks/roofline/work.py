@@ -1,4 +1,4 @@
-"""What is measured: an operator of DirectML each, with what it must move and compute at least."""
+"""The cases: DirectML operators, each with the bytes it must move and the operations it must compute."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dml.graph.operations import gemm
 from dml.tuning.workloads import recurrent
 
 Sizes = tuple[int, ...]
-#: By the names that cases carry.
+#: Data types by their names in the cases.
 TYPES = {"float32": dml.DML_TENSOR_DATA_TYPE_FLOAT32, "float16": dml.DML_TENSOR_DATA_TYPE_FLOAT16}
 _BYTES = {"float32": 4, "float16": 2}
 
@@ -27,15 +27,15 @@ _BYTES = {"float32": 4, "float16": 2}
 class Work:
     """One operator.
 
-    bytes: of its inputs and outputs, each once. operations: floating-point, a multiplication and an addition being two.
+    bytes: of its inputs and outputs, each counted once. operations: floating-point; a multiply-add counts as two.
     """
 
     desc: Any
     bytes: int
     operations: float = 0.0
-    #: Weights, which are constants of a graph: laid out for the kernel before it is measured.
+    #: Constant inputs, whose layout may be changed for the kernel before it is measured.
     weights: tuple[str, ...] = field(default=())
-    #: What is run in place of the operator: a graph around it.
+    #: Makes the graph that runs in place of the operator.
     graph: Callable[[dml.Device], CompiledOperator] | None = None
 
 
@@ -88,12 +88,12 @@ def _product(kind: str, m: int, k: int, n: int, *, transposed: bool = False) -> 
     return Work(desc, _BYTES[kind] * (m * k + k * n + m * n), 2.0 * m * k * n)
 
 
-#: Steps of k that share a scale: what decoders of language models have.
+#: Steps of k that share a scale, as in language models' decoders.
 _BLOCK = 32
 
 
 def _by_blocks(kind: str, k: int, n: int) -> Work:
-    """A row by weights of 4 bits in blocks, which are dequantized as they are multiplied."""
+    """Return the product of a row and weights of 4 bits in blocks, which the kernel dequantizes."""
     product = _product(kind, 1, k, n, transposed=True)
     moved = n * k // 2 + _BYTES[kind] * (n * k // _BLOCK + k + n)
     return replace(product, bytes=moved, graph=partial(_graph_of_blocks, kind, k, n))
@@ -149,7 +149,7 @@ def _recurrent(gates: int, hidden: int) -> Work:
 
 
 def cases() -> dict[str, Callable[[], Work]]:
-    """By the names that torch_cuda.py has, too."""
+    """Return the cases by the names that torch_cuda.py also uses."""
     found: dict[str, Callable[[], Work]] = {}
     for kind in TYPES:
         found |= {

@@ -1,4 +1,5 @@
-"""The mappings of layers, one module per family. Each follows the layer's page in OpenVINO's operation sets."""
+"""The mappings of layers, one module per family. Each mapping implements the layer's page in OpenVINO's operation
+sets."""
 
 from dml.frontends.openvino.layers import attention as attention
 from dml.frontends.openvino.layers import blocks as blocks

@@ -15,8 +15,8 @@ from dml.shapes import with_size
 def scaled_dot_product_attention(c: IrContext) -> IrValue:
     """Softmax of the scaled products of queries and keys, plus the mask, times the values.
 
-    A boolean mask hides where it is false; a causal one hides the keys behind each query. A sink, input 5, is one
-    more score of each query, with no value behind it.
+    A boolean mask excludes the keys where it is false; a causal one excludes the keys after each query. A sink, input
+    5, adds a score to each query's softmax and has no value.
     """
     query, key, value = c.tensor(0), c.tensor(1), c.tensor(2)
     if len(c.values) > 4:
@@ -46,5 +46,5 @@ def _weights(c: IrContext, scores: Tensor) -> Tensor:
 
 
 def _is_nothing(mask: IrValue) -> bool:
-    """Whether it is the scalar zero that stands for no mask where a scale follows."""
+    """Return whether the mask is a scalar zero, which means no mask where a scale follows."""
     return not isinstance(mask, Tensor) and mask.size == 1 and mask.dtype.name != "bool" and not np.any(mask)

@@ -1,4 +1,4 @@
-"""Blocks of elements moved between dimensions, by other sizes of the same elements and another order of dimensions."""
+"""Blocks of elements moved between dimensions: a reshape, a transposition and another reshape."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def space_to_batch(c: IrContext) -> IrValue:
     for size, block in zip(x.sizes, blocks, strict=True):
         outer.append(len(parts))
         parts.append(size // block)
-        if block > 1:  # blocks of one are left out: a tensor has eight dimensions at most
+        if block > 1:  # (dimensions with blocks of one are not split: a tensor has eight dimensions at most)
             inner.append(len(parts))
             parts.append(block)
     return x.reshape(*parts).transpose(*inner, *outer).reshape(*c.sizes)
@@ -103,7 +103,7 @@ def roll(c: IrContext) -> IrValue:
     if len(shifts) == 1:
         shifts = shifts * len(axes)
     if len(shifts) != len(axes):
-        raise c.error(f"there must be as many shifts as axes, found {shifts} and {axes}")
+        raise c.error(f"shifts and axes must have equal lengths, found {shifts} and {axes}")
     for shift, number in zip(shifts, axes, strict=True):
         axis = c.axis(number, x.rank)
         x = _rolled(x, shift % x.sizes[axis], axis)

@@ -1,4 +1,4 @@
-"""Layers with networks inside: branches chosen or joined, loops unrolled."""
+"""Layers with networks inside: branches, of which both may be computed, and loops, which are unrolled."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dml.frontends.openvino.convert import IrContext, IrValue, build_body, layer
 from dml.frontends.openvino.ir import ELEMENT_TYPES, IrBody, PortMap
 from dml.graph.builder import Tensor
 
-#: The most layers that a loop is unrolled to.
+#: The most layers that a loop may add to the graph.
 _UNROLLED = 20_000
 
 
 @layer("If")
 def if_(c: IrContext) -> Sequence[IrValue]:
-    """A known condition chooses; by one that is computed, each output is of one branch or the other."""
+    """Take one branch where the condition is known; else compute both, and select each output by the condition."""
     condition = c.value(0)
     if not isinstance(condition, Tensor):
         return _branch(c, "then_body" if bool(np.ravel(condition)[0]) else "else_body")
@@ -26,7 +26,7 @@ def if_(c: IrContext) -> Sequence[IrValue]:
     for a, b in zip(*(map(c.as_tensor, _branch(c, name)) for name in ("then_body", "else_body")), strict=True):
         if a.sizes != b.sizes:
             raise c.error(
-                f"its branches give tensors of sizes {a.sizes} and {b.sizes}, by a condition that is computed"
+                f"its condition is computed, so its branches must agree; their sizes are {a.sizes} and {b.sizes}"
             )
         made.append(op.if_(condition.reshape(*(1,) * a.rank).broadcast(a.sizes), a, b))
     return made
@@ -40,7 +40,7 @@ def _branch(c: IrContext, name: str) -> list[IrValue]:
 
 @layer("Loop", "TensorIterator")
 def loop(c: IrContext) -> Sequence[IrValue]:
-    """As often as its count, its condition and the parts of its inputs say, which must be known here."""
+    """Unroll the loop. Its count, its condition and the slices of its inputs must be known now."""
     body = _body(c, "body")
     own = {at.id: at for at in body.network.layers}
     count = _count(c, body)
@@ -67,13 +67,13 @@ def loop(c: IrContext) -> Sequence[IrValue]:
         if entry.axis is not None:
             parts = [c.as_tensor(value) for value in scans[entry.port]]
             if not parts:
-                raise c.error("a loop that runs no time joins nothing")
+                raise c.error("an output that joins iterations needs at least one iteration")
             made[entry.port] = op.join(parts if entry.stride > 0 else parts[::-1], entry.axis % parts[0].rank)
     return _ordered(c, made)
 
 
 def _count(c: IrContext, body: IrBody) -> int:
-    """How often it runs at most."""
+    """Return the maximum number of iterations."""
     counts = []
     if c.layer.type == "Loop":
         if not bool(np.ravel(c.known(1))[0]):
@@ -86,27 +86,29 @@ def _count(c: IrContext, body: IrBody) -> int:
             counts.append(max(0, (last - first) // entry.stride))
     most = _UNROLLED // max(1, len(body.network.layers))
     if not counts:
-        raise c.error("neither a count nor the parts of an input say how often it runs")
+        raise c.error("the number of iterations is given neither by a count nor by an input that is sliced")
     if min(counts) > most:
         raise DMLError(f"{c.layer}: {min(counts)} iterations are too many to unroll", HRESULT.E_NOTIMPL)
     return min(counts)
 
 
 def _ends(c: IrContext, entry: PortMap) -> tuple[int, int]:
-    """Return the start and the end of the axis that an iteration slices; -1 is the end of the axis."""
+    """Return the start and end of the range that the iterations slice; -1 means the end of the axis."""
     value = _outer(c, entry)
     sizes = value.sizes if isinstance(value, Tensor) else value.shape
     if not entry.stride or entry.axis is None or not -len(sizes) <= entry.axis < len(sizes):
-        raise c.error(f"parts along axis {entry.axis} by strides of {entry.stride} do not fit sizes {sizes}")
+        raise c.error(f"slices along axis {entry.axis} with stride {entry.stride} do not fit sizes {sizes}")
     size = sizes[entry.axis]
     first, last = (at + size + 1 if at < 0 else at for at in (entry.start, entry.end))
     if not (0 <= first <= size and 0 <= last <= size and entry.part == abs(entry.stride)):
-        raise c.error(f"parts of {entry.part} from {entry.start} to {entry.end} by {entry.stride} do not fit {size}")
+        raise c.error(
+            f"slices of {entry.part} from {entry.start} to {entry.end} by {entry.stride} do not fit size {size}"
+        )
     return first, last
 
 
 def _part(c: IrContext, entry: PortMap, step: int) -> IrValue:
-    """What an iteration takes of an input."""
+    """Return an iteration's slice of an input."""
     assert entry.axis is not None
     first, _ = _ends(c, entry)
     start = first + step * entry.stride - (entry.part if entry.stride < 0 else 0)
@@ -127,13 +129,13 @@ def _goes_on(c: IrContext, body: IrBody, found: dict[int, IrValue]) -> bool:
 
 
 def _last(c: IrContext, body: IrBody, entry: PortMap, found: dict[int, IrValue], state: dict[int, IrValue]) -> IrValue:
-    """Return a value after the last iteration: its initial value if there was no iteration."""
+    """Return a value after the last iteration, or its initial value where there was no iteration."""
     if found or entry.port < 0:
         return _inner(c, found, entry.layer) if found else np.zeros(1, np.uint8)
     for parameter, result in body.back.items():
         if result == entry.layer:
             return state[parameter]
-    raise c.error("a loop that runs no time has no value for an output")
+    raise c.error("an output has no initial value, and the loop has no iteration")
 
 
 def _body(c: IrContext, name: str) -> IrBody:
@@ -143,22 +145,22 @@ def _body(c: IrContext, name: str) -> IrBody:
 
 
 def _outer(c: IrContext, entry: PortMap) -> IrValue:
-    """The value at a port of the layer."""
+    """Return the value at an input port of the layer."""
     if entry.port not in c.layer.input_ports:
-        raise c.error(f"its body takes port {entry.port}, which it does not have")
+        raise c.error(f"its body reads input port {entry.port}, which the layer does not have")
     return c.values[c.layer.input_ports.index(entry.port)]
 
 
 def _inner(c: IrContext, found: dict[int, IrValue], at: int) -> IrValue:
-    """The value of a Result of the body."""
+    """Return the value of a Result of the body."""
     if at not in found:
         raise c.error(f"its body has no Result {at}")
     return found[at]
 
 
 def _ordered(c: IrContext, made: dict[int, IrValue]) -> list[IrValue]:
-    """The layer's outputs."""
+    """Return the layer's outputs in order."""
     for port in c.layer.outputs:
         if port.id not in made:
-            raise c.error(f"its body gives nothing for its output port {port.id}")
+            raise c.error(f"its body has no Result for output port {port.id}")
     return [made[port.id] for port in c.layer.outputs]

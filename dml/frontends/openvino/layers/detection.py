@@ -1,4 +1,4 @@
-"""What detectors count: boxes that overlap no better one, and elements that are not zero."""
+"""NonMaxSuppression and NonZero, whose numbers of rows are known only at run time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 def nonzero(c: IrContext) -> Made:
     x = c.tensor(0)
     if not c.layer.inputs[0][0].outputs[c.layer.inputs[0][1]].sizes:
-        raise c.error("takes no scalar")
+        raise c.error("its input must not be a scalar")
     if ELEMENT_BITS[x.data_type] == 64:
         x = op.logical_not(op.equals(x, c.as_tensor(np.zeros(1, numpy_dtype(x.data_type)))))
     outputs = {
@@ -35,7 +35,10 @@ def nonzero(c: IrContext) -> Made:
 
 @layer("NonMaxSuppression", counts=2)
 def non_max_suppression(c: IrContext) -> Sequence[Made]:
-    """As OpenVINO's CPU plugin: a box goes at the threshold, too, and all versions give as many rows as there are."""
+    """Suppress boxes as OpenVINO's CPU plugin does: overlap equal to the threshold suppresses a box, too.
+
+    In every version of the layer, the outputs have only the rows that were found.
+    """
     boxes, scores = (op.cast(c.tensor(at), FLOAT32) for at in range(2))
     if boxes.rank != 3 or scores.rank != 3 or boxes.sizes != (scores.sizes[0], scores.sizes[2], 4):
         raise c.error(f"takes boxes {{N, B, 4}} and scores {{N, C, B}}, found {boxes.sizes} and {scores.sizes}")
@@ -47,7 +50,7 @@ def non_max_suppression(c: IrContext) -> Sequence[Made]:
     images, classes, count = scores.sizes
     limit = c.values[2] if len(c.values) > 2 else np.zeros(1, np.int64)
     known = count if isinstance(limit, Tensor) else int(np.ravel(limit)[0])
-    most = max(1, min(known, count))  # (a limit of 0 is one that the kernel reads)
+    most = max(1, min(known, count))  # (the output needs a row; the kernel reads a limit of 0 itself)
     room = images * classes * most
     kinds = {"OutputCountTensor": (UINT32, (1,)), "OutputSelectedTensor": (UINT32, (room, 3)),
              "OutputScoresTensor": (FLOAT32, (room,))}  # fmt: skip
@@ -65,7 +68,7 @@ def non_max_suppression(c: IrContext) -> Sequence[Made]:
     )
     rows, values, counted = made["OutputSelectedTensor"], made["OutputScoresTensor"], made["OutputCountTensor"]
     if c.layer.flag("sort_result_descending", True):
-        # Equal scores stay in the order of the rows; what is behind the last row comes behind it
+        # Equal scores keep the order of the rows; unused rows come last
         is_row = op.less_than(c.as_tensor(np.arange(room, dtype=np.uint32)), counted)
         values, order = op.top_k(op.if_(is_row, values, -np.inf), room, 0, enums.DML_AXIS_DIRECTION_DECREASING)
         rows = op.gather(rows, order, 0)
@@ -78,7 +81,7 @@ def non_max_suppression(c: IrContext) -> Sequence[Made]:
 
 
 def _scalar(c: IrContext, at: int, kind: enums.DML_TENSOR_DATA_TYPE) -> Tensor:
-    """An input of one number, 0 where it is absent."""
+    """Return an input of one number, 0 where it is absent."""
     if at >= len(c.values):
         return c.as_tensor(np.zeros(1, np.int64 if kind == INT64 else np.float32))
     given = c.tensor(at)

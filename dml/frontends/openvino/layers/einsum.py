@@ -13,7 +13,7 @@ from dml.graph.builder import Tensor
 
 @layer("Einsum")
 def einsum(c: IrContext) -> IrValue:
-    """Dimensions that both operands have, and the rest needs, are batches of products; others are summed."""
+    """Contract operands pairwise. Shared dimensions that are needed later are batch dimensions; others are summed."""
     tensors = c.tensors()
     terms, output = _equation(c, tensors)
     operands = [_diagonal(tensor, term) for tensor, term in zip(tensors, terms, strict=True)]
@@ -37,7 +37,8 @@ def _einsum_sizes(c: IrContext, inputs: list[tuple[int, ...]]) -> tuple[int, ...
 
 
 def _equation(c: IrContext, tensors: list[Tensor]) -> tuple[list[str], str]:
-    """Labels of each operand and of the result, letters; those of "..." are other characters, aligned at the right."""
+    """Return the labels of each operand and of the result: letters, and other characters for "...", aligned at the
+    right."""
     left, arrow, right = c.layer.text("equation").replace(" ", "").partition("->")
     sides = left.split(",")
     if len(sides) != len(tensors):
@@ -52,12 +53,12 @@ def _equation(c: IrContext, tensors: list[Tensor]) -> tuple[list[str], str]:
     once = sorted(label for label in set(every) if every.count(label) == 1 and label not in dots)
     output = right.replace("...", "".join(dots)) if arrow else "".join([*dots, *once])
     if not set(output) <= set(every) or len(set(output)) != len(output):
-        raise c.error(f"equation {left!r}->{right!r}: its result has labels that no operand has, or one twice")
+        raise c.error(f"equation {left!r}->{right!r}: its result has a label that no operand has, or a label twice")
     return terms, output
 
 
 def _diagonal(tensor: Tensor, term: str) -> tuple[Tensor, str]:
-    """A label that comes twice walks the diagonal: its strides add up."""
+    """Merge the dimensions of a repeated label: the strides of a diagonal are their sum."""
     labels = "".join(dict.fromkeys(term))
     if labels == term:
         return tensor, term
@@ -67,7 +68,7 @@ def _diagonal(tensor: Tensor, term: str) -> tuple[Tensor, str]:
 
 
 def _summed(tensor: Tensor, labels: str, kept: set[str]) -> tuple[Tensor, str]:
-    """Without the dimensions that nothing needs."""
+    """Sum over the dimensions whose labels are not in ``kept``; return the tensor and its labels."""
     gone = [at for at, label in enumerate(labels) if label not in kept]
     if not gone:
         return tensor, labels
@@ -77,7 +78,7 @@ def _summed(tensor: Tensor, labels: str, kept: set[str]) -> tuple[Tensor, str]:
 
 
 def _contracted(a: Tensor, a_labels: str, b: Tensor, b_labels: str, needed: set[str]) -> tuple[Tensor, str]:
-    """The product of two operands, summed over the labels that nothing else needs."""
+    """Multiply two operands and sum over the shared labels that nothing else needs."""
     b, b_labels = _summed(b, b_labels, {*a_labels, *needed})
     size: dict[str, int] = {}
     for tensor, labels in ((a, a_labels), (b, b_labels)):

@@ -24,7 +24,7 @@ UINT8 = enums.DML_TENSOR_DATA_TYPE_UINT8
 def _binary(c: IrContext, cls: Any, data_type: Any = None) -> Tensor:
     a, b = c.tensor(0), c.tensor(1)
     if c.layer.text("auto_broadcast", "numpy") == "none" and a.sizes != b.sizes:
-        raise c.error(f"without broadcasting its inputs must agree, found {a.sizes} and {b.sizes}")
+        raise c.error(f"without broadcasting its inputs must have equal sizes, found {a.sizes} and {b.sizes}")
     sizes = broadcast_sizes(a.sizes, b.sizes)
     kind = data_type or a.data_type
     return c.graph.one(cls, sizes, kind, ATensor=a.broadcast(sizes), BTensor=b.broadcast(sizes))
@@ -115,7 +115,7 @@ def round_(c: IrContext) -> IrValue:
     if mode == "half_to_even":
         return op.round_(x)
     size = op.absolute(x)
-    whole = op.floor(size)  # what is left is exact, where adding a half could round up
+    whole = op.floor(size)  # (the fraction is exact; adding one half to size could round up)
     return op.sign(x) * op.if_(op.greater_than_or_equal(size - whole, 0.5), whole + 1.0, whole)
 
 
@@ -152,7 +152,7 @@ def select(c: IrContext) -> IrValue:
 
 @layer("Clamp")
 def clamp(c: IrContext) -> IrValue:
-    # Attributes are doubles; models write the largest double where there is no limit.
+    # Attributes are doubles; models write the largest double for no limit.
     low, high = (nearest_float(c.layer.number(name)) for name in ("min", "max"))
     return op.clip(c.tensor(0), min=low, max=high)
 

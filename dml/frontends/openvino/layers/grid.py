@@ -1,4 +1,4 @@
-"""GridSample: the neighbours of each sampling point, gathered and weighted."""
+"""GridSample: the pixels around each sampling point, gathered and weighted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dml.frontends.openvino.convert import IrContext, IrValue, layer
 
 @layer("GridSample")
 def grid_sample(c: IrContext) -> IrValue:
-    """{N, C, H, W} at {N, rows, columns, 2}, x before y, from -1 to 1."""
+    """Sample an image {N, C, H, W} at points {N, rows, columns, 2}: x before y, from -1 to 1."""
     x, grid = c.tensor(0), c.tensor(1)
     mode, padding = c.layer.text("mode", "bilinear"), c.layer.text("padding_mode", "zeros")
     if mode not in ("nearest", "bilinear", "bicubic") or padding not in ("zeros", "border", "reflection"):

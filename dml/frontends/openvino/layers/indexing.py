@@ -1,4 +1,4 @@
-"""Elements picked, placed, counted and ordered by their indices."""
+"""Elements gathered, counted and sorted, and tensors made of indices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def gather(c: IrContext) -> IrValue:
         return op.gather(x, indices, axis).reshape(*c.sizes)
     if axis < batches:
         raise c.error(f"axis {axis} lies among the {batches} batch_dims")
-    # {batch, before, axis, behind}, of which each batch has its own indices
+    # As {batch, before, axis, after}: each batch element has its own indices
     batch, before, behind = prod(x.sizes[:batches]), prod(x.sizes[batches:axis]), prod(x.sizes[axis + 1 :])
     flat = x.reshape(batch, before, x.sizes[axis], behind)
     count = prod(indices.sizes[batches:])
@@ -57,7 +57,7 @@ def one_hot(c: IrContext) -> IrValue:
 
 @layer("TopK")
 def top_k(c: IrContext) -> Sequence[IrValue]:
-    """Equal elements come in the order of their indices."""
+    """Equal elements are in the order of their indices."""
     mode, order = c.layer.text("mode"), c.layer.text("sort")
     if mode not in ("max", "min") or order not in ("value", "index", "none"):
         raise c.error(f"mode {mode!r} and sort {order!r} are not max or min, and value, index or none")

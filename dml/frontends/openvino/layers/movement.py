@@ -85,18 +85,20 @@ def slice_(c: IrContext) -> IrValue:
     starts, stops, steps = c.integers(1), c.integers(2), c.integers(3)
     axes = c.integers(4) if len(c.values) > 4 else list(range(len(starts)))
     if not len(starts) == len(stops) == len(steps) == len(axes):
-        raise c.error(f"starts, stops, steps and axes must be as many, found {starts}, {stops}, {steps} and {axes}")
+        raise c.error(
+            f"starts, stops, steps and axes must be equally long, found {starts}, {stops}, {steps} and {axes}"
+        )
     each = zip(axes, starts, stops, steps, strict=True)
     return _window(c, x, {c.axis(axis, x.rank): slice(*bounds) for axis, *bounds in each})
 
 
 def _window(c: IrContext, x: Tensor, slices: dict[int, slice]) -> Tensor:
-    """x[slices], with NumPy's meaning of the bounds."""
+    """Return x[slices]; the bounds have NumPy's meaning."""
     offsets, sizes, strides = [0] * x.rank, list(x.sizes), [1] * x.rank
     for axis, bounds in slices.items():
         chosen = range(x.sizes[axis])[bounds] if bounds.step != 0 else range(0)
         if not chosen:
-            raise c.error(f"{bounds} takes nothing of dimension {axis} of sizes {x.sizes}")
+            raise c.error(f"{bounds} selects no element of dimension {axis} of sizes {x.sizes}")
         first, last = (chosen[0], chosen[-1]) if chosen.step > 0 else (chosen[-1], chosen[0])
         offsets[axis], sizes[axis], strides[axis] = first, last - first + 1, chosen.step
     return op.slice_(x, offsets, sizes, strides)
@@ -117,11 +119,13 @@ def strided_slice(c: IrContext) -> IrValue:
     masks = [mask(f"{name}_mask") for name in ("begin", "end", "new_axis", "shrink_axis", "ellipsis")]
     consumed = sum(not new and not dots for new, dots in zip(masks[2], masks[4], strict=False))
     if any(len(each) != len(begin) for each in (end, step, *masks)) or consumed > rank:
-        raise c.error(f"begin, end, step and their masks must be as many, {rank} at most, found {begin}, {end}, {step}")
+        raise c.error(
+            f"begin, end, step and masks must have equal lengths, {rank} at most, found {begin}, {end}, {step}"
+        )
     slices: dict[int, slice] = {}
     axis = 0
     for first, last, by, no_first, no_last, new, shrink, dots in zip(begin, end, step, *masks, strict=True):
-        if dots:  # all dimensions that no other entry takes
+        if dots:  # (an ellipsis covers all dimensions without an entry)
             axis += rank - consumed
             continue
         if new:
@@ -150,7 +154,7 @@ def pad(c: IrContext) -> IrValue:
     if mode not in modes:
         raise c.error(f"pad_mode {mode!r} is not one of {', '.join(modes)}")
     x, start, end = c.tensor(0), c.integers(1), c.integers(2)
-    if min(start + end, default=0) < 0:  # crops
+    if min(start + end, default=0) < 0:  # (negative padding crops)
         if mode not in ("constant", "edge"):
             raise c.error(f"negative padding is not supported with pad_mode {mode!r}, found {start} and {end}")
         bounds = zip(x.sizes, start, end, strict=True)
@@ -185,7 +189,7 @@ def reverse_sequence(c: IrContext) -> IrValue:
 
 
 def reverse_subsequences(graph: Any, x: Tensor, lengths: IrValue, batch: int, axis: int) -> Tensor:
-    """x with the first lengths[b] elements along ``axis`` reversed, for each b along ``batch``."""
+    """Reverse the first lengths[b] elements along ``axis``, for each b along ``batch``."""
     if isinstance(lengths, Tensor):
         signed = (enums.DML_TENSOR_DATA_TYPE_INT32, enums.DML_TENSOR_DATA_TYPE_INT64)
         kind = enums.DML_TENSOR_DATA_TYPE_UINT32
@@ -203,7 +207,7 @@ def reverse_subsequences(graph: Any, x: Tensor, lengths: IrValue, batch: int, ax
 
 @layer("Reverse")
 def reverse(c: IrContext) -> IrValue:
-    """Along axes that are numbers, or marked by a mask."""
+    """Reverse along axes, given by number or marked in a mask."""
     x, mode = c.tensor(0), c.layer.text("mode")
     if mode not in ("index", "mask"):
         raise c.error(f"mode {mode!r} is not index or mask")

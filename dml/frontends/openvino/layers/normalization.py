@@ -45,7 +45,7 @@ def group_normalization(c: IrContext) -> IrValue:
 
 @layer("NormalizeL2")
 def normalize_l2(c: IrContext) -> IrValue:
-    """x over the root of its sum of squares over the axes; without axes each element is over its own magnitude."""
+    """Divide x by the root of its sum of squares over the axes; without axes, by each element's magnitude."""
     x, epsilon, axes = c.tensor(0), c.layer.number("eps"), c.integers(1)
     mode = c.layer.text("eps_mode", "add")
     if mode not in ("add", "max"):
@@ -59,11 +59,11 @@ def normalize_l2(c: IrContext) -> IrValue:
 def lrn(c: IrContext) -> IrValue:
     x, axes = c.tensor(0), sorted(axis % c.tensor(0).rank for axis in c.integers(1))
     if x.rank != 4 or axes not in ([1], [2, 3]):
-        raise c.error(f"takes four dimensions, and the axes 1 or 2 and 3, found sizes {x.sizes} and axes {axes}")
+        raise c.error(f"takes four dimensions, and axes 1, or 2 and 3; found sizes {x.sizes} and axes {axes}")
     size = c.layer.integer("size")
     if size < 1:
         raise c.error(f"size must be at least 1, found {size}")
-    # Over an area OpenVINO takes the mean of the squares, DirectML their sum over one side
+    # Over an area OpenVINO averages the squares, while DirectML divides their sum by the length of one side
     alpha = c.layer.number("alpha") / (1 if axes == [1] else size)
     return op.local_response_normalization(
         x, local_size=size, alpha=alpha, beta=c.layer.number("beta"),
@@ -72,7 +72,7 @@ def lrn(c: IrContext) -> IrValue:
 
 
 def _logical(c: IrContext, function: enums.DML_REDUCE_FUNCTION) -> Tensor:
-    """Of booleans, as numbers: all of them are their least, any of them their largest."""
+    """Reduce booleans as numbers: "and" is their minimum, "or" their maximum."""
     x = op.cast(op.logical_not(op.equals(c.tensor(0), 0)), enums.DML_TENSOR_DATA_TYPE_UINT32)
     return op.cast(op.reduce(x, function, c.integers(1)), enums.DML_TENSOR_DATA_TYPE_UINT8).reshape(*c.sizes)
 

@@ -1,4 +1,4 @@
-"""Numbers rounded to levels."""
+"""FakeQuantize: numbers rounded to levels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def fake_quantize(c: IrContext) -> IrValue:
     steps = c.layer.integer("levels") - 1
     if steps < 1:
         raise c.error(f"levels must be at least 2, found {steps + 1}")
-    # The limits may come in either order; the formula takes the first as the place of the first level
+    # The limits may be in either order; the first one is the position of the first level
     inside = op.minimum(op.maximum(x, op.minimum(low, high)), op.maximum(low, high))
     level = op.round_((inside - low) / (high - low) * float(steps))
     return (level / float(steps) * (last - first) + first).reshape(*c.sizes)

@@ -1,7 +1,7 @@
 """GRUSequence-5, LSTMSequence, RNNSequence and their cells. Reference: OpenVINO's pages of these operations.
 
-OpenVINO puts the batch first and gives one bias, the sum of ONNX's two (four gates wide where a GRU is linear before
-its reset); its LSTM orders the gates f i c o.
+OpenVINO puts the batch first and has one bias, the sum of ONNX's two biases; for a GRU with linear_before_reset it
+holds four gates. OpenVINO orders the gates of an LSTM f i c o.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
 
 _DEFAULTS = {"GRU": ["sigmoid", "tanh"], "LSTM": ["sigmoid", "tanh", "tanh"], "RNN": ["tanh"]}
-#: OpenVINO's f i c o in ONNX's order i o f c.
+#: Indices of ONNX's gates i o f c in OpenVINO's order f i c o.
 _LSTM_ORDER = (1, 3, 0, 2)
 
 
 def _layer(c: IrContext, kind: str, x: Tensor, lengths: Tensor | None, w: int) -> rec.RecurrentLayer:
-    """The layer whose weights, recurrence and bias are the inputs from number ``w`` on. x: {S, B, I}."""
+    """Return the layer whose weights, recurrence and bias are the inputs from number ``w`` on. x: {S, B, I}."""
     weights, recurrence = c.tensor(w), c.tensor(w + 1)
     bias = c.tensor(w + 2) if len(c.values) > w + 2 else None
     if weights.rank == 2:  # a cell
@@ -33,13 +33,13 @@ def _layer(c: IrContext, kind: str, x: Tensor, lengths: Tensor | None, w: int) -
         bias = None if bias is None else bias.reshape(1, *bias.sizes)
     if not x.rank == weights.rank == recurrence.rank == 3:
         found = f"{x.sizes}, {weights.sizes} and {recurrence.sizes}"
-        raise c.error(f"its input, weights and recurrence weights must have a layer's ranks, found {found}")
+        raise c.error(f"its input, weights and recurrence weights need three dimensions (a cell's two), found {found}")
     direction = c.layer.text("direction", "forward")
     if direction not in rec.DIRECTIONS:
         raise c.error(f"direction {direction!r} is not one of {', '.join(rec.DIRECTIONS)}")
     names = c.layer.texts("activations") or _DEFAULTS[kind]
     count, wanted = recurrence.sizes[0], len(_DEFAULTS[kind])
-    if len(names) not in (wanted, wanted * count):  # (each direction's, as converted models have them)
+    if len(names) not in (wanted, wanted * count):  # (converted models list the activations of each direction)
         raise c.error(f"activations must be {wanted}, found {names}")
     chosen = recurrent_activations(names, c.layer.numbers("activations_alpha"), c.layer.numbers("activations_beta"))
     clip = c.layer.number("clip", 0.0)
@@ -60,7 +60,7 @@ def _layer(c: IrContext, kind: str, x: Tensor, lengths: Tensor | None, w: int) -
 
 
 def _both(bias: Tensor, linear_before_reset: bool) -> Tensor | None:
-    """{D, gates * H}, or {D, 4 * H}, as ONNX's {D, 2 * gates * H}: the bias of the input, then that of the state."""
+    """Return the bias {D, gates * H} or {D, 4 * H} as ONNX's {D, 2 * gates * H}: the input's bias, then the state's."""
     if not linear_before_reset:
         return rec.joined_bias(bias, None)
     directions, width = bias.sizes
@@ -79,13 +79,13 @@ def _lengths(c: IrContext, index: int) -> Tensor:
 
 
 def _state(c: IrContext, index: int) -> Tensor:
-    """{B, D, H} (or a cell's {B, H}) as {D, B, H}."""
+    """Return a state {B, D, H}, or a cell's {B, H}, as {D, B, H}."""
     state = c.tensor(index)
     return state.transpose(1, 0, 2) if state.rank == 3 else state.reshape(1, *state.sizes)
 
 
 def _results(c: IrContext, made: Sequence[Tensor]) -> list[IrValue]:
-    """The sequence as {B, D, S, H} and the states as {B, D, H}; of a cell, the states alone as {B, H}."""
+    """Return the sequence as {B, D, S, H} and the states as {B, D, H}; for a cell, only the states, as {B, H}."""
     sequence, *states = made
     if c.layer.type.endswith("Cell"):
         return [state.view(state.sizes[1:]) for state in states]
@@ -93,7 +93,7 @@ def _results(c: IrContext, made: Sequence[Tensor]) -> list[IrValue]:
 
 
 def _input(c: IrContext) -> Tensor:
-    """{B, S, I} (or a cell's {B, I}) as {S, B, I}."""
+    """Return the input {B, S, I}, or a cell's {B, I}, as {S, B, I}."""
     x = c.tensor(0)
     return x.transpose(1, 0, 2) if x.rank == 3 else x.reshape(1, *x.sizes)
 

@@ -1,4 +1,4 @@
-"""Images at other sizes, and regions of them."""
+"""Images resized, and regions of them resampled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
 from dml.tensors import numpy_dtype
 
-#: Mode -> (kernel, whether smaller outputs weigh all that they cover). "linear" antialiases where the layer says so.
+#: Mode -> (kernel, whether it antialiases). "linear" antialiases where the attribute is set.
 _WEIGHED = {
     "linear": ("linear", False),
     "linear_onnx": ("linear", False),
@@ -21,17 +21,17 @@ _WEIGHED = {
     "bicubic_pillow": ("cubic", True),
 }
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners")
-#: Elements of the output along an axis: the host makes a table of where each lies.
+#: The most output elements along an axis: the host computes a table with an entry for each.
 _MOST = 1 << 24
 
 
 @layer("Interpolate")
 def interpolate(c: IrContext) -> IrValue:
-    """Linear modes are RESAMPLE, nearest ones GATHER; other weights are a product with a matrix for each axis."""
+    """Resize an image: linear modes by RESAMPLE, nearest ones by GATHER, others by a matrix product for each axis."""
     x, mode = c.tensor(0), c.layer.text("mode")
     first = c.layer.version == "opset1"
     coordinates = c.layer.text("coordinate_transformation_mode", "half_pixel")
-    if first:  # (which says no more about it)
+    if first:  # (Interpolate-1 has no other attribute for coordinates)
         coordinates = "align_corners" if c.layer.flag("align_corners", True) else "asymmetric"
     if mode not in ("nearest", *_WEIGHED):
         raise c.error(f"mode {mode!r} is not supported")
@@ -49,9 +49,9 @@ def interpolate(c: IrContext) -> IrValue:
         return x
     if c.layer.flag("antialias") and mode == "linear" and any(axis.scale < 1 for axis in axes.values()):
         if any(axis.scale > 1 for axis in axes.values()):
-            raise c.error("antialias is not supported where one axis grows and another shrinks")
+            raise c.error("antialias is not supported if one axis grows and another shrinks")
         antialias = True
-    # (integers are rounded once, not along each axis)
+    # (integers are rounded once, after the last axis)
     whole = numpy_dtype(x.data_type).kind in "iu"
     made = op.cast(x, enums.DML_TENSOR_DATA_TYPE_FLOAT32) if whole else x
     cube = -0.5 if mode == "bicubic_pillow" else c.layer.number("cube_coeff", -0.75)
@@ -60,7 +60,7 @@ def interpolate(c: IrContext) -> IrValue:
 
 
 def _whole(x: Tensor, data_type: enums.DML_TENSOR_DATA_TYPE) -> Tensor:
-    """Rounded, within what bytes hold (cubic weights are negative too)."""
+    """Round, and limit to the data type's range if it is narrow (cubic weights may be negative)."""
     dtype = numpy_dtype(data_type)
     if dtype.itemsize < 4:
         limits = np.iinfo(dtype)
@@ -69,7 +69,7 @@ def _whole(x: Tensor, data_type: enums.DML_TENSOR_DATA_TYPE) -> Tensor:
 
 
 def _padded(c: IrContext, x: Tensor) -> Tensor:
-    """x with zeros around it, as pads_begin and pads_end say from the first dimension on."""
+    """Pad x with pads_begin and pads_end zeros, which count from the first dimension."""
     begin, end = ([*c.layer.integers(name), *[0] * x.rank][: x.rank] for name in ("pads_begin", "pads_end"))
     if not any(begin + end):
         return x
@@ -77,8 +77,11 @@ def _padded(c: IrContext, x: Tensor) -> Tensor:
 
 
 def _axes(c: IrContext, x: Tensor, coordinates: str) -> dict[int, ResizedAxis]:
-    """The axes that change, in order. Interpolate-1 has an attribute for them and sizes, Interpolate-4 sizes and
-    scales, Interpolate-11 those that its mode asks for."""
+    """Return the axes that change, in order.
+
+    Interpolate-1 has their numbers in an attribute and takes sizes; Interpolate-4 takes sizes and scales;
+    Interpolate-11 takes whichever its mode needs.
+    """
     by_scales = c.layer.text("shape_calculation_mode", "sizes") == "scales"
     old = c.layer.version == "opset4"
     given = 2 if old and by_scales else 1
@@ -93,8 +96,8 @@ def _axes(c: IrContext, x: Tensor, coordinates: str) -> dict[int, ResizedAxis]:
     for number, factor in zip(axes, factors, strict=True):
         at = c.axis(number, x.rank)
         size, result = x.sizes[at], c.sizes[at]
-        # (align_corners goes by the sizes even where scales are given; in OpenVINO's plugins
-        # an axis that keeps its size stays as it was, whatever its factor)
+        # (align_corners uses the sizes even where scales are given. In OpenVINO's plugins an axis that keeps its size
+        # is not resampled, whatever its factor)
         scale = factor if by_scales and coordinates != "align_corners" else result / size
         if size != result:
             made[at] = ResizedAxis(size, result, scale, mode=coordinates)
@@ -118,7 +121,7 @@ def roi_align(c: IrContext) -> IrValue:
         raise c.error(f"mode {mode!r} with aligned_mode {aligned!r} is not supported")
     ratio, scale = c.layer.integer("sampling_ratio"), c.layer.number("spatial_scale")
     uint32 = enums.DML_TENSOR_DATA_TYPE_UINT32
-    if aligned == "asymmetric":  # such regions are a pixel wide at least
+    if aligned == "asymmetric":  # (such regions are at least one pixel wide)
         corner, far = op.split(rois, 1, [2, 2])
         rois = op.join([corner, corner + op.maximum(far - corner, 1 / scale)], 1)
     else:

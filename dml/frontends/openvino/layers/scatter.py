@@ -1,4 +1,4 @@
-"""Elements written to the places that indices say, or reduced into what lies there."""
+"""Elements written to indexed places, or reduced into the values there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def scatter_update(c: IrContext) -> IrValue:
 
 @layer("ScatterElementsUpdate")
 def scatter_elements_update(c: IrContext) -> IrValue:
-    """With a reduction: rows along the axis, of which each column has indices of its own."""
+    """With a reduction, reduce along the axis; each column has its own indices."""
     x, indices, updates = c.tensor(0), c.tensor(1), c.tensor(2)
     axis, reduction = c.axis(c.integers(3)[0], x.rank), _reduction(c, "sub")
     if reduction == "none":

@@ -1,4 +1,4 @@
-"""Fourier transforms, axis by axis as products with the matrix of the transform."""
+"""Fourier transforms: for each axis a product with the transform's matrix."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dml.shapes import with_size
 
 @layer("DFT", "IDFT")
 def fourier(c: IrContext) -> IrValue:
-    """Of complex numbers, pairs in the last dimension."""
+    """Transform complex numbers, pairs in the last dimension."""
     x = c.tensor(0)
     axes, sizes = _axes(c, x.rank - 1, x.sizes)
     for axis, size in zip(axes, sizes, strict=True):
@@ -26,7 +26,7 @@ def fourier(c: IrContext) -> IrValue:
 
 @layer("RDFT")
 def real_fourier(c: IrContext) -> IrValue:
-    """Of real numbers; the last of the axes has half of its frequencies, for the others are conjugates."""
+    """Transform real numbers. The last axis keeps half of its frequencies; the others are their conjugates."""
     x = c.tensor(0)
     axes, sizes = _axes(c, x.rank, x.sizes)
     last, size = axes[-1], sizes[-1]
@@ -42,7 +42,7 @@ def real_fourier(c: IrContext) -> IrValue:
 
 @layer("IRDFT")
 def inverse_real_fourier(c: IrContext) -> IrValue:
-    """Of half the frequencies along the last of the axes to real numbers."""
+    """Transform half of the frequencies along the last axis to real numbers."""
     x = c.tensor(0)
     own = x.sizes[:-1]
     axes, sizes = _axes(c, x.rank - 1, own)
@@ -53,7 +53,7 @@ def inverse_real_fourier(c: IrContext) -> IrValue:
         x = _complex(x, axis, count, inverse=True)
     half = min(size // 2 + 1, own[last])
     waves = _waves(size, inverse=True)[:half]
-    # A frequency that has a conjugate counts for both; those of 0 and of half the size have none
+    # A frequency with a conjugate counts twice; 0 and half the size have none
     twice = np.where((np.arange(half) == 0) | (2 * np.arange(half) == size), 1.0, 2.0)[:, None]
     matrix = np.stack([waves.real * twice, -waves.imag * twice], 1).reshape(2 * half, size)
     made = _product(op.slice_(x, *_first(x, last, half)) if half < own[last] else x, last, matrix, 1)
@@ -74,7 +74,7 @@ def _spectrum_sizes(c: IrContext, inputs: list[tuple[int, ...]]) -> tuple[int, .
 
 
 def _axes(c: IrContext, rank: int, own: tuple[int, ...]) -> tuple[list[int], list[int]]:
-    """The axes, and the sizes of the signals along them; -1 is that of the input."""
+    """Return the axes and the signal sizes along them; -1 means the input's size."""
     axes = [c.axis(axis, rank) for axis in c.integers(1)]
     given = c.integers(2) if len(c.values) > 2 else [-1] * len(axes)
     if len(given) != len(axes) or not axes:
@@ -83,14 +83,14 @@ def _axes(c: IrContext, rank: int, own: tuple[int, ...]) -> tuple[list[int], lis
 
 
 def _waves(size: int, *, inverse: bool) -> npt.NDArray[np.complex128]:
-    """{signal, frequency} of the transform, or {frequency, signal} of its inverse, over the size."""
+    """Return the transform's matrix {signal, frequency}, or {frequency, signal} of the inverse, divided by the size."""
     turns = np.outer(np.arange(size), np.arange(size)) % size / size
     waves: npt.NDArray[np.complex128] = np.exp((2j if inverse else -2j) * np.pi * turns)
     return waves / size if inverse else waves
 
 
 def _complex(x: Tensor, axis: int, size: int, *, inverse: bool) -> Tensor:
-    """Pairs along an axis; what is behind ``size`` is left out, what is missing is zero."""
+    """Transform pairs along an axis; the signal is truncated or padded with zeros to ``size``."""
     used = min(size, x.sizes[axis])
     if used < x.sizes[axis]:
         x = op.slice_(x, *_first(x, axis, used))
@@ -101,12 +101,12 @@ def _complex(x: Tensor, axis: int, size: int, *, inverse: bool) -> Tensor:
 
 
 def _first(x: Tensor, axis: int, count: int) -> tuple[list[int], list[int], list[int]]:
-    """The arguments of a slice of the first ones along an axis."""
+    """Return slice_'s arguments for the first ``count`` elements along an axis."""
     return [0] * x.rank, [count if at == axis else size for at, size in enumerate(x.sizes)], [1] * x.rank
 
 
 def _product(x: Tensor, axis: int, matrix: npt.NDArray[np.float64], parts: int) -> Tensor:
-    """The axis and the last dimension together times a matrix, whose columns are those of the axis and ``parts``."""
+    """Multiply the axis and the last dimension, merged, by a matrix; its columns are the new axis and ``parts``."""
     order = [at for at in range(x.rank - 1) if at != axis]
     turned = x.transpose(*order, axis, x.rank - 1)
     rows = prod(x.sizes[at] for at in order)

@@ -14,7 +14,7 @@ from dml.shapes import covered_size, pooled_sizes, same_paddings, window_reach, 
 
 
 def _padding(c: IrContext, x: Tensor, window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Any:
-    """Start and end padding, as given or by auto_pad."""
+    """Return start and end padding, from attributes or auto_pad."""
     start, end = c.layer.integers("pads_begin"), c.layer.integers("pads_end")
     auto = c.layer.text("auto_pad", "explicit")
     if auto == "valid":
@@ -39,7 +39,8 @@ def convolution(c: IrContext) -> IrValue:
 
 
 def _operands(c: IrContext) -> tuple[Tensor, Tensor, int]:
-    """A convolution's input, its filter with the groups among its first dimension, and the number of groups."""
+    """Return a convolution's input, its filter with the groups merged into its first dimension, and the number of
+    groups."""
     grouped = c.layer.type.startswith("Group")
     x, w, groups = c.tensor(0), c.tensor(1, least=3 + grouped), 1
     if grouped:
@@ -51,7 +52,7 @@ def _operands(c: IrContext) -> tuple[Tensor, Tensor, int]:
 
 
 def _flat(*tensors: Tensor) -> list[Tensor]:
-    """One spatial dimension becomes two, of which the first has size 1."""
+    """Return tensors with two spatial dimensions: where they have one, insert a first one of size 1."""
     made = []
     for t in tensors:
         made.append(t if t.rank != 3 else t.view(with_spatial(t.sizes, 2), with_spatial(t.desc.strides, 2, 0)))
@@ -64,7 +65,7 @@ def _two(values: Sequence[int], other: int) -> list[int]:
 
 @layer("ConvolutionBackpropData", "GroupConvolutionBackpropData")
 def transposed_convolution(c: IrContext) -> IrValue:
-    """What lies around the output is cut off: as given, or as auto_pad lays what the output's sizes leave."""
+    """Crop the full output, as given or by auto_pad; output padding fills up to the output's sizes."""
     x, w, groups = _operands(c)
     window = w.sizes[2:]
     strides, dilations = c.each("strides", len(window), 1), c.each("dilations", len(window), 1)
@@ -89,7 +90,7 @@ def transposed_convolution(c: IrContext) -> IrValue:
 
 
 def _pooled(c: IrContext, x: Tensor) -> dict[str, Any]:
-    """What the poolings share; the output's own sizes say whether they are rounded up."""
+    """Return the arguments that all poolings share; output_sizes says whether positions are rounded up."""
     window, strides = c.layer.integers("kernel"), c.layer.integers("strides")
     dilations = c.layer.integers("dilations") or [1] * len(window)
     start, end = _padding(c, x, window, strides, dilations)
@@ -107,7 +108,7 @@ def max_pool(c: IrContext) -> IrValue | Sequence[IrValue]:
         return op.max_pooling(flat, **_pooled(c, x)).view(c.sizes)
     values, indices = op.max_pooling_with_indices(flat, **_pooled(c, x))
     axis = c.axis(c.layer.integer("axis", 0), x.rank)
-    if axis:  # counted from that dimension on, where DirectML counts through the whole input
+    if axis:  # (OpenVINO counts from dimension ``axis`` on, DirectML through the whole input)
         indices = op.modulus_truncate(indices, prod(x.sizes[axis:]))
     return [values.view(c.sizes), c.converted(indices.view(c.sizes), 1)]
 
@@ -120,14 +121,14 @@ def average_pool(c: IrContext) -> IrValue:
     if counts and c.layer.text("rounding_type", "floor") == "ceil":
         names = ("window", "strides", "dilations", "start_padding", "end_padding")
         if pooled_sizes(flat.sizes, *(shared[name] for name in names))[2:] != tuple(shared["output_sizes"]):
-            # OpenVINO's own kernels disagree about what counts there; ceil_torch counts as PyTorch does
+            # OpenVINO's own kernels disagree about the elements to count; ceil_torch counts as PyTorch does
             raise c.error("rounding_type ceil with counted padding is not supported")
     return op.average_pooling(flat, **shared, include_padding=counts).view(c.sizes)
 
 
 @layer("AdaptiveAvgPool", "AdaptiveMaxPool")
 def adaptive_pool(c: IrContext) -> IrValue:
-    """Means or maxima of ranges that cover each spatial dimension, one dimension after another."""
+    """Average or maximum over ranges that cover each spatial dimension, one dimension at a time."""
     if 1 in c.read:
         raise c.error("its indices are not supported")
     x = c.tensor(0)

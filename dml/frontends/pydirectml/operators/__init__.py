@@ -1,4 +1,4 @@
-"""PyDirectML's operator functions, under its names, parameters and defaults; one module per family.
+"""PyDirectML's operator functions, with its names, parameters and defaults; one module per family.
 
-Output sizes are inferred as DirectMLX infers them. Inputs do not broadcast by themselves: scripts do it with strides.
+Output sizes are inferred as in DirectMLX. Inputs do not broadcast automatically: scripts broadcast with strides.
 """

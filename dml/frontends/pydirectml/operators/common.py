@@ -1,4 +1,4 @@
-"""What the functions of several families share: fused activations, parameters without a default."""
+"""Fused activations and required parameters, for the functions of all families."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dml.frontends.pydirectml.enumerations import (
     OperatorType,
 )
 
-#: The default of parameters that must be given although they follow optional ones, as in PyDirectML's signatures.
+#: Default of required parameters that follow optional ones, as in PyDirectML's signatures.
 REQUIRED: Any = object()
 
 
 class FusedActivation:
-    """An activation behind another operator, and its parameters in the order of the description's fields."""
+    """An activation to fuse into an operator, with parameters in the order of the description's fields."""
 
     def __init__(self, activation: Any = OperatorType.INVALID, param_1: float = 0.0, param_2: float = 0.0) -> None:
         self.activation = activation
@@ -25,7 +25,7 @@ class FusedActivation:
         self.param_2 = param_2
 
     def desc(self) -> OperatorDesc | None:
-        """The activation's description; None where there is no activation."""
+        """Return the activation's description; None for no activation."""
         kind = DML_OPERATOR_TYPE(int(self.activation))
         if kind == DML_OPERATOR_TYPE.DML_OPERATOR_INVALID:
             return None
@@ -45,5 +45,5 @@ def fused(activation: FusedActivation | None) -> OperatorDesc | None:
 
 
 def each(values: Sequence[int], count: int, default: int) -> tuple[int, ...]:
-    """One number per spatial dimension; more than there are dimensions are left."""
+    """Return one number per spatial dimension; further numbers are dropped."""
     return tuple(values)[:count] if len(values) else (default,) * count

@@ -1,4 +1,4 @@
-"""Activations and arithmetic, element by element."""
+"""Element-wise activations and arithmetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Matrix products."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def gemm(
     beta: float = 1.0,
     fused_activation: FusedActivation | None = None,
 ) -> Expression:
-    """alpha * A B + beta * C of the last two dimensions; those before them broadcast."""
+    """alpha * A B + beta * C for matrices in the last two dimensions; the other dimensions broadcast."""
     return Expression(
         op.gemm(
             a.tensor,

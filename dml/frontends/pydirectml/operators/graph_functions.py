@@ -1,7 +1,7 @@
-"""DirectMLX's functions beyond those that PyDirectML binds: the graph builder's, on expressions.
+"""DirectMLX functions that PyDirectML lacks: the graph builder's operations on expressions.
 
-Each is the function of the same name in ``dml.graph.operations``, which says what it takes; activations begin with
-``activation_``, as PyDirectML's do. What it lays out anew, element-wise broadcasting included, happens in the graph.
+Each wraps the function of the same name in ``dml.graph.operations``, which documents its arguments; activations begin
+with ``activation_``, as in PyDirectML. Changes of layout, including element-wise broadcasting, happen in the graph.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dml.graph.operations import activation
 
 
 def on_expressions(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of tensors as one of expressions; a GraphBuilder stands for its Builder."""
+    """Wrap a function of tensors as one of expressions; a GraphBuilder is passed on as its Builder."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -44,7 +44,7 @@ def _expressions(value: Any) -> Any:
 
 
 def functions(own: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
-    """Every graph operation under its name here, but for those that PyDirectML has of its own."""
+    """Return name -> function for every graph operation, except those that PyDirectML defines itself."""
     made = {}
     for name in op.__all__:
         function = getattr(op, name)

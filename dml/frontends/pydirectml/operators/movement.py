@@ -1,4 +1,4 @@
-"""Functions that move, repeat or pick elements."""
+"""Functions that move, repeat or gather elements."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 
 def up_sample_2d(input: Expression, scale_size: Size2D, interpolation_mode: Any) -> Expression:
-    """The last two dimensions enlarged by whole factors."""
+    """Enlarge the last two dimensions by integer factors."""
     *lead, height, width = input.tensor.sizes
     sizes = (*lead, height * scale_size.height, width * scale_size.width)
     return one(
@@ -46,7 +46,7 @@ def padding(
     start_padding: Sequence[int],
     end_padding: Sequence[int],
 ) -> Expression:
-    """The input with elements around it; a list entry per dimension. padding_value: in the input's own data type."""
+    """Pad the input; lists have an entry per dimension. padding_value: in the input's data type."""
     rank = input.tensor.rank
     if not rank == len(start_padding) == len(end_padding):
         raise DMLError(f"pydirectml.padding: start_padding and end_padding need {rank} entries")
@@ -60,7 +60,7 @@ def slice(
     input_window_sizes: Sequence[int],
     input_window_strides: Sequence[int],
 ) -> Expression:
-    """A window of the input, with a stride along each axis."""
+    """Take a window of the input, with a stride along each axis."""
     steps = tuple(input_window_strides)
     if len(input_window_sizes) != len(steps) or 0 in steps:
         raise DMLError("pydirectml.slice: sizes and strides need an entry per dimension, strides not 0")
@@ -78,7 +78,7 @@ def slice(
 def reinterpret(
     input: Expression, new_type: Any, new_size: Sequence[int], new_strides: Sequence[int] | None
 ) -> Expression:
-    """The same bytes as another tensor; nothing is computed."""
+    """View the same bytes as another tensor; nothing is computed."""
     own = input.tensor.desc
     desc = DML_BUFFER_TENSOR_DESC(
         DML_TENSOR_DATA_TYPE(int(new_type)),
@@ -92,19 +92,19 @@ def reinterpret(
 
 
 def join(input: Sequence[Expression], axis: int) -> Expression:
-    """The tensors one after another along an axis."""
+    """Concatenate tensors along an axis."""
     tensors = [expression.tensor for expression in input]
     if not tensors:
         raise DMLError("pydirectml.join: needs at least one tensor")
     sizes = list(tensors[0].sizes)
     if not 0 <= axis < len(sizes) or any(tensor.rank != len(sizes) for tensor in tensors):
-        raise DMLError(f"pydirectml.join: axis {axis} is none of the tensors' dimensions")
+        raise DMLError(f"pydirectml.join: axis {axis} is not a dimension of every tensor")
     sizes[axis] = sum(tensor.sizes[axis] for tensor in tensors)
     return one(DML_JOIN_OPERATOR_DESC, input[0], sizes, InputTensors=list(input), Axis=axis)
 
 
 def gather(input: Expression, indices: Expression, axis: int, index_dimensions: int) -> Expression:
-    """Slices of the input along an axis, picked by the last index_dimensions dimensions of indices."""
+    """Gather slices of the input along an axis, by the last index_dimensions dimensions of indices."""
     sizes, picked = input.tensor.sizes, indices.tensor.sizes
     rank = len(sizes)
     if len(picked) != rank or not 0 <= axis < rank or not 0 <= index_dimensions <= rank:

@@ -20,7 +20,7 @@ from .common import REQUIRED, FusedActivation, fused, need
 
 
 class GRUOutputs:
-    """What ``gru`` makes; an output that was not asked for stands for no tensor."""
+    """Outputs of ``gru``; one that was not requested is empty."""
 
     def __init__(self, sequence: Expression, single: Expression) -> None:
         self.sequence = sequence
@@ -39,7 +39,7 @@ def gru(
     linear_before_reset: int = 1,
     output_options: Any = REQUIRED,
 ) -> GRUOutputs:
-    """A gated recurrent unit over {1, sequence, batch, input}; output_options says which of its outputs it has."""
+    """Run a gated recurrent unit over {1, sequence, batch, input}. output_options: the outputs to return."""
     need(activation_descs=activation_descs, direction=direction, output_options=output_options)
     if len(input.tensor.sizes) != 4 or len(recurrence.tensor.sizes) != 4:
         raise DMLError("pydirectml.gru: input and recurrence have four dimensions")
@@ -71,7 +71,7 @@ def gru(
 
 
 class LSTMOutputs:
-    """What ``lstm`` makes: every state, the last one, and the last cell."""
+    """Outputs of ``lstm``: every state, the last state, and the last cell."""
 
     def __init__(self, sequence: Expression, single: Expression, cell_single: Expression) -> None:
         self.sequence = sequence
@@ -93,10 +93,10 @@ def lstm(
     clip_threshold: float | None = None,
     couple_input_forget: bool = False,
 ) -> LSTMOutputs:
-    """Long short-term memory over {1, sequence, batch, input}, in the manner of ``gru``.
+    """Run long short-term memory over {1, sequence, batch, input}; arguments as for ``gru``.
 
-    activation_descs: f, g and h of each direction; sigmoid, tanh and tanh where none are given. clip_threshold:
-    no limit where it is None.
+    activation_descs: f, g and h for each direction, by default sigmoid, tanh and tanh. clip_threshold: None for no
+    limit.
     """
     optional = (bias, hidden_init, cell_mem_init, sequence_lengths, peephole)
     sequence, single, cell = op.lstm(

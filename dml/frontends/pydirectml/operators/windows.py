@@ -22,7 +22,7 @@ from .common import FusedActivation, each, fused
 
 
 class MaxPoolingOutputs:
-    """What ``max_pooling`` makes; ``indices`` stands for no tensor unless they were asked for."""
+    """Outputs of ``max_pooling``; ``indices`` is empty unless output_indices is set."""
 
     def __init__(self, values: Expression, indices: Expression) -> None:
         self.values = values
@@ -44,9 +44,9 @@ def convolution(
     fused_activation: FusedActivation | None = None,
     output_sizes: Sequence[int] = (),
 ) -> Expression:
-    """A convolution. Backwards, output_sizes must be given: DirectMLX does not infer them.
+    """Convolve. A backward convolution needs output_sizes, because DirectMLX does not infer them.
 
-    Strides leave open how far past the last window such an output reaches. The sizes say so, as output_padding would.
+    Its strides leave its output's sizes ambiguous; output_sizes determine OutputPadding where that is not given.
     """
     sizes, window = input.tensor.sizes, filter.tensor.sizes
     count = len(sizes) - 2
@@ -85,7 +85,7 @@ def convolution(
 
 
 def _output_padding(wanted: tuple[int, ...], least: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, ...] | None:
-    """How far each wanted size lies above the least; None where a stride cannot leave so much behind the windows."""
+    """Return wanted - least for each dimension; None where it is not less than the stride."""
     rest = tuple(size - inside for size, inside in zip(wanted[2:], least[2:], strict=True))
     return rest if all(0 <= more < step for more, step in zip(rest, steps, strict=True)) else None
 
@@ -100,7 +100,7 @@ def average_pooling(
     dilations: Sequence[int] = (),
     output_sizes: Sequence[int] = (),
 ) -> Expression:
-    """The mean of each window. output_sizes: all of them, where the end padding is to follow from them."""
+    """Return the mean of each window. output_sizes: all sizes of the output, which determine the end padding."""
     sizes = input.tensor.sizes
     lists = strides, window_sizes, start_padding, end_padding
     if any(len(values) != len(sizes) - 2 for values in lists):
@@ -129,9 +129,9 @@ def max_pooling(
     output_indices: bool = False,
     output_sizes: Sequence[int] = (),
 ) -> MaxPoolingOutputs:
-    """The maximum of each window, and where it was (UINT32) if output_indices.
+    """Return the maximum of each window, and with output_indices its position (UINT32).
 
-    output_sizes: all of them, where the end padding is to follow from them.
+    output_sizes: all sizes of the output, which determine the end padding.
     """
     sizes, count = input.tensor.sizes, len(window_sizes)
     given: dict[str, Any] = {
@@ -150,7 +150,7 @@ def max_pooling(
 
 
 def _spatial(name: str, input: Expression, output_sizes: Sequence[int]) -> tuple[int, ...] | None:
-    """The sizes of an output after its batch and channels, which are the input's; None where there are none."""
+    """Return the output's spatial sizes; None where none are given. Batch and channels must be the input's."""
     if not len(output_sizes):
         return None
     sizes = input.tensor.sizes

@@ -1,2 +1,2 @@
-"""The operations of MLGraphBuilder, by family: each checks as the specification's algorithm does, and says how DirectML
-computes it."""
+"""The operations of MLGraphBuilder, by family: each checks its operands by the specification's algorithm, and defines
+the DirectML operators that compute it."""

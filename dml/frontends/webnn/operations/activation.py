@@ -15,7 +15,7 @@ from dml.graph.builder import Tensor
 class ActivationOperations(OperationBuilder):
     """The specification's activations."""
 
-    gelu = unary("gelu", op.gelu, "x times the normal distribution's probability up to x.")
+    gelu = unary("gelu", op.gelu, "x times the cumulative normal distribution at x.")
     hard_swish = unary("hard_swish", partial(op.hard_swish, alpha=1 / 6, beta=0.5), "x * clamp(x + 3, 0, 6) / 6.")
     relu = unary("relu", op.relu, "x where it is positive, 0 elsewhere.")
     sigmoid = unary("sigmoid", op.sigmoid, "1 / (1 + exp(-x)).")
@@ -65,7 +65,7 @@ class ActivationOperations(OperationBuilder):
 
     @checked
     def softmax(self, input: MLOperand, axis: int, *, label: str = "") -> MLOperand:
-        """exp(x) along the axis, divided by their sum."""
+        """exp(x) divided by its sum along the axis."""
         step = self.step("softmax", label, input=input)
         step.axis(axis, input)
         return step.output(input.data_type, input.shape, lambda x: op.softmax(x, axes=(axis,)))

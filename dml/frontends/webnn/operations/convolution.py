@@ -38,7 +38,7 @@ class ConvolutionOperations(OperationBuilder):
         bias: MLOperand | None = None,
         label: str = "",
     ) -> MLOperand:
-        """Cross-correlation of an image with a filter; the output has the input's layout."""
+        """Cross-correlate an image with a filter; the output has the input's layout."""
         step = self.step("conv2d", label, input=input, filter=filter, bias=bias)
         step.same_types(input=input, filter=filter, bias=bias)
         pad = step.numbers("padding", padding, (0, 0, 0, 0))
@@ -87,7 +87,7 @@ class ConvolutionOperations(OperationBuilder):
         bias: MLOperand | None = None,
         label: str = "",
     ) -> MLOperand:
-        """The gradient of ``conv2d`` for its input; output_sizes say what output_padding would."""
+        """Return the gradient of ``conv2d`` for its input; output_sizes replace output_padding."""
         step = self.step("conv_transpose2d", label, input=input, filter=filter, bias=bias)
         step.same_types(input=input, filter=filter, bias=bias)
         pad = step.numbers("padding", padding, (0, 0, 0, 0))
@@ -111,7 +111,7 @@ class ConvolutionOperations(OperationBuilder):
             added = tuple(wanted - size for wanted, size in zip(out, whole, strict=True))
             step.require(
                 all(0 <= a < s for a, s in zip(added, stride, strict=True)),
-                f"output_sizes {out} must be from {whole} to less than the strides {stride} above",
+                f"output_sizes {out} must be at least {whole}, and exceed it by less than the strides {stride}",
             )
         else:
             step.require(

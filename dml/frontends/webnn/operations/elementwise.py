@@ -19,7 +19,7 @@ _Unary: TypeAlias = Callable[..., MLOperand]
 
 
 def unary(name: str, lower: Callable[[Tensor], Tensor], doc: str) -> _Unary:
-    """An operation of one operand, whose data type and shape it keeps."""
+    """Define an operation that keeps its operand's data type and shape."""
 
     def method(self: OperationBuilder, input: MLOperand, *, label: str = "") -> MLOperand:
         step = self.step(name, label, input=input)
@@ -29,7 +29,7 @@ def unary(name: str, lower: Callable[[Tensor], Tensor], doc: str) -> _Unary:
 
 
 def _test(name: str, lower: Callable[[Tensor], Tensor], doc: str) -> _Unary:
-    """An operation of one operand to UINT8."""
+    """Define an operation of one operand with UINT8 results."""
 
     def method(self: OperationBuilder, a: MLOperand, *, label: str = "") -> MLOperand:
         return self.step(name, label, a=a).output("uint8", a.shape, lower)
@@ -58,46 +58,46 @@ def _not_equal(a: Tensor, b: Tensor) -> Tensor:
 class ElementwiseOperations(OperationBuilder):
     """The specification's element-wise operations, ``cast``, ``clamp`` and ``where``."""
 
-    abs = unary("abs", op.absolute, "Without the sign.")
-    ceil = unary("ceil", op.ceil, "The next integer above.")
-    cos = unary("cos", op.cos, "The cosine, of radians.")
+    abs = unary("abs", op.absolute, "The absolute value.")
+    ceil = unary("ceil", op.ceil, "The smallest integer not below x.")
+    cos = unary("cos", op.cos, "The cosine of radians.")
     erf = unary("erf", op.erf, "The error function.")
     exp = unary("exp", op.exp, "e to the power of each element.")
-    floor = unary("floor", op.floor, "The next integer below.")
+    floor = unary("floor", op.floor, "The largest integer not above x.")
     identity = unary("identity", op.identity, "A copy.")
     log = unary("log", op.log, "The natural logarithm.")
-    neg = unary("neg", op.negate, "With the other sign.")
+    neg = unary("neg", op.negate, "-x.")
     reciprocal = unary("reciprocal", op.recip, "1 / x.")
-    round_even = unary("round_even", op.round_, "The nearest integer; halves go to the even one.")
-    sin = unary("sin", op.sin, "The sine, of radians.")
+    round_even = unary("round_even", op.round_, "The nearest integer; halves round to even.")
+    sin = unary("sin", op.sin, "The sine of radians.")
     sign = unary("sign", op.sign, "-1, 0 or 1.")
     sqrt = unary("sqrt", op.sqrt, "The square root.")
-    tan = unary("tan", op.tan, "The tangent, of radians.")
+    tan = unary("tan", op.tan, "The tangent of radians.")
 
     add = _binary("add", op.add, "a + b.")
     sub = _binary("sub", op.subtract, "a - b.")
     mul = _binary("mul", op.multiply, "a * b.")
     div = _binary("div", op.divide, "a / b.")
-    max = _binary("max", op.maximum, "The larger one.")
-    min = _binary("min", op.minimum, "The smaller one.")
+    max = _binary("max", op.maximum, "The larger of a and b.")
+    min = _binary("min", op.minimum, "The smaller of a and b.")
     pow = _binary("pow", op.pow_, "a to the power of b.")
 
-    equal = _binary("equal", op.equals, "Whether a is b: UINT8, 0 or 1.", "uint8")
-    not_equal = _binary("not_equal", _not_equal, "Whether a is not b: UINT8, 0 or 1.", "uint8")
+    equal = _binary("equal", op.equals, "Whether a equals b: UINT8, 0 or 1.", "uint8")
+    not_equal = _binary("not_equal", _not_equal, "Whether a differs from b: UINT8, 0 or 1.", "uint8")
     greater = _binary("greater", op.greater_than, "Whether a > b: UINT8, 0 or 1.", "uint8")
     greater_or_equal = _binary("greater_or_equal", op.greater_than_or_equal, "Whether a >= b: UINT8, 0 or 1.", "uint8")
     lesser = _binary("lesser", op.less_than, "Whether a < b: UINT8, 0 or 1.", "uint8")
     lesser_or_equal = _binary("lesser_or_equal", op.less_than_or_equal, "Whether a <= b: UINT8, 0 or 1.", "uint8")
-    logical_and = _binary("logical_and", op.logical_and, "Whether neither is 0: UINT8, 0 or 1.")
-    logical_or = _binary("logical_or", op.logical_or, "Whether one is not 0: UINT8, 0 or 1.")
-    logical_xor = _binary("logical_xor", op.logical_xor, "Whether exactly one is not 0: UINT8, 0 or 1.")
-    logical_not = _test("logical_not", op.logical_not, "Whether it is 0: UINT8, 0 or 1.")
-    is_nan = _test("is_nan", op.is_nan, "Whether it is not a number: UINT8, 0 or 1.")
-    is_infinite = _test("is_infinite", op.is_infinity, "Whether it is an infinity: UINT8, 0 or 1.")
+    logical_and = _binary("logical_and", op.logical_and, "Whether neither a nor b is 0: UINT8, 0 or 1.")
+    logical_or = _binary("logical_or", op.logical_or, "Whether a or b is not 0: UINT8, 0 or 1.")
+    logical_xor = _binary("logical_xor", op.logical_xor, "Whether exactly one of a and b is not 0: UINT8, 0 or 1.")
+    logical_not = _test("logical_not", op.logical_not, "Whether each element is 0: UINT8, 0 or 1.")
+    is_nan = _test("is_nan", op.is_nan, "Whether each element is NaN: UINT8, 0 or 1.")
+    is_infinite = _test("is_infinite", op.is_infinity, "Whether each element is infinite: UINT8, 0 or 1.")
 
     @checked
     def cast(self, input: MLOperand, data_type: str, *, label: str = "") -> MLOperand:
-        """The elements in another data type."""
+        """Convert the elements to another data type."""
         step = self.step("cast", label, input=input)
         step.one_of("data_type", data_type, self.context.limits("cast")["output"].data_types)
         return step.output(data_type, input.shape, lambda x: op.cast(x, DATA_TYPES[data_type]))
@@ -111,9 +111,9 @@ class ElementwiseOperations(OperationBuilder):
         max_value: float | None = None,
         label: str = "",
     ) -> MLOperand:
-        """Each element, at least min_value and at most max_value, which are cast to its data type.
+        """Limit each element to min_value and max_value, which are cast to its data type.
 
-        Raises DMLError where min_value is above max_value.
+        Raises DMLError if min_value is above max_value.
         """
         step = self.step("clamp", label, input=input)
         kind = input.data_type
@@ -133,7 +133,8 @@ class ElementwiseOperations(OperationBuilder):
     def where(
         self, condition: MLOperand, true_value: MLOperand, false_value: MLOperand, *, label: str = ""
     ) -> MLOperand:
-        """true_value where the condition (UINT8) is not 0, false_value elsewhere; the three broadcast."""
+        """Select true_value where the condition (UINT8) is not 0, else false_value; the three broadcast to each
+        other."""
         step = self.step("where", label, condition=condition, true_value=true_value, false_value=false_value)
         step.same_types(true_value=true_value, false_value=false_value)
         shape = step.broadcast(condition.shape, step.broadcast(true_value.shape, false_value.shape))

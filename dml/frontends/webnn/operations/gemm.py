@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Matrix products."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class GemmOperations(OperationBuilder):
         b_transpose: bool = False,
         label: str = "",
     ) -> MLOperand:
-        """alpha * A B + beta * C, of matrices, transposed first where asked for; C broadcasts to the product."""
+        """alpha * A B + beta * C. a_transpose, b_transpose: transpose that matrix first. C broadcasts to the
+        product."""
         step = self.step("gemm", label, a=a, b=b, c=c)
         step.same_types(a=a, b=b, c=c)
         step.finite(alpha=alpha, beta=beta)
@@ -46,7 +47,7 @@ class GemmOperations(OperationBuilder):
 
     @checked
     def matmul(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
-        """The products of the last two dimensions' matrices; the dimensions before them broadcast."""
+        """Multiply the matrices in the last two dimensions; the other dimensions broadcast."""
         step = self.step("matmul", label, a=a, b=b)
         step.same_types(a=a, b=b)
         rows, inner = a.shape[-2:]
@@ -59,6 +60,6 @@ class GemmOperations(OperationBuilder):
 
 
 def _batched(x: Tensor, batch: tuple[int, ...]) -> Tensor:
-    """The matrices broadcast to a batch; one of more than two dimensions becomes one."""
+    """Broadcast the matrices to a batch; merge its dimensions if there are more than two."""
     whole = x.broadcast((*batch, *x.sizes[-2:]))
     return whole if len(batch) <= 2 else whole.reshape(math.prod(batch), *x.sizes[-2:])

@@ -1,4 +1,4 @@
-"""Elements gathered and scattered by their indices; an index counts from the end where it is negative."""
+"""Elements gathered and scattered by indices; a negative index counts from the end."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dml.frontends.webnn.steps import OperationBuilder, OperationStep
 
 
 class IndexingOperations(OperationBuilder):
-    """``gather`` and ``scatter`` in the specification's kinds."""
+    """The specification's ``gather`` and ``scatter`` operations."""
 
     @checked
     def gather(self, input: MLOperand, indices: MLOperand, *, axis: int = 0, label: str = "") -> MLOperand:
-        """Slices of the input along the axis, which becomes the indices' dimensions."""
+        """Return slices of the input along the axis; the indices' dimensions replace the axis."""
         step = self.step("gather", label, input=input, indices=indices)
         step.axis(axis, input)
         shape = (*input.shape[:axis], *indices.shape, *input.shape[axis + 1 :])
@@ -21,14 +21,14 @@ class IndexingOperations(OperationBuilder):
 
     @checked
     def gather_elements(self, input: MLOperand, indices: MLOperand, *, axis: int = 0, label: str = "") -> MLOperand:
-        """For each index the element at it along the axis, and at the index's own place otherwise."""
+        """Return the element at each index along the axis; its other coordinates are those of the index."""
         step = self.step("gather_elements", label, input=input, indices=indices)
         _one_axis(step, input, indices, axis)
         return step.output(input.data_type, indices.shape, lambda x, at: op.gather_elements(x, at, axis))
 
     @checked
     def gather_nd(self, input: MLOperand, indices: MLOperand, *, label: str = "") -> MLOperand:
-        """The parts of the input whose leading coordinates are the indices' last dimension."""
+        """Return parts of the input; the last dimension of the indices holds the parts' leading coordinates."""
         step = self.step("gather_nd", label, input=input, indices=indices)
         return step.output(input.data_type, _parts(step, input, indices), op.gather_nd)
 
@@ -36,7 +36,7 @@ class IndexingOperations(OperationBuilder):
     def scatter_elements(
         self, input: MLOperand, indices: MLOperand, updates: MLOperand, *, axis: int = 0, label: str = ""
     ) -> MLOperand:
-        """The input with each update at its index along the axis, and at its own place otherwise."""
+        """Return the input with each update at its index along the axis; its other coordinates are the update's own."""
         step = self.step("scatter_elements", label, input=input, indices=indices, updates=updates)
         step.same_types(input=input, updates=updates)
         _one_axis(step, input, indices, axis)
@@ -45,7 +45,8 @@ class IndexingOperations(OperationBuilder):
 
     @checked
     def scatter_nd(self, input: MLOperand, indices: MLOperand, updates: MLOperand, *, label: str = "") -> MLOperand:
-        """The input with the parts replaced whose leading coordinates are the indices' last dimension."""
+        """Return the input with parts replaced; the last dimension of the indices holds the parts' leading
+        coordinates."""
         step = self.step("scatter_nd", label, input=input, indices=indices, updates=updates)
         step.same_types(input=input, updates=updates)
         step.shape_of("updates", updates, _parts(step, input, indices))
@@ -53,17 +54,17 @@ class IndexingOperations(OperationBuilder):
 
 
 def _one_axis(step: OperationStep, input: MLOperand, indices: MLOperand, axis: int) -> None:
-    """Refuse indices whose shape is not the input's but along the axis."""
+    """Raise DMLError for indices whose shape differs from the input's along other axes."""
     step.axis(axis, input)
     step.require(indices.rank == input.rank, f"indices must have {input.rank} dimensions, found {indices.shape}")
     step.shape_of("indices", indices, (*input.shape[:axis], indices.shape[axis], *input.shape[axis + 1 :]))
 
 
 def _parts(step: OperationStep, input: MLOperand, indices: MLOperand) -> tuple[int, ...]:
-    """The shape of the parts that coordinates pick."""
+    """Return the shape of the parts that the indices select."""
     *places, coordinates = indices.shape
     step.require(
         coordinates <= input.rank,
-        f"indices of the shape {indices.shape} have more coordinates than the input, {input.shape}, dimensions",
+        f"indices of shape {indices.shape} have more coordinates than the input {input.shape} has dimensions",
     )
     return (*places, *input.shape[coordinates:])

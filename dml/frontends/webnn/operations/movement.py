@@ -27,7 +27,7 @@ class MovementOperations(OperationBuilder):
 
     @checked
     def concat(self, inputs: Sequence[MLOperand], axis: int, *, label: str = "") -> MLOperand:
-        """The inputs one after another along the axis."""
+        """Concatenate the inputs along the axis."""
         step = self.step("concat", label)
         step.require(len(inputs) > 0, "needs an input")
         step.add("inputs", inputs)
@@ -38,7 +38,7 @@ class MovementOperations(OperationBuilder):
             step.require(
                 one.rank == first.rank
                 and all(a == b for at, (a, b) in enumerate(zip(one.shape, first.shape, strict=True)) if at != axis),
-                f"the shapes {first.shape} and {one.shape} may differ along axis {axis} alone",
+                f"the shapes {first.shape} and {one.shape} may differ only along axis {axis}",
             )
         total = sum(one.shape[axis] for one in inputs)
         shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
@@ -46,7 +46,7 @@ class MovementOperations(OperationBuilder):
 
     @checked
     def expand(self, input: MLOperand, new_shape: Sequence[int], *, label: str = "") -> MLOperand:
-        """The input broadcast to a shape."""
+        """Broadcast the input to a shape."""
         step = self.step("expand", label, input=input)
         shape = step.unsigned("new_shape", new_shape, 1)
         step.require_broadcast("input", input.shape, shape)
@@ -63,7 +63,8 @@ class MovementOperations(OperationBuilder):
         value: float = 0,
         label: str = "",
     ) -> MLOperand:
-        """The input with elements around it: value, its edge, or its reflection ("constant", "edge", "reflection")."""
+        """Pad the input with ``value``, with its edge or with its reflection (mode "constant", "edge" or
+        "reflection")."""
         step = self.step("pad", label, input=input)
         step.one_of("mode", mode, tuple(PADDING_MODES))
         start = step.numbers("beginning_padding", beginning_padding, (0,) * input.rank)
@@ -71,7 +72,7 @@ class MovementOperations(OperationBuilder):
         for size, before, after in zip(input.shape, start, end, strict=True):
             step.require(
                 mode != "reflection" or max(before, after) < size,
-                f"a reflection of {size} elements must have fewer, found {before} and {after}",
+                f"reflection padding of {size} elements must be smaller than {size}, found {before} and {after}",
             )
         shape = tuple(map(sum, zip(input.shape, start, end, strict=True)))
         filled = scalar(cast_number(value, input.data_type))
@@ -88,15 +89,15 @@ class MovementOperations(OperationBuilder):
 
     @checked
     def reshape(self, input: MLOperand, new_shape: Sequence[int], *, label: str = "") -> MLOperand:
-        """The same elements in another shape."""
+        """Return the same elements in another shape."""
         step = self.step("reshape", label, input=input)
         shape = step.unsigned("new_shape", new_shape, 1)
-        step.require(math.prod(shape) == math.prod(input.shape), f"{input.shape} has not as many elements as {shape}")
+        step.require(math.prod(shape) == math.prod(input.shape), f"{input.shape} and {shape} differ in elements")
         return step.output(input.data_type, shape, lambda x: x.reshape(*(shape or (1,))))
 
     @checked
     def reverse(self, input: MLOperand, *, axes: Sequence[int] | None = None, label: str = "") -> MLOperand:
-        """The elements in reverse along the axes; along all where none are given."""
+        """Reverse the elements along the axes, by default all."""
         step = self.step("reverse", label, input=input)
         chosen = step.axes(range(input.rank) if axes is None else axes, input)
         strides = tuple(-1 if at in chosen else 1 for at in range(input.rank))
@@ -116,16 +117,14 @@ class MovementOperations(OperationBuilder):
         strides: Sequence[int] | None = None,
         label: str = "",
     ) -> MLOperand:
-        """A window of the input from ``starts`` on, of which every ``strides``-th element is taken."""
+        """Take a window of the input that begins at ``starts``; ``strides`` is the step between its elements."""
         step = self.step("slice", label, input=input)
         ones = (1,) * input.rank
         begin = step.numbers("starts", starts, ones)
         window = step.numbers("sizes", sizes, ones, 1)
         steps = step.numbers("strides", strides, ones, 1)
         for size, first, count in zip(input.shape, begin, window, strict=True):
-            step.require(
-                first + count <= size, f"{count} elements from {first} on are not all in a dimension of {size}"
-            )
+            step.require(first + count <= size, f"{count} elements from {first} on exceed a dimension of {size}")
         shape = tuple(-(-count // by) for count, by in zip(window, steps, strict=True))
         return step.output(input.data_type, shape, lambda x: op.slice_(x, begin, window, steps) if shape else x)
 
@@ -142,14 +141,14 @@ class MovementOperations(OperationBuilder):
             step.require(sum(sizes) == total, f"the splits {sizes} do not add up to {total}")
         else:
             step.unsigned("splits", [splits], 1)
-            step.require(total % splits == 0, f"{total} elements do not split into {splits}")
+            step.require(total % splits == 0, f"{total} elements do not split into {splits} equal chunks")
             sizes = (total // splits,) * splits
         shapes = [(*input.shape[:axis], size, *input.shape[axis + 1 :]) for size in sizes]
         return step.outputs(input.data_type, shapes, lambda x: op.split(x, axis, sizes))
 
     @checked
     def tile(self, input: MLOperand, repetitions: Sequence[int], *, label: str = "") -> MLOperand:
-        """The input repeated along each dimension."""
+        """Repeat the input along each dimension."""
         step = self.step("tile", label, input=input)
         times = step.numbers("repetitions", repetitions, (1,) * input.rank, 1)
         shape = tuple(size * count for size, count in zip(input.shape, times, strict=True))
@@ -158,7 +157,7 @@ class MovementOperations(OperationBuilder):
 
     @checked
     def transpose(self, input: MLOperand, *, permutation: Sequence[int] | None = None, label: str = "") -> MLOperand:
-        """The dimensions in another order; in reverse where none is given."""
+        """Permute the dimensions; the default is the reverse order."""
         step = self.step("transpose", label, input=input)
         order = tuple(range(input.rank))[::-1] if permutation is None else step.axes(permutation, input, "permutation")
         step.require(len(order) == input.rank, f"permutation takes {input.rank} numbers, found {order}")
@@ -168,14 +167,15 @@ class MovementOperations(OperationBuilder):
 
     @checked
     def triangular(self, input: MLOperand, *, upper: bool = True, diagonal: int = 0, label: str = "") -> MLOperand:
-        """The last two dimensions' matrices, with zeros below the diagonal (above it, where not upper).
+        """Set the elements below the diagonal (with upper=False: above it) to zero in the last two dimensions'
+        matrices.
 
-        diagonal: 0 is the main one, positive ones lie right of it.
+        diagonal: 0 is the main diagonal, positive ones lie to its right.
         """
         step = self.step("triangular", label, input=input)
         step.require(-(2**31) <= diagonal < 2**31, f"diagonal must be a 32-bit integer, found {diagonal}")
         rows, columns = input.shape[-2:]
-        # Diagonals from begin to less than end become zeros; they lie from 1 - rows to columns - 1.
+        # Diagonals from begin up to, but without, end become zero; all diagonals lie from 1 - rows to columns - 1.
         begin, end = (1 - rows, min(diagonal, columns)) if upper else (max(diagonal + 1, 1 - rows), columns)
 
         def lower(x: Tensor) -> Tensor:

@@ -30,7 +30,8 @@ class NormalizationOperations(OperationBuilder):
         epsilon: float = 1e-5,
         label: str = "",
     ) -> MLOperand:
-        """scale * (x - mean) / sqrt(variance + epsilon) + bias; the four have an element per place along the axis."""
+        """scale * (x - mean) / sqrt(variance + epsilon) + bias; each of the four has one element per index of the
+        axis."""
         step = self.step(
             "batch_normalization", label, input=input, mean=mean, variance=variance, scale=scale, bias=bias
         )
@@ -63,7 +64,7 @@ class NormalizationOperations(OperationBuilder):
         layout: str = "nchw",
         label: str = "",
     ) -> MLOperand:
-        """Each channel of each image by its own mean and variance, then scale and bias, an element per channel."""
+        """Normalize each channel of each image, then apply scale and bias, which have one element per channel."""
         step = self.step("instance_normalization", label, input=input, scale=scale, bias=bias)
         step.same_types(input=input, scale=scale, bias=bias)
         step.finite(epsilon=epsilon)
@@ -89,7 +90,7 @@ class NormalizationOperations(OperationBuilder):
         epsilon: float = 1e-5,
         label: str = "",
     ) -> MLOperand:
-        """By mean and variance over the axes (all but the first where none are given), then scale and bias.
+        """Normalize over the axes, by default all but the first, then apply scale and bias.
 
         scale, bias: a dimension for each axis, in the order of axes.
         """
@@ -101,7 +102,7 @@ class NormalizationOperations(OperationBuilder):
             step.shape_of(name, operand, [input.shape[axis] for axis in chosen])
 
         def lower(x: Tensor, scale: Tensor | None, bias: Tensor | None) -> Tensor:
-            if not chosen:  # each element is its own mean
+            if not chosen:  # (no axes: each element equals its mean)
                 return x - x if bias is None else op.add(x - x, bias)
             return _normalize(x, chosen, scale, bias, chosen, epsilon)
 
@@ -111,7 +112,7 @@ class NormalizationOperations(OperationBuilder):
 def _normalize(
     x: Tensor, axes: Sequence[int], scale: Tensor | None, bias: Tensor | None, along: Sequence[int], epsilon: float
 ) -> Tensor:
-    """By mean and variance over the axes. along: the dimension of x for each of scale's and bias's."""
+    """Normalize over the axes. along: the dimension of x for each dimension of scale and bias."""
 
     def placed(value: Tensor | None, default: float) -> Tensor | None:
         if scale is None and bias is None:

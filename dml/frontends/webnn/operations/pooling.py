@@ -71,15 +71,15 @@ def _pooling(name: str, function: Callable[..., Tensor], doc: str) -> Callable[.
     return checked(method)
 
 
-_OPTIONS = """    window_dimensions, strides, dilations, output_sizes: [height, width]; the window is the whole image
-    where none is given. padding: [beginning height, ending height, beginning width, ending width].
-    output_shape_rounding: "floor" or "ceil", where output_sizes do not say which.
+_OPTIONS = """    window_dimensions, strides, dilations, output_sizes: [height, width]; by default the window is the
+    whole image. padding: [beginning height, ending height, beginning width, ending width].
+    output_shape_rounding: "floor" or "ceil"; unused where output_sizes are given.
     """
 
 
 class PoolingOperations(OperationBuilder):
     """``average_pool2d``, ``l2_pool2d`` and ``max_pool2d``."""
 
-    average_pool2d = _pooling("average_pool2d", op.average_pooling, "The mean of each window, without its padding.")
+    average_pool2d = _pooling("average_pool2d", op.average_pooling, "The mean of each window; padding is not counted.")
     l2_pool2d = _pooling("l2_pool2d", op.lp_pooling, "The square root of the sum of squares of each window.")
     max_pool2d = _pooling("max_pool2d", op.max_pooling, "The maximum of each window.")

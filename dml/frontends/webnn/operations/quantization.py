@@ -1,4 +1,4 @@
-"""Linear quantization, by one scale and zero point for each block of elements."""
+"""Linear quantization with a scale and a zero point for each block of elements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class QuantizationOperations(OperationBuilder):
     ) -> MLOperand:
         """(x - zero_point) * scale, in scale's data type.
 
-        scale, zero_point: as many dimensions as the input; each size divides the input's, one element for each block.
+        scale, zero_point: the input's rank; each size divides the input's size, and each element applies to a block.
         """
         step = self.step("dequantize_linear", label, input=input, scale=scale, zero_point=zero_point)
         step.same_types(input=input, zero_point=zero_point)
@@ -42,9 +42,9 @@ class QuantizationOperations(OperationBuilder):
     def quantize_linear(
         self, input: MLOperand, scale: MLOperand, zero_point: MLOperand, *, label: str = ""
     ) -> MLOperand:
-        """round(x / scale) + zero_point, halves to even, kept in the range of zero_point's data type.
+        """round(x / scale) + zero_point; halves round to even, and the result saturates in zero_point's data type.
 
-        scale, zero_point: as many dimensions as the input; each size divides the input's, one element for each block.
+        scale, zero_point: the input's rank; each size divides the input's size, and each element applies to a block.
         """
         step = self.step("quantize_linear", label, input=input, scale=scale, zero_point=zero_point)
         step.same_types(input=input, scale=scale)
@@ -70,7 +70,7 @@ def _check_blocks(step: OperationStep, input: MLOperand, scale: MLOperand, zero_
 def _by_operator(
     cls: type[OperatorDesc], kind: DML_TENSOR_DATA_TYPE, x: Tensor, scales: Tensor, zeros: Tensor
 ) -> Tensor:
-    """By the operators that know blocks, which alone take 4-bit types."""
+    """Quantize or dequantize by the operators that support blocks; only they take 4-bit types."""
     return x.builder.one(
         cls, x.sizes, kind, InputTensor=x, QuantizationType=enums.DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT,
         QuantizationTensors=[scales, zeros],
@@ -78,7 +78,7 @@ def _by_operator(
 
 
 def _blocks(x: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """Each element repeated over its block of a tensor of these sizes."""
+    """Repeat each element over its block of a tensor of these sizes."""
     for axis, size in enumerate(sizes):
         part = x.sizes[axis]
         if 1 < part < size:

@@ -1,4 +1,4 @@
-"""GRU and LSTM, over a sequence and of one step, by DirectML's operators.
+"""GRU and LSTM, over a sequence or for a single step, by DirectML's operators.
 
 Letters: S steps, B batch, I input size, H hidden size, D directions.
 """
@@ -22,7 +22,7 @@ DIRECTIONS = {
     "backward": enums.DML_RECURRENT_NETWORK_DIRECTION_BACKWARD,
     "both": enums.DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL,
 }
-#: The places of DirectML's gates in each layout: update, reset, new; input, output, forget, cell.
+#: Positions of DirectML's gates in each layout: update, reset, new; input, output, forget, cell.
 GRU_LAYOUTS = {"zrn": (0, 1, 2), "rzn": (1, 0, 2)}
 LSTM_LAYOUTS = {"iofg": (0, 1, 2, 3), "ifgo": (0, 3, 1, 2)}
 
@@ -49,10 +49,10 @@ class RecurrentOperations(OperationBuilder):
         activations: Sequence[str] | None = None,
         label: str = "",
     ) -> list[MLOperand]:
-        """The last states {D, B, H}, and all of them {S, D, B, H} where return_sequence asks for them.
+        """Return the last states {D, B, H}, and with return_sequence also all states {S, D, B, H}.
 
-        input {S, B, I}, weight {D, 3H, I}, recurrent_weight {D, 3H, H}, biases {D, 3H}, initial_hidden_state {D, B, H}.
-        layout: "zrn" (update, reset, new) or "rzn". activations: of the gates and of the new state.
+        input {S, B, I}, weight {D, 3H, I}, recurrent_weight {D, 3H, H}, biases {D, 3H}, initial_hidden_state {D, B,
+        H}. layout: "zrn" (update, reset, new) or "rzn". activations: for the gates and for the new state.
         """
         step = self.step(
             "gru", label, input=input, weight=weight, recurrent_weight=recurrent_weight, bias=bias,
@@ -91,7 +91,7 @@ class RecurrentOperations(OperationBuilder):
         activations: Sequence[str] | None = None,
         label: str = "",
     ) -> MLOperand:
-        """The next state {B, H} of a GRU.
+        """Return the next state {B, H} of a GRU.
 
         input {B, I}, weight {3H, I}, recurrent_weight {3H, H}, hidden_state {B, H}, biases {3H}; see ``gru``.
         """
@@ -132,11 +132,11 @@ class RecurrentOperations(OperationBuilder):
         activations: Sequence[str] | None = None,
         label: str = "",
     ) -> list[MLOperand]:
-        """The last states and the last cells, {D, B, H} each, and all states {S, D, B, H} where return_sequence asks.
+        """Return the last states and the last cells, {D, B, H} each, and with return_sequence all states {S, D, B, H}.
 
-        input {S, B, I}, weight {D, 4H, I}, recurrent_weight {D, 4H, H}, biases {D, 4H}, peephole_weight {D, 3H} (input,
-        output, forget), initial states {D, B, H}. layout: "iofg" (input, output, forget, cell) or "ifgo". activations:
-        of the gates, of the cell's input and of the cell.
+        input {S, B, I}, weight {D, 4H, I}, recurrent_weight {D, 4H, H}, biases {D, 4H}, peephole_weight {D, 3H}
+        (input, output, forget), initial states {D, B, H}. layout: "iofg" (input, output, forget, cell) or "ifgo".
+        activations: for the gates, for the cell's input and for the cell.
         """
         step = self.step(
             "lstm", label, input=input, weight=weight, recurrent_weight=recurrent_weight, bias=bias,
@@ -183,7 +183,7 @@ class RecurrentOperations(OperationBuilder):
         activations: Sequence[str] | None = None,
         label: str = "",
     ) -> list[MLOperand]:
-        """The next state and cell of an LSTM, {B, H} each.
+        """Return the next state and the next cell of an LSTM, {B, H} each.
 
         input {B, I}, weight {4H, I}, recurrent_weight {4H, H}, states {B, H}, biases {4H}, peephole_weight {3H}; see
         ``lstm``.
@@ -214,7 +214,7 @@ class RecurrentOperations(OperationBuilder):
 
 
 def _check_sequence(step: OperationStep, input: MLOperand, steps: int, direction: str) -> tuple[int, int]:
-    """The batch size and the number of directions."""
+    """Return the batch size and the number of directions. Raises DMLError for wrong options."""
     step.one_of("direction", direction, tuple(DIRECTIONS))
     step.unsigned("steps", [steps], 1)
     step.require(input.shape[0] == steps, f"steps is {steps}, the input has {input.shape[0]}")
@@ -225,7 +225,7 @@ def _check_gates(
     step: OperationStep, gates: int, input: MLOperand, hidden: int, directions: tuple[int, ...], weight: MLOperand,
     recurrent_weight: MLOperand, bias: MLOperand | None, recurrent_bias: MLOperand | None,
 ) -> None:  # fmt: skip
-    """Check the sizes of weights and biases, which hold ``gates`` gates, per direction if there are directions."""
+    """Check the sizes of weights and biases for ``gates`` gates. directions: their number, or empty for a cell."""
     step.unsigned("hidden_size", [hidden], 1)
     step.require(is_dimension(2 * gates * hidden), f"hidden_size {hidden} is too large for one tensor of both biases")
     step.same_types(
@@ -248,7 +248,8 @@ def _layer(
     x: Tensor, weights: Tensor, recurrence: Tensor, bias_of_input: Tensor | None, bias_of_state: Tensor | None,
     state: Tensor | None, order: Sequence[int], functions: tuple[OperatorDesc, ...], direction: str,
 ) -> RecurrentLayer:  # fmt: skip
-    """The layer, or the cell whose tensors lack the dimensions of steps and directions. order: of DirectML's gates."""
+    """Return the layer. A cell's tensors get dimensions for steps and directions. order: positions of DirectML's
+    gates."""
     if x.rank == 2:
         x, weights, recurrence = (_in_front(tensor) for tensor in (x, weights, recurrence))
         bias_of_input, bias_of_state, state = (
@@ -262,7 +263,7 @@ def _layer(
 
 
 def _in_front(tensor: Tensor) -> Tensor:
-    """With a dimension of size 1 in front."""
+    """Return the tensor with a first dimension of size 1 added."""
     return tensor.reshape(1, *tensor.sizes)
 
 

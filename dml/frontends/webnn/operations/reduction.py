@@ -1,4 +1,4 @@
-"""Reductions, the places of extremes, and running sums."""
+"""Reductions, ``arg_min``, ``arg_max`` and cumulative sums."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dml.shapes import ones_along
 
 
 def reduced(shape: Sequence[int], axes: Sequence[int], keep: bool) -> list[int]:
-    """The shape after a reduction: size 1 for each axis where they are kept, else without them."""
+    """Return the shape after a reduction; keep: the reduced axes remain, with size 1."""
     return [1 if at in axes else size for at, size in enumerate(shape) if keep or at not in axes]
 
 
@@ -34,14 +34,14 @@ def _reduction(name: str, function: DML_REDUCE_FUNCTION, doc: str) -> Callable[.
         chosen = step.axes(range(input.rank) if axes is None else axes, input)
 
         def lower(x: Tensor) -> Tensor:
-            if not chosen:  # each element by itself
+            if not chosen:  # (no axes: each element is reduced by itself)
                 return op.reduce(x.reshape(-1, 1), function, [1])
             return op.reduce(x, function, chosen)
 
         return step.output(input.data_type, reduced(input.shape, chosen, keep_dimensions), lower)
 
     method.__name__, method.__qualname__ = name, f"MLGraphBuilder.{name}"
-    method.__doc__ = f"{doc} Over the axes, or all where none are given, which stay of size 1 with keep_dimensions."
+    method.__doc__ = f"{doc} axes: the axes to reduce, by default all. keep_dimensions: keep them, with size 1."
     return checked(method)
 
 
@@ -59,7 +59,8 @@ def _argument(name: str, cls: type[OperatorDesc], doc: str) -> Callable[..., MLO
         step.axis(axis, input)
         step.one_of("output_data_type", output_data_type, self.context.limits(name)["output"].data_types)
         step.require(
-            output_data_type != "int32" or input.shape[axis] < 2**31, f"int32 does not hold {input.shape[axis]} places"
+            output_data_type != "int32" or input.shape[axis] < 2**31,
+            f"int32 cannot index {input.shape[axis]} elements",
         )
 
         def lower(x: Tensor) -> Tensor:
@@ -77,7 +78,7 @@ def _argument(name: str, cls: type[OperatorDesc], doc: str) -> Callable[..., MLO
 class ReductionOperations(OperationBuilder):
     """The specification's reductions, ``arg_min``, ``arg_max`` and ``cumulative_sum``."""
 
-    reduce_l1 = _reduction("reduce_l1", enums.DML_REDUCE_FUNCTION_L1, "The sum without signs.")
+    reduce_l1 = _reduction("reduce_l1", enums.DML_REDUCE_FUNCTION_L1, "The sum of absolute values.")
     reduce_l2 = _reduction("reduce_l2", enums.DML_REDUCE_FUNCTION_L2, "The square root of the sum of squares.")
     reduce_log_sum = _reduction("reduce_log_sum", enums.DML_REDUCE_FUNCTION_LOG_SUM, "The logarithm of the sum.")
     reduce_log_sum_exp = _reduction(
@@ -89,14 +90,15 @@ class ReductionOperations(OperationBuilder):
     reduce_product = _reduction("reduce_product", enums.DML_REDUCE_FUNCTION_MULTIPLY, "The product.")
     reduce_sum = _reduction("reduce_sum", enums.DML_REDUCE_FUNCTION_SUM, "The sum.")
     reduce_sum_square = _reduction("reduce_sum_square", enums.DML_REDUCE_FUNCTION_SUM_SQUARE, "The sum of squares.")
-    arg_min = _argument("arg_min", DML_ARGMIN_OPERATOR_DESC, "The place of the first minimum along the axis.")
-    arg_max = _argument("arg_max", DML_ARGMAX_OPERATOR_DESC, "The place of the first maximum along the axis.")
+    arg_min = _argument("arg_min", DML_ARGMIN_OPERATOR_DESC, "The index of the first minimum along the axis.")
+    arg_max = _argument("arg_max", DML_ARGMAX_OPERATOR_DESC, "The index of the first maximum along the axis.")
 
     @checked
     def cumulative_sum(
         self, input: MLOperand, axis: int, *, exclusive: bool = False, reversed: bool = False, label: str = ""
     ) -> MLOperand:
-        """Sums of the elements so far along the axis. exclusive: less the element itself. reversed: from its end."""
+        """Cumulative sums along the axis. exclusive: each sum excludes its own element. reversed: from the end of the
+        axis."""
         step = self.step("cumulative_sum", label, input=input)
         step.axis(axis, input)
         way = enums.DML_AXIS_DIRECTION_DECREASING if reversed else enums.DML_AXIS_DIRECTION_INCREASING

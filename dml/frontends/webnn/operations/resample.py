@@ -1,4 +1,4 @@
-"""Images at other sizes."""
+"""Images resized."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ class ResampleOperations(OperationBuilder):
         axes: Sequence[int] | None = None,
         label: str = "",
     ) -> MLOperand:
-        """Two dimensions (the last two where no axes are given) by scales, or to sizes; half-pixel centres.
+        """Resize two axes (by default the last two of four) by scales, or to sizes; coordinates are those of pixel
+        centres.
 
-        mode: "nearest-neighbor" (of two as near the first) or "linear".
+        mode: "nearest-neighbor" (the first of two equally near elements) or "linear".
         """
         step = self.step("resample2d", label, input=input)
         step.one_of("mode", mode, tuple(INTERPOLATION_MODES))
@@ -50,7 +51,7 @@ class ResampleOperations(OperationBuilder):
             step.require(is_dimension(shape[axis]), f"the dimension {axis} would have the size {shape[axis]}")
             scale[axis] = shape[axis] / input.shape[axis]
 
-        # The nearest place to a coordinate is the coordinate less one half, rounded up
+        # Nearest element: the coordinate minus one half, rounded up
         offset = 1.0 if mode == "nearest-neighbor" else 0.5
 
         def lower(x: Tensor) -> Tensor:

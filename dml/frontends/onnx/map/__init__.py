@@ -1,0 +1,1 @@
+"""Nodes mapped to DirectML operators while a model is walked with its input shapes known."""

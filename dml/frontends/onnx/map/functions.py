@@ -1,0 +1,156 @@
+"""Building blocks of mappings: reductions, products, slices, joins, gathers, fills."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import dml.graph.operations as op
+from dml import enums
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.movement import (
+    DML_FILL_VALUE_CONSTANT_OPERATOR_DESC,
+    DML_GATHER_OPERATOR_DESC,
+    DML_SLICE1_OPERATOR_DESC,
+)
+from dml.enums import DML_REDUCE_FUNCTION
+from dml.graph.builder import Builder
+from dml.shapes import broadcast_sizes, ones_along, replaced, with_rank
+from dml.tensors import DML_SCALAR_UNION, numpy_dtype
+
+from ..dtypes import DType, storage
+from .value import OnnxValue, constant, emit, one, reshape
+
+
+def reduce(x: OnnxValue, function: DML_REDUCE_FUNCTION, axes: Sequence[int], keep: bool = True) -> OnnxValue:
+    """Reduce over axes, keeping them with size 1 or dropping them."""
+    chosen = sorted({axis % x.rank for axis in axes}) if x.rank else []
+    kept = ones_along(x.shape, chosen)
+    made = x.made(op.reduce(x.tensor, function, chosen or (0,)), kept or (1,)) if prod(kept) else x.filled(0, kept)
+    return reshape(made, kept if keep else [size for axis, size in enumerate(x.shape) if axis not in chosen])
+
+
+def total(x: OnnxValue, axes: Sequence[int], keep: bool = True) -> OnnxValue:
+    return reduce(x, enums.DML_REDUCE_FUNCTION_SUM, axes, keep)
+
+
+def mean(x: OnnxValue, axes: Sequence[int], keep: bool = True) -> OnnxValue:
+    return reduce(x, enums.DML_REDUCE_FUNCTION_AVERAGE, axes, keep)
+
+
+def matmul(a: OnnxValue, b: OnnxValue, *, transpose_b: bool = False, fused: OperatorDesc | None = None) -> OnnxValue:
+    """Multiply matrices of rank 2 and above, with broadcast batches; transpose_b: transpose b first."""
+    batch = broadcast_sizes(a.shape[:-2], b.shape[:-2])
+    m, n = a.shape[-2], b.shape[-2 if transpose_b else -1]
+    result = (*batch, m, n)
+    if not prod(result):
+        return a.filled(0, result)
+    if b.rank == 2 and a.rank > 2:  # (one product of all rows)
+        rows = reshape(a, (prod(batch) * m, a.shape[-1]))
+        return reshape(matmul(rows, b, transpose_b=transpose_b, fused=fused), result)
+    return a.made(op.gemm(a.tensor, b.tensor, transpose_b=transpose_b, beta=0.0, activation=fused), result)
+
+
+def slice_(x: OnnxValue, starts: Sequence[int], counts: Sequence[int], steps: Sequence[int] | None = None) -> OnnxValue:
+    """Slice each dimension: counts[i] elements beginning at starts[i], with step steps[i], which may be negative."""
+    steps = tuple(steps or (1,) * x.rank)
+    counts = tuple(counts)
+    if counts == x.shape and all(step == 1 for step in steps):
+        return x
+    if not prod(counts):
+        return x.filled(0, counts)
+    offsets = [s + (n - 1) * min(step, 0) for s, n, step in zip(starts, counts, steps, strict=True)]
+    windows = [(n - 1) * abs(step) + 1 for n, step in zip(counts, steps, strict=True)]
+    return one(
+        DML_SLICE1_OPERATOR_DESC,
+        x,
+        counts,
+        InputTensor=x,
+        InputWindowOffsets=offsets,
+        InputWindowSizes=windows,
+        InputWindowStrides=steps,
+    )
+
+
+def part(x: OnnxValue, axis: int, start: int, count: int) -> OnnxValue:
+    """Return consecutive slices along an axis."""
+    starts, counts = [0] * x.rank, list(x.shape)
+    starts[axis], counts[axis] = start, count
+    return slice_(x, starts, counts)
+
+
+def join(values: Sequence[OnnxValue], axis: int) -> OnnxValue:
+    """Concatenate along an axis; empty values are skipped."""
+    first = values[0]
+    axis %= first.rank
+    shape = list(first.shape)
+    shape[axis] = sum(value.shape[axis] for value in values)
+    full = [value for value in values if value.size]
+    if not full:
+        return first.filled(0, shape)
+    if len(full) == 1:
+        return full[0]
+    return first.made(op.join([value.tensor for value in full], axis), shape)
+
+
+def resized(x: OnnxValue, axis: int, count: int, number: complex = 0) -> OnnxValue:
+    """Pad or truncate an axis to ``count``."""
+    if x.shape[axis] >= count:
+        return part(x, axis, 0, count)
+    missing = list(x.shape)
+    missing[axis] = count - x.shape[axis]
+    return join([x, x.filled(number, missing)], axis)
+
+
+def gather(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
+    """Gather slices of x along an axis by indices of any shape."""
+    axis %= x.rank
+    shape = replaced(x.shape, axis, indices.shape)
+    if not prod(shape):
+        return x.filled(0, shape)
+    # The operator's tensors have equal rank, padded with ones; scalar indices become rank 1.
+    index = reshape(indices, indices.shape or (1,))
+    long = replaced(x.shape, axis, index.shape)
+    rank = len(long)
+    ones = rank - x.rank
+    made = one(
+        DML_GATHER_OPERATOR_DESC,
+        x,
+        long,
+        InputTensor=reshape(x, with_rank(x.shape, rank)),
+        IndicesTensor=reshape(index, with_rank(index.shape, rank)),
+        Axis=axis + ones,
+        IndexDimensions=index.rank,
+    )
+    return reshape(made, shape)
+
+
+def gather_elements(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
+    """Gather single elements: the index replaces the coordinate along the axis."""
+    if not indices.size:
+        return x.filled(0, indices.shape)
+    return x.made(op.gather_elements(x.tensor, indices.tensor, axis), indices.shape)
+
+
+def fill(builder: Builder, number: Any, shape: Sequence[int], dtype: DType) -> OnnxValue:
+    """Return a tensor filled with one number, on the device if it is large."""
+    if prod(shape) <= 4096:
+        return constant(builder, np.full(tuple(shape), number, dtype))
+    kind = storage(dtype)
+    held = np.asarray(number).astype(dtype).astype(numpy_dtype(kind))
+    made = emit(
+        DML_FILL_VALUE_CONSTANT_OPERATOR_DESC,
+        {"OutputTensor": (shape, dtype)},
+        builder,
+        ValueDataType=kind,
+        Value=scalar(held, numpy_dtype(kind)),
+    )
+    return made["OutputTensor"]
+
+
+def scalar(number: Any, dtype: DType) -> DML_SCALAR_UNION:
+    """Return a number as DirectML's scalar union of a data type."""
+    return DML_SCALAR_UNION(Bytes=np.asarray(number).astype(dtype).tobytes())

@@ -1,0 +1,251 @@
+"""A node while it is mapped, and the questions that mappings ask about it.
+
+Every fault that a model can have is checked here or in the mapping, and raises a DMLError that names the node, the
+input or attribute, and the rule. Any other exception from a mapping is a bug.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import onnx
+from onnx import helper
+
+from dml.errors import HRESULT, DMLError
+from dml.shapes import checked_axis
+from dml.traced import whole
+
+from ..dtypes import Array
+from ..load.lenient import names_read
+from ..registry import standard
+from .value import OnnxValue, constant
+
+if TYPE_CHECKING:
+    from .trace import Item, Scope, Trace
+
+_Choice = TypeVar("_Choice")
+
+
+class Unsupported(DMLError):
+    """The model may be valid, but DirectML operators cannot express it.
+
+    nodes: the affected nodes of the mapped graph, each with the reason.
+    """
+
+    def __init__(self, message: str, nodes: Sequence[tuple[NodeFacts, str]] = ()) -> None:
+        super().__init__(message, HRESULT.DXGI_ERROR_UNSUPPORTED)
+        self.nodes = nodes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message,)
+
+
+class LateCount(Unsupported):
+    """Nodes return a data-dependent number of rows: the graph must be split after them. nodes: these nodes."""
+
+
+class NodeFacts:
+    """A node of a model, read once, since protobuf is slow. Its fields have protobuf's names."""
+
+    def __init__(self, raw: Any) -> None:
+        self.raw = raw
+        self.name: str = raw.name
+        self.op_type: str = raw.op_type
+        self.domain = standard(raw.domain)
+        self.overload: str = getattr(raw, "overload", "")
+        self.input: tuple[str, ...] = tuple(raw.input)
+        self.output: tuple[str, ...] = tuple(raw.output)
+        self.attributes = [
+            (entry.name, entry.ref_attr_name, None if entry.ref_attr_name else helper.get_attribute_value(entry))
+            for entry in raw.attribute
+        ]
+
+    def __str__(self) -> str:
+        return f"node {self.name!r} ({self.op_type})" if self.name else f"node {self.op_type}"
+
+    @property
+    def label(self) -> str:
+        """Short identification: its name, or its first output's."""
+        return self.name or next(filter(None, self.output), self.op_type)
+
+    def reads(self) -> set[str]:
+        """Return the names that it reads, including those that its nested graphs read."""
+        return names_read(self.raw)
+
+
+class OnnxNode:
+    """A node while it is mapped. Methods raise DMLError if the model lacks the requested item."""
+
+    def __init__(self, trace: Trace, proto: NodeFacts, scope: Scope, inputs: list[Item]) -> None:
+        self.trace = trace
+        self.proto = proto
+        self.scope = scope
+        self.inputs = inputs
+        self.builder = trace.builder
+        self.op = proto.op_type
+        self.domain = proto.domain
+        self.version = scope.version(proto.domain)
+        given = {name: scope.attribute(other) if other else value for name, other, value in proto.attributes}
+        self.attributes = {name: value for name, value in given.items() if value is not None}
+
+    def __str__(self) -> str:
+        return str(self.proto)
+
+    def check(self, holds: bool, rule: str) -> None:
+        """Raise DMLError with the rule and the value that was found, unless the rule holds."""
+        if not holds:
+            raise DMLError(rule)
+
+    def constant(self, array: Any) -> OnnxValue:
+        return constant(self.builder, array)
+
+    # Inputs and outputs
+
+    def has(self, at: int) -> bool:
+        """Return whether the input is given."""
+        return at < len(self.inputs) and self.inputs[at] is not None
+
+    def input(self, at: int, *, rank: int | None = None, least: int = 0) -> OnnxValue:
+        """Return a required tensor input. rank: the required rank; least: the minimum rank."""
+        self.check(self.has(at), f"input {at} must be given")
+        item = self.inputs[at]
+        if not isinstance(item, OnnxValue):
+            raise DMLError(f"input {at} must be a tensor")
+        self.check(rank in (None, item.rank), f"input {at} must have rank {rank}, found shape {item.shape}")
+        self.check(item.rank >= least, f"input {at} must have rank {least} at least, found shape {item.shape}")
+        return item
+
+    def optional(self, at: int, *, rank: int | None = None) -> OnnxValue | None:
+        """Return an optional input; rank: its required rank."""
+        return self.input(at, rank=rank) if self.has(at) else None
+
+    def variadic(self) -> list[OnnxValue]:
+        """Return all inputs of a variadic node, at least one."""
+        self.check(bool(self.inputs), "one input at least must be given")
+        return [self.input(at) for at in range(len(self.inputs))]
+
+    def wants(self, at: int) -> bool:
+        """Return whether the node names the output."""
+        return at < len(self.proto.output) and bool(self.proto.output[at])
+
+    def writes_in_place(self, shared: Mapping[int, int]) -> bool:
+        """Return whether each of these inputs shares its memory with its output.
+
+        The node must then write those outputs in place of the inputs, without reading the inputs.
+        """
+        trace, inputs, outputs = self.trace, self.proto.input, self.proto.output
+        if trace.depth != 1 or max(shared) >= len(inputs) or max(shared.values()) >= len(outputs):
+            return False
+        if any(trace.shared.get(outputs[to]) != inputs[at] for at, to in shared.items()):
+            return False
+        trace.in_place.update(outputs[to] for to in shared.values())
+        return True
+
+    # The numbers in inputs
+
+    def known(self, at: int) -> Array | None:
+        """Return the constant numbers of an input; None if it is absent."""
+        return self.trace.known(self.input(at)) if self.has(at) else None
+
+    def numbers(self, at: int) -> Array:
+        """Return the constant numbers of a required input, flattened."""
+        return self.trace.known(self.input(at)).reshape(-1)
+
+    def single(self, at: int) -> Any:
+        """Return the number in a required input of one element."""
+        shape = self.input(at).shape
+        found = self.numbers(at)
+        self.check(found.size == 1, f"input {at} must hold one number, found shape {shape}")
+        return found.tolist()[0]
+
+    def decided(self, at: int, of: Callable[[Array], Any]) -> Any:
+        """Return ``of(numbers)`` of an input; the plan is valid for other numbers with the same result."""
+        return self.trace.decided(self.input(at), of)
+
+    def limit(self, at: int, most: int, more: int, rule: str) -> None:
+        """Raise DMLError if a number in an input plus ``more`` exceeds ``most``, now and in each later run."""
+        if self.has(at):
+            self.trace.limit(self.input(at), most, more, rule, str(self))
+
+    def is_late(self, value: OnnxValue) -> bool:
+        """Return whether the node returns ``LateRows``, as their number depends on ``value``: the graph is split after
+        it.
+
+        Raises LateCount if the graph could be split there. The count must be known when the graph is built inside
+        other nodes, and if it depends on no input.
+        """
+        if self.proto in self.trace.late:
+            return True
+        self.trace.is_repeatable = False
+        if self.trace.may_cut and self.trace.depth == 1 and self.builder.depends_on_inputs(value.tensor):
+            raise LateCount("how many there are depends on the numbers in its input")
+        return False
+
+    # Attributes
+
+    def required(self, name: str) -> Any:
+        """Return an attribute that must be given."""
+        self.check(name in self.attributes, f"attribute {name!r} must be given")
+        return self.attributes[name]
+
+    def ints(self, name: str, at: int | None = None) -> list[int] | None:
+        """Return integers from an attribute or, in newer versions, an input; None if neither is given."""
+        if name in self.attributes:
+            given = self.attributes[name]
+            is_whole = isinstance(given, list) and all(isinstance(item, int) for item in given)
+            self.check(is_whole, f"attribute {name!r} must be integers, found {given!r}")
+            return list(given)
+        found = None if at is None else self.known(at)
+        return None if found is None else [whole(item) for item in found.reshape(-1)]
+
+    def each(self, name: str, count: int, default: int) -> list[int]:
+        """Return an attribute of ``count`` integers, for example one per dimension; by default all are ``default``."""
+        found = self.ints(name) or [default] * count
+        self.check(len(found) == count, f"attribute {name!r} must have {count} items, found {found}")
+        return found
+
+    def attribute_protos(self) -> list[Any]:
+        """Return the attributes; references to those of the enclosing function are resolved."""
+        kinds = {name: onnx.AttributeProto.INTS for name, value in self.attributes.items() if value == []}
+        return [helper.make_attribute(*item, attr_type=kinds.get(item[0])) for item in self.attributes.items()]
+
+    def integer(self, name: str, default: int, *, least: int | None = None, most: int | None = None) -> int:
+        """Return an integer attribute, checked against the bounds."""
+        value = self.attributes.get(name, default)
+        self.check(isinstance(value, int), f"attribute {name!r} must be an integer, found {value!r}")
+        self.check(least is None or value >= least, f"attribute {name!r} must be {least} at least, found {value}")
+        self.check(most is None or value <= most, f"attribute {name!r} must be {most} at most, found {value}")
+        return int(value)
+
+    def number(self, name: str, default: float) -> float:
+        value = self.attributes.get(name, default)
+        self.check(isinstance(value, int | float), f"attribute {name!r} must be a number, found {value!r}")
+        return float(value)
+
+    def text(self, name: str, default: str) -> str:
+        value = self.attributes.get(name, default)
+        self.check(isinstance(value, bytes | str), f"attribute {name!r} must be text, found {value!r}")
+        return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+    def one_of(self, name: str, default: str, choices: Collection[str]) -> str:
+        """Return a text attribute that must be one of the choices."""
+        found = self.text(name, default)
+        self.check(found in choices, f"attribute {name!r} must be one of {', '.join(choices)}, found {found!r}")
+        return found
+
+    def choice(self, name: str, default: str, choices: Mapping[str, _Choice]) -> _Choice:
+        """Return the choice that a text attribute names."""
+        return choices[self.one_of(name, default, choices)]
+
+    def axis(self, name: str, default: int, rank: int) -> int:
+        """Return an axis attribute as a nonnegative axis."""
+        return checked_axis(self.integer(name, default), rank)
+
+
+def noted(error: Exception, note: str) -> None:
+    """Add a note to an exception, shown in tracebacks from Python 3.11 on."""
+    if hasattr(error, "add_note"):
+        error.add_note(note)
+    else:
+        error.__notes__ = [*getattr(error, "__notes__", ()), note]

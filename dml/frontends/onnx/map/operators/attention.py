@@ -1,0 +1,227 @@
+"""Attention of ONNX Runtime's com.microsoft domain; ONNX's own Attention is a function of other operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import dml.graph.operations as op
+from dml import enums
+from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION_OPERATOR_DESC
+from dml.errors import DMLError
+
+from ...dtypes import BOOL, INT32
+from ...registry import onnx_op
+from ..functions import join, matmul, part
+from ..node import OnnxNode, Unsupported
+from ..value import OnnxValue, binary, cast, emit, expanded, reshape, transpose
+from .gemm import integer_product
+
+
+@onnx_op("MultiHeadAttention", domain="com.microsoft")
+def multi_head_attention(node: OnnxNode) -> list[OnnxValue | None]:
+    """Attention with query, key and value {B, S, N H}, packed {B, S, N, 3 or 2, H}, or key and value {B, N, T, H}.
+
+    See ``_mask`` for the masks.
+    """
+    query, key, value = node.input(0, least=3), node.optional(1), node.optional(2)
+    heads = node.integer("num_heads", 1, least=1, most=query.shape[2])
+    refuse(node, {}, {3: "qk"})
+    if node.has(8) and key is not None and value is not None and query.rank == key.rank == value.rank == 3:
+        from .decoder_attention import multi_head_over_cache  # (here, because it imports this module)
+
+        return multi_head_over_cache(node, query, key, value)
+    refuse(node, {8: "past_sequence_length", 9: "cache_indirection"}, {})
+    fields: dict[str, Any] = {"BiasTensor": node.optional(3)}
+    batch, steps, *rest = query.shape
+    size = rest[-1] if query.rank == 5 else rest[0] // heads
+    if query.rank == 5 and key is None and value is None:
+        fields["StackedQueryKeyValueTensor"] = query
+        new, value_size = steps, size
+    elif key is not None and key.rank == 5 and value is None and query.rank == 3:
+        fields |= {"QueryTensor": query, "StackedKeyValueTensor": key}
+        new, value_size = key.shape[1], size
+    elif key is not None and value is not None and query.rank == 3 and key.rank == value.rank and key.rank in (3, 4):
+        if key.rank == 4:
+            key, value = _flat(key), _flat(value)
+        fields |= {"QueryTensor": query, "KeyTensor": key, "ValueTensor": value}
+        new, value_size = key.shape[1], value.shape[2] // heads
+    else:
+        shapes = [item.shape for item in (query, key, value) if item is not None]
+        raise DMLError(f"query, key and value of shapes {shapes} are not ones that the operator takes")
+    past_key, past_value = node.optional(6, rank=4), node.optional(7, rank=4)
+    past = past_key.shape[2] if past_key is not None else 0
+    if past:
+        fields |= {"PastKeyTensor": past_key, "PastValueTensor": past_value}
+    sizes = (batch, heads, steps, past + new)
+    fields |= _mask(node, node.optional(4), sizes, past)
+    return _attended(node, fields, sizes, (size, value_size), query, relative=node.optional(5))
+
+
+def _flat(x: OnnxValue) -> OnnxValue:
+    """Return {batch, head, sequence, element} as {batch, sequence, heads * element}."""
+    return reshape(transpose(x, (0, 2, 1, 3)), (x.shape[0], x.shape[2], x.shape[1] * x.shape[3]))
+
+
+def refuse(node: OnnxNode, inputs: dict[int, str], outputs: dict[int, str]) -> None:
+    """Raise Unsupported for those of the inputs and outputs that are present."""
+    for at, name in inputs.items():
+        if node.has(at):
+            raise Unsupported(f"input {name} is not mapped")
+    for at, name in outputs.items():
+        if node.wants(at):
+            raise Unsupported(f"output {name} is not mapped")
+
+
+def refuse_attributes(node: OnnxNode, **plain: Any) -> None:
+    """Raise Unsupported for an attribute that differs from its default."""
+    for name, value in plain.items():
+        found = node.text(name, value) if isinstance(value, str) else node.attributes.get(name, value)
+        if found != value:
+            raise Unsupported(f"{name} = {found!r} is not mapped")
+
+
+def _attended(
+    node: OnnxNode,
+    fields: dict[str, Any],
+    sizes: tuple[int, int, int, int],
+    head_sizes: tuple[int, int],
+    like: OnnxValue,
+    *,
+    relative: OnnxValue | None,
+) -> list[OnnxValue | None]:
+    """Return output, present key and present value. sizes: batch, heads, queries and all keys."""
+    batch, heads, steps, total = sizes
+    outputs: dict[str, Any] = {"OutputTensor": ((batch, steps, heads * head_sizes[1]), like.dtype)}
+    for name, size in zip(("OutputPresentKeyTensor", "OutputPresentValueTensor"), head_sizes, strict=True):
+        if node.wants(1) or node.wants(2):
+            outputs[name] = ((batch, heads, total, size), like.dtype)
+    if relative is not None:
+        fields["RelativePositionBiasTensor"] = expanded(relative, sizes)
+    made = emit(
+        DML_MULTIHEAD_ATTENTION_OPERATOR_DESC,
+        outputs,
+        node.builder,
+        Scale=node.number("scale", 0.0) or head_sizes[0] ** -0.5,
+        MaskFilterValue=node.number("mask_filter_value", -10000.0),
+        HeadCount=heads,
+        **fields,
+    )
+    return [made["OutputTensor"], made.get("OutputPresentKeyTensor"), made.get("OutputPresentValueTensor")]
+
+
+_MASK = enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE
+
+
+def _mask(node: OnnxNode, mask: OnnxValue | None, sizes: tuple[int, int, int, int], past: int) -> dict[str, Any]:
+    """Return the mask of an operator, including that of ``unidirectional``.
+
+    mask: key lengths {B}, ends and starts {2 B}, lengths and starts {3 B + 2}, keys {B, T}, queries and keys {B, S,
+    T}, or whole sequences {B, 1, M, M}.
+    """
+    batch, _, steps, total = sizes
+    causal = bool(node.integer("unidirectional", 0))
+    held = None if mask is None else cast(mask, INT32)
+    if held is not None and not causal:
+        vectors = {
+            (batch,): (_MASK.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_SEQUENCE_LENGTH, (1, batch)),
+            (2 * batch,): (_MASK.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_SEQUENCE_END_START, (2, batch)),
+            (3 * batch + 2,): (
+                _MASK.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_QUERY_SEQUENCE_LENGTH_START_END,
+                (3 * batch + 2,),
+            ),
+        }
+        if held.shape in vectors:
+            kind, shape = vectors[held.shape]
+            return {"MaskType": kind, "MaskTensor": reshape(held, shape)}
+    opened = None if held is None else _open_keys(node, held, sizes, past)
+    if causal:
+        triangle = node.constant(np.tri(steps, total, past, dtype=bool)[None, None])
+        opened = triangle if opened is None else both(opened, triangle)
+    if opened is None:
+        return {"MaskType": _MASK.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE}
+    return boolean_mask(opened, sizes)
+
+
+def boolean_mask(opened: OnnxValue, sizes: tuple[int, int, int, int]) -> dict[str, Any]:
+    """Return the mask fields for a mask of the keys to attend to, which broadcasts to {batch, heads, queries, keys}."""
+    whole = expanded(cast(opened, INT32), sizes)
+    return {"MaskType": _MASK.DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN, "MaskTensor": whole}
+
+
+def both(a: OnnxValue, b: OnnxValue) -> OnnxValue:
+    return binary(op.logical_and, a, b, BOOL)
+
+
+def _open_keys(node: OnnxNode, mask: OnnxValue, sizes: tuple[int, int, int, int], past: int) -> OnnxValue:
+    """Return the keys that a mask lets queries attend to, {B, 1, S or 1, T}."""
+    batch, _, steps, total = sizes
+    keys = node.constant(np.arange(total, dtype=np.int32).reshape(1, 1, 1, total))
+    if mask.shape in ((batch,), (2 * batch,)):
+        rows = reshape(mask, (mask.size // batch, batch, 1, 1, 1))
+        ends = reshape(part(rows, 0, 0, 1), (batch, 1, 1, 1))
+        opened = keys < ends
+        if rows.shape[0] == 2:
+            opened = both(opened, keys >= reshape(part(rows, 0, 1, 1), (batch, 1, 1, 1)))
+        return opened
+    if mask.rank == 4 and mask.shape[0] in (1, batch) and mask.shape[2] >= past + steps and mask.shape[3] >= total:
+        mask = part(part(mask, 2, past, steps), 3, 0, total)
+    elif mask.shape == (batch, total):
+        mask = reshape(mask, (batch, 1, 1, total))
+    elif mask.shape == (batch, steps, total):
+        mask = reshape(mask, (batch, 1, steps, total))
+    else:
+        raise Unsupported(f"a mask of shape {mask.shape} is not mapped")
+    return cast(mask, BOOL)
+
+
+@onnx_op("Attention", domain="com.microsoft")
+def attention(node: OnnxNode) -> list[OnnxValue | None]:
+    """Self-attention: multiply the input by the weights of query, key and value, then attend per head."""
+    x, weights, bias = node.input(0, rank=3), node.input(1, rank=2), node.optional(2)
+    refuse(node, {6: "past_sequence_length"}, {})
+    projected = matmul(x, weights)
+    return _self_attention(
+        node, projected if bias is None else projected + bias, mask=3, past=4, relative=node.optional(5)
+    )
+
+
+@onnx_op("QAttention", domain="com.microsoft")
+def quantized_attention(node: OnnxNode) -> list[OnnxValue | None]:
+    """Attention with quantized input and weights; scales and zero points have one element, or one per column."""
+    x, weights, bias = node.input(0, rank=3), node.input(1, rank=2), node.input(2)
+    projected = integer_product(x, weights, node.input(3), node.input(4), node.optional(6), node.optional(7), bias)
+    return _self_attention(node, projected, mask=5, past=8, relative=None)
+
+
+def _self_attention(
+    node: OnnxNode, projected: OnnxValue, *, mask: int, past: int, relative: OnnxValue | None
+) -> list[OnnxValue | None]:
+    """Attention over packed query, key and value. mask, past: numbers of these inputs.
+
+    The past holds keys and values of earlier positions, {2, B, N, P, H}; the second output holds all positions.
+    """
+    refuse_attributes(node, do_rotary=0, past_present_share_buffer=0)
+    batch, steps, width = projected.shape
+    heads = node.integer("num_heads", 1, least=1)
+    sizes = node.each("qkv_hidden_sizes", 3, width // 3)
+    if min(sizes) < heads or sum(sizes) != width or any(size % heads for size in sizes):
+        raise DMLError(f"qkv_hidden_sizes {sizes} are no multiples of {heads} heads that make up {width}")
+    names = ("QueryTensor", "KeyTensor", "ValueTensor")
+    fields: dict[str, Any] = {
+        name: part(projected, 2, sum(sizes[:at]), size)
+        for at, (name, size) in enumerate(zip(names, sizes, strict=True))
+    }
+    before, count = node.optional(past, rank=5), 0
+    if before is not None and before.size:
+        count = before.shape[3]
+        for at, name in enumerate(("PastKeyTensor", "PastValueTensor")):
+            fields[name] = reshape(part(before, 0, at, 1), before.shape[1:])
+    key_size, value_size = sizes[1] // heads, sizes[2] // heads
+    all_sizes = (batch, heads, steps, count + steps)
+    fields |= _mask(node, node.optional(mask), all_sizes, count)
+    made, *present = _attended(node, fields, all_sizes, (key_size, value_size), projected, relative=relative)
+    if not node.wants(1):
+        return [made, None]
+    return [made, join([reshape(item, (1, *item.shape)) for item in present if item is not None], 0)]

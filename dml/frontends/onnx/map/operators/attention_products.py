@@ -1,0 +1,78 @@
+"""Attention by products and a softmax, for features that DirectML's operator lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import dml.graph.operations as op
+from dml.errors import DMLError
+
+from ...dtypes import FLOAT32
+from ..functions import join, matmul, part
+from ..node import OnnxNode
+from ..value import OnnxValue, cast, expanded, reshape, transpose, unary, where
+from .activation import softmax_along
+
+#: The score of a masked key.
+CLOSED = float(np.finfo(np.float32).min)
+
+#: Maximum bytes of scores in memory.
+MOST_SCORES = 128 << 20
+
+
+def products(
+    node: OnnxNode, query: OnnxValue, held: Sequence[OnnxValue], opened: OnnxValue | None, bias: OnnxValue | None
+) -> OnnxValue:
+    """Attention of a query {B, S, N H} over keys and values {B, M, T, H} in float32; the result has the query's type.
+
+    opened: the keys that a query attends to; bias: added to scores; both broadcast to {B, N, S, T}. A sink adds a
+    score to the softmax and has no value. A long prompt is split so that its scores take at most ``MOST_SCORES``
+    bytes.
+    """
+    batch, steps, _ = query.shape
+    row = 4 * batch * (query.shape[2] // held[0].shape[3]) * held[0].shape[2]
+    if row * steps <= MOST_SCORES or steps == 1:
+        return _attended(node, query, held, opened, bias)
+    count, made = max(1, MOST_SCORES // row), []
+    for at in range(0, steps, count):
+        own = min(count, steps - at)
+        given = [x if x is None or x.shape[2] == 1 else part(x, 2, at, own) for x in (opened, bias)]
+        made.append(_attended(node, part(query, 1, at, own), held, *given))
+    return join(made, 1)
+
+
+def _attended(
+    node: OnnxNode, query: OnnxValue, held: Sequence[OnnxValue], opened: OnnxValue | None, bias: OnnxValue | None
+) -> OnnxValue:
+    (batch, steps, width), (_, key_heads, total, size) = query.shape, held[0].shape
+    heads = width // size
+    asked = transpose(reshape(cast(query, FLOAT32), (batch, steps, heads, size)), (0, 2, 1, 3))
+    grouped = (batch, key_heads, heads // key_heads * steps)
+    scores = matmul(reshape(asked, (*grouped, size)), held[0], transpose_b=True)
+    scores = reshape(scores, (batch, heads, steps, total)) * (node.number("scale", 0.0) or size**-0.5)
+    softcap = node.number("softcap", 0.0)
+    if softcap > 0:
+        scores = unary(op.tanh, scores * (1 / softcap)) * softcap
+    if bias is not None:
+        scores = scores + expanded(bias, scores.shape)
+    if opened is not None:
+        scores = where(opened, scores, scores.filled(CLOSED))
+    weights = _weights(node, scores)
+    value_size = held[1].shape[3]
+    mixed = reshape(matmul(reshape(weights, (*grouped, total)), held[1]), (batch, heads, steps, value_size))
+    return cast(reshape(transpose(mixed, (0, 2, 1, 3)), (batch, steps, heads * value_size)), query.dtype)
+
+
+def _weights(node: OnnxNode, scores: OnnxValue) -> OnnxValue:
+    """Return the weight of each key for each query."""
+    batch, heads, steps, total = scores.shape
+    sink = node.optional(11, rank=1) if node.op == "GroupQueryAttention" else None
+    if sink is None and not node.integer("smooth_softmax", 0):
+        return softmax_along(scores, 3)
+    if sink is not None and sink.size != heads:
+        raise DMLError(f"head_sink must have {heads} elements, found shape {sink.shape}")
+    column = node.constant(np.zeros(1, np.float32)) if sink is None else cast(sink, FLOAT32)
+    column = expanded(reshape(column, (1, column.size, 1, 1)), (batch, heads, steps, 1))
+    return part(softmax_along(join([scores, column], 3), 3), 3, 0, total)

@@ -1,0 +1,208 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dml import enums
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.convolution import (
+    DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
+    DML_CONVOLUTION_OPERATOR_DESC,
+    DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
+)
+from dml.errors import DMLError
+from dml.shapes import halves, transposed_sizes
+
+from ...dtypes import INT32, DType
+from ...registry import onnx_op
+from ..node import OnnxNode, Unsupported
+from ..value import OnnxValue, cast, emit, one, reshape, transpose
+from .window import Window, auto_pad, window_of
+
+
+def _channels(value: OnnxValue, rank: int) -> OnnxValue:
+    """Return {C} as {1, C, 1...}, or one element as {1, 1, 1...}."""
+    return reshape(value, (1, value.size, *(1,) * (rank - 2)))
+
+
+def _shape(x: OnnxValue, weight: OnnxValue, window: Window) -> tuple[int, ...]:
+    return (x.shape[0], weight.shape[0], *window.output)
+
+
+def _fields(node: OnnxNode, window: Window) -> dict[str, Any]:
+    return {
+        "Strides": window.strides,
+        "Dilations": window.dilations,
+        "StartPadding": window.start,
+        "EndPadding": window.end,
+        "GroupCount": node.integer("group", 1),
+    }
+
+
+def _checked(node: OnnxNode, x: OnnxValue, weight: OnnxValue, most: int) -> None:
+    if x.rank != weight.rank or not x.rank >= 3:
+        raise DMLError(f"X and W must have the same rank of 3 at least, found {x.shape} and {weight.shape}")
+    if x.rank > most:
+        raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes {most - 2} at most")
+
+
+@onnx_op("Conv")
+def convolution(node: OnnxNode) -> OnnxValue:
+    return _convolution(node, node.input(0), node.input(1))
+
+
+@onnx_op("NhwcConv", domain="com.microsoft")
+def channels_last_convolution(node: OnnxNode) -> OnnxValue:
+    """Convolve; X, W and the result have their channels last."""
+    return channels_last(_convolution(node, channels_first(node.input(0)), channels_first(node.input(1))))
+
+
+def channels_first(x: OnnxValue) -> OnnxValue:
+    """Return {N, ..., C} as {N, C, ...}."""
+    return transpose(x, (0, x.rank - 1, *range(1, x.rank - 1)))
+
+
+def channels_last(x: OnnxValue) -> OnnxValue:
+    """Return {N, C, ...} as {N, ..., C}."""
+    return transpose(x, (0, *range(2, x.rank), 1))
+
+
+def _convolution(node: OnnxNode, x: OnnxValue, weight: OnnxValue) -> OnnxValue:
+    _checked(node, x, weight, 5)
+    window = window_of(node, x.shape[2:], weight.shape[2:])
+    fields = {"Direction": enums.DML_CONVOLUTION_DIRECTION_FORWARD, "OutputPadding": [0] * (x.rank - 2)}
+    return _convolved(x, weight, node.optional(2), _shape(x, weight, window), **fields, **_fields(node, window))
+
+
+def _convolved(
+    x: OnnxValue, weight: OnnxValue, bias: OnnxValue | None, shape: Sequence[int], **fields: Any
+) -> OnnxValue:
+    return one(
+        DML_CONVOLUTION_OPERATOR_DESC,
+        x,
+        shape,
+        InputTensor=x,
+        FilterTensor=weight,
+        BiasTensor=None if bias is None else _channels(bias, x.rank),
+        Mode=enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+        **fields,
+    )
+
+
+@onnx_op("ConvTranspose")
+def convolution_transpose(node: OnnxNode) -> OnnxValue:
+    return _convolution_transpose(node, node.ints("pads"), node.optional(2))
+
+
+@onnx_op("ConvTransposeWithDynamicPads", domain="com.microsoft")
+def convolution_transpose_with_pads(node: OnnxNode) -> OnnxValue:
+    """Compute ConvTranspose with the padding as an input before the bias."""
+    return _convolution_transpose(node, node.ints("pads", 2), node.optional(3))
+
+
+def _convolution_transpose(node: OnnxNode, given_pads: list[int] | None, bias: OnnxValue | None) -> OnnxValue:
+    x, weight = node.input(0), node.input(1)
+    _checked(node, x, weight, 5)
+    spatial = x.rank - 2
+    strides, dilations = node.each("strides", spatial, 1), node.each("dilations", spatial, 1)
+    extra = node.each("output_padding", spatial, 0)
+    none = [0] * spatial
+    full = transposed_sizes(x.shape, weight.shape, strides, dilations, none, none, extra)[2:]
+    wanted = _wanted(node, x, strides)
+    if wanted is not None:
+        start, end = _cut(full, wanted, more_at_start=auto_pad(node) == "SAME_LOWER")
+        # The result is enlarged at its end if it is too small.
+        extra = [e + max(0, want - size) for e, size, want in zip(extra, full, wanted, strict=True)]
+    else:
+        pads = given_pads if given_pads and auto_pad(node) == "NOTSET" else [0] * (2 * spatial)
+        node.check(len(pads) == 2 * spatial, f"pads must have {2 * spatial} items, found {pads}")
+        start, end = pads[:spatial], pads[spatial:]
+        wanted = [size - s - e for size, s, e in zip(full, start, end, strict=True)]
+    groups = node.integer("group", 1)
+    return _convolved(
+        x,
+        weight,
+        bias,
+        (x.shape[0], weight.shape[1] * groups, *wanted),
+        Direction=enums.DML_CONVOLUTION_DIRECTION_BACKWARD,
+        Strides=strides,
+        Dilations=dilations,
+        StartPadding=start,
+        EndPadding=end,
+        OutputPadding=extra,
+        GroupCount=groups,
+    )
+
+
+def _wanted(node: OnnxNode, x: OnnxValue, strides: list[int]) -> list[int] | None:
+    """Return the requested spatial sizes of a transposed convolution; None if its padding determines them."""
+    spatial = x.rank - 2
+    given = node.ints("output_shape")
+    if given is not None:
+        node.check(len(given) >= spatial, f"output_shape must have {spatial} items, found {given}")
+        return given[-spatial:]
+    if auto_pad(node).startswith("SAME"):
+        return [size * stride for size, stride in zip(x.shape[2:], strides, strict=True)]
+    return None
+
+
+def _cut(full: Sequence[int], wanted: list[int], *, more_at_start: bool) -> tuple[list[int], list[int]]:
+    """Return how much to crop from both ends of too large a result: equally, an odd element at one end."""
+    cut = [halves(max(0, size - want), more_at_start=more_at_start) for size, want in zip(full, wanted, strict=True)]
+    return [start for start, _ in cut], [end for _, end in cut]
+
+
+def _integer(
+    cls: type[OperatorDesc], node: OnnxNode, x: OnnxValue, weight: OnnxValue, dtype: DType, **fields: OnnxValue | None
+) -> OnnxValue:
+    _checked(node, x, weight, 4)
+    window = window_of(node, x.shape[2:], weight.shape[2:])
+    made = emit(
+        cls,
+        {"OutputTensor": (_shape(x, weight, window), dtype)},
+        node.builder,
+        InputTensor=x,
+        FilterTensor=weight,
+        **{name: None if value is None else _channels(value, x.rank) for name, value in fields.items()},
+        **_fields(node, window),
+    )
+    return made["OutputTensor"]
+
+
+@onnx_op("ConvInteger", since=10)
+def convolution_integer(node: OnnxNode) -> OnnxValue:
+    return _integer(
+        DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
+        node,
+        node.input(0),
+        node.input(1),
+        INT32,
+        InputZeroPointTensor=node.optional(2),
+        FilterZeroPointTensor=node.optional(3),
+    )
+
+
+@onnx_op("QLinearConv", since=10)
+def qlinear_conv(node: OnnxNode) -> OnnxValue:
+    return qlinear_convolution(node, node.input(0))
+
+
+def qlinear_convolution(node: OnnxNode, x: OnnxValue) -> OnnxValue:
+    """Convolve x with the node's other inputs."""
+    bias = node.optional(8)
+    return _integer(
+        DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
+        node,
+        x,
+        node.input(3),
+        node.input(7).dtype,
+        InputScaleTensor=node.input(1),
+        InputZeroPointTensor=node.input(2),
+        FilterScaleTensor=node.input(4),
+        FilterZeroPointTensor=node.input(5),
+        BiasTensor=None if bias is None else cast(bias, INT32),
+        OutputScaleTensor=node.input(6),
+        OutputZeroPointTensor=node.input(7),
+    )

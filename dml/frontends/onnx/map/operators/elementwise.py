@@ -1,0 +1,239 @@
+"""Element-wise operators."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import dml.graph.operations as op
+from dml import enums
+from dml.descriptors.movement import DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC
+from dml.errors import DMLError
+from dml.tensors import nearest_float, numpy_dtype
+
+from ...dtypes import BOOL, FLOATS, storage
+from ...registry import onnx_op
+from ..functions import fill, scalar
+from ..node import OnnxNode
+from ..value import OnnxValue, Operation, binary, cast, emit, maximum, minimum, reshape, unary, where
+from .casts import bit_cast
+
+UNARY: dict[str, Operation] = {
+    "Abs": op.absolute,
+    "Acos": op.acos,
+    "Acosh": op.acosh,
+    "Asin": op.asin,
+    "Asinh": op.asinh,
+    "Atan": op.atan,
+    "Atanh": op.atanh,
+    "BitwiseNot": op.bit_not,
+    "Ceil": op.ceil,
+    "Cos": op.cos,
+    "Cosh": op.cosh,
+    "Erf": op.erf,
+    "Exp": op.exp,
+    "Floor": op.floor,
+    "Log": op.log,
+    "Neg": op.negate,
+    "Not": op.logical_not,
+    "Reciprocal": op.recip,
+    "Sign": op.sign,
+    "Sin": op.sin,
+    "Sinh": op.sinh,
+    "Sqrt": op.sqrt,
+    "Tan": op.tan,
+}
+BINARY: dict[str, Operation] = {
+    "Add": op.add,
+    "And": op.logical_and,
+    "BitwiseAnd": op.bit_and,
+    "BitwiseOr": op.bit_or,
+    "BitwiseXor": op.bit_xor,
+    "Div": op.divide,
+    "Mul": op.multiply,
+    "Or": op.logical_or,
+    "Sub": op.subtract,
+    "Xor": op.logical_xor,
+}
+COMPARISONS: dict[str, Operation] = {
+    "Equal": op.equals,
+    "Greater": op.greater_than,
+    "GreaterOrEqual": op.greater_than_or_equal,
+    "Less": op.less_than,
+    "LessOrEqual": op.less_than_or_equal,
+}
+
+
+@onnx_op(*UNARY)
+def unary_operator(node: OnnxNode) -> OnnxValue:
+    x = node.input(0)
+    if node.op == "Abs" and x.dtype.kind == "u":
+        return x
+    made = unary(UNARY[node.op], x)
+    if node.op == "Sign" and x.dtype.kind == "f":
+        # NaN stays NaN, as in NumPy and onnxruntime; by DirectML's reference it would be 0.
+        return where(unary(op.is_nan, x, BOOL), x, made)
+    return made
+
+
+@onnx_op("Round", since=11)
+def round_half_to_even(node: OnnxNode) -> OnnxValue:
+    mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
+    return unary(op.round_, node.input(0), rounding_mode=mode)
+
+
+@onnx_op("IsNaN", since=9)
+def is_nan(node: OnnxNode) -> OnnxValue:
+    return unary(op.is_nan, node.input(0), BOOL)
+
+
+@onnx_op("IsInf", since=10)
+def is_infinity(node: OnnxNode) -> OnnxValue:
+    x = node.input(0)
+    negative, positive = node.integer("detect_negative", 1), node.integer("detect_positive", 1)
+    if not negative and not positive:
+        return fill(node.builder, False, x.shape, BOOL)
+    mode = enums.DML_IS_INFINITY_MODE_EITHER
+    if not negative:
+        mode = enums.DML_IS_INFINITY_MODE_POSITIVE
+    elif not positive:
+        mode = enums.DML_IS_INFINITY_MODE_NEGATIVE
+    return unary(op.is_infinity, x, BOOL, infinity_mode=mode)
+
+
+def operands(node: OnnxNode) -> tuple[OnnxValue, OnnxValue]:
+    """Return both operands; before opset 7, ``axis`` places the second where ``broadcast`` is set."""
+    a, b = node.input(0), node.input(1)
+    if node.version < 7 and node.integer("broadcast", 0) and "axis" in node.attributes:
+        axis = node.axis("axis", 0, a.rank)
+        b = reshape(b, b.shape + (1,) * (a.rank - axis - b.rank))
+    return a, b
+
+
+@onnx_op(*BINARY)
+def binary_operator(node: OnnxNode) -> OnnxValue:
+    return binary(BINARY[node.op], *operands(node))
+
+
+@onnx_op(*COMPARISONS)
+def comparison(node: OnnxNode) -> OnnxValue:
+    return binary(COMPARISONS[node.op], *operands(node), BOOL)
+
+
+@onnx_op("BitShift", since=11)
+def bit_shift(node: OnnxNode) -> OnnxValue:
+    """Shift bits; signed integers (version 28) are shifted as unsigned ones, and their sign is restored."""
+    right = node.one_of("direction", "", ("LEFT", "RIGHT")) == "RIGHT"
+    shift = op.bit_shift_right if right else op.bit_shift_left
+    x, amount = operands(node)
+    node.check(x.dtype == amount.dtype, f"both inputs must have one type, found {x.dtype} and {amount.dtype}")
+    if x.dtype.kind == "u":
+        return binary(shift, x, amount)
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
+    inside = logical_and(amount >= 0, amount < x.dtype.itemsize * 8)
+    magnitude = where(x < 0, bit_not(x), x) if right else x
+    shifted = bit_cast(binary(shift, bit_cast(magnitude, unsigned), bit_cast(amount, unsigned)), x.dtype)
+    shifted = where(inside, shifted, shifted.filled(0))
+    return where(x < 0, bit_not(shifted), shifted) if right else shifted
+
+
+def logical_and(a: OnnxValue, b: OnnxValue) -> OnnxValue:
+    return binary(op.logical_and, a, b)
+
+
+def bit_not(x: OnnxValue) -> OnnxValue:
+    return unary(op.bit_not, x)
+
+
+@onnx_op("Mod", since=10)
+def modulus(node: OnnxNode) -> OnnxValue:
+    return binary(op.modulus_truncate if node.integer("fmod", 0) else op.modulus_floor, *operands(node))
+
+
+@onnx_op("Pow")
+def power(node: OnnxNode) -> OnnxValue:
+    x, exponent = operands(node)
+    number = exponent.array if exponent.array is not None and exponent.size == 1 else None
+    if number is not None and x.dtype in FLOATS and exponent.rank <= x.rank:
+        return unary(op.constant_pow, x, exponent=float(number.reshape(-1)[0]))
+    return binary(op.pow_, x, exponent)
+
+
+@onnx_op("Max", "Min", "Sum", "Mean")
+def variadic(node: OnnxNode) -> OnnxValue:
+    values = node.variadic()
+    made = values[0]
+    for value in values[1:]:
+        made = {"Max": maximum, "Min": minimum}[node.op](made, value) if node.op in ("Max", "Min") else made + value
+    return made / len(values) if node.op == "Mean" else made
+
+
+@onnx_op("BiasAdd", domain="com.microsoft")
+def bias_add(node: OnnxNode) -> OnnxValue:
+    return node.input(0) + node.input(1) + node.input(2)
+
+
+@onnx_op("Where", since=9)
+def where_(node: OnnxNode) -> OnnxValue:
+    return where(node.input(0), node.input(1), node.input(2))
+
+
+@onnx_op("Clip")
+def clip_6(node: OnnxNode) -> OnnxValue:
+    return clipped(node.input(0), node.number("min", -3.4028234663852886e38), node.number("max", 3.4028234663852886e38))
+
+
+@onnx_op("Clip", since=11)
+def clip(node: OnnxNode) -> OnnxValue:
+    x = node.input(0)
+    node.check(x.dtype != BOOL, "takes numbers, found bool")
+    bounds = [node.optional(1), node.optional(2)]
+    node.check(all(bound is None or bound.size == 1 for bound in bounds), "min and max must hold one number each")
+    if all(bound is None or bound.array is not None for bound in bounds):
+        return clipped(x, *(None if bound is None or bound.array is None else bound.array.item() for bound in bounds))
+    if bounds[0] is not None:
+        x = maximum(x, bounds[0])
+    return x if bounds[1] is None else minimum(x, bounds[1])
+
+
+def clipped(x: OnnxValue, low: float | None, high: float | None) -> OnnxValue:
+    """Limit x. None and NaN are no limit, as in the function that defines ONNX's Clip.
+
+    If low exceeds high, all elements become high, where DirectML's formula would make them low.
+    """
+    low, high = (None if limit is None or limit != limit else limit for limit in (low, high))
+    if low is None and high is None:
+        return x
+    if low is not None and high is not None:
+        low = min(low, high)
+    if x.dtype in FLOATS:
+        low, high = -np.inf if low is None else low, np.inf if high is None else high
+        return unary(op.clip, x, min=nearest_float(low), max=nearest_float(high))
+    limits = np.iinfo(x.dtype)
+    low, high = limits.min if low is None else low, limits.max if high is None else high
+    return unary(op.clip, x, min=low, max=high)
+
+
+@onnx_op("Range", since=11)
+@onnx_op("Range", domain="com.microsoft")
+def range_(node: OnnxNode) -> OnnxValue:
+    first, last = node.single(0), node.single(1)
+    delta = node.single(2) if node.has(2) or not node.domain else 1  # (optional in com.microsoft)
+    if not delta:
+        raise DMLError("delta must not be zero")
+    count = max(0, int(np.ceil((last - first) / delta)))
+    dtype = node.input(0).dtype
+    if not count:
+        return node.constant(np.zeros(0, dtype))
+    kind = storage(dtype)
+    held = numpy_dtype(kind)
+    if held == np.float64:
+        return cast(node.constant(np.arange(count, dtype=np.float64) * delta + first), dtype)
+    made = emit(
+        DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC,
+        {"OutputTensor": ((count,), dtype)},
+        node.builder,
+        ValueDataType=kind,
+        ValueStart=scalar(first, held),
+        ValueDelta=scalar(delta, held),
+    )
+    return made["OutputTensor"]

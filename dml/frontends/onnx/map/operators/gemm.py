@@ -1,0 +1,310 @@
+"""Matrix products, including Einsum."""
+
+from __future__ import annotations
+
+from math import prod
+
+import dml.graph.operations as op
+from dml import enums
+from dml.descriptors.gemm import (
+    DML_GEMM_OPERATOR_DESC,
+    DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
+    DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
+    DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC,
+)
+from dml.errors import DMLError
+from dml.shapes import broadcast_sizes
+
+from ...dtypes import INT32, UINT8
+from ...registry import onnx_op
+from ..functions import matmul, total
+from ..node import OnnxNode, Unsupported
+from ..value import OnnxValue, binary, emit, expanded, one, reshape, transpose
+from .activation import activated
+from .casts import bit_cast
+
+
+@onnx_op("Gemm")
+def gemm(node: OnnxNode) -> OnnxValue:
+    a, b, c = node.input(0, least=2), node.input(1, rank=2), node.optional(2)
+    transpose_a, transpose_b = bool(node.integer("transA", 0)), bool(node.integer("transB", 0))
+    if a.rank > 2:
+        a = reshape(a, (a.shape[0], prod(a.shape[1:])))
+    m, n = a.shape[1 if transpose_a else 0], b.shape[0 if transpose_b else 1]
+    beta = node.number("beta", 1.0)
+    return one(
+        DML_GEMM_OPERATOR_DESC,
+        a,
+        (m, n),
+        ATensor=a,
+        BTensor=b,
+        CTensor=None if c is None or not beta else expanded(c, (m, n)),
+        TransA=enums.DML_MATRIX_TRANSFORM(int(transpose_a)),
+        TransB=enums.DML_MATRIX_TRANSFORM(int(transpose_b)),
+        Alpha=node.number("alpha", 1.0),
+        Beta=beta,
+    )
+
+
+def product(a: OnnxValue, b: OnnxValue) -> OnnxValue:
+    """Multiply as NumPy's matmul: vectors are rows on the left and columns on the right."""
+    left, right = a.rank == 1, b.rank == 1
+    if not a.rank or not b.rank:
+        raise DMLError("a matrix product needs tensors of rank 1 at least")
+    a = reshape(a, (1, *a.shape)) if left else a
+    b = reshape(b, (*b.shape, 1)) if right else b
+    if a.shape[-1] != b.shape[-2]:
+        raise DMLError(f"matrices of shapes {a.shape} and {b.shape} have no product")
+    made = matmul(a, b)
+    shape = list(made.shape)
+    if right:
+        shape.pop(-1)
+    if left:
+        shape.pop(-1 if right else -2)
+    return reshape(made, shape)
+
+
+@onnx_op("MatMul")
+def matmul_(node: OnnxNode) -> OnnxValue:
+    return product(node.input(0), node.input(1))
+
+
+@onnx_op("FusedMatMul", "FusedMatMulActivation", "TransposeMatMul", domain="com.microsoft")
+def fused_matmul(node: OnnxNode) -> OnnxValue:
+    a, b = _turned(node, node.input(0), "A"), _turned(node, node.input(1), "B")
+    made, alpha = product(a, b), node.number("alpha", 1.0)
+    made = made if alpha == 1.0 else made * alpha
+    activation = node.text("activation", "")
+    return activated(node, made, activation, "activation_") if activation else made
+
+
+def _turned(node: OnnxNode, x: OnnxValue, side: str) -> OnnxValue:
+    """Transpose as the attributes say: transBatch moves the first dimension before the last; trans swaps the
+    last two."""
+    order = list(range(x.rank))
+    if x.rank > 1 and node.integer(f"transBatch{side}", 0):
+        order = [*order[1:-1], order[0], order[-1]]
+    if x.rank > 1 and node.integer(f"trans{side}", 0):
+        order = [*order[:-2], order[-1], order[-2]]
+    return transpose(x, order)
+
+
+# Integers
+
+
+def _batched(a: OnnxValue, b: OnnxValue) -> tuple[OnnxValue, OnnxValue, tuple[int, ...]]:
+    """Return both with equal batches in at most two leading dimensions, and the result's shape."""
+    if not a.rank or not b.rank:
+        raise DMLError("a matrix product needs tensors of rank 1 at least")
+    left, right = a.rank == 1, b.rank == 1
+    a = reshape(a, (1, *a.shape)) if left else a
+    b = reshape(b, (*b.shape, 1)) if right else b
+    batch = broadcast_sizes(a.shape[:-2], b.shape[:-2])
+    result = (*batch, *(() if left else a.shape[-2:-1]), *(() if right else b.shape[-1:]))
+    a, b = expanded(a, (*batch, *a.shape[-2:])), expanded(b, (*batch, *b.shape[-2:]))
+    if len(batch) > 2:
+        a, b = (reshape(x, (prod(batch), *x.shape[-2:])) for x in (a, b))
+    return a, b, result
+
+
+def _parameter(value: OnnxValue | None, of: OnnxValue, side: str) -> OnnxValue | None:
+    """Return a scale or zero point in the rank of ``of``: one element, one per row (side "a") or per column ("b")."""
+    if value is None:
+        return None
+    ones = (1,) * (of.rank - 2)
+    if value.size == 1:
+        return reshape(value, (*ones, 1, 1))
+    wanted = of.shape[-2] if side == "a" else of.shape[-1]
+    if value.size != wanted:
+        raise Unsupported(f"scales and zero points of shape {value.shape} for {of.shape} are not mapped")
+    return reshape(value, (*ones, wanted, 1) if side == "a" else (*ones, 1, wanted))
+
+
+def _output_sizes(a: OnnxValue, b: OnnxValue) -> tuple[int, ...]:
+    return (*a.shape[:-1], b.shape[-1])
+
+
+@onnx_op("MatMulInteger", since=10)
+def matmul_integer(node: OnnxNode) -> OnnxValue:
+    a, b, shape = _batched(node.input(0), node.input(1))
+    made = one(
+        DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
+        a,
+        _output_sizes(a, b),
+        INT32,
+        ATensor=a,
+        AZeroPointTensor=_parameter(node.optional(2), a, "a"),
+        BTensor=b,
+        BZeroPointTensor=_parameter(node.optional(3), b, "b"),
+    )
+    return reshape(made, shape)
+
+
+@onnx_op("QLinearMatMul", since=10)
+def qlinear_matmul(node: OnnxNode) -> OnnxValue:
+    a, b, shape = _batched(node.input(0), node.input(3))
+    output = node.input(7)
+    made = one(
+        DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC,
+        a,
+        _output_sizes(a, b),
+        output.dtype,
+        ATensor=a,
+        AScaleTensor=_parameter(node.input(1), a, "a"),
+        AZeroPointTensor=_parameter(node.input(2), a, "a"),
+        BTensor=b,
+        BScaleTensor=_parameter(node.input(4), b, "b"),
+        BZeroPointTensor=_parameter(node.input(5), b, "b"),
+        OutputScaleTensor=_parameter(node.input(6), a, "a"),
+        OutputZeroPointTensor=_parameter(output, a, "a"),
+    )
+    return reshape(made, shape)
+
+
+@onnx_op("MatMulIntegerToFloat", domain="com.microsoft")
+def matmul_integer_to_float(node: OnnxNode) -> OnnxValue:
+    return integer_product(
+        node.input(0), node.input(1), node.input(2), node.input(3), node.optional(4), node.optional(5), node.optional(6)
+    )
+
+
+def integer_product(
+    a: OnnxValue,
+    b: OnnxValue,
+    a_scale: OnnxValue,
+    b_scale: OnnxValue,
+    a_zero: OnnxValue | None,
+    b_zero: OnnxValue | None,
+    bias: OnnxValue | None,
+) -> OnnxValue:
+    """Return the product of quantized matrices in the scales' type; parameters have one element, or one per row or
+    column.
+
+    A bias per column is added.
+    """
+    if a.dtype != b.dtype:  # (the operator needs equal types)
+        a, a_zero = _unsigned(a, a_zero)
+        b, b_zero = _unsigned(b, b_zero)
+    a, b, shape = _batched(a, b)
+    sizes = _output_sizes(a, b)
+    made = emit(
+        DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
+        {"OutputTensor": (sizes, a_scale.dtype)},
+        a.builder,
+        ATensor=a,
+        AScaleTensor=_parameter(a_scale, a, "a"),
+        AZeroPointTensor=_parameter(a_zero, a, "a"),
+        BTensor=b,
+        BScaleTensor=_parameter(b_scale, b, "b"),
+        BZeroPointTensor=_parameter(b_zero, b, "b"),
+        BiasTensor=None if bias is None else expanded(bias, sizes),
+    )
+    return reshape(made["OutputTensor"], shape)
+
+
+def _unsigned(x: OnnxValue, zero: OnnxValue | None) -> tuple[OnnxValue, OnnxValue | None]:
+    """Return quantized numbers and their zero point as UINT8: 128 is added to both if they are signed."""
+    if x.dtype == UINT8:
+        return x, zero
+
+    def raised(value: OnnxValue) -> OnnxValue:
+        return binary(op.bit_xor, bit_cast(value, UINT8), value.filled(128, (), UINT8))
+
+    return raised(x), x.filled(128, (1,), UINT8) if zero is None else raised(zero)
+
+
+# Einsum
+
+
+@onnx_op("Einsum", since=12)
+def einsum(node: OnnxNode) -> OnnxValue:
+    """Contract operands pairwise: shared dimensions that are needed later are batch dimensions, others are summed."""
+    values = node.variadic()
+    terms, output = _equation(node.text("equation", ""), values)
+    operands = [_diagonal(value, term) for value, term in zip(values, terms, strict=True)]
+    made, labels = operands[0]
+    for at, (value, own) in enumerate(operands[1:], 1):
+        needed = set(output).union(*(term for _, term in operands[at + 1 :]))
+        made, labels = _contract(made, labels, value, own, needed)
+    gone = [at for at, label in enumerate(labels) if label not in output]
+    if gone:
+        made = total(made, gone, keep=False)
+        labels = [label for label in labels if label in output]
+    return transpose(made, [labels.index(label) for label in output])
+
+
+def _equation(equation: str, values: list[OnnxValue]) -> tuple[list[list[str]], list[str]]:
+    """Return the labels of each operand and of the result; "..." becomes numbers counted from the right."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    sides = left.split(",")
+    if len(sides) != len(values):
+        raise DMLError(f"equation {equation!r} has {len(sides)} operands, found {len(values)}")
+    terms, widest = [], 0
+    for side, value in zip(sides, values, strict=True):
+        hidden = value.rank - len(side.replace("...", ""))
+        if hidden < 0 or (hidden and "..." not in side):
+            raise DMLError(f"equation {equation!r} does not fit a tensor of shape {value.shape}")
+        widest = max(widest, hidden)
+        terms.append(_labels(side, hidden))
+    if arrow:
+        output = _labels(right, widest)
+    else:
+        counts = [label for term in terms for label in term]
+        output = [str(at) for at in range(widest, 0, -1)]
+        output += sorted({label for label in counts if counts.count(label) == 1 and not label.isdigit()})
+    known = {label for term in terms for label in term}
+    if not set(output) <= known or len(set(output)) != len(output):
+        raise DMLError(f"equation {equation!r}: its result has labels that no operand has, or one twice")
+    return terms, output
+
+
+def _labels(side: str, hidden: int) -> list[str]:
+    before, dots, after = side.partition("...")
+    return [*before, *([str(at) for at in range(hidden, 0, -1)] if dots else []), *after]
+
+
+def _diagonal(value: OnnxValue, term: list[str]) -> tuple[OnnxValue, list[str]]:
+    """Read the diagonal of dimensions with the same label: their strides add up."""
+    labels = list(dict.fromkeys(term))
+    if len(labels) == len(term):
+        return value, labels
+    tensor = value.tensor
+    sizes, strides = [], []
+    for label in labels:
+        axes = [at for at, name in enumerate(term) if name == label]
+        if len({value.shape[at] for at in axes}) > 1:
+            raise DMLError(f"label {label!r} stands for different sizes in a tensor of shape {value.shape}")
+        sizes.append(value.shape[axes[0]])
+        strides.append(sum(tensor.desc.strides[at] for at in axes))
+    return value.made(tensor.view(sizes, strides), sizes), labels
+
+
+def _contract(
+    a: OnnxValue, a_labels: list[str], b: OnnxValue, b_labels: list[str], needed: set[str]
+) -> tuple[OnnxValue, list[str]]:
+    """Multiply two operands and sum over the shared labels that nothing else needs."""
+    for_sum = [at for at, label in enumerate(a_labels) if label not in b_labels and label not in needed]
+    if for_sum:
+        a, a_labels = total(a, for_sum, keep=False), [la for at, la in enumerate(a_labels) if at not in for_sum]
+    for_sum = [at for at, label in enumerate(b_labels) if label not in a_labels and label not in needed]
+    if for_sum:
+        b, b_labels = total(b, for_sum, keep=False), [la for at, la in enumerate(b_labels) if at not in for_sum]
+    sizes = dict(zip(b_labels, b.shape, strict=True))
+    for label, size in zip(a_labels, a.shape, strict=True):
+        other = sizes.get(label, size)
+        if size != other and 1 not in (size, other):
+            raise DMLError(f"label {label!r} stands for the sizes {size} and {other}")
+        sizes[label] = max(size, other)
+    shared = [label for label in a_labels if label in b_labels]
+    batch, summed = [la for la in shared if la in needed], [la for la in shared if la not in needed]
+    rows, columns = [la for la in a_labels if la not in shared], [la for la in b_labels if la not in shared]
+
+    def arranged(value: OnnxValue, labels: list[str], first: list[str], second: list[str]) -> OnnxValue:
+        order = [*batch, *first, *second]
+        moved = transpose(value, [labels.index(label) for label in order])
+        moved = expanded(moved, [sizes[label] for label in order])
+        return reshape(moved, [prod(sizes[la] for la in part) for part in (batch, first, second)])
+
+    made = matmul(arranged(a, a_labels, rows, summed), arranged(b, b_labels, summed, columns))
+    order = [*batch, *rows, *columns]
+    return reshape(made, [sizes[label] for label in order]), order

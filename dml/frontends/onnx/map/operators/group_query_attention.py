@@ -1,0 +1,273 @@
+"""GroupQueryAttention of ONNX Runtime's com.microsoft domain: attention of language models over a cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dml import enums
+from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC
+from dml.errors import DMLError
+
+from ...dtypes import FLOAT32, INT32, Array
+from ...registry import onnx_op
+from ..functions import part, resized
+from ..node import OnnxNode
+from ..value import (
+    OnnxValue,
+    cast,
+    emit,
+    expanded,
+    maximum,
+    reshape,
+    transpose,
+)
+from .attention import boolean_mask, both, refuse, refuse_attributes
+from .attention_products import CLOSED, products
+from .key_value_cache import KeyValueCache, full_cache, inserted, inserted_in_place
+from .normalization import root_mean_square
+from .rotary import turned
+from .window_cache import windowed
+
+
+@onnx_op("GroupQueryAttention", domain="com.microsoft")
+def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
+    """Attention of a query {B, S, N H} over key and value {B, S, M H}, or all three packed; past and present {B, M, P,
+    H}.
+
+    seqlens_k holds, for each batch element, the length of past and new positions together, minus one. If all positions
+    are new (a first prompt) the past is empty, whatever the tensors hold. If past and present share their memory, new
+    rows are written in place and lengths stay data, so that one plan serves every step.
+
+    DirectML's operator has no limit of scores (softcap), no sink and no integer past: with these, attention is
+    computed by products and a softmax.
+    """
+    refuse(node, {}, {3: "output_qk"})
+    refuse_attributes(node, qk_output=0)
+    heads, key_heads = node.integer("num_heads", 0), node.integer("kv_num_heads", 0)
+    query, key, value = _parts(node, heads, key_heads)
+    steps = query.shape[1]
+    size = query.shape[2] // heads
+    query, key = _normalized(node, query, key, size)
+    past_key = node.optional(3, rank=4)
+    room = 0 if past_key is None else past_key.shape[2]
+    if node.integer("sliding_window_cache", 0):
+        window = node.integer("local_window_size", -1)
+        node.check(window > 0, f"sliding_window_cache takes a local_window_size above 0, found {window}")
+        if room >= window:
+            return windowed(node, query, key, value)
+        # A cache with less room keeps all positions until it is full.
+        full = f"the cache holds {room} positions of a window of {window}, and no longer sequence"
+        node.limit(5, room, 1, full)
+        node.limit(6, room, 0, full)
+    if past_key is not None and node.has(4) and node.writes_in_place({3: 1, 4: 2}):
+        return _in_place(node, (query, key, value), past_key)
+    present, prompt = _positions(node, steps, room)
+    lengths = None if prompt else _lengths(node, steps)
+    if node.integer("do_rotary", 0):
+        query, key = turned(node, query, key, size, lengths)
+    if _is_composed(node):
+        return _composed(node, (query, key, value), (key_heads, present), lengths)
+    fields: dict[str, Any] = {"QueryTensor": query, "KeyTensor": key, "ValueTensor": value}
+    if lengths is not None:
+        fields["PastKeyTensor"], fields["PastValueTensor"] = past_key, node.optional(4, rank=4)
+        fields["PastSequenceLengthsTensor"] = lengths
+    fields = {name: cast(tensor, FLOAT32) for name, tensor in fields.items() if tensor is not None}
+    held = steps if prompt else room + steps
+    made = _attended(node, fields, held, key_heads, lengths)
+    results: list[OnnxValue | None] = [cast(made["OutputTensor"], query.dtype)]
+    for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor"):
+        results.append(cast(resized(made[name], 2, present), query.dtype))
+    return results
+
+
+def _in_place(
+    node: OnnxNode, parts: tuple[OnnxValue, OnnxValue, OnnxValue], past_key: OnnxValue
+) -> list[OnnxValue | None]:
+    """Return the outputs if past and present share memory: a cache of maximum length."""
+    query, key, value = parts
+    steps, key_heads, room = query.shape[1], past_key.shape[1], past_key.shape[2]
+    full = full_cache(room)
+    node.limit(5, room, 1, full)
+    node.limit(6, room, 0, full)
+    node.check(steps <= room, f"{full}, found {steps} new positions")
+    lengths = _lengths(node, steps)
+    if node.integer("do_rotary", 0):
+        query, key = turned(node, query, key, query.shape[2] // node.integer("num_heads", 0), lengths)
+    if _is_composed(node) or past_key.dtype != query.dtype:
+        return _composed(node, (query, key, value), (key_heads, room), lengths, in_place=True)
+    fields: dict[str, Any] = {
+        "QueryTensor": query,
+        "KeyTensor": key,
+        "ValueTensor": value,
+        "PastSequenceLengthsTensor": lengths,
+    }
+    made = _attended(node, fields, room, key_heads, lengths)
+    return [made["OutputTensor"], made["OutputPresentKeyTensor"], made["OutputPresentValueTensor"]]
+
+
+def _lengths(node: OnnxNode, steps: int) -> OnnxValue:
+    """Return the length of each batch element's past, {B}: 0 for a first prompt, which is padded at its end.
+
+    Rows of a chunk from query_seqlens on are padding: their results are unspecified, and later rows replace them.
+    """
+    ends = cast(node.input(5), INT32)
+    new = node.optional(16)
+    lengths = ends + (1 - steps) if new is None else ends + 1 - cast(new, INT32)
+    lengths = reshape(lengths, (lengths.size,))
+    return maximum(lengths, lengths.filled(0))
+
+
+def _normalized(node: OnnxNode, query: OnnxValue, key: OnnxValue, size: int) -> tuple[OnnxValue, OnnxValue]:
+    """Apply root mean square normalization to each head of query and key, if the node has weights for it."""
+    node.check(node.has(14) == node.has(15), "q_norm_weight and k_norm_weight must be given together")
+    if not node.has(14):
+        return query, key
+    epsilon, made = node.number("qk_norm_epsilon", 1e-6), []
+    for x, at, name in ((query, 14, "q_norm_epsilon"), (key, 15, "k_norm_epsilon")):
+        weight = node.input(at, rank=1)
+        node.check(weight.size == size, f"input {at} must have {size} elements, found shape {weight.shape}")
+        split = reshape(x, (*x.shape[:2], x.shape[2] // size, size))
+        made.append(reshape(root_mean_square(split, weight, [3], node.number(name, epsilon)), x.shape))
+    return made[0], made[1]
+
+
+def _positions(node: OnnxNode, steps: int, room: int) -> tuple[int, bool]:
+    """Return the number of positions in the present tensors, and whether all are new. room: the number in the past
+    tensors."""
+
+    def sizes_of(total: Array) -> tuple[int, bool]:
+        count = int(total.reshape(-1)[:1].sum())
+        return max(count, room), not room or (steps > 1 and count == steps)
+
+    found: tuple[int, bool] = node.decided(6, sizes_of)
+    return found
+
+
+def _attended(
+    node: OnnxNode, fields: dict[str, Any], total: int, key_heads: int, past: OnnxValue | None
+) -> dict[str, OnnxValue]:
+    """Return the operator's outputs in the fields' data type. total: positions in its present tensors. past: {B}.
+
+    Lengths given with past tensors have their data type, and float16 cannot represent large lengths.
+    """
+    query: OnnxValue = fields["QueryTensor"]
+    (batch, steps, width), heads = query.shape, node.integer("num_heads", 0)
+    size, sizes = width // heads, (batch, heads, steps, total)
+    bias = node.optional(10, rank=4)
+    if bias is not None:
+        fields["RelativePositionBiasTensor"] = expanded(cast(resized(bias, 3, total), query.dtype), sizes)
+    held = ((batch, key_heads, total, size), query.dtype)
+    return emit(
+        DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC,
+        {
+            "OutputTensor": (query.shape, query.dtype),
+            "OutputPresentKeyTensor": held,
+            "OutputPresentValueTensor": held,
+        },
+        node.builder,
+        Scale=node.number("scale", 0.0) or size**-0.5,
+        MaskFilterValue=CLOSED,
+        QueryHeadCount=heads,
+        KeyValueHeadCount=key_heads,
+        **fields,
+        **_mask(node, sizes, past),
+    )
+
+
+def _parts(node: OnnxNode, heads: int, key_heads: int) -> list[OnnxValue]:
+    query, key, value = node.input(0), node.optional(1), node.optional(2)
+    if heads < 1 or key_heads < 1 or heads % key_heads or query.rank != 3 or query.shape[2] < heads:
+        raise DMLError(
+            f"query must have rank 3, and num_heads be a multiple of kv_num_heads, found shape {query.shape}, "
+            f"{heads} and {key_heads}"
+        )
+    if key is not None and value is not None:
+        node.check(key.rank == value.rank == 3, f"key and value must have rank 3, found {key.shape} and {value.shape}")
+        return [query, key, value]
+    size = query.shape[2] // (heads + 2 * key_heads)
+    widths = [heads * size, key_heads * size, key_heads * size]
+    if not size or sum(widths) != query.shape[2]:
+        raise DMLError(f"a query of shape {query.shape} does not hold {heads} and twice {key_heads} heads")
+    return [part(query, 2, sum(widths[:at]), width) for at, width in enumerate(widths)]
+
+
+def _mask(node: OnnxNode, sizes: tuple[int, int, int, int], past: OnnxValue | None) -> dict[str, Any]:
+    """Mask the keys after each query and those before its window.
+
+    The unused positions of a past that is not full are masked already.
+    """
+    _, _, steps, total = sizes
+    causal, window = node.integer("causal", 1), node.integer("local_window_size", -1)
+    if window < 0 and (not causal or (past is not None and steps == 1)):
+        return {"MaskType": enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE}
+    return boolean_mask(_opened(node, steps, total, past, window), sizes)
+
+
+def _opened(node: OnnxNode, steps: int, total: int, past: OnnxValue | None, window: int) -> OnnxValue:
+    """Return a mask of the keys up to each query's own position, {B or 1, 1, S, T}. window: -1 for none."""
+    keys = np.arange(total, dtype=np.int32).reshape(1, 1, 1, total)
+    own = np.arange(steps, dtype=np.int32).reshape(1, 1, steps, 1)
+    if past is None:
+        near = (keys <= own) & (keys > own - window if window >= 0 else True)
+        return node.constant(near)
+    queries = reshape(past, (past.size, 1, 1, 1)) + node.constant(own)
+    opened = node.constant(keys) <= queries
+    if window >= 0:
+        opened = both(opened, node.constant(keys) > queries - window)
+    return opened
+
+
+# Attention by products
+
+
+def _is_composed(node: OnnxNode) -> bool:
+    quantized = any(node.text(name, "NONE") != "NONE" for name in ("k_quant_type", "v_quant_type"))
+    return quantized or node.number("softcap", 0.0) > 0 or node.integer("smooth_softmax", 0) == 1 or node.has(11)
+
+
+def _composed(
+    node: OnnxNode,
+    parts: tuple[OnnxValue, OnnxValue, OnnxValue],
+    keys: tuple[int, int],
+    past: OnnxValue | None,
+    *,
+    in_place: bool = False,
+) -> list[OnnxValue | None]:
+    """Return output, present key and present value. keys: number of key heads, and of positions in the present
+    tensors.
+
+    in_place: the present tensors share the memory of the past ones.
+    """
+    query, *new = parts
+    (batch, steps, _), (key_heads, room) = query.shape, keys
+    size = new[0].shape[2] // key_heads
+    total = steps if past is None else room
+    presents, held = [], []
+    for at, x in enumerate(new):
+        cache = KeyValueCache.of(node, at, key_heads, size)
+        split = transpose(reshape(x, (batch, steps, key_heads, size)), (0, 2, 1, 3))
+        rows = cache.stored(split)
+        before = node.optional(3 + at, rank=4)
+        if in_place and past is not None and before is not None:
+            rows = inserted_in_place(cast(rows, before.dtype), before.shape, past)
+        elif past is not None and before is not None:
+            rows = inserted(rows, resized(before, 2, room), past)
+        presents.append(resized(rows, 2, room))
+        held.append(cast(cache.loaded(part(rows, 2, 0, total)), FLOAT32))
+    bias = node.optional(10, rank=4)
+    wide = None if bias is None else resized(cast(bias, FLOAT32), 3, total)
+    mixed = products(node, query, held, _open_keys(node, steps, total, past), wide)
+    return [mixed, *presents]
+
+
+def _open_keys(node: OnnxNode, steps: int, total: int, past: OnnxValue | None) -> OnnxValue | None:
+    """Return the keys that queries attend to; None if they attend to all."""
+    causal, window = node.integer("causal", 1), node.integer("local_window_size", -1)
+    if causal or window >= 0:
+        return _opened(node, steps, total, past, window)
+    if past is None:
+        return None
+    behind = reshape(past, (past.size, 1, 1, 1)) + (steps - 1)
+    return node.constant(np.arange(total, dtype=np.int32).reshape(1, 1, 1, total)) <= behind

@@ -1,0 +1,100 @@
+"""Caches of keys and values for GroupQueryAttention that DirectML's operator lacks: row insertion, few bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import dml.graph.operations as op
+from dml import enums
+from dml.descriptors.attention import OWN_INSERT_ROWS_OPERATOR_DESC
+
+from ...dtypes import FLOAT32, INT32, UINT8
+from ..functions import gather_elements, join, slice_
+from ..node import OnnxNode, Unsupported
+from ..value import OnnxValue, cast, constant, expanded, maximum, minimum, one, reshape, unary, where
+
+
+def inserted(new: OnnxValue, past: OnnxValue, at: OnnxValue) -> OnnxValue:
+    """Return the past {B, M, T, C} with new rows {B, M, S, C} at each batch element's position ``at``, then zeros."""
+    steps, room = new.shape[2], past.shape[2]
+    start = reshape(at, (at.size, 1, 1, 1))
+    places = constant(past.builder, np.arange(room, dtype=np.int32).reshape(1, 1, room, 1)) - start
+    if steps == 1:
+        moved = expanded(new, past.shape)
+    else:
+        row = minimum(maximum(places, places.filled(0)), places.filled(steps - 1))
+        moved = gather_elements(new, expanded(row, past.shape), 2)
+    return where(places < 0, past, where(places < steps, moved, moved.filled(0)))
+
+
+def inserted_in_place(new: OnnxValue, shape: Sequence[int], at: OnnxValue) -> OnnxValue:
+    """Write new rows {B, M, S, C} at position ``at`` of a cache {B, M, T, C} that is bound as the model's output."""
+    return one(
+        OWN_INSERT_ROWS_OPERATOR_DESC, new, shape, RowsTensor=new, PositionsTensor=reshape(cast(at, INT32), (at.size,))
+    )
+
+
+def written(new: OnnxValue, past: OnnxValue, at: OnnxValue, *, in_place: bool) -> OnnxValue:
+    """Write new rows into the past from ``at`` on: in place, or into a copy."""
+    return inserted_in_place(new, past.shape, at) if in_place else inserted(new, past, at)
+
+
+def full_cache(room: int) -> str:
+    """Return the error message for a sequence longer than the cache."""
+    return f"the cache holds {room} positions, and no longer sequence"
+
+
+@dataclass(frozen=True)
+class KeyValueCache:
+    """The storage of cached keys or values: the model's data type, or 8 or 4 bits (two per byte) with scales.
+
+    scale: one number, or one for each head and element, {1, M, 1, H}.
+    """
+
+    bits: int = 0
+    scale: OnnxValue | None = None
+
+    @classmethod
+    def of(cls, node: OnnxNode, at: int, heads: int, size: int) -> KeyValueCache:
+        """Read the node's attributes. at: 0 for keys, 1 for values."""
+        name = ("k", "v")[at]
+        kind = node.one_of(f"{name}_quant_type", "NONE", ("NONE", "PER_TENSOR", "PER_CHANNEL"))
+        if kind == "NONE":
+            return cls()
+        bits, scale = node.integer("kv_cache_bit_width", 0), node.input(12 + at)
+        node.check(bits in (4, 8), f"attribute 'kv_cache_bit_width' must be 4 or 8, found {bits}")
+        before = node.optional(3 + at, rank=4)
+        if before is not None and before.dtype != (np.int8 if bits == 8 else UINT8):
+            raise Unsupported(f"a past of {bits} bits in {before.dtype} is not mapped")
+        wanted = 1 if kind == "PER_TENSOR" else heads * size
+        node.check(scale.size == wanted, f"{name}_scale must have {wanted} elements, found shape {scale.shape}")
+        return cls(bits, reshape(cast(scale, FLOAT32), (1, heads, 1, size) if wanted > 1 else (1, 1, 1, 1)))
+
+    def stored(self, x: OnnxValue) -> OnnxValue:
+        if self.scale is None:
+            return x
+        least = -(2.0 ** (self.bits - 1))
+        steps = unary(
+            op.round_,
+            cast(x, FLOAT32) / self.scale,
+            rounding_mode=enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN,
+        )
+        steps = unary(op.clip, steps, min=least, max=-least - 1)
+        if self.bits == 8:
+            return cast(steps, np.int8)
+        counts = (*steps.shape[:3], steps.shape[3] // 2)
+        low, high = (slice_(steps, (0, 0, 0, first), counts, (1, 1, 1, 2)) for first in (0, 1))
+        return cast(low + 8 + (high + 8) * 16, UINT8)
+
+    def loaded(self, x: OnnxValue) -> OnnxValue:
+        if self.scale is None:
+            return x
+        steps = cast(x, FLOAT32)
+        if self.bits == 4:
+            high = unary(op.floor, steps * 0.0625)
+            pair = [reshape(half, (*half.shape, 1)) for half in (steps - high * 16, high)]
+            steps = reshape(join(pair, 4), (*x.shape[:3], 2 * x.shape[3])) - 8
+        return steps * self.scale

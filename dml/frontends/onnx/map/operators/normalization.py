@@ -1,0 +1,326 @@
+"""Normalizations.
+
+Statistics are computed in float32 for every data type: ``stash_type`` requests this by default, and no other choice is
+more exact.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import dml.graph.operations as op
+from dml.descriptors.normalization import (
+    DML_BATCH_NORMALIZATION_OPERATOR_DESC,
+    DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
+    DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
+    DML_LP_NORMALIZATION_OPERATOR_DESC,
+    DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
+)
+from dml.errors import DMLError
+from dml.frontends.meaning.normalization import group_normalization
+from dml.shapes import checked_axis, with_rank, with_size
+
+from ...dtypes import FLOAT32, INT32
+from ...registry import onnx_op
+from ..functions import gather, mean, total
+from ..node import OnnxNode, Unsupported
+from ..value import OnnxValue, binary, cast, emit, expanded, one, reshape, unary
+
+
+def mean_variance(
+    x: OnnxValue,
+    axes: list[int],
+    epsilon: float,
+    scale: OnnxValue | None = None,
+    bias: OnnxValue | None = None,
+    *,
+    variance: bool = True,
+) -> OnnxValue:
+    """Return (x - mean) / standard deviation over axes, scaled and shifted by tensors that broadcast."""
+    if not x.size:
+        return x
+    made = op.mean_variance_normalization(
+        x.tensor,
+        sorted(axes),
+        None if scale is None else _same(scale, x).tensor,
+        None if bias is None else _same(bias, x).tensor,
+        normalize_variance=variance,
+        epsilon=epsilon,
+    )
+    return x.made(made)
+
+
+def _same(value: OnnxValue, x: OnnxValue) -> OnnxValue:
+    """Convert a scale or bias to the data type and the rank of its operand."""
+    return cast(reshape(value, with_rank(value.shape, x.rank)), x.dtype)
+
+
+@onnx_op("GroupNormalization", since=18)
+def group_normalization_18(node: OnnxNode) -> OnnxValue:
+    """GroupNormalization with scale and bias per group; ONNX deprecated it in favour of version 21."""
+    return _group_normalization(node, per_channel=False)
+
+
+@onnx_op("GroupNormalization", since=21)
+def group_normalization_21(node: OnnxNode) -> OnnxValue:
+    """GroupNormalization with scale and bias per channel."""
+    return _group_normalization(node, per_channel=True)
+
+
+def _group_normalization(node: OnnxNode, *, per_channel: bool) -> OnnxValue:
+    x, scale, bias = node.input(0), node.input(1), node.input(2)
+    if x.rank < 2:
+        raise DMLError(f"X must have rank 2 at least, found shape {x.shape}")
+    channels = x.shape[1]
+    groups = node.integer("num_groups", 0)
+    if groups < 1 or channels % groups:
+        raise DMLError(f"num_groups must divide {channels} channels, found {groups}")
+    for name, value in (("scale", scale), ("bias", bias)):
+        if value.shape != (channels if per_channel else groups,):
+            wanted = (channels if per_channel else groups,)
+            raise DMLError(f"{name} must have shape {wanted}, found {value.shape}")
+    if not x.size:
+        return x
+    scales, shifts = cast(scale, x.dtype).tensor, cast(bias, x.dtype).tensor
+    return x.made(group_normalization(x.tensor, groups, scales, shifts, node.number("epsilon", 1e-5)))
+
+
+@onnx_op("GroupNorm", since=21)
+@onnx_op("GroupNorm", domain="com.microsoft")
+def group_norm(node: OnnxNode) -> OnnxValue:
+    """Normalize groups; scale and bias per channel; channels last by default. activation: 0 none, 1 x * sigmoid(x)."""
+    return _group_norm(node, node.input(0, least=2))
+
+
+@onnx_op("SkipGroupNorm", domain="com.microsoft")
+def skip_group_norm(node: OnnxNode) -> list[OnnxValue | None]:
+    """Return GroupNorm of x + skip + bias, and that sum. skip: as x, or per channel, {N, C} or {N, 1, 1, C}."""
+    x, skip, bias = node.input(0, least=2), node.input(3), node.optional(4, rank=1)
+    last = bool(node.integer("channels_last", 1))
+    axis = x.rank - 1 if last else 1
+    channels = with_size((1,) * x.rank, axis, x.shape[axis])
+    if skip.shape != x.shape:
+        each = with_size(channels, 0, x.shape[0])
+        fits = skip.size == x.shape[0] * x.shape[axis]
+        node.check(fits, f"skip must have the shape of X or {(x.shape[0], x.shape[axis])}, found {skip.shape}")
+        skip = expanded(reshape(skip, each), x.shape)
+    added = x + skip
+    if bias is not None:
+        node.check(bias.size == x.shape[axis], f"bias must have {x.shape[axis]} elements, found shape {bias.shape}")
+        added = added + reshape(bias, channels)
+    return [_group_norm(node, added), added]
+
+
+def _group_norm(node: OnnxNode, x: OnnxValue) -> OnnxValue:
+    last = bool(node.integer("channels_last", 1))
+    groups, activation = node.integer("groups", 0), node.integer("activation", 0)
+    channels = x.shape[-1 if last else 1]
+    if groups < 1 or channels % groups:
+        raise DMLError(f"groups must divide {channels} channels, found {groups}")
+    if activation not in (0, 1):
+        raise DMLError(f"activation must be 0 or 1, found {activation}")
+    scale, bias = (node.input(at) for at in (1, 2))
+    for name, value in (("gamma", scale), ("beta", bias)):
+        node.check(value.size == channels, f"{name} must have {channels} elements, found shape {value.shape}")
+    if not x.size:
+        return x
+    scales, shifts, epsilon = cast(scale, x.dtype).tensor, cast(bias, x.dtype).tensor, node.number("epsilon", 1e-5)
+    made = x.made(group_normalization(x.tensor, groups, scales, shifts, epsilon, channels_last=last))
+    if activation:
+        made = unary(op.swish, made, sigmoid_input_scale=1.0)
+    return made
+
+
+@onnx_op("InstanceNormalization")
+def instance_normalization(node: OnnxNode) -> OnnxValue:
+    x, scale, bias = node.input(0, least=2), node.input(1), node.input(2)
+    sizes = (1, x.shape[1], *(1,) * (x.rank - 2))
+    axes = list(range(2, x.rank))
+    return mean_variance(x, axes, node.number("epsilon", 1e-5), reshape(scale, sizes), reshape(bias, sizes))
+
+
+@onnx_op("LayerNormalization")
+@onnx_op("LayerNormalization", since=17)
+def layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
+    x, scale, bias = node.input(0), node.input(1), node.optional(2)
+    return layer_normalized(node, x, scale, bias)
+
+
+def layer_normalized(node: OnnxNode, x: OnnxValue, scale: OnnxValue, bias: OnnxValue | None) -> list[OnnxValue | None]:
+    """Return Y, Mean and InvStdDev; the statistics have the type of stash_type, by default float32."""
+    axes = list(range(node.axis("axis", -1, x.rank), x.rank))
+    epsilon = node.number("epsilon", 1e-5)
+    results: list[OnnxValue | None] = [mean_variance(x, axes, epsilon, scale, bias), None, None]
+    if node.wants(1) or node.wants(2):
+        exact = cast(x, FLOAT32) if x.dtype.itemsize < 4 else x
+        middle = mean(exact, axes)
+        results[1] = middle
+        if node.wants(2):
+            variance = mean(binary_square(exact, middle), axes)
+            root = unary(op.sqrt, variance + epsilon)
+            results[2] = unary(op.recip, root)
+    return results
+
+
+def binary_square(a: OnnxValue, b: OnnxValue) -> OnnxValue:
+    """(a - b) squared."""
+    return binary(op.difference_square, a, b)
+
+
+def root_mean_square(x: OnnxValue, scale: OnnxValue | None, axes: list[int], epsilon: float) -> OnnxValue:
+    """Return x divided by its root mean square, scaled."""
+    return one(
+        DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
+        x,
+        x.shape,
+        InputTensor=x,
+        ScaleTensor=None if scale is None else _same(scale, x),
+        BiasTensor=None,
+        Axes=axes,
+        UseMean=False,
+        UseVariance=True,
+        Epsilon=epsilon,
+        FusedActivation=None,
+    )
+
+
+@onnx_op("RMSNormalization", since=23)
+@onnx_op("SimplifiedLayerNormalization")
+@onnx_op("SimplifiedLayerNormalization", domain="com.microsoft")
+def rms_normalization(node: OnnxNode) -> list[OnnxValue | None]:
+    """Return Y, and for SimplifiedLayerNormalization its factor, in float32."""
+    x, epsilon = node.input(0), node.number("epsilon", 1e-5)
+    axes = list(range(node.axis("axis", -1, x.rank), x.rank))
+    made = root_mean_square(x, node.input(1), axes, epsilon)
+    if not node.wants(1):
+        return [made, None]
+    exact = cast(x, FLOAT32) if x.dtype.itemsize < 4 else x
+    root = unary(op.sqrt, mean(exact * exact, axes) + epsilon)
+    return [made, unary(op.recip, root)]
+
+
+@onnx_op("EmbedLayerNormalization", domain="com.microsoft")
+def embed_layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
+    """Return the normalized sum of word, position and segment embeddings, the lengths of the masks, and the sum."""
+    words, segments = node.input(0, rank=2), node.optional(1)
+    batch, steps = words.shape
+    positions = node.optional(8)
+    if positions is None:
+        positions = node.constant(np.arange(steps)[None])
+    made = gather(node.input(2, rank=2), words, 0) + gather(node.input(3, rank=2), positions, 0)
+    if segments is not None:
+        made = made + gather(node.input(4, rank=2), segments, 0)
+    y = mean_variance(made, [2], node.number("epsilon", 1e-12), node.input(5), node.input(6))
+    mask, counts = node.optional(7), None
+    if node.wants(1):
+        counts = node.constant(np.zeros(batch, np.int32)) if mask is None else total(cast(mask, INT32), [1], keep=False)
+    return [y, counts, made]
+
+
+@onnx_op("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain="com.microsoft")
+def skip_layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
+    simplified = node.op.startswith("SkipSimplified")
+    if node.wants(1) or node.wants(2):
+        raise Unsupported("its outputs mean and inv_std_var are not mapped")
+    x = node.input(0) + node.input(1)
+    bias = node.optional(3 if simplified else 4)
+    if bias is not None:
+        x = x + bias
+    epsilon = node.number("epsilon", 1e-12)
+    axes = [x.rank - 1]
+    if simplified:
+        made = root_mean_square(x, node.input(2), axes, epsilon)
+    else:
+        made = mean_variance(x, axes, epsilon, node.input(2), node.optional(3))
+    return [made, None, None, x]
+
+
+@onnx_op("MeanVarianceNormalization")
+def mean_variance_normalization(node: OnnxNode) -> OnnxValue:
+    x = node.input(0)
+    # Before version 9 across_channels replaces axes.
+    axes = node.ints("axes") or [0, *range(1 if node.integer("across_channels", 0) else 2, x.rank)]
+    # ONNX adds 1e-9 to the standard deviation, too little to change a float32 deviation.
+    chosen = [checked_axis(axis, x.rank) for axis in axes]
+    return mean_variance(x, chosen, 0.0, variance=bool(node.integer("normalize_variance", 1)))
+
+
+@onnx_op("BatchNormalization")
+def batch_normalization(node: OnnxNode) -> list[OnnxValue | None]:
+    """Normalize (versions 1 to 15); the outputs of training (from 14 on) are the running mean and variance."""
+    x = node.input(0)
+    channels = (1, x.shape[1], *(1,) * (x.rank - 2)) if x.rank > 1 else (1,)
+    scale, bias, middle, variance = (node.input(at) for at in range(1, 5))
+    epsilon = node.number("epsilon", 1e-5)
+    spatial = bool(node.integer("spatial", 1))
+    if not spatial:  # (before version 9: statistics for each element of a sample)
+        channels = (1, *x.shape[1:])
+    if node.version >= 14 and node.integer("training_mode", 0):
+        return _batch_training(node, x, channels, epsilon)
+    named = {"ScaleTensor": scale, "BiasTensor": bias, "MeanTensor": middle, "VarianceTensor": variance}
+    tensors: dict[str, Any] = {name: cast(reshape(value, channels), x.dtype) for name, value in named.items()}
+    y = one(
+        DML_BATCH_NORMALIZATION_OPERATOR_DESC, x, x.shape, InputTensor=x, Spatial=spatial, Epsilon=epsilon, **tensors
+    )
+    return [y, *[None] * 4]
+
+
+def _batch_training(node: OnnxNode, x: OnnxValue, channels: tuple[int, ...], epsilon: float) -> list[OnnxValue | None]:
+    momentum = node.number("momentum", 0.9)
+    outputs = {
+        "OutputTensor": (x.shape, x.dtype),
+        "OutputMeanTensor": (channels, x.dtype),
+        "OutputVarianceTensor": (channels, x.dtype),
+    }
+    made = emit(
+        DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
+        outputs,
+        node.builder,
+        InputTensor=x,
+        ScaleTensor=cast(reshape(node.input(1), channels), x.dtype),
+        BiasTensor=cast(reshape(node.input(2), channels), x.dtype),
+        Epsilon=epsilon,
+    )
+    results: list[OnnxValue | None] = [made["OutputTensor"]]
+    for at, name in ((3, "OutputMeanTensor"), (4, "OutputVarianceTensor")):
+        running = node.input(at)
+        new = cast(reshape(made[name], running.shape), running.dtype)
+        results.append(running * momentum + new * (1.0 - momentum))
+    return results
+
+
+@onnx_op("LRN")
+def local_response_normalization(node: OnnxNode) -> OnnxValue:
+    x = node.input(0, least=2)
+    size = node.integer("size", 1, least=1)
+    view = x if x.rank == 4 else reshape(x, (x.shape[0], x.shape[1], 1, prod(x.shape[2:])))
+    made = one(
+        DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
+        view,
+        view.shape,
+        InputTensor=view,
+        CrossChannel=True,
+        LocalSize=size,
+        Alpha=node.number("alpha", 1e-4),
+        Beta=node.number("beta", 0.75),
+        Bias=node.number("bias", 1.0),
+    )
+    return reshape(made, x.shape)
+
+
+@onnx_op("LpNormalization")
+def lp_normalization(node: OnnxNode) -> OnnxValue:
+    """Divide by the norm along an axis; zeros stay zeros, because the norm is at least the smallest normal float32."""
+    x = node.input(0)
+    return one(
+        DML_LP_NORMALIZATION_OPERATOR_DESC,
+        x,
+        x.shape,
+        InputTensor=x,
+        Axis=node.axis("axis", -1, x.rank),
+        Epsilon=1.1754943508222875e-38,
+        P=node.integer("p", 2),
+    )

@@ -1,0 +1,236 @@
+"""Pooling. One-dimensional tensors become two-dimensional."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import dml.graph.operations as op
+from dml import enums
+from dml.descriptors.pooling import (
+    DML_AVERAGE_POOLING1_OPERATOR_DESC,
+    DML_LP_POOLING1_OPERATOR_DESC,
+    DML_MAX_POOLING2_OPERATOR_DESC,
+    DML_MAX_UNPOOLING_OPERATOR_DESC,
+    DML_ROI_ALIGN1_OPERATOR_DESC,
+    DML_ROI_POOLING_OPERATOR_DESC,
+)
+from dml.shapes import covered_size
+from dml.tensors import DML_SIZE_2D
+from dml.traced import whole
+
+from ...dtypes import INT64, UINT32
+from ...registry import onnx_op
+from ..functions import join, mean, part, reduce
+from ..node import OnnxNode, Unsupported
+from ..value import OnnxValue, binary, cast, emit, maximum, one, reshape
+from .convolution import channels_first, channels_last
+from .movement import padded
+from .window import Window, window_of
+
+
+def _planar(node: OnnxNode, x: OnnxValue, window: Window) -> tuple[OnnxValue, dict[str, Any]]:
+    """Return the input with two or three spatial dimensions, and the window's fields for it."""
+    if not 3 <= x.rank <= 5:
+        raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes 3 at most")
+    flat = x.rank == 3
+    fields: dict[str, Any] = {
+        "Strides": window.strides,
+        "WindowSize": window.size,
+        "StartPadding": window.start,
+        "EndPadding": window.end,
+        "Dilations": window.dilations,
+    }
+    if flat:
+        ones = ("Strides", "WindowSize", "Dilations")
+        fields = {name: [1 if name in ones else 0, *items] for name, items in fields.items()}
+        x = reshape(x, (*x.shape[:2], 1, x.shape[2]))
+    return x, fields
+
+
+def _sizes(x: OnnxValue, window: Window) -> tuple[int, ...]:
+    """Return the output's sizes with as many dimensions as ``_planar`` returns."""
+    output = [1, *window.output] if len(window.output) == 1 else window.output
+    return (*x.shape[:2], *output)
+
+
+@onnx_op("AveragePool")
+def average_pool(node: OnnxNode) -> OnnxValue:
+    x = node.input(0)
+    window = window_of(node, x.shape[2:], ())
+    counted = bool(node.integer("count_include_pad", 0))
+    if counted and window.end != window.declared_end:
+        # Declared padding counts, the padding of ceil_mode does not: so the declared padding becomes part of the input.
+        start, end = [0, 0, *window.start], [0, 0, *window.declared_end]
+        x = padded(x, start, end)
+        window.end = [e - d for e, d in zip(window.end, window.declared_end, strict=True)]
+        window.start, counted = [0] * len(window.start), False
+    view, fields = _planar(node, x, window)
+    made = one(
+        DML_AVERAGE_POOLING1_OPERATOR_DESC, x, _sizes(x, window), InputTensor=view, IncludePadding=counted, **fields
+    )
+    return reshape(made, (*x.shape[:2], *window.output))
+
+
+@onnx_op("LpPool")
+def lp_pool(node: OnnxNode) -> OnnxValue:
+    x = node.input(0)
+    window = window_of(node, x.shape[2:], ())
+    view, fields = _planar(node, x, window)
+    made = one(DML_LP_POOLING1_OPERATOR_DESC, x, _sizes(x, window), InputTensor=view, P=node.integer("p", 2), **fields)
+    return reshape(made, (*x.shape[:2], *window.output))
+
+
+@onnx_op("MaxPool")
+def max_pool(node: OnnxNode) -> list[OnnxValue | None]:
+    """Pool; indices count through the whole input, row-major or (storage_order 1) column-major within a channel."""
+    return _max_pool(node, node.input(0))
+
+
+@onnx_op("NhwcMaxPool", domain="com.microsoft")
+def channels_last_max_pool(node: OnnxNode) -> OnnxValue:
+    """Pool bytes with the channels last."""
+    (made, _) = _max_pool(node, channels_first(node.input(0, least=3)))
+    assert made is not None
+    return channels_last(made)
+
+
+def _max_pool(node: OnnxNode, x: OnnxValue) -> list[OnnxValue | None]:
+    window = window_of(node, x.shape[2:], ())
+    view, fields = _planar(node, x, window)
+    outputs = {"OutputTensor": (_sizes(x, window), x.dtype)}
+    if node.wants(1):
+        outputs["OutputIndicesTensor"] = (_sizes(x, window), UINT32)
+    made = emit(DML_MAX_POOLING2_OPERATOR_DESC, outputs, node.builder, InputTensor=view, **fields)
+    shape = (*x.shape[:2], *window.output)
+    indices = made.get("OutputIndicesTensor")
+    if indices is not None and node.integer("storage_order", 0):
+        indices = _column_major(indices, x.shape[2:])
+    return [
+        reshape(made["OutputTensor"], shape),
+        None if indices is None else reshape(cast(indices, INT64), shape),
+    ]
+
+
+def _column_major(indices: OnnxValue, spatial: tuple[int, ...]) -> OnnxValue:
+    """Convert indices into {N, C, spatial...} so that the first spatial dimension varies fastest."""
+
+    def remainder(value: OnnxValue, size: int) -> OnnxValue:
+        return binary(op.modulus_truncate, value, value.filled(size))
+
+    within = remainder(indices, prod(spatial))
+    made = indices - within
+    for axis, size in enumerate(spatial):
+        coordinate = remainder(within / prod(spatial[axis + 1 :]), size)
+        made = made + coordinate * prod(spatial[:axis])
+    return made
+
+
+@onnx_op("GlobalAveragePool")
+def global_average_pool(node: OnnxNode) -> OnnxValue:
+    x = node.input(0)
+    return mean(x, range(2, x.rank))
+
+
+@onnx_op("GlobalMaxPool")
+def global_max_pool(node: OnnxNode) -> OnnxValue:
+    x = node.input(0)
+    return reduce(x, enums.DML_REDUCE_FUNCTION_MAX, range(2, x.rank))
+
+
+@onnx_op("GlobalLpPool")
+def global_lp_pool(node: OnnxNode) -> OnnxValue:
+    x = node.input(0)
+    view = reshape(x, (*x.shape[:2], 1, prod(x.shape[2:])))
+    fields: dict[str, Any] = {"Strides": [1, 1], "Dilations": [1, 1], "StartPadding": [0, 0], "EndPadding": [0, 0]}
+    made = one(
+        DML_LP_POOLING1_OPERATOR_DESC,
+        x,
+        (*x.shape[:2], 1, 1),
+        InputTensor=view,
+        WindowSize=[1, view.shape[3]],
+        P=node.integer("p", 2),
+        **fields,
+    )
+    return reshape(made, (*x.shape[:2], *(1,) * (x.rank - 2)))
+
+
+@onnx_op("MaxUnpool", since=9)
+def max_unpool(node: OnnxNode) -> OnnxValue:
+    x, indices = node.input(0, least=3), node.input(1)
+    rank = x.rank - 2
+    kernel, strides = node.each("kernel_shape", rank, 1), node.each("strides", rank, 1)
+    pads = node.each("pads", 2 * rank, 0)
+    shape = [*x.shape[:2]]
+    for at in range(rank):
+        shape.append(covered_size(x.shape[2 + at], kernel[at], strides[at]) - pads[at] - pads[at + rank])
+    given = node.known(2)
+    plain = tuple(shape)
+    if given is not None:
+        shape = [whole(size) for size in given.reshape(-1)]
+        node.check(len(shape) == x.rank, f"output_shape must have {x.rank} items, found {shape}")
+    if x.rank != 4:
+        raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes 2")
+    index = cast(indices, UINT32)
+    made = one(DML_MAX_UNPOOLING_OPERATOR_DESC, x, plain, InputTensor=x, IndicesTensor=index)
+    if tuple(shape) == plain:
+        return made
+    # The indices refer to the tensor without output_shape, which lies in the corner of the larger one.
+    return padded(made, [0] * 4, [size - own for size, own in zip(shape, plain, strict=True)])
+
+
+@onnx_op("MaxRoiPool")
+def max_roi_pool(node: OnnxNode) -> OnnxValue:
+    x, rois = node.input(0, rank=4), node.input(1, rank=2)
+    height, width = node.each("pooled_shape", 2, 1)
+    return one(
+        DML_ROI_POOLING_OPERATOR_DESC,
+        x,
+        (rois.shape[0], x.shape[1], height, width),
+        InputTensor=x,
+        ROITensor=reshape(rois, (1, 1, *rois.shape)),
+        SpatialScale=node.number("spatial_scale", 1.0),
+        PooledSize=DML_SIZE_2D(width, height),
+    )
+
+
+@onnx_op("RoiAlign", since=10)
+def roi_align(node: OnnxNode) -> OnnxValue:
+    """Pool regions. From version 16 on, half_pixel shifts them by half a pixel; otherwise they are at least a pixel
+    wide.
+
+    The maximum is over interpolated samples, as in ONNX's text and DirectML's reference; ONNX's reference
+    implementation takes the maximum over each neighbour's weighted part (onnx issue 4764).
+    """
+    x, rois, batch = node.input(0, rank=4), node.input(1, rank=2), node.input(2, rank=1)
+    node.check(rois.shape[1] == 4, f"rois must have four columns, found shape {rois.shape}")
+    modes = ("half_pixel", "output_half_pixel")
+    half = node.version >= 16 and node.one_of("coordinate_transformation_mode", "half_pixel", modes) == "half_pixel"
+    scale = node.number("spatial_scale", 1.0)
+    node.check(scale > 0, f"attribute 'spatial_scale' must be positive, found {scale}")
+    if not half:
+        corner, size = part(rois, 1, 0, 2), part(rois, 1, 2, 2) - part(rois, 1, 0, 2)
+        rois = join([corner, corner + maximum(size, size.filled(1.0 / scale))], 1)
+    samples = node.integer("sampling_ratio", 0)
+    mode = node.one_of("mode", "avg", ("avg", "max"))
+    height, width = node.integer("output_height", 1), node.integer("output_width", 1)
+    return one(
+        DML_ROI_ALIGN1_OPERATOR_DESC,
+        x,
+        (rois.shape[0], x.shape[1], height, width),
+        InputTensor=x,
+        ROITensor=reshape(rois, (1, 1, *rois.shape)),
+        BatchIndicesTensor=reshape(cast(batch, UINT32), (1, 1, 1, batch.size)),
+        ReductionFunction=enums.DML_REDUCE_FUNCTION_AVERAGE if mode == "avg" else enums.DML_REDUCE_FUNCTION_MAX,
+        InterpolationMode=enums.DML_INTERPOLATION_MODE_LINEAR,
+        SpatialScaleX=scale,
+        SpatialScaleY=scale,
+        InputPixelOffset=0.5 if half else 0.0,
+        OutputPixelOffset=-0.5,
+        OutOfBoundsInputValue=0.0,
+        MinimumSamplesPerOutput=samples or 1,
+        MaximumSamplesPerOutput=samples or np.iinfo(np.uint32).max,
+        AlignRegionsToCorners=False,
+    )

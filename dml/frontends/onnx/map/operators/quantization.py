@@ -1,0 +1,214 @@
+"""Quantization."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import ml_dtypes
+import numpy as np
+
+import dml.graph.operations as op
+from dml import enums
+from dml.descriptors import elementwise as ew
+from dml.descriptors.quantization import (
+    DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC,
+    DML_QUANTIZE_OPERATOR_DESC,
+)
+from dml.errors import DMLError
+from dml.shapes import with_size
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+from ...dtypes import FLOAT8, FLOAT16, FLOAT32, UINT8, DType, dtype_of, storage
+from ...registry import onnx_op
+from ..few_bits import dequantized_blocks
+from ..functions import part
+from ..node import OnnxNode, Unsupported
+from ..value import OnnxValue, cast, emit, expanded, maximum, minimum, one, reshape, unary
+from .casts import rounded
+from .gemm import integer_product
+
+_NARROW = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
+_BYTES = (np.dtype(np.int8), UINT8)
+
+
+def _aligned(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
+    """Return a scale or zero point in the rank of x: one element, one per index of an axis, or one per block."""
+    if parameter.size == 1 and parameter.rank < 2:
+        return reshape(parameter, (1,) * x.rank)
+    if parameter.rank == 1:
+        axis = node.axis("axis", 1, x.rank)
+        return reshape(parameter, (1,) * axis + (parameter.size,) + (1,) * (x.rank - axis - 1))
+    if parameter.rank != x.rank:
+        raise DMLError(f"scale of shape {parameter.shape} does not fit a tensor of shape {x.shape}")
+    return parameter
+
+
+def _spread(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
+    """Repeat a parameter for each element of x; a block's parameter is repeated along the axis."""
+    value = _aligned(node, parameter, x)
+    block = node.integer("block_size", 0)
+    if not block or value.rank != x.rank or all(a in (1, b) for a, b in zip(value.shape, x.shape, strict=True)):
+        return expanded(value, x.shape)
+    axis = node.axis("axis", 1, x.rank)
+    wide = reshape(value, (*value.shape[: axis + 1], 1, *value.shape[axis + 1 :]))
+    wide = expanded(wide, (*value.shape[: axis + 1], block, *value.shape[axis + 1 :]))
+    wide = reshape(wide, with_size(value.shape, axis, value.shape[axis] * block))
+    if wide.shape != x.shape:
+        wide = part(wide, axis, 0, x.shape[axis])
+    return wide
+
+
+def _target(node: OnnxNode, zero: OnnxValue | None) -> DType:
+    if zero is not None:
+        return zero.dtype
+    return dtype_of(node.integer("output_dtype", 0)) if node.integer("output_dtype", 0) else UINT8
+
+
+@onnx_op("QuantizeLinear", since=10)
+@onnx_op("QuantizeLinear", domain="com.microsoft")
+def quantize_linear(node: OnnxNode) -> OnnxValue:
+    x, scale, zero = node.input(0), node.input(1), node.optional(2)
+    dtype = _target(node, zero)
+    if dtype in _NARROW:
+        return _blockwise(node, x, scale, zero, dtype)
+    if dtype in FLOAT8:  # (their zero point is zero)
+        steps = cast(x, FLOAT32) / _spread(node, cast(scale, FLOAT32), x)
+        return rounded(steps, dtype, bool(node.integer("saturate", 1)))
+    if dtype.kind not in "iu" or dtype.itemsize > 2:
+        raise Unsupported(f"quantization to {dtype} is not mapped")
+    if x.dtype.kind in "iu" or (x.dtype.itemsize == 2 and x.dtype != scale.dtype):
+        x = cast(x, FLOAT32)
+    scale = cast(scale, x.dtype)
+    if dtype in _BYTES:
+        return one(
+            ew.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC,
+            x,
+            x.shape,
+            dtype,
+            InputTensor=x,
+            ScaleTensor=_spread(node, scale, x),
+            ZeroPointTensor=None if zero is None else _spread(node, zero, x),
+        )
+    # 16 bits are computed in float32, which represents every such integer.
+    exact = cast(x, FLOAT32) / _spread(node, cast(scale, FLOAT32), x)
+    mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
+    whole = unary(op.round_, exact, rounding_mode=mode)
+    if zero is not None:
+        whole = whole + _spread(node, cast(zero, FLOAT32), x)
+    limits = np.iinfo(dtype)
+    return cast(minimum(maximum(whole, whole.filled(limits.min)), whole.filled(limits.max)), dtype)
+
+
+def _block_sizes(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
+    """Return a parameter whose sizes divide those of x."""
+    value = _aligned(node, parameter, x)
+    if not value.size or any(size % own for size, own in zip(x.shape, value.shape, strict=True)):
+        raise Unsupported(f"blocks of shape {value.shape} do not divide a tensor of shape {x.shape}")
+    return value
+
+
+def _is_of_blocks(node: OnnxNode, scale: OnnxValue, x: OnnxValue) -> bool:
+    """Return whether scales apply to blocks."""
+    is_blocked = bool(node.integer("block_size", 0)) and scale.rank == x.rank > 0 and scale.size > 0
+    return is_blocked and not any(size % own for size, own in zip(x.shape, scale.shape, strict=True))
+
+
+def _blockwise(node: OnnxNode, x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None, dtype: DType) -> OnnxValue:
+    tensors = [_block_sizes(node, cast(scale, x.dtype), x)]
+    if zero is not None:
+        tensors.append(_block_sizes(node, zero, x))
+    made = node.builder.node(
+        DML_QUANTIZE_OPERATOR_DESC,
+        {"OutputTensor": _desc(x.shape, dtype)},
+        InputTensor=x.tensor,
+        QuantizationType=enums.DML_QUANTIZATION_TYPE(len(tensors)),
+        QuantizationTensors=[value.tensor for value in tensors],
+    )
+    return x.made(made["OutputTensor"], dtype=dtype)
+
+
+def _desc(shape: Sequence[int], dtype: DType) -> DML_BUFFER_TENSOR_DESC:
+    return DML_BUFFER_TENSOR_DESC(storage(dtype), tuple(shape) or (1,))
+
+
+@onnx_op("DequantizeLinear", since=10)
+@onnx_op("DequantizeLinear", domain="com.microsoft")
+def dequantize_linear(node: OnnxNode) -> OnnxValue:
+    x, scale, zero = node.input(0), node.input(1), node.optional(2)
+    if x.dtype not in (*_NARROW, *FLOAT8) and (x.dtype.kind not in "iu" or x.dtype.itemsize > 4):
+        raise Unsupported(f"dequantization of {x.dtype} is not mapped")
+    held = scale if scale.dtype in (FLOAT32, FLOAT16) else cast(scale, FLOAT32)
+    if x.dtype in _NARROW or (x.dtype in _BYTES and _is_of_blocks(node, held, x)):
+        points = None if zero is None else _block_sizes(node, zero, x)
+        result = dequantized_blocks(x, _block_sizes(node, held, x), points)
+    elif x.dtype in FLOAT8:
+        result = cast(x, FLOAT32) * _spread(node, cast(held, FLOAT32), x)
+    else:
+        result = one(
+            ew.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC,
+            x,
+            x.shape,
+            held.dtype,
+            InputTensor=x,
+            ScaleTensor=_spread(node, held, x),
+            ZeroPointTensor=None if zero is None else _spread(node, zero, x),
+        )
+    wanted = node.integer("output_dtype", 0)
+    return cast(result, dtype_of(wanted) if wanted else scale.dtype)
+
+
+@onnx_op("DynamicQuantizeLinear", since=11)
+def dynamic_quantize_linear(node: OnnxNode) -> list[OnnxValue]:
+    made, scale, zero = _quantized_by_range(node, node.input(0))
+    return [made, reshape(scale, ()), reshape(zero, ())]
+
+
+def _quantized_by_range(node: OnnxNode, x: OnnxValue) -> tuple[OnnxValue, OnnxValue, OnnxValue]:
+    """Quantize x to UINT8 by its own range; return it with its scale and zero point."""
+    ones = (1,) * max(1, x.rank)
+    outputs: dict[str, tuple[Sequence[int], DType]] = {
+        "OutputTensor": (x.shape, UINT8),
+        "OutputScaleTensor": (ones, FLOAT32),
+        "OutputZeroPointTensor": (ones, UINT8),
+    }
+    made = emit(DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, outputs, node.builder, InputTensor=x)
+    return made["OutputTensor"], made["OutputScaleTensor"], made["OutputZeroPointTensor"]
+
+
+def dequantized(x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None) -> OnnxValue:
+    """Dequantize to float32 with one scale and zero point."""
+    return one(
+        ew.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC,
+        x,
+        x.shape,
+        FLOAT32,
+        InputTensor=x,
+        ScaleTensor=expanded(reshape(scale, ()), x.shape),
+        ZeroPointTensor=None if zero is None else expanded(reshape(zero, ()), x.shape),
+    )
+
+
+def quantized(x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None, dtype: DType) -> OnnxValue:
+    """Quantize float32 with one scale and zero point."""
+    return one(
+        ew.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC,
+        x,
+        x.shape,
+        dtype,
+        InputTensor=x,
+        ScaleTensor=expanded(reshape(scale, ()), x.shape),
+        ZeroPointTensor=None if zero is None else expanded(reshape(zero, ()), x.shape),
+    )
+
+
+@onnx_op("DynamicQuantizeMatMul", domain="com.microsoft")
+def dynamic_quantize_matmul(node: OnnxNode) -> OnnxValue:
+    """Quantize the left matrix by its own range, then multiply both as integers."""
+    a, b, bias = node.input(0), node.input(1), node.optional(4)
+    node.check(not node.has(3) or node.input(3).dtype == b.dtype, f"b_zero_point must have the type of B, {b.dtype}")
+    if a.rank < 2 or b.rank != 2:
+        raise Unsupported(f"tensors of shapes {a.shape} and {b.shape} are not mapped")
+    held, scale, zero = _quantized_by_range(node, a)
+    rows = reshape(held, (a.size // a.shape[-1], a.shape[-1]))
+    made = integer_product(rows, b, scale, node.input(2), zero, node.optional(3), bias)
+    return reshape(made, (*a.shape[:-1], b.shape[1]))

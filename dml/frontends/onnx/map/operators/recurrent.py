@@ -1,0 +1,157 @@
+"""GRU, LSTM and RNN: ONNX's layouts, defaults and checks (the networks: ``dml.frontends.meaning.recurrence``).
+
+Activations take alpha and beta in order, as far as they use them; missing ones have the default of the ONNX operator
+of that name. Affine is DirectML's LINEAR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.movement import DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC
+from dml.errors import DMLError
+from dml.frontends.meaning import recurrence
+from dml.frontends.meaning.activations import recurrent_activations
+from dml.graph.builder import Tensor
+from dml.shapes import with_size
+
+from ...dtypes import FLOAT16, FLOAT32, UINT32
+from ...registry import onnx_op
+from ..node import OnnxNode
+from ..value import OnnxValue, cast, expanded, maximum, one, reshape, transpose
+
+
+class OnnxRecurrence:
+    """The inputs and attributes that the three operators share: S steps, B batch, I input, D directions, H hidden.
+
+    weights: W and R, if they differ from the node's inputs.
+    """
+
+    def __init__(
+        self,
+        node: OnnxNode,
+        gates: int,
+        defaults: Sequence[str],
+        weights: tuple[OnnxValue, OnnxValue] | None = None,
+    ) -> None:
+        self.node = node
+        name = node.text("direction", "forward").lower()
+        if name not in recurrence.DIRECTIONS:
+            raise DMLError(f"direction must be one of {', '.join(recurrence.DIRECTIONS)}, found {name!r}")
+        self.directions = 2 if name == "bidirectional" else 1
+        self.batch_first = node.integer("layout", 0) == 1
+        x, (w, r) = node.input(0), weights or (node.input(1), node.input(2))
+        if x.rank != 3 or w.rank != 3 or r.rank != 3:
+            raise DMLError("X, W and R must have rank 3")
+        self.dtype = x.dtype
+        x = transpose(x, (1, 0, 2)) if self.batch_first else x
+        _, self.batch, size = x.shape
+        self.hidden = r.shape[2]
+        if node.integer("hidden_size", self.hidden) != self.hidden:
+            raise DMLError(f"hidden_size must be {self.hidden}, found {node.integer('hidden_size', 0)}")
+        bias, initial = node.optional(3), self.state(5)
+        self.network = recurrence.RecurrentLayer(
+            x=self.tensor(x),
+            weights=self.sized(w, "W", (self.directions, gates * self.hidden, size)),
+            recurrence=self.sized(r, "R", (self.directions, gates * self.hidden, self.hidden)),
+            bias=None if bias is None else self.sized(bias, "B", (self.directions, 2 * gates * self.hidden)),
+            initial=initial,
+            lengths=self._lengths(),
+            activations=self._activations(defaults),
+            direction=recurrence.DIRECTIONS[name],
+            clip=float(node.attributes["clip"]) if node.attributes.get("clip", 0.0) else None,
+        )
+
+    def tensor(self, value: OnnxValue) -> Tensor:
+        """Return a tensor of FLOAT16 or FLOAT32; other types become FLOAT32."""
+        return (value if value.dtype in (FLOAT16, FLOAT32) else cast(value, FLOAT32)).tensor
+
+    def sized(self, value: OnnxValue, name: str, shape: tuple[int, ...]) -> Tensor:
+        if value.shape != shape:
+            raise DMLError(f"{name} must have shape {shape}, found {value.shape}")
+        return self.tensor(value)
+
+    def state(self, at: int) -> Tensor | None:
+        """Return an initial state as {D, B, H}."""
+        value = self.node.optional(at)
+        if value is None:
+            return None
+        if self.batch_first and value.rank == 3:
+            value = transpose(value, (1, 0, 2))
+        return self.sized(value, "the initial state", (self.directions, self.batch, self.hidden))
+
+    def _lengths(self) -> Tensor | None:
+        lengths = self.node.optional(4)
+        if lengths is None:
+            return None
+        if lengths.shape != (self.batch,):
+            raise DMLError(f"sequence_lens must have shape {(self.batch,)}, found {lengths.shape}")
+        # A negative length would become a huge UINT32.
+        return cast(maximum(lengths, lengths.filled(0)), UINT32).tensor
+
+    def _activations(self, defaults: Sequence[str]) -> tuple[OperatorDesc, ...]:
+        attributes = self.node.attributes
+        count = len(defaults) * self.directions
+        names = [name.decode() for name in attributes.get("activations", ())] or list(defaults) * self.directions
+        if len(names) != count:
+            raise DMLError(f"activations must be {count}, found {len(names)}")
+        return recurrent_activations(
+            names, attributes.get("activation_alpha", ()), attributes.get("activation_beta", ())
+        )
+
+    def results(self, sequence: Tensor, *states: Tensor) -> list[OnnxValue]:
+        """Return Y {S, D, B, H} and the last states {D, B, H} in the node's layout and type."""
+        x = self.node.input(0)
+        values = [cast(x.made(t, t.sizes, FLOAT32 if self.dtype != FLOAT16 else FLOAT16), self.dtype)
+                  for t in (sequence, *states)]  # fmt: skip
+        if self.batch_first:
+            return [transpose(values[0], (2, 0, 1, 3)), *(transpose(value, (1, 0, 2)) for value in values[1:])]
+        return values
+
+
+@onnx_op("GRU")
+def gru(node: OnnxNode) -> list[OnnxValue]:
+    """Compute a GRU of any version. Versions 1 and 3 have output_sequence, and version 1 no linear_before_reset (off).
+
+    Y is returned wherever the node names it.
+    """
+    layer = OnnxRecurrence(node, 3, ("Sigmoid", "Tanh"))
+    linear = bool(node.integer("linear_before_reset", 0))
+    return layer.results(*recurrence.gru(layer.network, linear_before_reset=linear))
+
+
+@onnx_op("RNN")
+def rnn(node: OnnxNode) -> list[OnnxValue]:
+    layer = OnnxRecurrence(node, 1, ("Tanh",))
+    return layer.results(*recurrence.rnn(layer.network))
+
+
+@onnx_op("LSTM")
+def lstm(node: OnnxNode) -> list[OnnxValue]:
+    return lstm_of(node, OnnxRecurrence(node, 4, ("Sigmoid", "Tanh", "Tanh")))
+
+
+def lstm_of(node: OnnxNode, layer: OnnxRecurrence) -> list[OnnxValue]:
+    """Compute an LSTM of this layer and the node's inputs 6 and 7."""
+    peephole = node.optional(7)
+    made = recurrence.lstm(
+        layer.network,
+        initial_cell=layer.state(6),
+        peephole=None if peephole is None else layer.sized(peephole, "P", (layer.directions, 3 * layer.hidden)),
+        input_forget=bool(node.integer("input_forget", 0)),
+    )
+    return layer.results(*made)
+
+
+@onnx_op("ReverseSequence", since=10)
+def reverse_sequence(node: OnnxNode) -> OnnxValue:
+    """Reverse the first n elements of the time axis; n is given per batch element."""
+    x, lengths = node.input(0), node.input(1)
+    batch, time = node.axis("batch_axis", 1, x.rank), node.axis("time_axis", 0, x.rank)
+    sizes = with_size(x.shape, time, 1)
+    along = tuple(size if axis == batch else 1 for axis, size in enumerate(x.shape))
+    counted = expanded(reshape(cast(lengths, UINT32), along), sizes)
+    return one(
+        DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, x, x.shape, InputTensor=x, SequenceLengthsTensor=counted, Axis=time
+    )

@@ -1,0 +1,63 @@
+"""Sliding windows of convolutions and pooling: strides, dilations, padding and the output's sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dml.errors import DMLError
+from dml.shapes import same_paddings, window_count, window_reach
+
+from ..node import OnnxNode
+
+
+@dataclass
+class Window:
+    """A window, with one item per spatial dimension. ``declared_end``: end padding without the addition of
+    ceil_mode."""
+
+    size: list[int]
+    strides: list[int]
+    dilations: list[int]
+    start: list[int]
+    end: list[int]
+    declared_end: list[int]
+    output: list[int]
+
+
+def auto_pad(node: OnnxNode) -> str:
+    """Return auto_pad; NOTSET if it is absent or empty, as some exporters leave it."""
+    choices = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+    return node.one_of("auto_pad", "NOTSET", choices) if node.text("auto_pad", "") else "NOTSET"
+
+
+def window_of(node: OnnxNode, spatial: Sequence[int], kernel: Sequence[int]) -> Window:
+    """Return the window of a node over spatial sizes, with auto_pad and ceil_mode resolved."""
+    rank = len(spatial)
+    strides = node.ints("strides") or [1] * rank
+    dilations = node.ints("dilations") or [1] * rank
+    pads = node.ints("pads") or [0] * (2 * rank)
+    size = list(node.ints("kernel_shape") or kernel)
+    if not len(size) == len(strides) == len(dilations) == rank or len(pads) != 2 * rank:
+        raise DMLError(f"kernel_shape, strides, dilations and pads must fit {rank} spatial dimensions")
+    if any(item < 1 for item in (*size, *strides, *dilations)) or any(pad < 0 for pad in pads):
+        raise DMLError("kernel_shape, strides and dilations must be positive, pads not negative")
+    reach = [window_reach(k, d) for k, d in zip(size, dilations, strict=True)]
+    auto = auto_pad(node)
+    start, end = pads[:rank], pads[rank:]
+    if auto.startswith("SAME"):
+        start, end = map(list, same_paddings(spatial, reach, strides, more_at_start=auto == "SAME_LOWER"))
+    elif auto == "VALID":
+        start, end = [0] * rank, [0] * rank
+    declared, output = list(end), []
+    for at in range(rank):
+        room = spatial[at] + start[at] + end[at] - reach[at]
+        if room < 0:
+            raise DMLError(f"a window of {reach[at]} does not fit {spatial[at]} elements and their padding")
+        count = window_count(spatial[at] + start[at] + end[at], reach[at], strides[at])
+        if node.integer("ceil_mode", 0) and room % strides[at] and count * strides[at] < spatial[at] + start[at]:
+            # Pad for one more window, which must begin inside the input or its start padding
+            end[at] += count * strides[at] - room
+            count += 1
+        output.append(count)
+    return Window(size, strides, dilations, start, end, declared, output)

@@ -1,0 +1,303 @@
+"""ONNX values during the trace, and the operations that all mappings share.
+
+An ``OnnxValue`` is a constant (an array on the host), or a tensor of the graph being built. Its shape and dtype are
+ONNX's: rank 0 stays rank 0 (a device tensor of sizes {1}), bool is UINT8 on the device, bfloat16 and float8 are
+FLOAT32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import dml.graph.operations as op
+from dml.descriptors.base import OperatorDesc
+from dml.enums import DML_TENSOR_DATA_TYPE
+from dml.errors import HRESULT, DMLError
+from dml.graph.builder import Builder, Tensor
+from dml.shapes import broadcast_sizes
+from dml.tensors import packed_tensor
+from dml.traced import whole
+
+from ..dtypes import BOOL, HELD_AS_FLOAT32, INT64, Array, DType, storage
+from .traced_arrays import TracedArray, as_traced_array, is_traced
+
+
+class OnnxValue:
+    """A tensor of the model, with ONNX's shape and dtype."""
+
+    def __init__(
+        self,
+        builder: Builder,
+        shape: Sequence[int],
+        dtype: DType,
+        *,
+        array: Array | None = None,
+        tensor: Tensor | None = None,
+        traced: TracedArray | None = None,
+    ) -> None:
+        self.builder = builder
+        self.shape = tuple(map(whole, shape))
+        self.dtype = np.dtype(dtype)
+        self.array = array
+        #: Graph tensor; None until a constant is used.
+        self.held = tensor
+        #: The elements if they depend on traced sizes.
+        self.traced = traced
+
+    @classmethod
+    def again(
+        cls, builder: Builder, shape: tuple[int, ...], dtype: DType, array: Array | None, tensor: Tensor | None
+    ) -> OnnxValue:
+        """Rebuild a value from known parts."""
+        made = object.__new__(cls)
+        made.builder, made.shape, made.dtype, made.array, made.held = builder, shape, dtype, array, tensor
+        made.traced = None
+        return made
+
+    def __repr__(self) -> str:
+        return f"OnnxValue({self.dtype}, {self.shape}{', constant' if self.array is not None else ''})"
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is a constant or has a tensor; False for values whose type the device cannot hold."""
+        return self.constant is not None or self.held is not None
+
+    @property
+    def constant(self) -> Array | TracedArray | None:
+        """Elements of a constant, else None."""
+        return self.traced if self.array is None else self.array
+
+    @property
+    def tensor(self) -> Tensor:
+        """The value's graph tensor; a constant becomes a constant node at its first use."""
+        if self.held is None:
+            assert self.constant is not None
+            if not self.size:
+                raise DMLError("a tensor without elements cannot go to the device", HRESULT.DXGI_ERROR_UNSUPPORTED)
+            if self.array is None or is_traced(self.array):
+                storage(self.dtype)
+                made = as_traced_array(self.constant).like(_held)
+                self.held = self.builder.constant_of_sizes(made.shape, made.now, made.numbers, made.at)
+                return self.held
+            held = _held(self.array)
+            storage(held.dtype)
+            self.held = self.builder.constant(np.ascontiguousarray(held))
+        return self.held
+
+    @property
+    def packed(self) -> Tensor:
+        """The tensor with its elements in row-major order."""
+        return self.tensor.packed()
+
+    def made(self, tensor: Tensor, shape: Sequence[int] | None = None, dtype: DType | None = None) -> OnnxValue:
+        """Return a value with this one's builder and, by default, its shape and dtype."""
+        return OnnxValue(
+            self.builder, self.shape if shape is None else shape, self.dtype if dtype is None else dtype, tensor=tensor
+        )
+
+    def filled(self, number: complex, shape: Sequence[int] = (), dtype: DType | None = None) -> OnnxValue:
+        """Return a constant for the same builder, by default of this value's dtype."""
+        return constant(self.builder, np.full(tuple(shape), number, dtype or self.dtype))
+
+    # Element by element, as in NumPy; a number takes the dtype of the value.
+
+    def _with(self, function: Operation, other: OnnxValue | float, swap: bool = False) -> OnnxValue:
+        second = other if isinstance(other, OnnxValue) else self.filled(other)
+        return binary(function, second, self) if swap else binary(function, self, second)
+
+    def __add__(self, other: OnnxValue | float) -> OnnxValue:
+        return self._with(op.add, other)
+
+    def __sub__(self, other: OnnxValue | float) -> OnnxValue:
+        return self._with(op.subtract, other)
+
+    def __rsub__(self, other: float) -> OnnxValue:
+        return self._with(op.subtract, other, swap=True)
+
+    def __mul__(self, other: OnnxValue | float) -> OnnxValue:
+        return self._with(op.multiply, other)
+
+    def __truediv__(self, other: OnnxValue | float) -> OnnxValue:
+        return self._with(op.divide, other)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def _compare(self, function: Operation, other: OnnxValue | float) -> OnnxValue:
+        return binary(function, self, other if isinstance(other, OnnxValue) else self.filled(other), BOOL)
+
+    def __lt__(self, other: OnnxValue | float) -> OnnxValue:
+        return self._compare(op.less_than, other)
+
+    def __gt__(self, other: OnnxValue | float) -> OnnxValue:
+        return self._compare(op.greater_than, other)
+
+    def __ge__(self, other: OnnxValue | float) -> OnnxValue:
+        return self._compare(op.greater_than_or_equal, other)
+
+    def __le__(self, other: OnnxValue | float) -> OnnxValue:
+        return self._compare(op.less_than_or_equal, other)
+
+    def equals(self, other: OnnxValue | float) -> OnnxValue:
+        return self._compare(op.equals, other)
+
+
+@dataclass(frozen=True)
+class LateRows:
+    """The first ``count`` of ``rows``, where the graph computes the count.
+
+    The value on the host is these rows, transposed if ``turned``, in a dtype. No node of its graph can read it.
+    """
+
+    rows: OnnxValue
+    count: OnnxValue
+    dtype: DType
+    turned: bool = False
+
+
+def _held(array: Array) -> Array:
+    """Convert a constant's elements to the form that the device holds."""
+    if array.dtype in HELD_AS_FLOAT32:
+        return array.astype(np.float32)
+    return array.astype(np.uint8) if array.dtype == BOOL else array
+
+
+def constant(builder: Builder, array: npt.ArrayLike | TracedArray) -> OnnxValue:
+    """Return a host array as a value."""
+    if type(array) is TracedArray:
+        return OnnxValue(builder, array.shape, array.dtype, traced=array)
+    held = np.asarray(array)
+    return OnnxValue(builder, held.shape, INT64 if is_traced(held) else held.dtype, array=held)
+
+
+def _as_type(tensor: Tensor, kind: DML_TENSOR_DATA_TYPE) -> Tensor:
+    return tensor if tensor.data_type == kind else op.cast(tensor, kind)
+
+
+#: A function of ``dml.graph.operations``.
+Operation = Callable[..., Tensor]
+OutputKind = tuple[Sequence[int], DType]
+
+
+def emit(
+    cls: type[OperatorDesc], outputs: Mapping[str, OutputKind], builder: Builder, **fields: Any
+) -> dict[str, OnnxValue]:
+    """Add an operator to the graph.
+
+    outputs: field -> (sizes, dtype). fields: values (or Tensors, where sizes were changed) for inputs, sequences of
+    them for tensor arrays, plain values for attributes. Returns field -> OnnxValue of those sizes.
+    """
+    for name in cls.input_names:
+        if fields.get(name) is not None:
+            fields[name] = _tensors(fields[name])
+    described = {name: packed_tensor(storage(dtype), tuple(sizes) or (1,)) for name, (sizes, dtype) in outputs.items()}
+    made = builder.node(cls, described, **fields)
+    return {name: OnnxValue(builder, sizes, dtype, tensor=made[name]) for name, (sizes, dtype) in outputs.items()}
+
+
+def _tensors(given: Any) -> Any:
+    if isinstance(given, list | tuple):
+        return [_tensors(item) for item in given]
+    return given.tensor if isinstance(given, OnnxValue) else given
+
+
+def one(
+    cls: type[OperatorDesc], x: OnnxValue, shape: Sequence[int], dtype: DType | None = None, **fields: Any
+) -> OnnxValue:
+    """Add an operator with one output, by default of x's dtype."""
+    if not prod(shape):
+        return x.filled(0, shape, dtype)
+    (output,) = cls.output_names
+    return emit(cls, {output: (shape, dtype or x.dtype)}, x.builder, **fields)[output]
+
+
+def unary(function: Operation, x: OnnxValue, dtype: DType | None = None, **attributes: Any) -> OnnxValue:
+    """Apply an operation of ``dml.graph.operations`` to each element. dtype: of the result, by default x's."""
+    if not x.size:
+        return x.filled(0, x.shape, dtype)
+    return x.made(function(x.tensor, **attributes), dtype=dtype)
+
+
+def binary(function: Operation, a: OnnxValue, b: OnnxValue, dtype: DType | None = None) -> OnnxValue:
+    """Apply an operation of ``dml.graph.operations`` to pairs of elements, broadcast as in NumPy."""
+    shape = broadcast_sizes(a.shape, b.shape)
+    if not prod(shape):
+        return a.filled(0, shape, dtype)
+    return a.made(function(a.tensor, b.tensor), shape, dtype)
+
+
+def expanded(x: OnnxValue, shape: Sequence[int]) -> OnnxValue:
+    """Broadcast to larger sizes by strides; nothing is computed."""
+    shape = tuple(shape)
+    if x.shape == shape:
+        return x
+    if not prod(shape):
+        return x.filled(0, shape)
+    return x.made(x.tensor.broadcast(shape or (1,)), shape)
+
+
+def reshape(x: OnnxValue, shape: Sequence[int]) -> OnnxValue:
+    """Return the same elements, in row-major order, in another shape."""
+    shape = tuple(map(whole, shape))
+    if prod(shape) != x.size:
+        raise DMLError(f"shape {x.shape} does not reshape to {shape}")
+    if shape == x.shape:
+        return x
+    if x.constant is not None:
+        return constant(x.builder, x.constant.reshape(shape))
+    return x.made(x.packed.view(shape or (1,)), shape)
+
+
+def transpose(x: OnnxValue, order: Sequence[int]) -> OnnxValue:
+    """Permute the dimensions by strides; nothing is computed."""
+    if x.rank < 2:
+        return x
+    if x.array is not None and x.size <= 4096:
+        return constant(x.builder, x.array.transpose(order))
+    return x.made(x.tensor.transpose(*order), [x.shape[axis] for axis in order])
+
+
+def cast(x: OnnxValue, dtype: npt.DTypeLike) -> OnnxValue:
+    """Convert each element to another dtype; to bool: whether it is not zero."""
+    wanted: DType = np.dtype(dtype)
+    if wanted == x.dtype:
+        return x
+    if x.array is not None and x.size <= 4096:
+        with np.errstate(all="ignore"):
+            return constant(x.builder, x.array.astype(wanted))
+    if wanted == BOOL:
+        return logical_not(x.equals(0))
+    return x.made(_as_type(x.tensor, storage(wanted)), dtype=wanted)
+
+
+def logical_not(x: OnnxValue) -> OnnxValue:
+    return unary(op.logical_not, x)
+
+
+def where(condition: OnnxValue, a: OnnxValue, b: OnnxValue) -> OnnxValue:
+    """Select a where the condition holds, else b; all broadcast."""
+    shape = broadcast_sizes(condition.shape, a.shape, b.shape)
+    if not prod(shape):
+        return a.filled(0, shape)
+    return a.made(op.if_(condition.tensor, a.tensor, b.tensor), shape)
+
+
+def maximum(a: OnnxValue, b: OnnxValue) -> OnnxValue:
+    return binary(op.maximum, a, b)
+
+
+def minimum(a: OnnxValue, b: OnnxValue) -> OnnxValue:
+    return binary(op.minimum, a, b)

@@ -1,0 +1,1 @@
+"""onnxruntime's names: sessions, options, values and the functions of its module."""

@@ -25,7 +25,7 @@ from dml.frontends.onnx.registry import mapped  # noqa: E402
 
 _STRINGS = """\
 Casts of floats to strings run on the host. ONNX's text asks for a plain floating-point representation and does not
-say how many digits (onnx issue 5574). onnxruntime, where it is installed, writes up to 8 significant digits, `1`,
+specify the number of digits (onnx issue 5574). onnxruntime, if installed, writes up to 8 significant digits, `1`,
 `INF` and `NaN`; onnx's reference and the stored outputs of onnx 1.18 and earlier have NumPy's shortest digits, `1.0`,
 `inf` and `nan`. Newer versions of the suite have no such case.
 """
@@ -68,15 +68,15 @@ def main() -> None:
         "# ONNX operators",
         "",
         f"Made by `tools/onnx_coverage` with onnx {onnx.__version__}. Of {total} cases of its backend suite (node,",
-        f"simple and pytorch-derived) {total - left_out} pass, {left_out} are excluded. Nodes on the host do not "
-        "count: what",
-        "is not mapped runs there, unless `fallback=False` forbids it.",
+        f"simple and pytorch-derived) {total - left_out} pass, {left_out} are excluded. "
+        "A case with nodes on the host, where",
+        "unmapped operators run unless `fallback=False` forbids it, does not count as passed.",
         "",
-        "Mapped since: the first version of the operator that has a mapping of its own; a function is expanded into",
-        "other operators. Cases count for every operator in them.",
+        "Mapped since: the first version of the operator with its own mapping; functions are expanded into other",
+        "operators. Cases count for every operator in them.",
         "",
-        "All that ONNX Runtime's DirectML provider takes is here: tests/frontends/onnx/test_onnx_operators.py holds",
-        "the list, of ONNX's domain, com.microsoft and com.microsoft.dml.",
+        "All operators of ONNX Runtime's DirectML provider are mapped: tests/frontends/onnx/test_onnx_operators.py has",
+        "the list, for ONNX's domain, com.microsoft and com.microsoft.dml.",
         "",
         _STRINGS,
         "| operator | mapped since | pass | excluded | why |",

@@ -217,7 +217,9 @@ def _alignment(tensor: DML_BUFFER_TENSOR_DESC | None) -> int:
 def _unwrapped(
     method: str, bindings: Sequence[AnyBinding] | None
 ) -> list[DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None]:
-    """The bindings without their DML_BINDING_DESC. Raises DMLError for what is none, and says how a buffer is bound."""
+    """Return the bindings without their DML_BINDING_DESC. Raises DMLError for other objects, and says how a buffer is
+    bound.
+    """
     where = f"BindingTable.{method}"
     wanted = "takes a sequence of DML_BUFFER_BINDING, DML_BUFFER_ARRAY_BINDING, DML_BINDING_DESC or None"
     if bindings is None:

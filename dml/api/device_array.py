@@ -46,7 +46,7 @@ class DeviceArray:
         dtype: npt.DTypeLike,
         shape: tuple[int, ...] | None = None,
     ) -> None:
-        #: How it lies in the buffer; None for an array without elements, which lies nowhere.
+        #: Its layout in the buffer; None for an array without elements, which has no place.
         self.desc = desc
         self.buffer = buffer
         self._lease = lease
@@ -157,7 +157,7 @@ class ArrayCheck:
         if own is None or own.DataType != desc.DataType or own.Sizes != desc.Sizes:
             raise DMLError(f"{self._where}: takes {desc.DataType.name} of sizes {desc.Sizes}, found {array}")
         if array.buffer is None or array.buffer.context is not self._context:
-            raise DMLError(f"{self._where}: the array lies on another device")
+            raise DMLError(f"{self._where}: the array is on another device")
         return array
 
 

@@ -72,22 +72,22 @@ def check_initialization(inputs: Sequence[BoundRange], outputs: Sequence[BoundRa
     for output in outputs:
         for one in inputs:
             if output.place.buffer is one.place.buffer:
-                raise DMLError(f"{output} and {one} lie in one buffer: an initializer takes its inputs from others")
+                raise DMLError(f"{output} and {one} are in one buffer: an initializer's inputs must be in others")
     for one, other in combinations(outputs, 2):
         _require_apart(one, other)
 
 
 def _require_apart(one: BoundRange, other: BoundRange) -> None:
     if one.overlaps(other):
-        raise DMLError(f"{one} overlaps {other} of the same buffer: what is written must lie apart")
+        raise DMLError(f"{one} overlaps {other} of the same buffer: written ranges must not overlap")
 
 
 def _not_in_place(compiled: CompiledOperator, one: BoundRange, output: BoundRange) -> str:
     """Return why the output may not overwrite the input; "" if it may.
 
     DirectML's pages allow it for single operators, never for graphs, whose nodes may read an input after another node
-    has written an output. They do not mention layouts: an element must lie where its result goes, or another invocation
-    would read it too late. ADAM_OPTIMIZER's page excepts its training step, which all elements read.
+    has written an output. They do not mention layouts: an element must have the place of its result, or another
+    invocation would read it too late. ADAM_OPTIMIZER's page excepts its training step, which all elements read.
     """
     if not compiled.in_place:
         return f"{compiled.label} does not execute in place"
@@ -96,7 +96,7 @@ def _not_in_place(compiled: CompiledOperator, one: BoundRange, output: BoundRang
     assert one.tensor is not None
     assert output.tensor is not None
     if one.name.endswith(".TrainingStepTensor") or _layout(one.tensor) != _layout(output.tensor):
-        return "in place, each element must lie where its result goes: sizes, strides and element size must be the same"
+        return "in place, each element must have the place of its result: sizes, strides and element size must match"
     return ""
 
 

@@ -22,7 +22,7 @@ class DMLObject:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
-            """C's names of methods are told those here."""
+            """Suggest this project's name for a C method name."""
             hint = "" if name.startswith("_") else did_you_mean(name, dir(self))
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name)
 

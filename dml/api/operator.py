@@ -284,6 +284,6 @@ class OperatorInitializer(Dispatchable):
         return ", ".join(compiled.label for compiled in self.operators)
 
     def get_binding_properties(self) -> DML_BINDING_PROPERTIES:
-        """Return what an initialization needs bound. The operators' temporaries are laid out one after another."""
+        """Return the bindings that an initialization needs. The operators' temporaries are placed one after another."""
         count = sum(len(compiled.input_slots) + 1 for compiled in self.operators)
         return DML_BINDING_PROPERTIES(count, 0, 0)

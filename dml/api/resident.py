@@ -181,7 +181,7 @@ class Resident:
             assert array.desc is not None
             assert array.buffer is not None
             if array.desc.strides != tensor.strides or array.buffer.size < self._outputs[slot].words.nbytes:
-                raise DMLError(f"{where}: must lie with strides {tensor.strides}, found {array.desc.strides}")
+                raise DMLError(f"{where}: must have strides {tensor.strides}, found {array.desc.strides}")
         return dict(given)
 
     def _outputs_called(self, names: Sequence[str | int], argument: str = "keep") -> set[str | int]:

@@ -21,8 +21,7 @@ from dml.stages import stage
 from dml.stored import read_into
 
 #: Limit, in bytes, on constants that initialization alone reads and that are on the device at a time; or this fraction
-#: of all, if larger. Fresh memory is slow (ResNet-18's 45 MiB take a CPU 40 ms, and 8 in parts), and a model that fills
-#: the device has no room for both.
+#: of all, if larger. Fresh memory is slow, and a model that fills the device has no room for both.
 _PART_BYTES, _PARTS = 8 << 20, 32
 
 #: A dispatch and its kernel.

@@ -119,7 +119,7 @@ class WorkingMemory:
         # (programs find others' contents in it, so zeroing would help nobody)
         self._buffers = _Kind(partial(context.buffer, zero=False))
         self._staging = {use: _Kind(partial(context.take, use)) for use in (Use.UPLOAD, Use.READBACK)}
-        #: The newest program's memory, kept until another has taken what it needs of it.
+        #: The newest program's memory, kept until another has taken the part that it needs.
         self._newest: Workplace | None = None
         context.spare.add(self)
 

@@ -26,8 +26,8 @@ from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.tensors import packed_strides
 
-#: Workgroups in one dimension that every Vulkan device accepts (the least maxComputeWorkGroupCount). Larger grids fold
-#: into more dimensions on all devices alike.
+#: Workgroups in one dimension that every Vulkan device accepts (the smallest maxComputeWorkGroupCount). Larger grids
+#: fold into more dimensions on all devices.
 MOST_GROUPS = 65535
 
 

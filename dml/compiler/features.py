@@ -100,7 +100,7 @@ class Features:
         """
         for name in names:
             if name != "all" and name not in FEATURES:
-                raise DMLError(f"there is no feature {name!r}; there are {', '.join(FEATURES)}, and all")
+                raise DMLError(f"unknown feature {name!r}; known are {', '.join(FEATURES)}, and all")
         if "all" in names:
             return NO_FEATURES
         left = replace(self, **{FEATURES[name]: getattr(NO_FEATURES, FEATURES[name]) for name in names})

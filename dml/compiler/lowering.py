@@ -45,7 +45,7 @@ _EPILOGUES: dict[type[OperatorDesc], Epilogues] = {}
 def lowering(*classes: type[OperatorDesc], epilogue: Epilogues = Epilogues.NONE) -> Callable[[Lowering], Lowering]:
     """Register a function ``(desc, builder)`` as the lowering of these descriptors.
 
-    epilogue: whether a graph may fuse an expression behind them, which the output's Operand then has.
+    epilogue: whether a graph may fuse an expression after them, which the output's Operand then has.
     """
 
     def register(function: Lowering) -> Lowering:

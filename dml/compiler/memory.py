@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Region, Space, StorageBinding
 
-#: Maximum placement orders to try before accepting a plan larger than what is alive at once.
+#: Maximum placement orders to try before accepting a plan larger than the temporaries alive at once.
 MOST_TRIALS = 8
 
 

@@ -1,7 +1,7 @@
 """Splitting of work on tensors that are larger than one binding.
 
 A dispatch binds the bytes of each tensor that its operand's view spans (``crop``). So cutting the operands' views along
-their common axes cuts the dispatch (``in_parts``), wherever the bytes lie. Tensors that fit stay whole.
+their common axes cuts the dispatch (``in_parts``), wherever the bytes are. Tensors that fit stay whole.
 """
 
 from __future__ import annotations

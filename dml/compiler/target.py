@@ -48,7 +48,7 @@ class Target:
     vendor: int = 0
     device: int = 0
     driver: int = 0
-    #: What runs workgroups beside each other: compute units, multiprocessors, shader cores; 0 if Vulkan does not tell.
+    #: Number of units that run workgroups concurrently: compute units, multiprocessors, shader cores; 0 if unknown.
     cores: int = 0
     #: Enabled features beyond Vulkan 1.1's core.
     features: Features = NO_FEATURES

@@ -92,7 +92,7 @@ def _choice(found: Any) -> TunedChoice:
     for name, kind in wanted.items():
         value = found[name]
         if kind == "str" and not (isinstance(value, str) and len(value) <= MOST_LETTERS and value.isprintable()):
-            raise DMLError(f"a choice's {name} is no short text")
+            raise DMLError(f"a choice's {name} must be a short text")
         if kind == "float" and not (isinstance(value, float) and 0.0 < value < 1e6):
-            raise DMLError(f"a choice's {name} is no time")
+            raise DMLError(f"a choice's {name} must be a number of seconds")
     return TunedChoice(**found)

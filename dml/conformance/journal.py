@@ -62,7 +62,7 @@ class Journal:
             for line in lines:
                 made._take(line)
         except (ValueError, LookupError, TypeError) as error:
-            raise DMLError(f"{path} is no journal of dml conformance: {error}") from None
+            raise DMLError(f"{path} is not a journal of dml conformance: {error}") from None
         now = report.started({})
         for name in ("dml_version", "commit"):
             if made.head[name] != now[name]:

@@ -86,15 +86,15 @@ def check_paths(*paths: Path | None) -> None:
 
 
 def read(path: Path) -> Record:
-    """Read a report. Raises DMLError if the file cannot be read, is no report, or has another version."""
+    """Read a report. Raises DMLError if the file cannot be read, is not a report, or has another version."""
     with reading(path):
         data = path.read_bytes()
     try:
         found = json.loads(data)
     except ValueError as error:
-        raise DMLError(f"{path} is no report: {error}") from error
+        raise DMLError(f"{path} is not a report: {error}") from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise DMLError(f"{path} is no report of dml conformance: its 'format' is not {FORMAT!r}")
+        raise DMLError(f"{path} is not a report of dml conformance: its 'format' is not {FORMAT!r}")
     if found.get("version") != VERSION:
         raise DMLError(f"{path}: a report of version {found.get('version')!r}; this dml reads version {VERSION}")
     _need(found, "", f"{path}: ")

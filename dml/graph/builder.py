@@ -419,7 +419,7 @@ class Builder(Generic[Compiled]):
         try:
             operator = self.device.create_operator(desc)
         except DMLError as error:
-            if _most_dimensions(desc) > DML_TENSOR_DIMENSION_COUNT_MAX1:  # no operator takes so many
+            if _most_dimensions(desc) > DML_TENSOR_DIMENSION_COUNT_MAX1:  # no operator takes that many
                 raise DMLError(error.message, HRESULT.DXGI_ERROR_UNSUPPORTED) from error
             raise
         index = len(self._nodes)
@@ -485,7 +485,7 @@ class Builder(Generic[Compiled]):
         return self._nodes[numbers.start : numbers.stop]
 
     def fragment(self, since: tuple[int, int, int], sources: Sequence[Source]) -> Fragment | None:
-        """Return what was added since; None if it reads earlier values other than ``sources``."""
+        """Return the nodes added since; None if they read earlier values other than ``sources``."""
         first, inputs, edges = since
         numbers = {source: number for number, source in enumerate(sources)}
         outer: list[tuple[int, int, int]] = []
@@ -534,7 +534,7 @@ class Builder(Generic[Compiled]):
         return None if self._built is None else _description(self._built)
 
     def _parts(self, outputs: Mapping[str, Tensor] | Sequence[Tensor], input_count: int | None) -> GraphParts:
-        """Return what the outputs need of the graph."""
+        """Return the part of the graph that the outputs need."""
         if not 0 <= len(self._inputs) <= (len(self._inputs) if input_count is None else input_count):
             raise DMLError(
                 f"Builder.build: input_count must be at least the graph's {len(self._inputs)}, found {input_count}"

@@ -49,7 +49,7 @@ class _Compiler:
         self.optimize = optimize
         self.program = Program()
         self.regions: dict[Value, Region] = {}
-        #: Results of removed operators: views of what they read, and their own tensors.
+        #: Results of removed operators: views of their inputs, and their own tensors.
         self.views: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = {}
         #: Weights that products and gathers read in their stored form.
         self.blocks: dict[Value, StoredWeights] = {}
@@ -273,7 +273,7 @@ class _Compiler:
     def _comes_back(
         self, desc: OperatorDesc, builder: ProgramBuilder, operands: dict[str, OperandOrArray], written: Region
     ) -> bool:
-        """Whether an operator's kernels read back what they write to ``written``, which its inputs may overlap."""
+        """Whether an operator's kernels read back their writes to ``written``, which its inputs may overlap."""
         aside = ProgramBuilder(Program(), builder.target)
         aside = aside.initialization() if builder.initializes else aside
         apart = written._replace(index=-1)

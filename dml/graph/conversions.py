@@ -15,7 +15,7 @@ from dml.enums import DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
 
 _T = DML_TENSOR_DATA_TYPE
-#: Data types that can stand in for another one, the best first.
+#: Data types that can replace another one, the best first.
 _SUBSTITUTES: dict[DML_TENSOR_DATA_TYPE, tuple[DML_TENSOR_DATA_TYPE, ...]] = {
     _T.DML_TENSOR_DATA_TYPE_FLOAT64: (_T.DML_TENSOR_DATA_TYPE_FLOAT32,),
     _T.DML_TENSOR_DATA_TYPE_FLOAT16: (_T.DML_TENSOR_DATA_TYPE_FLOAT32,),

@@ -27,7 +27,7 @@ def picture_of(path: Path, device: Device, options: Options, *, profile: bool = 
     if path.suffix.lower() == ".xml":
         from dml.frontends.openvino.model import read_model
         from dml.frontends.openvino.networks import static_model, with_zeros
-        from dml.frontends.openvino.parted import whole
+        from dml.frontends.openvino.states import whole
 
         from .graph import graph_picture
 

@@ -50,6 +50,5 @@ class Arena:
         self._places = [Place(buffer, -start) for buffer, start in zip(self.buffers, islands.starts, strict=True)]
 
     def place(self, region: Region) -> Place:
-        """Return the place of the resource's byte 0 relative to the region's buffer; it may lie before the buffer
-        begins."""
+        """Return the place of the resource's byte 0 relative to the region's buffer; it may precede the buffer."""
         return self._places[bisect_right(self.islands.starts, region.offset) - 1]

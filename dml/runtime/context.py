@@ -61,8 +61,8 @@ class Context:
         self.compiles_late = device.device_class is DeviceClass.CPU
         #: Whether the device can time a dispatch.
         self.has_timestamps = device.timestamp_bits > 0
-        #: Bytes of its buffer after each region that kernels are bound to as well: the conformance suite finds there
-        #: what they write, or read, beyond a region. Drivers of CPUs drop such writes otherwise.
+        #: Bytes after each buffer's regions that kernels are bound to as well: there the conformance suite finds writes
+        #: and reads beyond a region, which CPU drivers would otherwise drop.
         self.margin = 0
         #: Caches to clear when memory is short.
         self.spare: weakref.WeakSet[Spare] = weakref.WeakSet()
@@ -124,8 +124,9 @@ class Context:
             raise DMLError(f"{error}; {self.describe_memory()}", error.hresult) from error
 
     def release_kept(self) -> None:
-        """Return to the driver what is kept for large pieces to come (see ``Pool.take``), when the work on it is
-        done."""
+        """Return the memory reserved for large pieces (see ``Pool.take``) to the driver, when the work on it is
+        done.
+        """
         keeping = [pool for pool in list(self._pools.values()) if pool.keeps]
         if keeping:
             self.queue.finish()

@@ -39,7 +39,7 @@ _PREFERENCE = (
 
 
 class Identity(NamedTuple):
-    """What identifies a driver's cached data (VkPhysicalDeviceProperties)."""
+    """Identity of a driver's cached data (VkPhysicalDeviceProperties)."""
 
     vendor: int
     device: int

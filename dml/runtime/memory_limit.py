@@ -10,7 +10,7 @@ VARIABLE = "DML_MEMORY_LIMIT"
 
 
 def memory_limit() -> int | None:
-    """Return DML_MEMORY_LIMIT, which is in MiB, as bytes; None if unset. Raises DMLError for what is no such number."""
+    """Return DML_MEMORY_LIMIT, which is in MiB, as bytes; None if unset. Raises DMLError if it is not such a number."""
     return mebibytes(VARIABLE)
 
 

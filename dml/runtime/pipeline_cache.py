@@ -27,7 +27,7 @@ def load(device: VulkanDevice, manager: Any) -> None:
     """Initialize the manager's cache from an earlier process's entry, if there is one."""
     data = cache.read(_entry(device))
     if data is not None and _is_of(device, data) and len(data) <= MOST_BYTES:
-        # The driver compiles anew what it rejects
+        # The driver recompiles rejected entries
         with contextlib.suppress(DMLError), vulkan_errors("reading a pipeline cache"):
             manager.set_pipeline_cache_data(data)
 

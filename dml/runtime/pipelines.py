@@ -108,7 +108,7 @@ class Pipelines:
         are cancelled. ``get`` retries failures."""
         held: dict[_Key, object] = {}
         if self._process != os.getpid():
-            return held  # whoever uses the device will learn that the driver's threads are missing
+            return held  # the first use of the device raises: a forked child lacks the driver's threads
         with self._lock:
             for dispatch, spirv in zip(dispatches, kernels, strict=True):
                 key = _Key.of(dispatch, spirv)

@@ -69,7 +69,7 @@ class Fence:
         return Fence(queue, None, None)
 
     def __repr__(self) -> str:
-        """Say what was last known: asking the driver may raise."""
+        """Return the last known state: asking the driver may raise."""
         return f"<Fence: {'done' if self._submission is None else 'not known to be done'}>"
 
     @property

@@ -79,7 +79,7 @@ class Recording:
         self.lock = threading.Lock()
         #: Fences of the last run; the recording is submitted again only after they are done.
         self.fences: list[Fence] = []
-        # Keeps alive what the device works on; the writer holds the rest.
+        # Keeps alive the objects that the device works on; the writer holds the others.
         self._kept = *uploads, *downloads
         writer = Writer(context, Parameters(context, dispatches), timed=timed)
         if dispatches or uploads or downloads:
@@ -182,7 +182,7 @@ class Recording:
 class JoinedRecordings:
     """Recordings that always run together, none of them new, merged into one sequence per submission.
 
-    An H100 idles 10 us between two sequences, where a barrier takes 2 us.
+    A GPU idles longer between two sequences than at a barrier.
     """
 
     def __init__(self, context: Context, recordings: Sequence[Recording]) -> None:

@@ -1,7 +1,7 @@
 """Buffer sizes that keep llvmpipe from recompiling kernels with texel buffers.
 
-Mesa 22.3.6's compiles a kernel anew for each combination of two facts per texel buffer: whether the buffer's size is a
-power of two, and whether bits 8 to 15 of the view's size are zero (which it takes for the last mipmap level).
+Mesa 22.3.6's llvmpipe recompiles a kernel for each combination of two facts per texel buffer: whether the buffer's size
+is a power of two, and whether bits 8 to 15 of the view's size are zero (which it takes for the last mipmap level).
 """
 
 from __future__ import annotations

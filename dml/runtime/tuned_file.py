@@ -56,7 +56,7 @@ def load(device: str) -> Tuned:
         with _lock:
             if file not in _told:
                 _told.add(file)
-                reason = f"{error.message}; `dml tune` measures anew"
+                reason = f"{error.message}; `dml tune` measures again"
                 warnings.warn(f"{file} is not used, {reason}", stacklevel=2)
         return NOTHING_TUNED
 

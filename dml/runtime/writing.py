@@ -36,8 +36,8 @@ STEPS_PER_SECOND = {
 VECTOR_BYTES = 16
 
 
-#: Factor for discrete GPUs with matrix units: the slowest do 1.5e12 multiply-adds a second. (An H100 took 8 ms instead
-#: of 7 for attention split into six parts.)
+#: Factor for discrete GPUs with matrix units, even the slowest of which do that many more multiply-adds a second; parts
+#: of a submission cost time.
 TIMES_AS_FAST = 8
 
 

@@ -186,13 +186,13 @@ TracedInt.__array_ufunc__ = None  # type: ignore[attr-defined]
 
 
 def plain_terms(number: float) -> Terms:
-    """Return the terms of a whole number."""
+    """Return the terms of an integer."""
     number = int(number)
     return (((), number),) if number else ()
 
 
 def terms_of(number: Any) -> Terms | None:
-    """Return the terms of a whole number, floats included; None for others."""
+    """Return the terms of an integer, or of a float that is one; None for others."""
     if type(number) is TracedInt:
         return number.terms
     if isinstance(number, int) or (isinstance(number, float) and number.is_integer()):
@@ -201,7 +201,7 @@ def terms_of(number: Any) -> Terms | None:
 
 
 def _bound(number: Any, towards: Callable[[float], int]) -> int:
-    """Return the whole number at which a comparison with ``number`` changes."""
+    """Return the integer at which a comparison with ``number`` changes."""
     if isinstance(number, float):
         return towards(number) if math.isfinite(number) else (1 if number > 0 else -1) << 256
     return number if type(number) is TracedInt else int(number)

@@ -51,8 +51,8 @@ FUSABLE_ACTIVATIONS: frozenset[DML_OPERATOR_TYPE] = frozenset({
     _O.DML_OPERATOR_ACTIVATION_SHRINK,
     _O.DML_OPERATOR_ACTIVATION_GELU,
 })  # fmt: skip
-#: What recurrent networks take beside the fusable ones: their pages exclude no activation. Those of two tensors
-#: (PARAMETERIZED_RELU, RELU_GRAD) cannot be given as ActivationDescs, whose tensors are None.
+#: Activations of recurrent networks in addition to the fusable ones: their pages exclude none. Activations of two
+#: tensors (PARAMETERIZED_RELU, RELU_GRAD) cannot be given as ActivationDescs, whose tensors are None.
 _ALSO_IN_NETWORKS: dict[DML_OPERATOR_TYPE, DML_FEATURE_LEVEL] = dict.fromkeys(
     (
         _O.DML_OPERATOR_ACTIVATION_HARDMAX,
@@ -67,6 +67,7 @@ _ALSO_IN_NETWORKS: dict[DML_OPERATOR_TYPE, DML_FEATURE_LEVEL] = dict.fromkeys(
     DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0,
 )
 #: What some operators can fuse in addition, and from which level on, where that is after the activation itself came
+#: Additional activations that some operators can fuse, with the first level if it is later than the activation itself
 #: (dml-fused-activations, feature level history).
 ALSO_FUSABLE: dict[DML_OPERATOR_TYPE, dict[DML_OPERATOR_TYPE, DML_FEATURE_LEVEL]] = {
     _O.DML_OPERATOR_CONVOLUTION: {_O.DML_OPERATOR_ELEMENT_WISE_CLIP: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_0},
@@ -240,15 +241,15 @@ class Check:
                 self.fail(field, "must have size 1 in every dimension" if count == 1 else some, tensor.Sizes)
 
     def same_sizes(self, *names: str) -> None:
-        """Those of these tensors that are given have the same sizes."""
+        """Require the same sizes of those tensors that are present."""
         self._same(names, "sizes", lambda tensor: tensor.Sizes)
 
     def same_rank(self, *names: str) -> None:
-        """Those of these tensors that are given have the same dimension count."""
+        """Require the same dimension count of those tensors that are present."""
         self._same(names, "dimension count", lambda tensor: tensor.rank)
 
     def same_data_type(self, *names: str) -> None:
-        """Those of these tensors that are given have the same data type."""
+        """Require the same data type of those tensors that are present."""
         self._same(names, "data type", lambda tensor: tensor.DataType)
 
     def _same(self, names: Iterable[str], what: str, of: Callable[[DML_BUFFER_TENSOR_DESC], object]) -> None:

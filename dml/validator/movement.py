@@ -53,7 +53,7 @@ def _window(
     assert part is not None
     most = sliced_sizes(desc.InputWindowSizes, desc.InputWindowStrides)
     if any(size > reached for size, reached in zip(part.Sizes, most, strict=True)):
-        check.fail(sliced, f"must have at most sizes {most} (what the strides reach in the window)", part.Sizes)
+        check.fail(sliced, f"must have at most sizes {most} (the window's elements that strides reach)", part.Sizes)
 
 
 @rule(d.DML_SLICE1_OPERATOR_DESC)

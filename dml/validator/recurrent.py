@@ -25,8 +25,9 @@ def network(
     states: tuple[str, ...],
     outputs: tuple[str, ...],
 ) -> tuple[int, int]:
-    """Check what the networks share; return directions and hidden_size. states, outputs: fields of the initial and the
-    last states."""
+    """Check the common rules of the networks; return directions and hidden_size. states, outputs: fields of the initial
+    and the last states.
+    """
     directions = direction_count(desc.Direction)
     one, seq_length, batch_size, input_size = desc.InputTensor.Sizes
     hidden_size = desc.RecurrenceTensor.Sizes[3]

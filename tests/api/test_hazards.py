@@ -191,7 +191,7 @@ def test_operators_that_do_not_execute_in_place(device: dml.Device, buffer: Any)
 def test_other_layouts_in_place(device: dml.Device, buffer: Any, input_: Any) -> None:
     desc = dml.DML_ELEMENT_WISE_ABS_OPERATOR_DESC(input_, tensor("FLOAT32", (2, 3)), None)
     refused(
-        "each element must lie where its result goes",
+        "each element must have the place of its result",
         device,
         compiled_for(device, desc),
         [at(buffer, 0)],
@@ -261,7 +261,7 @@ def test_initializers(device: dml.Device, buffer: Any) -> None:
         recorder.record_dispatch(commands, initializer, table)
 
     bind(at(other, 0), 0, 256)
-    with pytest.raises(dml.DMLError, match=r"resource \(bytes 0 to 256\) and .*BTensor .* lie in one buffer"):
+    with pytest.raises(dml.DMLError, match=r"resource \(bytes 0 to 256\) and .*BTensor .* are in one buffer"):
         bind(at(buffer, 2048), 0, 256)
     with pytest.raises(dml.DMLError, match=r"resource \(bytes 256 to 512\) overlaps .* resource \(bytes 256 to 512\)"):
         bind(at(other, 0), 256, 256)

@@ -78,5 +78,5 @@ def test_each_device_has_sessions_and_threads(tmp_path):
     # 64 float32 products of numbers below 5, in any order: at most 64 roundings of 2**-24 relative to 50
     assert told["worst"] < 2e-4
     assert [message.partition("input 'x': ")[2] for message in told["refused"]] == [
-        "the array lies on another device"
+        "the array is on another device"
     ] * 2

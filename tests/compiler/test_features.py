@@ -52,7 +52,7 @@ def test_all_and_none() -> None:
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(DMLError, match=r"there is no feature 'float17'; there are storage_16bit, .*, and all"):
+    with pytest.raises(DMLError, match=r"unknown feature 'float17'; known are storage_16bit, .*, and all"):
         ALL.without("float16", "float17")
 
 

@@ -10,14 +10,14 @@ import pytest
 
 import dml
 from desktop import DESKTOP
-from dml.compiler.features import Features, MatrixShape
+from dml.compiler.features import Features, FloatMode, MatrixShape
 from dml.compiler.selection import devices
 from dml.compiler.selection.attention import AttentionShape, AttentionTiles, attention_sharing
-from dml.compiler.selection.bytes import DotProduct, byte_kernel
+from dml.compiler.selection.bytes import DotProduct, DotRows, byte_kernel
 from dml.compiler.selection.convolution import WindowSizes, depthwise_tile, implicit_tile
 from dml.compiler.selection.few_rows import VectorProduct
 from dml.compiler.selection.gemm import MatrixProduct, NarrowProduct, SharedProduct, product_kernel
-from dml.compiler.selection.lines import held_rows
+from dml.compiler.selection.lines import held_rows, reduction_sharing
 from dml.compiler.selection.product_tiles import half_steps
 from dml.compiler.selection.tiles import ProductSizes
 from dml.compiler.target import Target
@@ -34,6 +34,7 @@ CHIPS: dict[str, dict[str, int]] = {
     "a660": {"vendor": 0x5143, "device": 0x06060000, "driver": 18},
     "a740": {"vendor": 0x5143, "device": 0x43050A01, "driver": 18},
     "navi21": {"vendor": 0x1002, "device": 0x73BF, "driver": 3, "min_subgroup_size": 32},
+    "vega10": {"vendor": 0x1002, "device": 0x6860, "driver": 3, "min_subgroup_size": 64},
     "navi31": {"vendor": 0x1002, "device": 0x744C, "driver": 3, "min_subgroup_size": 32},
     "volta": {"vendor": 0x10DE, "device": 0x1D81, "driver": 24, "min_subgroup_size": 32},
     "m1": {"vendor": 0x10005, "device": 0, "driver": 26},
@@ -156,7 +157,7 @@ def test_every_chip_has_a_kernel(name: str) -> None:
     assert implicit_tile(target, sizes) is not None
     each = WindowSizes(1, 192, 1, 1, (1, 28, 28), (1, 3, 3), (1, 2, 2), (1, 1, 1))
     assert depthwise_tile(target, each, 16, fours=False) is not None
-    assert byte_kernel(target, 2048, 2048, 2048, 1) is not None
+    assert (byte_kernel(target, 2048, 2048, 2048, 1) is None) == (name == "vega10")
     few = ProductSizes(8, 4096, 1024, 1)
     assert product_kernel(target, few, a_along_columns=False, b_along_k=False, b_per_vector=8) is not None
 
@@ -170,6 +171,33 @@ def test_tiles_of_attention_are_smaller(name: str) -> None:
     assert ours.kept < usual.kept
 
 
+def test_halves_without_conversions_take_registers_from_attention() -> None:
+    """Adreno 6xx converts FLOAT16 by many instructions; FLOAT32 and what converts by one keep the larger tile."""
+    halves = AttentionShape(8, 256, 256, 64, 64, 8, halves=True)
+    converting = replace(chip("a660"), features=Features())
+    exact = replace(converting, features=Features(float16_exact=(FloatMode("RoundingModeRTE", 16),)))
+
+    def kept(target: Target, shape: AttentionShape) -> int:
+        found = attention_sharing(target, shape)
+        assert isinstance(found, AttentionTiles)
+        return found.kept
+
+    assert kept(converting, halves) < kept(converting, replace(halves, halves=False)) == kept(exact, halves)
+
+
+def test_products_of_bytes_need_instructions_for_them() -> None:
+    """Vulkan has them on Vega 10 too, whose compiler makes several instructions of each."""
+    assert isinstance(byte_kernel(chip("navi31"), 4, 512, 512, 1), DotRows)
+    assert byte_kernel(chip("vega10"), 4, 512, 512, 1) is None
+
+
+def test_few_registers_compute_with_few_elements_at_once() -> None:
+    """Exponentials of FLOAT16, eight to a step, in two steps at once; sums of elements as they are in four."""
+    for computed, together in ((0, 4), (4, 4), (8, 2), (64, 1)):
+        assert reduction_sharing(chip("a660"), 4, 16384, 0, computed).together == together
+        assert reduction_sharing(H100, 4, 16384, 0, computed).together == 4
+
+
 def test_rows_are_held_by_what_a_workgroup_has() -> None:
     assert held_rows(chip("a660"), 40960, 4) is None
     held = held_rows(chip("a660"), 4096, 4)
@@ -179,7 +207,7 @@ def test_rows_are_held_by_what_a_workgroup_has() -> None:
     assert held_rows(nvk, 40960, 4) is None
 
 
-@pytest.fixture(params=["dg2", "m1", "a740"])
+@pytest.fixture(params=["dg2", "m1", "a740", "a660"])
 def as_chip(request: pytest.FixtureRequest, seen_as: Any) -> dml.Device:
     """The device under test, with the chip's choice of those kernels that it can run."""
     found: dml.Device = seen_as("discrete", **CHIPS[request.param])

@@ -196,11 +196,11 @@ def written(**changes: object) -> bytes:
         (written(choices=[{}] * 2000), "no list"),
         (written(choices=[1]), "other fields"),
         (written(choices=[{"family": "product"}]), "other fields"),
-        (written(choices=[{**ONE.__dict__, "variant": 3}]), "variant is no short text"),
-        (written(choices=[{**ONE.__dict__, "work": "x" * 1000}]), "work is no short text"),
-        (written(choices=[{**ONE.__dict__, "work": "\x1b[31m"}]), "work is no short text"),
-        (written(choices=[{**ONE.__dict__, "seconds": -1.0}]), "seconds is no time"),
-        (written(choices=[{**ONE.__dict__, "seconds": "1"}]), "seconds is no time"),
+        (written(choices=[{**ONE.__dict__, "variant": 3}]), "variant must be a short text"),
+        (written(choices=[{**ONE.__dict__, "work": "x" * 1000}]), "work must be a short text"),
+        (written(choices=[{**ONE.__dict__, "work": "\x1b[31m"}]), "work must be a short text"),
+        (written(choices=[{**ONE.__dict__, "seconds": -1.0}]), "seconds must be a number of seconds"),
+        (written(choices=[{**ONE.__dict__, "seconds": "1"}]), "seconds must be a number of seconds"),
     ],
 )
 def test_what_is_no_table_is_refused_with_the_reason(data: bytes, reason: str) -> None:

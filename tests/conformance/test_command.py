@@ -252,11 +252,11 @@ def test_a_bug_report_has_the_device_and_what_failed(tmp_path):
     (["--case", "ELEMENT_WISE_ADD:sizes=nine"], 2, "sizes has no value 'nine'; it has 2x3x5, 1, 13"),
     (["--case", "ELEMENT_WISE_ADD:sizes=0x2x3"], 2, "--case ELEMENT_WISE_ADD:sizes=0x2x3: ELEMENT_WISE_ADD.ATensor"),
     (["--shard", "3/2"], 2, "--shard 3/2: must be i/n"),
-    (["--resume", "/dev/null"], 3, "/dev/null is no journal"),
+    (["--resume", "/dev/null"], 3, "/dev/null is not a journal"),
     (["--quick", "--full"], 2, "exclude each other"),
     (["--dump", "folder"], 2, "--dump needs --case"),
     (["--case", "ELEMENT_WISE_ADD", "--quick"], 2, "--case excludes"),
-    (["show", "/dev/null"], 3, "/dev/null is no report"),
+    (["show", "/dev/null"], 3, "/dev/null is not a report"),
 ])  # fmt: skip
 def test_what_cannot_be_is_told_in_a_line(monkeypatch, arguments, code, message):
     use_few(monkeypatch)

@@ -57,10 +57,10 @@ def test_a_journal_of_another_checkout_is_refused(path):
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("", "is no journal of dml conformance: pop from empty list"),
-    ("{}\n", "is no journal"),
+    ("", "is not a journal of dml conformance: pop from empty list"),
+    ("{}\n", "is not a journal"),
     ('{"format": "dml-conformance-journal", "version": 2}\n', "a journal of version 2; this dml reads version 1"),
-    ('{"format": "dml-conformance", "version": 1}\n', "is no journal"),
+    ('{"format": "dml-conformance", "version": 1}\n', "is not a journal"),
 ])  # fmt: skip
 def test_what_is_no_journal_is_refused_and_left_alone(path, text, message):
     path.write_text(text)

@@ -21,7 +21,7 @@ from dml.conformance.command import app
 from dml.conformance.compare import compare
 from dml.conformance.execution import run_case
 from dml.conformance.junit import junit
-from dml.conformance.limits import LIBRARY, Expected, webnn_absolute
+from dml.conformance.limits import AROUND_LIBRARY, LIBRARY, Expected, webnn_absolute
 from dml.conformance.page import page
 from dml.conformance.variety import moved
 
@@ -49,6 +49,13 @@ def test_between_the_limits_a_result_is_loose(ulp, status):
 def test_a_limit_with_nothing_tighter_knows_no_loose_results():
     made = compare(np.float32([1.5]), Expected(np.array([1.0]), ulp=2.0**23))
     assert (made.loose, made.tight_share) == (None, None)
+
+
+@pytest.mark.parametrize(("found", "is_loose"), [(0.0, False), (1.3e-38, False), (1e-36, True)])
+def test_a_subnormal_product_around_a_function_may_be_flushed(found, is_loose):
+    limit = webnn_absolute(1 / 512, 1 / 256).keeping(AROUND_LIBRARY)
+    made = compare(np.float32([found]), limit.expected(np.array([1.3e-38]), np.dtype(np.float32)))
+    assert (made.loose is not None) == is_loose
 
 
 def test_steps_one_after_the_other_keep_the_sum_of_what_each_keeps():

@@ -59,7 +59,7 @@ def broken(change):
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("{", "is no report: Expecting"),
+    ("{", "is not a report: Expecting"),
     ("[]", "its 'format' is not 'dml-conformance'"),
     ('{"format": "dml-conformance", "version": 1}', "a report of version 1; this dml reads version 2"),
     ('{"format": "dml-conformance", "version": 2}', "created: is missing"),

@@ -92,7 +92,7 @@ def test_an_unknown_name_in_the_variable_is_refused(
     vulkan: VulkanDevice, read_again: Callable[[], tuple[VulkanDevice, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(features.DISABLE_VARIABLE, "float16,warp")
-    with pytest.raises(dml.DMLError, match="DML_DISABLE_FEATURES: there is no feature 'warp'; there are storage_16bit"):
+    with pytest.raises(dml.DMLError, match="DML_DISABLE_FEATURES: unknown feature 'warp'; known are storage_16bit"):
         read_again()
 
 

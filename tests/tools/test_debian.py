@@ -16,7 +16,7 @@ NO_MACHINE = 125
 
 may_mount = os.geteuid() == 0 and subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode == 0
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git to clone with")
-needs_mounts = pytest.mark.skipif(not may_mount, reason="needs root, and mounts of its own")
+needs_mounts = pytest.mark.skipif(not may_mount, reason="needs root and private mounts")
 
 EMULATOR = """#include <stdio.h>
 int main(int count, char **words) {
@@ -103,7 +103,7 @@ def assert_refused(run, status, text):
     assert run.returncode == status
     *progress, reason = run.stderr.splitlines()
     assert text in reason
-    assert all(line.startswith(("debian: making", "debian: unpacking")) for line in progress)
+    assert all(line.startswith(("debian: creating", "debian: unpacking")) for line in progress)
 
 
 @needs_mounts
@@ -113,7 +113,7 @@ def test_a_command_runs_in_a_clean_clone(debian, machine, checkout):
     run = debian("trixie", "--root", machine, "bash", "-c", 'echo "$HOME" "$PWD" *; cat greeting; exit 7')
     assert run.returncode == 7
     assert run.stdout == "/root /dml greeting tools\ngood morning\n"
-    assert "uncommitted changes stay out" in run.stderr
+    assert "leaves out the checkout's uncommitted changes" in run.stderr
 
 
 @needs_mounts
@@ -172,7 +172,7 @@ def test_a_folder_of_another_suite_is_left_alone(debian, machine):
 @needs_mounts
 def test_there_must_be_something_to_clone(debian, machine, checkout):
     shutil.rmtree(checkout / ".git")
-    assert_refused(debian("trixie", "--root", machine), NO_MACHINE, "no git checkout")
+    assert_refused(debian("trixie", "--root", machine), NO_MACHINE, "not a git checkout")
     assert not machine.exists()
 
 

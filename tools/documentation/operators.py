@@ -100,7 +100,7 @@ def _formula(name: str) -> str:
     notes = [f"Here {', '.join(used)}."] if used else []
     notes += [WORDS[name]] if name in WORDS else []
     if "ScaleBias" in fields:
-        notes.append("Where ScaleBias is given, x is first multiplied by its Scale, and its Bias is added.")
+        notes.append("If ScaleBias is given, x is first multiplied by its Scale, and its Bias is added.")
     return f"{code('text', formula)}\n{' '.join(notes)}\n"
 
 
@@ -137,8 +137,8 @@ def said_of(cls: type[OperatorDesc]) -> dict[str, str]:
 
 
 def meanings(name: str) -> dict[str, str]:
-    """Field -> what it is, of the fields that are no counts: in the operator's own words, else in those of the operator
-    that it extends, of fields that mean the same everywhere, or of the enumeration."""
+    """Return the meaning of each field except counts: from the operator's docstring, from the operator that it extends,
+    from the common meanings, or from the enumeration."""
     cls = desc_class(name)
     own = said_of(cls)
     earlier = extended(name)
@@ -156,7 +156,7 @@ def meanings(name: str) -> dict[str, str]:
 
 
 def extended(name: str) -> str | None:
-    """The operator that this one extends, or is the gradient of: RESAMPLE2 for RESAMPLE3."""
+    """Return the operator that this one extends, or whose gradient it is: RESAMPLE2 for RESAMPLE3."""
     numbered = re.fullmatch(r"(.*[A-Z])(\d)", name)
     earlier = name.removesuffix("_GRAD")
     if numbered:

@@ -31,6 +31,8 @@ _OPENINGS = 8
 #: Seconds until a kernel, or the opening of a device, counts as failed. (Broadcom's compiler allocates again for every
 #: spilled register: kernels with hundreds of spills take minutes.)
 LONGEST = 120.0
+#: The same of a driver that runs in an emulator, on a machine with other work.
+EMULATED_LONGEST = 5 * LONGEST
 #: VkDriverId of Mesa's driver for NVIDIA
 _NVK = 24
 # One chip at a time compiles its GLSL, on all cores; the others then find the SPIR-V in the cache.
@@ -51,8 +53,8 @@ class Report:
 class _Process:
     """A worker process. device: the device it opened, or None."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
+    def __init__(self, process: subprocess.Popen[bytes], longest: float) -> None:
+        self._process, self._longest = process, longest
         # Drain stderr: a driver's messages would fill the pipe and block it.
         self._remarks: list[bytes] = []
         self._listener = threading.Thread(target=lambda: self._remarks.extend(process.stderr or ()))
@@ -67,7 +69,7 @@ class _Process:
     def receive(self) -> Any:
         """Return the next message; None if the process has ended or was ended for taking too long."""
         assert self._process.stdout is not None
-        timer = threading.Timer(LONGEST, self._process.kill)
+        timer = threading.Timer(self._longest, self._process.kill)
         timer.start()
         try:
             return pickle.load(self._process.stdout)
@@ -92,7 +94,7 @@ def _started(vendor: Vendor, installation: Installation, chip: str, *, loops: bo
     for left in reversed(range(_OPENINGS)):
         with subprocess.Popen(command, cwd=_ROOT, env=environment, stdin=pipe, stdout=pipe, stderr=pipe) as process:
             try:
-                worker = _Process(process)
+                worker = _Process(process, EMULATED_LONGEST if vendor.is_emulated else LONGEST)
                 if isinstance(worker.device, VulkanDevice):
                     yield worker
                     return

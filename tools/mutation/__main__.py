@@ -129,6 +129,7 @@ def page(found: list[dict[str, Any]], reasons: Mapping[str, str]) -> str:
     for one in found:
         kinds[one["kind"]].append(one)
     caught, of = score(found)
+    elsewhere = sum(one.get("on") == "SwiftShader" for one in found)
     equal = sum(reasons.get(key(one), "").startswith("Equal") for one in _survivors(found))
     lines = [
         "# Mutations",
@@ -137,11 +138,19 @@ def page(found: list[dict[str, Any]], reasons: Mapping[str, str]) -> str:
         "cases of the default conformance run that enter the kernel, on lavapipe, plain and as a discrete GPU, until",
         "one fails or is loose. Mutants that do not compile, and those that change the SPIR-V of no case's kernel, do",
         "not count. `tools/mutate --page` writes this page from the outcomes in `tools/mutation/mutants.json` and the",
-        "reasons in `tools/mutation/reasons.json`; `tools/mutate --again` runs the survivors again.",
+        "reasons in `tools/mutation/reasons.json`; `tools/mutate --again` runs the mutants again that were not caught,",
+        "and `--device SwiftShader` runs them on a driver that splits workgroups into smaller vectors.",
         "",
-        f"Caught: {caught} of {of}, {caught / max(1, of):.1%}; without those that change no result (Equal), "
-        f"{caught / max(1, of - equal):.1%}. Tried: {len(found)} mutants in {len({one['file'] for one in found})} of "
+        f"Tried: {len(found)} mutants in {len({one['file'] for one in found})} of "
         f"{len(files(sources.directory()))} files.",
+        "",
+        "| mutants | caught | of | share |",
+        "| --- | --- | --- | --- |",
+        f"| that change a kernel | {caught} | {of} | {caught / max(1, of):.1%} |",
+        f"| of these, that can change a result | {caught} | {of - equal} | {caught / max(1, of - equal):.1%} |",
+        "",
+        f"{elsewhere} of the caught are caught on SwiftShader alone. {equal} change a kernel and no result; "
+        "their reasons below begin with Equal.",
         "",
         "| kind | caught | of |",
         "| --- | --- | --- |",

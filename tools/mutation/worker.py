@@ -2,7 +2,7 @@
 
 In: {"root": folder of the mutant's shaders, "cases": [[axis, case], ...], "most": cases to run, "seconds": most}.
 Out: {"outcome": "caught" | "survived" | "invalid" | "unused", "by": the case, "reason", "run": cases that ran}. A
-mutant that hangs or crashes ends the process, which the suite calls a failure as well.
+mutant that hangs or crashes ends the process, which the suite also counts as a failure.
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ def _descriptor(cls: Any, given: dict[str, Any]) -> Any:
 
 
 def _bytes(data: Any) -> Any:
-    """Return the data as bytes: the suite also writes views of other types than the tensor's, which arrays cannot."""
+    """Return arrays as bytes: the suite also writes views of types other than the tensor's, which WebNN allows."""
     return data.tobytes() if isinstance(data, np.ndarray) else data
 
 

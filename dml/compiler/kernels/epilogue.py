@@ -60,7 +60,7 @@ def _steps(
     # The outermost dimension needs no remainder, but would in a larger batch
     size, step, _ = dimensions[0]
     periods = [size * step] + [step for _, step, _ in dimensions]
-    # A remainder determines inner positions only if it is a whole number of inner periods
+    # A remainder determines inner positions only if it is a multiple of the inner period
     used = max((at for at, (_, _, stride) in enumerate(dimensions) if stride != 0), default=0)
     if any(outer % inner for outer, inner in itertools.pairwise(periods[: used + 1])):
         return None

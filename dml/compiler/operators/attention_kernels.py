@@ -38,8 +38,8 @@ class AttentionOperands:
     """The operands of attention.
 
     query, result: {batch, key head, one of its query heads, query, element}. key, value: {batch, head, key, element}.
-    more: ``relative`` {batch, query head, query, key}, ``mask`` and ``lengths``, if present. new: keys that are not
-    past ones. kind: of the mask.
+    more: ``relative`` {batch, query head, query, key}, ``mask`` and ``lengths``, if present. new: number of keys
+    that are not past ones. kind: the mask's type.
     """
 
     query: Operand

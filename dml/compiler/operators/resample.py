@@ -139,7 +139,9 @@ def _resample(builder: ProgramBuilder, task: Resampling) -> None:
 
 
 def _repeats(task: Resampling) -> bool:
-    """Whether each element is repeated a whole number of times: element o is then that of o // Scale."""
+    """Whether each element is repeated an integer number of times, so that output element o equals input element o //
+    Scale.
+    """
     return all(
         axis.scale * task.source.sizes[at] == task.result.sizes[at]
         and float(axis.scale).is_integer()

@@ -58,11 +58,13 @@ _TILES = (
     (32, 32, 16, 8, 128, 256),
     (32, 32, 16, 16, 256, 256),
     (16, 32, 16, 8, 128, 512),
+    (16, 32, 16, 16, 256, 512),
 )
 
 
-#: Registers that attention/tiles.comp takes for queries, keys, what is on its way and where it lies.
-_BESIDE_TILES = 105
+#: Registers that attention/tiles.comp takes for queries, keys, what is on its way and where it lies, and those for
+#: FLOAT16 that is converted without the device's instructions (Adreno 6xx).
+_BESIDE_TILES, _CONVERTING = 105, 12
 
 
 @dataclass(frozen=True)
@@ -293,6 +295,7 @@ def _tiles(target: Target, of: AttentionShape) -> Iterator[AttentionTiles]:
 
     Sixteen neighbours share rows of many columns, whose sums would not fit the registers of eight.
     """
+    beside = _BESIDE_TILES + (_CONVERTING if of.halves and not target.features.float16_exact else 0)
     for rows, keys, depth, across, workgroup, most in _TILES:
         columns = -(-of.value_size // (4 * across)) * 4 * across
         values = keys
@@ -303,5 +306,5 @@ def _tiles(target: Target, of: AttentionShape) -> Iterator[AttentionTiles]:
         parts = _parts(target, of, groups, steps, keys)
         found = AttentionTiles(rows, keys, depth, values, columns, parts, -(-steps // parts), across, workgroup)
         fits = found.shared <= target.shared_memory and workgroup <= target.max_workgroup_invocations
-        if fits and columns <= most and keeps(target, found.kept, workgroup=workgroup, others=_BESIDE_TILES):
+        if fits and columns <= most and keeps(target, found.kept, workgroup=workgroup, others=beside):
             yield found

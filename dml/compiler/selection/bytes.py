@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dml.compiler.selection.convolution import WindowSizes
-from dml.compiler.selection.devices import byte_matrices
+from dml.compiler.selection.devices import byte_matrices, multiplies_bytes
 from dml.compiler.selection.product_tiles import BlockTile, MatrixTile, SlicedTile, first_of_enough, fits
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
@@ -73,7 +73,7 @@ def byte_kernel(target: Target, m: int, n: int, k: int, batch: int) -> ByteKerne
     """The kernel for products of 8-bit integers; None where the device has none, and they are multiplied as INT32."""
     if target.is_cpu and CPU_MULTIPLIES_WORDS:
         return None
-    has_dots = target.features.integer_dot_product
+    has_dots = target.features.integer_dot_product and multiplies_bytes(target)
     if m <= FEW_ROWS:
         return DotRows(1 << (m - 1).bit_length(), 8, 16) if has_dots else None
     on_matrices = list(_on_matrices(target)) if min(m, n, k) >= VECTOR else []

@@ -18,7 +18,7 @@ class Profile:
 
     by_thread: a subgroup has ``registers`` times the narrowest subgroup, however wide it is, as on Intel's GPUs.
     loads_early: the compiler starts more loads ahead of their use than NVIDIA's does, which takes registers. cores: of
-    the vendor's usual chip.
+    the vendor's usual chip. dots: has instructions for products of packed bytes.
     """
 
     registers: int = 255
@@ -26,6 +26,7 @@ class Profile:
     by_thread: bool = False
     loads_early: bool = False
     cores: int = 132
+    dots: bool = True
 
 
 #: VkPhysicalDeviceProperties.vendorID
@@ -48,6 +49,10 @@ _LAST_ADRENO_6 = 0x0700
 _RDNA_2 = Profile(256, 61440)
 _RDNA_2_DEVICES = range(0x73A0, 0x7440)
 _RDNA_2_PROCESSORS = frozenset({0x1435, 0x1506, 0x163F, 0x164D, 0x164E, 0x1681})
+#: AMD's Vega 10, Vega 12 and Raven, before Vega 20 added products of bytes: RADV offers them, and ACO makes each of
+#: several instructions, which spilled scalar registers to vector registers.
+_VEGA_10 = Profile(256, 131072, dots=False)
+_VEGA_10_DEVICES = frozenset({*range(0x6860, 0x6880), *range(0x69A0, 0x69B0), 0x15D8, 0x15DD})
 _PROFILES = {
     _AMD: Profile(256, 131072),
     _APPLE: Profile(128, 49152, cores=8),
@@ -86,6 +91,8 @@ def profile(target: Target) -> Profile:
 def _profile(vendor: int, device: int, driver: int) -> Profile:
     if vendor == _AMD and (device in _RDNA_2_DEVICES or device in _RDNA_2_PROCESSORS):
         return _RDNA_2
+    if vendor == _AMD and device in _VEGA_10_DEVICES:
+        return _VEGA_10
     if driver == _HONEYKRISP:
         return _PROFILES[_APPLE]
     if vendor == _NVIDIA and driver == _NVK:
@@ -189,6 +196,11 @@ def gains_by_halves(target: Target) -> bool:
     """Whether sums of FLOAT16 beside those of FLOAT32 save registers. On Intel's GPUs a half takes as much of one as a
     float does in the narrowest subgroup, which is the one that has registers enough."""
     return not profile(target).by_thread
+
+
+def multiplies_bytes(target: Target) -> bool:
+    """Whether the device multiplies packed bytes by instructions of its own."""
+    return profile(target).dots
 
 
 def loads_early(target: Target) -> bool:

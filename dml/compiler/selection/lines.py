@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dml.compiler.selection import fast_halves, max_steps, shuffled
-from dml.compiler.selection.devices import filling, registers
+from dml.compiler.selection.devices import filling, has_few_registers, registers
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
@@ -26,6 +26,9 @@ GPU_PARALLEL: int = threshold("lines.GPU_PARALLEL")
 #: Steps of a reduction that a GPU's invocation takes at once: with as many invocations as an H100 runs, 64 bytes of
 #: each on their way.
 GPU_TOGETHER: int = threshold("lines.GPU_TOGETHER")
+#: Elements that those steps compute with at most where an invocation has few registers: each is code of its own, and
+#: exponentials of 32 FLOAT16 elements were ten times as much of it as their sum (tools/gpu_compile on Adreno 6xx).
+COMPUTED_TOGETHER = 16
 #: Invocations of a workgroup that share a result whose neighbours lie beside it: the 8 others that are left of 128 read
 #: 128 bytes side by side. And the steps with which each is worth twice as many of them as fill a GPU.
 APART = 16
@@ -79,11 +82,12 @@ CACHED: int = threshold("lines.CACHED")
 CACHED_ANYWAY: int = threshold("lines.CACHED_ANYWAY")
 
 
-def reduction_sharing(target: Target, results: int, steps: int, row: int) -> LineSharing:
+def reduction_sharing(target: Target, results: int, steps: int, row: int, computed: int = 0) -> LineSharing:
     """For reductions of ``steps`` steps to each of ``results``.
 
     row: the bytes of neighbouring results' elements where those are adjacent in memory, else 0. An invocation then has
-    a result of its own, and neighbours read side by side.
+    a result of its own, and neighbours read side by side. computed: elements of a step, where they are not combined as
+    they are.
     """
     longest = min(MOST_SUMMED, max_steps(target))
     if target.is_cpu:
@@ -93,6 +97,9 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int) -> Lin
         parallel = min(CPU_PARALLEL // max(1, results), steps // SUM_BLOCK)
         workgroup = min(CPU_WORKGROUP, target.max_workgroup_invocations)
         return LineSharing(1, workgroup, chunks=max(1, parallel, -(-steps // longest)))
+    together = GPU_TOGETHER
+    if computed and has_few_registers(target):
+        together = max(1, min(together, COMPUTED_TOGETHER // computed))
     # A subgroup needs no barrier, if that leaves enough of them.
     near = shuffled(target)
     most = APART if row else near if near and results * near >= filling(target, GPU_PARALLEL) else None
@@ -102,9 +109,9 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int) -> Lin
     workgroup = min(HOLDERS, target.max_workgroup_invocations)
     if row:
         more = min(2 * filling(target, GPU_PARALLEL) // max(1, results * lanes), steps // (APART_STEPS * lanes))
-        return LineSharing(lanes, workgroup, max(chunks, more), together=GPU_TOGETHER, apart=lanes > 1)
+        return LineSharing(lanes, workgroup, max(chunks, more), together=together, apart=lanes > 1)
     subgroup = near if lanes > 1 and workgroup % max(1, near) == 0 else 0
-    return LineSharing(lanes, workgroup, chunks, together=GPU_TOGETHER, subgroup=subgroup)
+    return LineSharing(lanes, workgroup, chunks, together=together, subgroup=subgroup)
 
 
 #: Elements up to which a CPU driver's reductions take those of a row one by one: vectors gain little there, and one

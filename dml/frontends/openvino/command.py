@@ -26,7 +26,8 @@ from dml.frontends.openvino.networks import (
     static_model,
     with_zeros,
 )
-from dml.frontends.openvino.parted import RUNTIME, PartedNetwork, whole
+from dml.frontends.openvino.parted import RUNTIME, PartedNetwork
+from dml.frontends.openvino.states import STATE_TYPES, split, whole, without_variables
 from dml.frontends.options import ModelInput, Options
 from dml.frontends.summary import (
     Explained,
@@ -89,7 +90,7 @@ def explain(path: Path, device: Device, inputs: Mapping[str, Any], sizes: Mappin
     Raises DMLError where the model cannot be read or compiled.
     """
     read = read_model(path)
-    model = read.compile(device)
+    model = without_variables(read.compile(device))
     if isinstance(model, PartedNetwork):
         return _explained_parts(model, inputs, sizes)
     static, taken = static_model(model, inputs, sizes)
@@ -138,8 +139,10 @@ def inspect_network(path: Path, planner: Planner, sizes: Mapping[str, int]) -> M
     }
     needs, unplanned = None, ""
     try:
-        # (a planner answers the same questions as a Device)
-        compiled = CompiledNetwork(with_sizes(network, shapes), cast(Device, planner)).compiled
+        main = split(network).network
+        given = {layer.name: assumed_shape(layer, sizes) for layer in main.layers if layer.type == "Parameter"}
+        # (a planner is asked what a device is)
+        compiled = CompiledNetwork(with_sizes(main, given), cast(Device, planner)).compiled
         needs = cast(PlannedGraph, compiled).needs()
     except DMLError as error:
         unplanned = error.message
@@ -170,6 +173,6 @@ def _operators(network: Network) -> tuple[OperatorSummary, ...]:
     """Return the layers by type, the most frequent first."""
     counts = Counter((layer.type, layer.version) for layer in network.layers if layer.type not in _ENDS)
     return tuple(
-        OperatorSummary(kind, version, 0, count, "mapped" if is_mapped(kind) else "host")
+        OperatorSummary(kind, version, 0, count, "mapped" if is_mapped(kind) or kind in STATE_TYPES else "host")
         for (kind, version), count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     )

@@ -17,10 +17,10 @@ from .device_properties import DeviceProperties
 from .element_types import type_of
 from .host_tensor import Tensor
 from .model import Model
-from .networks import CompiledNetwork
-from .parted import whole
+from .networks import CompiledNetwork, with_zeros
 from .ports import ConstOutput, port_of
 from .refused import with_refused_names
+from .states import StatefulNetwork, Values, VariableState, whole
 
 if TYPE_CHECKING:
     from .infer_request import InferRequest
@@ -68,6 +68,8 @@ class CompiledModel:
 
     def __init__(self, model: Model, device: Device, properties: DeviceProperties) -> None:
         self.network = model.compile(device)
+        #: The variables' values, of this model's own runs.
+        self._values: Values = {}
         self.inputs, self.outputs = model.inputs, model.outputs
         self._name = model.friendly_name
         self._properties = properties
@@ -106,12 +108,18 @@ class CompiledModel:
     def release_memory(self) -> None:
         """Do nothing: memory is freed with the model."""
 
-    def query_state(self) -> list[Any]:
-        """Return an empty list: models with variables cannot be read."""
-        return []
+    def query_state(self) -> list[VariableState]:
+        """Return the variables, which calls of the model keep; each InferRequest has its own."""
+        return self.states(self._values)
 
     def reset_state(self) -> None:
-        """Do nothing: there are no variables."""
+        """Let the variables begin anew."""
+        self._values.clear()
+
+    def states(self, values: Values) -> list[VariableState]:
+        """The model's variables over these values."""
+        network = self.network
+        return [VariableState(one, values) for one in network.variables] if isinstance(network, StatefulNetwork) else []
 
     def feeds(self, inputs: Any) -> dict[ConstOutput, _Array]:
         """Return the given arrays by port."""
@@ -127,9 +135,13 @@ class CompiledModel:
             items = [(None, inputs)]
         return {port_of(self.inputs, key, "input"): _array(value) for key, value in items}
 
-    def run(self, feeds: Mapping[ConstOutput, _Array]) -> InferResults:
-        """Run with arrays by port."""
-        found = self.network({port.key: array for port, array in feeds.items()})
+    def run(self, feeds: Mapping[ConstOutput, _Array], values: Values | None = None) -> InferResults:
+        """Run with these arrays. values: of the variables, in place of the model's own."""
+        given = {port.key: array for port, array in feeds.items()}
+        if isinstance(self.network, StatefulNetwork):
+            found = self.network(given, self._values if values is None else values)
+        else:
+            found = self.network(given)
         return InferResults({port: found[port.key] for port in self.outputs})
 
     def profile(self, feeds: Mapping[ConstOutput, _Array]) -> tuple[CompiledNetwork, list[KernelTime]]:
@@ -137,7 +149,7 @@ class CompiledModel:
         given = {port.key: array for port, array in feeds.items()}
         one = whole(self.network)
         network = one if isinstance(one, CompiledNetwork) else one.compiled_for(given)
-        return network, network.compiled.profile(network.prepare(given))
+        return network, network.compiled.profile(network.prepare(with_zeros(network, given)))
 
 
 def _holds_arrays(items: Sequence[Any]) -> bool:

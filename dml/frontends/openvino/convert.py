@@ -160,6 +160,8 @@ class BuiltNetwork:
         self.outputs: dict[str, Tensor] = {}
         self.parameters: dict[str, IrLayer] = {}
         self.results: dict[str, IrLayer] = {}
+        #: Results without elements, which no device holds.
+        self.empty: dict[str, npt.NDArray[Any]] = {}
         self.late: dict[str, tuple[str, bool]] = {}
         self.nodes: dict[IrLayer, range] = {}
 
@@ -183,10 +185,12 @@ def build(network: Network, graph: Builder, numbers: Mapping[str, npt.NDArray[An
     def result(context: IrContext) -> None:
         value: Made = context.value(0)
         source, index = context.layer.inputs[0]
-        name = result_name(context.layer, built.outputs)
+        name = result_name(context.layer, built.results)
         if isinstance(value, LateIrValue):
             built.late[name] = f"{name}#count", value.turned
             built.outputs |= {name: value.rows, f"{name}#count": value.count}
+        elif not isinstance(value, Tensor) and not value.size:
+            built.empty[name] = value
         else:
             built.outputs[name] = made = context.tensor(0)
             sizes = source.outputs[index].sizes

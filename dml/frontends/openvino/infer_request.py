@@ -17,6 +17,7 @@ from .compiled_model import CompiledModel, InferResults, empty_tensor
 from .host_tensor import Tensor
 from .ports import ConstOutput, port_of
 from .refused import with_refused_names
+from .states import Values, VariableState
 
 #: Default number of requests in an AsyncInferQueue: one is prepared while another runs.
 _JOBS = 2
@@ -46,6 +47,8 @@ class InferRequest:
         self._tensors = {port: empty_tensor(port) for port in model.inputs}
         #: Tensors given for outputs; each run writes them.
         self._targets: dict[ConstOutput, Tensor] = {}
+        #: The variables' values, by their ids.
+        self._values: Values = {}
         self._results: InferResults | None = None
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
@@ -109,12 +112,13 @@ class InferRequest:
         """Call ``callback(userdata)`` at the end of each run of ``start_async``."""
         self._callback, self.userdata = callback, userdata
 
-    def query_state(self) -> list[Any]:
-        """Return an empty list: models with variables cannot be read."""
-        return []
+    def query_state(self) -> list[VariableState]:
+        """Return the request's variables, which its runs keep."""
+        return self._model.states(self._values)
 
     def reset_state(self) -> None:
-        """Do nothing: there are no variables."""
+        """Let the variables begin anew."""
+        self._values.clear()
 
     # Tensors
 
@@ -225,7 +229,7 @@ class InferRequest:
 
     def _run(self) -> None:
         start = time.perf_counter()
-        self._results = self._model.run(self._feeds())
+        self._results = self._model.run(self._feeds(), self._values)
         self.latency = (time.perf_counter() - start) * 1000
         for port, array in self._results.items():
             if port in self._targets:

@@ -18,6 +18,7 @@ from .ports import ConstOutput, LayerNode, inputs_of, outputs_of, port_of
 from .refused import with_refused_names
 from .reshaping import reshaped, resolve_sizes
 from .shapes import PartialShape
+from .states import StatefulNetwork, split
 
 
 @with_refused_names
@@ -52,19 +53,26 @@ class Model:
     @checked
     def compile(
         self, device: Device | None = None, *, fallback: bool = True
-    ) -> CompiledNetwork | DynamicNetwork | PartedNetwork:
-        """Compile for a device; None means the default of ``dml.create_device()``.
+    ) -> CompiledNetwork | DynamicNetwork | PartedNetwork | StatefulNetwork:
+        """Compile for a device; None takes the one that ``dml.create_device()`` does.
 
-        fallback: layers that cannot be mapped run on the host if openvino is installed; a ``HostNodesWarning`` names
-        them. Use False for untrusted files: OpenVINO itself may crash the process on damaged ones. Without the
-        fallback, raises DMLError that lists such layers, before anything runs.
+        fallback: layers that cannot be mapped run on the host, where openvino is installed; a ``HostNodesWarning``
+        names them. They do so in a process of their own, which OpenVINO may end on a damaged file. Raises DMLError that
+        lists such layers otherwise, before anything runs.
         """
         device = device or create_device()
-        if on_host(self.network) or read_late(self.network):
-            return PartedNetwork(self.network, device, fallback=fallback)
-        if self.is_dynamic():
-            return DynamicNetwork(self.network, device)
-        return CompiledNetwork(with_sizes(self.network, {}), device)
+        found = split(self.network)
+        # (what grows from run to run begins without elements, which a part may take)
+        grows = any(min(variable.sizes, default=1) < 0 for variable in found.variables)
+
+        def compiled(network: Network) -> CompiledNetwork | DynamicNetwork | PartedNetwork:
+            if grows or on_host(network) or read_late(network):
+                return PartedNetwork(network, device, fallback=fallback)
+            if _is_dynamic(network):
+                return DynamicNetwork(network, device)
+            return CompiledNetwork(with_sizes(network, {}), device)
+
+        return StatefulNetwork(found, compiled) if found.variables else compiled(found.network)
 
     @property
     def inputs(self) -> list[ConstOutput]:
@@ -83,8 +91,8 @@ class Model:
         return port_of(self.outputs, key, "output")
 
     def is_dynamic(self) -> bool:
-        """Return whether a parameter has dynamic sizes."""
-        return any(layer.type == "Parameter" and is_dynamic(layer) for layer in self.network.layers)
+        """Whether sizes of a parameter are open."""
+        return _is_dynamic(self.network)
 
     @property
     def dynamic(self) -> bool:
@@ -154,10 +162,13 @@ class Model:
                 raise DMLError(f"Model.reshape: {port.any_name} has {len(port.partial_shape)} sizes, found {shape}")
             given[port.key] = sizes
         network = reshaped(self.network, given)
-        dynamic = any(layer.type == "Parameter" and is_dynamic(layer) for layer in network.layers)
-        if not (dynamic or on_host(network) or read_late(network)):
+        if not (_is_dynamic(network) or on_host(network) or read_late(network)):
             resolve_sizes(network)
         self.network = network
+
+
+def _is_dynamic(network: Network) -> bool:
+    return any(layer.type == "Parameter" and is_dynamic(layer) for layer in network.layers)
 
 
 def _partial(shape: Any) -> PartialShape:

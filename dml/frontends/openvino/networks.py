@@ -34,7 +34,8 @@ class CompiledNetwork:
             layer: [node for node in graph.nodes_added(numbers) if isinstance(node, DML_OPERATOR_GRAPH_NODE_DESC)]
             for layer, numbers in built.nodes.items()
         }
-        self.compiled = graph.compile(built.outputs)
+        self._empty = built.empty
+        self.compiled = graph.compile(built.outputs or {"nothing": graph.constant(np.zeros(1, np.float32))})
         made_by = {number: layer.name for layer, numbers in built.nodes.items() for number in numbers}
         #: Node of the compiled graph -> name of the layer that it belongs to.
         self.layer_names = {at: made_by[number] for at, number in enumerate(graph.built) if number in made_by}
@@ -50,7 +51,7 @@ class CompiledNetwork:
         parameter name, or a name of its tensor -> array of the parameter's shape; numbers are converted to its element
         type. Raises DMLError for a missing, unknown or misshapen input.
         """
-        outputs = self.compiled.dispatch(self.prepare(inputs))
+        outputs = self.compiled.dispatch(self.prepare(inputs)) | self._empty
         for name, (count, is_turned) in self._late.items():
             rows = outputs[name][: int(outputs[count][0])]
             outputs[name] = np.ascontiguousarray(rows.T if is_turned else rows)

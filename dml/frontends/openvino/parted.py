@@ -21,9 +21,10 @@ from dml.frontends.parts import Cut, cut
 from dml.recent import Recent
 
 from .convert import check_layers, check_types, counted_outputs, is_mapped, result_name
+from .host_process import HostModel
 from .ir import ELEMENT_TYPES, IrLayer, IrPort, Network, with_sizes
 from .ir_writing import ir_bytes
-from .networks import CompiledNetwork, DynamicNetwork, assumed_shape
+from .networks import CompiledNetwork, assumed_shape
 
 _Array = npt.NDArray[Any]
 _SPECIAL = ("Parameter", "Const", "Result")
@@ -181,15 +182,6 @@ class PartedNetwork:
         return values
 
 
-def whole(model: CompiledNetwork | DynamicNetwork | PartedNetwork) -> CompiledNetwork | DynamicNetwork:
-    """Return the model if it is one graph on the device. Raises DMLError if it runs in parts."""
-    if isinstance(model, PartedNetwork):
-        host = ", ".join(str(layer) for part in model.parts if part.on_host for layer in part.host_layers)
-        why = f"on the host run {host}" if host else "layers read sizes known only at run time"
-        raise DMLError(f"the model runs in {len(model.parts)} parts, not as one graph: {why}", HRESULT.E_NOTIMPL)
-    return model
-
-
 class _NetworkPart:
     """Layers that run together. Their network takes and returns values by name."""
 
@@ -258,31 +250,38 @@ class _NetworkPart:
             return self._host
 
 
+def _check_regions(layer: IrLayer) -> None:
+    """Raise DMLError for a RegionYolo of impossible counts, over which OpenVINO loops without end."""
+    if layer.type == "RegionYolo" and layer.inputs:
+        source, index = layer.inputs[0]
+        sizes = source.outputs[index].sizes
+        most = sizes[1] if len(sizes) > 1 and sizes[1] >= 0 else 1 << 16
+        for name in ("num", "classes", "coords"):
+            count = layer.integer(name)
+            if not 0 <= count <= most:
+                raise DMLError(f"{layer}: attribute {name} must be from 0 to {most}, found {count}")
+
+
 class _HostNetwork:
     """A network on OpenVINO's CPU plugin, from its parameters' arrays to its results', in order."""
 
     def __init__(self, network: Network) -> None:
-        import openvino  # (here, because most models do not need it)
-
         self._layers = ", ".join(str(layer) for layer in network.layers if layer.type not in _SPECIAL)
-        text, weights = ir_bytes(network)
+        for layer in network.layers:
+            _check_regions(layer)
         try:
-            core = openvino.Core()
-            model = core.read_model(text, weights)
-            self._compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-        except Exception as error:  # OpenVINO raises its own exceptions
+            self._model = HostModel(lambda: ir_bytes(network))
+        except DMLError as error:
             raise self._error(error) from error
 
     def __call__(self, arrays: Sequence[_Array]) -> list[_Array]:
         try:
-            found = self._compiled.create_infer_request().infer(list(arrays))
-            return [np.array(found[at]) for at in range(len(found))]
-        except Exception as error:
+            return self._model.run(arrays)
+        except DMLError as error:
             raise self._error(error) from error
 
-    def _error(self, error: Exception) -> DMLError:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        return DMLError(f"layers on the host, {self._layers}: {lines[-1] if lines else type(error).__name__}")
+    def _error(self, error: DMLError) -> DMLError:
+        return DMLError(f"layers on the host, {self._layers}: {error.message}")
 
 
 def _numbers(feeds: Mapping[str, _Array]) -> dict[str, _Array]:

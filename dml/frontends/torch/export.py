@@ -22,6 +22,7 @@ from torch.utils._pytree import tree_structure
 
 from dml.frontends.torch.arguments import Dynamic
 from dml.frontends.torch.fast_paths import FAST_PATHS
+from dml.frontends.torch.not_numbers import NOT_NUMBERS, with_nan
 
 #: The newest operator set that the exporter writes natively.
 OPSET = 18
@@ -128,8 +129,11 @@ def decomposed(program: ExportedProgram) -> ExportedProgram:
     table = torch.export.default_decompositions()
     for operator in list(table):
         if _registry().is_registered(operator):
-            table.pop(operator)
+            decomposition = table.pop(operator)
+            if not operator.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd):
+                table[operator] = with_nan(decomposition)
     table.update(FAST_PATHS)
+    table.update(NOT_NUMBERS)
     with _quiet():
         return program.run_decompositions(table)
 
@@ -137,9 +141,10 @@ def decomposed(program: ExportedProgram) -> ExportedProgram:
 def parts(program: ExportedProgram) -> tuple[fx.GraphModule, list[str], list[str]]:
     """Split the program into a module of parts; each part that ONNX can express is a submodule.
 
-    Returns the module, the names of these submodules, and the operators that stay with PyTorch.
+    Returns it, the names of these modules, and the operators that stay with PyTorch. The module writes to none of its
+    inputs: what the program writes to them is among its outputs.
     """
-    module = program.module()
+    module = _returning(program).module()
     assert isinstance(module, fx.GraphModule)
     # For one operator, transfers to the device would cost more than they save.
     partitioner = CapabilityBasedPartitioner(module, _Words(), allows_single_node_partition=False)

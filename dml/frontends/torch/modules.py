@@ -42,13 +42,39 @@ def on_device(
     if not names:
         raise NotTaken(f"ONNX cannot express {', '.join(left)}")
     say(f"{', '.join(left)} run with PyTorch, the rest in {len(names)} parts on the device")
+    written = _written(program)
     places = {node: at for at, node in enumerate(module.graph.find_nodes(op="placeholder"))}
+    weights = weights - set(written)
     for node in module.graph.find_nodes(op="call_module"):
         if node.target in names:
             own = {at for at, given in enumerate(node.args) if places.get(given) in weights}
             setattr(module, node.target, _Part(getattr(module, node.target), own, device, freeze, say))
-    run: Callable[..., Any] = module
+
+    def run(*given: Any) -> tuple[Any, ...]:
+        return _write(given, list(zip(written, module(*given), strict=True)))
+
     return run
+
+
+def _written(program: ExportedProgram) -> list[int | None]:
+    """For each result of the program, the place of the input that it is written to; None for what is returned."""
+    signature = program.graph_signature
+    given = [str(name) for name in signature.user_inputs]
+    return [
+        given.index(str(spec.target)) if spec.kind == OutputKind.USER_INPUT_MUTATION else None
+        for spec in signature.output_specs
+    ]
+
+
+def _write(inputs: Sequence[Any], values: Sequence[tuple[int | None, Any]]) -> tuple[Any, ...]:
+    """Write results to their inputs, once all are there; the others are returned.
+
+    (Where one cannot be computed, PyTorch runs the graph on the inputs as they were.)
+    """
+    for at, value in values:
+        if at is not None:
+            inputs[at].detach().copy_(value)
+    return tuple(value for at, value in values if at is None)
 
 
 class OnDevice:
@@ -68,11 +94,8 @@ class OnDevice:
         signature = program.graph_signature
         given = [str(name) for name in signature.user_inputs]
         written = set(signature.user_inputs_to_mutate.values())
-        #: For each result of the program: the index of the input to write it to, or None, and the value.
-        self._outputs = [
-            (given.index(str(spec.target)) if spec.kind == OutputKind.USER_INPUT_MUTATION else None, spec.arg)
-            for spec in signature.output_specs
-        ]
+        #: Per result of the program: the input that it is written to, if any, and how it is made.
+        self._outputs = list(zip(_written(program), [spec.arg for spec in signature.output_specs], strict=True))
         model = to_onnx(program)
         names = [entry.name for entry in model.graph.input]
         # (the exporter may drop unused inputs)
@@ -92,11 +115,7 @@ class OnDevice:
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         made = iter(self._model.run(inputs))
-        values = [(at, self._output(arg, made)) for at, arg in self._outputs]
-        for at, value in values:
-            if at is not None:
-                inputs[at].detach().copy_(value)
-        return tuple(value for at, value in values if at is None)
+        return _write(inputs, [(at, self._output(arg, made)) for at, arg in self._outputs])
 
     def _output(self, output: Any, made: Any) -> Any:
         if isinstance(output, ConstantArgument):

@@ -30,7 +30,7 @@ def _over_axes(cls: type[OperatorDesc]) -> OverAxes:
         chosen = [-1] if axes is None else axes
         return unary(cls, x, Axes=tuple(checked_axis(axis, x.rank, name) for axis in chosen))
 
-    function.__doc__ = f"{cls.__name__} of x along axes, the last one where none are given."
+    function.__doc__ = f"Compute {cls.__name__} of x along axes, by default the last one."
     function.__qualname__ = name
     return checked(function)
 

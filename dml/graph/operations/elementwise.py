@@ -70,7 +70,7 @@ def _binary(
 
 
 def _named(function: Any, cls: type[OperatorDesc], of: str) -> Any:
-    function.__doc__ = f"{cls.__name__} of {of}."
+    function.__doc__ = f"Compute {cls.__name__} of {of}."
     function.__qualname__ = short_name(cls.OPERATOR_TYPE)
     return checked(function)
 
@@ -81,7 +81,7 @@ def unary_function(cls: type[OperatorDesc]) -> Unary:
     def function(x: Tensor) -> Tensor:
         return unary(cls, x)
 
-    made: Unary = _named(function, cls, "x: its sizes and its data type")
+    made: Unary = _named(function, cls, "x, with x's sizes and data type")
     return made
 
 
@@ -89,7 +89,7 @@ def _scaled(cls: type[OperatorDesc]) -> ScaledUnary:
     def function(x: Tensor, scale_bias: DML_SCALE_BIAS | None = None) -> Tensor:
         return unary(cls, x, ScaleBias=scale_bias)
 
-    made: ScaledUnary = _named(function, cls, "x: its sizes and its data type. scale_bias: applied to x first")
+    made: ScaledUnary = _named(function, cls, "x, with x's sizes and data type. scale_bias: applied to x first")
     return made
 
 
@@ -97,7 +97,7 @@ def _predicate(cls: type[OperatorDesc]) -> UnaryPredicate:
     def function(x: Tensor, data_type: DML_TENSOR_DATA_TYPE = UINT8) -> Tensor:
         return unary(cls, x, data_type)
 
-    made: UnaryPredicate = _named(function, cls, "x: its sizes")
+    made: UnaryPredicate = _named(function, cls, "x, with x's sizes")
     return made
 
 

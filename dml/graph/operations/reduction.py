@@ -86,10 +86,10 @@ def _running(cls: type[OperatorDesc], exclusive_field: str, doc: str) -> Callabl
 cumulative_sum = _running(
     DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
     "HasExclusiveSum",
-    "Sums of the elements so far along the axis. exclusive: less the element itself.",
+    "Return the running sums along the axis. exclusive: without the element itself.",
 )
 cumulative_product = _running(
     DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
     "HasExclusiveProduct",
-    "Products of the elements so far along the axis. exclusive: without the element itself.",
+    "Return the running products along the axis. exclusive: without the element itself.",
 )

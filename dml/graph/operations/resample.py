@@ -54,10 +54,10 @@ def resample(
     output_pixel_offsets: Sequence[float] | None = None,
     antialiased: bool = False,
 ) -> Tensor:
-    """Resample x to other sizes. scales: by default the quotients of the sizes; offsets: by default pixels' centres are
-    at halves.
+    """Resample x to other sizes. scales: by default the quotients of the sizes. Without offsets, pixels' centres are at
+    halves.
 
-    rounding_direction: of halves between nearest neighbours (RESAMPLE2, from feature level 5_1 on), by default
+    rounding_direction: of halves between nearest elements (RESAMPLE2, from feature level 5_1 on), by default
     INCREASING. antialiased: for smaller sizes, weigh all pixels (RESAMPLE3, from 6_4 on). The oldest operator that
     supports the arguments is used. References: dml_resample1_operator_desc, dml_resample2_operator_desc,
     dml_resample3_operator_desc.

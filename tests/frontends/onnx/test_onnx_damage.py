@@ -174,7 +174,7 @@ def test_changed_fields(part: int) -> None:
 def test_names_that_are_no_text() -> None:
     """Protobuf returns strings that are not UTF-8 as bytes."""
     data = DATA.replace(b"Softmax", b"Soft\xffax").replace(b"\x01m\x12", b"\x01\xfe\x12")
-    with pytest.raises(dml.DMLError, match=r"not an ONNX model \(NodeProto\..* is no UTF-8\)"):
+    with pytest.raises(dml.DMLError, match=r"not an ONNX model \(NodeProto\..* is not UTF-8\)"):
         inspect_model(data, PLANNER)
 
 

@@ -67,7 +67,7 @@ WRONG: dict[str, tuple[str, int, Mapping[str, Any], Mapping[str, Any], str]] = {
     "a number that is none": ("TopK", 11, {"x": ONE, "k": np.zeros(0, np.int64)}, {},
                               r"input 1 must hold one number, found shape \(0,\)"),
     "unequal lists": ("Slice", 13, {"x": ONE, "starts": np.array([0]), "ends": np.array([1, 2])}, {},
-                      r"starts, ends, axes and steps must be as many, found \[1, 2\]"),
+                      r"starts, ends, axes and steps must be equally long, found \[1, 2\]"),
     "types": ("BitShift", 11, {"x": np.ones(3, np.int32), "by": np.ones(3, np.int8)}, {"direction": "LEFT"},
               "both inputs must have one type, found int32 and int8"),
     "scales": ("Upsample", 9, {"x": IMAGE, "scales": np.array([1, 1, -2, 2], np.float32)}, {},

@@ -31,7 +31,7 @@ def parts(x: Array) -> Array:
 def test_split_transforms(
     device: dml.Device, monkeypatch: pytest.MonkeyPatch, inverse: int, length: int | None
 ) -> None:
-    """12 = 3 * 4, and 4 = 2 * 2 again."""
+    """A length of 12 is split into 3 * 4, and 4 into 2 * 2."""
     monkeypatch.setattr(spectrum, "_LONG", 8)
     x = RNG.uniform(-1, 1, (2, 12, 2)).astype(np.float32)
     expected = (np.fft.ifft if inverse else np.fft.fft)(x[..., 0] + 1j * x[..., 1], length, axis=1)

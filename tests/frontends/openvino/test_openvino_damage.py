@@ -103,3 +103,54 @@ def test_damaged_files_are_models_or_dml_errors(device: dml.Device, tmp_path: Pa
         except dml.DMLError:
             refused += 1
     assert refused > 30
+
+
+def on_host(folder: Path) -> Path:
+    """A RegionYolo and a ReorgYolo, which OpenVINO runs."""
+    older = pytest.importorskip("openvino.opset1")
+    x = o.parameter([1, 18, 4, 4], np.float32, name="x")
+    regions = older.region_yolo(x, 4, 1, 2, True, [0, 1, 2], 1, -1, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    results = [o.result(regions), o.result(o.reorg_yolo(x, [2]))]
+    ov.save_model(ov.Model(results, [x], "m"), str(folder / "m.xml"), compress_to_fp16=False)
+    return folder / "m.xml"
+
+
+@pytest.mark.filterwarnings("ignore::dml.errors.HostNodesWarning")
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "message"),
+    [
+        ('stride="2"', 'stride="0"', "ReorgYolo.*OpenVINO's process ended with status"),
+        ('num="2"', 'num="-1"', "RegionYolo.*attribute num must be from 0 to 18, found -1"),
+        ('classes="1"', 'classes="4294967296"', "RegionYolo.*attribute classes must be from 0 to 18"),
+    ],
+)
+def test_openvino_ends_its_own_process_on_damaged_files(
+    device: dml.Device, tmp_path: Path, pattern: str, replacement: str, message: str
+) -> None:
+    path = on_host(tmp_path)
+    text, feeds = path.read_text("utf-8"), {"x": np.ones((1, 18, 4, 4), np.float32)}
+    before = read_model(path).compile(device)
+    expected = before(feeds)
+    path.write_text(text.replace(pattern, replacement), "utf-8")
+    for _ in range(2):
+        with pytest.raises(dml.DMLError, match=message):
+            read_model(path).compile(device)(feeds)
+    for name, array in before(feeds).items():  # in a new process
+        np.testing.assert_array_equal(array, expected[name])
+
+
+@pytest.mark.filterwarnings("ignore::dml.errors.HostNodesWarning")
+def test_damaged_layers_on_the_host(device: dml.Device, tmp_path: Path) -> None:
+    path = on_host(tmp_path)
+    text, chance = path.read_text("utf-8"), random.Random(0)
+    numbers = list(re.finditer(r'(?:axis|num|coords|classes|mask|anchors|stride)="([^"]*)"', text))
+    refused = 0
+    for _ in range(60):
+        one = chance.choice(numbers)
+        value = chance.choice(["0", "-1", "1", "3", "99", "100000", "4294967296", "-5", "1,2,3", "", "nan"])
+        path.write_text(text[: one.start(1)] + value + text[one.end(1) :], "utf-8")
+        try:
+            read_model(path).compile(device)({"x": np.ones((1, 18, 4, 4), np.float32)})
+        except dml.DMLError:
+            refused += 1
+    assert refused > 15

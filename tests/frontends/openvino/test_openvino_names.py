@@ -205,7 +205,7 @@ def test_requests_keep_their_tensors(api: tuple[Any, str], path: Path) -> None:
     request.infer()
     np.testing.assert_allclose(request.get_output_tensor(0).data, Y, rtol=1e-6)
     np.testing.assert_allclose(request.get_tensor("w").data, W, rtol=1e-6)
-    request.infer({"x": -X})  # z stays
+    request.infer({"x": -X})  # z is unchanged
     np.testing.assert_allclose(request.results["w"], -W, rtol=1e-6)
     request.set_tensor("x", ov.Tensor(X))
     request.set_input_tensor(1, ov.Tensor(2 * Z))

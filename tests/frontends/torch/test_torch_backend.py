@@ -20,7 +20,7 @@ import torch.nn.functional as F  # noqa: E402
 import dml as dml_package  # noqa: E402
 import dml.frontends.torch as front  # noqa: E402
 from dml.frontends.onnx import prepare  # noqa: E402
-from dml.frontends.torch import backend, export, weights  # noqa: E402
+from dml.frontends.torch import backend, export, modules, weights  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,
@@ -381,6 +381,69 @@ def test_a_graph_that_writes_to_its_input(compiled):
         for _ in range(3):
             torch.testing.assert_close(run(*ones), model(*others))
             torch.testing.assert_close(ones, others)
+
+
+class Mixed(nn.Module):
+    """Writes to an input and a buffer; what PyTorch computes in between splits it into parts."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.ones(3, 3))
+
+    def forward(self, cache, x):
+        before = torch.sin(cache) * 3
+        cache.mul_(2).add_(x)
+        self.seen.add_(cache)
+        values = torch.linalg.svdvals(torch.cos(cache) * 2)
+        values = torch.linalg.svdvals(torch.relu(before + values) + 1)
+        return torch.sigmoid(values + 1) * 2, cache.sum() + values
+
+
+@pytest.mark.parametrize("broken", [None, 1, 2, 3])
+def test_parts_write_to_inputs_once(compiled, monkeypatch, broken):
+    """Also where a part fails: PyTorch then runs the whole graph on what the inputs were."""
+    model = Mixed().eval()
+    other = copy.deepcopy(model)
+    run = compiled(model, freeze=True)
+    calls = []
+    real = modules.OnDevice.__call__
+
+    def call(self, *given):
+        calls.append(0)
+        if len(calls) == broken:
+            raise dml_package.DMLError("a part is broken")
+        return real(self, *given)
+
+    monkeypatch.setattr(modules.OnDevice, "__call__", call)
+    caches = [torch.arange(9.0).reshape(3, 3) / 10 for _ in range(2)]
+    with torch.no_grad(), stays("_linalg_svd", *(["a part is broken"] if broken else [])):
+        for _ in range(3):
+            x = torch.rand(3, 3)
+            torch.testing.assert_close(run(caches[0], x), other(caches[1], x), **NEAR)
+            torch.testing.assert_close([caches[0], model.seen], [caches[1], other.seen], **NEAR)
+    assert len(calls) == (broken or 9)
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.where(x > 0, NAN, x).masked_fill(x < -1, 2.0),
+        lambda x: x * torch.tensor(NAN) + 1,
+        lambda x: F.pad(x, (1, 1), value=NAN),
+        lambda x: x**NAN,
+        lambda x: torch.clamp(x, min=NAN) + torch.clamp(x, -1, NAN) + F.hardtanh(x, NAN, 1.0),
+        lambda x: F.leaky_relu(x, NAN) + F.elu(x, NAN) + F.celu(x, NAN),
+        lambda x: torch.addmm(x, x, x, alpha=NAN),
+        lambda x: torch.sign(torch.where(x > 0, NAN, x)),
+    ],
+)
+def test_numbers_that_are_nan(compiled, function):
+    x = torch.randn(4, 4)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(function, fallback=False)(x), function(x), equal_nan=True, **NEAR)
 
 
 class Counting(nn.Module):

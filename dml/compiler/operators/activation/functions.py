@@ -82,8 +82,8 @@ def shrink(desc: d.DML_ACTIVATION_SHRINK_OPERATOR_DESC) -> Expression:
     if of == "float":
         code = "$x0 > $Threshold ? $x0 - $Bias : $x0 < -$Threshold ? $x0 + $Bias : 0.0"
         return node(code, Leaf(0), Bias=desc.Bias, Threshold=desc.Threshold)
-    # Over is the least whole number above the threshold, and Under the greatest below its negative. If the type does
-    # not reach that far, Rises or Falls says that no element does.
+    # Over is the smallest integer above the threshold, and Under the largest below its negative. If the type's range
+    # ends before, Rises or Falls says that there is no such element.
     row = DATA_TYPES[DML_TENSOR_DATA_TYPE_INT32 if of == "int" else DML_TENSOR_DATA_TYPE_UINT32]
     low, high = row.lowest, row.highest
     # No element is above a NaN threshold, nor below its negative.

@@ -66,7 +66,8 @@ def convolve_bytes(
     finish: Expression,
     besides: Sequence[Operand],
 ) -> bool:
-    """Compute ``result = finish(sums)`` less the zero points; return False if the device has no kernel for it.
+    """Compute ``result = finish(sums)`` after subtracting the zero points; return False if the device has no kernel for
+    it.
 
     x_point: of one element. weights_point: {group, output channel}. finish: an expression of the sum modulo 2^32, an
     int (leaf 0), and of the elements of ``besides`` {group, output channel, 1} (leaves 1, 2, ...).

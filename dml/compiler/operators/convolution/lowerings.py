@@ -50,9 +50,10 @@ def _integers(
     builder: ProgramBuilder,
     finish: Finish,
 ) -> None:
-    """Compute ``finish`` of the convolution of input and filter less their zero points. Padding is a real zero.
+    """Compute ``finish`` of the convolution of input and filter after subtracting their zero points. Padding is a real
+    zero.
 
-    Apart from sums it may read what varies along the channels alone.
+    Apart from sums it may read operands that vary only along the channels.
     """
     x, weights, result = builder["InputTensor"], builder["FilterTensor"], builder["OutputTensor"]
     x_point, weights_point = builder.get("InputZeroPointTensor"), builder.get("FilterZeroPointTensor")

@@ -80,7 +80,7 @@ def _forward(taps: Three, geometry: Geometry) -> Windows:
 
 
 def _within(windows: Windows, x: Three, result: Three) -> Windows:
-    """Drop the outermost taps that lie outside x for every window, as those of wide dilations may.
+    """Drop the outermost taps that are outside x for every window, as with wide dilations.
 
     x, result: their sizes. At least one tap remains; a single tap along an axis has no dilation.
     """

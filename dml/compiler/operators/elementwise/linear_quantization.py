@@ -80,7 +80,7 @@ def quantized_linear_add(desc: d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_
     leaves = _Leaves(builder)
 
     def factors(which: str, tensor: DML_BUFFER_TENSOR_DESC) -> list[Expression]:
-        """Return an input less its zero point, and its scale."""
+        """Return an input minus its zero point, and its scale."""
         x, scale = leaves.of(f"{which}Tensor"), leaves.of(f"{which}ScaleTensor")
         return [difference(tensor, x, leaves.of_optional(f"{which}ZeroPointTensor")), scale]
 

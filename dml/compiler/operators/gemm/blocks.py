@@ -59,7 +59,9 @@ class Blocks:
 
 
 def rows_of_blocks(numbers: Operand, per_block: Sequence[Operand], start: int, count: int) -> list[Operand]:
-    """Return slices along the first dimension of numbers and of what is given per block; they hold whole blocks."""
+    """Return slices along the first dimension of the numbers and of the tensors with one value per block; they hold
+    whole blocks.
+    """
     taken = [part(numbers, 0, start, count)]
     for each in per_block:
         size = numbers.sizes[0] // each.sizes[0]

@@ -1,7 +1,7 @@
 """Products of 8-bit integer matrices without conversion, by integer dot products or matrix units.
 
-A byte less its zero point needs nine bits. So the bytes are multiplied, and the zero points are subtracted from the
-sums: the sum of (a - p) * (b - q) is that of a * b, less q times the sum of a, less p times the sum of (b - q).
+A byte minus its zero point needs nine bits. So the bytes are multiplied, and the zero points are subtracted from the
+sums: the sum of (a - p) * (b - q) is the sum of a * b, minus q times the sum of a, minus p times the sum of (b - q).
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def multiplies_signed(kernel: ByteKernel, *factors: Bytes) -> bool:
 def product_of_bytes(
     builder: ProgramBuilder, a: Bytes, b: Bytes, result: Operand, finish: Expression, besides: Sequence[Operand] = ()
 ) -> bool:
-    """``result = finish(a x b)``, where the device has a kernel for it; else nothing, and False.
+    """Compute ``result = finish(a x b)``; return False if the device has no kernel for it.
 
-    a {..., M, K}, b {..., N, K} (transposed), less their zero points. finish: an expression of the sum modulo 2^32, an
+    a {..., M, K}, b {..., N, K} (transposed), minus their zero points. finish: an expression of the sum modulo 2^32, an
     int (leaf 0), and of the elements of ``besides``, which broadcast to ``result`` {..., M, N} (leaves 1, 2, ...).
     """
     target, (m, n), k = builder.target, result.sizes[-2:], a.operand.sizes[-1]

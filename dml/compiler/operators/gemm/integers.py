@@ -1,4 +1,4 @@
-"""Products of integer matrices, and what they share with integer convolutions."""
+"""Products of integer matrices, and their common part with integer convolutions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 def along_dimension(parameter: Operand, rank: int, axis: int) -> Operand:
     """View a scale or zero point as a tensor that broadcasts to ``rank`` dimensions.
 
-    It has one element, or one per position along ``axis``; these may lie along any of its own dimensions.
+    It has one element, or one per position along ``axis``; these may be along any of its own dimensions.
     """
     (size, stride), *others = sorted(zip(parameter.sizes, parameter.strides, strict=True), reverse=True)
     assert all(other == 1 for other, _ in others), parameter.sizes
@@ -38,7 +38,7 @@ def along_dimension(parameter: Operand, rank: int, axis: int) -> Operand:
 
 
 def without_zero_point(builder: ProgramBuilder, operand: Operand, zero_point: Operand | None, axis: int) -> Operand:
-    """Return the 8-bit operand as INT32 less its zero point, one for all or one per position along ``axis``."""
+    """Return the 8-bit operand as INT32 minus its zero point, one for all or one per position along ``axis``."""
     if zero_point is None:
         expression, sources = node("int($x0)", Leaf(0), glsl="int"), [operand]
     else:
@@ -52,8 +52,9 @@ def without_zero_point(builder: ProgramBuilder, operand: Operand, zero_point: Op
 
 @dataclass(frozen=True)
 class Finish:
-    """What to make of a sum of products: an expression of it, an int (leaf 0), and of other elements (leaves 1, 2,
-    ...)."""
+    """The result for a sum of products: an expression of the sum, an int (leaf 0), and of other elements (leaves 1, 2,
+    ...).
+    """
 
     expression: Expression
     besides: Sequence[Operand] = ()
@@ -90,7 +91,7 @@ def requantization(
 
 
 def _product(builder: ProgramBuilder, result: Operand, finish: Finish) -> None:
-    """Compute ``finish`` of the product of the 8-bit ATensor and BTensor, less their zero points."""
+    """Compute ``finish`` of the product of the 8-bit ATensor and BTensor, minus their zero points."""
     a, b = builder["ATensor"], builder["BTensor"]
     points = builder.get("AZeroPointTensor"), builder.get("BZeroPointTensor")
     rows, columns = (
@@ -162,7 +163,7 @@ def _product_to_float(builder: ProgramBuilder, result: Operand, bias: Operand | 
 
 
 def _dequantized(builder: ProgramBuilder, which: str, tensor: DML_BUFFER_TENSOR_DESC, axis: int) -> Operand:
-    """Return operand "A" or "B" less its zero point, times its scale, in FLOAT32."""
+    """Return operand "A" or "B" minus its zero point, times its scale, in FLOAT32."""
     x, scale, zero_point = (builder.get(f"{which}{part}Tensor") for part in ("", "Scale", "ZeroPoint"))
     assert x is not None
     assert scale is not None

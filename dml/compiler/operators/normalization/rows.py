@@ -26,7 +26,7 @@ KERNEL, HELD_KERNEL = "normalization/rows.comp", "normalization/held.comp"
 
 @dataclass(frozen=True)
 class Normalization:
-    """What to compute: ``finish`` of each element; its leaves are the normalized element and then the parameters.
+    """The result per element: ``finish``, whose leaves are the normalized element and then the parameters.
 
     parameters, statistics: operands by name that broadcast to the source's sizes; the kernel reads parameters, and
     writes the statistics ``mean`` and ``variance``, if any, once per row.

@@ -26,7 +26,7 @@ from dml.compiler.selection.lines import Rows
 class RowOperands:
     """The operands of rows by name, as (kept dimensions, reduced dimensions): ``x``, ``y``, parameters and statistics.
 
-    A row's segments lie along the innermost reduced dimension. kept: number of kept dimensions.
+    A row's segments are along the innermost reduced dimension. kept: number of kept dimensions.
     """
 
     named: Mapping[str, Operand]

@@ -100,7 +100,7 @@ def _each_part(
 ) -> None:
     """Run a kernel over the outputs, once for each part of their positions.
 
-    found: name and index of what a dispatch leaves for the next one.
+    found: name and index of the operand that passes from one dispatch to the next.
     """
     carried = {found[0]: update(found[1])}
     for part in range(parts.count):

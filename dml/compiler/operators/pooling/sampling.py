@@ -1,8 +1,8 @@
-"""How regions of interest are sampled: the lists of places where the outputs of a region read the image.
+"""Sampling of regions of interest: the lists of places where the outputs of a region read the image.
 
-Samples per output are rounded up to a whole number and clamped. There may be billions: samples between the same
-elements are summed at once, and maxima looked for at their ends (see "pooling/roi_places.comp"), so that the work is
-bounded by the input. What of that an invocation's loops do not hold goes to further dispatches.
+Samples per output are rounded up to an integer and clamped. There may be billions: samples between the same elements
+are summed at once, and maxima sought at their ends (see "pooling/roi_places.comp"), so that the work is bounded by the
+input. Work that exceeds an invocation's loops goes to further dispatches.
 """
 
 from __future__ import annotations

@@ -80,7 +80,8 @@ def _once(operand: Operand, sizes: tuple[int, ...], axes: Sequence[int]) -> Oper
 def _reduce_whole(builder: ProgramBuilder, layout: ReductionLayout, what: Combination) -> None:
     """Reduce in one dispatch or, in chunks, in one for partial results and others that combine them."""
     groups = layout.count // layout.wide
-    sharing = reduction_sharing(builder.target, groups, layout.steps, layout.row_bytes)
+    computed = 0 if what.element == VALUE else layout.wide * layout.unit
+    sharing = reduction_sharing(builder.target, groups, layout.steps, layout.row_bytes, computed)
     chunk, chunks = sharing.cut(layout.steps)
     one_word = len(what.monoid.pack) == 1
     if chunks == 1:

@@ -17,7 +17,8 @@ from dml.compiler.scalar import Constant, Expression
 
 @dataclass(frozen=True)
 class Combination:
-    """What to compute: ``element`` of every position, combined by the monoid, and an expression of that per result.
+    """The parts of a reduction: ``element`` of every position, combined by the monoid, and an expression of that per
+    result.
 
     See ``reduce`` for the leaves of the expressions.
     """

@@ -120,7 +120,7 @@ def _parse(data: bytes, where: str) -> Any:
         raise DMLError(f"{where}: not an ONNX model (broken protobuf)") from None
     wrong = next(_broken_texts(model), None)
     if wrong is not None:
-        raise DMLError(f"{where}: not an ONNX model ({wrong} is no UTF-8)")
+        raise DMLError(f"{where}: not an ONNX model ({wrong} is not UTF-8)")
     return model
 
 

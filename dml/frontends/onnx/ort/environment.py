@@ -84,7 +84,7 @@ def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: objec
     Raises DMLError if their numbers, shapes or types differ, before anything is copied.
     """
     if len(src) != len(dst):
-        raise DMLError(f"copy_tensors: takes as many values for dst as for src, found {len(src)} and {len(dst)}")
+        raise DMLError(f"copy_tensors: src and dst must have equal lengths, found {len(src)} and {len(dst)}")
     pairs = [(source.numpy(), target) for source, target in zip(src, dst, strict=True)]
     for at, (array, target) in enumerate(pairs):
         wanted, found = _kind(array), _kind(target.numpy())

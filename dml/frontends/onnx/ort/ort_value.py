@@ -57,7 +57,7 @@ class OrtValue:
         try:
             array = np.zeros(tuple(shape), dtype)
         except (TypeError, ValueError, MemoryError) as error:
-            raise DMLError(f"OrtValue: there is no array of shape {shape!r} and type {dtype}: {error}") from None
+            raise DMLError(f"OrtValue: cannot create an array of shape {shape!r} and type {dtype}: {error}") from None
         return OrtValue(array, on_device=_is_device(device_type, "OrtValue"))
 
     @staticmethod
@@ -191,7 +191,7 @@ def _at(address: int, element_type: Any, shape: Sequence[int]) -> Array:
     """Return the array at a host address."""
     dtype = _dtype(element_type)
     if dtype.hasobject or min(shape, default=0) < 0:
-        raise DMLError(f"IOBinding: there is no memory of shape {tuple(shape)} and type {dtype}")
+        raise DMLError(f"IOBinding: cannot create an array of shape {tuple(shape)} and type {dtype}")
     memory = (ctypes.c_char * (prod(shape) * dtype.itemsize)).from_address(address)
     array: Array = np.frombuffer(memoryview(memory), dtype).reshape(tuple(shape))
     return array

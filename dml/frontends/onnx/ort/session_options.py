@@ -117,7 +117,7 @@ class SessionOptions:
     def check(self) -> None:
         """Raise DMLError for options that request a missing feature."""
         if self.optimized_model_filepath:
-            raise _absent("optimized_model_filepath; `dml run --explain` shows what a model is compiled to")
+            raise _absent("optimized_model_filepath; `dml run --explain` shows the compiled programs")
 
 
 def _absent(what: str) -> DMLError:

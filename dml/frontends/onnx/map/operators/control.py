@@ -37,7 +37,7 @@ def _branch(node: OnnxNode, name: str, inputs: Sequence[Any] = ()) -> list[Any]:
 def if_(node: OnnxNode) -> list[Any]:
     condition = node.input(0)
     counts = [len(node.required(name).output) for name in ("then_branch", "else_branch")]
-    node.check(counts[0] == counts[1], f"its branches must have as many outputs as each other, found {counts}")
+    node.check(counts[0] == counts[1], f"its branches must have equal numbers of outputs, found {counts}")
     node.check(condition.size == 1, f"the condition must hold one number, found shape {condition.shape}")
     if condition.array is None:
         joined = _both(node, condition)

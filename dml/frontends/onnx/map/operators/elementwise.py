@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 import dml.graph.operations as op
@@ -152,9 +154,10 @@ def modulus(node: OnnxNode) -> OnnxValue:
 @onnx_op("Pow")
 def power(node: OnnxNode) -> OnnxValue:
     x, exponent = operands(node)
-    number = exponent.array if exponent.array is not None and exponent.size == 1 else None
-    if number is not None and x.dtype in FLOATS and exponent.rank <= x.rank:
-        return unary(op.constant_pow, x, exponent=float(number.reshape(-1)[0]))
+    if exponent.array is not None and exponent.size == 1 and x.dtype in FLOATS and exponent.rank <= x.rank:
+        number = float(exponent.array.reshape(-1)[0])
+        if not math.isnan(number):
+            return unary(op.constant_pow, x, exponent=number)
     return binary(op.pow_, x, exponent)
 
 

@@ -273,7 +273,7 @@ def _diagonal(value: OnnxValue, term: list[str]) -> tuple[OnnxValue, list[str]]:
     for label in labels:
         axes = [at for at, name in enumerate(term) if name == label]
         if len({value.shape[at] for at in axes}) > 1:
-            raise DMLError(f"label {label!r} stands for different sizes in a tensor of shape {value.shape}")
+            raise DMLError(f"label {label!r} has different sizes in a tensor of shape {value.shape}")
         sizes.append(value.shape[axes[0]])
         strides.append(sum(tensor.desc.strides[at] for at in axes))
     return value.made(tensor.view(sizes, strides), sizes), labels
@@ -293,7 +293,7 @@ def _contract(
     for label, size in zip(a_labels, a.shape, strict=True):
         other = sizes.get(label, size)
         if size != other and 1 not in (size, other):
-            raise DMLError(f"label {label!r} stands for the sizes {size} and {other}")
+            raise DMLError(f"label {label!r} has the sizes {size} and {other}")
         sizes[label] = max(size, other)
     shared = [label for label in a_labels if label in b_labels]
     batch, summed = [la for la in shared if la in needed], [la for la in shared if la not in needed]

@@ -186,7 +186,7 @@ def sliced(
 ) -> OnnxValue:
     x = node.input(0)
     lengths = [len(given) for given in (starts, ends, axes, steps) if given is not None]
-    node.check(len(set(lengths)) == 1, f"starts, ends, axes and steps must be as many, found {lengths}")
+    node.check(len(set(lengths)) == 1, f"starts, ends, axes and steps must be equally long, found {lengths}")
     begin, counts, by = [0] * x.rank, list(x.shape), [1] * x.rank
     for at, axis in enumerate(range(len(starts)) if axes is None else axes):
         axis = checked_axis(axis, x.rank)

@@ -70,7 +70,7 @@ def blocked_convolution(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("MaxPool", since=SMALLEST_BLOCK, domain=NCHWC)
 def blocked_max_pool(node: OnnxNode) -> list[OnnxValue | None]:
-    node.check(not node.wants(1), "gives no indices")
+    node.check(not node.wants(1), "its output of indices is not supported")
     return max_pool(node)
 
 

@@ -15,7 +15,7 @@ from dml.errors import DMLError
 from dml.validator import needed_level
 
 #: Number of constants that a summary lists.
-_LISTED = 10
+LISTED = 10
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,7 @@ class ModelSummary:
     sizes: the symbolic sizes of the plan; assumed: those that were not given. memory: bytes on the device while it
     runs with these sizes, by use; None if it cannot be planned without running it: unplanned is the reason. largest:
     the largest initializers, with their bytes in the file and on the device; values derived from them do not count.
+    prepared: the largest results of initialization, by kernel and node, with their bytes.
     """
 
     opsets: Mapping[str, int]
@@ -76,13 +77,14 @@ class ModelSummary:
     memory: Mapping[str, int] | None = None
     unplanned: str = ""
     largest: tuple[TensorSummary, ...] = ()
+    prepared: tuple[tuple[str, int], ...] = ()
 
 
 def largest_tensors(
     arrays: Iterable[tuple[str, npt.NDArray[Any]]], on_device: Mapping[str, int] | None = None
 ) -> tuple[TensorSummary, ...]:
     """Summarize the largest of a model's constants. on_device: bytes that runs read there by name; None if unknown."""
-    found = sorted(arrays, key=lambda item: -item[1].nbytes)[:_LISTED]
+    found = sorted(arrays, key=lambda item: -item[1].nbytes)[:LISTED]
     return tuple(
         TensorSummary(
             name, str(array.dtype), array.shape, array.nbytes, None if on_device is None else on_device.get(name, 0)

@@ -22,10 +22,28 @@ def computed_once(graph: Graph, target: Target) -> set[Node]:
     static = static_values(graph)
     nodes = [node for node in graph.nodes if _is_static(node, static)]
     sources = _sources(nodes)
+    streamed = {node for node in nodes if is_streamed(node, target)}
+    refused = set(streamed)
+    while True:
+        chosen = _chosen(nodes, sources, refused)
+        # (a result that callers read, or that is too large, is made by runs, and so is what is made of it)
+        early = {node for node in chosen if not (chosen | streamed).issuperset(_makers(node))}
+        if not early:
+            return chosen
+        refused |= early
+
+
+def _makers(node: Node) -> list[Node]:
+    makers = (entry[1].producer for entry in node.inputs if entry is not None)
+    return [maker for maker in makers if maker is not None]
+
+
+def _chosen(nodes: list[Node], sources: dict[Node, frozenset[Value]], refused: set[Node]) -> set[Node]:
+    """Return the nodes, but for those refused, whose results are worth their memory. nodes: in running order."""
     chosen: set[Node] = set()
     left = SMALL
     for node in reversed(nodes):
-        if is_streamed(node, target):
+        if node in refused:
             continue
         kept = [value for value in _results(node) if any(reader not in chosen for reader, _ in value.consumers)]
         size = sum(value.size for value in kept)
@@ -49,8 +67,7 @@ def copies_late(graph: Graph, once: set[Node]) -> list[Node]:
     for reader in graph.nodes if late else ():
         left = [] if reader in late else [reader]
         while left:
-            makers = [entry[1].producer for entry in left[-1].inputs if entry is not None]
-            missing = [maker for maker in makers if maker in late and maker not in order]
+            missing = [maker for maker in _makers(left[-1]) if maker in late and maker not in order]
             if missing:
                 left.append(missing[0])
             else:

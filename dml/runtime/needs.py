@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class MemoryNeeds:
     """Bytes on the device while a program runs.
 
     weights: constants, and the results of initialization. constants: bytes of each constant by name or number, largest
-    first.
+    first. prepared: the same of each result of initialization, by kernel and node.
     """
 
     weights: int
@@ -29,6 +29,7 @@ class MemoryNeeds:
     outputs: int
     intermediates: int
     constants: tuple[tuple[str, int], ...]
+    prepared: tuple[tuple[str, int], ...] = ()
 
     @property
     def by_use(self) -> Mapping[str, int]:
@@ -45,10 +46,9 @@ class MemoryNeeds:
 
     def __str__(self) -> str:
         uses = ", ".join(f"{use} {bytes_text(size)}" for use, size in self.by_use.items() if size)
-        largest = ", ".join(f"{name} {bytes_text(size)}" for name, size in self.constants[:_NAMED])
-        return (
-            f"{bytes_text(self.total)} ({uses or 'nothing'}{f'; the largest constants: {largest}' if largest else ''})"
-        )
+        named = _by_size([*self.constants, *self.prepared])[:_NAMED]
+        largest = ", ".join(f"{name} {bytes_text(size)}" for name, size in named)
+        return f"{bytes_text(self.total)} ({uses or 'nothing'}{f'; the largest weights: {largest}' if largest else ''})"
 
 
 def memory_needs(program: Program) -> MemoryNeeds:
@@ -61,14 +61,34 @@ def memory_needs(program: Program) -> MemoryNeeds:
         regions.setdefault(constant.digest, []).append(region)
         names.setdefault(constant.digest, constant.Name or f"constant {region.index}")
     constants = [(names[digest], _covered(own)) for digest, own in regions.items()]
-    kept = _covered([*bound_regions(Space.PERSISTENT, program.dispatches), *program.owned.values()])
+    kept = [*bound_regions(Space.PERSISTENT, program.dispatches), *program.owned.values()]
     return MemoryNeeds(
-        weights=sum(size for _, size in constants) + kept,
+        weights=sum(size for _, size in constants) + _covered(kept),
         inputs=sum(size for slot, size in enumerate(program.inputs) if size and slot not in program.owned),
         outputs=sum(filter(None, program.outputs)),
         intermediates=_covered(bound_regions(Space.TEMPORARY, program.dispatches)),
-        constants=tuple(sorted(constants, key=lambda item: -item[1])),
+        constants=_by_size(constants),
+        prepared=_by_size(_prepared(program, kept)),
     )
+
+
+def _prepared(program: Program, kept: list[Region]) -> Iterator[tuple[str, int]]:
+    """Yield kernel and node of the dispatch that fills each island of ``kept``, and the island's bytes."""
+    islands = Islands(kept)
+    names: dict[int, str] = {}
+    for dispatch in program.initialize:
+        for region, access, _ in dispatch.bindings:
+            if region.space is Space.PERSISTENT and access.writes:
+                number = islands.number(region)
+                if number >= 0 and region.offset < islands.spans[number][1]:  # the others are initialization's own
+                    names[number] = f"{dispatch.label}{f' of {dispatch.node}' if dispatch.node else ''}"
+    for number, (start, end) in enumerate(islands.spans):
+        if number in names:
+            yield names[number], end - start
+
+
+def _by_size(named: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(named, key=lambda item: -item[1]))
 
 
 def _covered(regions: list[Region]) -> int:

@@ -57,6 +57,21 @@ def test_it_shows_what_a_model_is(path):
     assert " for batch=1 (assumed): 176 B at most (weights 128 B, inputs 32 B, outputs 16 B" in lines[-1]
 
 
+def test_transformed_filters_are_listed(tmp_path):
+    """Winograd's products keep four times a filter's bytes, the one weight larger than its source."""
+    filters = np.random.default_rng(0).standard_normal((128, 128, 3, 3), np.float32)
+    values = [helper.make_tensor_value_info(name, 1, [1, 128, 28, 28]) for name in "xy"]
+    node = helper.make_node("Conv", ["x", "w"], ["y"], "first", pads=[1] * 4)
+    graph = helper.make_graph([node], "g", values[:1], values[1:], [numpy_helper.from_array(filters, "w")])
+    path = tmp_path / "convolution.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10), path)
+    found = inspect_model(path, Planner(Target(DeviceClass.CPU, subgroup_size=8)))
+    assert found.memory is not None
+    ((name, size),) = found.prepared
+    assert name.startswith("convolution/winograd_weights.comp")
+    assert size == 4 * filters.nbytes == found.memory["weights"]
+
+
 def test_the_memory_is_what_a_run_takes(path, device):
     """The predicted memory for a given size equals that of the model compiled for the device."""
     facts = json.loads(run(path, "--size", "batch=64", "--json", "--device", device.vulkan.index).output)

@@ -84,6 +84,11 @@ def _show_weights(facts: ModelSummary) -> None:
             shape = " x ".join(map(str, one.shape)) or "scalar"
             weights.add_row(escape(one.name), one.kind, shape, bytes_text(one.bytes), there)
         show(weights)
+    if facts.prepared:
+        prepared = table("Largest weights that initialization makes", "by", "on the device")
+        for name, size in facts.prepared:
+            prepared.add_row(escape(name), bytes_text(size))
+        show(prepared)
 
 
 def _shape(value: ValueSummary) -> str:

@@ -534,6 +534,8 @@ def general_rounds(target: Target, per_word: int) -> int:
 
 #: Points at which the transforms evaluate: six along either axis.
 WINOGRAD_POINTS = 36
+#: Most bytes of a transformed filter, which has four times those of the filter: 512 channels on either side.
+MOST_TRANSFORMED = 40 << 20
 #: Invocations of the transforms' workgroups, side by side along channels.
 WINOGRAD_WORKGROUP = 32
 #: Fewer channels than this on either side gain nothing, and few sums would hide how the transforms round.
@@ -603,9 +605,10 @@ def winograd_cost(target: Target, sizes: WindowSizes) -> float:
     inputs, outputs, tiles = sizes.inputs, sizes.outputs, winograd_grid(1, sizes.places, sizes.dilations).count
     # Rows begin at multiples of four elements.
     input_row, output_row = -(-inputs // 4) * 4, -(-outputs // 4) * 4
-    largest = 4 * WINOGRAD_POINTS * max(sizes.batch * tiles * max(input_row, output_row), inputs * output_row)
+    transformed = 4 * WINOGRAD_POINTS * inputs * output_row
+    largest = max(transformed, 4 * WINOGRAD_POINTS * sizes.batch * tiles * max(input_row, output_row))
     is_small = min(inputs, outputs) < _FEWEST_CHANNELS or tiles < FEWEST_TILES
-    if not target.is_cpu or is_small or largest > target.max_region:
+    if not target.is_cpu or is_small or transformed > MOST_TRANSFORMED or largest > target.max_region:
         return math.inf
     by_texels = reads_texels(target)
     of_input, of_result = TRANSFORM_COSTS_BY_TEXELS if by_texels else TRANSFORM_COSTS

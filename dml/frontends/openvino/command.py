@@ -30,6 +30,7 @@ from dml.frontends.openvino.parted import RUNTIME, PartedNetwork
 from dml.frontends.openvino.states import STATE_TYPES, split, whole, without_variables
 from dml.frontends.options import ModelInput, Options
 from dml.frontends.summary import (
+    LISTED,
     Explained,
     Explanation,
     ModelSummary,
@@ -159,6 +160,7 @@ def inspect_network(path: Path, planner: Planner, sizes: Mapping[str, int]) -> M
         assumed=tuple(name for name in taken if name not in sizes),
         memory=None if needs is None else needs.by_use,
         unplanned=unplanned,
+        prepared=() if needs is None else needs.prepared[:LISTED],
         largest=largest_tensors((layer.name, array) for layer, array in constants.items()),
     )
 

@@ -7,6 +7,9 @@ import pytest
 from convolution_cases import BACKWARD, CONVOLUTION, CORRELATION, FORWARD, build, products
 
 import dml
+from dml.compiler.lowering import compile_operator
+from dml.compiler.selection import convolution as selection
+from dml.compiler.target import DeviceClass, Target
 from dml.graph import operations as op
 from dml.graph.builder import Builder
 from harness import assert_sums, run
@@ -141,3 +144,12 @@ def test_few_channels_few_places_and_gpus_go_other_ways(device, as_discrete):
     ):
         desc, *_ = build("FLOAT32", 1, 1, *channels, sizes, (3, 3), start=(1, 1), end=(1, 1))
         assert "winograd" not in on.compile_operator(on.create_operator(desc)).describe(), (channels, sizes)
+
+
+@pytest.mark.parametrize("room, chosen", [(4 * 36 * 64 * 64, True), (4 * 36 * 64 * 64 - 1, False)])
+def test_a_transformed_filter_has_a_bound_on_its_memory(monkeypatch, room, chosen):
+    """Plans alone."""
+    monkeypatch.setattr(selection, "MOST_TRANSFORMED", room)
+    desc, *_ = build("FLOAT32", 1, 1, 64, 64, (56, 56), (3, 3), start=(1, 1), end=(1, 1))
+    program = compile_operator(desc, Target(DeviceClass.CPU, subgroup_size=8))
+    assert ("winograd" in program.describe()) == chosen

@@ -22,7 +22,7 @@ from dml.shapes import broadcast_sizes, ones_along, replaced, with_rank
 from dml.tensors import DML_SCALAR_UNION, numpy_dtype
 
 from ..dtypes import DType, storage
-from .value import OnnxValue, constant, emit, one, reshape
+from .value import OnnxValue, constant, emit, is_small, one, reshape
 
 
 def reduce(x: OnnxValue, function: DML_REDUCE_FUNCTION, axes: Sequence[int], keep: bool = True) -> OnnxValue:
@@ -137,7 +137,7 @@ def gather_elements(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
 
 def fill(builder: Builder, number: Any, shape: Sequence[int], dtype: DType) -> OnnxValue:
     """Return a tensor filled with one number, on the device if it is large."""
-    if prod(shape) <= 4096:
+    if is_small(prod(shape)):
         return constant(builder, np.full(tuple(shape), number, dtype))
     kind = storage(dtype)
     held = np.asarray(number).astype(dtype).astype(numpy_dtype(kind))

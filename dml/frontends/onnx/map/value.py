@@ -27,6 +27,13 @@ from dml.traced import whole
 from ..dtypes import BOOL, HELD_AS_FLOAT32, INT64, Array, DType, storage
 from .traced_arrays import TracedArray, as_traced_array, is_traced
 
+#: Elements up to which the host computes constants; the device computes larger ones.
+SMALL = 4096
+
+
+def is_small(size: int) -> bool:
+    return size <= SMALL
+
 
 class OnnxValue:
     """A tensor of the model, with ONNX's shape and dtype."""
@@ -265,7 +272,7 @@ def transpose(x: OnnxValue, order: Sequence[int]) -> OnnxValue:
     """Permute the dimensions by strides; nothing is computed."""
     if x.rank < 2:
         return x
-    if x.array is not None and x.size <= 4096:
+    if x.array is not None and is_small(x.size):
         return constant(x.builder, x.array.transpose(order))
     return x.made(x.tensor.transpose(*order), [x.shape[axis] for axis in order])
 
@@ -275,7 +282,7 @@ def cast(x: OnnxValue, dtype: npt.DTypeLike) -> OnnxValue:
     wanted: DType = np.dtype(dtype)
     if wanted == x.dtype:
         return x
-    if x.array is not None and x.size <= 4096:
+    if x.array is not None and is_small(x.size):
         with np.errstate(all="ignore"):
             return constant(x.builder, x.array.astype(wanted))
     if wanted == BOOL:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from dml.api.device import Device
 from dml.arguments import checked
 from dml.errors import DMLError
-from dml.frontends.summary import ModelSummary, OperatorSummary, largest_tensors, symbolic_sizes
+from dml.frontends.summary import LISTED, ModelSummary, OperatorSummary, largest_tensors, symbolic_sizes
 from dml.planning.planner import PlannedGraph, Planner
 from dml.runtime.needs import MemoryNeeds
 
@@ -64,6 +64,7 @@ def inspect_model(
         memory=None if needs is None else needs.by_use,
         unplanned=unplanned,
         largest=largest_tensors(initial.items(), None if needs is None else dict(needs.constants)),
+        prepared=() if needs is None else needs.prepared[:LISTED],
     )
 
 

@@ -67,7 +67,7 @@ MODELS: Mapping[str, tuple[str, ...]] = {
         "mask=NONE|BOOLEAN,present=no|yes",
         f"ACTIVATION_SOFTMAX:{_FLOATS},sizes=1x50257|4x131072|2048x2048",
         f"ACTIVATION_LOG_SOFTMAX:{_FLOATS},sizes=1x50257|512x1024",
-        f"TOP_K:{_FLOATS},sizes=1x50257|4x50257,k=1|5|half",
+        f"TOP_K:{_FLOATS},sizes=1x50257|4x50257,k=1|70|half",
         f"CUMULATIVE_SUMMATION:{_FLOATS},sizes=1x50257|1x1048576",
         f"LP_NORMALIZATION:{_FLOATS},sizes=2x3x4096",
         f"REDUCE:{_FLOATS},function=AVERAGE|SUM_SQUARE|MAX|ARGMAX|LOG_SUM_EXP,sizes=512x4096|1x50257,axes=last|first|all",
@@ -91,7 +91,7 @@ MODELS: Mapping[str, tuple[str, ...]] = {
         "mask=NONE|KEY_SEQUENCE_LENGTH",
     ),
     "detection": (
-        f"TOP_K1:{_FLOATS},sizes=1x217413|80x8400,k=1|5|half,direction=DECREASING",
+        f"TOP_K1:{_FLOATS},sizes=1x217413|80x8400,k=1|70|half,direction=DECREASING",
         f"NONZERO_COORDINATES:{_FLOATS},sizes=256x256|80x8400",
         f"RESAMPLE3:{_FLOATS},sizes=1x3x64x64",
         f"CONVOLUTION:{_FLOATS},sizes=1x3x640x640,outputs=32,window=3|6,strides=2,padding=1|2,bias=yes,{_WEIGHTS}",

@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from dml.compiler.program import Program
 from dml.compiler.target import DeviceClass, Target
+from dml.errors import DMLError
 from tools.gpu_compilation import __main__ as command
 from tools.gpu_compilation import compiling, drivers, page, record
 from tools.gpu_compilation.compiling import Report, compile_chip, target_of_chip
 from tools.gpu_compilation.drivers import VENDORS, NoDriverError, vendor_of
 from tools.gpu_compilation.figures import STATISTICS, Figures, figures
 from tools.gpu_compilation.record import Record, judge, load, renewed, row, save
-from tools.gpu_compilation.workloads import workloads
+from tools.gpu_compilation.workloads import Workload, conformance_cases, workloads
 
 FIGURES = Figures(instructions=400, registers=64, shared=8704, occupancy=16, cycles=900, milliseconds=9.0)
 SPILLS = replace(FIGURES, spills=20, scratch=1024)
@@ -146,7 +148,7 @@ def test_a_vendor_whose_driver_cannot_be_built(
 
 def test_a_part_of_the_kernels_is_spread_over_all(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = []
-    monkeypatch.setattr(command, "_compile", lambda _, found, **__: (chosen.append(found), ([report()], []))[1])
+    monkeypatch.setattr(command, "_compile", lambda _, found, *__: (chosen.append(found), ([report()], []))[1])
     assert command.main(["--limit", "4"]) == command.main(["--limit", "100000"]) == 0
     every = workloads()
     assert chosen == [[every[at * len(every) // 4] for at in range(4)], [*every]]
@@ -158,6 +160,22 @@ def test_a_process_that_takes_too_long_is_ended() -> None:
         found = compiling._Process(process, 0.1)
         assert found.device is None
         assert found.last_line() == "no word (exit -9)"
+
+
+def test_graphs_of_the_conformance_run_are_lowered() -> None:
+    every = conformance_cases()
+    chosen = next(case for case in every if case.name.startswith("GRAPH_"))
+    assert chosen.lower(Target(DeviceClass.DISCRETE)).dispatches
+
+
+def test_cases_that_cannot_be_lowered_are_told_by_name() -> None:
+    def fail(_: Target) -> Program:
+        raise DMLError("too large")
+
+    refused: dict[str, str] = {}
+    assert compiling._lowered(Workload("GEMM", fail), Target(DeviceClass.DISCRETE), refused) == []
+    assert list(refused) == ["GEMM"]
+    assert "too large" in refused["GEMM"]
 
 
 def test_a_kernel_may_take_longer_in_an_emulator() -> None:

@@ -24,15 +24,16 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from tools.gpu_compilation import drivers, page, record, shares
-from tools.gpu_compilation.compiling import Report, compile_chip
+from tools.gpu_compilation.compiling import Report, compile_chip, lower_chip
 from tools.gpu_compilation.drivers import VENDORS, Installation, NoDriverError, Vendor
 from tools.gpu_compilation.figures import Figures
 from tools.gpu_compilation.workloads import Workload, conformance_cases, workloads
@@ -57,7 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen:
         print(f"no kernel has {options.filter!r} in its name", file=sys.stderr)
         return 2
-    reports, missing = _compile(_chips(options), chosen, loops=options.loops)
+    compiler = lower_chip if options.lower else partial(compile_chip, loops=options.loops)
+    reports, missing = _compile(_chips(options), chosen, compiler)
     for line in missing:
         print(line)
     status = _NO_DRIVER if missing else 0
@@ -101,12 +103,13 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the record as a page and exit")
     parser.add_argument("--loops", action="store_true", help="also count the instructions of innermost loops")
+    parser.add_argument("--lower", action="store_true", help="lower for the chips' targets, and compile nothing")
     parser.add_argument("--list", action="store_true", help="list vendors and chips and exit")
     options = parser.parse_args(arguments)
     if options.record and options.filter:
         parser.error("--record writes all kernels, and takes no --filter")
-    if options.record and options.conformance:
-        parser.error("--record takes no --conformance")
+    if options.record and (options.conformance or options.lower):
+        parser.error("--record takes neither --conformance nor --lower")
     if options.worst is None:
         options.worst = 0 if options.check or options.record else sys.maxsize
     return options
@@ -121,7 +124,9 @@ def _chips(options: argparse.Namespace) -> list[str]:
     return list(dict.fromkeys(chosen))
 
 
-def _compile(chips: Sequence[str], chosen: Sequence[Workload], *, loops: bool) -> tuple[list[Report], list[str]]:
+def _compile(
+    chips: Sequence[str], chosen: Sequence[Workload], compiler: Callable[..., Report]
+) -> tuple[list[Report], list[str]]:
     """Return the reports in the order of the chips, and a line for each chip left out."""
     missing: dict[str, str] = {}
     found: dict[str, Installation] = {}
@@ -136,10 +141,7 @@ def _compile(chips: Sequence[str], chosen: Sequence[Workload], *, loops: bool) -
             missing[vendor.name] = f"{vendor.name} is left out: {error}"
     reports: list[Report] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        running = [
-            (chip, pool.submit(compile_chip, vendor, found[vendor.name], chip, chosen, loops=loops))
-            for vendor, chip in wanted
-        ]
+        running = [(chip, pool.submit(compiler, vendor, found[vendor.name], chip, chosen)) for vendor, chip in wanted]
         for chip, future in running:
             try:
                 reports.append(future.result())

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dml.compiler.kernels import sources
+from dml.compiler.program import Dispatch
 from dml.compiler.target import DeviceClass, Target
 from dml.errors import DMLError
 from dml.glslang import compile_many
@@ -121,6 +122,27 @@ def compile_chip(
     return report
 
 
+def lower_chip(vendor: Vendor, installation: Installation, chip: str, workloads: Sequence[Workload]) -> Report:
+    """A report of workloads that cannot be lowered for the chip; nothing is compiled.
+
+    Raises NoDriverError where the driver opens no such chip."""
+    with _started(vendor, installation, chip, loops=False) as worker:
+        report = Report(vendor.name, chip, _version(worker.device.driver))
+        target = target_of(worker.device)
+    for workload in workloads:
+        _lowered(workload, target, report.refused)
+    return report
+
+
+def _lowered(workload: Workload, target: Target, refused: dict[str, str]) -> list[Dispatch]:
+    try:
+        program = workload.lower(target)
+    except DMLError as error:
+        refused[workload.name] = str(error)
+        return []
+    return [*program.adopt, *program.initialize, *program.dispatches]
+
+
 def _compile_some(worker: _Process, left: list[tuple[str, Kernel]], report: Report) -> None:
     """Compile kernels from the front of ``left`` and remove them; stop after one that crashes the process."""
     part = left[:_KERNELS_OF_A_PROCESS]
@@ -166,12 +188,7 @@ def named_kernels(workloads: Sequence[Workload], target: Target, refused: dict[s
     """
     dispatches = []
     for workload in workloads:
-        try:
-            program = workload.lower(target)
-        except DMLError as error:
-            refused[workload.name] = str(error)
-            continue
-        every = (*program.adopt, *program.initialize, *program.dispatches)
+        every = _lowered(workload, target, refused)
         dispatches += [(f"{workload.name}: {dispatch.label.removesuffix('.comp')}", dispatch) for dispatch in every]
     spirv = compile_many([dispatch.source for _, dispatch in dispatches], include_dirs=(sources.directory(),))
     named: dict[str, Kernel] = {}

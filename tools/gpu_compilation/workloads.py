@@ -14,6 +14,7 @@ from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Program
 from dml.compiler.target import Target
 from dml.conformance.case import Case
+from dml.conformance.graphs import program_of
 from dml.conformance.suite import Suite
 from dml.graph.builder import Builder
 from dml.graph.compile import compile_graph
@@ -55,7 +56,7 @@ def conformance_cases() -> tuple[Workload, ...]:
 
 
 def _conformance_case(case: Case, target: Target) -> Program:
-    return compile_operator(case.desc, target)
+    return program_of(case.desc, target)
 
 
 def _descriptors() -> Iterator[tuple[str, dml.OperatorDesc]]:

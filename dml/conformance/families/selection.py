@@ -19,7 +19,7 @@ from dml.shapes import effective_rank, with_size
 # --- TOP_K ----------------------------------------------------------------------------------------------
 
 #: By the size along the axis.
-_KS: dict[str, Any] = {"half": lambda n: (n + 1) // 2, "1": lambda n: 1, "5": lambda n: min(n, 5), "all": lambda n: n}
+_KS: dict[str, Any] = {"half": lambda n: (n + 1) // 2, "1": lambda n: 1, "70": lambda n: min(n, 70), "all": lambda n: n}
 
 
 def _top_k_fields(choice: Choice) -> dict[str, Any]:
@@ -27,8 +27,8 @@ def _top_k_fields(choice: Choice) -> dict[str, Any]:
     k = choice.k(choice.sizes[axis])
     if k == 1 and choice.label("k") == "all":
         raise Skip("all of one element is 1")
-    if k < 5 and choice.label("k") == "5":
-        raise Skip("5 of fewer elements are all")
+    if k < 70 and choice.label("k") == "70":
+        raise Skip("70 of fewer elements are all")
     found = with_size(choice.sizes, axis, k)
     return {
         "InputTensor": tensor(choice.type, choice.sizes),
@@ -49,9 +49,19 @@ def _topmost(desc: Any, inputs: Inputs) -> Outputs:
     }
 
 
+def _lines(desc: Any, values: Values) -> Inputs:
+    """Sort one line in three upwards and one downwards, so that the first elements are in the last or first group."""
+    x = values.fill(desc.InputTensor)
+    ordered = np.moveaxis(x, desc.Axis, -1)
+    lines = ordered.reshape(-1, ordered.shape[-1]).copy()
+    lines[1::3] = np.sort(lines[1::3], axis=-1)
+    lines[2::3] = np.sort(lines[2::3], axis=-1)[:, ::-1]
+    return {"InputTensor": np.ascontiguousarray(np.moveaxis(lines.reshape(ordered.shape), -1, desc.Axis))}
+
+
 _TOP_K = {
     # A line longer than a block of 1024 elements is sorted in several blocks.
-    "sizes": {**SIZES, **sizes("2x1300")},
+    "sizes": {**SIZES, **sizes("3x1281")},
     "axis": AXES,
     "k": _KS,
     "index": types_of(d.DML_TOP_K_OPERATOR_DESC, "OutputIndexTensor"),
@@ -62,6 +72,7 @@ subject(
     parameters={"type": types_of(d.DML_TOP_K_OPERATOR_DESC, "InputTensor"), **_TOP_K},
     describe=lambda choice: d.DML_TOP_K_OPERATOR_DESC(**_top_k_fields(choice)),
     reference=_topmost,
+    inputs=_lines,
 )
 subject(
     d.DML_TOP_K1_OPERATOR_DESC,
@@ -72,6 +83,7 @@ subject(
     },
     describe=lambda choice: d.DML_TOP_K1_OPERATOR_DESC(**_top_k_fields(choice), AxisDirection=choice.direction),
     reference=_topmost,
+    inputs=_lines,
 )
 
 # --- NONZERO_COORDINATES --------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Which variant of a kernel a device gets, and its sizes: every choice that looks at what the device is.
 
-A lowering asks here and never looks at the device's class. Each choice says why it is made, and what was measured where
-it rests on a measurement; a number that comes from a driver names the driver.
+A lowering asks here and never looks at the device's class. Each choice says why it is made. A constant that rests on a
+measurement is a row of ``thresholds.json``, which has the driver and the times; a limit of a driver names the driver.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dml.compiler.features import FloatMode
+from dml.compiler.selection.thresholds import threshold
 from dml.compiler.target import Target
 
 # --- Every kernel -----------------------------------------------------------------------------------------------------
@@ -54,7 +55,7 @@ def stores_fours(target: Target) -> bool:
     """Whether a convolution's sums of 32 bits are stored four at a time where rows begin at multiples of four.
 
     CPUs' drivers store lane by lane, which takes as long either way: there all rows share a kernel. (Products do store
-    by fours: MobileNetV2's take llvmpipe a twentieth longer one by one.)
+    by fours, which llvmpipe does faster.)
     """
     return not target.is_cpu
 
@@ -62,8 +63,7 @@ def stores_fours(target: Target) -> bool:
 def keeps_fours(target: Target) -> bool:
     """Whether products and convolutions keep their sums in vectors of four.
 
-    llvmpipe 22.3.6 makes the pipeline of such a kernel in 10 to 20 ms so and in 15 to 30 element by element, whatever
-    it has in its cache. SwiftShader's kernels run a tenth longer.
+    llvmpipe makes the pipeline of such a kernel sooner; SwiftShader's kernels run longer.
     """
     return target.llvmpipe > (0, 0)
 
@@ -71,6 +71,10 @@ def keeps_fours(target: Target) -> bool:
 #: Lines of GLSL for the elements that an invocation takes at once above which the arithmetic outweighs what a workgroup
 #: costs.
 LONG_ARITHMETIC = 64
+
+
+#: Workgroups that a CPU's driver is left for its cores.
+CPU_GROUPS: int = threshold("CPU_GROUPS")
 
 
 class UnitWalk(NamedTuple):
@@ -91,40 +95,36 @@ def unit_walk(target: Target, units: int, rounds: int, lines: int) -> UnitWalk:
     """units: those of the whole tensor. rounds: of the loops in each, or 1. lines: of GLSL that each executes.
 
     A CPU's driver pays for every workgroup, and most for one of several vectors: there a workgroup is one vector, and
-    takes as many steps as leave 16 workgroups for the cores. What llvmpipe does before an invocation's first unit (it
-    loads each word of push constants by itself) takes as long as a few units: it turns {64, 100, 50} in 6.3 ms one by
-    one and in 2.0 so. Long arithmetic has no loop around it: SwiftShader took minutes to compile quantizing to 32 INT4
-    in one, and 3 seconds without.
+    takes as many steps as leave CPU_GROUPS workgroups. What llvmpipe does before an invocation's first unit (it loads
+    each word of push constants by itself) takes as long as a few units. Long arithmetic has no loop around it, in which
+    SwiftShader compiles it far more slowly.
     """
     if not target.is_cpu or lines > LONG_ARITHMETIC:
         return UnitWalk(1, False, target.workgroup)
     vector = lanes(target)
-    return UnitWalk(max(1, min(512, max_steps(target) // rounds, units // (16 * vector))), True, vector)
+    return UnitWalk(max(1, min(512, max_steps(target) // rounds, units // (CPU_GROUPS * vector))), True, vector)
 
 
 #: Mesa's version from which on llvmpipe has not been seen to gather texels.
-_TEXELS_BY_CALLS = (23, 0)
+TEXELS_BEFORE: tuple[int, int] = threshold("TEXELS_BEFORE")
 
 
 def reads_texels(target: Target) -> bool:
     """Whether what a kernel only reads is bound as a uniform texel buffer, and not as a storage buffer.
 
-    llvmpipe 22.3.6 reads a storage buffer invocation by invocation, and texels of eight invocations together: four
-    words take it 20 ns so and 6.5 as texels, one takes 10 and 5, and eight such reads 40 ms to compile and 25. That of
-    Mesa 26.1.6 takes 12 and 22 ns: it calls a function for each texel.
+    llvmpipe 22.3.6 reads a storage buffer invocation by invocation, and texels of eight invocations together. That of
+    Mesa 26.1.6 calls a function for each texel.
     """
     return (
         target.is_cpu
-        and (0, 0) < target.llvmpipe < _TEXELS_BY_CALLS
+        and (0, 0) < target.llvmpipe < TEXELS_BEFORE
         and 4 * target.max_texels >= target.max_storage_buffer_range
     )
 
 
 def fast_halves(target: Target) -> tuple[FloatMode, ...]:
     """The modes in which a kernel converts FLOAT16 by the device's instructions, where those are promised to do what
-    lib/half.glsl does; empty where they are not.
-
-    navi21 adds eight elements in 48 instructions so, and in 372 by lib/half.glsl.
+    lib/half.glsl does in many more; empty where they are not.
     """
     return target.features.float16_exact
 
@@ -136,9 +136,9 @@ def single_stores(target: Target) -> frozenset[int]:
 
 
 #: Invocations of a workgroup that turns data (elementwise/transpose.comp, transpose_blocks.comp), and neighbours of the
-#: latter whose blocks lie side by side in what is read. An H100 turns 8192 x 8192 FLOAT32 in 208 us so, in 228 with 4
-#: and in 575 with 32; FLOAT16 in 113, 121 and 302. Through shared memory it takes 296 and 431.
-TRANSPOSE_WORKGROUP, TRANSPOSE_ALONG = 128, 8
+#: latter whose blocks lie side by side in what is read: enough to read whole lines of a cache, and to write them.
+TRANSPOSE_WORKGROUP = 128
+TRANSPOSE_ALONG: int = threshold("TRANSPOSE_ALONG")
 
 
 class TransposeBlocks(NamedTuple):
@@ -176,8 +176,7 @@ _RUNS = 300
 #: Multiplications of all lanes at once that llvmpipe makes in a millisecond, in the kernels that keep sums.
 _MULTIPLICATIONS = 800_000
 #: Milliseconds that llvmpipe takes to compile a kernel with a tile of sums: for each sum that it carries through its
-#: loop, each product in a round of the loop, and each read there of up to four elements. A tile of 1 x 4 of a product
-#: takes 90 ms, 8 x 8 takes 240 and 16 x 16 takes 750; the rest of such a kernel takes some 40.
+#: loop, each product in a round of the loop, and each read there of up to four elements.
 _SUM, _PRODUCT, _READ = 1.5, 0.15, 6.0
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps, shuffled
 from dml.compiler.selection.devices import half_matrices, has_room_for_matrices, keeps
+from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, half_work, tuned
 from dml.compiler.target import Target
 
@@ -39,12 +40,13 @@ def attention_softmax(target: Target, keys: int) -> AttentionSoftmax:
 
 #: Invocations of the kernels that keep scores in the workgroup: what every device has.
 WORKGROUP = 128
-#: Workgroups that keep a large GPU busy: some eight on each of an H100's 132 multiprocessors.
-_BUSY = 1024
+#: Workgroups that keep a large GPU busy: some eight on each of an H100's multiprocessors.
+BUSY_GROUPS: int = threshold("attention.BUSY_GROUPS")
 #: Keys that are worth a part of their own.
-_PART_KEYS = 128
+PART_KEYS: int = threshold("attention.PART_KEYS")
 #: Rows that attention/few.comp takes together, and rows in all above which tiles read keys less often.
-_ROWS_TOGETHER, _FEW_ROWS = 4, 16
+ROWS_TOGETHER: int = threshold("attention.ROWS_TOGETHER")
+FEW_ROWS: int = threshold("attention.FEW_ROWS")
 
 
 #: Tiles in the order of preference: rows, keys, depth, neighbours across, invocations, and columns at most.
@@ -187,7 +189,7 @@ def attention_sharing(target: Target, of: AttentionShape) -> AttentionWay | None
     caches hold the scores of a head, and where a row's sums do not fit the registers."""
     if target.is_cpu:
         return None
-    if of.rows <= _FEW_ROWS and of.unit > 1 and max(of.size, of.value_size) <= 64 * of.unit:
+    if of.rows <= FEW_ROWS and of.unit > 1 and max(of.size, of.value_size) <= 64 * of.unit:
         return _few(target, of)
     fitting: list[AttentionTiles | AttentionMatrices] = [*_on_matrices(target, of), *_tiles(target, of)]
     if not fitting:
@@ -208,7 +210,7 @@ def _parts(target: Target, of: AttentionShape, groups: int, steps: int, tile: in
 
     groups: workgroups without parts. steps: of one of them. tile: keys that a workgroup takes at once.
     """
-    wanted = max(1, min(_BUSY // groups, of.keys // _PART_KEYS))
+    wanted = max(1, min(BUSY_GROUPS // groups, of.keys // PART_KEYS))
     return min(-(-of.keys // tile), max(wanted, -(-steps // max_steps(target))))
 
 
@@ -217,7 +219,7 @@ def _few(target: Target, of: AttentionShape) -> AttentionFew:
     while lanes * of.unit < max(of.size, of.value_size):
         lanes *= 2
     rows = 1
-    while rows < min(of.rows, _ROWS_TOGETHER):
+    while rows < min(of.rows, ROWS_TOGETHER):
         rows *= 2
     round_ = 4
     tile = round_ * WORKGROUP // lanes
@@ -228,18 +230,16 @@ def _few(target: Target, of: AttentionShape) -> AttentionFew:
     return AttentionFew(rows, lanes, round_, parts, -(-steps // parts), near if lanes <= near else 0)
 
 
-#: Tiles for matrix units in the order of preference: rows, keys, matrices of a subgroup down. Of 128 heads of 2048
-#: rows, an H100 takes 2.0 and 4.4 ms for 64 and 128 columns by the first, 3.1 and 9.0 by the second, 3.4 and 76 by 64
-#: keys.
-_MATRIX_TILES = ((64, 32, 1), (32, 32, 1), (16, 32, 1))
-#: The same where scores stay in registers, by the columns that they are for at most, all of them in matrices. For 64
-#: columns an H100 takes 0.97 ms by the first and 1.05 by the second. For 128 registers do not last with 32 keys or
-#: more, and it takes 5 ms: fewer keys have not been measured, and are there for ``dml tune``.
-REGISTER_TILES = {64: ((4, 4, 1), (8, 4, 1), (4, 2, 1)), 128: ((8, 1, 1), (4, 1, 1))}
+#: Tiles for matrix units in the order of preference: rows, keys, matrices of a subgroup down.
+MATRIX_TILES: tuple[tuple[int, int, int], ...] = threshold("attention.MATRIX_TILES")
+#: The same where scores stay in registers, by the columns that they are for at most, all of them in matrices. For 128
+#: columns registers do not last with 32 keys or more; fewer keys have not been measured, and are there for `dml tune`.
+REGISTER_TILES: dict[int, tuple[tuple[int, int, int], ...]] = threshold(
+    "attention.REGISTER_TILES", lambda tiles: {int(columns): ways for columns, ways in tiles.items()}
+)
 #: Columns up to which they come first.
-_FIRST_IN_REGISTERS = 64
-#: Both where weights are rounded once, which needs fewer registers. For 128 columns an H100 took 1.3 ms by the first,
-#: and 1.4 by the others, in a kernel of its own that did no more; this one has not been measured so.
+FIRST_IN_REGISTERS: int = threshold("attention.FIRST_IN_REGISTERS")
+#: Both where weights are rounded once, which needs fewer registers. No GPU has measured them.
 _HALF_REGISTER_TILES = {64: REGISTER_TILES[64], 128: ((8, 4, 1), (8, 2, 1), (4, 2, 1))}
 _FIRST_IN_REGISTERS_BY_HALVES = 128
 #: Elements of a key and of a value that matrices in an invocation's registers hold.
@@ -252,9 +252,9 @@ def _on_matrices(target: Target, of: AttentionShape) -> Iterator[AttentionMatric
     if not (of.halves and shapes and widest <= _MOST_ON_MATRICES and has_room_for_matrices(target)):
         return
     m, n, k = shapes[0]
-    through_memory = [(*tile, False) for tile in _MATRIX_TILES]
+    through_memory = [(*tile, False) for tile in MATRIX_TILES]
     in_registers: list[tuple[int, int, int, bool]] = []
-    every, first = REGISTER_TILES, _FIRST_IN_REGISTERS
+    every, first = REGISTER_TILES, FIRST_IN_REGISTERS
     if target.allows_half:
         every, first = _HALF_REGISTER_TILES, _FIRST_IN_REGISTERS_BY_HALVES
     if target.features.matrix_reductions and n == k and of.plain:

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from dml.compiler.selection.convolution import WindowSizes
 from dml.compiler.selection.devices import byte_matrices, multiplies_bytes
 from dml.compiler.selection.product_tiles import BlockTile, MatrixTile, SlicedTile, first_of_enough, fits
+from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
 #: Bytes of a vector, whose multiples kernels take of k.
 VECTOR = 16
-#: A product of fewer rows than this has its own kernel, at the speed of memory.
-_FEW_ROWS = 8
+#: A product of at most so many rows has its own kernel, at the speed of memory.
+FEW_ROWS: int = threshold("bytes.FEW_ROWS")
+#: Whether CPUs' drivers multiply INT32, since they take dot products of bytes apart.
+CPU_MULTIPLIES_WORDS: bool = threshold("bytes.CPU_MULTIPLIES_WORDS")
 
 
 @dataclass(frozen=True)
@@ -67,17 +70,11 @@ _MATRIX_TILES = (
 
 
 def byte_kernel(target: Target, m: int, n: int, k: int, batch: int) -> ByteKernel | None:
-    """The kernel for products of 8-bit integers; None where the device has none, and they are multiplied as INT32.
-
-    CPUs' drivers take dot products apart: 512 x 512 x 512 take llvmpipe of Mesa 22.3.6 21 ms of processor time as INT32
-    and 49 by gemm/bytes.comp, that of 26.1.6 10 and 21, and 43 on its matrices. AMD's navi21 and navi31 have 512
-    instructions for 2,048 products among the 615 and 641 of the innermost loop, navi31 32 of its matrix units among
-    133.
-    """
-    if target.is_cpu:
+    """The kernel for products of 8-bit integers; None where the device has none, and they are multiplied as INT32."""
+    if target.is_cpu and CPU_MULTIPLIES_WORDS:
         return None
     has_dots = target.features.integer_dot_product and multiplies_bytes(target)
-    if m <= _FEW_ROWS:
+    if m <= FEW_ROWS:
         return DotRows(1 << (m - 1).bit_length(), 8, 16) if has_dots else None
     on_matrices = list(_on_matrices(target)) if min(m, n, k) >= VECTOR else []
     dots = [(tile, enough) for tile, enough in _DOT_TILES if has_dots and fits(target, tile)]
@@ -95,12 +92,12 @@ def byte_kernel(target: Target, m: int, n: int, k: int, batch: int) -> ByteKerne
 
 
 #: Input channels of a group below which convolutions of several groups stay those of INT32: vectors would be empty.
-_GROUP_CHANNELS = 8
+GROUP_CHANNELS: int = threshold("bytes.GROUP_CHANNELS")
 
 
 def convolution_kernel(target: Target, sizes: WindowSizes, k: int) -> ByteKernel | None:
     """As ``byte_kernel``: of the filter, k elements of windows filled up, and the windows."""
-    if sizes.groups > 1 and sizes.inputs < _GROUP_CHANNELS:
+    if sizes.groups > 1 and sizes.inputs < GROUP_CHANNELS:
         return None
     places = sizes.batch * math.prod(sizes.places)
     return byte_kernel(target, sizes.outputs, places, k, sizes.groups)
@@ -116,7 +113,7 @@ def byte_runs(sizes: WindowSizes) -> tuple[int, bool]:
 
 def is_better_exchanged(target: Target, m: int, n: int) -> bool:
     """Whether the product of the transposes is the one that the kernels do well: there is one for few rows."""
-    return not target.is_cpu and n <= _FEW_ROWS < m
+    return not target.is_cpu and n <= FEW_ROWS < m
 
 
 def _on_matrices(target: Target) -> Iterator[tuple[ByteMatrixProduct, int]]:

@@ -1,7 +1,7 @@
 """Convolutions: the kernel, and its tile.
 
-Costs are counted in multiplications, as for matrix products; selection.gemm says how times were taken. A 3 x 3 window
-over 64 channels of 56 x 56 takes llvmpipe 45 ms with the direct kernel and 1.7 s with the general one.
+Costs are counted in multiplications, as for matrix products. The direct kernel takes a small part of the time of the
+general one.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dml.compiler.selection.devices import (
     keeps_beside_places,
 )
 from dml.compiler.selection.product_tiles import FEWEST_SUMS, half_steps
+from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tiles import ProductSizes, product_cost
 from dml.compiler.selection.tuned import at_least, half_work, tuned
 from dml.compiler.target import Target
@@ -36,15 +37,14 @@ _MOST_PHASES = 36
 # --- What is done to results ------------------------------------------------------------------------------------------
 
 #: Elements of an image up to which a sum with another tensor is a kernel of its own on a CPU's driver: the tile with a
-#: sum behind it would take 0.2 to 0.3 seconds to compile, once more for larger images. ResNet-18 takes llvmpipe 129 ms
-#: of CPU time with all sums apart and 130 without at 224 x 224, 312 and 320 at 384 x 384, 1027 and 958 at 640 x 640.
+#: sum behind it would have to be compiled as well, once more for larger images, and gains nothing on small ones.
 _ADDED_APART = 1 << 20
 
 
 def clips_results(target: Target) -> bool:
     """Whether results that nothing is done to are clipped, too, without bounds: so that all layers share a kernel.
 
-    For CPUs' drivers, where each of MobileNetV2's and ResNet-18's takes 0.1 to 0.4 seconds to compile.
+    For CPUs' drivers, which take long to compile each of them.
     """
     return target.is_cpu
 
@@ -58,30 +58,29 @@ def adds_apart(target: Target, image: int) -> bool:
 
 #: Output channels, rows and columns that an invocation of a GPU may make.
 _TILES_OF_GPUS = tuple(itertools.product((1, 2, 4, 8, 16), (1, 2, 4, 8), (4, 8, 16)))
-#: The same of a CPU's driver: the first of these that fits, so that layers share kernels, which take it 0.1 (the third)
-#: to 0.25 seconds to compile. Depthwise layers of MobileNetV2 take within a fifth of the best of six tiles by the
-#: third; others, and those of ResNet-18, within an eighth by the first. Narrow results of many products (input channels
-#: by output channels) take a tile of their own: 512 channels of 4 x 4 take 5.5 ms by it, and 9.3 by the first; 256 of 8
-#: x 8 5.8 and 5.0, 128 of 56 x 56 with a stride of two 11.6 and 12.3, 64 to 128 of 72 x 72 so 9.1 and 9.1, of 96 x 96
-#: 15.2 and 13.8, so that what narrows on its way takes one kernel, from images of 320 x 320 down. Few products take the
-#: first whatever the image: 64 of 16 x 16 0.96 and 0.88.
-_TILES = ((8, 2, 8), (4, 2, 8), (1, 4, 8), (1, 2, 8))
-_NARROW_TILE, _NARROW, _MANY_PRODUCTS = (8, 4, 4), 40, 1 << 13
-#: Those of results of one row, where a second would be empty: 5 taps over 256 channels of 400 places, four images,
-#: take llvmpipe 27 ms so and 120 by the others.
-_FLAT_TILES = ((8, 1, 16), (4, 1, 16), (1, 1, 16), (1, 1, 8))
+#: The same of a CPU's driver: the first of these that fits, so that layers share kernels, which take long to compile.
+TILES: tuple[Three, ...] = threshold("convolution.TILES")
+#: Narrow results (of so many columns) of many products (input channels by output channels) take a tile of their own, so
+#: that what narrows on its way through a network takes one kernel. Few products take the first of the others, whatever
+#: the image.
+NARROW_TILE: Three = threshold("convolution.NARROW_TILE")
+NARROW: int = threshold("convolution.NARROW")
+MANY_PRODUCTS: int = threshold("convolution.MANY_PRODUCTS")
+#: Tiles of results of one row, where a second would be empty.
+FLAT_TILES: tuple[Three, ...] = threshold("convolution.FLAT_TILES")
 #: What an invocation's tile reaches, at most, along a row or a column of the result.
-LARGEST_TILE = max(max(rows, columns) for _, rows, columns in (_NARROW_TILE, *_FLAT_TILES, *_TILES, *_TILES_OF_GPUS))
+LARGEST_TILE = max(max(rows, columns) for _, rows, columns in (NARROW_TILE, *FLAT_TILES, *TILES, *_TILES_OF_GPUS))
 #: The sums that an invocation may keep; fewer where registers are real.
 _MOST_SUMS, _MOST_SUMS_OF_GPUS = 256, 32
 #: The products that a round of its innermost loop may add: longer code no longer stays in a CPU's instruction cache.
 _MOST_PRODUCTS = 1024
 #: Reading four elements costs as much as this many multiplications: on llvmpipe four times what matrix products count
 #: for one; GPUs hide reads behind each other, and none has been measured.
-_READ_COST, _READ_COST_OF_GPUS = 80, 8
-#: The same where llvmpipe reads texels, and what a multiplication costs beside one of a matrix product's: 3 x 3 over
-#: 128 channels of 28 x 28 takes it 7.4 ms, and 6.2 by Winograd's products; 128 to 32 channels 2.1 and 3.6.
-_TEXEL_COST, _PRODUCT_COST = 15, 0.6
+READ_COST: float = threshold("convolution.READ_COST")
+_READ_COST_OF_GPUS = 8
+#: The same where llvmpipe reads texels, and what a multiplication costs beside one of a matrix product's.
+TEXEL_COST: float = threshold("convolution.TEXEL_COST")
+PRODUCT_COST: float = threshold("convolution.PRODUCT_COST")
 #: Fewer vectors of invocations than this leave a CPU's cores idle, fewer invocations a GPU's: they take as long as so
 #: many.
 _FEWEST_VECTORS, _FEWEST_INVOCATIONS_OF_GPUS = 8, 4096
@@ -173,23 +172,23 @@ def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
 def lays_weights_in_fours(target: Target) -> bool:
     """Whether filters are laid out for the direct kernel four elements of an output channel at a time.
 
-    llvmpipe 22.3.6 takes 65 ms of CPU time for ResNet-18's weights so, and 85 element by element.
+    llvmpipe initializes them faster so.
     """
     return target.is_cpu
 
 
 def _direct_tile_of_cpus(target: Target, sizes: WindowSizes) -> DirectTile | None:
     """Return the first tile that fits, or the one that tuning measured as fastest."""
-    narrow = sizes.places[2] <= _NARROW and sizes.inputs * sizes.outputs >= _MANY_PRODUCTS
-    ordered = (_NARROW_TILE, *_TILES) if narrow else _TILES
+    narrow = sizes.places[2] <= NARROW and sizes.inputs * sizes.outputs >= MANY_PRODUCTS
+    ordered = (NARROW_TILE, *TILES) if narrow else TILES
     if sizes.places[1] == 1:
-        ordered = (*_FLAT_TILES, *ordered)
+        ordered = (*FLAT_TILES, *ordered)
     rule = next((tile for tile in ordered if _direct_tile(target, sizes, *tile)), None)
     if rule is None:
         return None
 
     def fitting() -> list[Three]:
-        return [tile for tile in dict.fromkeys((*ordered, _NARROW_TILE, *_TILES)) if _direct_tile(target, sizes, *tile)]
+        return [tile for tile in dict.fromkeys((*ordered, NARROW_TILE, *TILES)) if _direct_tile(target, sizes, *tile)]
 
     best = tuned(target, "convolution", lambda: f"direct {_work(sizes, per_image=True)}", rule, fitting)
     return _direct_tile(target, sizes, *best)
@@ -211,7 +210,7 @@ def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, c
     reads = rows * span / 4 + taps * (channels / 4 if channels % 4 == 0 else channels / 2)
     if target.is_cpu:
         vectors = max(-(-invocations // target.subgroup_size), _FEWEST_VECTORS)
-        read, product = (_TEXEL_COST, _PRODUCT_COST) if reads_texels(target) else (_READ_COST, 1)
+        read, product = (TEXEL_COST, PRODUCT_COST) if reads_texels(target) else (READ_COST, 1)
         cost = vectors * (read * reads + product * sums * taps) * sizes.rows_of_taps
         cost += compile_cost(tile_compilation(sums, sums * taps, reads))
     else:
@@ -230,8 +229,7 @@ def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, c
 def stores_in_loops(target: Target) -> bool:
     """Whether the direct kernel stores a tile in loops over its sums, of which drivers then compile one copy.
 
-    GELU behind 256 sums takes llvmpipe 0.8 CPU seconds to compile so, and 5.6 unrolled. A GPU would keep sums that a
-    loop reads in memory.
+    llvmpipe compiles an activation behind 256 sums far sooner so. A GPU would keep sums that a loop reads in memory.
     """
     return target.is_cpu
 
@@ -243,7 +241,8 @@ _FEWEST_OUTPUTS, _FEWEST_TERMS = 12, 8
 #: Steps of k of which a table is kept, at most, and what the windows of such may reach.
 _LARGEST_TABLE, _MOST_REACH = 512, 1023
 #: Workgroups of which a GPU runs one of each at a time, and what one of them alone on a core takes longer.
-_CORES, _ALONE = 132, 1.3
+_CORES = 132
+ALONE: float = threshold("convolution.ALONE")
 
 
 @dataclass(frozen=True)
@@ -273,17 +272,14 @@ class ImplicitTile:
         return 4 * self.slab * (self.channels + self.places) + 8 * self.table
 
 
-#: On an H100, 64 x 128 makes 27 TFLOP/s of 3 x 3 over 64 channels of 56 x 56, 32 images; the weights are how others did
-#: beside it. Two slabs in shared memory leave fewer workgroups on a core and took 10 to 40 % longer.
-_IMPLICIT_TILES = (
-    ImplicitTile(64, 128, (2, 2), 128, weight=1.0),
-    ImplicitTile(64, 64, (1, 2), 128, weight=0.86),
-    ImplicitTile(32, 128, (1, 2), 128, weight=0.86),
-    ImplicitTile(32, 64, (1, 1), 128, weight=0.73),
-    ImplicitTile(16, 128, (1, 1), 128, weight=0.6),
+#: Channels, places, fours, workgroup and weight: the speed of each beside the first. (Two slabs in shared memory leave
+#: fewer workgroups on a core, and were slower on an H100.)
+IMPLICIT_TILES: tuple[ImplicitTile, ...] = threshold(
+    "convolution.IMPLICIT_TILES",
+    lambda tiles: tuple(replace(ImplicitTile(*sizes), weight=weight) for *sizes, weight in tiles),
 )
 #: The same with sums in FLOAT16 beside them: as of products, half as many sums leave the registers for twice the waves.
-_IMPLICIT_HALF_TILES = (ImplicitTile(64, 128, (2, 1), 256), *_IMPLICIT_TILES[1:])
+_IMPLICIT_HALF_TILES = (ImplicitTile(64, 128, (2, 1), 256), *IMPLICIT_TILES[1:])
 
 
 @dataclass(frozen=True)
@@ -326,19 +322,13 @@ def _with_table(target: Target, sizes: WindowSizes, tile: _Tile) -> _Tile:
     return found if table <= _LARGEST_TABLE and found.memory() <= target.shared_memory else tile
 
 
-#: Channels and places, those of a subgroup, and with how many tiles they are enough. On an H100, 3 x 3 over 256
-#: channels of 14 x 14, 32 images, takes 72 us by the first and 79 by the second, with channels last; over 64 channels
-#: of 56 x 56 87 by the second.
-_MATRIX_TILES = (
-    (128, 128, (64, 32), 96),
-    (64, 64, (32, 16), 1),
-    (32, 64, (16, 16), 1),
-)
+#: Channels and places, those of a subgroup, and with how many tiles they are enough.
+MATRIX_TILES: tuple[tuple[int, int, tuple[int, int], int], ...] = threshold("convolution.MATRIX_TILES")
 
 
-#: Taps and output channels from which on a copy of x pays: 3 x 3 over 256 channels of 14 x 14 takes an H100 85 us
-#: without and 72 with it, over 64 channels of 56 x 56 87 and 96.
-_TAPS_WORTH_A_COPY, _OUTPUTS_WORTH_A_COPY = 4, 128
+#: Taps and output channels from which on a copy of x pays.
+TAPS_WORTH_A_COPY: int = threshold("convolution.TAPS_WORTH_A_COPY")
+OUTPUTS_WORTH_A_COPY: int = threshold("convolution.OUTPUTS_WORTH_A_COPY")
 
 
 def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTile | None:
@@ -350,7 +340,7 @@ def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTi
     fitting: list[ImplicitMatrixTile] = []
     places = sizes.batch * math.prod(sizes.places)
     rule: ImplicitMatrixTile | None = None
-    for channels, beside, own, enough in _MATRIX_TILES:
+    for channels, beside, own, enough in MATRIX_TILES:
         tile = ImplicitMatrixTile(channels, beside, own, slab, shapes[0], target.subgroup_size)
         m, n, k = tile.shape
         threads = min(target.max_workgroup_invocations, target.max_workgroup_size[0])
@@ -372,12 +362,12 @@ def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTi
 
 def puts_channels_last(target: Target, sizes: WindowSizes, size: int) -> bool:
     """Whether x, of ``size`` bytes, is copied, so that its channels are neighbours, before matrix units take it."""
-    is_worth = math.prod(sizes.taps) >= _TAPS_WORTH_A_COPY and sizes.outputs >= _OUTPUTS_WORTH_A_COPY
+    is_worth = math.prod(sizes.taps) >= TAPS_WORTH_A_COPY and sizes.outputs >= OUTPUTS_WORTH_A_COPY
     return is_worth and sizes.inputs % 8 == 0 and size <= target.max_region
 
 
 #: Places of an image from which on a product for each image fills its last tiles well enough.
-_PLACES_OF_PRODUCTS = 2048
+PLACES_OF_PRODUCTS: int = threshold("convolution.PLACES_OF_PRODUCTS")
 
 
 def joins_images(target: Target, sizes: WindowSizes, bits: int) -> bool:
@@ -386,18 +376,17 @@ def joins_images(target: Target, sizes: WindowSizes, bits: int) -> bool:
     bits: of an element. The products of halves on matrix units want rows of eights.
     """
     places = math.prod(sizes.places)
-    fills_tiles = places % 128 == 0 or (places >= _PLACES_OF_PRODUCTS and (bits == 32 or places % 8 == 0))
+    fills_tiles = places % 128 == 0 or (places >= PLACES_OF_PRODUCTS and (bits == 32 or places % 8 == 0))
     return sizes.batch > 1 and not fills_tiles and implicit_tile(target, sizes) is not None
 
 
-#: Output channels from which on a CPU's driver copies what strided windows of one element take, and multiplies that:
-#: 256 to 512 channels of 28 x 28 take llvmpipe 11 ms so and 34 by the direct kernel.
-_OUTPUTS_WORTH_THINNING = 16
+#: Output channels from which on a CPU's driver copies what strided windows of one element take, and multiplies that.
+OUTPUTS_WORTH_THINNING: int = threshold("convolution.OUTPUTS_WORTH_THINNING")
 
 
 def is_worth_thinning(target: Target, sizes: WindowSizes) -> bool:
     """Whether the elements of x that windows of one element take are copied, so that these are a product."""
-    return target.is_cpu and sizes.outputs >= _OUTPUTS_WORTH_THINNING
+    return target.is_cpu and sizes.outputs >= OUTPUTS_WORTH_THINNING
 
 
 def implicit_tile(target: Target, sizes: WindowSizes, *, halves: bool = False) -> ImplicitTile | None:
@@ -412,10 +401,10 @@ def implicit_tile(target: Target, sizes: WindowSizes, *, halves: bool = False) -
     def cost(tile: ImplicitTile) -> float:
         tiles = sizes.groups * -(-sizes.outputs // tile.channels) * -(-places // tile.places)
         rounds = -(-tiles // filling(target, _CORES))
-        return (rounds if rounds > 1 else _ALONE) * tile.channels * tile.places / tile.weight
+        return (rounds if rounds > 1 else ALONE) * tile.channels * tile.places / tile.weight
 
     steps = half_steps(target) if halves else 0
-    tiles = [replace(tile, half_steps=steps) for tile in (_IMPLICIT_HALF_TILES if steps else _IMPLICIT_TILES)]
+    tiles = [replace(tile, half_steps=steps) for tile in (_IMPLICIT_HALF_TILES if steps else IMPLICIT_TILES)]
     most = target.max_workgroup_invocations
     fitting = [
         t for t in tiles if t.workgroup <= most and (t.sums <= FEWEST_SUMS or keeps_beside_places(target, t.sums))
@@ -436,17 +425,18 @@ def implicit_tile(target: Target, sizes: WindowSizes, *, halves: bool = False) -
 #: Elements of x that an invocation of a GPU may read, which are all unrolled.
 _MOST_READS = 128
 #: Rows and columns of a tile on CPUs' drivers, and the taps of a window up to which they are better than the direct
-#: kernel: 3 x 3 over 144 channels of 56 x 56 takes llvmpipe 3.8 ms of CPU time so and 5.2 with that one (in FLOAT16 5.3
-#: and 8.1), with 960 of 33 x 33 and a dilation of four 12.7 and 19.9; 5 x 5 takes 9.1 and 6.8.
-_STRIPS, _MOST_TAPS = ((4, 4), (5, 3), (3, 3), (2, 2)), 9
+#: kernel.
+STRIPS: tuple[tuple[int, int], ...] = threshold("convolution.STRIPS")
+MOST_TAPS: int = threshold("convolution.MOST_TAPS")
 #: What an invocation costs on llvmpipe beside its sums, for each element read and for each sum, in nanoseconds.
-_STRIP_COST, _STRIP_READ, _STRIP_SUM = 15, 1.5, 5
+STRIP_COSTS: tuple[float, float, float] = threshold("convolution.STRIP_COSTS")
 
 
-#: Rows of a tile: of the first two those that leave less of the last tiles empty. 384 channels of 28 x 28 take an H100
-#: 45, 41 and 43 us in FLOAT32 by 8, 7 and 4 rows of a column, and 33, 29 and 32 in FLOAT16 by those of two. Of tiles of
-#: four columns, which tuning may find better where rows are of fours: no GPU has measured them.
-_ROWS_OF_STRIPS, _SHORTER_STRIPS, _ROWS_OF_FOURS = (8, 7), (4, 2, 1), (8, 7, 4)
+#: Rows of a tile: of these those that leave less of the last tiles empty.
+ROWS_OF_STRIPS: tuple[int, ...] = threshold("convolution.ROWS_OF_STRIPS")
+#: Rows of other tiles, and of tiles of four columns, which tuning may find better where rows are of fours: no GPU has
+#: measured them.
+_SHORTER_STRIPS, _ROWS_OF_FOURS = (4, 2, 1), (8, 7, 4)
 
 
 @dataclass(frozen=True)
@@ -477,10 +467,10 @@ def depthwise_tile(target: Target, sizes: WindowSizes, bits: int, *, fours: bool
     if sizes.inputs != 1 or sizes.taps[0] > max_steps(target):
         return None
     if target.is_cpu:
-        return _strip_of_cpus(target, sizes) if math.prod(sizes.taps) <= _MOST_TAPS else None
+        return _strip_of_cpus(target, sizes) if math.prod(sizes.taps) <= MOST_TAPS else None
     fitting = []
     height = sizes.places[1]
-    strips = (*sorted(_ROWS_OF_STRIPS, key=lambda rows: -height % rows), *_SHORTER_STRIPS)
+    strips = (*sorted(ROWS_OF_STRIPS, key=lambda rows: -height % rows), *_SHORTER_STRIPS)
     tiles = [*((rows, 32 // bits, False) for rows in strips), (1, 1, False)]
     tiles += [(rows, 4, True) for rows in _ROWS_OF_FOURS] if fours else []
     for rows, columns, by_four in tiles:
@@ -500,17 +490,17 @@ def depthwise_tile(target: Target, sizes: WindowSizes, bits: int, *, fours: bool
 def _strip_of_cpus(target: Target, sizes: WindowSizes) -> DepthwiseTile:
     """Return the first strip unless windows are dilated, so that layers share a kernel.
 
-    MobileNetV2 takes llvmpipe 114.5 ms with it alone, and 113.6 with the cheapest of four, which are two more to
-    compile, 0.2 to 0.4 seconds each. Small dilated images leave much of it empty.
+    The cheapest for each layer gains MobileNetV2 hardly anything. Small dilated images leave much of it empty.
     """
     _, height, width = sizes.places
 
     def cost(tile: DepthwiseTile) -> float:
-        one = _STRIP_COST + _STRIP_READ * math.prod(elements_read(tile, sizes)) + _STRIP_SUM * tile.rows * tile.columns
+        beside, each_read, each_sum = STRIP_COSTS
+        one = beside + each_read * math.prod(elements_read(tile, sizes)) + each_sum * tile.rows * tile.columns
         return tile.tiles(height, 0) * tile.tiles(width, 1) * one
 
     gaps = _gap(sizes, 1), _gap(sizes, 2)
-    strips = [DepthwiseTile(rows, columns, gaps) for rows, columns in _STRIPS]
+    strips = [DepthwiseTile(rows, columns, gaps) for rows, columns in STRIPS]
     rule = strips[0] if gaps == (1, 1) else min(strips, key=cost)
     return tuned(target, "convolution", lambda: f"depthwise {_work(sizes, per_image=True)}", rule, lambda: strips)
 
@@ -550,22 +540,22 @@ MOST_TRANSFORMED = 40 << 20
 WINOGRAD_WORKGROUP = 32
 #: Fewer channels than this on either side gain nothing, and few sums would hide how the transforms round.
 _FEWEST_CHANNELS = 16
-#: Fewer tiles of an image leave the products' tiles mostly empty: SqueezeNet at 128 x 128 takes llvmpipe 14.1 ms so and
-#: 17.2 with Winograd's products whatever the image, ResNet-18 at 96 x 96 27 and 39.
-_FEWEST_TILES = 9
+#: Fewer tiles of an image leave the products' tiles mostly empty.
+FEWEST_TILES: int = threshold("convolution.FEWEST_TILES")
 #: The two ways are compared for the places that networks have with so many channels, so that these decide, and another
 #: image makes no kernel: 56 x 56 of 64 channels, 28 x 28 of 128, down to 7 x 7. Dilated windows have as many more, or
 #: what the image has: tiles of places that lie further apart than a small image is wide would be mostly empty.
-#: By texels, 256 channels of 14 x 14 take 8.4 ms by the direct kernel and 5.6 by Winograd's products, 512 of 7 x 7 take
-#: 8.2 and 24, 512 of 33 x 33 with a dilation of four 254 and 139.
-_USUAL, _MOST_USUAL, _LEAST_USUAL = 56 * 64, 56, 7
+USUAL: int = threshold("convolution.USUAL")
+_MOST_USUAL, _LEAST_USUAL = 56, 7
 #: What eight invocations of the transforms of input and result cost, in multiplications of as many: reading and writing
 #: is most of it. The same where llvmpipe reads texels.
-_TRANSFORM_COSTS, _TRANSFORM_COSTS_BY_TEXELS = (5000.0, 2700.0), (3000.0, 2000.0)
+TRANSFORM_COSTS: tuple[float, float] = threshold("convolution.TRANSFORM_COSTS")
+TRANSFORM_COSTS_BY_TEXELS: tuple[float, float] = threshold("convolution.TRANSFORM_COSTS_BY_TEXELS")
 #: Milliseconds that the three transforms take llvmpipe to compile more than what the direct kernel needs beside itself.
 _TRANSFORMS_COMPILATION = 350.0
 #: What fetching a transformed weight from memory costs; and by texels. There are four times as many as the filter has.
-_WEIGHT_COST, _WEIGHT_COST_BY_TEXELS = 3.0, 1.0
+WEIGHT_COST: float = threshold("convolution.WEIGHT_COST")
+WEIGHT_COST_BY_TEXELS: float = threshold("convolution.WEIGHT_COST_BY_TEXELS")
 
 
 @dataclass(frozen=True)
@@ -588,16 +578,13 @@ def winograd_grid(batch: int, places: Three, dilations: Three = (1, 1, 1)) -> Wi
 
 
 def is_cheaper_by_winograd(target: Target, sizes: WindowSizes) -> bool:
-    """Whether Winograd's products are cheaper than the direct kernel.
-
-    It took half the CPU time on llvmpipe at 64 channels of 56 x 56.
-    """
+    """Whether Winograd's products are cheaper than the direct kernel."""
     if math.isinf(winograd_cost(target, sizes)):
         return False
     direct = direct_tile(target, sizes)
     if direct is None:
         return True
-    side = max(_LEAST_USUAL, min(_MOST_USUAL, _USUAL // max(sizes.inputs, sizes.outputs)))
+    side = max(_LEAST_USUAL, min(_MOST_USUAL, USUAL // max(sizes.inputs, sizes.outputs)))
     depth, *places = sizes.places
     high, wide = (
         side if apart == 1 else min(side * apart, size) for size, apart in zip(places, sizes.dilations[1:], strict=True)
@@ -620,13 +607,13 @@ def winograd_cost(target: Target, sizes: WindowSizes) -> float:
     input_row, output_row = -(-inputs // 4) * 4, -(-outputs // 4) * 4
     transformed = 4 * WINOGRAD_POINTS * inputs * output_row
     largest = max(transformed, 4 * WINOGRAD_POINTS * sizes.batch * tiles * max(input_row, output_row))
-    is_small = min(inputs, outputs) < _FEWEST_CHANNELS or tiles < _FEWEST_TILES
+    is_small = min(inputs, outputs) < _FEWEST_CHANNELS or tiles < FEWEST_TILES
     if not target.is_cpu or is_small or transformed > MOST_TRANSFORMED or largest > target.max_region:
         return math.inf
     by_texels = reads_texels(target)
-    of_input, of_result = _TRANSFORM_COSTS_BY_TEXELS if by_texels else _TRANSFORM_COSTS
+    of_input, of_result = TRANSFORM_COSTS_BY_TEXELS if by_texels else TRANSFORM_COSTS
     transforms = tiles * (inputs * of_input + outputs * of_result) / 8
-    weights = (_WEIGHT_COST_BY_TEXELS if by_texels else _WEIGHT_COST) * WINOGRAD_POINTS * inputs * outputs
+    weights = (WEIGHT_COST_BY_TEXELS if by_texels else WEIGHT_COST) * WINOGRAD_POINTS * inputs * outputs
     points = ProductSizes(tiles, outputs, inputs, WINOGRAD_POINTS, b_known=True)
     products = product_cost(target, points)
     return transforms + weights + products + compile_cost(_TRANSFORMS_COMPILATION)

@@ -7,11 +7,19 @@ from dataclasses import dataclass, replace
 
 from dml.compiler.selection.devices import filling, half_matrices, has_few_registers, keeps, loads_early
 from dml.compiler.selection.product_tiles import fits
+from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
-#: Parts of k, at most, whose sums are added in a second dispatch; and the workgroups that keep a GPU busy.
-MOST_PARTS, ENOUGH_GROUPS = 16, 256
+#: Parts of k, at most, whose sums are added in a second dispatch.
+MOST_PARTS = 16
+#: Workgroups that keep an H100 busy.
+ENOUGH_GROUPS: int = threshold("few_rows.ENOUGH_GROUPS")
+
+
+def enough_groups(target: Target) -> int:
+    """Return the number of workgroups that keeps the device busy."""
+    return filling(target, ENOUGH_GROUPS)
 
 
 @dataclass(frozen=True)
@@ -92,13 +100,17 @@ FEW_ROWS = 8
 #: Invocations side by side where a vector holds columns.
 _LANES_OF_COLUMNS = (4, 8, 16)
 #: Invocations that share a column there, and vectors of each at once, by rows, if a workgroup has as many: more rows
-#: leave fewer registers. 4096 x 11008 in FLOAT32 take an H100 63, 67 and 83 us so for one row, four and eight, and 67,
-#: 86 and 114 by 16 or 32 and two vectors.
-_SLICES_OF_COLUMNS = {1: (64, 2), 4: (32, 1), 8: (32, 1)}
+#: leave fewer registers.
+SLICES_OF_COLUMNS: dict[int, tuple[int, int]] = threshold(
+    "few_rows.SLICES_OF_COLUMNS", lambda found: {rows: (slices, unroll) for rows, slices, unroll in found}
+)
 #: Invocations of a workgroup: what every device has, and what those take who share a column.
 _SMALL_WORKGROUP, _LARGE_WORKGROUP = 128, 512
 #: Columns from which on a workgroup takes twice as many of them, of so many rows at most.
-_MANY_COLUMNS, _ROWS_OF_MANY_COLUMNS = 1 << 13, 4
+MANY_COLUMNS: int = threshold("few_rows.MANY_COLUMNS")
+_ROWS_OF_MANY_COLUMNS = 4
+#: Columns and steps at once of eight rows, by the elements of b in a vector, which lie along k.
+COLUMNS_OF_EIGHT_ROWS: dict[str, tuple[int, int]] = threshold("few_rows.COLUMNS_OF_EIGHT_ROWS")
 
 
 #: Sums of an invocation that leave no registers for loads ahead of their use.
@@ -108,8 +120,7 @@ _MANY_SUMS = 64
 def rows_of_tile(m: int) -> int:
     """Return the rows that a kernel for few rows computes at once: one, or a power of two from four on.
 
-    Two rows take the kernel of four, which takes an H100 67 us where one row takes 63 (see _SLICES_OF_COLUMNS), so that
-    fewer batch sizes have a kernel of their own.
+    Two rows take the kernel of four, which takes hardly longer, so that fewer batch sizes have a kernel of their own.
     """
     return 1 if m == 1 else max(4, 1 << (m - 1).bit_length())
 
@@ -142,7 +153,7 @@ def few_rows(
         found: list[VectorProduct | FewMatrixProduct] = [*on_matrices, vector]
         found += [replace(vector, columns=columns) for columns in (1, 2, 4)]
         return tuned(target, "few rows", work, found[0], lambda: found)
-    is_wide = n * batch >= _MANY_COLUMNS and rows <= _ROWS_OF_MANY_COLUMNS
+    is_wide = n * batch >= MANY_COLUMNS and rows <= _ROWS_OF_MANY_COLUMNS
     ways: list[int | FewMatrixProduct] = [*on_matrices, 8 if is_wide else 4]
     chosen = tuned(target, "few rows", work, ways[0], lambda: [*ways, *_LANES_OF_COLUMNS])
     if isinstance(chosen, FewMatrixProduct):
@@ -151,42 +162,39 @@ def few_rows(
 
 
 def _along_k(rows: int, per_vector: int, n: int) -> VectorProduct:
-    """8 rows by 4096 x 11008 take an H100 75 us in FLOAT32 by six columns, one vector of each at once; 80 by four, 119
-    by two columns and two vectors; 56 in FLOAT16 by these, and 62 by four. Every eighth neighbour reads the same of a.
-    """
+    """Every eighth neighbour reads the same of a."""
     columns, unroll = 4 if rows > 1 or n >= 4096 else 1, 2
     if rows == 8:
-        columns, unroll = (6, 1) if per_vector == 4 else (2, 2)
+        columns, unroll = COLUMNS_OF_EIGHT_ROWS["4" if per_vector == 4 else "8"]
     return VectorProduct(rows, columns, 4, 32, True, per_vector, unroll=unroll, near=8)
 
 
 def _across_k(target: Target, rows: int, n: int, k: int, batch: int, per_vector: int, lanes: int) -> VectorProduct:
     is_large = target.max_workgroup_invocations >= _LARGE_WORKGROUP
-    slices, unroll = _SLICES_OF_COLUMNS[rows] if is_large else (_SMALL_WORKGROUP, 2)
+    slices, unroll = SLICES_OF_COLUMNS[rows] if is_large else (_SMALL_WORKGROUP, 2)
     slices = min(slices, (_LARGE_WORKGROUP if is_large else _SMALL_WORKGROUP) // lanes)
     groups = batch * -(-n // (lanes * per_vector))
-    enough = filling(target, ENOUGH_GROUPS) * _SMALL_WORKGROUP // (groups * lanes * slices)
+    enough = enough_groups(target) * _SMALL_WORKGROUP // (groups * lanes * slices)
     parts = max(1, min(MOST_PARTS, k // 512, enough))
     return VectorProduct(rows, per_vector, lanes, slices, False, per_vector, parts, unroll)
 
 
-#: gemm/few_matrix.comp, where b lies along k: matrices of a workgroup, subgroups, and steps of k of a slab. 8 rows by
-#: 4096 x 11008 take an H100 37 us by the first, 38 by the second, 45 with eight subgroups and 51 with twice the steps
-#: or two matrices; the vector kernel takes 56.
-_MATRICES_ALONG = ((1, 4, 64), (1, 2, 64))
-#: The same across k, and the rows that are worth it: 44 us by the first, 53 by the second and by the vector kernel,
-#: which takes 41 for four rows.
-_MATRICES_ACROSS = ((2, 8, 32), (2, 4, 64))
-_ROWS_ALONG, _ROWS_ACROSS = 2, 5
+#: gemm/few_matrix.comp, where b lies along k and across it: matrices of a workgroup, subgroups, and steps of k of a
+#: slab, in the order of preference.
+MATRICES_ALONG: tuple[tuple[int, int, int], ...] = threshold("few_rows.MATRICES_ALONG")
+MATRICES_ACROSS: tuple[tuple[int, int, int], ...] = threshold("few_rows.MATRICES_ACROSS")
+#: Rows from which on matrix units are faster than the vector kernel.
+ROWS_ALONG: int = threshold("few_rows.ROWS_ALONG")
+ROWS_ACROSS: int = threshold("few_rows.ROWS_ACROSS")
 
 
 def _on_matrices(target: Target, m: int, b_along_k: bool) -> Iterator[FewMatrixProduct]:
     """Return None if the device has no FLOAT16 matrices with as many columns as the product has rows."""
     shapes = [shape for shape in half_matrices(target) if shape[1] >= m]
-    if not shapes or m < (_ROWS_ALONG if b_along_k else _ROWS_ACROSS):
+    if not shapes or m < (ROWS_ALONG if b_along_k else ROWS_ACROSS):
         return
     shape = min(shapes, key=lambda shape: (shape[1], -shape[0] * shape[2]))
-    for matrices, subgroups, slab in _MATRICES_ALONG if b_along_k else _MATRICES_ACROSS:
+    for matrices, subgroups, slab in MATRICES_ALONG if b_along_k else MATRICES_ACROSS:
         slab = min(slab, 32) if has_few_registers(target) else slab
         found = FewMatrixProduct(matrices, subgroups, slab, shape, target.subgroup_size)
         if fits(target, found) and slab % shape[2] == 0:

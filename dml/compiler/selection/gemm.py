@@ -1,11 +1,7 @@
 """Matrix products: the kernel, its tile, and the operands that are packed for it.
 
 CPUs' drivers get the tiles of selection.tiles. Other devices hide the reads of many invocations behind each other, and
-share what is read through shared memory: a product of 512 x 512 x 512 takes llvmpipe 37 ms with the tiled kernel and
-192 with the one that does so.
-
-Times in this package are those of a whole operator in float32 on llvmpipe (two cores that had other work too): the best
-of 10.
+share what is read through shared memory, which takes llvmpipe several times as long.
 """
 
 from __future__ import annotations
@@ -16,11 +12,11 @@ from dataclasses import dataclass, replace
 from dml.compiler.selection import max_steps
 from dml.compiler.selection.devices import filling, half_matrices, keeps
 from dml.compiler.selection.few_rows import (
-    ENOUGH_GROUPS,
     FEW_ROWS,
     MOST_PARTS,
     FewMatrixProduct,
     VectorProduct,
+    enough_groups,
     few_rows,
     keeps_rows,
     rows_of_tile,
@@ -33,24 +29,25 @@ from dml.compiler.selection.product_tiles import (
     fits,
     half_steps,
 )
+from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tiles import (
-    MANY_WEIGHTS,
-    MOST_PLACES,
     ProductSizes,
     TiledProduct,
     cheapest_step,
+    has_few_places,
+    has_many_weights,
     tiled_product,
 )
 from dml.compiler.selection.tuned import at_least, half_work, tuned
 from dml.compiler.target import Target
 
 #: How many times as much, as a quotient, a product may cost before that of the transposes is made in its stead. The
-#: estimate is too rough to exchange the operands for less. 4096 x 1024 x 3 takes llvmpipe 16 ms so, and 38 as given.
-_WORTH_TRANSPOSING = 3, 2
+#: estimate is too rough to exchange the operands for less.
+WORTH_TRANSPOSING: tuple[int, int] = threshold("gemm.WORTH_TRANSPOSING")
 #: An operand whose elements are each used this often is worth a copy that can be read four elements at a time.
-_WORTH_PACKING = 32
+WORTH_PACKING: int = threshold("gemm.WORTH_PACKING")
 #: A product of fewer rows than this has its own kernel on GPUs: tiles of 32 rows would be half empty at best.
-_NARROW = 16
+NARROW: int = threshold("gemm.NARROW")
 #: What the narrow kernel's workgroups hold: the 128 invocations that every device takes.
 _NARROW_WORKGROUP = 128
 #: Steps, at most, in which invocations' sums meet.
@@ -132,7 +129,7 @@ def product_kernel(
     if target.is_cpu:
         return tiled_product(target, sizes, a_along_columns=a_along_columns)
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
-    if m >= _NARROW:
+    if m >= NARROW:
         return _through_memory(target, m, n, k, batch, float16=float16, halves=halves)
     if m <= FEW_ROWS and b_per_vector and (b_along_k or keeps_rows(target, m, b_per_vector)):
         return few_rows(target, m, n, k, batch, b_along_k, b_per_vector, halves=halves)
@@ -154,28 +151,23 @@ def _narrow(m: int, b_along_k: bool) -> NarrowProduct:
 
 #: A part of k shorter than this is not worth a dispatch that adds the parts. (Matrix units take twice as long ones, and
 #: half as many workgroups.)
-_SHORTEST_PART = 256
+SHORTEST_PART: int = threshold("gemm.SHORTEST_PART")
 
 #: Tiles, the largest first, with how many of them fill a device. The larger the tile, the less often an element is
-#: read. All fit the 16 KiB of shared memory that every device has. An H100 takes 3.5 ms for 4096 x 4096 x 4096 by the
-#: first, 4.7 by 128 x 128 and 5.5 by that with two slabs; 0.066 for 1024 by the first and 0.078 by the second; and
-#: 0.019 for 512 by the last, where 64 x 64 takes 0.021 at best. (With 32 steps of k at a time it takes 0.016, and Mesa
-#: 22.3.6 spills 80 registers on gfx1100.)
-_SHARED_TILES = (
-    (SharedProduct(64, 128, blocks=(2, 2), slab=16), 128),
-    (SharedProduct(64, 64, blocks=(2, 2), slab=16), 128),
-    (SharedProduct(32, 32, blocks=(1, 1), slab=16), 1),
+#: read. All fit the 16 KiB of shared memory that every device has. (The last would be faster with a longer slab, for
+#: which Mesa spills registers of AMD's gfx1100.)
+SHARED_TILES: tuple[tuple[SharedProduct, int], ...] = threshold(
+    "gemm.SHARED_TILES", lambda tiles: tuple((SharedProduct(*sizes), enough) for *sizes, enough in tiles)
 )
-#: The same with sums in FLOAT16 beside them, which take half as many registers again. For 4096 x 4096 x 4096 navi21's
-#: inner loop has 0.86 instructions for a multiply-add by the first, of which it holds 12 waves; 0.83 by those of 2 x 2,
-#: 6 waves, which gfx1100 spills; and 1.23 with sums in float32 alone, 8 waves. No GPU has measured them.
-_HALF_TILES = (
+#: The same with sums in FLOAT16 beside them, which take half as many registers again: blocks of 2 x 2 spill on gfx1100,
+#: and leave AMD's navi21 half the waves. No GPU has measured them.
+_HALF_TILES: tuple[tuple[SharedProduct, int], ...] = (
     (SharedProduct(64, 128, blocks=(2, 1), slab=16), 128),
     (SharedProduct(64, 64, blocks=(2, 1), slab=16), 128),
     (SharedProduct(32, 32, blocks=(1, 1), slab=16), 1),
 )
 #: What an invocation with fewer registers keeps.
-_TILES_OF_FEW_REGISTERS = (
+_TILES_OF_FEW_REGISTERS: tuple[tuple[SharedProduct, int], ...] = (
     (SharedProduct(64, 128, blocks=(2, 1), slab=16), 128),
     (SharedProduct(64, 64, blocks=(2, 1), slab=16), 128),
     (SharedProduct(32, 32, blocks=(1, 1), slab=8), 1),
@@ -200,7 +192,7 @@ def _through_memory(
     if steps:
         best = _HALF_TILES
     else:
-        best = _SHARED_TILES if keeps(target, _SHARED_TILES[0][0].sums) else _TILES_OF_FEW_REGISTERS
+        best = SHARED_TILES if keeps(target, SHARED_TILES[0][0].sums) else _TILES_OF_FEW_REGISTERS
     shared = [(replace(tile, half_steps=steps), enough) for tile, enough in best if fits(target, tile)]
     rule = (
         _fed_by_k(target, on_matrices, m, n, k, batch) if on_matrices else first_of_enough(target, shared, m, n, batch)
@@ -215,15 +207,14 @@ def _through_memory(
 
     tile = tuned(target, "product", work, rule, variants)
     tiles = batch * -(-m // tile.rows) * -(-n // tile.columns)
-    shortest, enough = _SHORTEST_PART, filling(target, ENOUGH_GROUPS)
+    shortest, enough = SHORTEST_PART, enough_groups(target)
     if isinstance(tile, MatrixProduct):
         shortest, enough = 2 * shortest, enough // 2
     return replace(tile, parts=max(1, min(MOST_PARTS, k // shortest, enough // tiles)))
 
 
-#: A part of k so long makes as good a workgroup as a tile: 128 x 4096 by 4096 takes an H100 44 us with four parts for
-#: tiles of 128 x 128 and 56 by 64 x 64; 512 x 8192 by 512 36 with eight, and 48.
-_PART_LIKE_A_TILE = 1024
+#: A part of k so long makes as good a workgroup as a tile.
+PART_LIKE_A_TILE: int = threshold("gemm.PART_LIKE_A_TILE")
 
 
 def _fed_by_k(
@@ -231,7 +222,7 @@ def _fed_by_k(
 ) -> MatrixProduct:
     """The largest tile, of which come first, of which there are enough, with parts of k where they fill it; else the
     last."""
-    parts = max(1, min(MOST_PARTS, k // _PART_LIKE_A_TILE))
+    parts = max(1, min(MOST_PARTS, k // PART_LIKE_A_TILE))
     for tile, enough in tiles:
         fills = m >= tile.rows and n >= tile.columns
         if batch * -(-m // tile.rows) * -(-n // tile.columns) * (parts if fills else 1) >= filling(target, enough):
@@ -251,25 +242,15 @@ def multiplies_on_matrices(target: Target, m: int, n: int, k: int) -> bool:
 def _on_matrices(target: Target) -> Iterator[tuple[MatrixProduct, int]]:
     """Yield the tiles for matrix units that fit, each with the number of them that fills the device."""
     shape = half_matrices(target)[0]
-    for (rows, columns), own, slab, enough in _MATRIX_TILES:
+    for (rows, columns), own, slab, enough in MATRIX_TILES:
         tile = MatrixProduct(rows, columns, own, shape, slab, target.subgroup_size)
         if fits(target, tile) and tile.is_whole:
             yield tile, enough
 
 
-#: Tiles for matrix units: (rows, columns), those of a subgroup, slab, and with how many they are enough. An H100 takes
-#: 0.53 ms for 4096 x 4096 x 4096 by the first, 0.52 by the second; 13 us for 1024 by the third, 16 by 64 x 64; and 6 us
-#: for 512 by the fifth. Its units alone would take 0.25 ms: what feeds them is no faster. Its workgroups share 48 KiB
-#: of shared memory: what a second slab gains, one workgroup less costs.
-_MATRIX_TILES = (
-    ((128, 128), (64, 32), 64, 128),
-    ((128, 128), (64, 64), 32, 128),
-    ((64, 128), (64, 32), 64, 96),
-    ((64, 64), (32, 32), 64, 128),
-    ((32, 64), (32, 16), 128, 64),
-    ((32, 32), (16, 16), 64, 1),
-    ((32, 32), (16, 16), 32, 1),
-)
+#: Tiles for matrix units: (rows, columns), those of a subgroup, slab, and with how many they are enough. What feeds the
+#: units limits them, and workgroups share 48 KiB: what a second slab gains, one workgroup less costs.
+MATRIX_TILES: tuple[tuple[tuple[int, int], tuple[int, int], int, int], ...] = threshold("gemm.MATRIX_TILES")
 
 
 def is_better_transposed(target: Target, sizes: ProductSizes) -> bool:
@@ -280,10 +261,10 @@ def is_better_transposed(target: Target, sizes: ProductSizes) -> bool:
     """
     m, n = sizes.m, sizes.n
     if not target.is_cpu:
-        return n < min(m, _NARROW)
-    if target.llvmpipe > (0, 0) and sizes.a_known and not sizes.b_known and m * sizes.k >= MANY_WEIGHTS:
-        return n <= MOST_PLACES
-    most, least = _WORTH_TRANSPOSING
+        return n < min(m, NARROW)
+    if target.llvmpipe > (0, 0) and sizes.a_known and not sizes.b_known and has_many_weights(m * sizes.k):
+        return has_few_places(n)
+    most, least = WORTH_TRANSPOSING
     return most * cheapest_step(target, n, m) < least * cheapest_step(target, m, n)
 
 
@@ -293,7 +274,7 @@ def is_worth_packing(target: Target, uses: int, *, known: bool) -> bool:
     known: it never changes, so that it is copied once. GPUs' kernels reorder what they read as they put it in shared
     memory.
     """
-    return target.is_cpu and (known or uses >= _WORTH_PACKING)
+    return target.is_cpu and (known or uses >= WORTH_PACKING)
 
 
 def product_steps(kernel: ProductKernel, k: int) -> int:

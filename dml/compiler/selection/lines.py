@@ -4,8 +4,6 @@ Kernels along lines (rows, reduced dimensions, scans) share a line among `lanes`
 into `chunks` where lines are too few to keep the device busy. On CPU drivers an invocation has its lines to itself
 where that keeps the cores busy: the invocations of a vector run in step anyway, and a barrier makes the driver save and
 load all that the invocations hold, unless the workgroup is a single vector.
-
-Times are those of a whole operator in float32 on llvmpipe (Mesa on two cores that had other work too): the best of 20.
 """
 
 from __future__ import annotations
@@ -14,27 +12,27 @@ from dataclasses import dataclass
 
 from dml.compiler.selection import fast_halves, max_steps, shuffled
 from dml.compiler.selection.devices import filling, has_few_registers, registers
+from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
 #: Invocations in one vector of llvmpipe (with AVX2). A workgroup of this size has no costly barrier.
 CPU_VECTOR = 8
-#: Invocations of a workgroup whose kernel has no barrier, on CPU drivers. Not critical: sums of 4096 rows of 1024 take
-#: 3.6, 3.1 and 2.9 ms with 8, 32 and 128.
-CPU_WORKGROUP = 32
-#: Invocations among which few long lines are split: enough for the cores of a CPU, or to fill a GPU. A sum of 2^24
-#: elements takes llvmpipe 54, 26 and 29 ms with 16, 256 and 4096.
-CPU_PARALLEL, GPU_PARALLEL = 256, 131072
+#: Invocations of a workgroup whose kernel has no barrier, on CPU drivers.
+CPU_WORKGROUP: int = threshold("lines.CPU_WORKGROUP")
+#: Invocations among which few long lines are split: enough for the cores of a CPU, or to fill a GPU.
+CPU_PARALLEL: int = threshold("lines.CPU_PARALLEL")
+GPU_PARALLEL: int = threshold("lines.GPU_PARALLEL")
 #: Steps of a reduction that a GPU's invocation takes at once: with as many invocations as an H100 runs, 64 bytes of
 #: each on their way.
-GPU_TOGETHER = 4
+GPU_TOGETHER: int = threshold("lines.GPU_TOGETHER")
 #: Elements that those steps compute with at most where an invocation has few registers: each is code of its own, and
 #: exponentials of 32 FLOAT16 elements were ten times as much of it as their sum (tools/gpu_compile on Adreno 6xx).
 COMPUTED_TOGETHER = 16
 #: Invocations of a workgroup that share a result whose neighbours lie beside it: the 8 others that are left of 128 read
-#: 128 bytes side by side. And the steps with which each is worth twice as many of them as fill a GPU: sums of 16384 x
-#: 4096 take an H100 97 us in FLOAT32 and 48 in FLOAT16 so (FLOAT16 in 8 chunks takes a tenth longer).
-APART, APART_STEPS = 16, 64
+#: 128 bytes side by side. And the steps with which each is worth twice as many of them as fill a GPU.
+APART = 16
+APART_STEPS: int = threshold("lines.APART_STEPS")
 #: Steps that kernels add up before they add that to the sum of such sums (BLOCK in "reduction/reduce.comp"). Fewer are
 #: not worth a chunk of their own.
 SUM_BLOCK = 32
@@ -79,8 +77,9 @@ def _lanes(target: Target, steps: int, each: int, most: int | None = None) -> in
 #: Steps of a reduction that an invocation makes at most, so that float sums of sums stay exact to a few ulp.
 MOST_SUMMED = 2048
 #: Bytes that stay in a core's cache until all invocations of a workgroup have read their part of them, and bytes for
-#: which that is of no concern. Sums of the columns of 4096 x 4096 take 82 ms, without such chunks 427 ms.
-CACHED, CACHED_ANYWAY = 1 << 16, 1 << 19
+#: which that is of no concern.
+CACHED: int = threshold("lines.CACHED")
+CACHED_ANYWAY: int = threshold("lines.CACHED_ANYWAY")
 
 
 def reduction_sharing(target: Target, results: int, steps: int, row: int, computed: int = 0) -> LineSharing:
@@ -115,9 +114,9 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int, comput
     return LineSharing(lanes, workgroup, chunks, together=together, subgroup=subgroup)
 
 
-#: Elements up to which a CPU driver's reductions take those of a row one by one: 62,720 take 0.14 ms of CPU time so and
-#: 0.08 by vectors, and one kernel is enough for images of every size.
-CPU_FEW_REDUCED = 1 << 18
+#: Elements up to which a CPU driver's reductions take those of a row one by one: vectors gain little there, and one
+#: kernel is enough for images of every size.
+CPU_FEW_REDUCED: int = threshold("lines.CPU_FEW_REDUCED")
 
 
 def reduction_takes_vectors(target: Target, elements: int) -> bool:
@@ -126,12 +125,13 @@ def reduction_takes_vectors(target: Target, elements: int) -> bool:
 
 
 #: Elements of a line of a scan that are worth a chunk of their own on a CPU.
-CPU_SCANNED = 64
+CPU_SCANNED: int = threshold("lines.CPU_SCANNED")
 #: Neighbouring elements that a lane of a scan combines by itself, between the steps that wait for the other lanes; and
 #: how many times it does that at least in a chunk.
-SCAN_ITEMS, SCAN_ROUNDS = 4, 8
+SCAN_ITEMS = 4
+SCAN_ROUNDS: int = threshold("lines.SCAN_ROUNDS")
 #: Lines of a scan that fill a GPU well enough with one invocation each, where these read side by side.
-MANY_LINES = 1024
+MANY_LINES: int = threshold("lines.MANY_LINES")
 
 
 def scan_sharing(target: Target, lines: int, length: int, *, beside: bool, unit: int = 1) -> LineSharing:
@@ -165,7 +165,8 @@ def scan_sharing(target: Target, lines: int, length: int, *, beside: bool, unit:
 
 #: Elements of NONZERO_COORDINATES that an invocation goes through at most, since it writes their coordinates one after
 #: the other; and the invocations that there are to be before one takes several elements.
-NONZERO_CHUNK, NONZERO_CHUNKS = 32, 64
+NONZERO_CHUNK: int = threshold("lines.NONZERO_CHUNK")
+NONZERO_CHUNKS = 64
 
 
 def nonzero_chunk(count: int) -> int:
@@ -177,15 +178,17 @@ def nonzero_chunk(count: int) -> int:
 WALKS = 3
 #: Softmax of rows that are longer than the first and fewer than the second takes several dispatches: reductions split
 #: rows and so keep more invocations busy, at the price of reading them once more.
-CPU_LONG_ROWS, GPU_LONG_ROWS = (8192, 64), (65536, 256)
+CPU_LONG_ROWS: tuple[int, int] = threshold("lines.CPU_LONG_ROWS")
+GPU_LONG_ROWS: tuple[int, int] = threshold("lines.GPU_LONG_ROWS")
 
 
-#: Elements up to which a CPU driver's softmax moves them one by one: that takes 4096 rows of 1024 twice as long, but is
-#: one kernel for rows of any length, and a decoder's grow with every token.
-CPU_FEW_ELEMENTS = 1 << 15
-#: Elements from which it takes two vectors of float32 at a time: 1024 rows of 1024 take llvmpipe 2.9 ms by one and 2.75
-#: by two, which take 20 ms longer to compile.
-CPU_MANY_ELEMENTS = 1 << 19
+#: Elements up to which a CPU driver's softmax moves them one by one: that is slower, but one kernel for rows of any
+#: length, and a decoder's grow with every token.
+CPU_FEW_ELEMENTS: int = threshold("lines.CPU_FEW_ELEMENTS")
+#: Elements from which it takes two vectors of float32 at a time, which take longer to compile.
+CPU_MANY_ELEMENTS: int = threshold("lines.CPU_MANY_ELEMENTS")
+#: Whether it takes whole vectors where rows of FLOAT32 begin and end within them.
+CPU_TAKES_RAGGED: bool = threshold("lines.CPU_TAKES_RAGGED")
 
 
 def softmax_vectors(target: Target, elements: int) -> int:
@@ -197,17 +200,13 @@ def softmax_vectors(target: Target, elements: int) -> int:
 
 
 def softmax_takes_ragged(target: Target) -> bool:
-    """Whether softmax takes whole vectors where rows of FLOAT32 begin and end within them.
-
-    2364 rows of 197 take llvmpipe 4.9 ms element by element and 1.5 so. GPUs hold such rows.
-    """
-    return target.is_cpu
+    """Whether softmax takes whole vectors where rows of FLOAT32 begin and end within them. GPUs hold such rows."""
+    return target.is_cpu and CPU_TAKES_RAGGED
 
 
 #: Elements of whole steps in lines of a cache. Rows that lie a power of two apart compete for the same few places of
-#: a cache, what is written with what is read: layer norm of 512 x 1024 takes llvmpipe 1.8 ms with the neighbours at the
-#: same element, and 0.9 with each at a line of its own; softmax of 1024 x 1024 3.4 and 3.0.
-CPU_TURNED = 16
+#: a cache, what is written with what is read: each neighbour is at a line of its own.
+CPU_TURNED: int = threshold("lines.CPU_TURNED")
 
 
 def softmax_sharing(target: Target, steps: int) -> LineSharing:
@@ -226,9 +225,9 @@ def softmax_fits_one_dispatch(target: Target, rows: int, length: int, steps: int
 
 
 #: Vectors, or single elements, of a row that an invocation of a GPU holds, while as few neighbours as the second number
-#: share the row; and where more could. Four loads of 16 bytes of each on their way are what an H100's memory asks for:
-#: softmax and layer norm of 16384 x 4096 and of 2^20 x 64 come to 2795 to 2880 GB/s there, of 2956 for a copy.
-HELD_STEPS, FEW_HOLDERS, MOST_HELD_STEPS = 4, 128, 8
+#: share the row; and where more could. Four loads of 16 bytes of each on their way are what an H100's memory asks for.
+HELD_STEPS: int = threshold("lines.HELD_STEPS")
+FEW_HOLDERS, MOST_HELD_STEPS = 128, 8
 #: The steps that a measurement may find better; 0 is not to hold rows.
 HELD_MANNERS = (2, 4, 8, 0)
 #: How many steps a kernel holds: one of these; and elements, of which 80 fit the 128 registers that 512 invocations of
@@ -290,8 +289,8 @@ def _held(target: Target, length: int, unit: int, few: int) -> HeldRows | None:
 def holds_vectors(target: Target, bits: int) -> bool:
     """Whether a normalization holds what it read as it is, and converts it in each of its rounds. bits: of an element.
 
-    Group norm of 10 x 64 x 64 holds 80 elements: as float32 they leave an H100's multiprocessor one workgroup of 512,
-    where it reached 46 % of its bandwidth. Where conversions take an instruction each.
+    Eighty elements as float32 leave an H100's multiprocessor one workgroup of 512, half of what its memory asks for.
+    Where conversions take an instruction each.
     """
     return bits == 16 and bool(fast_halves(target))
 
@@ -311,18 +310,19 @@ class Rows:
         return self.segments * (-(-self.steps // lanes) + -(-self.steps // (lanes * SUM_BLOCK)) + 1)
 
 
-#: Rows that fill a vector of a CPU with an invocation each. 16 of 128 take 0.06 ms so, and 0.10 with a vector to a row;
-#: 8 of 1024 0.25 and 0.19; one 0.50 and 0.22.
-CPU_MANY_ROWS = 8
+#: Rows that fill a vector of a CPU with an invocation each.
+CPU_MANY_ROWS: int = threshold("lines.CPU_MANY_ROWS")
 #: Steps of a row that are worth the barriers of a vector of invocations: shorter rows are as well off with one.
-CPU_SHARED_STEPS = 16 * CPU_VECTOR
+CPU_SHARED_STEPS: int = threshold("lines.CPU_SHARED_STEPS")
 #: Iterations for one walk along a row that are few enough for an invocation, however few rows there are: on a CPU, and
 #: on a GPU, where reductions that split rows keep more of it busy.
-SHORT_WALK, GPU_SHORT_WALK = 256, 32
+SHORT_WALK: int = threshold("lines.SHORT_WALK")
+GPU_SHORT_WALK: int = threshold("lines.GPU_SHORT_WALK")
 #: The same on CPU drivers where rows lie side by side: every walk brings the memory of all neighbours into the cache.
-CPU_WALK_BESIDE = 512
+CPU_WALK_BESIDE: int = threshold("lines.CPU_WALK_BESIDE")
 #: Busy invocations that make up for longer walks: on a CPU, and on a GPU, where a walk is then this long at most.
-CPU_BUSY, GPU_BUSY, GPU_WALK = 16, 32768, 4096
+CPU_BUSY, GPU_WALK = 16, 4096
+GPU_BUSY: int = threshold("lines.GPU_BUSY")
 
 
 def normalization_sharing(target: Target, rows: Rows) -> LineSharing:
@@ -357,22 +357,22 @@ def normalization_fits_one_dispatch(target: Target, rows: Rows) -> bool:
     return share < GPU_WALK and busy >= GPU_BUSY
 
 
-#: The largest K for which an invocation of a CPU driver selects the first elements one after the other. Of 64 lines of
-#: 4096 that takes 3 ms for 10 elements and 31 for 100.
-MOST_SELECTED = 128
+#: The largest K for which an invocation of a CPU driver selects the first elements one after the other.
+MOST_SELECTED: int = threshold("lines.MOST_SELECTED")
 #: A vector of invocations that holds the first of each group takes llvmpipe as long for a line, and for each element
-#: that it picks, as selecting takes for so many elements: the first 100 of 80,000 take 0.4 ms so and 10 selected, the
-#: first 8 of 1000 lines of 32 take 10 and 0.4. Sorting is faster where more than one in so many is picked.
-CPU_LINE_GROUPED, CPU_PICKED_GROUPED, CPU_SORTED_PER_PICKED = 2000, 1250, 6
+#: that it picks, as selecting takes for so many elements. Sorting is faster where more than one in so many is picked.
+CPU_LINE_GROUPED: int = threshold("lines.CPU_LINE_GROUPED")
+CPU_PICKED_GROUPED: int = threshold("lines.CPU_PICKED_GROUPED")
+CPU_SORTED_PER_PICKED: int = threshold("lines.CPU_SORTED_PER_PICKED")
 #: Groups of a block, at most: what 6 KiB of shared memory hold. And rounds of the loops that a pick has besides its
 #: groups and a group: two reductions.
 MOST_GROUPS, GROUPED_ROUNDS = 512, 12
 #: Lines are split where they are few, into blocks of at least so many times K elements: most of a block stays behind.
 SELECTED_FROM = 8
-#: Elements of a block that a workgroup sorts, at most. Every exchange ends in a barrier, which is dear on CPU drivers:
-#: the first 200 of 64 lines of 4096 take 162, 177, 250 and 329 ms by blocks of 16, 64, 256 and 1024. Others are bounded
-#: by shared memory: 12 bytes for an element of 64 bits and its place, of Vulkan's 16 KiB.
-CPU_SORTED, GPU_SORTED = 16, 1024
+#: Elements of a block that a workgroup sorts, at most. Every exchange ends in a barrier, which is dear on CPU drivers.
+#: Others are bounded by shared memory: 12 bytes for an element of 64 bits and its place, of Vulkan's 16 KiB.
+CPU_SORTED: int = threshold("lines.CPU_SORTED")
+GPU_SORTED = 1024
 #: Elements that a workgroup sorts at least, in several blocks where lines are short.
 SORTED_AT_ONCE = 256
 #: Invocations that sort together on a GPU: what every device has.

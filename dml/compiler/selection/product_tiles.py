@@ -9,8 +9,8 @@ from typing import Protocol, TypeVar
 from dml.compiler.selection.devices import filling, gains_by_halves, keeps, keeps_matrices
 from dml.compiler.target import Target
 
-#: Multiply-adds that matrix units make, at least, in the time that other units take for one. (A product of 4096 went in
-#: six parts before this was known: an H100 took 766 us for it, and 531 in one.)
+#: Multiply-adds that matrix units make, at least, in the time that other units take for one: their dispatches are so
+#: much shorter, and are split into parts so much later.
 MATRIX_UNITS = 16
 
 
@@ -23,8 +23,8 @@ _HALF_STEPS = 8
 def half_steps(target: Target) -> int:
     """How many products of FLOAT16 are added in FLOAT16, two at once, before they go to a sum in FLOAT32; 0: none.
 
-    Where matrix units do not multiply them, in products and the convolutions that are one. The direct kernel would gain
-    nothing: for 64 to 3 channels navi21's inner loop has 108 instructions, and had 146 with sums in pairs.
+    Where matrix units do not multiply them, in products and the convolutions that are one. The direct kernel's loop
+    would only grow.
     """
     may = target.allows_half and target.features.float16 and not target.is_cpu and gains_by_halves(target)
     return _HALF_STEPS if may else 0

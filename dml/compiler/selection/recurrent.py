@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps, reads_texels
 from dml.compiler.selection.devices import filling, has_few_registers, keeps
+from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
@@ -13,20 +14,22 @@ from dml.compiler.target import Target
 
 #: Rows of a workgroup at most, and workgroups at least, so that two cores have work.
 _MOST_ROWS, _FEWEST_GROUPS = 8, 2
-#: Rows of a workgroup where there are few, so that one sequence has the kernel of some. 20 steps of an LSTM of 64 units
-#: in two directions take llvmpipe 2.6, 4.6 and 8.3 ms of CPU time for 1, 2 and 4 sequences by one row, 3.0, 3.2 and 5.7
-#: by two, 3.6, 3.8 and 4.5 by four.
-_FEW_SEQUENCES, _ROWS_OF_FEW = 4, 2
+#: Rows of a workgroup where there are few sequences, so that one has the kernel of some.
+FEW_SEQUENCES: int = threshold("recurrent.FEW_SEQUENCES")
+ROWS_OF_FEW: int = threshold("recurrent.ROWS_OF_FEW")
 #: Invocations side by side in llvmpipe's vectors. A workgroup no wider need not wait at barriers.
 _VECTOR, _MOST_INVOCATIONS = 8, 64
 #: Units of an invocation where it has more than four rows; else as many as have this many products, all gates together.
-_UNITS_OF_MANY_ROWS, _PRODUCTS_OF_FEW_ROWS = 2, 12
-#: A direction's weights up to this many bytes stay in a core's own cache from step to step. 64 steps of a GRU of 8 rows
-#: and 256 units take llvmpipe 48 ms with the weights in invocations' memory, and 138 without.
-_RESIDENT_BYTES = 1 << 20
+UNITS_OF_MANY_ROWS: int = threshold("recurrent.UNITS_OF_MANY_ROWS")
+PRODUCTS_OF_FEW_ROWS: int = threshold("recurrent.PRODUCTS_OF_FEW_ROWS")
+#: A direction's weights up to this many bytes stay in a core's own cache from step to step, in invocations' memory.
+RESIDENT_BYTES: int = threshold("recurrent.RESIDENT_BYTES")
 #: Multiplications from which on fetching them into an invocation's memory, and compiling a kernel with so much of it,
 #: pays.
-RESIDENT_WORK = 1 << 23
+RESIDENT_WORK: int = threshold("recurrent.RESIDENT_WORK")
+#: Whether the invocations of llvmpipe's vectors each read other parts of the state where weights are read by texels:
+#: weights in invocations' memory are slower there, and take far longer to compile.
+SHARES_STATE: bool = threshold("recurrent.SHARES_STATE")
 
 # --- GPUs -------------------------------------------------------------------------------------------------------------
 
@@ -35,7 +38,7 @@ _MOST_ROWS_OF_GPUS, _MOST_UNITS_OF_GPUS = 4, 2
 #: Workgroups are whole subgroups of the GPUs that have 32 lanes, and at most what every device takes.
 _SUBGROUP_OF_GPUS, _MOST_INVOCATIONS_OF_GPUS = 32, 128
 #: A larger state is worth a dispatch per step, which all cores share.
-_LARGEST_STATE_OF_A_GPUS_WORKGROUP = 128
+LARGEST_STATE_OF_A_WORKGROUP: int = threshold("recurrent.LARGEST_STATE_OF_A_WORKGROUP")
 #: And the largest for which a measurement may say otherwise.
 _MOST_STATE_OF_A_GPUS_WORKGROUP = 512
 #: Units of a workgroup in a dispatch per step, and rows of it and of one of its invocations, at most.
@@ -45,7 +48,7 @@ _MOST_SLICES, _MOST_INVOCATIONS_OF_SLICES = 32, 128
 #: The same where registers are few: the sums of all slices of a unit are on their way at once.
 _MOST_SLICES_OF_FEW_REGISTERS = 8
 #: Workgroups that fill a GPU.
-_ENOUGH_GROUPS = 96
+ENOUGH_GROUPS: int = threshold("recurrent.ENOUGH_GROUPS")
 
 
 @dataclass(frozen=True)
@@ -144,16 +147,16 @@ def _cut_of_cpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
         not stepwise
         and not shares
         and target.subgroup_size >= _VECTOR
-        and 4 * weights <= _RESIDENT_BYTES
+        and 4 * weights <= RESIDENT_BYTES
         and weights * sizes.steps * sizes.batch >= RESIDENT_WORK
     )
-    if sizes.batch <= _FEW_SEQUENCES:
-        rows = _ROWS_OF_FEW
+    if sizes.batch <= FEW_SEQUENCES:
+        rows = ROWS_OF_FEW
     else:
         rows = min(_MOST_ROWS, -(-sizes.batch * sizes.directions // _FEWEST_GROUPS), sizes.batch)
 
     def manner(rows: int, resident: bool) -> RecurrenceManner:
-        units = _UNITS_OF_MANY_ROWS if rows > 4 else max(1, _PRODUCTS_OF_FEW_ROWS // sizes.gates)
+        units = UNITS_OF_MANY_ROWS if rows > 4 else max(1, PRODUCTS_OF_FEW_ROWS // sizes.gates)
         return RecurrenceManner(False, 1 << (rows - 1).bit_length(), units, resident)
 
     def others() -> list[RecurrenceManner]:
@@ -169,18 +172,15 @@ def _cut_of_cpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
 
 
 def _shares_state(target: Target) -> bool:
-    """Whether the invocations of a workgroup, a vector, each read other parts of the state and pass them to the others.
-
-    64 steps of a GRU of 8 rows and 256 units, projection included, take llvmpipe 27 ms of CPU time so, with weights
-    read by texels, and 38 with weights in invocations' memory, whose kernel takes 5 s to compile instead of 0.5.
-    """
+    """Whether the invocations of a workgroup, a vector, each read other parts of the state and pass them to the
+    others."""
     may_pass = "shuffle" in target.features.subgroup_operations and target.subgroup_size == _VECTOR
-    return may_pass and reads_texels(target)
+    return SHARES_STATE and may_pass and reads_texels(target)
 
 
 def _cut_of_gpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> RecurrenceCut:
     """A GPU spreads a workgroup over its lanes: many invocations with few units and rows each."""
-    in_slices = fitting_rows < 1 or sizes.hidden > _LARGEST_STATE_OF_A_GPUS_WORKGROUP
+    in_slices = fitting_rows < 1 or sizes.hidden > LARGEST_STATE_OF_A_WORKGROUP
 
     def others() -> list[RecurrenceManner]:
         found = [RecurrenceManner(slices=True)]
@@ -189,10 +189,9 @@ def _cut_of_gpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
             found += [RecurrenceManner(False, each, units) for each in rows for units in (1, 2)]
         return found
 
-    # Rows share a workgroup only where there are many: 32 steps of a GRU of 16 rows and 64 units take an H100 57 us by
-    # one row, 197 by four.
+    # Rows share a workgroup only where there are many.
     rows = _MOST_ROWS_OF_GPUS
-    while rows > 1 and sizes.directions * -(-sizes.batch // rows) < filling(target, _ENOUGH_GROUPS):
+    while rows > 1 and sizes.directions * -(-sizes.batch // rows) < filling(target, ENOUGH_GROUPS):
         rows //= 2
     rule = RecurrenceManner(slices=True) if in_slices else RecurrenceManner(False, rows, _MOST_UNITS_OF_GPUS)
     found = tuned(target, "recurrent", lambda: _work(sizes), rule, others)
@@ -210,7 +209,7 @@ def _cut_in_slices(target: Target, sizes: RecurrenceSizes) -> RecurrenceCut:
         units //= 2
     tiles = -(-sizes.hidden // units)
     rows = min(_ROWS_OF_SLICES, 1 << (sizes.batch - 1).bit_length())
-    enough = filling(target, _ENOUGH_GROUPS)
+    enough = filling(target, ENOUGH_GROUPS)
     while rows > _ROWS_OF_A_SLICE and sizes.directions * tiles * -(-sizes.batch // rows) < enough:
         rows //= 2
     block = min(rows, _ROWS_OF_A_SLICE)

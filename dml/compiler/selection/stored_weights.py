@@ -7,23 +7,22 @@ from dataclasses import dataclass
 
 from dml.compiler.selection import lanes, max_steps
 from dml.compiler.selection.few_rows import VectorProduct, rows_of_tile
+from dml.compiler.selection.thresholds import threshold
 from dml.compiler.target import Target
 
 #: Bits of the vector that a kernel reads at once, all of one block.
 VECTOR_BITS = 128
-#: Rows, at most, by which GPUs multiply weights of four bits as they are: 8 rows by 4096 x 11008 take an H100 223 us,
-#: and 117 with the weights made FLOAT16 beforehand.
+#: Rows, at most, by which GPUs multiply weights of four bits as they are: more are faster with the weights made FLOAT16
+#: beforehand.
 _FEW_ROWS = 2
 #: The same of CPUs' drivers, which have one kernel for four bits and for eight.
 _FEW_ROWS_OF_CPUS = 12
 #: Bytes of weights that are made wider at a time: working memory, whatever the size of the model.
 _PART_BYTES = 16 << 20
-#: Most bytes of FLOAT16 weights that are kept as FLOAT32, by what reads them. Direct convolutions: 512 x 512 x 3 x 3 at
-#: 14 x 14 take llvmpipe 26 ms of CPU time so and 39 as FLOAT16, and 31 x 31 of 4 channels navi31 374 and 670
-#: instructions.
-KEPT_WIDER = {"product": 1 << 20, "direct convolution": 8 << 20}
+#: Most bytes of FLOAT16 weights that are kept as FLOAT32, by what reads them.
+KEPT_WIDER: dict[str, int] = threshold("stored_weights.KEPT_WIDER")
 #: Rows from which on CPUs' drivers make weights of FLOAT16 wider.
-_WORTH_WIDENING = 32
+WORTH_WIDENING: int = threshold("stored_weights.WORTH_WIDENING")
 #: A part has a multiple of so many columns: whole tiles of every kernel.
 _COLUMNS = 256
 
@@ -72,7 +71,7 @@ def widens_halves(target: Target, m: int) -> bool:
 
     CPUs' drivers convert an element in some ten instructions, and read it once for each few rows.
     """
-    return target.is_cpu and m >= _WORTH_WIDENING
+    return target.is_cpu and m >= WORTH_WIDENING
 
 
 def parts_end_with_blocks(columns: int, blocks: int) -> bool:

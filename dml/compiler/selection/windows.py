@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dml.compiler.selection import max_steps
-from dml.compiler.selection.lines import CPU_VECTOR
+from dml.compiler.selection.thresholds import threshold
 from dml.compiler.target import Target
 
 #: Invocations that walk a window together where it is large: what every device has.
 TOGETHER = 128
-#: Windows of more places than this are walked together. On llvmpipe, means over 16 x 16 of four planes of 96 x 96 take
-#: 28 ms by invocations alone and 71 together (see selection.lines for how that was timed).
-ALONE = 512
+#: Invocations that do so on CPU drivers, where larger workgroups with barriers are slow.
+CPU_TOGETHER: int = threshold("windows.CPU_TOGETHER")
+#: Windows of more places than this are walked together.
+ALONE: int = threshold("windows.ALONE")
 #: The same where windows are seldom as large as they may be: a cell of ROI_POOLING may hold all of the input.
 ALONE_IF_SELDOM_FULL = 60000
 
@@ -48,9 +49,7 @@ def window_sharing(
     """
     most = max_steps(target)
     if places > min(ALONE_IF_SELDOM_FULL if seldom_full else ALONE, most // cost):
-        # Larger workgroups with barriers are slow on CPU drivers: means over 32 x 32 of four planes of 96 x 96 take
-        # llvmpipe 166, 206 and 463 ms with 8, 32 and 128 invocations.
-        workgroup = CPU_VECTOR if target.is_cpu and places <= CPU_VECTOR * (most // cost) else TOGETHER
+        workgroup = CPU_TOGETHER if target.is_cpu and places <= CPU_TOGETHER * (most // cost) else TOGETHER
         return WindowSharing(True, False, workgroup, -(-places // workgroup) * cost)
     whole_words = per_word > 1 and places * cost * per_word <= most
     return WindowSharing(False, whole_words, target.workgroup, places * cost * (per_word if whole_words else 1))
@@ -79,17 +78,17 @@ class LineOfWindows:
 
 #: Places of a window along an axis for which an invocation holds the elements of several.
 MOST_IN_LINE = 32
-#: Neighbouring windows that an invocation has, and has where they are long.
-LINE_UNIT, LONG_LINE_UNIT = 4, 8
+#: Windows per invocation: usual, long.
+LINE_UNIT: int = threshold("windows.LINE_UNIT")
+LONG_LINE_UNIT: int = threshold("windows.LONG_LINE_UNIT")
 #: Reads that take llvmpipe as long as it takes to store a result.
-STORED = 2
+STORED: int = threshold("windows.STORED")
 
 
 def lines_of_windows(target: Target, lines: Sequence[LineOfWindows], elements: int) -> list[int] | None:
     """Whether windows are taken axis by axis, in this order: the windows that an invocation has in each; or None.
 
-    elements: of the source. llvmpipe takes as long as it reads: 13 x 13 maxima of 512 planes of 20 x 20 take it 43 ms
-    by 169 reads each and 1.8 so, 5 x 5 maxima of 256 planes 4.0 and 0.7, 3 x 3 maxima of 64 of 35 x 35 0.9 and 0.55.
+    elements: of the source. llvmpipe takes as long as it reads.
     """
     if not target.is_cpu or not lines:
         return None

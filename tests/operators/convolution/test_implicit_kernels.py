@@ -20,10 +20,10 @@ CASES = [
 ]
 
 
-@pytest.fixture(params=range(len(selection._IMPLICIT_TILES)))
+@pytest.fixture(params=range(len(selection.IMPLICIT_TILES)))
 def tile(request, monkeypatch):
-    chosen = selection._IMPLICIT_TILES[request.param]
-    monkeypatch.setattr(selection, "_IMPLICIT_TILES", (chosen,))
+    chosen = selection.IMPLICIT_TILES[request.param]
+    monkeypatch.setattr(selection, "IMPLICIT_TILES", (chosen,))
     return chosen
 
 
@@ -54,7 +54,7 @@ def test_types_and_layouts(without_matrices, dtype, layout, case):
 @pytest.mark.parametrize("slab", [8, 16])
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 def test_slabs(as_discrete, monkeypatch, slab, direction):
-    chosen = replace(selection._IMPLICIT_TILES[2], slab=slab)
+    chosen = replace(selection.IMPLICIT_TILES[2], slab=slab)
     monkeypatch.setattr("dml.compiler.operators.convolution.convolve.implicit_tile", lambda *_, **__: chosen)
     case = {**CASES[0], "strides": (2, 2), "direction": BACKWARD} if direction == "backward" else CASES[0]
     made = build("FLOAT32", 2, **case)

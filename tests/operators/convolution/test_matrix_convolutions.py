@@ -47,8 +47,8 @@ def test_channels_are_put_last_where_many_read_them(on_matrices):
 @pytest.mark.parametrize("case", [CASES[-1], CASES[3], CASES[4]])
 def test_the_largest_tile(monkeypatch, on_matrices, case):
     """The largest tile otherwise needs many tiles: here one suffices."""
-    tiles = [(*tile, 1) for *tile, _ in convolution._MATRIX_TILES]
-    monkeypatch.setattr(convolution, "_MATRIX_TILES", tiles)
+    tiles = [(*tile, 1) for *tile, _ in convolution.MATRIX_TILES]
+    monkeypatch.setattr(convolution, "MATRIX_TILES", tiles)
     made = build("FLOAT16", 2, **case)
     compiled = on_matrices.compile_operator(on_matrices.create_operator(made[0]))
     assert compiled.program.dispatches[-1].label == KERNEL

@@ -104,9 +104,9 @@ def test_a_long_sequence(device: dml.Device) -> None:
 @pytest.mark.parametrize("kind", ["GRU", "GRU, reset first", "LSTM", "RNN"])
 def test_slices(as_discrete: dml.Device, monkeypatch: pytest.MonkeyPatch, kind: str, batch: int, slices: int) -> None:
     """GPUs run dispatches per step, with invocations that share the sums along k."""
-    monkeypatch.setattr("dml.compiler.selection.recurrent._LARGEST_STATE_OF_A_GPUS_WORKGROUP", 0)
+    monkeypatch.setattr("dml.compiler.selection.recurrent.LARGEST_STATE_OF_A_WORKGROUP", 0)
     monkeypatch.setattr("dml.compiler.selection.recurrent._MOST_SLICES", slices)
-    monkeypatch.setattr("dml.compiler.selection.recurrent._ENOUGH_GROUPS", 4)
+    monkeypatch.setattr("dml.compiler.selection.recurrent.ENOUGH_GROUPS", 4)
     cut = recurrence_cut(as_discrete.vulkan.target, RecurrenceSizes(4, 1, 3, batch, 37, 2))
     assert cut.stepwise
     assert 4 <= cut.slices <= slices

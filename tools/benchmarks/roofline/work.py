@@ -15,7 +15,7 @@ import dml
 from dml.api.operator import CompiledOperator
 from dml.graph.builder import Builder
 from dml.graph.operations import gemm
-from dml.tuning.works import recurrent_layer
+from dml.tuning.workloads import recurrent
 
 Sizes = tuple[int, ...]
 #: Data types by their names in the cases.
@@ -142,7 +142,7 @@ def _attention(kind: str, queries: int, keys: int, size: int, batch: int = 4, he
 
 def _recurrent(gates: int, hidden: int) -> Work:
     steps, batch = 64, 32
-    desc = recurrent_layer(gates, steps, batch, hidden)
+    desc = recurrent(gates, steps, batch, hidden).desc
     moved = 4 * (2 * steps * batch * hidden + 2 * gates * hidden * hidden)
     operations = 4.0 * steps * batch * gates * hidden * hidden
     return Work(desc, moved, operations, ("WeightTensor", "RecurrenceTensor", "BiasTensor"))

@@ -1,4 +1,4 @@
-"""Placement of joins' inputs: in the joined tensor, where their producers write and all readers read them.
+"""Placement of joins' inputs directly in the joined tensor: producers write and readers read them there.
 
 A value of several joins is placed in the last one. So a chain of joins of longer and longer lists, as in DenseNets, is
 one growing tensor, and each earlier join is a view of its beginning.

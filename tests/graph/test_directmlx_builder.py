@@ -73,7 +73,7 @@ def test_a_view_reaches_no_further_than_its_tensor(device: Any) -> None:
     optimize=st.booleans(),
 )
 def test_views_in_a_chain(device: Any, kinds: list[str], optimize: bool) -> None:
-    """Each view inverts the bits of integers and copies floats."""
+    """After each view, operators change the integers' bits or copy the floats."""
     words = RNG.integers(0x3C, 0x40, (4, 32)).astype(np.uint8).view(np.uint32)  # bits of normal numbers in every type
     graph = Builder(device)
     t, expected = graph.input("x", words.shape, UINT32), words

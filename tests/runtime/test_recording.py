@@ -135,9 +135,7 @@ def test_pipelines_are_the_devices(device):
 
 
 def test_what_is_compiled_is_one_sequence(device):
-    """A driver that compiles late compiles a kernel in each sequence of the first run; after that a submission is one
-    sequence.
-    """
+    """A driver that compiles at first use gets a sequence per kernel on the first run; later runs are one sequence."""
     context = Context(device.vulkan)
     kernels = [Source("tests/factor.comp", STEP.text.replace("2u", f"{k + 2}u")) for k in range(3)]
     dispatches = [replace(step(at(k), at(k + 1)), source=kernel) for k, kernel in enumerate(kernels)]

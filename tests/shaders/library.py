@@ -251,7 +251,7 @@ def equal_floats(expected_of: Callable[..., Array]) -> Check:
 def within(expected_of: Callable[..., Array], most: float, why: str) -> Check:
     """Check that results are within ``most`` float32 ulps of a function of the arguments in float64.
 
-    Devices may flush subnormal results: where one is expected, any result as small passes.
+    Devices may flush subnormals: where one is expected, any result no larger than the smallest normal passes.
     """
 
     def check(results: Sequence[Array], arguments: Sequence[Array]) -> None:

@@ -311,7 +311,7 @@ def test_a_device_that_ran_out_of_memory_is_asked_again(compiled, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(weights, "prepare", exhausted)
         with stays("the device has no memory"):
-            for _ in range(6):  # asked at calls 1, 3 and 6: after pauses of 1, 2 and 4
+            for _ in range(6):  # prepare is tried on calls 1, 3 and 6 (backoff of 1, 2, then 4 calls)
                 check(model, run, x)
     assert not ran
     for _ in range(6):

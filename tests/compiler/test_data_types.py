@@ -1,4 +1,4 @@
-"""Every row of the table of data types against NumPy: its description of the type's numbers, and its GLSL conversions."""
+"""Every row of the table of data types against NumPy: the numbers it describes, and its GLSL conversions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copied lowerings give the same program as new ones, and are used only where operands differ in nothing but regions."""
+"""Copied lowerings give the same program as new ones, and are used only where operands differ just in their regions."""
 
 from __future__ import annotations
 

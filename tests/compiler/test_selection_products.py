@@ -126,7 +126,7 @@ def test_few_rows_leave_a_tile_no_more_than_half_empty(target: Target) -> None:
     "n, along_k, per_vector, halves", [(64, True, 4, False), (9000, False, 8, True), (64, True, 0, False)]
 )
 def test_two_rows_take_the_kernel_of_four(target: Target, n: int, along_k: bool, per_vector: int, halves: bool) -> None:
-    """One kernel for two to four rows saves compilations when the batch size changes. A single row has its own kernel."""
+    """One kernel for two to four rows saves compilations when the batch size changes. One row has its own kernel."""
 
     def of(m: int) -> ProductKernel:
         sizes = ProductSizes(m, n, 4096, 1)

@@ -239,7 +239,7 @@ def test_work() -> None:
     """The estimated work is that of all products, and little more."""
     desc = sample("GEMM", ATensor="1x2x64x512", BTensor="1x2x512x128", CTensor="1x2x64x128", OutputTensor="1x2x64x128")
     for device_class in CLASSES:
-        # (in parts of k on a GPU, and a dispatch that adds them)
+        # on GPUs split-k adds a second dispatch
         first, *_ = compile_operator(desc, Target(device_class, subgroup_size=8)).dispatches
         assert 1 <= first.work / (2 * 64 * 512 * 128) < 1.5
 

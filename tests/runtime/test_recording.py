@@ -180,7 +180,7 @@ def test_long_work_goes_in_several_submissions(device, monkeypatch):
     submitted = []
     submit = context.queue.submit
     monkeypatch.setattr(context.queue, "submit", lambda sequences, keep: submitted.append(1) or submit(sequences, keep))
-    # Four of a dispatch's 16 workgroups of 64, whatever the quotient rounds to
+    # A submission takes 4 of a dispatch's 16 workgroups, of 64 invocations each; 257 leaves a margin for rounding
     monkeypatch.setattr(writing, "SUBMISSION_SECONDS", 257 * writing.SUBMISSION_SECONDS / most_work(context))
     assert CHAIN[0].work == 1024
     buffers = [context.buffer(SIZE) for _ in range(4)]

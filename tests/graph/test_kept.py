@@ -25,7 +25,7 @@ def test_a_result_that_the_caller_reads_too(device: dml.Device) -> None:
 
 @pytest.mark.parametrize("room", [0, 1 << 20])
 def test_a_result_too_large_to_keep(device: dml.Device, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
-    """The large result is computed in every run; its sum, small enough to keep, must not be computed at initialization."""
+    """The large result is computed in every run; its sum, small enough to keep, must not be computed before."""
     monkeypatch.setattr("dml.graph.kept.SMALL", room)
     row = np.arange(1, 9, dtype=np.float32).reshape(1, 1, 1, 8)
     graph = Builder(device)

@@ -1,4 +1,4 @@
-"""Placement of temporaries: live ones do not overlap, and the total size is no larger than recorded."""
+"""Placement of temporaries: live ones do not overlap, and the total stays small."""
 
 from __future__ import annotations
 

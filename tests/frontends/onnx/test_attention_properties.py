@@ -390,7 +390,9 @@ def test_rotary_embedding(
     device: dml.Device, batch: int, heads: int, size: int, part: int, steps: int, interleaved: bool, by_heads: bool,
     first: bool, dtype: Any, seed: int,
 ) -> None:  # fmt: skip
-    """Rotates whole heads or the first size / part elements of each; positions per element, or the first position only."""
+    """Whole heads, or the first size / part elements of each, are rotated; positions per element, or only the first
+    one.
+    """
     numbers, turned = Numbers(seed, dtype), size // part if part else size
     x = numbers(batch, steps, heads * size)
     cosines, sines = numbers.angles(steps + 20, turned // 2)

@@ -1,4 +1,4 @@
-"""Low-bit quantized tensors in com.microsoft's gathers and matrix products, compared with ONNX Runtime's CPU provider."""
+"""Low-bit quantized tensors in com.microsoft's gathers and products, compared with ONNX Runtime's CPU provider."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ def test_the_size_by_the_channels(filters: tuple[int, int], channels: int | None
 
 
 def test_all_or_none_of_them_run_on_the_host(device: dml.Device) -> None:
-    """A filter that is an input needs the host; values between these operators are blocked, so all of them run there."""
+    """A filter that is an input needs the host; values between these operators are blocked, so all run there."""
     size = _of_this_machine()
     if size is None:
         pytest.skip("onnxruntime blocks no channels on this CPU")

@@ -19,9 +19,10 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 @dataclass
 class JoinPlan:
-    """places: values inside a joined tensor, joins included: their operand, and their producers' description.
+    """The placement of values in joined tensors. places: value (a join's result may be one) -> its operand there, and
+    its producer's description.
 
-    copied: values that cannot be written in place: where the first join that needs them copies them.
+    copied: value that cannot be written in place -> the operand to which the first join that needs it copies it.
     """
 
     places: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = field(default_factory=dict)

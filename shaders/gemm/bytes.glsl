@@ -1,7 +1,7 @@
 // The common part of the kernels for products of 8-bit integers: result = finish(sum over k of (a - a's zero point) *
 // (b - b's zero point)). a is {batch, M, K} and b {batch, N, K}, both contiguous along k, in vectors of sixteen: K is a
-// multiple of 16. The kernels multiply a ^ A_FLIP and b ^ B_FLIP: the flip subtracts 128 from the bytes of an operand
-// that is unsigned where the other is signed.
+// multiple of 16. The kernels multiply a ^ A_FLIP and b ^ B_FLIP: for signed products, the flip subtracts 128 from the
+// bytes of an unsigned operand.
 //
 // HAS_TERMS: a_terms and b_terms hold, for each row, the zero point (less 128 if flipped) and the sum that the other's
 // zero point multiplies (see bytes_terms.comp). All sums are exact modulo 2^32.

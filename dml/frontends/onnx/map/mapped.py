@@ -32,7 +32,7 @@ _SMALL = 1024
 
 
 class _Result(NamedTuple):
-    """An output: the number of the input that it equals, or a value.
+    """An output: the index of the input that it equals, or a value.
 
     place: the tensor's source as (node of the fragment, output); (-1 - n, 0) for source n of the inputs.
     """

@@ -63,7 +63,7 @@ def stand_ins(entries: Iterable[Any], given: Mapping[str, Any], sizes: Mapping[s
 
 
 def tried(stand: StandIns, given: Mapping[str, Any], attempt: Callable[[StandIns], _T]) -> tuple[_T, StandIns]:
-    """Return the result of an attempt and its placeholders: with ones if it fails with zeros.
+    """Return the result of an attempt and the placeholders used: zeros or, if it fails with zeros, ones.
 
     With zeros, loops have no iterations, so sequences have no items. Raises the first attempt's DMLError, with the
     assumed sizes.

@@ -149,7 +149,8 @@ def _positions(node: OnnxNode, steps: int, room: int) -> tuple[int, bool]:
 def _attended(
     node: OnnxNode, fields: dict[str, Any], total: int, key_heads: int, past: OnnxValue | None
 ) -> dict[str, OnnxValue]:
-    """Return the operator's outputs in the fields' data type. total: positions in its present tensors. past: {B}.
+    """Return the operator's outputs by name, in the fields' data type. total: positions in its present tensors. past:
+    {B}.
 
     Lengths given with past tensors have their data type, and float16 cannot represent large lengths.
     """

@@ -195,7 +195,8 @@ class Resident:
     def _run_bound(
         self, inputs: Mapping[int, Buffer], kept: set[str | int], into: Mapping[str | int, DeviceArray]
     ) -> dict[Any, Any]:
-        """Run with callers' buffers as inputs and as these outputs, or with new buffers that callers keep."""
+        """Run on the caller's input buffers. Outputs in ``into`` are written there; those in ``kept`` get new buffers,
+        which the caller keeps."""
         leases: dict[int, Lease] = {}
         outputs: dict[int, Buffer] = {}
         for output in self._read:

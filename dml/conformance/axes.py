@@ -1,4 +1,4 @@
-"""Kinds of device that one physical device can stand for, so that a CPU driver runs GPU kernels.
+"""Axes: kinds of device that one physical device can emulate, so that a CPU driver runs GPU kernels.
 
 An axis changes what compiler and runtime see, not the device: ``discrete`` selects the kernels for GPUs and staged
 buffers, ``integrated`` the same kernels with shared memory.
@@ -18,12 +18,12 @@ from dml.conformance.options import OptionError
 from dml.enums import DML_FEATURE_LEVEL
 from dml.runtime.devices import VulkanDevice
 
-#: A CPU driver that stands for a GPU still ends longer loops.
+#: The iteration limit of CPU drivers also applies when one emulates a GPU.
 _LOOPS = {"fewer_steps": CPU_ITERATIONS}
 
 #: Axis -> the fields of ``Target`` that it changes. "minimum" has Vulkan 1.1's minimum for each limit, and no optional
-#: feature. "subgroups" is a discrete GPU with the device's own subgroups and what needs them; subgroup operations
-#: cannot be used with a wrong subgroup size.
+#: feature. "subgroups" is a discrete GPU with the device's own subgroup size: only that size allows subgroup
+#: operations.
 AXES: Mapping[str, Mapping[str, Any]] = {
     "plain": {},
     "discrete": {"device_class": DeviceClass.DISCRETE, "subgroup_size": 32, **_LOOPS},
@@ -48,9 +48,9 @@ def selected(asked: Iterable[str]) -> list[str]:
 
 
 def seen_as(vulkan: VulkanDevice, axis: str = "plain", **limits: Any) -> VulkanDevice:
-    """Return the physical device as an axis has it, with these limits.
+    """Return the physical device as it appears on an axis, with these limits.
 
-    A CPU driver that stands for a GPU still ends long loops, so its kernels are split as for CPUs.
+    A CPU driver that emulates a GPU still ends long loops, so its kernels are split as for CPUs.
     """
     changes = {**AXES[axis], **limits}
     if vulkan.target.is_cpu and "device_class" in changes:

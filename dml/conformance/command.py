@@ -18,7 +18,7 @@ from dml.files import write_text
 
 _Function = TypeVar("_Function", bound=Callable[..., None])
 
-#: Exit statuses: no failure or regression; some; wrong options; not possible; ended by Ctrl-C.
+#: Exit statuses: no failure or regression; at least one; invalid options; the run is not possible; Ctrl-C.
 DONE, WORSE, MISUSED, NOT_DONE, INTERRUPTED = 0, 1, 2, 3, 130
 
 _STATUSES = (
@@ -31,7 +31,7 @@ ReportPath = Annotated[Path, typer.Argument(help="A report, as --json writes it.
 
 
 def _refusing(function: _Function) -> _Function:
-    """Decorate a command so that a DMLError ends it in one line."""
+    """Decorate a command so that a DMLError is printed in one line and ends it."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -45,8 +45,7 @@ def _refusing(function: _Function) -> _Function:
 
 
 def console() -> Console:
-    """Return a console as wide as the terminal; in a pipe as wide as its lines, so that tools find each row in one
-    line."""
+    """Return a console as wide as the terminal; in a pipe it never wraps, so that tools find each row in one line."""
     made = Console(highlight=False)
     return made if made.is_terminal else Console(highlight=False, width=500)
 

@@ -14,11 +14,11 @@ from dml.conformance.limits import Expected, spacing
 
 Array = npt.NDArray[Any]
 
-#: Upper bounds of a histogram's bins, as shares of the allowed error: none, up to each of these, and more.
+#: Upper bounds of the histogram's bins, as shares of the allowed error. Further bins hold exact and wrong elements.
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
 
 
-#: Above this, units of the last place say no more than "entirely different": float32 has so many digits.
+#: Larger errors are shown as "over 2^24": float32 has 24 bits of precision.
 _MOST_ULP = 2.0**24
 
 
@@ -130,7 +130,7 @@ def compare(found: Array, expected: Expected, flushed: Expected | None = None) -
 def bounds(expected: Expected, kind: np.dtype[Any]) -> tuple[Array, Array, Array]:
     """Return an expectation in a data type, and the least and the greatest allowed value of each element, in float64.
 
-    Elements that the operator leaves undefined are between infinities.
+    The bounds of elements that the operator leaves undefined are infinite.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.asarray(expected.values).astype(kind)
@@ -185,7 +185,7 @@ def _float_errors(found: Array, expected: Expected) -> tuple[Array, Array, Array
         rounded = wanted.astype(kind)
         unit = spacing(rounded, kind)
         allowed = np.broadcast_to(np.nan_to_num(expected.ulp * unit + expected.absolute), found.shape)
-        # Compared with a large number, an infinity stands for the first one beyond the type's range.
+        # Where a finite number is expected, an infinity counts as the first power of two beyond the type's range.
         beyond = 2.0 ** np.ceil(np.log2(float(info.max)))
         result = found.astype(np.float64)
         result = np.where(np.isinf(result) & np.isfinite(wanted), np.copysign(beyond, result), result)

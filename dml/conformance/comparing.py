@@ -24,7 +24,7 @@ class ReportDifference(NamedTuple):
 
     @property
     def is_worse(self) -> bool:
-        """Whether the case got worse. One that is gone may have failed, and a new one may fail."""
+        """Whether the case got worse. Gone cases count as worse, and so do new ones that fail."""
         return self.what in ("worse", "gone") or self.fails
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Coverage: the kernels and variants that a run enters, of those that selection can choose, and cases for the rest.
+"""Coverage: the share of selection's kernels and variants that a run enters, and additional cases for the rest.
 
 Selection determines the existing variants, without a device: every case of the full suite and of the catalogue of real
 shapes is lowered for the target. For each variant that the suite's cases miss, the smallest case that gets it is
@@ -38,7 +38,7 @@ _ELEMENTS, _WORK = 20_000, 20_000_000
 #: Rounds of minimizing each size of a case.
 _ROUNDS = 3
 _FORMAT = 1
-#: Files of the package that decide a coverage, besides the shaders; a change of any other leaves it in the cache.
+#: The package's files on which coverage depends, besides the shaders: changing one invalidates the cached coverage.
 _DECISIVE = (
     "*.py",
     *(
@@ -55,7 +55,7 @@ _DECISIVE = (
 
 @dataclass(frozen=True)
 class Coverage:
-    """A target's variants, and the cases for them.
+    """The kernel variants that a target can get, and the cases that enter them.
 
     added: cases in addition to the suite's own. entered: by case, the variants that it enters, as indices of names.
     names: every variant, by kernel.
@@ -84,8 +84,8 @@ class Coverage:
 def coverage(target: Target, own: Sequence[str], subjects: Sequence[Subject], share: float, seed: int) -> Coverage:
     """Compute the coverage of these subjects on a target.
 
-    own: the suite's cases. share: the fraction of variants to enter; every kernel, with each value of its macros, is
-    entered. Cached on disk by code and target, since it takes a minute or two.
+    own: the suite's cases. share: the fraction of variants to enter. Every kernel is entered, with each value of its
+    macros. Cached on disk by code and target, since it takes a minute or two.
     """
     code = digest_of_code(Path(dml.__file__).parent, directory())
     key = hashlib.sha256(repr((_FORMAT, code, target, own, [s.name for s in subjects], share, seed)).encode())
@@ -122,7 +122,7 @@ def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 @cache
 def digest_of_code(package: Path, shaders: Path) -> str:
-    """Return a digest of the files that decide a coverage: the shaders and a part of the package."""
+    """Return a digest of the files on which coverage depends: the shaders and a part of the package."""
     digest = hashlib.sha256()
     for folder, files in ((package, decisive(package)), (shaders, shaders.rglob("*"))):
         for path in sorted(files):
@@ -132,7 +132,7 @@ def digest_of_code(package: Path, shaders: Path) -> str:
 
 
 def decisive(package: Path) -> set[Path]:
-    """Return the files of the package that decide a coverage."""
+    """Return the package's files on which coverage depends."""
     return {path for pattern in _DECISIVE for path in package.glob(pattern)}
 
 
@@ -221,7 +221,7 @@ class _Search:
         return one
 
     def _least(self, best: _Candidate, wanted: frozenset[str], parameter: str, at: int, value: int) -> _Candidate:
-        """Minimize one number by bisection: a variant is nearly always selected for all sizes from one on."""
+        """Minimize one number by bisection: a variant is nearly always selected for all sizes above some threshold."""
         low, high = 0, value
         while low + 1 < high:
             middle = (low + high) // 2
@@ -248,7 +248,7 @@ class _Search:
     def _chosen(
         self, candidates: Sequence[_Candidate], entered: frozenset[str], every: frozenset[str], share: float
     ) -> list[_Candidate]:
-        """Choose greedily by new variants per cost, until the share and all features are entered."""
+        """Choose greedily by new variants per cost, until ``share`` of the variants and all features are covered."""
         missing = set(every - entered)
         needed = features(every) - features(entered)
         most = math.floor(len(every) * (1 - share) + 1e-9)  # variants that may be left out
@@ -276,9 +276,9 @@ class _Search:
 
 
 def features(names: Iterable[str]) -> set[str]:
-    """Return features of variants, each with its kernel: the kernel alone, each macro's values, each tensor's type.
+    """Split variants into features: each kernel, and each kernel with one macro's value or one tensor's type.
 
-    With them no value of a macro is left out, even if few variants have it.
+    Covering all features includes every value of a macro, even if few variants have it.
     """
     return {feature for name in names for feature in _features(name)}
 

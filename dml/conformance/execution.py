@@ -1,4 +1,4 @@
-"""Runs a case on a device, with all bytes of its tensors, gaps included; the outcome is plain data."""
+"""Runs a case on a device and compares all bytes of its tensors, gaps included. The outcome is plain data."""
 
 from __future__ import annotations
 
@@ -48,8 +48,9 @@ _BEYOND = (HRESULT.DXGI_ERROR_UNSUPPORTED, HRESULT.E_OUTOFMEMORY)
 class CaseData:
     """A case's description, its inputs as their layouts hold them, and its expected outputs.
 
-    part: the part by which a large operator is judged. expectations: of each output in binding order, and if inputs
-    are subnormal, those for zeros in their place, which Vulkan allows; only of the part, if there is one.
+    part: the sample that stands for a large operator, else None. expectations: one per output in binding order; if
+    inputs are subnormal, a second one for inputs flushed to zero, which Vulkan allows. With a part, they cover its
+    elements alone.
     """
 
     desc: OperatorDesc
@@ -145,7 +146,7 @@ def _as_held(desc: OperatorDesc, inputs: Inputs) -> dict[str, Any]:
 def _references(
     case: Case, desc: OperatorDesc, inputs: Inputs, part: Sample | None
 ) -> list[tuple[Expected, Expected | None]]:
-    """Return each output's expectation, in binding order, and the one for subnormal inputs that count as zeros.
+    """Return each output's expectation, in binding order, and the one for subnormal inputs flushed to zero.
 
     For a large operator, expectations of a part of it.
     """
@@ -304,7 +305,7 @@ def _initialize(
 
 
 def _disagreement(device: Device, desc: OperatorDesc, inputs: Inputs, found: Sequence[npt.NDArray[np.uint8]]) -> str:
-    """Describe how the portable kernels, which need only Vulkan 1.1, differ in their result; empty if they do not."""
+    """Describe how the result of the portable kernels, which need only Vulkan 1.1, differs; empty if it agrees."""
     portable = open_as(device.vulkan, "minimum")
     try:
         compiled = compiled_on(portable, desc)
@@ -331,13 +332,13 @@ def _record(device: Device, dispatchable: Any, table: BindingTable) -> CommandLi
 
 
 def _guarded(device: Device, data: npt.NDArray[np.uint8]) -> DML_BUFFER_BINDING:
-    """Return memory with these contents, and NaNs, or -1, after them."""
+    """Return memory with these contents, followed by guard bytes (NaNs, or -1)."""
     buffer = device.create_buffer(np.concatenate([data, np.full(GUARD, _EARLIER, np.uint8)]))
     return DML_BUFFER_BINDING(buffer, 0, data.size)
 
 
 def _scratch(device: Device, size: int) -> DML_BUFFER_BINDING | None:
-    """Return memory with the contents of earlier work, which no operator may depend on."""
+    """Return scratch memory filled with NaNs, or -1: no operator may depend on its contents."""
     return _guarded(device, np.full(size, _EARLIER, np.uint8)) if size else None
 
 

@@ -134,7 +134,7 @@ def gaps_touched(data: npt.NDArray[np.uint8], tensor: Tensor) -> int | None:
     places = np.zeros((), np.int64)
     for size, stride in zip(tensor.Sizes, tensor.strides, strict=True):
         places = places[..., None] + np.arange(size) * stride
-    # A packed tensor's bytes end at a word; its padding may be written.
+    # Bytes after the last element pad a tensor to whole words, and may be written.
     if bits == 4:  # two to a byte
         untouched = np.full(2 * len(data), True)
         untouched[places.ravel()] = False

@@ -1,10 +1,10 @@
 """Expected outputs, their error bounds, and the reasons for these.
 
-Most operators have two limits. The public one is required of any implementation (by WebNN's tests). The tight one
-is the error that our kernels keep on every conforming Vulkan device: it follows from their arithmetic, and from what
-Vulkan promises of that (sums, differences and products are one of the two nearest numbers; quotients are corrected,
-and other functions are made of these in shaders/lib/math.glsl). Results between the two are loose: right for a user,
-and the sign of a fault to a driver's engineer.
+Most operators have two limits. The public one is required of any implementation (by WebNN's tests). The tight one is
+the error bound of our kernels on every conforming Vulkan device: it follows from their arithmetic and Vulkan's
+precision requirements (a sum, difference or product is one of the two nearest numbers; shaders/lib/math.glsl corrects
+quotients and computes other functions from these operations). A result between the two limits is loose: correct for a
+user, but a hint of a driver fault.
 """
 
 from __future__ import annotations

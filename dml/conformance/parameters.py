@@ -132,5 +132,5 @@ def tensor(kind: Any, dimensions: Iterable[int]) -> DML_BUFFER_TENSOR_DESC:
 
 
 def whole_along(dimensions: tuple[int, ...], axes: Collection[int]) -> tuple[int, ...]:
-    """Return the sizes with 1 in all dimensions but the axes, as of a parameter that broadcasts."""
+    """Set the sizes of all dimensions but the axes to 1, as for a parameter that broadcasts."""
     return tuple(size if axis in axes else 1 for axis, size in enumerate(dimensions))

@@ -29,7 +29,8 @@ ALL_RANKS = SIZES | sizes("2x1x3x2x4", "2x1x2x1x3x3", "1x2x1x2x2x3x2")
 
 
 def _along(kept: Callable[[int, int], bool]) -> Callable[[Tensor], Tensor]:
-    """Return a function that makes a tensor repeat its first element along all but the kept dimensions (axis, rank)."""
+    """Return a function that gives a tensor strides of 0 along all dimensions but those for which ``kept(axis, rank)``
+    holds."""
 
     def repeat(whole: Tensor) -> Tensor:
         sizes = [size if kept(axis, whole.rank) else 1 for axis, size in enumerate(whole.Sizes)]
@@ -55,7 +56,7 @@ SCALES: Mapping[str, Mapping[str, Any]] = {
 
 
 def drawn(values: Values, of: Tensor, low: float, high: float) -> Array:
-    """Draw values from low to high; a case about edges gets as many from ``Values.fill``."""
+    """Draw values from low to high; with ``edges``, half of them come from ``Values.fill``."""
     ordinary = values.between(of, low, high)
     if not values.edges:
         return ordinary

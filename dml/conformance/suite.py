@@ -18,7 +18,8 @@ from dml.errors import DMLError
 
 #: Size -> number of parameters whose labels are all combined: each label, every pair, every triple.
 SIZES = {"quick": 1, "default": 2, "full": 3}
-#: Size -> fraction of kernel variants that a run must enter, besides each kernel and macro; none for quick runs.
+#: Size -> fraction of kernel variants that a run must enter, in addition to each kernel and macro value; none for quick
+#: runs.
 COVERED = {"default": 0.9, "full": 1.0}
 
 
@@ -41,7 +42,7 @@ class Suite:
         return self.part(self._whole)
 
     def part(self, whole: Sequence[str]) -> list[str]:
-        """Return the shard's part of cases."""
+        """Return the shard's share of the cases."""
         return list(whole[self.shard[0] - 1 :: self.shard[1]])
 
     @cached_property

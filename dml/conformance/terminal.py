@@ -68,7 +68,8 @@ def table(results: Sequence[Record], *, by_type: bool = False) -> Table:
 
 
 def _worst(results: Sequence[Record]) -> tuple[str, str, str]:
-    """Return error, limit and share of the largest share of a limit; if all must be exact, the largest error."""
+    """Return error, limit and share of the tensor nearest to its limit; if one that must be exact is wrong, the largest
+    such error."""
     tensors = [tensor for outcome in results for tensor in outcome["tensors"]]
     if not tensors:
         return "", "", ""

@@ -1,4 +1,4 @@
-"""Shared parts of subjects: sizes of any dimension count, axes, scalars, exact results."""
+"""Helpers shared by subjects: sizes of every rank, axes, scalars, exact results."""
 
 from __future__ import annotations
 

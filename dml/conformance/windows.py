@@ -18,7 +18,7 @@ from dml.shapes import pooled_sizes
 
 #: Two and three spatial dimensions, of one, primes, a few workgroups.
 SIZES = sizes("2x3x9x8", "1x1x1x1", "1x2x5x13", "3x1x31x2", "1x4x41x30", "2x2x5x4x6", "1x1x7x1x3", "1x1x20x9x9")
-#: Values cycle over the spatial dimensions; a large window is shared by a workgroup.
+#: Values by label, cycled over the spatial dimensions; a workgroup shares the work of a large window.
 WINDOW: dict[str, Any] = {
     "window": {"3": (3,), "1": (1,), "2.3": (2, 3), "5.1": (5, 1), "27": (27,), "9": (9,)},
     "strides": {"1": (1,), "2": (2,), "1.3": (1, 3)},
@@ -71,7 +71,8 @@ def window_parameters(
 
 
 def gathered(values: Any, terms: Any, desc: Any) -> Outputs:
-    """Expect a gradient that gathers at most a window's worth of others, whose magnitudes add up to ``terms``."""
+    """Expect a gradient: each element sums at most one window of output gradients, whose magnitudes add up to
+    ``terms``."""
     count = 3 * math.prod(desc.WindowSize)  # each may have been divided
     sums = Rounded(values, sum_of_products(count, terms, np.dtype(np.float32), values))
     return {"OutputGradientTensor": sums.expected(desc.OutputGradientTensor, "a float32 sum in any order")}

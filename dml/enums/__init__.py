@@ -1,8 +1,8 @@
 """Every DirectML enumeration with its values, and the constants.
 
 Enumerators are spelled and reachable as in C: `DML_TENSOR_DATA_TYPE_FLOAT32` is a name of this package (and of `dml`)
-as well as a member of `DML_TENSOR_DATA_TYPE`. Both stand in one module, one after the other: type checkers and editors
-know a module's names only where they are written out. Reference: directml-enumerations, directml-constants.
+as well as a member of `DML_TENSOR_DATA_TYPE`. Both are written out in each module, because type checkers and editors
+only see literal names. Reference: directml-enumerations, directml-constants.
 """
 
 from __future__ import annotations

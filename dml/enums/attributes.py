@@ -1,4 +1,4 @@
-"""What the attributes of operators choose from, by the attribute's name. Reference: directml-enumerations."""
+"""Enumerations of operator attributes, by the attribute's name. Reference: directml-enumerations."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ DML_IS_INFINITY_MODE_NEGATIVE = DML_IS_INFINITY_MODE.DML_IS_INFINITY_MODE_NEGATI
 
 
 class DML_MATRIX_TRANSFORM(IntEnum):
-    """What is done to a matrix before it is multiplied."""
+    """Whether a matrix is transposed before the product."""
 
     DML_MATRIX_TRANSFORM_NONE = 0
     DML_MATRIX_TRANSFORM_TRANSPOSE = 1
@@ -108,7 +108,7 @@ DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN = DML_MULTIHEAD_ATTENTION_MASK_TYPE.DM
 
 
 class DML_PADDING_MODE(IntEnum):
-    """Where padded elements take their values from."""
+    """The source of the values of padded elements."""
 
     DML_PADDING_MODE_CONSTANT = 0
     DML_PADDING_MODE_EDGE = 1
@@ -162,7 +162,7 @@ DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL = (
 
 
 class DML_REDUCE_FUNCTION(IntEnum):
-    """What REDUCE computes over its axes."""
+    """The function that REDUCE applies over its axes."""
 
     DML_REDUCE_FUNCTION_ARGMAX = 0
     DML_REDUCE_FUNCTION_ARGMIN = 1

@@ -1,4 +1,4 @@
-"""What devices, bindings and graphs are asked for and answer. Reference: directml-enumerations, directml-constants."""
+"""Enumerations of devices, bindings and graphs. Reference: directml-enumerations, directml-constants."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum, IntFlag
 
 
 class DML_BINDING_TYPE(IntEnum):
-    """What a DML_BINDING_DESC holds."""
+    """The kind of binding in a DML_BINDING_DESC."""
 
     DML_BINDING_TYPE_NONE = 0
     DML_BINDING_TYPE_BUFFER = 1
@@ -30,7 +30,7 @@ DML_CREATE_DEVICE_FLAG_DEBUG = DML_CREATE_DEVICE_FLAGS.DML_CREATE_DEVICE_FLAG_DE
 
 
 class DML_EXECUTION_FLAGS(IntFlag):
-    """Options for compile_operator and compile_graph, which say what each does."""
+    """Options of compile_operator and compile_graph, documented there."""
 
     DML_EXECUTION_FLAG_NONE = 0
     DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION = 1
@@ -47,7 +47,7 @@ DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE = DML_EXECUTION_FLAGS.DML_EXECUTION_FLAG
 
 
 class DML_FEATURE(IntEnum):
-    """What check_feature_support may be asked."""
+    """Queries of check_feature_support."""
 
     DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT = 0
     DML_FEATURE_FEATURE_LEVELS = 1
@@ -80,7 +80,7 @@ class DML_FEATURE_LEVEL(IntEnum):
         return self.name
 
     def __format__(self, spec: str) -> str:
-        """The name, or by ``spec`` the number."""
+        """Return the name, or the number as ``spec`` formats it."""
         return format(int(self), spec) if spec else self.name
 
 
@@ -102,7 +102,7 @@ DML_FEATURE_LEVEL_6_4 = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4
 
 
 class DML_GRAPH_EDGE_TYPE(IntEnum):
-    """What a DML_GRAPH_EDGE_DESC holds."""
+    """The kind of edge in a DML_GRAPH_EDGE_DESC."""
 
     DML_GRAPH_EDGE_TYPE_INVALID = 0
     DML_GRAPH_EDGE_TYPE_INPUT = 1
@@ -117,7 +117,7 @@ DML_GRAPH_EDGE_TYPE_INTERMEDIATE = DML_GRAPH_EDGE_TYPE.DML_GRAPH_EDGE_TYPE_INTER
 
 
 class DML_GRAPH_NODE_TYPE(IntEnum):
-    """What a DML_GRAPH_NODE_DESC holds."""
+    """The kind of node in a DML_GRAPH_NODE_DESC."""
 
     DML_GRAPH_NODE_TYPE_INVALID = 0
     DML_GRAPH_NODE_TYPE_OPERATOR = 1
@@ -128,7 +128,7 @@ DML_GRAPH_NODE_TYPE_INVALID = DML_GRAPH_NODE_TYPE.DML_GRAPH_NODE_TYPE_INVALID
 DML_GRAPH_NODE_TYPE_OPERATOR = DML_GRAPH_NODE_TYPE.DML_GRAPH_NODE_TYPE_OPERATOR
 DML_GRAPH_NODE_TYPE_CONSTANT = DML_GRAPH_NODE_TYPE.DML_GRAPH_NODE_TYPE_CONSTANT
 
-#: Alignments, in bytes, of what is bound: temporary and persistent resources, and buffers of tensors.
+#: Required alignments in bytes: temporary resources, persistent resources, tensor buffers.
 DML_TEMPORARY_BUFFER_ALIGNMENT = 256
 DML_PERSISTENT_BUFFER_ALIGNMENT = 256
 DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT = 16

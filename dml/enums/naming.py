@@ -1,4 +1,4 @@
-"""Enumerators by name: in full or without what all names of the enumeration begin with, in any case."""
+"""Look-up of enumerators by name: with or without the enumeration's common prefix, in any case."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Enum = TypeVar("_Enum", bound=Enum)
 
 @cache
 def prefix_of(kind: type[Enum]) -> str:
-    """What the names of an enumeration begin with: DML_OPERATOR_ for DML_OPERATOR_TYPE."""
+    """Return the common prefix of an enumeration's names: DML_OPERATOR_ for DML_OPERATOR_TYPE."""
     name = kind.__name__
     for start in (f"{name}_", f"{name.removesuffix('S')}_", f"{name.removesuffix('_TYPE')}_"):
         if all(member.startswith(start) for member in kind.__members__):
@@ -24,19 +24,19 @@ def prefix_of(kind: type[Enum]) -> str:
 
 
 def short_name(enumerator: Enum) -> str:
-    """An enumerator without its enumeration's prefix: FLOAT32, GRU, ARGMAX, 3_0."""
+    """Return an enumerator's name without the prefix: FLOAT32, GRU, ARGMAX, 3_0."""
     return (enumerator.name or str(enumerator.value)).removeprefix(prefix_of(type(enumerator)))
 
 
 def by_name(kind: type[_Enum], text: str) -> _Enum | None:
-    """The enumerator that a text names: DML_FEATURE_LEVEL_3_0, 3_0, 3.0; None where there is none."""
+    """Return the enumerator that a text names, such as DML_FEATURE_LEVEL_3_0, 3_0 or 3.0; None if there is none."""
     name = text.strip().upper().replace(".", "_")
     members = kind.__members__
     return members[name] if name in members else members.get(prefix_of(kind) + name)
 
 
 def named(kind: type[_Enum], text: str, where: str) -> _Enum:
-    """The enumerator that a text names. Raises DMLError, starting with ``where``, with the names near it."""
+    """Return the enumerator that a text names. Raises DMLError, starting with ``where``, with similar names."""
     found = by_name(kind, text)
     if found is None:
         raise DMLError(f"{where}: must be a {kind.__name__}, found {text!r}{nearby(kind, text)}")
@@ -44,22 +44,22 @@ def named(kind: type[_Enum], text: str, where: str) -> _Enum:
 
 
 def nearby(kind: type[Enum], text: str) -> str:
-    """The end of a message about a text that names no enumerator: those whose names are near, if any."""
+    """Return the end of an error message for an unknown enumerator: similar names, if any."""
     close = near(text.removeprefix(prefix_of(kind)), short_names(kind))
     return f"; near it: {', '.join(close[:8])}{', ...' if len(close) > 8 else ''}" if close else ""
 
 
 def short_names(kind: type[Enum]) -> list[str]:
-    """The names of an enumeration, each without the prefix, in the order of the enumeration."""
+    """Return an enumeration's names, without the prefix, in its order."""
     return [name.removeprefix(prefix_of(kind)) for name in kind.__members__]
 
 
 def near(text: str, known: Iterable[str]) -> list[str]:
-    """The names that ``text`` may stand for.
+    """Return the names that ``text`` may mean.
 
-    Those with a word that begins with it, in their order (GELU: ACTIVATION_GELU), else those that hold it anywhere,
-    also across words (MAXPOOL); else those with the fewest letters to change, in the whole or in a run of words
-    (SOFTMX: every SOFTMAX), the shortest first.
+    First choice are names with a word that begins with the text (GELU: ACTIVATION_GELU), in the order of ``known``;
+    then names that contain it anywhere, also across words (MAXPOOL); then names within a small edit distance, as a
+    whole or in consecutive words (SOFTMX: every SOFTMAX), nearest and shortest first.
     """
     name = text.strip().upper().replace(".", "_")
     names = list(known)
@@ -81,13 +81,13 @@ def near(text: str, known: Iterable[str]) -> list[str]:
 
 
 def _runs(name: str) -> list[str]:
-    """A name and all runs of its words: LOG_SOFTMAX, LOG, SOFTMAX."""
+    """Return all runs of consecutive words of a name: LOG, LOG_SOFTMAX, SOFTMAX."""
     words = name.split("_")
     return ["_".join(words[start:end]) for start in range(len(words)) for end in range(start + 1, len(words) + 1)]
 
 
 def edit_distance(one: str, other: str, limit: int) -> int:
-    """Letters to insert, leave out, replace or swap with their neighbours; limit + 1 for all that is above."""
+    """Return the number of letters to insert, delete, replace or swap with a neighbour; at most limit + 1."""
     if abs(len(one) - len(other)) > limit:
         return limit + 1
     before: list[int] = []
@@ -104,11 +104,11 @@ def edit_distance(one: str, other: str, limit: int) -> int:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name, where one that is known is near.
+    """Return the end of an error message for an unknown name: a similar known name, if any.
 
-    Case tells no names apart, nor do C's CamelCase and its prefix: DMLCreateDevice1 is create_device.
+    Case, CamelCase and C's prefix make no difference: DMLCreateDevice1 is create_device.
     """
-    from difflib import get_close_matches  # only where something is wrong already: it takes long to import
+    from difflib import get_close_matches  # imported here because only errors need it, and it is slow to import
 
     names = list(known)
     in_snake_case = snake_case(name).removeprefix("dml_").rstrip("0123456789")
@@ -120,5 +120,6 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def snake_case(name: str) -> str:
-    """CamelCase in snake_case: InputPixelOffsets is input_pixel_offsets, DMLCreateDevice dml_create_device."""
+    """Convert CamelCase to snake_case: InputPixelOffsets to input_pixel_offsets, DMLCreateDevice to
+    dml_create_device."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

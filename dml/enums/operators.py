@@ -1,4 +1,4 @@
-"""Which operator a description is of. Reference: dml_operator_type."""
+"""The types of DirectML's operators. Reference: dml_operator_type."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class DML_OPERATOR_TYPE(IntEnum):
-    """Names every operator; DML_OPERATOR_X is described by DML_X_OPERATOR_DESC."""
+    """All operators; DML_X_OPERATOR_DESC describes DML_OPERATOR_X."""
 
     DML_OPERATOR_INVALID = 0
     DML_OPERATOR_ELEMENT_WISE_IDENTITY = 1

@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class OWN_OPERATOR_TYPE(IntEnum):
-    """The operators, beginning where no number of DirectML's will come."""
+    """This package's own operators, numbered far above DirectML's."""
 
     OWN_OPERATOR_NON_MAX_SUPPRESSION = 1 << 31
     OWN_OPERATOR_INSERT_ROWS = (1 << 31) + 1

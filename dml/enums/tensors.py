@@ -1,4 +1,5 @@
-"""What tensors are made of, and the limits of their dimensions. Reference: dml_tensor_data_type, directml-constants."""
+"""Enumerations of tensors, and the limits of their dimension counts. Reference: dml_tensor_data_type,
+directml-constants."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ DML_TENSOR_DATA_TYPE_INT4 = DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_INT4
 
 
 class DML_TENSOR_FLAGS(IntFlag):
-    """Who keeps a tensor's memory."""
+    """Whether DirectML or the program owns a tensor's memory."""
 
     DML_TENSOR_FLAG_NONE = 0
     DML_TENSOR_FLAG_OWNED_BY_DML = 1
@@ -52,7 +53,7 @@ DML_TENSOR_FLAG_OWNED_BY_DML = DML_TENSOR_FLAGS.DML_TENSOR_FLAG_OWNED_BY_DML
 
 
 class DML_TENSOR_TYPE(IntEnum):
-    """What a DML_TENSOR_DESC holds."""
+    """The kind of tensor in a DML_TENSOR_DESC."""
 
     DML_TENSOR_TYPE_INVALID = 0
     DML_TENSOR_TYPE_BUFFER = 1
@@ -61,6 +62,6 @@ class DML_TENSOR_TYPE(IntEnum):
 DML_TENSOR_TYPE_INVALID = DML_TENSOR_TYPE.DML_TENSOR_TYPE_INVALID
 DML_TENSOR_TYPE_BUFFER = DML_TENSOR_TYPE.DML_TENSOR_TYPE_BUFFER
 
-#: Most dimensions of a tensor below DML_FEATURE_LEVEL_3_0, and from it on.
+#: Maximum dimensions of a tensor: below DML_FEATURE_LEVEL_3_0, and from that level on.
 DML_TENSOR_DIMENSION_COUNT_MAX = 5
 DML_TENSOR_DIMENSION_COUNT_MAX1 = 8

@@ -170,7 +170,7 @@ class TracedInt(int):
     def __bool__(self) -> bool:
         return not self._tracing.is_zero(self, 0)
 
-    # In messages, most of which nobody reads. A kernel's text must not contain it.
+    # Text for error messages; it must never end up in a kernel's source.
 
     def __repr__(self) -> str:
         return f"<{self.now} = {self._tracing.in_words(self.terms)}>"
@@ -181,7 +181,7 @@ class TracedInt(int):
         return repr(self)
 
 
-#: NumPy's numbers defer to it in arithmetic.
+#: Makes NumPy's scalars leave arithmetic with a TracedInt to it.
 TracedInt.__array_ufunc__ = None  # type: ignore[attr-defined]
 
 
@@ -201,7 +201,7 @@ def terms_of(number: Any) -> Terms | None:
 
 
 def _bound(number: Any, towards: Callable[[float], int]) -> int:
-    """Return the integer at which a comparison with ``number`` changes."""
+    """Round ``number`` to the integer at which a comparison with it changes."""
     if isinstance(number, float):
         return towards(number) if math.isfinite(number) else (1 if number > 0 else -1) << 256
     return number if type(number) is TracedInt else int(number)

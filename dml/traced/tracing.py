@@ -1,5 +1,5 @@
-"""Tracing: expressions of numbers that change, the conditions under which they hold, and their values for other
-numbers."""
+"""Tracing: records expressions of numbers that will change and the conditions under which they hold, and evaluates them
+for other numbers."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ class Tracing:
         self.factors: list[_Factor] = []
         self._made: dict[Terms, TracedInt] = {}
         self._applied: dict[tuple[Any, ...], TracedInt] = {}
-        #: Lower bounds of sums of products; values that they equal, or do not equal.
+        #: Lower bounds of sums of products; values that sums must equal, and must not equal.
         self.least: dict[Terms, int] = {}
         self.equal: dict[tuple[Terms, int], None] = {}
         self.unequal: dict[tuple[Terms, int], None] = {}
 
     def number(self, now: int) -> TracedInt:
-        """Add a number that will change; it is at least 2, since one element has layouts of its own."""
+        """Add a number that will change. It is at least 2: a dimension of size 1 has other layouts."""
         assert now >= 2
         assert all(factor.function is None for factor in self.factors)
         self.factors.append(_Factor(None, (), now, 2))
         return self._newest()
 
     def _number(self, terms: Terms) -> int:
-        """Return the number that is this sum: one object per sum."""
+        """Return the number with these terms; equal sums share one object."""
         if not terms:
             return 0
         if len(terms) == 1 and not terms[0][0]:
@@ -130,7 +130,8 @@ class Tracing:
         return self.factor(_remainder, (rest, b), 0 if by is not None and by > 0 else _UNKNOWN)
 
     def _divided(self, a: Any, b: Any) -> tuple[Any, Any]:
-        """Return the part that divides exactly for all numbers, and the remainder."""
+        """Return (quotient, remainder); the quotient has only terms that divide exactly for all values of the
+        numbers."""
         if not isinstance(a, int) or not isinstance(b, int):
             raise UntracedError(f"a traced number and {type(a).__name__} or {type(b).__name__} divided")
         if type(b) is TracedInt:
@@ -278,7 +279,7 @@ class Formula:
     def __init__(self, tracing: Tracing, made: Iterable[int]) -> None:
         self._factors = tracing.factors
         self._made = {number: number.terms for number in made if type(number) is TracedInt}
-        #: Conditions by the last factor that they need.
+        #: Conditions, by the number of the last factor that they need.
         self._conditions: dict[int, list[_Condition]] = {}
         for condition in tracing.conditions():
             last = max(factor for product, _ in condition.terms for factor in product)

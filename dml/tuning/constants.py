@@ -1,4 +1,4 @@
-"""Measure selection's thresholds again: each row's value beside its alternatives, on the row's workloads."""
+"""Measures selection's thresholds again: each row's value against its alternatives, on the row's workloads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 from dml.tuning.measuring import MeasuredOperator, compiled, keep_busy, numbers, seconds
 from dml.tuning.workloads import Workload, workload
 
-#: Seconds of a submission, roughly, and its maximum runs; seconds of work before the first turn; rounds.
+#: Approximate seconds of a submission, and its maximum runs; seconds of warm-up before the first turn; rounds.
 _SUBMISSION, _MOST_RUNS, _BUSY, ROUNDS = 0.02, 100, 0.1, 15
 
 _DEVICES: Mapping[str, tuple[str, Callable[[Target], bool]]] = {
@@ -51,7 +51,7 @@ class Remeasured:
 
     @property
     def best(self) -> str | None:
-        """The fastest alternative, as JSON, if it refutes the row."""
+        """The fastest alternative, as JSON, if it beats the row's value by the row's margin; else None."""
         best = max(self.faster, key=lambda value: self.faster[value], default=None)
         return best if best is not None and self.faster[best] >= self.row.margin else None
 
@@ -111,7 +111,7 @@ def remeasure(vulkan: VulkanDevice, row: Threshold, timer: Timer = _timed) -> Re
 def _recorded(
     vulkan: VulkanDevice, row: Threshold, work: Workload, timer: Timer
 ) -> dict[str, tuple[Any, CommandList, int]]:
-    """Record the workload by each value: those whose program is the row's own are left out."""
+    """Record the workload with each value, except for alternatives whose program equals that of the row's value."""
     buffers: dict[str, Buffer] = {}
     found: dict[str, tuple[Any, CommandList, int]] = {}
     own: MeasuredOperator | None = None
@@ -136,14 +136,14 @@ def _recorded(
 
 
 def _device(vulkan: VulkanDevice, row: Threshold, value: Any) -> Device:
-    """Return the device under a target of its own, for which no program was kept with another value. The choice is
-    marked where no rule looks for it."""
+    """Return the device with a target of its own, so that no program cached for another value is used. The value is
+    stored as a tuned choice of a family that no rule reads."""
     mark = TunedChoice("constants", row.name, _text(value), 1.0, "", 1.0)
     return Device(vulkan.tuned_by(Tuned((mark,))), DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4)
 
 
 def as_json(found: Remeasured, driver: str) -> dict[str, Any]:
-    """Return a result as data: with the fields of a row, to replace it by, and what came out."""
+    """Return a result as JSON data: the fields of a row, which can replace the measured one, and the measurements."""
     row = found.row
     return {
         "name": row.name, "value": row.value, "alternatives": row.alternatives, "device": row.device,

@@ -22,15 +22,16 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 from dml.tuning.measuring import MeasuredOperator, compiled, keep_busy, numbers, seconds
 from dml.tuning.works import FAMILIES, TuningWork, works
 
-#: Seconds for a family; and with ``quick``.
+#: Seconds per family: by default, and with ``quick``.
 BUDGET, QUICK_BUDGET = 60.0, 8.0
-#: Seconds of a submission, roughly, and its maximum runs: long enough that submitting costs little.
+#: Approximate seconds of a submission, long enough that submitting costs little; and its maximum runs.
 _SUBMISSION, _MOST_RUNS = 0.02, 20
-#: Rounds, one turn per variant each. After the first round, variants slower than the best by this factor drop out.
+#: Rounds, with one turn per variant each; variants slower than the best by the factor _HOPELESS drop out after the
+#: first.
 _ROUNDS, _HOPELESS = 5, 1.5
-#: Seconds of work before the first turn.
+#: Seconds of warm-up before the first turn.
 _BUSY = 0.1
-#: Relative gain over the rules' variant that another one needs: two runs of one variant differ by less.
+#: Minimum relative gain over the rules' variant; repeated runs of one variant differ by less.
 _GAIN = 0.03
 #: Maximum difference from the rules' variant, relative to the largest result. Reordered sums of some thousand products
 #: differ by at most 1e-5 in float32, Winograd by 1e-4; FLOAT16 rounds results by 5e-4, and recurrent steps accumulate
@@ -39,7 +40,7 @@ _DIFFERENCE = {np.dtype(np.float32): 1e-3, np.dtype(np.float16): 1e-2}
 
 
 class TuningQuestion(NamedTuple):
-    """A question of selection to a tuning table."""
+    """A choice that selection asks a tuning table for."""
 
     family: str
     work: str
@@ -49,7 +50,7 @@ class TuningQuestion(NamedTuple):
 
 @dataclass(frozen=True)
 class ListeningTable(Tuned):
-    """A table that records the questions."""
+    """A table that also records the choices asked for."""
 
     asked: list[TuningQuestion] = field(default_factory=list, compare=False)
 
@@ -65,8 +66,8 @@ class ListeningTable(Tuned):
 
 #: Called with a line about each measurement.
 Told = Callable[[str], None]
-#: Describes what is wrong with an operator's outputs, "" if nothing is; given its description, inputs and outputs,
-#: arrays by field.
+#: Describes the fault of an operator's outputs, "" if there is none. Takes its description, inputs and outputs (arrays
+#: by field).
 Judge = Callable[[Any, Mapping[str, Any], Mapping[str, Any]], str]
 #: Measures the seconds of one submission of a variant.
 Timer = Callable[[str, CommandList], float]
@@ -79,8 +80,8 @@ def _timed(variant: str, commands: CommandList) -> float:
 class Tuner:
     """Measures on one device.
 
-    told: receives a line per choice. judge: checks each variant's results before it is timed; without one they are
-    compared with the rules' variant alone. timer, clock: of submissions, and of budgets.
+    told: called with a line per choice. judge: checks each variant's results before it is timed; without a judge they
+    are only compared with the rules' variant. timer: times submissions. clock: for the budgets.
     """
 
     def __init__(
@@ -113,8 +114,8 @@ class Tuner:
         return self.table
 
     def measure(self, work: TuningWork, end: float) -> None:
-        """Settle all choices of its family that an operator meets, one after the other, until the clock reaches
-        ``end``.
+        """Make all choices of the family that compiling the operator needs, one after the other, until the clock
+        reaches ``end``.
 
         A choice may lead to others, so the operator is compiled again after each.
         """

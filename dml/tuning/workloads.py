@@ -1,4 +1,4 @@
-"""Operators to measure, by the few numbers that decide how fast they run. Thresholds name them in their rows."""
+"""Operators to measure, described by the few numbers that determine their speed. Rows of thresholds refer to them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dml import descriptors, enums
 from dml.descriptors.base import OperatorDesc
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-#: As in C programs, these omit counts and activations' tensors.
+#: Descriptors, untyped: as in C, the ones below omit counts and the tensors of activations.
 d: Any = descriptors
 
 
 @dataclass(frozen=True)
 class Workload:
-    """An operator, and its constant tensors. scale: of the constants."""
+    """An operator and its constant tensors. scale: factor of the constants' values."""
 
     desc: OperatorDesc
     weights: tuple[str, ...] = ()
@@ -55,7 +55,8 @@ def convolution(
     inputs: int, outputs: int, side: int | Sequence[int], window: int | Sequence[int], *, batch: int = 1,
     stride: int = 1, dilation: int = 1, groups: int = 1, kind: str = "FLOAT32", integer: bool = False,
 ) -> Workload:  # fmt: skip
-    """Slide odd windows over images of ``side``, padded so that ``stride`` divides their size. integer: of INT8."""
+    """Convolve images of ``side`` with odd windows, padded so that the output's size is side / stride, rounded up.
+    integer: INT8 tensors."""
     sides, taps = ((x, x) if isinstance(x, int) else tuple(x) for x in (side, window))
     pads = [dilation * (size - 1) // 2 for size in taps]
     ends = [pad - (stride > 1 and size > 1) for pad, size in zip(pads, taps, strict=True)]
@@ -78,7 +79,7 @@ def convolution(
 
 
 def attention(heads: int, rows: int, columns: int, *, keys: int = 0, batch: int = 1, kind: str = "FLOAT32") -> Workload:
-    """Queries of ``rows``, and ``keys`` keys or as many as queries."""
+    """Attend with ``rows`` queries per head over ``keys`` keys (0: as many as queries)."""
     x, y = (tensor(kind, batch, size, heads * columns) for size in (rows, keys or rows))
     desc = d.DML_MULTIHEAD_ATTENTION_OPERATOR_DESC(
         QueryTensor=x, KeyTensor=y, ValueTensor=y, OutputTensor=x, Scale=columns**-0.5, MaskFilterValue=-1e4,

@@ -1,7 +1,7 @@
 """The workloads of tuning: operators of the heavy families, by increasing work.
 
-Compiling an operator reveals the choices of selection that it meets, so a variant that selection enumerates is measured
-without being named here, if some operator of its family meets it.
+Compiling an operator reports the choices that it takes from selection. A new variant is therefore measured without an
+entry here, as long as an operator of its family reaches it.
 """
 
 from __future__ import annotations

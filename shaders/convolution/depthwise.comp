@@ -11,7 +11,7 @@
 #include "prelude.glsl"
 #include "lib/sum.glsl"
 
-// Distance of adjacent windows of a tile (MOVED) and of adjacent elements of a window (DILATED), in gaps.
+// Strides between adjacent windows of a tile (MOVED) and between adjacent taps (DILATED), in units of GAP_d elements.
 const uint MOVED_1 = GAP_1 > 1u ? 1u : MOVE_1, DILATED_1 = GAP_1 > 1u ? 1u : DILATION_1;
 const uint MOVED_2 = GAP_2 > 1u ? 1u : MOVE_2, DILATED_2 = GAP_2 > 1u ? 1u : DILATION_2;
 const uint ROWS = (TILE_Y - 1u) * MOVED_1 + (TAPS_1 - 1u) * DILATED_1 + 1u;

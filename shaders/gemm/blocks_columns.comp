@@ -20,7 +20,7 @@ float scaled_number(uint word, uint q) {
     return q == PER_WORD - 1u ? float(int(word >> (32u - BITS))) : float(int(word & (mask << (BITS * q))));
 }
 
-// The factor of a's elements that compensates for it.
+// Scale for a's elements that undoes the 2^(BITS * q) of scaled_number().
 float number_scale(uint q) { return q == PER_WORD - 1u ? 1.0 : 1.0 / float(1u << (BITS * q)); }
 
 void main() {

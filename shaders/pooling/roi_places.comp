@@ -15,9 +15,10 @@
 #include "pooling/tap.glsl"
 #include "pooling/places.glsl"
 
-// Returns the cell of a coordinate, in which a tap's weights are linear: between two elements, or nearest to one, from
-// -1 to `size`; -2 and size + 1 outside. ON_ELEMENTS: coordinates exactly on elements have cells of their own, with
-// whole numbers; the number of a cell in between ends in one half.
+// Maps a coordinate to its cell: an interval in which a tap's weights are linear in the coordinate (between two
+// elements, or, with NEAREST, the range that rounds to one element). Cells are -1 to `size`; -2 and size + 1 mean
+// outside. ON_ELEMENTS: an exact integer coordinate is a cell of its own (a whole number); the intervals between are n
+// + 0.5.
 float cell(float x, uint size) {
     if (!(x >= -1.0)) return -2.0;
     if (x > float(size)) return float(size + 1u);

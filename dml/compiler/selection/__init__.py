@@ -1,7 +1,7 @@
-"""Which variant of a kernel a device gets, and its sizes: every choice that looks at what the device is.
+"""Kernel variants and their sizes: every decision that depends on the device.
 
-A lowering asks here and never looks at the device's class. Each choice says why it is made. A constant that rests on a
-measurement is a row of ``thresholds.json``, which has the driver and the times; a limit of a driver names the driver.
+Lowerings ask here instead of testing the device's class. Each function says why it decides as it does. Measured
+constants are rows of ``thresholds.json``, with the driver and the times; a driver's limit names the driver.
 """
 
 from __future__ import annotations
@@ -14,73 +14,73 @@ from dml.compiler.target import Target
 
 # --- Every kernel -----------------------------------------------------------------------------------------------------
 
-#: Iterations that llvmpipe grants an invocation's loops, over all of them, less what a kernel's own small ones take. It
-#: ends them at 65,535, without a word.
+#: Loop iterations that llvmpipe allows an invocation over all its loops, less a margin for a kernel's small loops. It
+#: silently ends loops at 65,535.
 CPU_ITERATIONS = 60000
-#: Steps of an invocation on other devices, where a desktop's watchdog ends what runs for two seconds. A step waits for
-#: memory about once, a microsecond at worst, and does at most some 1,024 multiply-adds (the largest tiles), at a
-#: nanosecond each as long again: half a second.
+#: Most steps of an invocation on GPUs, where a desktop's watchdog ends work that runs for two seconds. A step waits for
+#: memory about once (1 microsecond at worst) and does at most about 1,024 multiply-adds (the largest tiles, 1 ns each),
+#: so 2^18 steps take half a second.
 GPU_STEPS = 1 << 18
 
 
 def max_steps(target: Target) -> int:
-    """The most steps (see Dispatch) that one invocation may make; what takes more goes in parts."""
+    """Return the most steps (see Dispatch) of one invocation; longer work is split."""
     most = CPU_ITERATIONS if target.is_cpu else GPU_STEPS
     return most if target.fewer_steps is None else min(most, target.fewer_steps)
 
 
-#: Invocations side by side in a workgroup that shares no memory: at least, and at most.
+#: Smallest and largest workgroup whose invocations share no memory.
 _FEWEST_LANES, _MOST_LANES = 4, 32
 
 
 def lanes(target: Target) -> int:
-    """Invocations of a workgroup whose invocations share nothing but the cache: what the device runs in step."""
+    """Return the workgroup size for invocations that share only the cache: the subgroup size, within bounds."""
     return max(_FEWEST_LANES, min(_MOST_LANES, target.subgroup_size))
 
 
-#: Sizes of subgroups that kernels are written for.
+#: Subgroup sizes that kernels support.
 _SUBGROUPS = (4, 8, 16, 32, 64, 128)
 
 
 def shuffled(target: Target) -> int:
-    """Invocations that pass each other values without shared memory: those of a subgroup, 0 where kernels do without.
+    """Return the number of invocations that exchange values without shared memory: a subgroup, or 0 where kernels do
+    not.
 
-    CPUs' drivers do: there nothing is shared, or a vector is a workgroup.
+    It is 0 on CPU drivers, where invocations share nothing or a workgroup is one vector.
     """
     may = not target.is_cpu and "shuffle" in target.features.subgroup_operations
     return target.subgroup_size if may and target.subgroup_size in _SUBGROUPS else 0
 
 
 def stores_fours(target: Target) -> bool:
-    """Whether a convolution's sums of 32 bits are stored four at a time where rows begin at multiples of four.
+    """Whether a convolution stores 32-bit results as vec4 where rows start at multiples of four elements.
 
-    CPUs' drivers store lane by lane, which takes as long either way: there all rows share a kernel. (Products do store
-    by fours, which llvmpipe does faster.)
+    CPU drivers store lane by lane, so vec4 gains nothing there, and one kernel serves all rows. (Matrix products do
+    store vec4, which is faster on llvmpipe.)
     """
     return not target.is_cpu
 
 
 def keeps_fours(target: Target) -> bool:
-    """Whether products and convolutions keep their sums in vectors of four.
+    """Whether matrix products and convolutions accumulate in vec4.
 
-    llvmpipe makes the pipeline of such a kernel sooner; SwiftShader's kernels run longer.
+    llvmpipe compiles such kernels faster; on SwiftShader they run slower.
     """
     return target.llvmpipe > (0, 0)
 
 
-#: Lines of GLSL for the elements that an invocation takes at once above which the arithmetic outweighs what a workgroup
-#: costs.
+#: GLSL lines per unit above which arithmetic outweighs the cost of a workgroup.
 LONG_ARITHMETIC = 64
 
 
-#: Workgroups that a CPU's driver is left for its cores.
+#: Workgroups that keep the cores of a CPU driver busy.
 CPU_GROUPS: int = threshold("CPU_GROUPS")
 
 
 class UnitWalk(NamedTuple):
-    """How kernels over each element walk units of them (elementwise/vector.comp, lib/for_each.glsl).
+    """Loop of an elementwise kernel over units of elements (elementwise/vector.comp, lib/for_each.glsl).
 
-    steps: of an invocation. loops: whether there may be more than one. workgroup: invocations.
+    steps: units per invocation. loops: whether there may be more than one step. workgroup: invocations.
     """
 
     steps: int
@@ -92,12 +92,13 @@ class UnitWalk(NamedTuple):
 
 
 def unit_walk(target: Target, units: int, rounds: int, lines: int) -> UnitWalk:
-    """units: those of the whole tensor. rounds: of the loops in each, or 1. lines: of GLSL that each executes.
+    """Return the loop over ``units`` units of a tensor. rounds: loop iterations within a unit, or 1. lines: GLSL lines
+    executed per unit.
 
-    A CPU's driver pays for every workgroup, and most for one of several vectors: there a workgroup is one vector, and
-    takes as many steps as leave CPU_GROUPS workgroups. What llvmpipe does before an invocation's first unit (it loads
-    each word of push constants by itself) takes as long as a few units. Long arithmetic has no loop around it, in which
-    SwiftShader compiles it far more slowly.
+    A workgroup costs time on CPU drivers, most of all one of several vectors: there a workgroup is one vector and takes
+    as many steps as leave CPU_GROUPS workgroups. llvmpipe's work before an invocation's first unit (it loads each word
+    of push constants separately) costs as much as a few units. Long arithmetic gets no loop: SwiftShader compiles it
+    far more slowly inside one.
     """
     if not target.is_cpu or lines > LONG_ARITHMETIC:
         return UnitWalk(1, False, target.workgroup)
@@ -105,15 +106,15 @@ def unit_walk(target: Target, units: int, rounds: int, lines: int) -> UnitWalk:
     return UnitWalk(max(1, min(512, max_steps(target) // rounds, units // (CPU_GROUPS * vector))), True, vector)
 
 
-#: Mesa's version from which on llvmpipe has not been seen to gather texels.
+#: First Mesa version in which llvmpipe was not seen to gather the texels of several invocations.
 TEXELS_BEFORE: tuple[int, int] = threshold("TEXELS_BEFORE")
 
 
 def reads_texels(target: Target) -> bool:
-    """Whether what a kernel only reads is bound as a uniform texel buffer, and not as a storage buffer.
+    """Whether read-only data is bound as a uniform texel buffer instead of a storage buffer.
 
-    llvmpipe 22.3.6 reads a storage buffer invocation by invocation, and texels of eight invocations together. That of
-    Mesa 26.1.6 calls a function for each texel.
+    llvmpipe 22.3.6 reads a storage buffer one invocation at a time, but gathers the texels of eight invocations
+    together. Mesa 26.1.6 calls a function for each texel.
     """
     return (
         target.is_cpu
@@ -123,33 +124,36 @@ def reads_texels(target: Target) -> bool:
 
 
 def fast_halves(target: Target) -> tuple[FloatMode, ...]:
-    """The modes in which a kernel converts FLOAT16 by the device's instructions, where those are promised to do what
-    lib/half.glsl does in many more; empty where they are not.
+    """Return the float modes in which kernels convert FLOAT16 by device instructions; may be empty.
+
+    In these modes the device guarantees the results of lib/half.glsl, which takes many more instructions.
     """
     return target.features.float16_exact
 
 
 def single_stores(target: Target) -> frozenset[int]:
-    """Bits of the elements narrower than a word that a kernel stores by themselves, without an atomic on their word."""
+    """Return the widths in bits of elements narrower than a word that are stored without an atomic on their word."""
     found = {16: target.features.storage_16bit, 8: target.features.storage_8bit}
     return frozenset(bits for bits, is_there in found.items() if is_there)
 
 
-#: Invocations of a workgroup that turns data (elementwise/transpose.comp, transpose_blocks.comp), and neighbours of the
-#: latter whose blocks lie side by side in what is read: enough to read whole lines of a cache, and to write them.
+#: Workgroup size of transpositions (elementwise/transpose.comp, transpose_blocks.comp).
 TRANSPOSE_WORKGROUP = 128
+#: Adjacent invocations of transpose_blocks.comp whose blocks are adjacent in the source: enough to read, and to write,
+#: whole cache lines.
 TRANSPOSE_ALONG: int = threshold("TRANSPOSE_ALONG")
 
 
 class TransposeBlocks(NamedTuple):
-    """How elementwise/transpose_blocks.comp shares blocks. workgroup: invocations. along: of those, side by side."""
+    """Workgroup of elementwise/transpose_blocks.comp. workgroup: invocations. along: adjacent invocations whose blocks
+    are adjacent in the source."""
 
     workgroup: int
     along: int
 
 
 def transpose_blocks(target: Target) -> TransposeBlocks:
-    """On a CPU a workgroup is a vector, whose invocations read whole lines of the cache."""
+    """Return the workgroup. On CPU drivers it is one SIMD vector, whose invocations read whole cache lines together."""
     if target.is_cpu:
         return TransposeBlocks(lanes(target), lanes(target))
     return TransposeBlocks(TRANSPOSE_WORKGROUP, TRANSPOSE_ALONG)
@@ -160,9 +164,9 @@ CPU_TRANSPOSED = 16
 
 
 def transpose_tile(target: Target, bits: int) -> int | None:
-    """Elements along a tile of transposed data that goes through shared memory; None where caches do as well.
+    """Return the side, in elements, of a tile transposed through shared memory; None where caches suffice.
 
-    bits: of an element that is written. A CPU's driver has its caches, and pays for barriers.
+    bits: of a written element. CPU drivers have caches, and barriers are slow there.
     """
     if target.is_cpu:
         return None
@@ -171,20 +175,20 @@ def transpose_tile(target: Target, bits: int) -> int | None:
 
 # --- What a variant costs to compile ----------------------------------------------------------------------------------
 
-#: Runs in which a kernel has to make up for what it takes longer to compile than another, on a CPU's driver.
+#: Runs over which a kernel must repay its longer compilation, on CPU drivers.
 _RUNS = 300
-#: Multiplications of all lanes at once that llvmpipe makes in a millisecond, in the kernels that keep sums.
+#: Vector multiplications (all lanes at once) per millisecond in llvmpipe's kernels that accumulate sums.
 _MULTIPLICATIONS = 800_000
-#: Milliseconds that llvmpipe takes to compile a kernel with a tile of sums: for each sum that it carries through its
-#: loop, each product in a round of the loop, and each read there of up to four elements.
+#: Milliseconds that llvmpipe takes to compile a tile: per sum carried through its loop, per product in a loop
+#: iteration, and per read there (of up to four elements).
 _SUM, _PRODUCT, _READ = 1.5, 0.15, 6.0
 
 
 def tile_compilation(sums: int, products: float, reads: float) -> float:
-    """Milliseconds that llvmpipe takes to compile a tile: its sums, and the products and reads of a round."""
+    """Return the milliseconds that llvmpipe takes to compile a tile. products, reads: of one loop iteration."""
     return _SUM * sums + _PRODUCT * products + _READ * reads
 
 
 def compile_cost(milliseconds: float) -> float:
-    """What compiling adds to the cost of a run on a CPU's driver, in multiplications of all lanes at once."""
+    """Convert compilation time to a cost per run on CPU drivers, in vector multiplications."""
     return milliseconds * _MULTIPLICATIONS / _RUNS

@@ -11,15 +11,16 @@ from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, half_work, tuned
 from dml.compiler.target import Target
 
-#: Invocations of a workgroup on a CPU, which runs it on one core: those of llvmpipe's vectors.
+#: Workgroup size on CPU drivers, which run a workgroup on one core: the width of llvmpipe's vectors.
 _VECTOR = 8
 
 
 @dataclass(frozen=True)
 class AttentionSoftmax:
-    """What attention/softmax.comp does with a row of scores. workgroup: its invocations; steps: of each of them.
+    """Parameters of attention/softmax.comp, which takes a row of scores per workgroup. workgroup: invocations. steps:
+    per invocation.
 
-    masks_alone: it adds the mask and no more, and the softmax operator's kernels, which split rows, do the rest.
+    masks_alone: it only adds the mask; the softmax operator's kernels, which split rows, do the rest.
     """
 
     workgroup: int
@@ -28,9 +29,10 @@ class AttentionSoftmax:
 
 
 def attention_softmax(target: Target, keys: int) -> AttentionSoftmax:
-    """A workgroup goes through its row three times, four scores at a time, and puts its sums together by halves.
+    """Return the parameters for rows of ``keys`` scores: three passes, four scores at a time, and a tree of partial
+    sums.
 
-    Where that takes too long for an invocation, each masks four scores.
+    If that takes an invocation too many steps, each one only masks four scores.
     """
     workgroup = _VECTOR if target.is_cpu else target.workgroup
     steps = 3 * -(-keys // (4 * workgroup)) + workgroup.bit_length()
@@ -38,18 +40,19 @@ def attention_softmax(target: Target, keys: int) -> AttentionSoftmax:
     return AttentionSoftmax(workgroup, 1 if masks_alone else steps, masks_alone)
 
 
-#: Invocations of the kernels that keep scores in the workgroup: what every device has.
+#: Workgroup size of the kernels that keep scores in the workgroup; every device supports it.
 WORKGROUP = 128
-#: Workgroups that keep a large GPU busy: some eight on each of an H100's multiprocessors.
+#: Workgroups that keep a large GPU busy: about eight per multiprocessor of an H100.
 BUSY_GROUPS: int = threshold("attention.BUSY_GROUPS")
-#: Keys that are worth a part of their own.
+#: Fewest keys of a part, where keys are split among workgroups.
 PART_KEYS: int = threshold("attention.PART_KEYS")
-#: Rows that attention/few.comp takes together, and rows in all above which tiles read keys less often.
+#: Rows that attention/few.comp takes together.
 ROWS_TOGETHER: int = threshold("attention.ROWS_TOGETHER")
+#: Most rows for attention/few.comp; with more, tiles read keys less often.
 FEW_ROWS: int = threshold("attention.FEW_ROWS")
 
 
-#: Tiles in the order of preference: rows, keys, depth, neighbours across, invocations, and columns at most.
+#: Tiles, best first: rows, keys, depth, adjacent invocations that share rows, workgroup, most columns.
 _TILES = (
     (64, 64, 32, 8, 128, 96),
     (64, 64, 32, 16, 256, 256),
@@ -62,17 +65,18 @@ _TILES = (
 )
 
 
-#: Registers that attention/tiles.comp takes for queries, keys, what is on its way and where it lies, and those for
-#: FLOAT16 that is converted without the device's instructions (Adreno 6xx).
+#: Registers of attention/tiles.comp for queries, keys, loads in flight and addresses, and registers for converting
+#: FLOAT16 without the device's instructions (Adreno 6xx).
 _BESIDE_TILES, _CONVERTING = 105, 12
 
 
 @dataclass(frozen=True)
 class AttentionShape:
-    """What is attended: key and value heads of all batches, each with ``rows`` queries of its query heads.
+    """Sizes of an attention. heads: key and value heads of all batches. rows: queries of all query heads that share one
+    of them.
 
-    unit: elements of keys and values that lie together in vectors of 16 bytes, 1 where they do not. halves: queries,
-    keys and values are FLOAT16 and read in vectors. plain: there is no mask and no bias of positions.
+    unit: elements of keys and values per 16-byte vector, 1 if they are not read in vectors. halves: queries, keys and
+    values are FLOAT16 and read in vectors. plain: there is no mask and no position bias.
     """
 
     heads: int
@@ -87,10 +91,11 @@ class AttentionShape:
 
 @dataclass(frozen=True)
 class AttentionTiles:
-    """How attention/tiles.comp goes about it. parts: how many workgroups share the keys of a row.
+    """Parameters of attention/tiles.comp. parts: workgroups that share the keys of a row.
 
-    rows, keys: of a tile. depth: elements of queries and keys in shared memory at once. values: keys whose values are.
-    columns: of the result, in whole vectors of the ``across`` neighbours that share rows.
+    rows, keys: of a tile. depth: elements of queries and keys in shared memory at once. values: keys whose values are
+    in shared memory at once. columns: of the result, in whole vectors of the ``across`` adjacent invocations that share
+    rows.
     """
 
     rows: int
@@ -105,12 +110,12 @@ class AttentionTiles:
 
     @property
     def kept(self) -> int:
-        """Scores and sums that an invocation keeps."""
+        """Scores and sums that an invocation holds."""
         return self.rows * (self.keys + self.columns) // self.workgroup
 
     @property
     def staged(self) -> int:
-        """Vectors of shared memory for queries and keys, and afterwards values."""
+        """Vectors of shared memory for queries and keys, later reused for values."""
         return max((self.rows + self.keys) * (self.depth // 4 + 1), self.values * self.columns // 4)
 
     @property
@@ -121,11 +126,11 @@ class AttentionTiles:
 
 @dataclass(frozen=True)
 class AttentionMatrices:
-    """How attention/matrices.comp and attention/in_registers.comp go about it: each subgroup has ``own`` of the
-    ``rows`` of a workgroup's tile, in matrices of ``shape`` (m, n, k).
+    """Parameters of attention/matrices.comp and attention/in_registers.comp. rows: of a workgroup's tile. own: rows per
+    subgroup. shape: (m, n, k) of the matrix instruction.
 
-    depth, columns: the sizes of keys and values in whole matrices. in_registers: scores do not go to shared memory.
-    half_weights: weights are rounded to FLOAT16 once, not kept in two halves.
+    depth, columns: key and value sizes rounded up to whole matrices. in_registers: scores do not go to shared memory.
+    half_weights: weights are rounded to FLOAT16 once instead of being kept as two FLOAT16 parts.
     """
 
     rows: int
@@ -146,15 +151,15 @@ class AttentionMatrices:
 
     @property
     def tiles(self) -> int:
-        """Vectors of shared memory for keys and values, and before them queries; behind them, where scores are in
-        registers, a matrix of sums of each subgroup."""
+        """Vectors of shared memory for queries, reused for keys and values, and with ``in_registers`` for a matrix of
+        sums per subgroup."""
         key, value = self.depth // 8 | 1, self.columns // 8 | 1
         sums = self.rows // self.own * self.shape[0] * self.shape[1] // 4
         return max(self.keys * (key + value), self.rows * key, sums if self.in_registers else 0)
 
     @property
     def scores(self) -> int:
-        """Vectors for the scores of a subgroup, and then its weights."""
+        """Vectors of shared memory for the scores of a subgroup, later reused for its weights."""
         halves = 1 if self.half_weights else 2
         return self.own * max(self.keys // 4 | 1, halves * (self.keys // 8 | 1))
 
@@ -170,8 +175,8 @@ class AttentionMatrices:
 
 @dataclass(frozen=True)
 class AttentionFew:
-    """How attention/few.comp goes about it. rows: of an invocation. lanes: that share a key. round: keys of a group of
-    lanes that are on their way at once."""
+    """Parameters of attention/few.comp. rows: per invocation. lanes: invocations that share a key. round: keys each
+    lane group loads at once."""
 
     rows: int
     lanes: int
@@ -185,8 +190,11 @@ AttentionWay = AttentionTiles | AttentionMatrices | AttentionFew
 
 
 def attention_sharing(target: Target, of: AttentionShape) -> AttentionWay | None:
-    """None where scores go to memory, between two products: on CPU drivers, whose products go by other tiles and whose
-    caches hold the scores of a head, and where a row's sums do not fit the registers."""
+    """Return the kernel's parameters; None where scores go to memory, between two products.
+
+    That is the case on CPU drivers, whose products use other tiles and whose caches hold the scores of a head, and
+    where a row's sums do not fit the registers.
+    """
     if target.is_cpu:
         return None
     if of.rows <= FEW_ROWS and of.unit > 1 and max(of.size, of.value_size) <= 64 * of.unit:
@@ -194,7 +202,7 @@ def attention_sharing(target: Target, of: AttentionShape) -> AttentionWay | None
     fitting: list[AttentionTiles | AttentionMatrices] = [*_on_matrices(target, of), *_tiles(target, of)]
     if not fitting:
         return None
-    # Parts and steps follow from exact sizes, and are not chosen. (Those of a head's columns are part of a kernel.)
+    # Parts and steps follow from exact sizes, so they are not tuned. (A head's columns are part of the kernel.)
     shapes = [replace(way, parts=1, steps=1) for way in fitting]
 
     def work() -> str:
@@ -206,7 +214,7 @@ def attention_sharing(target: Target, of: AttentionShape) -> AttentionWay | None
 
 
 def _parts(target: Target, of: AttentionShape, groups: int, steps: int, tile: int) -> int:
-    """Parts of the keys, so that the workgroups keep a GPU busy and none takes too many steps.
+    """Return the number of parts of the keys, so that the workgroups keep a GPU busy and none takes too many steps.
 
     groups: workgroups without parts. steps: of one of them. tile: keys that a workgroup takes at once.
     """
@@ -230,24 +238,25 @@ def _few(target: Target, of: AttentionShape) -> AttentionFew:
     return AttentionFew(rows, lanes, round_, parts, -(-steps // parts), near if lanes <= near else 0)
 
 
-#: Tiles for matrix units in the order of preference: rows, keys, matrices of a subgroup down.
+#: Tiles for matrix units, best first: rows, keys, matrices per subgroup along the rows.
 MATRIX_TILES: tuple[tuple[int, int, int], ...] = threshold("attention.MATRIX_TILES")
-#: The same where scores stay in registers, by the columns that they are for at most, all of them in matrices. For 128
-#: columns registers do not last with 32 keys or more; fewer keys have not been measured, and are there for `dml tune`.
+#: Tiles for scores held in registers, by the largest head size they serve; rows and keys count matrices. At 128 columns
+#: 32 or more keys spill; fewer keys are unmeasured candidates for `dml tune`.
 REGISTER_TILES: dict[int, tuple[tuple[int, int, int], ...]] = threshold(
     "attention.REGISTER_TILES", lambda tiles: {int(columns): ways for columns, ways in tiles.items()}
 )
-#: Columns up to which they come first.
+#: Largest head size for which tiles in registers come first.
 FIRST_IN_REGISTERS: int = threshold("attention.FIRST_IN_REGISTERS")
-#: Both where weights are rounded once, which needs fewer registers. No GPU has measured them.
+#: Both constants where weights are rounded once, which needs fewer registers. Not measured on a GPU.
 _HALF_REGISTER_TILES = {64: REGISTER_TILES[64], 128: ((8, 4, 1), (8, 2, 1), (4, 2, 1))}
 _FIRST_IN_REGISTERS_BY_HALVES = 128
-#: Elements of a key and of a value that matrices in an invocation's registers hold.
+#: Largest head size whose matrices fit an invocation's registers.
 _MOST_ON_MATRICES = 128
 
 
 def _on_matrices(target: Target, of: AttentionShape) -> Iterator[AttentionMatrices]:
-    """FLOAT16 on matrix units with sums in float32: none where the device has none of the kind, or rows do not fit."""
+    """Yield the tiles for FLOAT16 on matrix units with float32 sums; none if the device has no such units, or rows do
+    not fit."""
     shapes, widest = half_matrices(target), max(of.size, of.value_size)
     if not (of.halves and shapes and widest <= _MOST_ON_MATRICES and has_room_for_matrices(target)):
         return
@@ -269,7 +278,8 @@ def _on_matrices(target: Target, of: AttentionShape) -> Iterator[AttentionMatric
 def _matrices(
     target: Target, of: AttentionShape, rows: int, keys: int, down: int, in_registers: bool
 ) -> AttentionMatrices | None:
-    """A tile of so many rows and keys, ``down`` matrices of a subgroup; None where it does not divide or fit."""
+    """Return a tile of ``rows`` rows and ``keys`` keys, with ``down`` matrices per subgroup; None if it does not divide
+    or fit."""
     shape = m, n, k = half_matrices(target)[0]
     own, depth, columns = m * down, -(-of.size // k) * k, -(-of.value_size // n) * n
     found = AttentionMatrices(
@@ -279,7 +289,7 @@ def _matrices(
     if rows % own or keys % max(n, k):
         return None
     lanes = target.subgroup_size // own
-    # Scores that go through memory: those of a row are shared out among lanes.
+    # With scores in shared memory, the scores of a row are divided among lanes.
     if not in_registers and (not lanes or keys // lanes % 8 or target.subgroup_size % own):
         return None
     if found.shared > target.shared_memory or found.workgroup > target.max_workgroup_invocations:
@@ -291,9 +301,10 @@ def _matrices(
 
 
 def _tiles(target: Target, of: AttentionShape) -> Iterator[AttentionTiles]:
-    """64 x 64 where shared memory holds that, else 32 x 32, which the 16 KiB of every device do.
+    """Yield the tiles that fit: 64 x 64 where shared memory holds it, else 32 x 32, which fits the 16 KiB of every
+    device.
 
-    Sixteen neighbours share rows of many columns, whose sums would not fit the registers of eight.
+    Rows of many columns are shared by sixteen invocations, since the sums would not fit the registers of eight.
     """
     beside = _BESIDE_TILES + (_CONVERTING if of.halves and not target.features.float16_exact else 0)
     for rows, keys, depth, across, workgroup, most in _TILES:

@@ -1,4 +1,4 @@
-"""Products of 8-bit integers: on matrix units, on the integer dot product, or neither."""
+"""Products of 8-bit integers: on matrix units, by integer dot product instructions, or neither."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
-#: Bytes of a vector, whose multiples kernels take of k.
+#: Bytes of a vector. Kernels take k in multiples of it.
 VECTOR = 16
-#: A product of at most so many rows has its own kernel, at the speed of memory.
+#: Most rows of the kernel for few rows, which is bound by memory bandwidth.
 FEW_ROWS: int = threshold("bytes.FEW_ROWS")
-#: Whether CPUs' drivers multiply INT32, since they take dot products of bytes apart.
+#: Whether CPU drivers multiply as INT32, because they split byte dot products into scalar operations.
 CPU_MULTIPLIES_WORDS: bool = threshold("bytes.CPU_MULTIPLIES_WORDS")
 
 
@@ -36,7 +36,7 @@ class DotRows(SlicedTile):
 
     @property
     def slab(self) -> int:
-        """Steps of k at a time."""
+        """Steps of k per iteration."""
         return self.slices * VECTOR
 
 
@@ -53,15 +53,15 @@ class ByteMatrixProduct(MatrixTile):
 
 ByteKernel = DotProduct | DotRows | ByteMatrixProduct
 
-#: Tiles, the largest first, and with how many of them a device is busy: those of float32 products (see gemm.py).
+#: (tile, number of tiles that fills a device), largest first; the numbers are those of float32 products (see gemm.py).
 _DOT_TILES = (
     (DotProduct(64, 128, blocks=(2, 2), slab=32), 128),
     (DotProduct(64, 64, blocks=(2, 2), slab=32), 128),
     (DotProduct(64, 64, blocks=(1, 1), slab=64), 128),
     (DotProduct(32, 32, blocks=(1, 1), slab=32), 1),
 )
-#: Tiles for matrix units: (rows, columns), those of a subgroup, slab, and with how many they are enough: those of
-#: float16 products.
+#: Tiles for matrix units: (rows, columns), (rows, columns) per subgroup, slab, number of tiles that fills a device. The
+#: numbers are those of float16 products.
 _MATRIX_TILES = (
     ((128, 128), (64, 32), 64, 128),
     ((64, 64), (32, 32), 64, 64),
@@ -70,7 +70,8 @@ _MATRIX_TILES = (
 
 
 def byte_kernel(target: Target, m: int, n: int, k: int, batch: int) -> ByteKernel | None:
-    """The kernel for products of 8-bit integers; None where the device has none, and they are multiplied as INT32."""
+    """Return the kernel for a product of 8-bit integers; None where the device has none, and INT32 is multiplied
+    instead."""
     if target.is_cpu and CPU_MULTIPLIES_WORDS:
         return None
     has_dots = target.features.integer_dot_product and multiplies_bytes(target)
@@ -91,12 +92,12 @@ def byte_kernel(target: Target, m: int, n: int, k: int, batch: int) -> ByteKerne
     )
 
 
-#: Input channels of a group below which convolutions of several groups stay those of INT32: vectors would be empty.
+#: Input channels per group below which grouped convolutions run as INT32: vectors would be mostly empty.
 GROUP_CHANNELS: int = threshold("bytes.GROUP_CHANNELS")
 
 
 def convolution_kernel(target: Target, sizes: WindowSizes, k: int) -> ByteKernel | None:
-    """As ``byte_kernel``: of the filter, k elements of windows filled up, and the windows."""
+    """Return the kernel, as ``byte_kernel`` does, for a convolution: filters times windows, padded to k elements."""
     if sizes.groups > 1 and sizes.inputs < GROUP_CHANNELS:
         return None
     places = sizes.batch * math.prod(sizes.places)
@@ -104,20 +105,21 @@ def convolution_kernel(target: Target, sizes: WindowSizes, k: int) -> ByteKernel
 
 
 def byte_runs(sizes: WindowSizes) -> tuple[int, bool]:
-    """To how many bytes the channels of a group are filled up, and whether elements of a window that follow each other
-    along x count as one: of few channels, each of them filled up to a vector would be mostly empty."""
+    """Return the bytes to which a group's channels are padded, and whether window elements that are adjacent along x
+    are joined: with few channels, a vector per element would be mostly empty."""
     if sizes.inputs % VECTOR == 0:
         return sizes.inputs, False
     return -(-sizes.inputs // 4) * 4, sizes.groups == 1 and sizes.dilations[2] == 1
 
 
 def is_better_exchanged(target: Target, m: int, n: int) -> bool:
-    """Whether the product of the transposes is the one that the kernels do well: there is one for few rows."""
+    """Whether to compute the product of the transposes: there is a kernel for few rows, and none for few columns."""
     return not target.is_cpu and n <= FEW_ROWS < m
 
 
 def _on_matrices(target: Target) -> Iterator[tuple[ByteMatrixProduct, int]]:
-    """The tiles that fit, with how many of them are enough; none where there are no matrix units for bytes."""
+    """Yield the tiles that fit, each with the number of tiles that fills the device; none without matrix units for
+    bytes."""
     for shape in byte_matrices(target)[:1]:
         for (rows, columns), own, slab, enough in _MATRIX_TILES:
             tile = ByteMatrixProduct(rows, columns, own, shape, slab, target.subgroup_size)
@@ -125,5 +127,5 @@ def _on_matrices(target: Target) -> Iterator[tuple[ByteMatrixProduct, int]]:
                 yield tile, enough
 
 
-#: Rows of a workgroup of gemm/bytes_terms.comp, and its invocations.
+#: Rows per workgroup of gemm/bytes_terms.comp, and its workgroup size.
 TERM_ROWS, TERM_WORKGROUP = 16, 128

@@ -1,7 +1,6 @@
 """Convolutions: the kernel, and its tile.
 
-Costs are counted in multiplications, as for matrix products. The direct kernel takes a small part of the time of the
-general one.
+Costs are in multiplications, as for matrix products. The direct kernel takes a fraction of the general kernel's time.
 """
 
 from __future__ import annotations
@@ -30,67 +29,67 @@ from dml.shapes import covered_size, window_reach
 Three = tuple[int, int, int]
 
 
-#: A backward convolution is made of at most this many forward ones, one for each place modulo the strides: each is a
-#: dispatch of its own.
+#: Most forward convolutions that make up a backward one: one for each position modulo the strides, each a dispatch.
 _MOST_PHASES = 36
 
-# --- What is done to results ------------------------------------------------------------------------------------------
+# --- Epilogues --------------------------------------------------------------------------------------------------------
 
-#: Elements of an image up to which a sum with another tensor is a kernel of its own on a CPU's driver: the tile with a
-#: sum behind it would have to be compiled as well, once more for larger images, and gains nothing on small ones.
+#: Largest image (elements) for which CPU drivers run a residual addition as its own kernel. A fused tile would have to
+#: be compiled too, once more for larger images, and gains nothing on small ones.
 _ADDED_APART = 1 << 20
 
 
 def clips_results(target: Target) -> bool:
-    """Whether results that nothing is done to are clipped, too, without bounds: so that all layers share a kernel.
+    """Whether results without an activation are clipped too, to unlimited bounds, so that all layers share a kernel.
 
-    For CPUs' drivers, which take long to compile each of them.
+    CPU drivers do, since they take long to compile each kernel.
     """
     return target.is_cpu
 
 
 def adds_apart(target: Target, image: int) -> bool:
-    """Whether what is added to a convolution's result, of so many elements of an image, is added by another kernel."""
+    """Whether a residual addition to a convolution's result is a kernel of its own. image: elements of a result."""
     return target.is_cpu and image <= _ADDED_APART
 
 
 # --- The direct kernel ------------------------------------------------------------------------------------------------
 
-#: Output channels, rows and columns that an invocation of a GPU may make.
+#: Candidate tiles on GPUs: output channels, rows, columns per invocation.
 _TILES_OF_GPUS = tuple(itertools.product((1, 2, 4, 8, 16), (1, 2, 4, 8), (4, 8, 16)))
-#: The same of a CPU's driver: the first of these that fits, so that layers share kernels, which take long to compile.
+#: Tiles on CPU drivers: the first that fits is used, so that layers share kernels, which take long to compile.
 TILES: tuple[Three, ...] = threshold("convolution.TILES")
-#: Narrow results (of so many columns) of many products (input channels by output channels) take a tile of their own, so
-#: that what narrows on its way through a network takes one kernel. Few products take the first of the others, whatever
-#: the image.
+#: Tile for narrow results of many products, so that the narrowing layers at a network's end share a kernel.
 NARROW_TILE: Three = threshold("convolution.NARROW_TILE")
+#: Most columns of a narrow result.
 NARROW: int = threshold("convolution.NARROW")
+#: Input channels times output channels from which NARROW_TILE is used; with fewer, the first of TILES, whatever the
+#: image.
 MANY_PRODUCTS: int = threshold("convolution.MANY_PRODUCTS")
-#: Tiles of results of one row, where a second would be empty.
+#: Tiles for results of one row, where a second row would be empty.
 FLAT_TILES: tuple[Three, ...] = threshold("convolution.FLAT_TILES")
-#: What an invocation's tile reaches, at most, along a row or a column of the result.
+#: Most rows or columns of a tile.
 LARGEST_TILE = max(max(rows, columns) for _, rows, columns in (NARROW_TILE, *FLAT_TILES, *TILES, *_TILES_OF_GPUS))
-#: The sums that an invocation may keep; fewer where registers are real.
+#: Most sums per invocation: on CPU drivers, and on GPUs, whose registers are limited.
 _MOST_SUMS, _MOST_SUMS_OF_GPUS = 256, 32
-#: The products that a round of its innermost loop may add: longer code no longer stays in a CPU's instruction cache.
+#: Most products per iteration of the innermost loop: longer code exceeds a CPU's instruction cache.
 _MOST_PRODUCTS = 1024
-#: Reading four elements costs as much as this many multiplications: on llvmpipe four times what matrix products count
-#: for one; GPUs hide reads behind each other, and none has been measured.
+#: Cost of reading four elements on llvmpipe, in multiplications: four times that of one element in matrix products.
 READ_COST: float = threshold("convolution.READ_COST")
+#: The same on GPUs, where reads overlap. Not measured.
 _READ_COST_OF_GPUS = 8
-#: The same where llvmpipe reads texels, and what a multiplication costs beside one of a matrix product's.
+#: Cost of reading four elements where llvmpipe reads texels.
 TEXEL_COST: float = threshold("convolution.TEXEL_COST")
+#: Cost of a multiplication there, relative to one of a matrix product.
 PRODUCT_COST: float = threshold("convolution.PRODUCT_COST")
-#: Fewer vectors of invocations than this leave a CPU's cores idle, fewer invocations a GPU's: they take as long as so
-#: many.
+#: Fewest vectors that keep a CPU's cores busy, and fewest invocations that keep a GPU busy: fewer take as long.
 _FEWEST_VECTORS, _FEWEST_INVOCATIONS_OF_GPUS = 8, 4096
 
 
 @dataclass(frozen=True)
 class WindowSizes:
-    """The sizes of a convolution whose windows move forward. inputs, outputs: channels of a group.
+    """Sizes of a forward convolution. inputs, outputs: channels of a group.
 
-    places: of the result; these, taps, strides and dilations are of depth, height and width.
+    places: positions of the result; places, taps, strides and dilations are (depth, height, width).
     """
 
     batch: int
@@ -104,12 +103,12 @@ class WindowSizes:
 
     @property
     def rows_of_taps(self) -> int:
-        """Rounds of the direct kernel's innermost loop: each takes a row of a window in an input channel."""
+        """Iterations of the direct kernel's innermost loop: one per row of a window and input channel."""
         return self.inputs * self.taps[0] * self.taps[1]
 
     @property
     def products(self) -> int:
-        """The terms of one result."""
+        """Terms of one result."""
         return self.inputs * math.prod(self.taps)
 
 
@@ -125,11 +124,11 @@ def _work(sizes: WindowSizes, *, per_image: bool = False) -> str:
 
 @dataclass(frozen=True)
 class DirectTile:
-    """The results of an invocation of the direct kernel: rows and columns of some output channels.
+    """Results per invocation of the direct kernel: rows and columns of some output channels.
 
-    span: the elements of a row of x that ``columns`` windows reach, in fours. padded: sizes of the copy of x that all
-    tiles read {batch, channel, depth, height, width}. cost: of the whole convolution; on a CPU's driver of one image,
-    compiling it included.
+    span: elements that ``columns`` windows read in a row of x, rounded up to fours. padded: sizes of the copy of x that
+    all tiles read {batch, channel, depth, height, width}. cost: of the whole convolution; on CPU drivers of one image,
+    including compilation.
     """
 
     channels: int
@@ -145,13 +144,13 @@ class DirectTile:
 
 
 def goes_by_phases(strides: Three) -> bool:
-    """Whether a backward convolution is made of forward ones, one for each place modulo the strides."""
+    """Whether a backward convolution is made of forward ones, one for each position modulo the strides."""
     return math.prod(strides) <= _MOST_PHASES
 
 
 def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
-    """Return the direct kernel's tile: the cheapest on a GPU; one that does not depend on the batch size on a CPU
-    driver.
+    """Return the direct kernel's tile: on a GPU the cheapest; on a CPU driver one that does not depend on the batch
+    size.
 
     None where the window is too wide for registers, the loops are too long for an invocation, or the copy of x or of
     the weights is too large for a binding.
@@ -170,9 +169,9 @@ def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
 
 
 def lays_weights_in_fours(target: Target) -> bool:
-    """Whether filters are laid out for the direct kernel four elements of an output channel at a time.
+    """Whether the direct kernel's filters are laid out in vec4 of one output channel.
 
-    llvmpipe initializes them faster so.
+    llvmpipe initializes them faster in this layout.
     """
     return target.is_cpu
 
@@ -206,7 +205,7 @@ def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, c
     tiles_y, tiles_x = -(-height // rows), -(-width // columns)
     images = 1 if target.is_cpu else sizes.batch
     invocations = images * depth * tiles_y * tiles_x * sizes.groups * -(-sizes.outputs // channels)
-    # Weights are read in fours where the tile's channels are.
+    # Weights are read as vec4 where the tile's channels are a multiple of four.
     reads = rows * span / 4 + taps * (channels / 4 if channels % 4 == 0 else channels / 2)
     if target.is_cpu:
         vectors = max(-(-invocations // target.subgroup_size), _FEWEST_VECTORS)
@@ -227,30 +226,31 @@ def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, c
 
 
 def stores_in_loops(target: Target) -> bool:
-    """Whether the direct kernel stores a tile in loops over its sums, of which drivers then compile one copy.
+    """Whether the direct kernel stores a tile in loops over its sums, so that drivers compile the store once.
 
-    llvmpipe compiles an activation behind 256 sums far sooner so. A GPU would keep sums that a loop reads in memory.
+    llvmpipe then compiles an activation of 256 sums far faster. A GPU would move sums that a loop indexes to memory.
     """
     return target.is_cpu
 
 
-# --- The implicit product of GPUs -------------------------------------------------------------------------------------
+# --- Implicit GEMM on GPUs --------------------------------------------------------------------------------------------
 
-#: Fewer output channels of a group, or terms, than this leave most of a tile empty.
+#: Fewest output channels of a group, and fewest terms of a result: fewer leave most of a tile empty.
 _FEWEST_OUTPUTS, _FEWEST_TERMS = 12, 8
-#: Steps of k of which a table is kept, at most, and what the windows of such may reach.
+#: Most steps of k in a table, and most elements that a window with a table may span along an axis.
 _LARGEST_TABLE, _MOST_REACH = 512, 1023
-#: Workgroups of which a GPU runs one of each at a time, and what one of them alone on a core takes longer.
+#: Workgroups that an H100 runs at once, one per core.
 _CORES = 132
+#: Cost of a single round of workgroups, each alone on its core, relative to a round among several.
 ALONE: float = threshold("convolution.ALONE")
 
 
 @dataclass(frozen=True)
 class ImplicitTile:
-    """The results of a workgroup of implicit.comp: channels of positions, with ``slab`` steps of k at a time.
+    """Results per workgroup of implicit.comp: channels x positions, computed ``slab`` steps of k at a time.
 
-    fours: of an invocation's sums, down and across. weight: what its speed is worth, by the sums of an invocation.
-    table: steps of k in shared memory, a power of two, or none. half_steps: see selection.product_tiles.
+    fours: blocks of 4 x 4 sums per invocation, down and across. weight: speed relative to the first tile. table: steps
+    of k in a table in shared memory, a power of two, or 0. half_steps: see selection.product_tiles.
     """
 
     channels: int
@@ -264,29 +264,29 @@ class ImplicitTile:
 
     @property
     def sums(self) -> int:
-        """Of an invocation."""
+        """Sums per invocation."""
         return 16 * self.fours[0] * self.fours[1]
 
     def memory(self) -> int:
-        """Bytes of shared memory, at most."""
+        """Return the most bytes of shared memory."""
         return 4 * self.slab * (self.channels + self.places) + 8 * self.table
 
 
-#: Channels, places, fours, workgroup and weight: the speed of each beside the first. (Two slabs in shared memory leave
-#: fewer workgroups on a core, and were slower on an H100.)
+#: Channels, positions, fours, workgroup and weight of each tile. (Two slabs in shared memory leave fewer workgroups per
+#: core, and were slower on an H100.)
 IMPLICIT_TILES: tuple[ImplicitTile, ...] = threshold(
     "convolution.IMPLICIT_TILES",
     lambda tiles: tuple(replace(ImplicitTile(*sizes), weight=weight) for *sizes, weight in tiles),
 )
-#: The same with sums in FLOAT16 beside them: as of products, half as many sums leave the registers for twice the waves.
+#: The same with additional FLOAT16 sums. As for matrix products, half as many sums leave registers for twice the waves.
 _IMPLICIT_HALF_TILES = (ImplicitTile(64, 128, (2, 1), 256), *IMPLICIT_TILES[1:])
 
 
 @dataclass(frozen=True)
 class ImplicitMatrixTile:
-    """The results of a workgroup of implicit_matrix.comp: channels of positions, with ``slab`` steps of k at a time.
+    """Results per workgroup of implicit_matrix.comp: channels x positions, computed ``slab`` steps of k at a time.
 
-    own: what a subgroup makes of that, in matrices of ``shape`` (m, n, k). table: as of an ImplicitTile.
+    own: channels and positions per subgroup, in matrices of ``shape`` (m, n, k). table: see ImplicitTile.
     """
 
     channels: int
@@ -302,7 +302,7 @@ class ImplicitMatrixTile:
         return self.channels // self.own[0] * (self.places // self.own[1]) * self.subgroup_size
 
     def memory(self) -> int:
-        """Bytes of shared memory, with x's elements in the direction in which they take more."""
+        """Return the bytes of shared memory for the worse of the two layouts of x."""
         lines = self.slab * (self.channels // 8 | 1)
         lines += max(self.slab * (self.places // 8 | 1), self.places * (self.slab // 8 | 1))
         staged = self.workgroup // self.subgroup_size * self.shape[0] * (self.own[1] // 4 + 2)
@@ -313,7 +313,8 @@ _Tile = TypeVar("_Tile", ImplicitTile, ImplicitMatrixTile)
 
 
 def _with_table(target: Target, sizes: WindowSizes, tile: _Tile) -> _Tile:
-    """Few input channels: where each step of k finds its element is worked out once for all of them."""
+    """Return the tile with a table of the element that each step of k reads, where input channels are few and the table
+    fits."""
     reaches = (window_reach(taps, apart) for taps, apart in zip(sizes.taps, sizes.dilations, strict=True))
     if sizes.inputs % tile.slab == 0 or max(reaches) > _MOST_REACH:
         return tile
@@ -322,12 +323,13 @@ def _with_table(target: Target, sizes: WindowSizes, tile: _Tile) -> _Tile:
     return found if table <= _LARGEST_TABLE and found.memory() <= target.shared_memory else tile
 
 
-#: Channels and places, those of a subgroup, and with how many tiles they are enough.
+#: Tiles: channels, positions, (channels, positions) per subgroup, number of tiles that fills the device.
 MATRIX_TILES: tuple[tuple[int, int, tuple[int, int], int], ...] = threshold("convolution.MATRIX_TILES")
 
 
-#: Taps and output channels from which on a copy of x pays.
+#: Taps from which it pays to copy x to channels-last order.
 TAPS_WORTH_A_COPY: int = threshold("convolution.TAPS_WORTH_A_COPY")
+#: Output channels from which it pays to copy x to channels-last order.
 OUTPUTS_WORTH_A_COPY: int = threshold("convolution.OUTPUTS_WORTH_A_COPY")
 
 
@@ -355,44 +357,46 @@ def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTi
     if too_long or not fitting or matrix > target.max_region:
         return None
     chosen: ImplicitMatrixTile | None = rule or fitting[-1]
-    variants: tuple[ImplicitMatrixTile | None, ...] = (*fitting, None)  # the kernel of FLOAT32 in their place
+    variants: tuple[ImplicitMatrixTile | None, ...] = (*fitting, None)  # None: the FLOAT32 kernel
     found = tuned(target, "convolution", lambda: f"{half_work(target)} {_work(sizes)}", chosen, lambda: variants)
     return found and _with_table(target, sizes, found)
 
 
 def puts_channels_last(target: Target, sizes: WindowSizes, size: int) -> bool:
-    """Whether x, of ``size`` bytes, is copied, so that its channels are neighbours, before matrix units take it."""
+    """Whether x, of ``size`` bytes, is copied to channels-last order for matrix units."""
     is_worth = math.prod(sizes.taps) >= TAPS_WORTH_A_COPY and sizes.outputs >= OUTPUTS_WORTH_A_COPY
     return is_worth and sizes.inputs % 8 == 0 and size <= target.max_region
 
 
-#: Places of an image from which on a product for each image fills its last tiles well enough.
+#: Positions of an image from which a product per image fills its last tiles well enough.
 PLACES_OF_PRODUCTS: int = threshold("convolution.PLACES_OF_PRODUCTS")
 
 
 def joins_images(target: Target, sizes: WindowSizes, bits: int) -> bool:
-    """Whether windows of one element are better made as places of all images than as a product for each of them.
+    """Whether a convolution by windows of one element takes the positions of all images together, not a product per
+    image.
 
-    bits: of an element. The products of halves on matrix units want rows of eights.
+    bits: of an element. On matrix units, FLOAT16 products need rows of a multiple of eight elements.
     """
     places = math.prod(sizes.places)
     fills_tiles = places % 128 == 0 or (places >= PLACES_OF_PRODUCTS and (bits == 32 or places % 8 == 0))
     return sizes.batch > 1 and not fills_tiles and implicit_tile(target, sizes) is not None
 
 
-#: Output channels from which on a CPU's driver copies what strided windows of one element take, and multiplies that.
+#: Output channels from which CPU drivers copy the elements that strided windows of one element read, and multiply the
+#: copy.
 OUTPUTS_WORTH_THINNING: int = threshold("convolution.OUTPUTS_WORTH_THINNING")
 
 
 def is_worth_thinning(target: Target, sizes: WindowSizes) -> bool:
-    """Whether the elements of x that windows of one element take are copied, so that these are a product."""
+    """Whether to copy the elements of x that windows of one element read, so that the convolution is a product."""
     return target.is_cpu and sizes.outputs >= OUTPUTS_WORTH_THINNING
 
 
 def implicit_tile(target: Target, sizes: WindowSizes, *, halves: bool = False) -> ImplicitTile | None:
     """Return the tile of a convolution as a matrix product through shared memory; None if another kernel is chosen.
 
-    halves: its tensors are FLOAT16.
+    halves: the tensors are FLOAT16.
     """
     if target.is_cpu or sizes.outputs < _FEWEST_OUTPUTS or sizes.products < _FEWEST_TERMS:
         return None
@@ -422,29 +426,29 @@ def implicit_tile(target: Target, sizes: WindowSizes, *, halves: bool = False) -
 
 # --- The depthwise kernel --------------------------------------------------------------------------------------------
 
-#: Elements of x that an invocation of a GPU may read, which are all unrolled.
+#: Most elements of x that a GPU's invocation reads; all reads are unrolled.
 _MOST_READS = 128
-#: Rows and columns of a tile on CPUs' drivers, and the taps of a window up to which they are better than the direct
-#: kernel.
+#: (rows, columns) of tiles on CPU drivers.
 STRIPS: tuple[tuple[int, int], ...] = threshold("convolution.STRIPS")
+#: Taps of a window up to which these tiles are faster than the direct kernel.
 MOST_TAPS: int = threshold("convolution.MOST_TAPS")
-#: What an invocation costs on llvmpipe beside its sums, for each element read and for each sum, in nanoseconds.
+#: Nanoseconds on llvmpipe: per invocation, per element read, per sum.
 STRIP_COSTS: tuple[float, float, float] = threshold("convolution.STRIP_COSTS")
 
 
-#: Rows of a tile: of these those that leave less of the last tiles empty.
+#: Candidate rows of a tile on GPUs: those that leave less of the last tiles empty come first.
 ROWS_OF_STRIPS: tuple[int, ...] = threshold("convolution.ROWS_OF_STRIPS")
-#: Rows of other tiles, and of tiles of four columns, which tuning may find better where rows are of fours: no GPU has
-#: measured them.
+#: Rows of further candidates for `dml tune`, not measured on a GPU: of shorter tiles, and of tiles of four columns
+#: where rows are multiples of four.
 _SHORTER_STRIPS, _ROWS_OF_FOURS = (4, 2, 1), (8, 7, 4)
 
 
 @dataclass(frozen=True)
 class DepthwiseTile:
-    """The results of an invocation of depthwise.comp in a channel: rows and columns that are ``gaps`` apart.
+    """Results per invocation of depthwise.comp in a channel: rows and columns that are ``gaps`` apart.
 
-    gaps: the dilation where windows move by one, so that the windows of a tile share what they read; else 1. fours: its
-    four columns are read and stored together.
+    gaps: the dilation where windows move by one, so that the windows of a tile share reads; else 1. fours: the tile's
+    four columns are read and stored as vec4.
     """
 
     rows: int
@@ -453,7 +457,7 @@ class DepthwiseTile:
     fours: bool = False
 
     def tiles(self, size: int, axis: int) -> int:
-        """How many there are along rows (axis 0) or columns (1) of so many places."""
+        """Return the number of tiles along height (axis 0) or width (axis 1), for ``size`` positions."""
         gap = self.gaps[axis]
         return -(-size // (gap * (self.rows, self.columns)[axis])) * gap
 
@@ -461,8 +465,8 @@ class DepthwiseTile:
 def depthwise_tile(target: Target, sizes: WindowSizes, bits: int, *, fours: bool) -> DepthwiseTile | None:
     """Return the tile of a depthwise convolution (one input channel per group); None if the kernel does not apply.
 
-    bits: of an element of the result: halves go in pairs, a word to an invocation. fours: whether rows on both sides
-    are of fours.
+    bits: of a result element; an invocation stores FLOAT16 results in pairs, as words. fours: rows of input and result
+    are multiples of four.
     """
     if sizes.inputs != 1 or sizes.taps[0] > max_steps(target):
         return None
@@ -490,7 +494,8 @@ def depthwise_tile(target: Target, sizes: WindowSizes, bits: int, *, fours: bool
 def _strip_of_cpus(target: Target, sizes: WindowSizes) -> DepthwiseTile:
     """Return the first strip unless windows are dilated, so that layers share a kernel.
 
-    The cheapest for each layer gains MobileNetV2 hardly anything. Small dilated images leave much of it empty.
+    MobileNetV2 hardly gains by the cheapest strip for each layer. Small dilated images leave much of the first strip
+    empty.
     """
     _, height, width = sizes.places
 
@@ -510,7 +515,7 @@ def _gap(sizes: WindowSizes, axis: int) -> int:
 
 
 def elements_read(tile: DepthwiseTile, sizes: WindowSizes) -> tuple[int, int]:
-    """Return the rows and columns of x that a tile's windows read."""
+    """Return how many rows and columns of x a tile's windows read."""
 
     def along(axis: int, count: int) -> int:
         move, apart = (1, 1) if tile.gaps[axis - 1] > 1 else (sizes.strides[axis], sizes.dilations[axis])
@@ -523,46 +528,51 @@ def elements_read(tile: DepthwiseTile, sizes: WindowSizes) -> tuple[int, int]:
 
 
 def general_rounds(target: Target, per_word: int) -> int:
-    """Return the maximum number of loop iterations of the general kernel for an element; longer sums are split.
+    """Return the most loop iterations of the general kernel for an element; longer sums are split.
 
-    per_word: elements of the result in a 32-bit word, which an invocation makes one after the other.
+    per_word: result elements in a 32-bit word, which an invocation computes one after the other.
     """
     return max_steps(target) // per_word
 
 
 # --- Winograd's products ----------------------------------------------------------------------------------------------
 
-#: Points at which the transforms evaluate: six along either axis.
+#: Points at which the transforms evaluate: 6 x 6.
 WINOGRAD_POINTS = 36
-#: Most bytes of a transformed filter, which has four times those of the filter: 512 channels on either side.
+#: Most bytes of a transformed filter, which has four times the filter's elements: 512 x 512 channels.
 MOST_TRANSFORMED = 40 << 20
-#: Invocations of the transforms' workgroups, side by side along channels.
+#: Workgroup size of the transforms, adjacent along channels.
 WINOGRAD_WORKGROUP = 32
-#: Fewer channels than this on either side gain nothing, and few sums would hide how the transforms round.
+#: Fewest input and output channels. With fewer there is no gain, and the transforms' rounding errors weigh more.
 _FEWEST_CHANNELS = 16
-#: Fewer tiles of an image leave the products' tiles mostly empty.
+#: Fewest tiles of an image: with fewer, the products' tiles are mostly empty.
 FEWEST_TILES: int = threshold("convolution.FEWEST_TILES")
-#: The two ways are compared for the places that networks have with so many channels, so that these decide, and another
-#: image makes no kernel: 56 x 56 of 64 channels, 28 x 28 of 128, down to 7 x 7. Dilated windows have as many more, or
-#: what the image has: tiles of places that lie further apart than a small image is wide would be mostly empty.
+#: Side of the result times channels for which Winograd and direct are compared, as is usual in networks: 56 x 56 at 64
+#: channels, 28 x 28 at 128. The choice thus depends on channels, and another image size needs no other kernel. Dilated
+#: windows multiply the side by the dilation, up to the image's: positions of a tile that are further apart than a small
+#: image is wide would leave it mostly empty.
 USUAL: int = threshold("convolution.USUAL")
+#: Largest and smallest such side.
 _MOST_USUAL, _LEAST_USUAL = 56, 7
-#: What eight invocations of the transforms of input and result cost, in multiplications of as many: reading and writing
-#: is most of it. The same where llvmpipe reads texels.
+#: Cost of eight invocations of the input transform and of the result transform, in vector multiplications: mostly reads
+#: and writes.
 TRANSFORM_COSTS: tuple[float, float] = threshold("convolution.TRANSFORM_COSTS")
+#: The same where llvmpipe reads texels.
 TRANSFORM_COSTS_BY_TEXELS: tuple[float, float] = threshold("convolution.TRANSFORM_COSTS_BY_TEXELS")
-#: Milliseconds that the three transforms take llvmpipe to compile more than what the direct kernel needs beside itself.
+#: Milliseconds that the three transforms take llvmpipe to compile, beyond the direct kernel's own auxiliary kernels.
 _TRANSFORMS_COMPILATION = 350.0
-#: What fetching a transformed weight from memory costs; and by texels. There are four times as many as the filter has.
+#: Cost of loading a transformed weight from memory. There are four times as many as the filter has.
 WEIGHT_COST: float = threshold("convolution.WEIGHT_COST")
+#: The same where llvmpipe reads texels.
 WEIGHT_COST_BY_TEXELS: float = threshold("convolution.WEIGHT_COST_BY_TEXELS")
 
 
 @dataclass(frozen=True)
 class WinogradGrid:
-    """The tiles of 4 x 4 results: those of a slice along height and width, and those of all slices of all images.
+    """Tiles of 4 x 4 results. high, wide: tiles of a slice along height and width. count: tiles of all slices of all
+    images.
 
-    The results of a tile lie a dilation apart.
+    The results of a tile are a dilation apart.
     """
 
     high: int
@@ -571,7 +581,7 @@ class WinogradGrid:
 
 
 def winograd_grid(batch: int, places: Three, dilations: Three = (1, 1, 1)) -> WinogradGrid:
-    """The tiles of a result {batch, channel, depth, height, width}; places: its last three sizes."""
+    """Return the tiles of a result {batch, channel, depth, height, width}. places: its last three sizes."""
     depth, height, width = places
     high, wide = (-(-size // (4 * apart)) * apart for size, apart in ((height, dilations[1]), (width, dilations[2])))
     return WinogradGrid(high, wide, batch * depth * high * wide)
@@ -600,7 +610,7 @@ def winograd_cost(target: Target, sizes: WindowSizes) -> float:
     """Return the cost of Winograd's products of an image, in the units of DirectTile's cost; infinite if they do not
     apply.
 
-    Devices with registers and caches of their own would need costs of their own: none is known yet.
+    Only CPU drivers have costs: none are known for GPUs, whose registers and caches differ.
     """
     inputs, outputs, tiles = sizes.inputs, sizes.outputs, winograd_grid(1, sizes.places, sizes.dilations).count
     # Rows begin at multiples of four elements.

@@ -9,21 +9,21 @@ from dml.compiler.selection.devices import registers
 from dml.compiler.selection.lines import CPU_VECTOR
 from dml.compiler.target import Target
 
-#: Boxes that are worth an invocation of a GPU: below, what a round waits for is its barriers.
+#: Fewest boxes per invocation on a GPU: with fewer, a round mostly waits at its barriers.
 BOXES_EACH = 8
-#: Invocations that share a class on a GPU at most.
+#: Most invocations that share a class on a GPU.
 MOST_SHARING = 512
-#: What a round takes beside the boxes: putting together what the invocations found.
+#: Steps of a round in addition to its boxes: combining the invocations' results.
 _FINDING = 40
 
 
-#: Registers that an invocation takes.
+#: Registers per invocation.
 _REGISTERS = 64
 
 
 class SuppressionSharing(NamedTuple):
-    """lanes: invocations of a workgroup that share the boxes of a class, a power of two. rounds: of a dispatch, each of
-    which keeps a box; steps: what these take."""
+    """Division of non-maximum suppression. lanes: invocations of a workgroup, a power of two, that share the boxes of a
+    class. rounds: of a dispatch; each keeps one box. steps: of these rounds."""
 
     lanes: int
     rounds: int
@@ -31,7 +31,8 @@ class SuppressionSharing(NamedTuple):
 
 
 def suppression_sharing(target: Target, boxes: int, kept: int) -> SuppressionSharing | None:
-    """For classes of so many boxes, of which ``kept`` may be kept. None where a round is too long for the device."""
+    """Return the division for classes of ``boxes`` boxes, of which ``kept`` may be kept; None where a round is too long
+    for the device."""
     most = min(MOST_SHARING, target.max_workgroup_invocations)
     lanes = CPU_VECTOR
     while not target.is_cpu and most > lanes and registers(target, most) <= _REGISTERS:

@@ -1,7 +1,7 @@
-"""Properties of GPUs: from Vulkan if it reports them, else from one table by vendor and device. Selection asks these
-functions and never a vendor's name.
+"""Properties of GPUs: from Vulkan where it reports them, else from a table by vendor and device. Selection asks these
+functions, never a vendor's name.
 
-A device that is in no row counts as an H100, on which the kernels were measured.
+A device without a row counts as an H100, on which the kernels were measured.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from dml.compiler.target import Target
 
 @dataclass(frozen=True)
 class Profile:
-    """registers: of 32 bits that an invocation may have. file: those that the invocations of a workgroup share.
+    """Register budget and core count of a family of GPUs.
 
-    by_thread: a subgroup has ``registers`` times the narrowest subgroup, however wide it is, as on Intel's GPUs.
-    loads_early: the compiler starts more loads ahead of their use than NVIDIA's does, which takes registers. cores: of
-    the vendor's usual chip. dots: has instructions for products of packed bytes.
+    registers: most 32-bit registers of an invocation. file: 32-bit registers of a workgroup, in all. by_thread:
+    registers per invocation shrink as the subgroup widens (Intel); ``registers`` holds for the narrowest. loads_early:
+    the compiler hoists more loads than NVIDIA's, which costs registers. cores: of a typical chip of the vendor. dots:
+    packed-byte dot product instructions.
     """
 
     registers: int = 255
@@ -35,22 +36,21 @@ _INTEL, _NVIDIA, _QUALCOMM = 0x8086, 0x10DE, 0x5143
 #: VkDriverId
 _NVK, _HONEYKRISP = 24, 26
 
-#: What an invocation that is given so many registers may keep is not told by Vulkan either: a third of them leaves room
-#: for operands, addresses and what a compiler moves ahead, on each of the compilers of tools/gpu_compile.
+#: Divisor: values that an invocation keeps may fill a third of its registers. The rest is for operands, addresses and
+#: hoisted loads. Vulkan does not report this; a third suits each compiler of tools/gpu_compile.
 _KEPT = 3
 
 _H100 = Profile()
-#: Qualcomm's chips: Mesa gives each invocation of a workgroup of 128 32 vectors of four registers of an Adreno 660's,
-#: and 48 of a 740's.
+#: Qualcomm, by Mesa: in workgroups of 128 an invocation gets 32 vec4 registers on Adreno 660, 48 on Adreno 740.
 _ADRENO_6, _ADRENO_7 = Profile(128, 32768, cores=3), Profile(192, 49152, cores=6)
 _LAST_ADRENO_6 = 0x0700
-#: AMD's second generation of RDNA: RADV gives an invocation of a workgroup of 512 120 registers, and ACO spilled one
-#: of them in a row of 80 held elements; with RDNA's other generations it did not.
+#: AMD RDNA 2: RADV gives an invocation of a workgroup of 512 only 120 registers, and ACO spilled one of them for rows
+#: of 80 held elements. On other RDNA generations it spilled none.
 _RDNA_2 = Profile(256, 61440)
 _RDNA_2_DEVICES = range(0x73A0, 0x7440)
 _RDNA_2_PROCESSORS = frozenset({0x1435, 0x1506, 0x163F, 0x164D, 0x164E, 0x1681})
-#: AMD's Vega 10, Vega 12 and Raven, before Vega 20 added products of bytes: RADV offers them, and ACO makes each of
-#: several instructions, which spilled scalar registers to vector registers.
+#: AMD Vega 10, Vega 12 and Raven, which lack the byte dot products added by Vega 20: RADV offers them, but ACO emulates
+#: each by several instructions, which spilled scalar registers to vector registers.
 _VEGA_10 = Profile(256, 131072, dots=False)
 _VEGA_10_DEVICES = frozenset({*range(0x6860, 0x6880), *range(0x69A0, 0x69B0), 0x15D8, 0x15DD})
 _PROFILES = {
@@ -62,9 +62,9 @@ _PROFILES = {
     _INTEL: Profile(128, 32768, by_thread=True, cores=8),
 }
 
-#: (vendor, first and last device, cores): subslices or Xe cores of Intel's chips, shader processors of Qualcomm's, as
-#: Mesa lists the chips (include/pci_ids/iris_pci_ids.h and intel_device_info.c, freedreno_devices.py). The first row
-#: that fits counts.
+#: (vendor, first device, last device, cores). Cores are subslices or Xe cores of Intel's chips and shader processors of
+#: Qualcomm's, from Mesa's lists (include/pci_ids/iris_pci_ids.h and intel_device_info.c, freedreno_devices.py). The
+#: first matching row counts.
 _CORES = (
     (_INTEL, 0x1900, 0x19FF, 3), (_INTEL, 0x3E00, 0x3EFF, 3), (_INTEL, 0x5900, 0x59FF, 3), (_INTEL, 0x9B00, 0x9BFF, 3),
     (_INTEL, 0x4C80, 0x4CFF, 2), (_INTEL, 0x4680, 0x4699, 2), (_INTEL, 0x46D0, 0x46DF, 2), (_INTEL, 0xA780, 0xA79F, 2),
@@ -83,7 +83,7 @@ _CORES = (
 
 
 def profile(target: Target) -> Profile:
-    """What the device has."""
+    """Return the profile of the device."""
     return _profile(target.vendor, target.device, target.driver)
 
 
@@ -96,10 +96,11 @@ def _profile(vendor: int, device: int, driver: int) -> Profile:
     if driver == _HONEYKRISP:
         return _PROFILES[_APPLE]
     if vendor == _NVIDIA and driver == _NVK:
-        # NVIDIA's own compiler holds a row of 80 elements in 128 registers; Mesa's keeps more in flight, and spills.
+        # NVIDIA's own compiler holds a row of 80 elements in 128 registers; Mesa's keeps more loads in flight, and
+        # spills.
         return Profile(255, 49152, loads_early=True)
     if vendor == _QUALCOMM:
-        # (0x06060001 is a 660, 0x07002000 a 702 of the same generation, 0x43050a01 a 740)
+        # Device IDs: 0x06060001 is a 660, 0x07002000 a 702 (same generation), 0x43050a01 a 740.
         return _ADRENO_7 if device >> 16 > _LAST_ADRENO_6 else _ADRENO_6
     return _PROFILES.get(vendor, _H100)
 
@@ -120,13 +121,14 @@ def filling(target: Target, enough: int) -> int:
 
 
 def registers(target: Target, workgroup: int = 1) -> int:
-    """Return the number of 32-bit registers available to an invocation of such a workgroup."""
+    """Return the number of 32-bit registers of an invocation in a workgroup of this size."""
     found = profile(target)
     return min(found.registers, found.file // workgroup)
 
 
 def registers_in_step(target: Target) -> int:
-    """The same for a kernel that requires subgroups of the device's own size, which may exceed the smallest size."""
+    """Return the registers of an invocation in a kernel that requires the device's own subgroup size, which may exceed
+    the smallest."""
     found = profile(target)
     if not found.by_thread:
         return found.registers
@@ -134,10 +136,10 @@ def registers_in_step(target: Target) -> int:
 
 
 def keeps(target: Target, values: int, *, workgroup: int = 1, others: int | None = None) -> bool:
-    """Whether an invocation keeps so many values in registers, beside what it needs to compute with them.
+    """Whether an invocation can hold ``values`` values in registers in addition to the registers it computes with.
 
-    others: registers that it needs for that, where it is not in proportion to the values. An H100 was measured with the
-    sizes that the tables have, and what has as many registers keeps them.
+    others: number of those additional registers; by default, proportional to ``values``. Devices with as many registers
+    as an H100 hold every size in the tables, which were measured on one.
     """
     if not has_few_registers(target):
         return True
@@ -146,29 +148,30 @@ def keeps(target: Target, values: int, *, workgroup: int = 1, others: int | None
 
 
 def keeps_beside_places(target: Target, sums: int) -> bool:
-    """Whether an invocation keeps so many sums beside the places of a convolution's windows.
+    """Whether an invocation can hold ``sums`` sums together with the positions of a convolution's windows.
 
-    Intel's do not keep 32: Mesa compiles what products keep of them for 124 of 128 registers, and spilled 3 to 45 here.
+    Intel's cannot hold 32: Mesa compiles matrix products with 32 sums to 124 of 128 registers, and spilled 3 to 45
+    registers in convolutions.
     """
     return keeps(target, sums) and not profile(target).by_thread
 
 
 def half_matrices(target: Target) -> list[tuple[int, int, int]]:
-    """The (m, n, k) that matrix units multiply of FLOAT16 with sums in FLOAT32, the largest first; none where a
-    subgroup has too few registers to feed them."""
+    """Return the (m, n, k) shapes of FLOAT16 matrix multiplication with FLOAT32 sums, largest first; empty where a
+    subgroup has too few registers to feed the matrix units."""
     return target.features.half_matrices if _feeds_matrices(target) else []
 
 
 def byte_matrices(target: Target) -> list[tuple[int, int, int]]:
-    """The same of INT8 with sums in INT32."""
+    """Return the (m, n, k) shapes of INT8 matrix multiplication with INT32 sums, as ``half_matrices`` does."""
     return target.features.byte_matrices if _feeds_matrices(target) else []
 
 
-#: Registers of an invocation below which matrix units are left alone. Intel's GPUs before Xe2 have 32 for it in a
-#: subgroup of 32, in which Mesa compiles what uses such matrices: each of the kernels spilled, some thousands of times.
-#: (ggml leaves the same GPUs' units alone, since an Arc A770 was far slower with them.)
+#: Registers per invocation below which matrix units are not used. Intel's GPUs before Xe2 have 32 in subgroups of 32,
+#: for which Mesa compiles such kernels: each kernel spilled, some thousands of times. (ggml does not use these units
+#: either, since an Arc A770 was far slower with them.)
 _FEWEST_FOR_MATRICES = 64
-#: Registers of an invocation from which on what it keeps of matrices is no concern.
+#: With at least this many registers per invocation, matrix fragments fit without a check.
 _MANY_FOR_MATRICES = 128
 
 
@@ -177,37 +180,38 @@ def _feeds_matrices(target: Target) -> bool:
 
 
 def keeps_matrices(target: Target, sums: int, loads: int) -> bool:
-    """Whether an invocation keeps its part of a subgroup's matrices of sums, and of a slab on its way to shared
-    memory.
+    """Whether an invocation can hold its share of a subgroup's matrix sums and of a slab on its way to shared memory.
 
-    loads: registers for the latter, which compilers begin early. Mesa compiles for Xe2 what is within the bound without
-    spills.
+    loads: registers for the slab, which compilers load early. Within this bound Mesa compiles for Xe2 without spills.
     """
     has = registers_in_step(target)
     return has >= _MANY_FOR_MATRICES or 4 * (2 * sums + 3 * loads) < 3 * has
 
 
 def has_room_for_matrices(target: Target) -> bool:
-    """Whether attention and convolutions go to matrix units, beside which they keep much else."""
+    """Whether attention and convolutions use matrix units; their kernels hold many other values at the same time."""
     return registers_in_step(target) >= _MANY_FOR_MATRICES
 
 
 def gains_by_halves(target: Target) -> bool:
-    """Whether sums of FLOAT16 beside those of FLOAT32 save registers. On Intel's GPUs a half takes as much of one as a
-    float does in the narrowest subgroup, which is the one that has registers enough."""
+    """Whether FLOAT16 sums in addition to FLOAT32 sums save registers.
+
+    They do not on Intel's GPUs: in the narrowest subgroup, the only one with enough registers, a FLOAT16 takes as much
+    of a register as a FLOAT32.
+    """
     return not profile(target).by_thread
 
 
 def multiplies_bytes(target: Target) -> bool:
-    """Whether the device multiplies packed bytes by instructions of its own."""
+    """Whether the device has instructions for dot products of packed bytes."""
     return profile(target).dots
 
 
 def loads_early(target: Target) -> bool:
-    """Whether the compiler needs registers for loads that it moves ahead."""
+    """Whether the compiler hoists loads, which takes registers."""
     return profile(target).loads_early
 
 
 def has_few_registers(target: Target) -> bool:
-    """Whether an invocation has fewer registers than those that the tables were measured with."""
+    """Whether an invocation has fewer registers than on the H100 where the tables were measured."""
     return profile(target).registers < _H100.registers

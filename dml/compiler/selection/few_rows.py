@@ -11,7 +11,7 @@ from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
-#: Parts of k, at most, whose sums are added in a second dispatch.
+#: Largest split-k factor; a second dispatch adds the partial sums.
 MOST_PARTS = 16
 #: Workgroups that keep an H100 busy.
 ENOUGH_GROUPS: int = threshold("few_rows.ENOUGH_GROUPS")
@@ -26,9 +26,9 @@ def enough_groups(target: Target) -> int:
 class VectorProduct:
     """gemm/vector.comp: ``slices`` invocations share the products of each of ``lanes`` times ``columns`` columns.
 
-    along_k: a vector of b holds neighbours along k, else ``columns`` neighbouring columns. per_vector: how many. parts:
-    into how many sums, of different workgroups, k goes. unroll: steps that an invocation makes at once. near: where
-    vectors lie along k, neighbours that share a column, before those of the next.
+    along_k: a vector of b holds elements that are adjacent along k, else ``columns`` adjacent columns. per_vector:
+    elements of a vector. parts: split-k factor; each part has its own workgroups. unroll: steps per loop iteration.
+    near: with along_k, adjacent invocations that share a column.
     """
 
     rows: int
@@ -52,7 +52,7 @@ class VectorProduct:
 
     @property
     def depth(self) -> int:
-        """Products of each column in a step of its invocations together."""
+        """Products of each column per step of all its invocations."""
         return self.slices * (self.per_vector if self.along_k else 4)
 
     @property
@@ -62,8 +62,10 @@ class VectorProduct:
 
 @dataclass(frozen=True)
 class FewMatrixProduct:
-    """gemm/few_matrix.comp: ``subgroups`` share the products of ``matrices`` matrices of columns, ``slab`` steps of k
-    each. shape: (m, n, k) of a matrix, whose m are columns of the result and n its rows. parts: as those of
+    """gemm/few_matrix.comp: ``subgroups`` subgroups share the products of ``matrices`` matrices of columns, ``slab``
+    steps of k each.
+
+    shape: (m, n, k) of a matrix; m are columns of the result and n its rows. parts: split-k factor, as in
     SharedProduct.
     """
 
@@ -85,7 +87,7 @@ class FewMatrixProduct:
 
     @property
     def depth(self) -> int:
-        """Products of each column in a step of its invocations together."""
+        """Products of each column per step of all its invocations."""
         return self.subgroups * self.shape[2]
 
     @property
@@ -95,40 +97,40 @@ class FewMatrixProduct:
         return self.subgroups * (16 * (rows * (self.slab // 8 | 1) + lines) + 4 * rows * columns)
 
 
-#: Rows, at most, of products whose speed is that at which b comes from memory.
+#: Most rows of a product that is bound by the memory bandwidth of b.
 FEW_ROWS = 8
-#: Invocations side by side where a vector holds columns.
+#: Candidate numbers of adjacent invocations where a vector of b holds columns.
 _LANES_OF_COLUMNS = (4, 8, 16)
-#: Invocations that share a column there, and vectors of each at once, by rows, if a workgroup has as many: more rows
-#: leave fewer registers.
+#: By rows: invocations that share a column, and vectors that each loads at once, where a vector of b holds columns and
+#: the device has workgroups of _LARGE_WORKGROUP. More rows leave fewer registers.
 SLICES_OF_COLUMNS: dict[int, tuple[int, int]] = threshold(
     "few_rows.SLICES_OF_COLUMNS", lambda found: {rows: (slices, unroll) for rows, slices, unroll in found}
 )
-#: Invocations of a workgroup: what every device has, and what those take who share a column.
+#: _SMALL_WORKGROUP: supported by every device. _LARGE_WORKGROUP: used where b's vectors hold columns, if supported.
 _SMALL_WORKGROUP, _LARGE_WORKGROUP = 128, 512
-#: Columns from which on a workgroup takes twice as many of them, of so many rows at most.
+#: Columns from which a workgroup takes twice as many, in products of at most _ROWS_OF_MANY_COLUMNS rows.
 MANY_COLUMNS: int = threshold("few_rows.MANY_COLUMNS")
 _ROWS_OF_MANY_COLUMNS = 4
-#: Columns and steps at once of eight rows, by the elements of b in a vector, which lie along k.
+#: Columns per invocation and unroll of products of eight rows, by the elements of a vector of b along k.
 COLUMNS_OF_EIGHT_ROWS: dict[str, tuple[int, int]] = threshold("few_rows.COLUMNS_OF_EIGHT_ROWS")
 
 
-#: Sums of an invocation that leave no registers for loads ahead of their use.
+#: Sums per invocation that leave no registers for hoisted loads.
 _MANY_SUMS = 64
 
 
 def rows_of_tile(m: int) -> int:
-    """Return the rows that a kernel for few rows computes at once: one, or a power of two from four on.
+    """Return the rows of a tile for few rows: one, or a power of two from four.
 
-    Two rows take the kernel of four, which takes hardly longer, so that fewer batch sizes have a kernel of their own.
+    Two rows take the kernel of four, which is hardly slower, so that fewer batch sizes need a kernel of their own.
     """
     return 1 if m == 1 else max(4, 1 << (m - 1).bit_length())
 
 
 def keeps_rows(target: Target, m: int, per_vector: int) -> bool:
-    """Whether an invocation keeps the sums of a vector of columns in registers, where b lies across k.
+    """Whether an invocation can hold the sums of a vector of columns in registers, where b is contiguous across k.
 
-    Mesa's compiler for NVIDIA's Volta spilled with 8 rows of 8 columns: it starts the next loads meanwhile.
+    Mesa's compiler for NVIDIA's Volta spilled with 8 rows of 8 columns, because it hoists the next loads.
     """
     sums = rows_of_tile(m) * per_vector
     return keeps(target, sums) and not (loads_early(target) and sums >= _MANY_SUMS)
@@ -137,7 +139,7 @@ def keeps_rows(target: Target, m: int, per_vector: int) -> bool:
 def few_rows(
     target: Target, m: int, n: int, k: int, batch: int, b_along_k: bool, per_vector: int, *, halves: bool
 ) -> VectorProduct | FewMatrixProduct:
-    """Choose enough workgroups to keep memory busy: fewer columns each, or split k."""
+    """Return the kernel, with enough workgroups to keep memory busy: fewer columns each, or split-k."""
     rows = rows_of_tile(m)
     on_matrices = list(_on_matrices(target, m, b_along_k)) if halves else []
 
@@ -162,7 +164,7 @@ def few_rows(
 
 
 def _along_k(rows: int, per_vector: int, n: int) -> VectorProduct:
-    """Every eighth neighbour reads the same of a."""
+    """Return the kernel where b's vectors lie along k. Every eighth invocation reads the same elements of a."""
     columns, unroll = 4 if rows > 1 or n >= 4096 else 1, 2
     if rows == 8:
         columns, unroll = COLUMNS_OF_EIGHT_ROWS["4" if per_vector == 4 else "8"]
@@ -179,17 +181,20 @@ def _across_k(target: Target, rows: int, n: int, k: int, batch: int, per_vector:
     return VectorProduct(rows, per_vector, lanes, slices, False, per_vector, parts, unroll)
 
 
-#: gemm/few_matrix.comp, where b lies along k and across it: matrices of a workgroup, subgroups, and steps of k of a
-#: slab, in the order of preference.
+#: Tiles of gemm/few_matrix.comp where b is contiguous along k, best first: matrices per workgroup, subgroups, k steps
+#: per slab.
 MATRICES_ALONG: tuple[tuple[int, int, int], ...] = threshold("few_rows.MATRICES_ALONG")
+#: The same where b is contiguous across k.
 MATRICES_ACROSS: tuple[tuple[int, int, int], ...] = threshold("few_rows.MATRICES_ACROSS")
-#: Rows from which on matrix units are faster than the vector kernel.
+#: Rows from which matrix units are faster than the vector kernel, where b is contiguous along k.
 ROWS_ALONG: int = threshold("few_rows.ROWS_ALONG")
+#: The same where b is contiguous across k.
 ROWS_ACROSS: int = threshold("few_rows.ROWS_ACROSS")
 
 
 def _on_matrices(target: Target, m: int, b_along_k: bool) -> Iterator[FewMatrixProduct]:
-    """Return None if the device has no FLOAT16 matrices with as many columns as the product has rows."""
+    """Yield the tiles that fit; none if the device has no FLOAT16 matrices with as many columns as the product has
+    rows."""
     shapes = [shape for shape in half_matrices(target) if shape[1] >= m]
     if not shapes or m < (ROWS_ALONG if b_along_k else ROWS_ACROSS):
         return

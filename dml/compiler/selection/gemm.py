@@ -1,7 +1,7 @@
-"""Matrix products: the kernel, its tile, and the operands that are packed for it.
+"""Matrix products: the kernel, its tile, and whether operands are packed.
 
-CPUs' drivers get the tiles of selection.tiles. Other devices hide the reads of many invocations behind each other, and
-share what is read through shared memory, which takes llvmpipe several times as long.
+CPU drivers use the tiles of selection.tiles. Other devices hide memory latency behind many invocations, and share
+operands through shared memory, which is several times slower on llvmpipe.
 """
 
 from __future__ import annotations
@@ -41,19 +41,18 @@ from dml.compiler.selection.tiles import (
 from dml.compiler.selection.tuned import at_least, half_work, tuned
 from dml.compiler.target import Target
 
-#: How many times as much, as a quotient, a product may cost before that of the transposes is made in its stead. The
+#: (p, q): the product of the transposes is computed instead where p times its cost is below q times the product's. The
 #: estimate is too rough to exchange the operands for less.
 WORTH_TRANSPOSING: tuple[int, int] = threshold("gemm.WORTH_TRANSPOSING")
-#: An operand whose elements are each used this often is worth a copy that can be read four elements at a time.
+#: Uses of each element from which an operand is copied so that it can be read as vec4.
 WORTH_PACKING: int = threshold("gemm.WORTH_PACKING")
-#: A product of fewer rows than this has its own kernel on GPUs: tiles of 32 rows would be half empty at best.
+#: Products of fewer rows than this have their own kernel on GPUs: tiles of 32 rows would be half empty at best.
 NARROW: int = threshold("gemm.NARROW")
-#: What the narrow kernel's workgroups hold: the 128 invocations that every device takes.
+#: Workgroup size of the narrow kernel, which every device supports.
 _NARROW_WORKGROUP = 128
-#: Steps, at most, in which invocations' sums meet.
+#: Most steps that combine the partial sums of invocations.
 _OTHER_STEPS = 6
-#: Elements of k in the smallest part of a product that goes in parts; parts are multiples of it, so that each begins
-#: at a whole step of every kernel.
+#: Shortest part of a split k. Every part is a multiple of it, and so starts at a whole step of every kernel.
 _PART_OF_K = 16
 
 
@@ -61,25 +60,25 @@ _PART_OF_K = 16
 class NarrowProduct(SlicedTile):
     """gemm/narrow.comp: ``slices`` invocations share the products of each of ``lanes`` columns.
 
-    k_first: neighbouring invocations take neighbouring k, else neighbouring columns.
+    k_first: adjacent invocations take adjacent k, else adjacent columns.
     """
 
     k_first: bool
 
     @property
     def depth(self) -> int:
-        """Products of each column in a step of its invocations together."""
+        """Products of each column per step of all its invocations."""
         return self.slices
 
 
 @dataclass(frozen=True)
 class SharedProduct(BlockTile):
-    """gemm/shared.comp, through shared memory. parts: into how many sums, of different workgroups, k goes. half_steps:
-    see selection.product_tiles."""
+    """gemm/shared.comp, through shared memory. parts: split-k factor; each part has its own workgroups. half_steps: see
+    selection.product_tiles."""
 
     parts: int = 1
     half_steps: int = 0
-    #: Products of each sum in a step.
+    #: Products added to each sum per step.
     depth: int = 1
 
     @property
@@ -89,19 +88,19 @@ class SharedProduct(BlockTile):
 
 @dataclass(frozen=True)
 class MatrixProduct(MatrixTile):
-    """gemm/cooperative.comp. parts: as those of SharedProduct. band: rows of tiles that are under way together."""
+    """gemm/cooperative.comp. parts: split-k factor. band: rows of tiles in flight together."""
 
     parts: int = 1
     band: int = 8
 
     @property
     def depth(self) -> int:
-        """Products of each sum in a step."""
+        """Products added to each sum per step."""
         return self.shape[2]
 
     @property
     def shared_bytes(self) -> int:
-        """With operands in the direction for which the lines of their slabs take more."""
+        """Shared memory for the worse of the two operand orientations, whose padded lines take more."""
         slabs = sum(max(size * (self.slab // 8 | 1), self.slab * (size // 8 | 1)) for size in self.tile)
         staged = self.subgroups * self.shape[0] * (self.own[1] // 4 + 2)
         return 16 * max(slabs, staged)
@@ -120,11 +119,11 @@ def product_kernel(
     float16: bool = False,
     halves: bool = False,
 ) -> ProductKernel:
-    """The kernel for products.
+    """Return the kernel for a product.
 
-    a_along_columns: four neighbours of a column of a are read at once. b_along_k: elements of b along k lie closer
-    together than those along n. b_per_vector: so many of these neighbours are read at once as a vector of 16 bytes; 0
-    where none are. float16: a and b are FLOAT16. halves: and read in vectors.
+    a_along_columns: four adjacent elements of a column of a are read at once. b_along_k: b's elements are closer
+    together along k than along n. b_per_vector: elements of b in a 16-byte vector along that axis; 0 if b is not read
+    in vectors. float16: a and b are FLOAT16. halves: they are FLOAT16 and read in vectors.
     """
     if target.is_cpu:
         return tiled_product(target, sizes, a_along_columns=a_along_columns)
@@ -137,42 +136,43 @@ def product_kernel(
 
 
 def part_of_k(kernel: ProductKernel, k: int) -> int:
-    """Return the part of k that the workgroups of one part sum: a multiple of every kernel's step."""
+    """Return the steps of k that one workgroup sums: with split-k, a multiple of every kernel's step."""
     if not isinstance(kernel, SharedProduct | VectorProduct | FewMatrixProduct | MatrixProduct):
         return k
     return -(-k // kernel.parts // _PART_OF_K) * _PART_OF_K
 
 
 def _narrow(m: int, b_along_k: bool) -> NarrowProduct:
-    """Neighbouring invocations read neighbouring elements of b: 32 along k where they lie along k, else 32 columns."""
+    """Return the narrow kernel's tile. Adjacent invocations read adjacent elements of b: 32 along k where b is
+    contiguous along k, else 32 columns."""
     beside = 4 if b_along_k else 32
     return NarrowProduct(rows_of_tile(m), beside, _NARROW_WORKGROUP // beside, b_along_k)
 
 
-#: A part of k shorter than this is not worth a dispatch that adds the parts. (Matrix units take twice as long ones, and
-#: half as many workgroups.)
+#: Shortest part of a split k that is worth the second dispatch, which adds the parts. (Matrix units take parts twice as
+#: long, and half as many workgroups.)
 SHORTEST_PART: int = threshold("gemm.SHORTEST_PART")
 
-#: Tiles, the largest first, with how many of them fill a device. The larger the tile, the less often an element is
-#: read. All fit the 16 KiB of shared memory that every device has. (The last would be faster with a longer slab, for
-#: which Mesa spills registers of AMD's gfx1100.)
+#: (tile, number of tiles that fills a device), largest first: the larger the tile, the less often an element is read.
+#: All fit the 16 KiB of shared memory that every device has. (A longer slab would make the last tile faster, but Mesa
+#: spills registers for it on AMD's gfx1100.)
 SHARED_TILES: tuple[tuple[SharedProduct, int], ...] = threshold(
     "gemm.SHARED_TILES", lambda tiles: tuple((SharedProduct(*sizes), enough) for *sizes, enough in tiles)
 )
-#: The same with sums in FLOAT16 beside them, which take half as many registers again: blocks of 2 x 2 spill on gfx1100,
-#: and leave AMD's navi21 half the waves. No GPU has measured them.
+#: The same with additional FLOAT16 sums, which take half as many registers again. Blocks of 2 x 2 spill on gfx1100 and
+#: halve the waves of AMD's navi21. Not measured on a GPU.
 _HALF_TILES: tuple[tuple[SharedProduct, int], ...] = (
     (SharedProduct(64, 128, blocks=(2, 1), slab=16), 128),
     (SharedProduct(64, 64, blocks=(2, 1), slab=16), 128),
     (SharedProduct(32, 32, blocks=(1, 1), slab=16), 1),
 )
-#: What an invocation with fewer registers keeps.
+#: The same for invocations with fewer registers.
 _TILES_OF_FEW_REGISTERS: tuple[tuple[SharedProduct, int], ...] = (
     (SharedProduct(64, 128, blocks=(2, 1), slab=16), 128),
     (SharedProduct(64, 64, blocks=(2, 1), slab=16), 128),
     (SharedProduct(32, 32, blocks=(1, 1), slab=8), 1),
 )
-#: Others that other devices may do better.
+#: Further candidates for `dml tune`: other devices may run them faster.
 _SLOWER_TILES = (
     SharedProduct(128, 64, blocks=(2, 2), slab=16),
     SharedProduct(128, 128, blocks=(2, 2), slab=8),
@@ -185,8 +185,8 @@ _SLOWER_TILES = (
 def _through_memory(
     target: Target, m: int, n: int, k: int, batch: int, *, float16: bool, halves: bool
 ) -> SharedProduct | MatrixProduct:
-    """Return a tile that fits the device's workgroups, with k split if there are few of them. float16, halves: as
-    above."""
+    """Return a tile that fits the device's workgroups, with split-k where tiles are few. float16, halves: see
+    ``product_kernel``."""
     on_matrices = list(_on_matrices(target)) if halves and multiplies_on_matrices(target, m, n, k) else []
     steps = half_steps(target) if float16 else 0
     if steps:
@@ -213,15 +213,15 @@ def _through_memory(
     return replace(tile, parts=max(1, min(MOST_PARTS, k // shortest, enough // tiles)))
 
 
-#: A part of k so long makes as good a workgroup as a tile.
+#: Length of a split-k part whose workgroup counts as a tile's.
 PART_LIKE_A_TILE: int = threshold("gemm.PART_LIKE_A_TILE")
 
 
 def _fed_by_k(
     target: Target, tiles: Sequence[tuple[MatrixProduct, int]], m: int, n: int, k: int, batch: int
 ) -> MatrixProduct:
-    """The largest tile, of which come first, of which there are enough, with parts of k where they fill it; else the
-    last."""
+    """Return the first (largest) tile that makes enough workgroups, counting split-k parts where m and n fill the tile;
+    else the last."""
     parts = max(1, min(MOST_PARTS, k // PART_LIKE_A_TILE))
     for tile, enough in tiles:
         fills = m >= tile.rows and n >= tile.columns
@@ -230,17 +230,17 @@ def _fed_by_k(
     return tiles[-1][0]
 
 
-#: Sizes from which on a product goes to matrix units: less would leave most of a tile empty.
+#: Smallest m and n, and smallest k, of a product on matrix units: smaller ones leave most of a tile empty.
 _MATRIX_ROWS, _MATRIX_DEPTH = 16, 16
 
 
 def multiplies_on_matrices(target: Target, m: int, n: int, k: int) -> bool:
-    """Whether a product of FLOAT16 goes to matrix units, which take vectors of eight elements."""
+    """Whether a FLOAT16 product runs on matrix units, whose kernel reads vectors of eight elements."""
     return bool(not target.is_cpu and min(m, n) >= _MATRIX_ROWS and k >= _MATRIX_DEPTH and half_matrices(target))
 
 
 def _on_matrices(target: Target) -> Iterator[tuple[MatrixProduct, int]]:
-    """Yield the tiles for matrix units that fit, each with the number of them that fills the device."""
+    """Yield the matrix unit tiles that fit, each with the number of tiles that fills the device."""
     shape = half_matrices(target)[0]
     for (rows, columns), own, slab, enough in MATRIX_TILES:
         tile = MatrixProduct(rows, columns, own, shape, slab, target.subgroup_size)
@@ -248,16 +248,17 @@ def _on_matrices(target: Target) -> Iterator[tuple[MatrixProduct, int]]:
             yield tile, enough
 
 
-#: Tiles for matrix units: (rows, columns), those of a subgroup, slab, and with how many they are enough. What feeds the
-#: units limits them, and workgroups share 48 KiB: what a second slab gains, one workgroup less costs.
+#: Tiles for matrix units: (rows, columns), (rows, columns) per subgroup, slab, number of tiles that fills the device.
+#: Feeding the units is the bottleneck, and the workgroups of a core share 48 KiB: a second slab gains what one
+#: workgroup less costs.
 MATRIX_TILES: tuple[tuple[tuple[int, int], tuple[int, int], int, int], ...] = threshold("gemm.MATRIX_TILES")
 
 
 def is_better_transposed(target: Target, sizes: ProductSizes) -> bool:
-    """Whether the product of the transposes, in the other order, is the one that the kernels do well.
+    """Whether to compute the product of the transposes, with exchanged operands, because the kernels are faster at it.
 
-    GPUs have a kernel for few rows and none for few columns. On llvmpipe many weights are on the right, as those of
-    late layers, whose images are small: whatever the image is.
+    GPUs have a kernel for few rows and none for few columns. On llvmpipe, many constant weights go to the right if the
+    image is small, as in late layers.
     """
     m, n = sizes.m, sizes.n
     if not target.is_cpu:
@@ -269,19 +270,19 @@ def is_better_transposed(target: Target, sizes: ProductSizes) -> bool:
 
 
 def is_worth_packing(target: Target, uses: int, *, known: bool) -> bool:
-    """Whether to copy an operand, of which each element is used so often, to be read four elements at a time.
+    """Whether to copy an operand so that it can be read as vec4. uses: number of uses of each element.
 
-    known: it never changes, so that it is copied once. GPUs' kernels reorder what they read as they put it in shared
+    known: the operand is constant, so that it is copied once. GPU kernels reorder operands as they write them to shared
     memory.
     """
     return target.is_cpu and (known or uses >= WORTH_PACKING)
 
 
 def product_steps(kernel: ProductKernel, k: int) -> int:
-    """Return the steps (see Dispatch) of an invocation that adds k products to each of its sums, over all parts."""
+    """Return the steps (see Dispatch) of an invocation that adds its part of k products to each of its sums."""
     return -(-part_of_k(kernel, k) // kernel.depth) + _OTHER_STEPS
 
 
 def longest_product(target: Target, kernel: ProductKernel) -> int:
-    """Return how many products one dispatch may add to each sum; longer sums are split along k."""
+    """Return the most products that one dispatch may add to each sum; longer sums are split along k."""
     return max(_PART_OF_K, (max_steps(target) - _OTHER_STEPS) * kernel.depth // _PART_OF_K * _PART_OF_K)

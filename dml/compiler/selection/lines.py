@@ -1,9 +1,9 @@
-"""How lines of elements are shared: reductions, scans, softmax, normalizations, top k.
+"""How invocations share lines of elements: reductions, scans, softmax, normalizations, top k.
 
-Kernels along lines (rows, reduced dimensions, scans) share a line among `lanes` neighbouring invocations, and cut it
-into `chunks` where lines are too few to keep the device busy. On CPU drivers an invocation has its lines to itself
-where that keeps the cores busy: the invocations of a vector run in step anyway, and a barrier makes the driver save and
-load all that the invocations hold, unless the workgroup is a single vector.
+A line (a row, the reduced dimensions, a scan) is shared by `lanes` adjacent invocations, and cut into `chunks` where
+lines are too few to keep the device busy. On CPU drivers an invocation takes whole lines where that keeps the cores
+busy: a vector's invocations run in step anyway, and at a barrier the driver saves and reloads all that the invocations
+hold, unless the workgroup is a single vector.
 """
 
 from __future__ import annotations
@@ -16,38 +16,40 @@ from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
-#: Invocations in one vector of llvmpipe (with AVX2). A workgroup of this size has no costly barrier.
+#: Invocations in one vector of llvmpipe (with AVX2). Barriers are cheap in a workgroup of this size.
 CPU_VECTOR = 8
-#: Invocations of a workgroup whose kernel has no barrier, on CPU drivers.
+#: Workgroup size of kernels without a barrier, on CPU drivers.
 CPU_WORKGROUP: int = threshold("lines.CPU_WORKGROUP")
-#: Invocations among which few long lines are split: enough for the cores of a CPU, or to fill a GPU.
+#: Invocations that occupy a CPU's cores. Long lines are split where they are fewer.
 CPU_PARALLEL: int = threshold("lines.CPU_PARALLEL")
+#: Invocations that fill an H100. Lines are split where they are fewer.
 GPU_PARALLEL: int = threshold("lines.GPU_PARALLEL")
-#: Steps of a reduction that a GPU's invocation takes at once: with as many invocations as an H100 runs, 64 bytes of
-#: each on their way.
+#: Steps of a reduction that a GPU's invocation loads at once: 64 bytes in flight per invocation, with as many
+#: invocations as an H100 runs.
 GPU_TOGETHER: int = threshold("lines.GPU_TOGETHER")
-#: Elements that those steps compute with at most where an invocation has few registers: each is code of its own, and
-#: exponentials of 32 FLOAT16 elements were ten times as much of it as their sum (tools/gpu_compile on Adreno 6xx).
+#: Most elements that those steps compute where an invocation has few registers. Each element adds code: the
+#: exponentials of 32 FLOAT16 elements took ten times as much code as their sum (tools/gpu_compile on Adreno 6xx).
 COMPUTED_TOGETHER = 16
-#: Invocations of a workgroup that share a result whose neighbours lie beside it: the 8 others that are left of 128 read
-#: 128 bytes side by side. And the steps with which each is worth twice as many of them as fill a GPU.
+#: Invocations that share a result where the elements of adjacent results are contiguous. A workgroup of 128 then has 8
+#: adjacent results, and reads 128 contiguous bytes.
 APART = 16
+#: Fewest steps per invocation where a reduction starts twice as many invocations as fill a GPU.
 APART_STEPS: int = threshold("lines.APART_STEPS")
-#: Steps that kernels add up before they add that to the sum of such sums (BLOCK in "reduction/reduce.comp"). Fewer are
-#: not worth a chunk of their own.
+#: Steps that kernels sum into a block before they add the block to the total (BLOCK in "reduction/reduce.comp"). Chunks
+#: have at least one block.
 SUM_BLOCK = 32
 
 
 @dataclass(frozen=True)
 class LineSharing:
-    """How the invocations of a dispatch share lines of elements.
+    """Division of lines of elements among a dispatch's invocations.
 
-    lanes: neighbours in a workgroup, a power of two, that share a chunk. chunks: parts of each line that work by
-    themselves, and whose results another dispatch combines. items: neighbouring elements that a lane takes at a time.
-    together: steps of a reduction whose loads are on their way at once. apart: the lanes of a chunk are no neighbours:
-    those have lines that lie side by side. subgroup: invocations that combine what they have without shared memory, or
-    0. vectors: the items are whole vectors of 16 bytes. turned: elements by which neighbours with a line each begin
-    further along it, and go around, where the order is open.
+    lanes: adjacent invocations, a power of two, that share a chunk. chunks: independent parts of each line, whose
+    results another dispatch combines. items: adjacent elements that a lane takes at a time. together: steps of a
+    reduction whose loads are in flight at once. apart: a chunk's lanes are not adjacent; adjacent invocations have
+    adjacent lines. subgroup: invocations that combine results without shared memory, or 0. vectors: the items are whole
+    16-byte vectors. turned: elements by which each invocation starts further along its line than the previous one,
+    wrapping around, where the order is free.
     """
 
     lanes: int
@@ -61,7 +63,7 @@ class LineSharing:
     turned: int = 0
 
     def cut(self, steps: int) -> tuple[int, int]:
-        """For lines of so many steps: the steps of a chunk, and the chunks that there are of that length."""
+        """Return the steps of a chunk and the number of such chunks, for lines of ``steps`` steps."""
         chunk = -(-steps // self.chunks)
         return chunk, -(-steps // chunk)
 
@@ -74,25 +76,25 @@ def _lanes(target: Target, steps: int, each: int, most: int | None = None) -> in
     return lanes
 
 
-#: Steps of a reduction that an invocation makes at most, so that float sums of sums stay exact to a few ulp.
+#: Most steps that an invocation sums, so that float sums of sums stay exact to a few ulp.
 MOST_SUMMED = 2048
-#: Bytes that stay in a core's cache until all invocations of a workgroup have read their part of them, and bytes for
-#: which that is of no concern.
+#: Most bytes of a chunk on CPU drivers: a core's cache keeps them until adjacent invocations have read their part.
 CACHED: int = threshold("lines.CACHED")
+#: Bytes up to which columns need no such chunks.
 CACHED_ANYWAY: int = threshold("lines.CACHED_ANYWAY")
 
 
 def reduction_sharing(target: Target, results: int, steps: int, row: int, computed: int = 0) -> LineSharing:
-    """For reductions of ``steps`` steps to each of ``results``.
+    """Return the division of ``results`` reductions of ``steps`` steps each.
 
-    row: the bytes of neighbouring results' elements where those are adjacent in memory, else 0. An invocation then has
-    a result of its own, and neighbours read side by side. computed: elements of a step, where they are not combined as
-    they are.
+    row: bytes of the elements that adjacent results read in a step, where those are contiguous, else 0. Adjacent
+    invocations then take adjacent results. computed: elements of a step that are transformed before they are combined,
+    or 0.
     """
     longest = min(MOST_SUMMED, max_steps(target))
     if target.is_cpu:
         if row * steps > CACHED_ANYWAY:
-            # A vector of the memory that one invocation reads holds elements of its neighbours, who come to it later.
+            # Each cache line that an invocation reads also holds elements of its neighbours, which read them later.
             longest = min(longest, max(SUM_BLOCK, CACHED // row))
         parallel = min(CPU_PARALLEL // max(1, results), steps // SUM_BLOCK)
         workgroup = min(CPU_WORKGROUP, target.max_workgroup_invocations)
@@ -100,7 +102,7 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int, comput
     together = GPU_TOGETHER
     if computed and has_few_registers(target):
         together = max(1, min(together, COMPUTED_TOGETHER // computed))
-    # A subgroup needs no barrier, if that leaves enough of them.
+    # The lanes of a subgroup need no barrier, so they share a line if there are enough subgroups to fill the GPU.
     near = shuffled(target)
     most = APART if row else near if near and results * near >= filling(target, GPU_PARALLEL) else None
     lanes = _lanes(target, steps, each=GPU_TOGETHER, most=most)
@@ -114,30 +116,30 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int, comput
     return LineSharing(lanes, workgroup, chunks, together=together, subgroup=subgroup)
 
 
-#: Elements up to which a CPU driver's reductions take those of a row one by one: vectors gain little there, and one
-#: kernel is enough for images of every size.
+#: Elements up to which a CPU driver's reductions read a row one element at a time: vectors gain little there, and one
+#: kernel serves images of every size.
 CPU_FEW_REDUCED: int = threshold("lines.CPU_FEW_REDUCED")
 
 
 def reduction_takes_vectors(target: Target, elements: int) -> bool:
-    """Whether a step of a reduction takes 16 bytes of a row where rows begin at multiples of them."""
+    """Whether a step of a reduction reads 16 bytes of a row, where rows are aligned to 16 bytes."""
     return not target.is_cpu or elements > CPU_FEW_REDUCED
 
 
-#: Elements of a line of a scan that are worth a chunk of their own on a CPU.
+#: Fewest elements of a scan's chunk on CPU drivers.
 CPU_SCANNED: int = threshold("lines.CPU_SCANNED")
-#: Neighbouring elements that a lane of a scan combines by itself, between the steps that wait for the other lanes; and
-#: how many times it does that at least in a chunk.
+#: Adjacent elements that a lane of a scan combines alone, between the steps that wait for other lanes.
 SCAN_ITEMS = 4
+#: Fewest such steps in a chunk.
 SCAN_ROUNDS: int = threshold("lines.SCAN_ROUNDS")
-#: Lines of a scan that fill a GPU well enough with one invocation each, where these read side by side.
+#: Scan lines that fill a GPU with one invocation each, where the elements of adjacent lines are contiguous.
 MANY_LINES: int = threshold("lines.MANY_LINES")
 
 
 def scan_sharing(target: Target, lines: int, length: int, *, beside: bool, unit: int = 1) -> LineSharing:
-    """For running sums along ``lines`` of ``length``.
+    """Return the division of running sums along ``lines`` lines of ``length`` elements.
 
-    beside: neighbouring lines lie side by side in memory. unit: elements that lie together in vectors, else 1.
+    beside: the elements of adjacent lines are contiguous. unit: elements per vector along a line, else 1.
     """
     most = max_steps(target)
     if target.is_cpu:
@@ -147,7 +149,7 @@ def scan_sharing(target: Target, lines: int, length: int, *, beside: bool, unit:
     vectors = 1 < unit <= 2 * SCAN_ITEMS
     if not beside or lines < MANY_LINES:
         items = unit if vectors else SCAN_ITEMS
-        # Subgroups wait for nobody, if there are enough of them.
+        # The lanes of a subgroup need no barrier, so they share a line if there are enough subgroups to fill the GPU.
         fills = near and lines * near >= filling(target, GPU_PARALLEL)
         lanes = _lanes(target, length, each=items, most=near if fills else None)
     chunks = min(filling(target, GPU_PARALLEL) // max(1, lines * lanes), length // (SCAN_ROUNDS * lanes * items))
@@ -163,31 +165,32 @@ def scan_sharing(target: Target, lines: int, length: int, *, beside: bool, unit:
     )
 
 
-#: Elements of NONZERO_COORDINATES that an invocation goes through at most, since it writes their coordinates one after
-#: the other; and the invocations that there are to be before one takes several elements.
+#: Most elements of NONZERO_COORDINATES per invocation, which writes their coordinates one after the other.
 NONZERO_CHUNK: int = threshold("lines.NONZERO_CHUNK")
+#: Fewest invocations before one takes several elements.
 NONZERO_CHUNKS = 64
 
 
 def nonzero_chunk(count: int) -> int:
-    """Elements whose coordinates one invocation writes."""
+    """Return the number of elements whose coordinates one invocation writes."""
     return max(1, min(NONZERO_CHUNK, count // NONZERO_CHUNKS))
 
 
-#: Times that softmax (maximum, sum, result) and normalizations (mean, variance, result) walk along a row.
+#: Passes over a row: softmax computes maximum, sum and result; normalizations mean, variance and result.
 WALKS = 3
-#: Softmax of rows that are longer than the first and fewer than the second takes several dispatches: reductions split
-#: rows and so keep more invocations busy, at the price of reading them once more.
+#: (length, rows): on CPU drivers, softmax takes several dispatches for fewer rows than this that are longer than this.
+#: Reductions split the rows, which keeps more invocations busy but reads the rows once more.
 CPU_LONG_ROWS: tuple[int, int] = threshold("lines.CPU_LONG_ROWS")
+#: The same on GPUs.
 GPU_LONG_ROWS: tuple[int, int] = threshold("lines.GPU_LONG_ROWS")
 
 
-#: Elements up to which a CPU driver's softmax moves them one by one: that is slower, but one kernel for rows of any
-#: length, and a decoder's grow with every token.
+#: Elements up to which a CPU driver's softmax reads one element at a time: that is slower, but one kernel serves rows
+#: of every length, and a decoder's rows grow with every token.
 CPU_FEW_ELEMENTS: int = threshold("lines.CPU_FEW_ELEMENTS")
-#: Elements from which it takes two vectors of float32 at a time, which take longer to compile.
+#: Elements from which it reads two float32 vectors at a time, which take longer to compile.
 CPU_MANY_ELEMENTS: int = threshold("lines.CPU_MANY_ELEMENTS")
-#: Whether it takes whole vectors where rows of FLOAT32 begin and end within them.
+#: Whether it reads whole vectors where FLOAT32 rows start and end inside them.
 CPU_TAKES_RAGGED: bool = threshold("lines.CPU_TAKES_RAGGED")
 
 
@@ -200,48 +203,52 @@ def softmax_vectors(target: Target, elements: int) -> int:
 
 
 def softmax_takes_ragged(target: Target) -> bool:
-    """Whether softmax takes whole vectors where rows of FLOAT32 begin and end within them. GPUs hold such rows."""
+    """Whether softmax reads whole vectors where FLOAT32 rows start and end inside them. GPUs hold such rows in
+    registers."""
     return target.is_cpu and CPU_TAKES_RAGGED
 
 
-#: Elements of whole steps in lines of a cache. Rows that lie a power of two apart compete for the same few places of
-#: a cache, what is written with what is read: each neighbour is at a line of its own.
+#: Elements by which each invocation starts further along its row than the previous one: whole steps and whole cache
+#: lines. Rows a power of two apart map to the same cache sets, for reads and writes; so each invocation starts at a
+#: cache line of its own.
 CPU_TURNED: int = threshold("lines.CPU_TURNED")
 
 
 def softmax_sharing(target: Target, steps: int) -> LineSharing:
-    """For rows of so many steps, each of which goes through one dispatch."""
+    """Return the division of rows of ``steps`` steps that each take one dispatch."""
     if target.is_cpu:
         return LineSharing(1, min(CPU_VECTOR, target.max_workgroup_invocations), turned=CPU_TURNED)
     return LineSharing(_lanes(target, steps, each=1), target.workgroup)
 
 
 def softmax_fits_one_dispatch(target: Target, rows: int, length: int, steps: int) -> bool:
-    """Whether rows of ``length`` elements in ``steps`` steps need no reductions that split them."""
+    """Whether rows of ``length`` elements in ``steps`` steps take one dispatch, without reductions that split them."""
     long, few = CPU_LONG_ROWS if target.is_cpu else GPU_LONG_ROWS
     if length > long and rows < few:
         return False
     return WALKS * -(-steps // softmax_sharing(target, steps).lanes) <= max_steps(target)
 
 
-#: Vectors, or single elements, of a row that an invocation of a GPU holds, while as few neighbours as the second number
-#: share the row; and where more could. Four loads of 16 bytes of each on their way are what an H100's memory asks for.
+#: Steps (vectors or single elements) of a row that a GPU's invocation holds in registers, while fewer than FEW_HOLDERS
+#: invocations share the row. An H100's memory needs four loads of 16 bytes in flight per invocation.
 HELD_STEPS: int = threshold("lines.HELD_STEPS")
+#: From FEW_HOLDERS invocations per row, each holds up to MOST_HELD_STEPS steps.
 FEW_HOLDERS, MOST_HELD_STEPS = 128, 8
-#: The steps that a measurement may find better; 0 is not to hold rows.
+#: Candidate steps for `dml tune`; 0: rows are not held.
 HELD_MANNERS = (2, 4, 8, 0)
-#: How many steps a kernel holds: one of these; and elements, of which 80 fit the 128 registers that 512 invocations of
-#: a multiprocessor have. (Group norm of 10 x 64 x 64 is 40,960 elements to a row.)
+#: HELD_COUNTS: step counts that kernels are built for. MOST_HELD: most elements per invocation; 80 fit the 128
+#: registers that each of 512 invocations of a multiprocessor has. HELD_OF_REGISTERS: share of the registers for held
+#: elements. (Group norm of 10 x 64 x 64 has rows of 40,960 elements.)
 HELD_COUNTS, MOST_HELD, HELD_OF_REGISTERS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20), 80, 5 / 8
-#: Neighbours that share a held row at most, and invocations of a workgroup at least.
+#: MOST_HOLDERS: most invocations that share a held row. HOLDERS: smallest workgroup.
 MOST_HOLDERS, HOLDERS = 512, 128
 
 
 @dataclass(frozen=True)
 class HeldRows:
-    """Rows that invocations hold: ``lanes`` neighbours share one, each with up to ``steps`` steps of it.
+    """Rows held in registers: ``lanes`` adjacent invocations share a row, each with up to ``steps`` steps of it.
 
-    subgroup: as of a LineSharing.
+    subgroup: as in LineSharing.
     """
 
     lanes: int
@@ -252,14 +259,14 @@ class HeldRows:
 
 @dataclass(frozen=True)
 class HeldManner:
-    """The tuned choice for held rows: an invocation's steps while few share a row; 0 if rows are not held."""
+    """Tuned choice for held rows. steps: per invocation while few share a row; 0 if rows are not held."""
 
     steps: int
 
 
 def held_rows(target: Target, length: int, unit: int) -> HeldRows | None:
-    """For rows of ``length`` elements in steps of ``unit``; None where a row is too long to hold, and on CPU drivers,
-    where what a workgroup holds goes through memory at every barrier."""
+    """Return how rows of ``length`` elements, in steps of ``unit``, are held in registers; None if a row is too long,
+    and on CPU drivers, where held values go through memory at every barrier."""
     if target.is_cpu:
         return None
     if _held(target, length, unit, HELD_STEPS) is None:
@@ -273,7 +280,7 @@ def held_rows(target: Target, length: int, unit: int) -> HeldRows | None:
 
 
 def _held(target: Target, length: int, unit: int, few: int) -> HeldRows | None:
-    """few: steps of an invocation while few share a row."""
+    """Return how rows are held, or None if they are too long. few: steps per invocation while few share a row."""
     steps, lanes = -(-length // unit), 1
     most = min(MOST_HOLDERS, target.max_workgroup_invocations)
     while lanes < most and steps > lanes * (few if lanes < FEW_HOLDERS else MOST_HELD_STEPS):
@@ -287,17 +294,18 @@ def _held(target: Target, length: int, unit: int, few: int) -> HeldRows | None:
 
 
 def holds_vectors(target: Target, bits: int) -> bool:
-    """Whether a normalization holds what it read as it is, and converts it in each of its rounds. bits: of an element.
+    """Whether a normalization holds elements as stored and converts them in each pass. bits: of an element.
 
-    Eighty elements as float32 leave an H100's multiprocessor one workgroup of 512, half of what its memory asks for.
-    Where conversions take an instruction each.
+    Eighty elements as float32 leave room for one workgroup of 512 on an H100's multiprocessor, half of what its memory
+    needs. This applies where a conversion takes one instruction.
     """
     return bits == 16 and bool(fast_halves(target))
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows to normalize: each is ``segments`` stretches of ``steps`` steps. beside: they lie side by side in memory."""
+    """Rows to normalize: each has ``segments`` segments of ``steps`` steps. beside: elements of adjacent rows are
+    contiguous."""
 
     rows: int
     segments: int
@@ -310,32 +318,36 @@ class Rows:
         return self.segments * (-(-self.steps // lanes) + -(-self.steps // (lanes * SUM_BLOCK)) + 1)
 
 
-#: Rows that fill a vector of a CPU with an invocation each.
+#: Rows that fill a CPU's vector with one invocation each.
 CPU_MANY_ROWS: int = threshold("lines.CPU_MANY_ROWS")
-#: Steps of a row that are worth the barriers of a vector of invocations: shorter rows are as well off with one.
+#: Steps from which it pays to share a row among the invocations of a vector, despite the barriers.
 CPU_SHARED_STEPS: int = threshold("lines.CPU_SHARED_STEPS")
-#: Iterations for one walk along a row that are few enough for an invocation, however few rows there are: on a CPU, and
-#: on a GPU, where reductions that split rows keep more of it busy.
+#: On CPU drivers, rows with fewer iterations per pass take one dispatch, however few rows there are.
 SHORT_WALK: int = threshold("lines.SHORT_WALK")
+#: The same on GPUs, where splitting rows by reductions keeps more invocations busy.
 GPU_SHORT_WALK: int = threshold("lines.GPU_SHORT_WALK")
-#: The same on CPU drivers where rows lie side by side: every walk brings the memory of all neighbours into the cache.
+#: Most iterations per pass on CPU drivers where elements of adjacent rows are contiguous: each pass brings the
+#: neighbours' memory into the cache.
 CPU_WALK_BESIDE: int = threshold("lines.CPU_WALK_BESIDE")
-#: Busy invocations that make up for longer walks: on a CPU, and on a GPU, where a walk is then this long at most.
+#: CPU_BUSY: invocations that make up for longer passes on CPU drivers. GPU_WALK: iterations that a GPU's pass must stay
+#: below.
 CPU_BUSY, GPU_WALK = 16, 4096
+#: Invocations that make up for longer passes on a GPU.
 GPU_BUSY: int = threshold("lines.GPU_BUSY")
 
 
 def normalization_sharing(target: Target, rows: Rows) -> LineSharing:
-    """For rows that each go through one dispatch. Where they lie side by side, each has one invocation."""
+    """Return the division of rows that each take one dispatch. Rows have one invocation each if elements of adjacent
+    rows are contiguous."""
     if target.is_cpu:
-        # A row to an invocation where that fills a vector and the loops hold it, else a vector to a row.
+        # One invocation per row where that fills a vector and fits the loop limit, else one vector per row.
         few = rows.rows < CPU_MANY_ROWS or WALKS * rows.iterations(1) >= max_steps(target)
         shared = few and rows.steps >= CPU_SHARED_STEPS and not rows.beside
         turned = 0 if shared or rows.beside else CPU_TURNED
         return LineSharing(CPU_VECTOR if shared else 1, CPU_VECTOR, turned=turned)
     if rows.beside:
         return LineSharing(1, target.workgroup)
-    # What a row too long to hold is read again from is a cache, as long as few rows are under way.
+    # A row too long to hold is read again from a cache, as long as few rows are in flight.
     wide = _lanes(target, rows.steps, each=4, most=min(MOST_HOLDERS, target.max_workgroup_invocations))
     lanes = max(wide, _lanes(target, rows.steps, each=1))
     return LineSharing(lanes, max(lanes, target.workgroup), together=GPU_TOGETHER)
@@ -359,23 +371,26 @@ def normalization_fits_one_dispatch(target: Target, rows: Rows) -> bool:
 
 #: The largest K for which an invocation of a CPU driver selects the first elements one after the other.
 MOST_SELECTED: int = threshold("lines.MOST_SELECTED")
-#: A vector of invocations that holds the first of each group takes llvmpipe as long for a line, and for each element
-#: that it picks, as selecting takes for so many elements. Sorting is faster where more than one in so many is picked.
+#: Cost per line, on llvmpipe, of a vector that keeps the first element of each group, in elements that plain selection
+#: visits.
 CPU_LINE_GROUPED: int = threshold("lines.CPU_LINE_GROUPED")
+#: The same cost per picked element.
 CPU_PICKED_GROUPED: int = threshold("lines.CPU_PICKED_GROUPED")
+#: Sorting is faster where more than one element in this many is picked.
 CPU_SORTED_PER_PICKED: int = threshold("lines.CPU_SORTED_PER_PICKED")
-#: Groups of a block, at most: what 6 KiB of shared memory hold. And rounds of the loops that a pick has besides its
-#: groups and a group: two reductions.
+#: MOST_GROUPS: most groups of a block, which fill 6 KiB of shared memory. GROUPED_ROUNDS: loop iterations per pick for
+#: two reductions, besides those over the groups and over one group.
 MOST_GROUPS, GROUPED_ROUNDS = 512, 12
-#: Lines are split where they are few, into blocks of at least so many times K elements: most of a block stays behind.
+#: Where lines are few, they are split into blocks of at least this many times K elements, so that most of a block is
+#: discarded.
 SELECTED_FROM = 8
-#: Elements of a block that a workgroup sorts, at most. Every exchange ends in a barrier, which is dear on CPU drivers.
-#: Others are bounded by shared memory: 12 bytes for an element of 64 bits and its place, of Vulkan's 16 KiB.
+#: Most elements of a block that a CPU driver's workgroup sorts: every exchange ends in a barrier, which is slow there.
 CPU_SORTED: int = threshold("lines.CPU_SORTED")
+#: The same on GPUs, limited by shared memory: 12 bytes for a 64-bit element and its index, of Vulkan's 16 KiB.
 GPU_SORTED = 1024
-#: Elements that a workgroup sorts at least, in several blocks where lines are short.
+#: Fewest elements that a workgroup sorts, in several blocks where lines are short.
 SORTED_AT_ONCE = 256
-#: Invocations that sort together on a GPU: what every device has.
+#: Invocations that sort together on a GPU; every device supports this workgroup size.
 GPU_SORTERS = 128
 
 
@@ -383,9 +398,9 @@ GPU_SORTERS = 128
 class BlockSharing:
     """How the first K elements of each line are found: in blocks of ``block`` elements, whose results are merged.
 
-    selects: one invocation picks the first of a block one after the other; else a workgroup sorts a block. per_group:
-    the blocks of a workgroup. steps: of an invocation. group: a workgroup picks them, and knows the first of each
-    ``group`` elements; or 0.
+    selects: one invocation picks the first elements of a block one after the other; else a workgroup sorts a block.
+    per_group: blocks per workgroup. steps: per invocation. group: if not 0, a workgroup picks the elements and keeps
+    the first of each ``group`` elements.
     """
 
     block: int
@@ -397,7 +412,7 @@ class BlockSharing:
 
 
 def top_k_sharing(target: Target, lines: int, length: int, k: int) -> BlockSharing:
-    """For the first ``k`` of each of ``lines`` of ``length`` elements."""
+    """Return the blocks for the first ``k`` of each of ``lines`` lines of ``length`` elements."""
     if target.is_cpu:
         grouped = _grouped(target, length, k) if _grouping_pays(lines, length, k) else None
         if grouped or k <= MOST_SELECTED:
@@ -411,14 +426,14 @@ def top_k_sharing(target: Target, lines: int, length: int, k: int) -> BlockShari
 def _grouping_pays(lines: int, length: int, k: int) -> bool:
     if k > MOST_SELECTED:
         return length >= CPU_SORTED_PER_PICKED * k
-    # What invocations without a line leave undone.
+    # Plain selection wastes the invocations of a vector that have no line.
     idle = max(1, CPU_VECTOR // lines)
     return idle * k * length >= CPU_LINE_GROUPED + length + CPU_PICKED_GROUPED * k
 
 
 def _grouped(target: Target, length: int, k: int) -> BlockSharing | None:
-    """A workgroup scans its block once, then for each selected element its groups and one group; None if the loops
-    would be too long."""
+    """Return blocks that a workgroup scans once; then, for each selected element, it scans the groups' first elements
+    and one group. None if the loops would be too long."""
     workgroup = min(CPU_VECTOR, target.max_workgroup_invocations)
     most, block = max_steps(target), length
     while block >= k:
@@ -435,7 +450,7 @@ def _grouped(target: Target, length: int, k: int) -> BlockSharing | None:
 
 
 def _selected(target: Target, lines: int, length: int, k: int) -> BlockSharing:
-    """An invocation scans its block once for each element that it selects."""
+    """Return blocks that an invocation scans once for each element that it selects."""
     most = max_steps(target)
     blocks = max(1, min(CPU_PARALLEL // lines, length // (SELECTED_FROM * k)), -(-length * k // most))
     block = max(1, min(-(-length // blocks), most // k))
@@ -443,7 +458,7 @@ def _selected(target: Target, lines: int, length: int, k: int) -> BlockSharing:
 
 
 def _sorted(target: Target, block: int) -> BlockSharing:
-    """A bitonic sort of a power of two elements. Steps: reads, exchanges, writes."""
+    """Return blocks for a bitonic sort of a power of two elements. Steps: reads, exchanges, writes."""
     per_group = max(1, SORTED_AT_ONCE // block)
     sorters = CPU_VECTOR if target.is_cpu else GPU_SORTERS
     workgroup = min(sorters, block * per_group // 2, target.max_workgroup_invocations)

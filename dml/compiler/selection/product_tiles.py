@@ -1,4 +1,4 @@
-"""What all kernels of products share: a workgroup's tile, and the choice among tiles."""
+"""Shared by all kernels of matrix products: a workgroup's tile, and the choice among tiles."""
 
 from __future__ import annotations
 
@@ -9,28 +9,30 @@ from typing import Protocol, TypeVar
 from dml.compiler.selection.devices import filling, gains_by_halves, keeps, keeps_matrices
 from dml.compiler.target import Target
 
-#: Multiply-adds that matrix units make, at least, in the time that other units take for one: their dispatches are so
-#: much shorter, and are split into parts so much later.
+#: Multiply-adds that matrix units do, at least, in the time that other units take for one. Their dispatches are that
+#: much shorter, so they are split into parts that much later.
 MATRIX_UNITS = 16
 
 
-#: Products that are added in FLOAT16 before they go to a sum in float32. A device may cut off what FLOAT16 does not
-#: hold, 2^-10 of a sum, and what is below its smallest normal number, 2^-14: with eight, a result is off by 2^-7 of its
-#: terms' absolute values at most, and by 2^-14 for each, however many there are. Eight beyond 65504 are infinite.
+#: Products that are added in FLOAT16 before they go to a float32 sum. A device may truncate to FLOAT16's precision,
+#: 2^-10 of a sum, and flush values below its smallest normal number, 2^-14. With eight products, a result is off by at
+#: most 2^-7 of the sum of its terms' absolute values plus 2^-14 per term, whatever their number. Eight products that
+#: add up to more than 65504 become infinite.
 _HALF_STEPS = 8
 
 
 def half_steps(target: Target) -> int:
-    """How many products of FLOAT16 are added in FLOAT16, two at once, before they go to a sum in FLOAT32; 0: none.
+    """Return the number of FLOAT16 products that are added in FLOAT16, two at once, before they go to a float32 sum; 0:
+    none.
 
-    Where matrix units do not multiply them, in products and the convolutions that are one. The direct kernel's loop
-    would only grow.
+    For matrix products without matrix units, and convolutions that are matrix products. In the direct kernel this would
+    only lengthen the loop.
     """
     may = target.allows_half and target.features.float16 and not target.is_cpu and gains_by_halves(target)
     return _HALF_STEPS if may else 0
 
 
-#: Sums of an invocation that every device is taken to keep: those of one block.
+#: Sums per invocation that every device is assumed to hold: those of one block.
 FEWEST_SUMS = 16
 
 
@@ -47,7 +49,7 @@ class ProductTile(Protocol):
 
 @dataclass(frozen=True)
 class SlicedTile:
-    """Of ``rows`` rows: ``slices`` invocations share the products of each of ``lanes`` columns."""
+    """A tile of ``rows`` rows: ``slices`` invocations share the products of each of ``lanes`` columns."""
 
     rows: int
     lanes: int
@@ -65,9 +67,9 @@ class SlicedTile:
 
 @dataclass(frozen=True)
 class BlockTile:
-    """``rows`` x ``columns`` of the result; an invocation keeps ``blocks`` (down, across) blocks of 4 x 4 of its sums.
+    """``rows`` x ``columns`` of the result; an invocation holds ``blocks`` (down, across) blocks of 4 x 4 sums.
 
-    slab: steps of k that it adds at a time.
+    slab: steps of k per iteration.
     """
 
     rows: int
@@ -82,7 +84,7 @@ class BlockTile:
 
     @property
     def sums(self) -> int:
-        """Of an invocation."""
+        """Sums per invocation."""
         return 16 * self.blocks[0] * self.blocks[1]
 
     @property
@@ -93,9 +95,9 @@ class BlockTile:
 
 @dataclass(frozen=True)
 class MatrixTile:
-    """``rows`` x ``columns`` of the result on matrix units: each subgroup makes ``own`` (rows, columns) of that.
+    """``rows`` x ``columns`` of the result on matrix units: each subgroup computes ``own`` (rows, columns).
 
-    shape: (m, n, k) of its matrices. slab: as that of BlockTile. subgroup_size: the device's.
+    shape: (m, n, k) of its matrices. slab: as in BlockTile. subgroup_size: the device's.
     """
 
     rows: int
@@ -112,7 +114,7 @@ class MatrixTile:
 
     @property
     def sums(self) -> int:
-        """Of an invocation."""
+        """Sums per invocation."""
         return self.own[0] * self.own[1] // self.subgroup_size
 
     @property
@@ -130,7 +132,7 @@ class MatrixTile:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is made of whole matrices."""
+        """Whether the tile consists of whole matrices."""
         m, n, k = self.shape
         return not (self.own[0] % m or self.own[1] % n or self.slab % k)
 
@@ -139,7 +141,7 @@ _Tile = TypeVar("_Tile", bound=ProductTile)
 
 
 def fits(target: Target, tile: ProductTile) -> bool:
-    """Whether the device's workgroups have the invocations, the shared memory and the registers."""
+    """Whether a workgroup of this tile is within the device's limits of invocations, shared memory and registers."""
     most = min(target.max_workgroup_invocations, target.max_workgroup_size[0])
     if isinstance(tile, BlockTile) and tile.sums > FEWEST_SUMS and not keeps(target, tile.sums):
         return False
@@ -151,7 +153,8 @@ def fits(target: Target, tile: ProductTile) -> bool:
 def first_of_enough(target: Target, tiles: Sequence[tuple[_Tile, int]], m: int, n: int, batch: int) -> _Tile:
     """Return the first tile (largest first) of which there are enough to fill the device; else the last.
 
-    Fewer cores are enough for whole tiles alone: those at an edge would be mostly empty on any device.
+    Only for whole tiles is ``enough`` scaled to the device's cores: tiles at an edge would be mostly empty on any
+    device.
     """
     for tile, enough in tiles:
         rows, columns = tile.tile

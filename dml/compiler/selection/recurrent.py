@@ -12,40 +12,42 @@ from dml.compiler.target import Target
 
 # --- CPUs' drivers ----------------------------------------------------------------------------------------------------
 
-#: Rows of a workgroup at most, and workgroups at least, so that two cores have work.
+#: Most rows of a workgroup, and fewest workgroups, so that two cores have work.
 _MOST_ROWS, _FEWEST_GROUPS = 8, 2
-#: Rows of a workgroup where there are few sequences, so that one has the kernel of some.
+#: Sequences up to which every workgroup has ROWS_OF_FEW rows, so that one sequence uses the kernel of several.
 FEW_SEQUENCES: int = threshold("recurrent.FEW_SEQUENCES")
 ROWS_OF_FEW: int = threshold("recurrent.ROWS_OF_FEW")
-#: Invocations side by side in llvmpipe's vectors. A workgroup no wider need not wait at barriers.
+#: _VECTOR: invocations in one of llvmpipe's vectors; a workgroup no wider need not wait at barriers. _MOST_INVOCATIONS:
+#: largest workgroup.
 _VECTOR, _MOST_INVOCATIONS = 8, 64
-#: Units of an invocation where it has more than four rows; else as many as have this many products, all gates together.
+#: Hidden units per invocation with more than four rows.
 UNITS_OF_MANY_ROWS: int = threshold("recurrent.UNITS_OF_MANY_ROWS")
+#: Hidden units times gates per invocation with at most four rows.
 PRODUCTS_OF_FEW_ROWS: int = threshold("recurrent.PRODUCTS_OF_FEW_ROWS")
-#: A direction's weights up to this many bytes stay in a core's own cache from step to step, in invocations' memory.
+#: Most bytes of a direction's weights that invocations keep in private memory: a core's own cache holds these from step
+#: to step.
 RESIDENT_BYTES: int = threshold("recurrent.RESIDENT_BYTES")
-#: Multiplications from which on fetching them into an invocation's memory, and compiling a kernel with so much of it,
-#: pays.
+#: Multiplications from which it pays to load weights into private memory, and to compile a kernel with that much of it.
 RESIDENT_WORK: int = threshold("recurrent.RESIDENT_WORK")
-#: Whether the invocations of llvmpipe's vectors each read other parts of the state where weights are read by texels:
-#: weights in invocations' memory are slower there, and take far longer to compile.
+#: Whether the invocations of an llvmpipe vector each read a different part of the state and share it, where weights are
+#: read as texels. Weights in private memory are slower there, and take far longer to compile.
 SHARES_STATE: bool = threshold("recurrent.SHARES_STATE")
 
 # --- GPUs -------------------------------------------------------------------------------------------------------------
 
-#: Rows of a workgroup, and units of an invocation in a tile, at most.
+#: Most rows per workgroup, and most units per invocation in a tile.
 _MOST_ROWS_OF_GPUS, _MOST_UNITS_OF_GPUS = 4, 2
-#: Workgroups are whole subgroups of the GPUs that have 32 lanes, and at most what every device takes.
+#: Workgroups are multiples of 32 invocations, a subgroup of many GPUs, and at most 128, which every device supports.
 _SUBGROUP_OF_GPUS, _MOST_INVOCATIONS_OF_GPUS = 32, 128
-#: A larger state is worth a dispatch per step, which all cores share.
+#: Most hidden units of a loop over steps within a workgroup; more are worth a dispatch per step, which all cores share.
 LARGEST_STATE_OF_A_WORKGROUP: int = threshold("recurrent.LARGEST_STATE_OF_A_WORKGROUP")
-#: And the largest for which a measurement may say otherwise.
+#: Most hidden units for which `dml tune` tries such a loop.
 _MOST_STATE_OF_A_GPUS_WORKGROUP = 512
-#: Units of a workgroup in a dispatch per step, and rows of it and of one of its invocations, at most.
+#: In a dispatch per step: units per workgroup, most rows per workgroup, most rows per invocation.
 _UNITS_OF_SLICES, _ROWS_OF_SLICES, _ROWS_OF_A_SLICE = 4, 32, 4
-#: Slices of the sums along k at most, and invocations.
+#: Most slices of k, and most invocations of a workgroup with slices.
 _MOST_SLICES, _MOST_INVOCATIONS_OF_SLICES = 32, 128
-#: The same where registers are few: the sums of all slices of a unit are on their way at once.
+#: Most slices where registers are few: the sums of all slices of a unit are in flight at once.
 _MOST_SLICES_OF_FEW_REGISTERS = 8
 #: Workgroups that fill a GPU.
 ENOUGH_GROUPS: int = threshold("recurrent.ENOUGH_GROUPS")
@@ -53,9 +55,9 @@ ENOUGH_GROUPS: int = threshold("recurrent.ENOUGH_GROUPS")
 
 @dataclass(frozen=True)
 class RecurrenceSizes:
-    """The sizes that determine how a recurrence is divided.
+    """Sizes that determine how a recurrence is divided.
 
-    gates: products of a unit in a step. phases: parts of a step that wait for each other. hidden: units.
+    gates: matrix products per unit and step. phases: parts of a step that depend on each other. hidden: units.
     """
 
     gates: int
@@ -67,21 +69,21 @@ class RecurrenceSizes:
 
     @property
     def fours(self) -> int:
-        """Groups of four units, which are read at once."""
+        """Groups of four units, each read as a vec4."""
         return -(-self.hidden // 4)
 
 
 @dataclass(frozen=True)
 class RecurrenceCut:
-    """How the recurrence is divided: see shaders/recurrent/recurrence.glsl.
+    """Division of a recurrence: see shaders/recurrent/recurrence.glsl.
 
-    stepwise: a dispatch for each phase of each step, else workgroups loop over steps. workgroup: invocations. units:
-    hidden units of an invocation in each of ``tiles`` tiles. rows: of a workgroup. resident: invocations hold their
-    weights in memory of their own. at_once: steps of a dispatch, an even number unless all of them.
+    stepwise: one dispatch per phase of each step; else workgroups loop over steps. workgroup: invocations. units:
+    hidden units per invocation in each of ``tiles`` tiles. rows: per workgroup. resident: invocations keep their
+    weights in private memory. at_once: steps per dispatch, an even number unless all of them.
 
-    shares: the invocations of a subgroup, which is the workgroup, that share what they read of the state, or 0.
-    slices: in how many the invocations share the sums along k, all of ``units`` units and ``block`` rows each; 0 where
-    each makes sums of its own. Then ``rows`` and ``units`` are those of a workgroup.
+    shares: invocations of a subgroup (the whole workgroup) that share their reads of the state, or 0. slices: parts
+    into which invocations split the sums along k, for ``units`` units and ``block`` rows each; 0 where each invocation
+    computes whole sums. With slices, ``rows`` and ``units`` are per workgroup.
     """
 
     stepwise: bool
@@ -97,7 +99,7 @@ class RecurrenceCut:
 
     @property
     def units_of_invocation(self) -> int:
-        """Units whose new values an invocation makes."""
+        """Units whose new values an invocation computes."""
         return max(1, self.units * self.rows // self.workgroup) if self.slices else self.units
 
     @property
@@ -106,8 +108,8 @@ class RecurrenceCut:
 
 
 def recurrence_cut(target: Target, sizes: RecurrenceSizes) -> RecurrenceCut:
-    """The cut for a device."""
-    # The state of a row lies in shared memory twice, as vectors of four float32.
+    """Return the division of a recurrence on a device."""
+    # Shared memory holds the state of a row twice, as vec4 of float32.
     fitting_rows = target.shared_memory // (2 * 16 * sizes.fours)
     cut = (_cut_of_cpus if target.is_cpu else _cut_of_gpus)(target, sizes, fitting_rows)
     around, each = recurrence_rounds(sizes, cut)
@@ -119,7 +121,8 @@ def recurrence_cut(target: Target, sizes: RecurrenceSizes) -> RecurrenceCut:
 
 @dataclass(frozen=True)
 class RecurrenceManner:
-    """What is chosen of a cut: sums in slices, or else rows of a workgroup, units of an invocation, weights held."""
+    """Tunable part of a RecurrenceCut: sums in slices, or else rows per workgroup, units per invocation, resident
+    weights."""
 
     slices: bool = False
     rows: int = 0
@@ -134,11 +137,11 @@ def _work(sizes: RecurrenceSizes) -> str:
 
 
 def _cut_of_cpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> RecurrenceCut:
-    """A CPU's driver runs a workgroup on one core, invocations side by side in vectors.
+    """Return the division on CPU drivers, which run a workgroup on one core, its invocations in SIMD vectors.
 
-    What costs there is fetching, so an invocation takes many units and rows. Where it reads weights by texels, what is
-    left is the state, which a vector of invocations fetches together. Else it can hold its weights in memory of its
-    own, which is fetched fastest (not on SwiftShader, whose stacks are small; it has the narrower vectors).
+    Loads dominate there, so an invocation takes many units and rows. If it reads weights as texels, the remaining loads
+    are those of the state, which a vector of invocations shares. Else it can keep its weights in private memory, the
+    fastest to load (not on SwiftShader, whose stacks are small; its vectors are narrower).
     """
     stepwise = fitting_rows < 1
     weights = sizes.gates * sizes.hidden * sizes.hidden
@@ -172,14 +175,14 @@ def _cut_of_cpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
 
 
 def _shares_state(target: Target) -> bool:
-    """Whether the invocations of a workgroup, a vector, each read other parts of the state and pass them to the
+    """Whether the invocations of a workgroup (one vector) each read a different part of the state and pass it to the
     others."""
     may_pass = "shuffle" in target.features.subgroup_operations and target.subgroup_size == _VECTOR
     return SHARES_STATE and may_pass and reads_texels(target)
 
 
 def _cut_of_gpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> RecurrenceCut:
-    """A GPU spreads a workgroup over its lanes: many invocations with few units and rows each."""
+    """Return the division on GPUs: many invocations with few units and rows each."""
     in_slices = fitting_rows < 1 or sizes.hidden > LARGEST_STATE_OF_A_WORKGROUP
 
     def others() -> list[RecurrenceManner]:
@@ -203,7 +206,8 @@ def _cut_of_gpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
 
 
 def _cut_in_slices(target: Target, sizes: RecurrenceSizes) -> RecurrenceCut:
-    """A dispatch per step fills a GPU: small parts of the state, whose sums many invocations share along k."""
+    """Return a division with one dispatch per step. To fill a GPU, each workgroup takes a small part of the state, and
+    many invocations share its sums along k."""
     units = min(_UNITS_OF_SLICES, sizes.hidden)
     while units > 1 and not keeps(target, sizes.gates * units * min(_ROWS_OF_A_SLICE, sizes.batch)):
         units //= 2
@@ -234,8 +238,8 @@ def _cut(
     fitting_rows: int,
     resident: bool,
 ) -> RecurrenceCut:
-    """All steps in one dispatch, or each in its own, with no more units than there are and rows than fit."""
-    # A power of two: batches of other sizes leave rows of their last workgroup empty rather than ask for a kernel more.
+    """Return a division without slices: at most as many units as there are, and as many rows as fit."""
+    # A power of two: other batch sizes leave rows of the last workgroup empty instead of needing another kernel.
     most_rows = 1 << (most_rows - 1).bit_length()
     units = min(most_units, -(-sizes.hidden // workgroup))
     tiles = -(-sizes.hidden // (workgroup * units))
@@ -244,9 +248,9 @@ def _cut(
 
 
 def recurrence_rounds(sizes: RecurrenceSizes, cut: RecurrenceCut) -> tuple[int, int]:
-    """Return an invocation's loop iterations in a dispatch: over its time steps, and within each.
+    """Return an invocation's loop iterations in a dispatch: those outside the time steps, and those of each step.
 
-    llvmpipe counts one more for each loop that ends, and up to six for a step (measured): inner loops are short here.
+    llvmpipe counts one more for each loop that ends, and up to six per step (measured): inner loops are short here.
     """
     if cut.slices:
         return 0, 2 + -(-sizes.fours // cut.slices) + cut.slices + 2 * cut.units_of_invocation

@@ -1,5 +1,5 @@
-"""Products with weights of 4, 8 and 16 bits that stay as stored: kernels read them so, or they are widened a part at
-a time."""
+"""Products with weights of 4, 8 and 16 bits that stay as stored: kernels read them directly, or they are widened one
+part at a time."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from dml.compiler.target import Target
 
 #: Bits of the vector that a kernel reads at once, all of one block.
 VECTOR_BITS = 128
-#: Rows, at most, by which GPUs multiply weights of four bits as they are: more are faster with the weights made FLOAT16
-#: beforehand.
+#: Most rows for which GPUs multiply 4-bit weights as stored; for more rows, converting the weights to FLOAT16 first is
+#: faster.
 _FEW_ROWS = 2
-#: The same of CPUs' drivers, which have one kernel for four bits and for eight.
+#: The same on CPU drivers, which have one kernel for 4 and 8 bits.
 _FEW_ROWS_OF_CPUS = 12
-#: Bytes of weights that are made wider at a time: working memory, whatever the size of the model.
+#: Bytes of weights that are widened at a time: working memory that does not grow with the model.
 _PART_BYTES = 16 << 20
-#: Most bytes of FLOAT16 weights that are kept as FLOAT32, by what reads them.
+#: Most bytes of FLOAT16 weights that are kept as FLOAT32, by the operator that reads them.
 KEPT_WIDER: dict[str, int] = threshold("stored_weights.KEPT_WIDER")
-#: Rows from which on CPUs' drivers make weights of FLOAT16 wider.
+#: Rows from which CPU drivers widen FLOAT16 weights.
 WORTH_WIDENING: int = threshold("stored_weights.WORTH_WIDENING")
-#: A part has a multiple of so many columns: whole tiles of every kernel.
+#: The columns of a part are a multiple of this: whole tiles of every kernel.
 _COLUMNS = 256
 
 
 @dataclass(frozen=True)
 class ColumnsProduct:
-    """gemm/blocks_columns.comp: an invocation makes ``columns`` columns of ``rows`` rows."""
+    """gemm/blocks_columns.comp: an invocation computes ``columns`` columns of ``rows`` rows."""
 
     rows: int
     columns: int
@@ -42,7 +42,7 @@ class ColumnsProduct:
 
 
 def streams_blocks(target: Target, m: int, n: int, k: int, block: int, bits: int) -> bool:
-    """Whether few rows are multiplied with weights {n, k} of 4 or 8 bits, in blocks along k, as they are stored."""
+    """Whether a product of few rows reads weights {n, k} of 4 or 8 bits, in blocks along k, as they are stored."""
     powers = block * bits >= VECTOR_BITS and block & (block - 1) == 0 and k % block == 0
     if target.is_cpu:
         return m <= _FEW_ROWS_OF_CPUS and powers and k * bits // VECTOR_BITS + k // block <= max_steps(target)
@@ -50,32 +50,32 @@ def streams_blocks(target: Target, m: int, n: int, k: int, block: int, bits: int
 
 
 def block_product(target: Target, m: int) -> VectorProduct | ColumnsProduct:
-    """The sizes of gemm/blocks.comp, or of gemm/blocks_columns.comp."""
+    """Return the sizes of gemm/blocks.comp, or on CPU drivers of gemm/blocks_columns.comp."""
     if target.is_cpu:
         return ColumnsProduct(min(4, rows_of_tile(m)), 4, lanes(target))
     return VectorProduct(m, 4, 4, 32, True, VECTOR_BITS // 4, unroll=1, near=8)
 
 
 def keeps_halves(target: Target) -> bool:
-    """Whether weights that are made wider for a product of FLOAT16 are made FLOAT16. CPUs' kernels want FLOAT32."""
+    """Whether weights are widened to FLOAT16 for a FLOAT16 product. CPU drivers' kernels need FLOAT32."""
     return not target.is_cpu
 
 
 def keeps_wider(reader: str, size: int) -> bool:
-    """Whether FLOAT16 weights of ``size`` bytes may be kept as FLOAT32. reader: of ``KEPT_WIDER``."""
+    """Whether FLOAT16 weights of ``size`` bytes may be kept as FLOAT32. reader: a key of ``KEPT_WIDER``."""
     return size <= KEPT_WIDER[reader]
 
 
 def widens_halves(target: Target, m: int) -> bool:
-    """Whether weights of FLOAT16 are made FLOAT32 for a product of so many rows, each time it runs.
+    """Whether FLOAT16 weights are widened to FLOAT32 at each run of a product of ``m`` rows.
 
-    CPUs' drivers convert an element in some ten instructions, and read it once for each few rows.
+    CPU drivers convert an element in some ten instructions, and read it again for every few rows.
     """
     return target.is_cpu and m >= WORTH_WIDENING
 
 
 def parts_end_with_blocks(columns: int, blocks: int) -> bool:
-    """Whether parts of the columns of weights hold whole blocks of them. blocks: along the columns."""
+    """Whether parts of the weights' columns hold whole blocks. blocks: number of blocks along the columns."""
     return blocks in (1, columns) or _COLUMNS % (columns // blocks) == 0
 
 

@@ -1,7 +1,7 @@
 """Measured thresholds of selection: the rows of ``thresholds.json``.
 
-A row's name is the constant that a rule reads: "lines.CPU_PARALLEL" is CPU_PARALLEL of ``selection.lines``, a name
-without a dot one of ``selection`` itself. `dml tune --constants` measures a row again.
+A row is named after the constant that a rule reads: "lines.CPU_PARALLEL" is CPU_PARALLEL of ``selection.lines``; a name
+without a dot is a constant of ``selection`` itself. `dml tune --constants` measures a row again.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from importlib.resources import files
 from typing import Any
 
 _PACKAGE = "dml.compiler.selection"
-#: Speed-up from which on an alternative refutes a row: two runs of one program differ by less.
+#: Speed-up from which an alternative refutes a row: two runs of one program differ by less.
 MARGIN = 1.05
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """A row.
+    """A row of ``thresholds.json``.
 
-    device: the class that reads it: "cpu", "llvmpipe" or "gpu". alternatives: other values, each of which changes the
-    program of some workload. workloads: of the sizes that decide: calls of ``dml.tuning.workloads``, {name: arguments}.
-    samples: by value, as JSON, the milliseconds of each workload, measured on ``driver`` at ``date``; {} if they were
-    not kept. margin: the speed-up of an alternative that refutes the value: a large one if the value has fewer kernels
-    compiled, or smaller ones.
+    device: the class of devices that reads it: "cpu", "llvmpipe" or "gpu". alternatives: other values, each of which
+    changes the program of some workload. workloads: calls of ``dml.tuning.workloads``, {name: arguments}, at the sizes
+    where the value matters. samples: by value, as JSON, the milliseconds of each workload, measured on ``driver`` at
+    ``date``; {} if they were not kept. margin: the speed-up from which an alternative refutes the value; large where
+    the value saves compiling kernels.
     """
 
     name: str
@@ -53,19 +53,19 @@ def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
-#: What makes a constant of a row's value, by name.
+#: By name of a row: the function that turns its value into the constant.
 _makers: dict[str, Callable[[Any], Any]] = {}
 
 
 def threshold(name: str, make: Callable[[Any], Any] = lambda value: value) -> Any:
-    """Return the constant of a row. make: turns the row's value into what the rule reads."""
+    """Return the constant of a row. make: turns the row's value into the constant."""
     _makers[name] = make
     return make(rows()[name].value)
 
 
 @contextmanager
 def overridden(name: str, value: Any) -> Iterator[None]:
-    """Let the rules read another value of a row. Programs kept for the same target are not compiled again."""
+    """Let the rules read another value of a row. Programs already compiled for the target are not recompiled."""
     module, _, constant = name.rpartition(".")
     owner = import_module(f"{_PACKAGE}.{module}" if module else _PACKAGE)
     before = getattr(owner, constant)

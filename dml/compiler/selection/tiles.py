@@ -1,9 +1,9 @@
-"""Tiles of matrix products on CPUs' drivers: what an invocation of gemm/tiled.comp keeps.
+"""Tiles of matrix products on CPU drivers: the sums that an invocation of gemm/tiled.comp holds.
 
-CPUs' drivers run an invocation on one lane of a vector register and have no shared memory of their own: what counts
-there is how often an element is read. A tile follows from the sizes of the weights where one operand is known before it
-runs, else from those of one product: never from how many images, sequences or heads there are, nor, but for a few and
-for very many, from how many rows. So another batch size or length mostly finds its kernel made.
+CPU drivers run an invocation on one lane of a vector register and have no real shared memory, so the number of reads
+per element decides. A tile follows from the sizes of the weights where one operand is constant, else from those of one
+product. It never depends on the number of images, sequences or heads, and on the number of rows only if these are few
+or very many. So most batch sizes and lengths reuse a compiled kernel.
 """
 
 from __future__ import annotations
@@ -15,58 +15,62 @@ from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
-#: Rows, at most, that are made one by one. A step of a decoder has as many rows as it has sequences, and takes the same
-#: kernel for one and for four.
+#: Most rows that are computed one by one. A decoder's step has a row per sequence, and uses one kernel for one sequence
+#: and for four.
 FEW_ROWS: int = threshold("tiles.FEW_ROWS")
-#: Rows and columns of sums that an invocation may keep: more than 256 sums no longer stay in the registers and the
-#: first cache of a CPU's core. Columns are read four at a time.
+#: Tiles (rows, columns) for few rows. Columns are read as vec4. No tile has more than 256 sums: more exceed the
+#: registers and the first-level cache of a CPU's core.
 _SHORT_ROW, _LONG_ROW = (1, 8), (1, 16)
-#: Weights from which on a product of few rows takes the longer tile.
+#: Weights from which a product of few rows uses the longer tile.
 LONG_ROWS_FROM: int = threshold("tiles.LONG_ROWS_FROM")
-#: The same of many rows: the larger, the faster, and the longer to compile. The last is as wide as 128 columns, and
-#: wasted on fewer than 256.
+#: Tiles for many rows: the larger, the faster, and the longer to compile. The columns of a workgroup with the last are
+#: 128, which wastes work on fewer than 256.
 _SMALL, _MIDDLE, _LARGE = (8, 8), (16, 8), (16, 16)
 _FEWEST_COLUMNS_OF_LARGE = 256
-#: Weights of several products together (Winograd's), and of one, from which on a larger tile is worth compiling.
+#: Weights of several products together (Winograd's) from which the middle tile is worth compiling.
 MIDDLE_WEIGHTS: int = threshold("tiles.MIDDLE_WEIGHTS")
+#: Weights of one product from which the large tile is worth compiling.
 LARGE_WEIGHTS: int = threshold("tiles.LARGE_WEIGHTS")
-#: Multiplications of one product from which on they are where it has no weights. What weights of a convolution are
-#: multiplied with (they are on the left) is large enough for the middle one in any case.
+#: Multiplications of a product without weights from which the middle tile is worth compiling.
 MIDDLE_WORK: int = threshold("tiles.MIDDLE_WORK")
+#: The same for the large tile.
 LARGE_WORK: int = threshold("tiles.LARGE_WORK")
+#: The same for the large tile with a convolution's weights on the left, which has at least the middle tile.
 LARGE_CONVOLUTION: int = threshold("tiles.LARGE_CONVOLUTION")
-#: Multiplications from which on a product by fewer weights has a larger tile as well, the largest but where that is
-#: wasted on every second column. A run of such a product makes up for much compilation.
+#: Multiplications from which a product with fewer weights uses a larger tile too: the large one, or the middle one
+#: where half of the last large tile would be empty. A run that long makes up for much compilation.
 MANY_ROWS_WORK: int = threshold("tiles.MANY_ROWS_WORK")
-#: Weights of a convolution from which on llvmpipe has them on the right (rows are places, read in fours along columns),
-#: but of images of more places than so many. All of them take the middle tile: 16 x 16 takes as long, and more to
-#: compile. (SwiftShader is slower with weights on the right.)
+#: Weights of a convolution from which llvmpipe takes them as the right operand (rows are positions, read as vec4 along
+#: columns). All of these use the middle tile: 16 x 16 runs no faster and takes longer to compile. (SwiftShader is
+#: slower with weights on the right.)
 MANY_WEIGHTS: int = threshold("tiles.MANY_WEIGHTS")
+#: Most positions of an image with weights on the right.
 MOST_PLACES: int = threshold("tiles.MOST_PLACES")
-#: Few rows of a read in fours along columns.
+#: Tile for few rows where a is read as vec4 along columns.
 _COLUMNS_IN_FOURS = (4, 8)
 
-#: Reading an element into a register costs as much as this many multiplications on llvmpipe; and by texels.
+#: Cost of reading an element into a register on llvmpipe, in multiplications.
 READ_COST: float = threshold("tiles.READ_COST")
+#: The same for a texel.
 TEXEL_COST: float = threshold("tiles.TEXEL_COST")
-#: Lanes that share the rows that they read: those of the subgroup that the kernel's broadcasts count on; and whether
-#: they do, where rows are not read by texels.
+#: Lanes that share the rows they read: the subgroup size that the kernel's broadcasts assume.
 _SHARING = 8
+#: Whether lanes share rows that are not read as texels.
 SHARES_ROWS: bool = threshold("tiles.SHARES_ROWS")
-#: Fewer workgroups than this leave cores idle: they take as long as this many.
+#: Fewest workgroups that keep all cores busy: fewer take as long.
 _FEWEST_GROUPS = 8
 
 
 @dataclass(frozen=True)
 class TiledProduct:
-    """gemm/tiled.comp: an invocation keeps rows x columns sums, ``lanes`` invocations stand side by side along n."""
+    """gemm/tiled.comp: an invocation holds rows x columns sums; ``lanes`` invocations are adjacent along n."""
 
     rows: int
     columns: int
     lanes: int
-    #: Whether the lanes, a subgroup of _SHARING, each read other rows of a and share them.
+    #: Whether the lanes, a subgroup of _SHARING, each read different rows of a and share them.
     shares_rows: bool = False
-    #: Products of each sum in a step.
+    #: Products added to each sum per step.
     depth: int = 4
 
     @property
@@ -81,7 +85,8 @@ class TiledProduct:
 
 @dataclass(frozen=True)
 class ProductSizes:
-    """``batch`` products of m rows and n columns, each a sum of k. a_known, b_known: weights, which never change."""
+    """``batch`` products of m rows and n columns, summed over k. a_known, b_known: the operand is constant, as weights
+    are."""
 
     m: int
     n: int
@@ -92,7 +97,7 @@ class ProductSizes:
 
 
 def tiled_product(target: Target, sizes: ProductSizes, *, a_along_columns: bool) -> TiledProduct:
-    """a_along_columns: four neighbours of a column of a are read at once, which takes rows in fours."""
+    """Return the tile of a product. a_along_columns: a is read as vec4 along columns, which takes four rows at once."""
 
     def made(tile: tuple[int, int]) -> TiledProduct:
         return TiledProduct(*tile, lanes(target), not a_along_columns and _shares_rows(target, tile[0]))
@@ -105,12 +110,12 @@ def tiled_product(target: Target, sizes: ProductSizes, *, a_along_columns: bool)
 
 
 def has_many_weights(count: int) -> bool:
-    """Whether so many weights of a convolution are on the right."""
+    """Whether a convolution has enough weights to take them as the right operand."""
     return count >= MANY_WEIGHTS
 
 
 def has_few_places(count: int) -> bool:
-    """Whether so many places of an image are rows of a product with weights on the right."""
+    """Whether an image has few enough positions to be the rows of a product with weights on the right."""
     return count <= MOST_PLACES
 
 
@@ -125,7 +130,7 @@ def _work(sizes: ProductSizes) -> str:
 
 
 def _tile(sizes: ProductSizes, *, a_along_columns: bool) -> tuple[int, int]:
-    # (Products by weights of their own, as Winograd's, have a row for each tile of each image)
+    # In batches with weights of their own, as Winograd's, each tile of each image is a row
     if sizes.m <= FEW_ROWS and not (sizes.b_known and sizes.batch > 1):
         if a_along_columns:
             return _COLUMNS_IN_FOURS
@@ -148,10 +153,10 @@ def _tile(sizes: ProductSizes, *, a_along_columns: bool) -> tuple[int, int]:
 
 
 def has_any_rows(target: Target, sizes: ProductSizes) -> bool:
-    """Whether the tiled kernel reads elements of a, and stores those of the result, one by one however they lie.
+    """Whether the tiled kernel reads a, and stores the result, one element at a time, whatever their layout.
 
-    It is for small products without weights, as attention's, whose rows have any length: they need no copy and have one
-    kernel. Lanes that share rows read few of them, so that it takes hardly longer.
+    Small products without weights do, as in attention, whose rows have any length: they need no copy and share one
+    kernel. Lanes that share rows read few elements, so this is hardly slower.
     """
     is_small = sizes.m * sizes.n * sizes.k < MIDDLE_WORK
     return target.is_cpu and _may_share(target) and is_small and not (sizes.a_known or sizes.b_known)
@@ -162,9 +167,9 @@ def _may_share(target: Target) -> bool:
 
 
 def _shares_rows(target: Target, rows: int) -> bool:
-    """Whether the lanes of the tiled kernel each read other rows of a, which they then share.
+    """Whether the lanes of the tiled kernel each read different rows of a and then share them.
 
-    Texels are faster read by each lane. With fewer rows than lanes llvmpipe makes code that takes many times as long.
+    Texels are read faster by each lane itself. With fewer rows than lanes, llvmpipe's code is many times slower.
     """
     return SHARES_ROWS and _may_share(target) and rows >= _SHARING and not reads_texels(target)
 
@@ -180,7 +185,7 @@ def _groups(target: Target, tile: tuple[int, int], m: int, n: int, batch: int = 
 
 
 def product_cost(target: Target, sizes: ProductSizes) -> float:
-    """What products of packed matrices cost, in multiplications of all lanes at once."""
+    """Return the cost of products of packed matrices, in vector multiplications."""
     tile = _tile(sizes, a_along_columns=False)
     read_cost = TEXEL_COST if reads_texels(target) else READ_COST
     reads = read_cost * _reads(tile, shared=_shares_rows(target, tile[0]))
@@ -188,8 +193,8 @@ def product_cost(target: Target, sizes: ProductSizes) -> float:
 
 
 def cheapest_step(target: Target, m: int, n: int) -> float:
-    """What a step of k costs by the best of all tiles. An estimate, for whichever side is to be rows: as if rows were
-    shared, and elements took as long to read, on every driver."""
+    """Return the estimated cost of a step of k with the best tile, to compare the orders of the operands. It assumes,
+    on every driver, shared rows and the same cost of reads."""
     tiles = (_SHORT_ROW, _LONG_ROW) if m <= FEW_ROWS else (_SMALL, _MIDDLE, _LARGE)
     reads = {tile: READ_COST * _reads(tile, shared=tile[0] >= _SHARING) for tile in tiles}
     return min(_groups(target, tile, m, n) * (reads[tile] + tile[0] * tile[1]) for tile in tiles)

@@ -1,7 +1,7 @@
-"""Choices in which a measurement on the device overrules the rule: the variants, by name.
+"""Choices in which a measurement on the device overrules the rule.
 
-Whoever chooses names the work by a class (``at_least``), never by a size: so sizes stay data, and another batch or
-length finds its kernel made. What depends on exact sizes, such as parts along k, follows from them afterwards.
+Callers name the work by classes of sizes (``at_least``), never by sizes: so sizes stay data, and other batch sizes or
+lengths reuse compiled kernels. Values that depend on exact sizes, such as split-k factors, are computed afterwards.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def tuned(
 ) -> Variant:
     """Return the variant measured as fastest on the device for this class of work; ``rule`` if none was measured.
 
-    work: names the class, asked where there is a table. variants: all that the device's limits and features allow,
-    ``rule`` among them or not. What was measured counts only where it is one of them.
+    work: returns the name of the class; only called if there is a table. variants: all that the device's limits and
+    features allow, with or without ``rule``. A measurement counts only if it names one of them.
     """
     if not target.tuned:
         return rule

@@ -1,4 +1,4 @@
-"""How windows are shared: of pooling, of local response normalization, and of regions of interest."""
+"""How windows are shared among invocations: in pooling, local response normalization, and regions of interest."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from dml.compiler.selection import max_steps
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.target import Target
 
-#: Invocations that walk a window together where it is large: what every device has.
+#: Invocations that share a large window; every device supports this workgroup size.
 TOGETHER = 128
-#: Invocations that do so on CPU drivers, where larger workgroups with barriers are slow.
+#: The same on CPU drivers, where larger workgroups with barriers are slow.
 CPU_TOGETHER: int = threshold("windows.CPU_TOGETHER")
-#: Windows of more places than this are walked together.
+#: Positions above which a window is shared.
 ALONE: int = threshold("windows.ALONE")
-#: The same where windows are seldom as large as they may be: a cell of ROI_POOLING may hold all of the input.
+#: The same where windows are seldom as large as they may be: a cell of ROI_POOLING may cover the whole input.
 ALONE_IF_SELDOM_FULL = 60000
 
 
 @dataclass(frozen=True)
 class WindowSharing:
-    """How the windows of a pooling kernel are walked, one for each element of the result.
+    """Division of a pooling kernel's windows, one per result element.
 
-    together: a workgroup shares one; else an invocation has that of an element, or with ``whole_words`` those of all
-    elements of a word. steps: of an invocation.
+    together: a workgroup shares a window; else an invocation takes the window of one element or, with ``whole_words``,
+    the windows of all elements of a word. steps: per invocation.
     """
 
     together: bool
@@ -42,10 +42,10 @@ def largest_window(target: Target, cost: int = 1) -> int:
 def window_sharing(
     target: Target, places: int, cost: int = 1, per_word: int = 1, *, seldom_full: bool = False
 ) -> WindowSharing:
-    """For windows of so many places, at most ``largest_window``.
+    """Return the division of windows of ``places`` positions, at most ``largest_window``.
 
-    per_word: elements of the result in a word, where an invocation may write all of them. seldom_full: most windows
-    have far fewer places.
+    cost: iterations per position. per_word: result elements per word, where an invocation may write all of them.
+    seldom_full: most windows have far fewer positions.
     """
     most = max_steps(target)
     if places > min(ALONE_IF_SELDOM_FULL if seldom_full else ALONE, most // cost):
@@ -57,7 +57,7 @@ def window_sharing(
 
 @dataclass(frozen=True)
 class LineOfWindows:
-    """Windows along one axis of a tensor. length, results: the sizes of source and result there."""
+    """Windows along one axis of a tensor. length, results: sizes of source and result along it."""
 
     axis: int
     length: int
@@ -68,27 +68,27 @@ class LineOfWindows:
     start: int
 
     def span(self, unit: int) -> int:
-        """Elements that so many neighbouring windows have together."""
+        """Return the number of elements that ``unit`` adjacent windows cover."""
         return (unit - 1) * self.step + self.window
 
     def rounds(self, unit: int) -> int:
-        """Return the loop iterations of an invocation with that many windows."""
+        """Return the loop iterations of an invocation with ``unit`` windows."""
         return self.span(unit) + unit * self.window
 
 
-#: Places of a window along an axis for which an invocation holds the elements of several.
+#: Largest window along an axis for which an invocation holds the elements of several windows.
 MOST_IN_LINE = 32
 #: Windows per invocation: usual, long.
 LINE_UNIT: int = threshold("windows.LINE_UNIT")
 LONG_LINE_UNIT: int = threshold("windows.LONG_LINE_UNIT")
-#: Reads that take llvmpipe as long as it takes to store a result.
+#: Number of reads that take llvmpipe as long as storing a result.
 STORED: int = threshold("windows.STORED")
 
 
 def lines_of_windows(target: Target, lines: Sequence[LineOfWindows], elements: int) -> list[int] | None:
-    """Whether windows are taken axis by axis, in this order: the windows that an invocation has in each; or None.
+    """Return the windows per invocation for each axis if windows are reduced axis by axis, in this order; else None.
 
-    elements: of the source. llvmpipe takes as long as it reads.
+    elements: of the source. llvmpipe's time is proportional to its reads.
     """
     if not target.is_cpu or not lines:
         return None
@@ -105,12 +105,12 @@ def lines_of_windows(target: Target, lines: Sequence[LineOfWindows], elements: i
     return units if 3 * elements * (alone + STORED) >= 4 * taken else None
 
 
-#: Probes in which "pooling/roi_places.comp" finds the next place of a list, on average.
+#: Average number of probes with which "pooling/roi_places.comp" finds the next position of a list.
 PLACE_SEARCH = 12
 
 
 def places_at_once(target: Target) -> int:
-    """Places that one dispatch adds to each list of ROI_ALIGN's places."""
+    """Return how many positions one dispatch adds to each list of ROI_ALIGN."""
     return max(1, max_steps(target) // PLACE_SEARCH)
 
 

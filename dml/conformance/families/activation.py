@@ -33,7 +33,7 @@ def _inputs(name: str) -> Callable[[Any, Values], Inputs]:
             # (float32 represents them with their fractions)
             made["InputTensor"] = values.between(desc.InputTensor, -60, 60)
         elif name == "SOFTPLUS" and desc.Steepness > 1:
-            # Steepness times the largest number overflows, for which the reference defines no result.
+            # Steepness times the largest number would overflow, where the reference defines no result.
             most = np.finfo(x.dtype).max / 4
             made["InputTensor"] = np.where(np.isfinite(x), np.clip(x, -most, most), x)
         return made
@@ -69,8 +69,7 @@ def _largest_finite(x: Any) -> Any:
 
 
 def _softmax(x: Any, axes: tuple[int, ...]) -> Expected:
-    """Expect a softmax within WebNN's limit, plus the rounding of x minus its row's maximum, which has that effect on
-    e^x."""
+    """Expect a softmax within WebNN's limit, plus the error that rounding x minus its row's maximum causes in e^x."""
     with np.errstate(all="ignore"):
         values = softmax.softmax(x.astype(np.float64), axes)
         rounding = values * _largest_finite(softmax.shifted(x.astype(np.float64), axes)) * 2.0**-24
@@ -99,7 +98,7 @@ def _hardmax(x: Any, axes: tuple[int, ...]) -> Expected:
 
 
 def _ties(desc: Any, values: Values) -> Inputs:
-    """Return integral numbers, of which several are the largest of their row."""
+    """Return integral numbers, so that the largest element of a row occurs several times."""
     return {"InputTensor": np.round(drawn(values, desc.InputTensor, -6, 6))}
 
 

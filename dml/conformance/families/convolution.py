@@ -35,7 +35,7 @@ from dml.shapes import convolved_sizes, transposed_sizes
 #: Batch, channels per group, spatial sizes: one to three dimensions of ones, primes and a few workgroups.
 _SIZES = sizes("2x3x9x8", "1x1x1x1", "1x2x17", "3x1x31", "1x5x13x7", "1x16x20x22", "2x2x5x4x6", "1x1x7x1x3")
 _FLAT_SIZES = {label: value for label, value in _SIZES.items() if len(value) < 5}
-#: Values for the spatial dimensions in turn.
+#: Values by label, cycled over the spatial dimensions.
 _ALONG: dict[str, Any] = {
     "window": {"3": (3,), "1": (1,), "2.3": (2, 3), "5.1": (5, 1)},
     "strides": {"1": (1,), "2": (2,), "1.3": (1, 3)},
@@ -182,8 +182,8 @@ def _describe_quantized(choice: Choice) -> OperatorDesc:
 
 
 def _quantized_inputs(desc: OperatorDesc, values: Values) -> Inputs:
-    """Return 8-bit numbers of all values, with extremes at edges, and scales that spread results over the output's
-    range."""
+    """Return 8-bit numbers over their whole range (with extremes for edge values), and scales that spread the results
+    over the output's range."""
 
     def make(name: str, given: Tensor) -> Any:
         if "Scale" in name:

@@ -55,7 +55,7 @@ for _name, _function, _low, _high, _limit in (
     ("SIN", np.sin, -100, 100, _SINE),
     ("SINH", np.sinh, -8, 8, LIBRARY),
     ("SQRT", np.sqrt, 0, 100, webnn(1, 1)),
-    # Next to a pole the result is so large that the absolute limit is below its last place.
+    # Next to a pole the result is so large that the absolute limit is less than one ulp.
     ("TAN", np.tan, -20, 20, webnn_absolute(1 / 1024, 1 / 512).and_then(LIBRARY).keeping(LIBRARY)),
     ("TANH", np.tanh, -5, 5, _SINE),
 ):
@@ -181,7 +181,7 @@ def _coarse(desc: Any, values: Values) -> Inputs:
 
 
 def _shifts(desc: Any, values: Values) -> Inputs:
-    """Return any bits, and shifts up to beyond the width of the widest type."""
+    """Return random bits, and shift counts from 0 to beyond the widest type's width."""
     any_bits = values.rng.integers(0, 1 << 64, desc.ATensor.Sizes, np.uint64)
     kind = numpy_dtype(desc.ATensor.DataType)
     return {"ATensor": any_bits.astype(kind), "BTensor": drawn(values, desc.BTensor, 0, 70)}

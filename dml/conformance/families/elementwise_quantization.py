@@ -21,7 +21,7 @@ Tensor = DML_BUFFER_TENSOR_DESC
 
 
 def _any(values: Values, of: Tensor) -> Any:
-    """Return integers of their type's whole range, with its limits at edges."""
+    """Return integers over the whole range of their type, with its limits for edge values."""
     made = any_integers(values, of)
     return np.where(values.rng.random(of.Sizes) < 0.3, values.fill(of), made) if values.edges else made
 
@@ -40,7 +40,8 @@ def _describe_quantize(choice: Choice) -> d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPE
 
 
 def _quantize_inputs(desc: Any, values: Values) -> Inputs:
-    """Return 8-bit levels and some beyond, a third of them halves, times scales that often are powers of two."""
+    """Return levels in and beyond the 8-bit range, a third of them halves, times scales; half of these are a power of
+    two."""
     sizes, kind = desc.InputTensor.Sizes, numpy_dtype(desc.InputTensor.DataType)
     unit = 0.125 if is_float(kind) else 2.0**20
     scale = np.where(values.rng.random(sizes) < 0.5, unit, unit * values.rng.uniform(0.6, 1.4, sizes))

@@ -28,7 +28,7 @@ from dml.enums import (
 
 #: Rows, terms and columns: ones, primes, a single row or column, a few workgroups.
 _SIZES = sizes("5x7x3", "1x1x1", "1x61x17", "23x5x1", "2x1x19", "34x48x36", "70x33x65")
-#: Along the last dimension, and along the first.
+#: Fused softmaxes: over the last dimension, and over the first.
 _SOFTMAX = {
     "SOFTMAX": activation_class("SOFTMAX")(),
     "SOFTMAX1": activation_class("SOFTMAX1")(Axes=(0,)),

@@ -1,4 +1,4 @@
-"""Graphs: expressions that kernels apply to their results, weights in their stored form, tensors in parts."""
+"""Graphs: epilogues of kernels, weights read in their stored form, tensors that are parts of larger ones."""
 
 from __future__ import annotations
 
@@ -164,9 +164,9 @@ def _node(builder: Any, desc: Any, inputs: Mapping[str, Any]) -> Any:
 
 
 def _inside(choice: Choice) -> _Operator:
-    """Describe an operator whose tensors are the last parts of larger ones, along their first dimension.
+    """Describe an operator whose tensors are the last slices of larger tensors along the first dimension.
 
-    before: the size of what precedes them, in their own size; 16 leaves them aligned for kernels that read vectors.
+    before: number of slices of the same size in front of each. With 16 the tensors stay aligned for vector loads.
     """
     types = subjects()[choice.of].parameters.get("type", {})
     if choice.label("type") not in types:
@@ -198,7 +198,7 @@ def _times(count: int, one: Tensor) -> Tensor:
 
 
 def _inside_inputs(desc: Any, values: Values) -> Inputs:
-    """Return the operator's own inputs in the last parts, and other values in those before."""
+    """Put the operator's own inputs into the last slices, and other values into the slices before them."""
     case, count = desc.about
     own = case.subject.make_inputs(case.desc, values)
     found = {}

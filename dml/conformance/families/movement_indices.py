@@ -131,7 +131,7 @@ _ND: dict[str, Any] = {
     "coordinates": {"1": 1, "2": 2, "all": 8},
     # Dimensions of the indices without the last one.
     "tuples": {"list": (6,), "single": (), "grid": (2, 3), "many": (300,), "block": (2, 3, 5)},
-    # Number of leading dimensions that do not count.
+    # Number of leading dimensions that the operator ignores.
     "unused": {"0": 0, "1": 1},
 }
 
@@ -295,7 +295,7 @@ subject(
         "index": types_of(d.DML_ONE_HOT_OPERATOR_DESC, "IndicesTensor"),
         "sizes": SIZES,
         "axis": AXES,
-        # Number of values; the first two count.
+        # Number of values; the operator uses the first two.
         "given": {"2": 2, "5": 5},
     },
     describe=_one_hot,

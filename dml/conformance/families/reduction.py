@@ -58,7 +58,8 @@ _WEBNN = {
 }
 
 
-#: Ulps after a sum, whose own error is absolute: for its rounding, a quotient, a logarithm.
+#: Tight limits in ulps of the steps after the sum: its rounding, a quotient, a logarithm. The sum's own error is
+#: absolute.
 _TIGHT = {"SUM": 1, "AVERAGE": 3, "LOG_SUM": 4, "LOG_SUM_EXP": 6}
 
 

@@ -29,8 +29,8 @@ from dml.tensors import DML_SIZE_2D
 
 Array = npt.NDArray[Any]
 
-#: Images with several channels or batches: in a broadcast layout their slopes remain, so that samples are not equal
-#: except for rounding.
+#: Every image has several channels or batches, which the broadcast layout repeats. Repeated pixels would make all
+#: samples of a region equal except for rounding.
 _IMAGES = sizes("2x3x7x8", "1x2x1x1", "3x1x5x13", "2x2x23x9")
 _REGIONS = {"5": 5, "1": 1, "17": 17}
 _POOLED = {"2x3": (2, 3), "1x1": (1, 1), "7x7": (7, 7), "1x5": (1, 5)}

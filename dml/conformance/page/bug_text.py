@@ -27,7 +27,7 @@ def bug_text(report: Mapping[str, Any], run: Mapping[str, Any]) -> str:
 
 
 def _number(key: str, value: Any) -> str:
-    """Format ids as drivers' lists do."""
+    """Format PCI ids in hexadecimal, as vendors' lists show them."""
     return f"{value:#06x}" if key.endswith("_id") and isinstance(value, int) else str(value)
 
 

@@ -9,7 +9,8 @@ from .data import worst
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return pairs, the matched runs; cases, {"what", "pair", "case", "before", "after"} of changed ones; and alone.
+    """Return a dictionary: pairs, the matched runs; cases, a {"what", "pair", "case", "before", "after"} per changed
+    case; alone.
 
     alone: each side's runs without a match.
     """

@@ -16,7 +16,7 @@ from dml.enums import DML_TENSOR_DATA_TYPE
 #: Status, symbol and name, in the page's order.
 STATUSES = (("passed", "✓", "passed"), ("failed", "✗", "failed"), ("loose", "≈", "loose"),
             ("not_tested", "–", "not tested"), ("unsupported", "○", "unsupported"))  # fmt: skip
-#: Label for operators with a single data type, whose cases name none.
+#: Data type shown for operators that have only one: their cases name none.
 ONE_TYPE = "its own"
 
 
@@ -83,8 +83,8 @@ def failures(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def loose(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return, per run, operator and data type, the case farthest beyond its tight limit, and their number, farthest
-    first."""
+    """Return, per run, operator and data type, the case farthest beyond its tight limit, and the number of loose cases;
+    farthest first."""
     found: dict[tuple[int, str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for run in runs:
         for outcome in run["results"]:

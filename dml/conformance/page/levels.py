@@ -12,7 +12,8 @@ from .data import type_names
 
 
 def level_tables() -> dict[str, Any]:
-    """Return levels, names in order; types, data types in order; and support, per operator from which level on.
+    """Return a dictionary: levels, their names in order; types, the data types in order; support, an entry per
+    operator.
 
     support: {"operator", "family", "since", "steps": [{"from": index of a level, "tensors": [[name, kind, lowest and
     highest dimension count, indices of data types]]}]}; REDUCE appears once per function.

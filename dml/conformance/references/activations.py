@@ -156,14 +156,14 @@ def limit_of(desc: OperatorDesc | None) -> Limit:
     return EXACT if desc is None else ACTIVATIONS[_name(desc)][1]
 
 
-#: Activations that are, or contain, a product and a sum.
+#: Activations that consist of, or contain, Alpha * x + Beta.
 LINES = ("LINEAR", "HARD_SIGMOID", "HARD_SWISH")
 
 
 def cancelled(name: str, x: Array, Alpha: float, Beta: float) -> Array:
-    """Return the error of LINES where product and sum cancel: an ulp of float32 of the product.
+    """Return the error of LINES where product and bias cancel: a float32 ulp of the product.
 
-    It is zero far from 0 and 1, where activations with bounds have reached them, however large the product.
+    It is zero where an activation with bounds has reached one of them, however large the product.
     """
     lost = np.abs(Alpha * x) * 2.0**-23
     if name != "LINEAR":

@@ -17,7 +17,7 @@ def cast(x: Array, kind: np.dtype[Any]) -> Array:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         if kind.kind == "f":
-            # The error of float64 for a 64-bit integer is far above the range of FLOAT16.
+            # Through float64: it rounds only integers that are far beyond FLOAT16's range.
             return np.asarray((x.astype(np.float64) if kind == np.float16 else x).astype(kind))
         if x.dtype.kind in "iu":
             return x.astype(kind)

@@ -35,7 +35,7 @@ def gather_elements(x: Array, indices: Array, axis: int) -> Array:
 
 
 def gather_nd(x: Array, indices: Array, batches: int = 0) -> Array:
-    """GATHER_ND, GATHER_ND1. x, indices: without the leading dimensions that do not count."""
+    """GATHER_ND, GATHER_ND1. x, indices: without the leading dimensions that the operator ignores."""
     tuples = indices.shape[:-1]
     place: list[Array] = [
         np.arange(size).reshape([-1 if d == axis else 1 for d in range(len(tuples))])
@@ -57,7 +57,7 @@ def scatter(x: Array, indices: Array, updates: Array, axis: int) -> Array:
 
 
 def scatter_nd(x: Array, indices: Array, updates: Array) -> Array:
-    """SCATTER_ND: tuple by tuple. The arrays lack the leading dimensions that do not count."""
+    """SCATTER_ND: tuple by tuple. The arrays lack the leading dimensions that the operator ignores."""
     result = x.copy()
     coordinates = [_resolved(indices[..., k], x.shape[k]) for k in range(indices.shape[-1])]
     for place in np.ndindex(*indices.shape[:-1]):

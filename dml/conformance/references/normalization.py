@@ -69,8 +69,8 @@ def lp(x: Numbers, axis: int, epsilon: float, p: int) -> Numbers:
 
 
 def local_sums(x: Numbers, size: int, across: bool, *, mirrored: bool = False) -> Numbers:
-    """Return sums over the local region: `size` elements per dimension; an odd one is after the element (mirrored:
-    before)."""
+    """Return sums over the local region of `size` elements per dimension; of an even size, the extra element comes
+    after the center (mirrored: before)."""
     before, after = (size - 1) // 2, size // 2
     if mirrored:
         before, after = after, before

@@ -78,7 +78,7 @@ def _chosen(run: Record) -> list[Record]:
 
 
 def _about(made: Record, run: Record, outcome: Record, case: Case, files: Mapping[str, bytes], why: str) -> str:
-    """Return the text beside a reproducer."""
+    """Return the Markdown description of a reproducer's folder."""
     lines = [f"# {case.subject.name} {case.data_type}: {KINDS[kind_of(outcome)]}", ""]
     if "reproduce.c" in files:
         lines += [

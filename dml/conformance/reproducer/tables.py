@@ -33,7 +33,7 @@ _PLACE = "/* THE CASE */"
 
 @dataclass(frozen=True)
 class _Slot:
-    """An input or output of a program: its name, its tensor, its field and the index in that."""
+    """An input or output of a program: its name, tensor and field, and its index if the field is an array."""
 
     name: str
     tensor: Tensor

@@ -150,7 +150,8 @@ def lstm(
 
 @dataclass(frozen=True)
 class _Direction:
-    """One direction; its input is in running order. projected {S, B, gates * H}: x times the weights, plus the bias."""
+    """One direction, with its input in the order of the steps. projected {S, B, gates * H}: x times the weights, plus
+    the bias."""
 
     layer: RecurrentLayer
     projected: Tensor
@@ -170,7 +171,7 @@ class _Direction:
         return op.slice_(self.projected, (t, 0, 0), (1, *size[1:])).view(size[1:])
 
     def part(self, x: Tensor, gate: int, count: int = 1) -> Tensor:
-        """Return the columns of ``count`` gates, beginning with ``gate``."""
+        """Return the columns of x that belong to ``count`` gates, beginning with ``gate``."""
         h = self.layer.hidden
         return op.slice_(x, (0, gate * h), (x.sizes[0], count * h))
 

@@ -209,7 +209,7 @@ def _by_operator(x: Tensor, axes: Mapping[int, ResizedAxis], groups: Sequence[Se
 
 
 def _repeated(x: Tensor, times: Sequence[int]) -> Tensor:
-    """Repeat each element along each axis by a copy, whose kernel does not depend on the sizes."""
+    """Repeat each element along each axis by a copy: its kernel does not depend on the sizes."""
     ones, split, whole = [], [], []
     for size, n in zip(x.sizes, times, strict=True):
         ones += [size] if n == 1 else [size, 1]
@@ -232,7 +232,7 @@ def _weighted(x: Tensor, at: int, matrix: _Array) -> Tensor:
 
 
 def _with_outside(x: Tensor, axis: ResizedAxis, at: int, outside: float) -> Tensor:
-    """Write ``outside`` where the coordinate lies beyond the input, as only tf_crop_and_resize's can."""
+    """Write ``outside`` where the coordinate lies beyond the input, which only tf_crop_and_resize allows."""
     if axis.mode != "tf_crop_and_resize":
         return x
     places = axis.coordinates

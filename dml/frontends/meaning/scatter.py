@@ -19,12 +19,12 @@ from dml.graph.builder import Tensor
 from dml.shapes import with_size
 
 _INT32 = enums.DML_TENSOR_DATA_TYPE_INT32
-#: The most comparisons in one tensor, and the most such tensors.
+#: Limits on the comparisons of rows with indices: elements per tensor, and number of such tensors.
 _PAIRS, _PARTS = 2**24, 256
 
 
 class _Reduction(NamedTuple):
-    """function: reduces the updates of an element. combine: takes the element and the reduced updates."""
+    """A reduction of ONNX. function: reduces the updates of an element. combine: merges the result with the element."""
 
     function: DML_REDUCE_FUNCTION
     combine: Callable[[Tensor, Tensor], Tensor]
@@ -45,10 +45,10 @@ REDUCTIONS = tuple(_REDUCTIONS)
 def reduced_elements(
     x: Tensor, indices: Tensor, updates: Tensor, axis: int, reduction: str, *, use_initial: bool = True
 ) -> Tensor:
-    """Reduce each update into the element at its index along the axis; its other coordinates are the update's own.
+    """Reduce each update into the element at its index along the axis, at the update's own position along the others.
 
-    indices, updates: equal sizes, along other axes at most x's. Negative indices count from the end. reduction: one of
-    REDUCTIONS. use_initial: include x's own elements where updates reach them. Raises DMLError
+    indices, updates: equal sizes, no larger than x's along the other axes. Negative indices count from the end.
+    reduction: one of REDUCTIONS. use_initial: include x's own elements where updates reach them. Raises DMLError
     (DXGI_ERROR_UNSUPPORTED) for too many comparisons.
     """
     order = (axis, *(at for at in range(x.rank) if at != axis))
@@ -64,7 +64,7 @@ def reduced_elements(
 
 
 def reduced_parts(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, *, use_initial: bool = True) -> Tensor:
-    """Reduce each update into the part of x at the leading coordinates in a row of ``indices``.
+    """Reduce each update into the slice of x whose leading coordinates are a row of ``indices``, as in ScatterND.
 
     indices: {..., depth}. updates: {..., x.sizes[depth:]...}. Other arguments and errors: see ``reduced_elements``.
     """
@@ -95,7 +95,8 @@ def _filled(x: Tensor, axis: int, size: int, number: int) -> Tensor:
 
 
 def _reduced_rows(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, use_initial: bool) -> Tensor:
-    """Return x {D, C} with each of the updates {K, C} reduced into the row of its index, {K, C or 1} INT32."""
+    """Reduce the updates {K, C} into the rows of x {D, C} that the indices, {K, C or 1} INT32, name; return the
+    result."""
     function, combine = _REDUCTIONS[reduction]
     rows, columns = x.sizes
     count = max(1, _PAIRS // (rows * columns))

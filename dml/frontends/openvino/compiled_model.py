@@ -68,7 +68,7 @@ class CompiledModel:
 
     def __init__(self, model: Model, device: Device, properties: DeviceProperties) -> None:
         self.network = model.compile(device)
-        #: The variables' values, of this model's own runs.
+        #: The variables' values in this model's own runs.
         self._values: Values = {}
         self.inputs, self.outputs = model.inputs, model.outputs
         self._name = model.friendly_name
@@ -113,11 +113,11 @@ class CompiledModel:
         return self.states(self._values)
 
     def reset_state(self) -> None:
-        """Let the variables begin anew."""
+        """Reset the variables to their initial values."""
         self._values.clear()
 
     def states(self, values: Values) -> list[VariableState]:
-        """The model's variables over these values."""
+        """Return the model's variables, backed by these values."""
         network = self.network
         return [VariableState(one, values) for one in network.variables] if isinstance(network, StatefulNetwork) else []
 
@@ -136,7 +136,7 @@ class CompiledModel:
         return {port_of(self.inputs, key, "input"): _array(value) for key, value in items}
 
     def run(self, feeds: Mapping[ConstOutput, _Array], values: Values | None = None) -> InferResults:
-        """Run with these arrays. values: of the variables, in place of the model's own."""
+        """Run with these arrays. values: of the variables, replacing the model's own."""
         given = {port.key: array for port, array in feeds.items()}
         if isinstance(self.network, StatefulNetwork):
             found = self.network(given, self._values if values is None else values)

@@ -28,7 +28,7 @@ IrValue = Tensor | npt.NDArray[Any]
 class LateIrValue:
     """A tensor whose number of rows the graph computes: the first ``count`` of ``rows``.
 
-    turned: the value is the transpose of those rows. Only a model's results may read it.
+    turned: the value is the transpose of those rows. Only a Result of the model may read it.
     """
 
     rows: Tensor
@@ -39,14 +39,14 @@ class LateIrValue:
 Made = IrValue | LateIrValue
 Mapping_ = Callable[["IrContext"], Made | Sequence[Made]]
 _LAYERS: dict[str, Mapping_] = {}
-#: Layer type -> how many of its first outputs have a size that is known only at run time.
+#: Layer type -> number of its first outputs with a size known only at run time.
 _COUNTING: dict[str, int] = {}
 
 
 def layer(*types: str, counts: int = 0) -> Callable[[Mapping_], Mapping_]:
     """Register a function that maps a layer's context to its outputs (or its one output).
 
-    counts: this many of the first outputs are ``LateIrValue``.
+    counts: number of first outputs that are ``LateIrValue``.
     """
 
     def register(function: Mapping_) -> Mapping_:
@@ -149,8 +149,8 @@ def _data_type(dtype: np.dtype[Any]) -> DML_TENSOR_DATA_TYPE:
 
 
 class BuiltNetwork:
-    """A network in a graph: its outputs by name (of late ones the rows), and its Parameter and Result layers by the
-    same names.
+    """A network in a graph: its outputs by name (for a late output, its rows), and its Parameter and Result layers by
+    the same names.
 
     late: name of an output with a computed number of rows -> name of the output with their count, and whether they are
     transposed. nodes: layer -> the numbers of its nodes in the Builder.
@@ -292,7 +292,7 @@ def _run(
 
 
 def counted_outputs(layer: IrLayer) -> int:
-    """Return how many of the layer's first outputs have a number of rows known only at run time."""
+    """Return the number of the layer's first outputs whose row count is known only at run time."""
     from dml.frontends.openvino import layers as _layers  # noqa: F401  registers the mappings
 
     return _COUNTING.get(layer.type, 0)

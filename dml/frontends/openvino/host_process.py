@@ -1,4 +1,4 @@
-"""The process in which OpenVINO runs layers on the host: where it ends, that is a DMLError here."""
+"""The process in which OpenVINO runs layers on the host; if it dies, callers get a DMLError."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class HostModel:
     def __init__(self, made: Callable[[], tuple[bytes, bytes]]) -> None:
         self._made = made
         self._number = next(self._numbers)
-        #: The process that has it.
+        #: The process that has loaded the model.
         self._process: _Process | None = None
         with _lock:
             self._loaded()
 
     def run(self, arrays: Sequence[_Array]) -> list[_Array]:
-        """From its parameters' arrays to its results', in order."""
+        """Run on arrays for the parameters, in order; return the results."""
         with _lock:
             kinds, data = described(arrays)
             header, parts = self._loaded().ask({"does": "run", "model": self._number, "arrays": kinds}, data)
@@ -60,7 +60,7 @@ class HostModel:
 
 class _Process:
     def __init__(self) -> None:
-        # (packages are found where this process finds them)
+        # (the child finds packages where this process does)
         path = os.pathsep.join(filter(None, [*sys.path, os.environ.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
             [sys.executable, "-P", str(_WORKER)] if sys.version_info >= (3, 11) else [sys.executable, str(_WORKER)],
@@ -69,15 +69,15 @@ class _Process:
             env={**os.environ, "PYTHONPATH": path},
         )
         self._owner = os.getpid()
-        #: Models that nobody has any more; they go with the next request.
+        #: Models no longer referenced; the next request frees them.
         self.dropped: list[int] = []
 
     def is_alive(self) -> bool:
-        """Whether it serves this process; one that forked has none."""
+        """Whether the process runs and belongs to this one: a forked child cannot use its parent's."""
         return self._owner == os.getpid() and self._process.poll() is None
 
     def ask(self, header: dict[str, Any], parts: Sequence[Any] = ()) -> tuple[dict[str, Any], list[bytes]]:
-        """The reply to a request. Raises DMLError where it is an error, or the process ends."""
+        """Send a request and return the reply. Raises DMLError if the reply is an error, or the process ends."""
         while self.dropped:
             self._exchange({"does": "drop", "model": self.dropped.pop()})
         reply, data = self._exchange(header, parts)

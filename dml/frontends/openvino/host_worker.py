@@ -1,4 +1,4 @@
-"""OpenVINO's CPU plugin in a process of its own, which may end on a damaged model; ``host_process`` starts it.
+"""OpenVINO's CPU plugin in a separate process, because a damaged model may crash it; ``host_process`` starts it.
 
 A message is the length of a header, the header as JSON, and the bytes that it announces.
 """
@@ -46,7 +46,7 @@ def _read(stream: IO[bytes], size: int) -> bytes:
 
 
 def described(arrays: Sequence[_Array]) -> tuple[list[Any], list[Any]]:
-    """Element types and shapes of arrays, and their bytes."""
+    """Return the arrays' element types and shapes, and their bytes."""
     held = [np.ascontiguousarray(array) for array in arrays]
     kinds = [(array.dtype.name, array.shape) for array in arrays]
     return kinds, [array.reshape(-1).view(np.uint8).data for array in held]
@@ -88,7 +88,7 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Do not compute for a process that has ended."""
+    """End this process when its parent has ended."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)

@@ -117,7 +117,7 @@ class InferRequest:
         return self._model.states(self._values)
 
     def reset_state(self) -> None:
-        """Let the variables begin anew."""
+        """Reset the variables to their initial values."""
         self._values.clear()
 
     # Tensors

@@ -54,15 +54,15 @@ class Model:
     def compile(
         self, device: Device | None = None, *, fallback: bool = True
     ) -> CompiledNetwork | DynamicNetwork | PartedNetwork | StatefulNetwork:
-        """Compile for a device; None takes the one that ``dml.create_device()`` does.
+        """Compile for a device; None is the default of ``dml.create_device()``.
 
         fallback: layers that cannot be mapped run on the host, where openvino is installed; a ``HostNodesWarning``
-        names them. They do so in a process of their own, which OpenVINO may end on a damaged file. Raises DMLError that
-        lists such layers otherwise, before anything runs.
+        names them. They run in a separate process, because a damaged file may crash OpenVINO. Otherwise raises DMLError
+        that lists such layers, before anything runs.
         """
         device = device or create_device()
         found = split(self.network)
-        # (what grows from run to run begins without elements, which a part may take)
+        # (a variable with dynamic sizes may begin empty, which only parts accept)
         grows = any(min(variable.sizes, default=1) < 0 for variable in found.variables)
 
         def compiled(network: Network) -> CompiledNetwork | DynamicNetwork | PartedNetwork:
@@ -91,7 +91,7 @@ class Model:
         return port_of(self.outputs, key, "output")
 
     def is_dynamic(self) -> bool:
-        """Whether sizes of a parameter are open."""
+        """Whether a parameter has dynamic sizes."""
         return _is_dynamic(self.network)
 
     @property

@@ -22,7 +22,7 @@ from dml.graph.builder import Builder
 class CompiledNetwork:
     """A network compiled for a device; call it with arrays by the names of its parameters.
 
-    numbers: parameters to compile as constants, by name.
+    numbers: values of parameters to compile as constants, by name.
     """
 
     def __init__(self, network: Network, device: Device, numbers: Mapping[str, npt.NDArray[Any]] | None = None) -> None:
@@ -139,7 +139,7 @@ class DynamicNetwork:
             return made
 
 
-#: Number of sets of sizes that a DynamicNetwork keeps.
+#: Compiled networks, one per combination of input sizes, that a DynamicNetwork caches.
 _MOST_COMPILED = 8
 
 

@@ -43,7 +43,7 @@ HOST_TYPES = frozenset({
 })  # fmt: skip
 #: The runtime of layers on the host.
 RUNTIME = "OpenVINO's CPU plugin"
-#: Number of sets of sizes for which a part is kept.
+#: Number of input size combinations for which a part is cached.
 _MOST_COMPILED = 8
 
 

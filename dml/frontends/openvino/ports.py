@@ -15,7 +15,7 @@ from .shapes import PartialShape, Shape
 
 
 class LayerNode:
-    """A layer of a model, which gives its names."""
+    """A layer of a model, for its names."""
 
     def __init__(self, layer: IrLayer) -> None:
         self._layer = layer

@@ -1,4 +1,4 @@
-"""Models with variables: ReadValue begins with what Assign wrote in the run before."""
+"""Models with variables: ReadValue returns the value that Assign wrote in the previous run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ STATE_TYPES = ("ReadValue", "Assign")
 class Variable:
     """A variable's id, element type and sizes (-1: any).
 
-    parameter, result: of the network without variables, where the model reads it and writes it.
+    parameter, result: the names of its Parameter and Result in the network without variables; None if the model does
+    not read it, or does not write it.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Variable:
     result: str | None
 
     def zeros(self) -> _Array:
-        """Its value before anything was written or computed; open sizes are 0."""
+        """Return zeros as the initial value; dynamic sizes are 0."""
         return np.zeros([max(0, size) for size in self.sizes], ELEMENT_TYPES[self.element_type])
 
 
@@ -48,7 +49,7 @@ class Variable:
 class Split:
     """A network whose variables are parameters and results.
 
-    initial: what computes variables before the first run, by their ids, from the parameters.
+    initial: a network that computes initial values of variables from the parameters; None if none has one.
     """
 
     network: Network
@@ -57,9 +58,9 @@ class Split:
 
 
 def split(network: Network) -> Split:
-    """Put a Parameter for each ReadValue, a Result for each Assign.
+    """Replace each ReadValue by a Parameter and each Assign by a Result.
 
-    Raises DMLError where a variable is read or written twice, or begins with another one's value.
+    Raises DMLError if a variable is read or written twice, or if its initial value depends on another variable.
     """
     reads, writes = (_by_variable(network, kind) for kind in STATE_TYPES)
     if not reads and not writes:
@@ -76,7 +77,7 @@ def split(network: Network) -> Split:
         made = copies[layer]
         made.type, made.name, made.attributes, made.outputs = "Result", f"assign {name}", {}, []
     ends = [layer for layer in copies.values() if layer.type == "Result"]
-    # (a tensor's name is that of the model's own result first)
+    # (the model's own results come first, so that they keep their names)
     ends.sort(key=lambda layer: layer.name in {f"assign {name}" for name in writes})
     main = _network_of(network, copies.values(), ends)
     results: dict[str, IrLayer] = {}
@@ -110,7 +111,7 @@ def _by_variable(network: Network, kind: str) -> dict[str, IrLayer]:
 
 
 def _copied(copies: Mapping[IrLayer, IrLayer], source: IrLayer, index: int) -> tuple[IrLayer, int]:
-    """The copy of a value. An Assign's is what it writes."""
+    """Return the copy of a value; the value of an Assign is its input."""
     while source.type == "Assign" and source.inputs:
         source, index = source.inputs[0]
     return copies[source], index
@@ -131,7 +132,7 @@ def _initial(network: Network, copies: Mapping[IrLayer, IrLayer], begins: Mappin
 
 
 def _network_of(network: Network, layers: Any, ends: list[IrLayer]) -> Network:
-    """The parameters, and what these results need."""
+    """Return a network of all parameters, these results and the layers that they need."""
     needed: set[IrLayer] = set()
     open_ = list(ends)
     while open_:
@@ -144,16 +145,16 @@ def _network_of(network: Network, layers: Any, ends: list[IrLayer]) -> Network:
 
 
 class StatefulNetwork:
-    """A network with variables, kept from call to call; call it with arrays by the names of its parameters.
+    """A network whose variables keep their values between calls; call it with arrays by parameter name.
 
-    compiled: makes a network for the device.
+    compiled: compiles a network for the device.
     """
 
     def __init__(
         self, found: Split, compiled: Callable[[Network], CompiledNetwork | DynamicNetwork | PartedNetwork]
     ) -> None:
         self.variables = found.variables
-        #: What runs: its parameters and results have the variables among them.
+        #: The compiled network, with the variables among its parameters and results.
         self.inner = compiled(found.network)
         self._initial = None if found.initial is None else compiled(found.initial)
         own = {variable.parameter for variable in found.variables}
@@ -163,8 +164,8 @@ class StatefulNetwork:
 
     @checked
     def __call__(self, inputs: Mapping[str, npt.ArrayLike], values: Values | None = None) -> dict[str, _Array]:
-        """The results by the names of their tensors. values: the variables' by their ids, in place of the network's
-        own; those that are not there are computed as the model says, or zeros. A run that fails changes none.
+        """Run, and return the results by tensor name. values: the variables' values by id, used and updated in place of
+        the network's own; missing ones get the model's initial value, else zeros. A failed run changes none.
 
         Raises DMLError for a missing, unknown or misshapen input.
         """
@@ -195,12 +196,12 @@ class StatefulNetwork:
         return any(name in (layer.name, *layer.outputs[0].names) for layer in layers)
 
     def reset_state(self) -> None:
-        """Let variables begin anew."""
+        """Reset all variables to their initial values."""
         self._values.clear()
 
 
 def _begun(found: Split) -> dict[str, str]:
-    """Variable -> the result of the initial network that it begins with."""
+    """Return variable -> name of the initial network's result that is its initial value."""
     assert found.initial is not None
     results: dict[str, IrLayer] = {}
     for layer in found.initial.layers:
@@ -212,7 +213,7 @@ def _begun(found: Split) -> dict[str, str]:
 def without_variables(
     model: CompiledNetwork | DynamicNetwork | PartedNetwork | StatefulNetwork,
 ) -> CompiledNetwork | DynamicNetwork | PartedNetwork:
-    """What runs: of a model with variables, the network that has them among its parameters."""
+    """Return the compiled network; a model with variables has them among its parameters and results."""
     return model.inner if isinstance(model, StatefulNetwork) else model
 
 
@@ -248,7 +249,7 @@ class VariableState:
 
     @property
     def state(self) -> Tensor:
-        """The value that the next run begins with: a copy. Zeros before the first run."""
+        """A copy of the value that the next run reads. Before the first run: zeros."""
         found = self._values.get(self.name)
         return Tensor(np.array(self._variable.zeros() if found is None else found), shared_memory=True)
 
@@ -263,5 +264,5 @@ class VariableState:
         self._values[self.name] = np.array(tensor.data)
 
     def reset(self) -> None:
-        """Let the variable begin anew."""
+        """Reset the variable to its initial value."""
         self._values.pop(self.name, None)

@@ -16,11 +16,11 @@ Dynamic = Mapping[int, str] | None
 
 @dataclass
 class Taken:
-    """A graph with the arguments of a program.
+    """A graph in a program's form, and the arguments that become inputs.
 
-    module: the graph; sizes are read from the tensors that have them. places: for each input, the index of the graph's
-    argument. dynamic: for each input, the dimensions with symbolic sizes; None for an int. weights: the inputs that
-    are parameters or buffers.
+    module: the graph, which reads symbolic sizes from the tensors. places: for each input, the index of the graph's
+    argument. dynamic: for each input, the dimensions with symbolic sizes; None for an int. weights: the inputs that are
+    parameters or buffers.
     """
 
     module: fx.GraphModule

@@ -69,7 +69,7 @@ def _opened(which: int | str | None) -> Device:
 
 #: Number of dynamo's frame -> messages already shown, so that recompilation does not repeat them.
 _said: dict[int, set[str]] = {}
-#: A graph with a constant number is exported for at most this many values.
+#: Maximum exports of a graph for different values of its constant numbers.
 _MOST_VALUES = 8
 #: The most calls to run with PyTorch before retrying a device that was out of memory.
 _LONGEST_PAUSE = 64

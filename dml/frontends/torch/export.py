@@ -107,7 +107,7 @@ def _first_line(error: BaseException) -> str:
 
 
 class _Words:
-    """Tells which nodes of a program in the exporter's operators ONNX can express."""
+    """Tells which nodes of an exported program ONNX can express."""
 
     def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: fx.Node) -> bool:
         if node.op != "call_function":

@@ -21,7 +21,7 @@ from dml.recent import Recent
 #: Called with a message about operators that PyTorch runs.
 Say = Callable[[str], None]
 
-#: Number of sets of shapes for which a part is kept.
+#: Number of input shape combinations for which a part is cached.
 _MOST_SHAPES = 8
 
 
@@ -30,8 +30,8 @@ def on_device(
 ) -> Callable[..., Any]:
     """Return a function that runs the program on the device, including its writes to inputs.
 
-    inputs: examples. weights: their indices that are weights, whose values are uploaded. freeze: the weights never
-    change. say: called with a message about operators that stay with PyTorch. Raises NotTaken if all of them do.
+    inputs: examples. weights: indices of the inputs that are weights; their values are uploaded. freeze: the weights
+    never change. say: called with a message about operators that stay with PyTorch. Raises NotTaken if all of them do.
     """
     try:
         return OnDevice(program, inputs, weights, device, freeze)
@@ -57,7 +57,8 @@ def on_device(
 
 
 def _written(program: ExportedProgram) -> list[int | None]:
-    """For each result of the program, the place of the input that it is written to; None for what is returned."""
+    """Return, for each result of the program, the index of the input that it is written to; None for returned
+    results."""
     signature = program.graph_signature
     given = [str(name) for name in signature.user_inputs]
     return [
@@ -94,7 +95,7 @@ class OnDevice:
         signature = program.graph_signature
         given = [str(name) for name in signature.user_inputs]
         written = set(signature.user_inputs_to_mutate.values())
-        #: Per result of the program: the input that it is written to, if any, and how it is made.
+        #: Per result of the program: the index of the input that it is written to, if any, and its argument spec.
         self._outputs = list(zip(_written(program), [spec.arg for spec in signature.output_specs], strict=True))
         model = to_onnx(program)
         names = [entry.name for entry in model.graph.input]

@@ -1,4 +1,4 @@
-"""Where NaN means something else in PyTorch than in ONNX, or cannot be an attribute of DirectML's."""
+"""Decompositions for NaN, where PyTorch and ONNX differ or DirectML refuses a NaN attribute."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ def _is_nan(value: Any) -> bool:
 
 
 def with_nan(decomposition: Callable[..., Any]) -> Callable[..., Any]:
-    """The decomposition where an argument is the number NaN: DirectML refuses that in an attribute, not in a tensor."""
+    """Apply a decomposition only if an argument is the number NaN, which DirectML refuses in attributes but not in
+    tensors."""
 
     def decompose(*arguments: Any, **named: Any) -> Any:
         if not any(map(_is_nan, (*arguments, *named.values()))):
@@ -26,14 +27,14 @@ def with_nan(decomposition: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _sign(x: Tensor) -> Tensor:
-    """The sign of NaN is 0 in PyTorch, and NaN in ONNX."""
+    """Compute PyTorch's sign, which is 0 for NaN; ONNX's is NaN."""
     if not x.is_floating_point():
         return NotImplemented
     return (x > 0).to(x.dtype) - (x < 0).to(x.dtype)
 
 
 def _clamp(x: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
-    """All is NaN where a limit is: for ONNX that is no limit."""
+    """Return NaN everywhere: a limit is NaN, which ONNX would treat as no limit."""
     return torch.full_like(x, math.nan)
 
 

@@ -37,7 +37,7 @@ def nonzero(c: IrContext) -> Made:
 def non_max_suppression(c: IrContext) -> Sequence[Made]:
     """Suppress boxes as OpenVINO's CPU plugin does: overlap equal to the threshold suppresses a box, too.
 
-    In every version of the layer, the outputs have only the rows that were found.
+    In every version of the layer, the outputs have only as many rows as boxes were kept.
     """
     boxes, scores = (op.cast(c.tensor(at), FLOAT32) for at in range(2))
     if boxes.rank != 3 or scores.rank != 3 or boxes.sizes != (scores.sizes[0], scores.sizes[2], 4):

@@ -57,7 +57,7 @@ def one_hot(c: IrContext) -> IrValue:
 
 @layer("TopK")
 def top_k(c: IrContext) -> Sequence[IrValue]:
-    """Equal elements are in the order of their indices."""
+    """Return the largest or smallest elements and their indices; equal elements keep the order of their indices."""
     mode, order = c.layer.text("mode"), c.layer.text("sort")
     if mode not in ("max", "min") or order not in ("value", "index", "none"):
         raise c.error(f"mode {mode!r} and sort {order!r} are not max or min, and value, index or none")

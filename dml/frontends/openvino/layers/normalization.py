@@ -63,7 +63,7 @@ def lrn(c: IrContext) -> IrValue:
     size = c.layer.integer("size")
     if size < 1:
         raise c.error(f"size must be at least 1, found {size}")
-    # Over an area OpenVINO averages the squares, while DirectML divides their sum by the length of one side
+    # Over a square, OpenVINO divides the sum of squares by the area, DirectML by the side's length
     alpha = c.layer.number("alpha") / (1 if axes == [1] else size)
     return op.local_response_normalization(
         x, local_size=size, alpha=alpha, beta=c.layer.number("beta"),

@@ -79,8 +79,8 @@ def _padded(c: IrContext, x: Tensor) -> Tensor:
 def _axes(c: IrContext, x: Tensor, coordinates: str) -> dict[int, ResizedAxis]:
     """Return the axes that change, in order.
 
-    Interpolate-1 has their numbers in an attribute and takes sizes; Interpolate-4 takes sizes and scales;
-    Interpolate-11 takes whichever its mode needs.
+    Interpolate-1 has the axes in an attribute and takes sizes; Interpolate-4 takes sizes and scales; Interpolate-11
+    takes whichever its mode needs.
     """
     by_scales = c.layer.text("shape_calculation_mode", "sizes") == "scales"
     old = c.layer.version == "opset4"

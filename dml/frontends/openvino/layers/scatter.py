@@ -24,7 +24,7 @@ def scatter_update(c: IrContext) -> IrValue:
 
 @layer("ScatterElementsUpdate")
 def scatter_elements_update(c: IrContext) -> IrValue:
-    """With a reduction, reduce along the axis; each column has its own indices."""
+    """Write or reduce updates along the axis; each column has its own indices."""
     x, indices, updates = c.tensor(0), c.tensor(1), c.tensor(2)
     axis, reduction = c.axis(c.integers(3)[0], x.rank), _reduction(c, "sub")
     if reduction == "none":

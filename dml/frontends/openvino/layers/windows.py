@@ -121,7 +121,7 @@ def average_pool(c: IrContext) -> IrValue:
     if counts and c.layer.text("rounding_type", "floor") == "ceil":
         names = ("window", "strides", "dilations", "start_padding", "end_padding")
         if pooled_sizes(flat.sizes, *(shared[name] for name in names))[2:] != tuple(shared["output_sizes"]):
-            # OpenVINO's own kernels disagree about the elements to count; ceil_torch counts as PyTorch does
+            # OpenVINO's kernels disagree about the divisor here; with ceil_torch they divide as PyTorch does
             raise c.error("rounding_type ceil with counted padding is not supported")
     return op.average_pooling(flat, **shared, include_padding=counts).view(c.sizes)
 

@@ -140,7 +140,9 @@ def test_what_comes_behind_an_unknown_rank_has_no_plan(explain: Any, tmp_path: P
 
 @pytest.mark.parametrize("last", ["ConcatFromSequence", "SequenceAt"])
 def test_a_loop_that_fills_a_sequence(last: str, explain: Any, tmp_path: Path) -> None:
-    """The trip count is an unknown input: one iteration is assumed if none would leave nothing to join."""
+    """The trip count is an unknown input: one iteration is assumed where zero would leave an empty sequence to
+    concatenate.
+    """
     body = helper.make_graph(
         [
             helper.make_node("Identity", ["go"], ["on"]),

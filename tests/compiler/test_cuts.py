@@ -1,4 +1,6 @@
-"""Cuts and crops of operands: each element is in one part, at its own bytes, and no binding exceeds the limit."""
+"""Splits and crops of operands: each element is in exactly one part, at its own bytes, and no binding exceeds the
+limit.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ def operand(rng: np.random.Generator, sizes: tuple[int, ...], data_type: enums.D
 
 
 def places(tensor: Operand) -> list[int]:
-    """Return the bit of its resource at which each element begins; indices wrap modulo 2^32, as in kernels."""
+    """Return each element's offset in its resource, in bits; indices wrap modulo 2^32, as in kernels."""
     found = []
     for c in itertools.product(*map(range, tensor.sizes)):
         index = (tensor.base + sum(a * b for a, b in zip(c, tensor.strides, strict=True))) % 2**32
@@ -90,7 +92,7 @@ def test_parts_are_equal_and_begin_at_vectors() -> None:
 
 
 def place_of_operand(own: EpilogueOperand, origin: int, index: int) -> int:
-    """Return the bit of its resource that a kernel reads for a store at ``index``: see emit_epilogue."""
+    """Return the offset in the resource, in bits, that a kernel reads for a store at ``index``: see emit_epilogue."""
     at = own.operand.base
     for period, step, stride in own.steps:
         moved = (index - origin) % 2**32

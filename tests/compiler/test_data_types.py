@@ -1,4 +1,4 @@
-"""Every row of the data types against NumPy: its description of a type's numbers, and the conversions of its GLSL."""
+"""Every row of the table of data types against NumPy: the numbers it describes, and its GLSL conversions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def bit_patterns(bits: int) -> Array:
 
 
 def elements(patterns: Array, row: DataType) -> Array:
-    """Return bit patterns as NumPy's numbers."""
+    """Return bit patterns as an array of the type's numbers."""
     if row.bits == 4:
         return patterns.astype(np.uint8).view(row.dtype)
     return patterns.astype(f"<u{row.bits // 8}").view(row.dtype)
@@ -78,7 +78,7 @@ def convert(device: dml.Device, words: Array, count: int, source: DataType, resu
         Operand(Region(space, 0, 0, count * row.bits // 8), row.data_type, (count,), (1,))
         for space, row in ((Space.INPUT, source), (Space.OUTPUT, result))
     ]
-    # An expression, so that the value goes through the kernel and not its bits.
+    # As an expression, the value is converted; a copy would move its bits.
     apply(builder, node("$x0", Leaf(0), glsl=source.glsl), operands[1], [operands[0]])
     places = {operand.region.space: device.context.buffer(operand.region.size) for operand in operands}
     places[Space.INPUT].write(words)

@@ -1,4 +1,6 @@
-"""FLOAT16 by the device's own conversions: used where they are promised to be exact, with the portable results."""
+"""The device's own FLOAT16 conversions: used where it guarantees that they are exact, with the same results as the
+portable ones.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Half-precision arithmetic occurs only with DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION, and does occur
-then.
-"""
+"""Kernels compute in half precision with DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION, and never without."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ _FLOAT, _VECTOR, _COOPERATIVE_MATRIX = 22, 23, 4456
 
 
 def half_arithmetic(module: bytes) -> list[int]:
-    """Return the numbers of a SPIR-V module's instructions that compute in 16-bit floats."""
+    """Return the opcodes of a SPIR-V module's instructions that compute in 16-bit floats."""
     words = np.frombuffer(module, np.uint32).tolist()
     halves: set[int] = set()
     found, at = [], 5

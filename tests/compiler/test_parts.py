@@ -70,10 +70,10 @@ def assert_close(found: Array, expected: Array, least: float = 2e-5) -> None:
 
 # --- every operator ---------------------------------------------------------------------------------------------------
 
-#: Size of a binding where every operator's sample still runs; most of its tensors have 192 bytes.
+#: Largest binding in bytes; most tensors of the samples have 192.
 MOST = 160
 
-#: Operators whose kernels need more of a tensor than that in one binding, at the size of their samples.
+#: Operators whose kernels need more than MOST bytes of one tensor in a binding, at sample size.
 REFUSED = {
     "DIAGONAL_MATRIX1",
     "FILL_VALUE_SEQUENCE",
@@ -328,7 +328,7 @@ def test_products_of_integers(seen_as: SeenAs) -> None:
     ],
 )
 def test_reductions(seen_as: SeenAs, function: str, dtype: str, axes: tuple[int, ...]) -> None:
-    """Axes may be cut too: this gives partial results, and indices that count through all parts."""
+    """Reduced axes may be split too: partial results are combined, and indices count through all parts."""
     x = random(np.random.default_rng(10), dtype, (11, 12, 16), -1, 1)
     x[:, 5, :] += x.dtype.type(1)
     x[7] += x.dtype.type(1)
@@ -431,7 +431,7 @@ def test_convolutions(
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("most", [1024, 4096])
 def test_what_a_graph_fuses_behind_a_product(seen_as: SeenAs, dtype: str, most: int) -> None:
-    """The operands of an epilogue are found from the position of a store, in a part as in the whole."""
+    """An epilogue finds its operands by the stored position, in a part as in the whole product."""
     rng = np.random.default_rng(14)
     arrays = {
         name: random(rng, dtype, sizes, -1, 1)

@@ -1,4 +1,4 @@
-"""Copied lowerings give the same program as new ones, and are used only where nothing but the regions differs."""
+"""Copied lowerings give the same program as new ones, and are used only where operands differ just in their regions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def layers(target: Target) -> Program:
-    """Return equal layers: with weights that are laid out in advance, epilogues with operands, joins, slices,
+    """Return a program of equal layers: weights rearranged in advance, epilogues with operands, joins, slices,
     reductions.
     """
     device: Any = SimpleNamespace(create_operator=lambda desc: SimpleNamespace(desc=desc))
@@ -66,7 +66,7 @@ def test_programs_are_the_same_with_and_without(target: Target, monkeypatch: pyt
 
 
 def work_of(*operands: Operand, what: object = "") -> int:
-    """Return how often the work is done for these operands, after it was done for two separate, non-static ones."""
+    """Return how often a lowering runs: first for two separate, non-static operands, then for these."""
     done = []
     builder = ProgramBuilder(Program(), Target())
     for given in ((at(0), at(1)), operands):

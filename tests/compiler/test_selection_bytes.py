@@ -1,4 +1,4 @@
-"""Kernels chosen for products of 8-bit integers, on devices that are not at hand."""
+"""Kernels chosen for products of 8-bit integers, by the properties of various devices."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def product(target: Target, *, float16: bool = False) -> Any:
     [("dg2", 128, 32), ("lnl", 128, 64), ("a660", 128, 128), ("a740", 192, 192), ("m1", 128, 128)],
 )
 def test_registers(name: str, registers: int, in_step: int) -> None:
-    """On Intel, subgroups share the registers of the narrowest one."""
+    """On Intel, a wider subgroup has only the registers of the narrowest."""
     assert devices.registers(chip(name)) == registers
     assert devices.registers_in_step(chip(name)) == in_step
 
@@ -172,7 +172,9 @@ def test_tiles_of_attention_are_smaller(name: str) -> None:
 
 
 def test_halves_without_conversions_take_registers_from_attention() -> None:
-    """Adreno 6xx converts FLOAT16 by many instructions; FLOAT32 and what converts by one keep the larger tile."""
+    """Adreno 6xx converts FLOAT16 in many instructions and gets a smaller tile; FLOAT32, and chips that convert in one
+    instruction, keep the larger one.
+    """
     halves = AttentionShape(8, 256, 256, 64, 64, 8, halves=True)
     converting = replace(chip("a660"), features=Features())
     exact = replace(converting, features=Features(float16_exact=(FloatMode("RoundingModeRTE", 16),)))
@@ -186,13 +188,13 @@ def test_halves_without_conversions_take_registers_from_attention() -> None:
 
 
 def test_products_of_bytes_need_instructions_for_them() -> None:
-    """Vulkan has them on Vega 10 too, whose compiler makes several instructions of each."""
+    """Vega 10 reports byte dot products, too, but its compiler expands each to several instructions."""
     assert isinstance(byte_kernel(chip("navi31"), 4, 512, 512, 1), DotRows)
     assert byte_kernel(chip("vega10"), 4, 512, 512, 1) is None
 
 
 def test_few_registers_compute_with_few_elements_at_once() -> None:
-    """Exponentials of FLOAT16, eight to a step, in two steps at once; sums of elements as they are in four."""
+    """An Adreno 660 loads four steps at once for plain sums, but two where a step has eight exponentials."""
     for computed, together in ((0, 4), (4, 4), (8, 2), (64, 1)):
         assert reduction_sharing(chip("a660"), 4, 16384, 0, computed).together == together
         assert reduction_sharing(H100, 4, 16384, 0, computed).together == 4
@@ -209,7 +211,7 @@ def test_rows_are_held_by_what_a_workgroup_has() -> None:
 
 @pytest.fixture(params=["dg2", "m1", "a740", "a660"])
 def as_chip(request: pytest.FixtureRequest, seen_as: Any) -> dml.Device:
-    """The device under test, with the chip's choice of those kernels that it can run."""
+    """The device under test, with the kernels selected for a chip as far as it can run them."""
     found: dml.Device = seen_as("discrete", **CHIPS[request.param])
     return found
 
@@ -222,7 +224,7 @@ def labels(device: dml.Device, desc: dml.OperatorDesc) -> list[str]:
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("m, k, n, batch", [(64, 20, 130, 128), (64, 36, 64, 130), (35, 61, 37, 2), (4, 72, 24, 1)])
 def test_products(as_chip: dml.Device, dtype: str, m: int, k: int, n: int, batch: int) -> None:
-    """Numbers of products that fill a device with tiles of each size."""
+    """Batch sizes that fill a device with tiles of each size."""
     rng = np.random.default_rng(0)
     a, b = random(rng, dtype, (1, batch, m, k)), random(rng, dtype, (1, batch, n, k))
     desc = dml.DML_GEMM_OPERATOR_DESC(
@@ -249,7 +251,7 @@ def test_products_of_bytes(as_chip: dml.Device, m: int, k: int, n: int, batch: i
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 def test_attention(as_chip: dml.Device, dtype: str) -> None:
-    """Two heads of 70 rows by 90 keys of 64 columns: tiles at their edges."""
+    """Two heads of 70 rows, 90 keys and 64 columns, which leave partial tiles."""
     rng = np.random.default_rng(2)
     heads, rows, keys, size = 2, 70, 90, 64
     query = random(rng, dtype, (1, rows, heads * size), -1, 1)
@@ -266,8 +268,8 @@ def test_attention(as_chip: dml.Device, dtype: str) -> None:
     scores = q @ k.swapaxes(-1, -2) * 0.125
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     expected = (weights / weights.sum(-1, keepdims=True) @ v).swapaxes(0, 1).reshape(query.shape)
-    # Averages of values below one in magnitude: float32 errors of the scores' sums of 64 and the weights' of 90, and
-    # the rounding of a float16 result.
+    # Averages of values below 1 in magnitude. Errors: float32 sums of 64 terms per score and of 90 weights, and the
+    # rounding of a float16 result.
     assert np.abs(result.astype(np.float64) - expected).max() < (1e-5 if dtype == "FLOAT32" else 1e-3)
 
 

@@ -1,4 +1,6 @@
-"""Choices for products, convolutions, recurrences and attention: within the device's limits, and justified."""
+"""Choices for products, convolutions, recurrences and attention: within the device's limits, and following from the
+rules.
+"""
 
 from __future__ import annotations
 
@@ -95,10 +97,10 @@ def shared_bytes(kernel: ProductKernel) -> int:
             rows, columns = kernel.tile
             return kernel.subgroups * (2 * (rows + columns) * (kernel.slab + 8) + 4 * rows * columns)
         case MatrixProduct():
-            # Lines of a slab are along k or across it, whichever takes more.
+            # The larger of the two slab layouts: lines along k, or across it.
             lines = [(size, kernel.slab) for size in kernel.tile]
             slabs = sum(max(a * (b // 8 | 1), b * (a // 8 | 1)) for a, b in lines)
-            # Finally a row of each subgroup's matrices goes through the same memory.
+            # At the end, a row of matrices of each subgroup passes through the same memory.
             return 16 * max(slabs, kernel.subgroups * kernel.shape[0] * (kernel.own[1] // 4 + 2))
         case NarrowProduct():
             return 4 * kernel.rows * kernel.lanes * kernel.slices
@@ -124,7 +126,7 @@ def test_few_rows_leave_a_tile_no_more_than_half_empty(target: Target) -> None:
     "n, along_k, per_vector, halves", [(64, True, 4, False), (9000, False, 8, True), (64, True, 0, False)]
 )
 def test_two_rows_take_the_kernel_of_four(target: Target, n: int, along_k: bool, per_vector: int, halves: bool) -> None:
-    """Fewer batch sizes then need a kernel of their own. A single row has its own."""
+    """One kernel for two to four rows saves compilations when the batch size changes. One row has its own kernel."""
 
     def of(m: int) -> ProductKernel:
         sizes = ProductSizes(m, n, 4096, 1)
@@ -209,7 +211,7 @@ def test_half_products_go_to_matrix_units_where_there_are_some() -> None:
 
 @every_target
 def test_parts_of_k_are_all_of_it(target: Target) -> None:
-    """Each part has whole steps, and there are no more parts than the kernel says."""
+    """Each part of k has whole steps, and parts are at most as many as the kernel's."""
     for case, kernel in kernels(target).items():
         part = part_of_k(kernel, 4096)
         assert part == 4096 or part % 16 == 0, case
@@ -250,7 +252,7 @@ def test_only_cpus_copy_operands_that_are_used_often() -> None:
 
 
 def windows(inputs: int, outputs: int, side: int, taps: int, *, stride: int = 1, dilation: int = 1) -> WindowSizes:
-    """Return square windows over the slices of a volume of two."""
+    """Return the sizes of square 2-D windows over a volume of two slices."""
     return WindowSizes(
         3, 2, inputs, outputs, (2, side, side), (1, taps, taps), (1, stride, stride), (1, dilation, dilation)
     )
@@ -264,7 +266,7 @@ def tiles(target: Target) -> list[tuple[WindowSizes, DirectTile | None]]:
 
 @every_target
 def test_direct_tiles(target: Target) -> None:
-    """Sums stay in registers, every element that a tile reads is in the copy of x, and loops are within the limit."""
+    """Sums fit registers, the copy of x covers every element that a tile reads, and loops are within the limit."""
     found = 0
     for sizes, tile in tiles(target):
         if tile is None:
@@ -353,13 +355,14 @@ def cuts(target: Target) -> list[tuple[RecurrenceSizes, RecurrenceCut]]:
 
 @every_target
 def test_recurrences(target: Target) -> None:
-    """Limits hold, and every unit and row has a place."""
+    """Partitions respect the device's limits and cover every unit and row."""
     for sizes, cut in cuts(target):
         assert cut.workgroup <= target.max_workgroup_invocations
         units = cut.units * (1 if cut.slices else cut.workgroup)
         assert (cut.tiles - 1) * units < sizes.hidden <= cut.tiles * units
         if cut.slices:
-            # All blocks of a workgroup's rows in each slice, an invocation's cells in one row, sums in shared memory.
+            # Each slice covers all blocks of the workgroup's rows, an invocation's cells are in one row, and sums fit
+            # shared memory.
             assert cut.workgroup * cut.block == cut.slices * cut.rows
             assert cut.workgroup % cut.rows == 0
             assert cut.units_of_invocation * cut.workgroup >= cut.units * cut.rows
@@ -374,7 +377,7 @@ def test_recurrences(target: Target) -> None:
 
 
 def test_only_wide_vectors_hold_weights() -> None:
-    """Narrower vectors are SwiftShader's, whose stacks are small."""
+    """Narrower vectors mean SwiftShader, whose stacks are small."""
     held = {name: any(cut.resident for _, cut in cuts(target)) for name, target in TARGETS.items()}
     assert held["llvmpipe"]
     assert not any(held[name] for name in ("SwiftShader", "desktop", "Vulkan's minimum"))
@@ -404,7 +407,7 @@ def test_softmax_of_attention(target: Target) -> None:
     for keys in (1, 4, 129, 4096, 1 << 17, 1 << 26):
         chosen = attention_softmax(target, keys)
         assert chosen.workgroup <= target.max_workgroup_invocations
-        assert chosen.workgroup & (chosen.workgroup - 1) == 0  # sums are added by halves
+        assert chosen.workgroup & (chosen.workgroup - 1) == 0  # sums are added pairwise, in log2 rounds
         assert chosen.steps <= max_steps(target)
         alone.add(chosen.masks_alone)
     assert alone == {False, True}

@@ -58,7 +58,7 @@ TARGETS = {
 }
 COUNTS = (1, 2, 15, 16, 63, 255, 1023, 1024, 40000)
 LENGTHS = (1, 2, 3, 7, 32, 63, 64, 127, 500, 1025, 8193, 65537, 1 << 20, 100_000_007)
-#: Bytes of an entry with a 64-bit key that a sort holds in shared memory.
+#: Shared memory of a sort, in bytes per entry with a 64-bit key.
 ENTRY = 12
 
 pytestmark = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS.keys())
@@ -69,7 +69,7 @@ def check_workgroup(target: Target, workgroup: int) -> None:
 
 
 def check_lanes(target: Target, sharing: LineSharing, steps: int) -> None:
-    """Check the lanes. steps: of a chunk, all lanes together."""
+    """Check the lanes. steps: elements of a chunk, over all lanes."""
     check_workgroup(target, sharing.workgroup)
     assert sharing.lanes & (sharing.lanes - 1) == 0
     assert sharing.workgroup % sharing.lanes == 0

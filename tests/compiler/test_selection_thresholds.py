@@ -1,4 +1,4 @@
-"""Kernels chosen on the other side of a threshold of selection give the same results."""
+"""Kernels on either side of a selection threshold give the same results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sample_descriptors import sample
 from sample_runs import run_sample, tensors
 from test_axes import assert_near
 
-#: Thresholds by module, with a value that puts an operator's sample, on an axis, on the other side.
+#: Thresholds by module, and a value that puts the operator's sample, on the given axis, on the other side.
 CROSSED = [
     ("lines", "CPU_FEW_ELEMENTS", 1, "ACTIVATION_SOFTMAX", "plain"),
     ("lines", "MOST_SELECTED", 1, "TOP_K", "plain"),

@@ -75,7 +75,7 @@ def pooling(batch: int, size: int) -> dml.OperatorDesc:
 
 
 def convolution(batch: int, size: int) -> dml.OperatorDesc:
-    """Describe a convolution whose number of positions selects the same tile."""
+    """Describe a convolution of any sizes that select the same tile."""
     x, f = tensor("FLOAT32", (batch, size, 8, 16)), tensor("FLOAT32", (8, size, 5, 5))
     y = tensor("FLOAT32", (batch, 8, 4, 12))
     mode, direction = dml.DML_CONVOLUTION_MODE_CROSS_CORRELATION, dml.DML_CONVOLUTION_DIRECTION_FORWARD

@@ -1,4 +1,4 @@
-"""Elements narrower than a word in layouts with gaps: stored singly where the device can, else by atomics."""
+"""Elements narrower than a word in layouts with gaps: stored one by one where the device can, else by atomics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dml.compiler.target import DeviceClass, Target
 from sample_descriptors import sample
 from sample_runs import UNTOUCHED, elements, run_sample, tensors
 
-#: An expression, copies, a result of several invocations, two results.
+#: Operators computed by expressions, by copies, by several invocations per result, or with two results.
 OPERATORS = ("ELEMENT_WISE_ADD", "SPLIT", "JOIN", "GATHER", "MAX_POOLING", "TOP_K", "SCATTER")
 STORAGE = {"FLOAT16": "storage_16bit", "INT16": "storage_16bit", "INT8": "storage_8bit"}
 

@@ -1,4 +1,4 @@
-"""No invocation loops longer than ``selection.max_steps``: longer work goes in parts, with the same results."""
+"""No invocation loops longer than ``selection.max_steps``: longer work is split, with the same results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from dml.compiler.target import DeviceClass, Target
 from harness import Array, assert_exact
 from sample_descriptors import NAMES, sample
 
-#: Few enough that the cases below go in parts; enough for a sort in shared memory, which takes this many at any size.
+#: Loop limit: low enough to split the cases below, high enough for a sort in shared memory, whose steps do not depend
+#: on sizes.
 FEW = 256
 CLASSES = (DeviceClass.CPU, DeviceClass.DISCRETE)
 MAX = dml.DML_REDUCE_FUNCTION_MAX
@@ -31,7 +32,7 @@ MAX = dml.DML_REDUCE_FUNCTION_MAX
 class Case:
     """A sample with other sizes: loops longer than FEW.
 
-    values: inputs that must have certain values. exact: parts do the same operations in the same order as the whole;
+    values: inputs that must have certain values. exact: split work does the same operations in the same order;
     otherwise float sums are in another order.
     """
 
@@ -54,7 +55,7 @@ def unary(sizes: str) -> dict[str, str]:
 
 
 def attended(dtype: str, queries: int) -> dict[str, Any]:
-    """Return an attention of two heads of 32 columns and 9,000 keys, without options."""
+    """Return the changes for attention with two heads of 32 columns, 9,000 keys and no options."""
     row, column = f"{dtype} 1x{queries}x64", f"{dtype} 1x9000x64"
     absent = (
         "StackedQueryKeyTensor", "StackedKeyValueTensor", "StackedQueryKeyValueTensor", "BiasTensor", "MaskTensor",
@@ -235,10 +236,10 @@ def test_what_a_class_of_devices_allows() -> None:
 
 
 def test_work() -> None:
-    """The work is that of all products, and little more."""
+    """The estimated work is that of all products, and little more."""
     desc = sample("GEMM", ATensor="1x2x64x512", BTensor="1x2x512x128", CTensor="1x2x64x128", OutputTensor="1x2x64x128")
     for device_class in CLASSES:
-        # (in parts of k on a GPU, and a dispatch that adds them)
+        # on GPUs split-k adds a second dispatch
         first, *_ = compile_operator(desc, Target(device_class, subgroup_size=8)).dispatches
         assert 1 <= first.work / (2 * 64 * 512 * 128) < 1.5
 
@@ -333,8 +334,8 @@ def test_every_kernel_that_loops_says_for_how_long() -> None:
     looping -= {
         "gemm/blocks.comp",
         "gemm/blocks_columns.comp",
-    }  # no operator asks for them: graphs do (tests/graph/test_blocks.py)
-    looping -= {"detection/suppress.comp"}  # of an operator of ours (tests/operators/detection/test_suppression.py)
+    }  # only graphs use these (tests/graph/test_blocks.py)
+    looping -= {"detection/suppress.comp"}  # of our own operator (tests/operators/detection/test_suppression.py)
     assert set(OF_ANY_SIZE) <= looping
     told: dict[str, int] = {}
     for case in CASES.values():
@@ -383,7 +384,7 @@ def test_a_convolution_of_one_huge_window(device: dml.Device) -> None:
 def test_arithmetic_that_loops(
     device: dml.Device, name: str, kind: str, a: float, b: float, expected: int | None
 ) -> None:
-    """These loop over the bits of each of 300,000 numbers; on a CPU's driver an invocation takes many."""
+    """300,000 elements, each with a loop over its bits; on CPU drivers an invocation takes many elements."""
     first, second = [n for n, _ in sample(f"ELEMENT_WISE_{name}").inputs()]
     text = f"{kind} 1x1x1x300000"
     desc = sample(f"ELEMENT_WISE_{name}", **{first: text, second: text, "OutputTensor": text})

@@ -82,7 +82,7 @@ def test_gpus_and_cpus_are_both_asked_about_every_family_that_has_variants_there
 
 
 def test_products_of_bytes_are_asked_about() -> None:
-    """Devices with both matrix units and dot products have a choice."""
+    """Devices with both matrix units and dot products offer both as variants."""
     works_of_bytes = [work for work in works("product") if work.name.startswith("INT8")]
     asked = [question for w in works_of_bytes for question in asked_by(TARGETS["desktop with matrices"], w.desc)]
     assert asked
@@ -101,7 +101,7 @@ def test_what_was_measured_is_chosen() -> None:
     assert isinstance(found, SharedProduct)
     assert by_rule != found
     assert replace(found, parts=1) == wanted
-    # another size of the class has it as well, a size of another class does not
+    # sizes in the same class of work take the measured variant, sizes in another class do not
     near = product_kernel(target, ProductSizes(1300, 900, 600, 1), a_along_columns=False, b_along_k=False)
     assert near.tile == wanted.tile
     far = ProductSizes(128, 128, 1024, 1)
@@ -111,7 +111,7 @@ def test_what_was_measured_is_chosen() -> None:
 
 
 def test_what_a_device_lacks_is_not_chosen() -> None:
-    """If matrix units are turned off, or a tile exceeds shared memory, the rules decide."""
+    """If matrix units are turned off, or a tile exceeds shared memory, selection ignores the table."""
     full = TARGETS["desktop with matrices"]
     sizes = ProductSizes(1024, 1024, 1024, 1)
     on_units = product_kernel(full, sizes, a_along_columns=False, b_along_k=False, halves=True)

@@ -58,8 +58,8 @@ def test_every_operator_compiles(name: str) -> None:
 @pytest.mark.parametrize("layout, most", [("packed", 4), ("padded", 4), ("padded", 2)])
 @pytest.mark.parametrize("name", MANY_TENSORS)
 def test_shared_buffers(seen_as: Callable[..., dml.Device], name: str, layout: str, most: int) -> None:
-    """Results have the same bytes as with one buffer per tensor, and the bytes between an output's elements stay. Two
-    buffers, which the outputs have to share too, are fewer than Vulkan promises.
+    """Results have the same bytes as with one buffer per tensor, and the gaps between an output's elements keep their
+    bytes. A limit of two, below Vulkan's minimum, makes outputs share a buffer, too.
     """
     desc = sample(name, layout)
     one_each, wanted = run_sample(seen_as(max_storage_buffers=16), desc)

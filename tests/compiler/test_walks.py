@@ -53,7 +53,7 @@ def test_a_cpus_driver_walks_as_far_as_keeps_its_cores_busy():
 
 
 def test_a_walking_dispatch_has_fewer_invocations():
-    desc = pad("FLOAT32", (17, 447))  # of 9,000 results
+    desc = pad("FLOAT32", (17, 447))  # 9,000 results
     [walking] = compile_operator(desc, CPU).dispatches
     [each] = compile_operator(desc, GPU).dispatches
     walkers, all_of_them = (int(np.prod(made.groups)) * made.invocations for made in (walking, each))

@@ -20,7 +20,7 @@ from dml.runtime.devices import VulkanDevice
 
 SIZE, LAYERS = 2560, 8
 WEIGHTS = LAYERS * SIZE * SIZE * 4
-#: Allowed temporary memory: a part of the weights in transit, and the compilers' memory.
+#: Bytes allowed for temporary memory: a chunk of the weights in transit, and the compilers' memory.
 PASSING = 64 << 20
 
 #: Prints the peak memory before the large model and after its first result, and the result's sum.

@@ -73,7 +73,7 @@ def convolution(dtype: str, channels: int, outputs: int, window: int, size: int,
 
 
 def transposed_convolution(dtype: str) -> Case:
-    """Return a case with four dispatches, one for each remainder of the output's coordinates by the strides."""
+    """Return a case with four dispatches, one per residue of the output coordinates modulo the strides."""
     x, w = rounded(dtype, 2, 3, 4, 4), rounded(dtype, 3, 5, 2, 2)
     desc = dml.DML_CONVOLUTION_OPERATOR_DESC(
         InputTensor=tensor(dtype, x.shape), FilterTensor=tensor(dtype, w.shape), BiasTensor=None,
@@ -171,7 +171,7 @@ def gathered(dtype: str, size: int) -> Case:
     return Case(desc, [x, places], x.astype(np.float64)[0, :, places[0, 0]].reshape(1, 5, 6, size))
 
 
-#: Cases for each kernel that stores results, with rows of whole vectors and others.
+#: Cases for each kernel that stores results, with rows that are multiples of a vector and others.
 PRODUCERS = {
     "gemm": gemm,
     "gemm odd": lambda dtype: gemm(dtype, 7),

@@ -1,4 +1,6 @@
-"""Products with weights of 4, 8 and 16 bits: kernels read stored weights, or weights are dequantized in parts."""
+"""Matrix products with weights of 4, 8 and 16 bits: kernels read quantized weights, or weights are dequantized in
+chunks.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,14 @@ from dml.planning.planner import Planner
 from dml.runtime.arena import Islands, bound_regions
 from harness import assert_sums
 
-#: The kernels that read stored weights directly, on GPUs and on CPU drivers.
+#: The kernels that read quantized weights directly, on GPUs and on CPU drivers.
 STREAMING = {"gemm/blocks.comp", "gemm/blocks_columns.comp"}
 KINDS = {"uint4": ml_dtypes.uint4, "int4": ml_dtypes.int4, "uint8": np.uint8, "int8": np.int8}
 MIB = 1 << 20
 
 
 def weights(rng: np.random.Generator, n: int, k: int, block: int, kind: Any) -> tuple[Any, Any, Any]:
-    """Return numbers {n, k} with their blocks' scales and zero points."""
+    """Return quantized numbers {n, k}, and the scales and zero points of their blocks."""
     info = ml_dtypes.iinfo(kind)
     low, high = int(info.min), int(info.max) + 1
     numbers = rng.integers(low, high, (n, k)).astype(kind)
@@ -50,7 +52,9 @@ def dequantized(graph: Builder, numbers: Any, scales: Any, zeros: Any | None) ->
 
 
 def exact(numbers: Any, scales: Any, zeros: Any | None, block: int) -> tuple[Any, Any]:
-    """Return the weights in float64, and bounds of their terms: kernels multiply numbers and zero points separately."""
+    """Return the weights in float64, and bounds for rounding errors: kernels multiply numbers and zero points
+    separately.
+    """
     each = np.repeat(scales.astype(np.float64), block, 1)
     centre = np.zeros_like(each) if zeros is None else np.repeat(zeros.astype(np.float64), block, 1)
     most = 2 ** (ml_dtypes.iinfo(numbers.dtype).bits - 1)
@@ -74,7 +78,7 @@ def check(device: dml.Device, m: int, n: int, k: int, block: int, kind: str, dty
     found = compiled.dispatch({"a": a})["y"]
     b, terms = exact(numbers, scales, used, block)
     expected = a.astype(np.float64) @ b.T
-    # Weights dequantized to FLOAT16 are rounded by 2^-11 each, 2^13 float32 roundings
+    # Each weight dequantized to FLOAT16 has an error of 2^-11, as much as 2^13 float32 roundings
     rounded = k + (2 if dtype == np.float32 else 1 << 13)
     bound = abs(a).astype(np.float64) @ terms.T
     assert_sums(found, np.maximum(expected, 0.0) if relu else expected, bound, rounded)
@@ -108,8 +112,9 @@ def test_cpus_stream_the_numbers_for_few_rows(device, dtype, kind, m, n, k, bloc
 @settings(deadline=None, max_examples=25, derandomize=True)
 @given(data=st.data())
 def test_any_size_on_both_sides_of_the_thresholds(device, data):
-    """Numbers of rows around the limit for streaming, columns around a part, blocks smaller and larger than a
-    vector."""
+    """Row counts around the limit for reading quantized weights, column counts around a chunk, blocks smaller and
+    larger than a vector.
+    """
     kind = data.draw(st.sampled_from(list(KINDS)))
     block = data.draw(st.sampled_from([8, 16, 32, 64, 48]))
     check(
@@ -125,7 +130,7 @@ def test_any_size_on_both_sides_of_the_thresholds(device, data):
 
 
 def test_weights_in_parts(device, monkeypatch):
-    """Parts have 256 columns, the last one fewer; bias and epilogue are applied per part."""
+    """Chunks have 256 columns, the last one fewer; bias and epilogue are applied per chunk."""
     monkeypatch.setattr(stored_weights, "_PART_BYTES", 1)
     monkeypatch.setattr("dml.graph.kept.SMALL", 0)
     rng = np.random.default_rng(3)
@@ -182,7 +187,7 @@ def test_half_weights_of_single_products_stay_halves(device, monkeypatch, m):
 
 @pytest.mark.parametrize("m, block, shown", [(3, 32, False), (1, 16, False), (1, 32, True)])
 def test_small_weights_that_gpus_do_not_stream_are_dequantized_once(as_discrete, m, block, shown):
-    """Many rows, blocks smaller than a vector, and weights with other readers prevent streaming."""
+    """GPUs dequantize once for many rows, for blocks smaller than a vector, and for weights with other readers."""
     rng = np.random.default_rng(8)
     numbers, scales, zeros = weights(rng, 24, 64, block, ml_dtypes.uint4)
     a = (rng.random((m, 64)) - 0.5).astype(np.float32)
@@ -194,7 +199,7 @@ def test_small_weights_that_gpus_do_not_stream_are_dequantized_once(as_discrete,
     assert shown or compiled.program.initialize
     b, _ = exact(numbers, scales, zeros, block)
     found = compiled.dispatch({"a": a})["y"]
-    # Each weight is rounded, too
+    # The dequantized weights are rounded, too
     assert_sums(found, a.astype(np.float64) @ b.T, abs(a).astype(np.float64) @ abs(b).T, 64 + 2)
 
 

@@ -35,7 +35,7 @@ def scale(factor, bias=0.0, sizes=T):
 
 
 def graph(nodes, inputs=(), between=(), outputs=(), output_count=None):
-    """Return a DML_GRAPH_DESC from edges as tuples of numbers."""
+    """Return a DML_GRAPH_DESC. Edges: tuples of indices."""
     return dml.DML_GRAPH_DESC(
         InputCount=len({edge[0] for edge in inputs}),
         OutputCount=len(outputs) if output_count is None else output_count,
@@ -171,7 +171,7 @@ def test_owned_inputs_are_prepared_once(device):
 
 
 def test_slices_and_joins_become_strides(device):
-    """split -> relu of one half, identity of the other -> join: only the two halves' own writes remain."""
+    """split -> relu of one half, identity of the other -> join: each half is written straight into the output."""
     whole, half = tensor("FLOAT32", T), tensor("FLOAT32", (2, 2, 6, 6))
     split = dml.DML_SPLIT_OPERATOR_DESC(InputTensor=whole, OutputTensors=[half, half], Axis=1)
     join = dml.DML_JOIN_OPERATOR_DESC(InputTensors=[half, half], OutputTensor=whole, Axis=1)
@@ -206,7 +206,7 @@ def test_joins_of_narrow_types_are_copied(device, dtype):
 
 
 def test_a_transposing_identity_becomes_strides(device):
-    """An identity from a transposed view to packed is removed; its reader gets the strides."""
+    """An identity that packs a transposed view is removed; its reader gets the strides."""
     sizes = (3, 5)
     seen = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_FLOAT32, (5, 3), (1, 5))
     packed = tensor("FLOAT32", (5, 3))
@@ -228,7 +228,7 @@ def test_temporaries_share_memory(device):
     """A chain that cannot fuse needs two buffers at a time, not one per node."""
     nodes, between = [], []
     for k in range(8):
-        # Reductions do not fuse; keeping the sizes makes every value equally large.
+        # Reductions do not fuse; without reduced axes, all values have equal sizes.
         t = tensor("FLOAT32", (1, 1, 64, 64))
         desc = dml.DML_REDUCE_OPERATOR_DESC(
             Function=dml.DML_REDUCE_FUNCTION_SUM, InputTensor=t, OutputTensor=t, Axes=[0]
@@ -246,7 +246,7 @@ def test_temporaries_share_memory(device):
 
 @pytest.mark.parametrize("layout", ["packed", "padded"])
 def test_an_activation_goes_behind_its_producer(device, layout):
-    """A unary chain after a matrix product becomes its epilogue, computed in float32 with one rounding."""
+    """Unary operators after a matrix product become its epilogue, computed in float32 with one rounding."""
     a, b, y = tensor("FLOAT32", (1, 1, 8, 16)), tensor("FLOAT32", (1, 1, 16, 12)), tensor("FLOAT32", (1, 1, 8, 12))
     gemm = dml.DML_GEMM_OPERATOR_DESC(
         ATensor=a, BTensor=b, CTensor=None, OutputTensor=y, TransA=0, TransB=0, Alpha=1.0, Beta=0.0,
@@ -373,7 +373,7 @@ def test_weights_are_laid_out_once(device, kind):
     rng = np.random.default_rng(0)
 
     def build(weights):
-        """Compile the graph with its weights from ``weights(graph, array)``."""
+        """Compile the graph; ``weights(graph, array)`` makes its weights."""
         g = Builder(device)
         if kind == "convolution":
             x = g.input("x", (1, 8, 12, 12))

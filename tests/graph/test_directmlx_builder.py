@@ -28,7 +28,7 @@ def random(*sizes: int) -> Array:
 
 
 def near(found: Array, expected: Any) -> None:
-    """Compare sums of at most a few dozen float32 products of values below one."""
+    """Compare within the error of sums of a few dozen float32 products of values below 1."""
     assert found.shape == np.shape(expected)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
@@ -38,7 +38,9 @@ def near(found: Array, expected: Any) -> None:
 
 @pytest.mark.parametrize("optimize", [True, False])
 def test_a_view_as_another_data_type_reads_the_bits(device: Any, optimize: bool) -> None:
-    """Views between element-wise operators that fuse, after a product, of an input, and as an output."""
+    """Views of another data type between fused element-wise operators, after a matrix product, of an input, and as an
+    output.
+    """
     x, w = random(6, 8), random(8, 8)
     graph = Builder(device)
     t, weights = graph.input("x", x.shape), graph.constant(w)
@@ -73,7 +75,7 @@ def test_a_view_reaches_no_further_than_its_tensor(device: Any) -> None:
     optimize=st.booleans(),
 )
 def test_views_in_a_chain(device: Any, kinds: list[str], optimize: bool) -> None:
-    """Each view inverts the bits of integers and copies floats."""
+    """After each view, operators change the integers' bits or copy the floats."""
     words = RNG.integers(0x3C, 0x40, (4, 32)).astype(np.uint8).view(np.uint32)  # bits of normal numbers in every type
     graph = Builder(device)
     t, expected = graph.input("x", words.shape, UINT32), words
@@ -258,7 +260,7 @@ def test_resample_uses_the_oldest_operator_that_will_do(device: Any) -> None:
         name = type(graph._nodes[tensor.source[1]].Operator.desc).__name__
         assert name == f"DML_RESAMPLE{number}_OPERATOR_DESC"
     found = graph.compile({"y": made[3]}).dispatch({"x": x})["y"]
-    weights = np.array([1, 3, 5, 7, 7, 5, 3, 1]) / 32  # a triangle filter of four pixels, sampled between pixels
+    weights = np.array([1, 3, 5, 7, 7, 5, 3, 1]) / 32  # a triangle filter four pixels wide, sampled between pixels
     near(found[0, 0, :, 1], x[0, 0, :, 2:10] @ weights)
 
 
@@ -339,7 +341,7 @@ def constant_graph(device: Any, data: Any, *, reads: dml.DML_BUFFER_TENSOR_DESC 
 @pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.parametrize("size", [1, 4, 5, 4096 + 3])
 def test_a_constant_goes_straight_to_an_output(device: Any, size: int, optimize: bool) -> None:
-    """The constant's bytes, without a data type, go to several outputs."""
+    """A constant of bytes, without a data type, goes to several outputs."""
     data = RNG.integers(0, 256, size).astype(np.uint8)
     found = device.compile_graph(constant_graph(device, data), optimize=optimize).dispatch({})
     assert list(found) == ["constant", 1]

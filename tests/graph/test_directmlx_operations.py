@@ -23,13 +23,13 @@ def random(*sizes: int) -> Array:
 
 
 def near(found: Array, expected: Any) -> None:
-    """Compare sums of at most a few dozen float32 products of values below one."""
+    """Compare within the error of sums of a few dozen float32 products of values below 1."""
     assert found.shape == np.shape(expected)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
 def transposed(x: Array, w: Array, groups: int, stride: int, dilation: int) -> Array:
-    """Return a transposed convolution without padding: each input element adds its multiple of the window."""
+    """Return a transposed convolution without padding: each input element, times the filter, is added to the output."""
     batch, channels, height, width = x.shape
     reach = (w.shape[2] - 1) * dilation + 1
     rows, columns = ((size - 1) * stride + reach for size in (height, width))

@@ -17,7 +17,7 @@ RNG = np.random.default_rng(12)
 
 
 def near(found: Array, expected: Any) -> None:
-    """Compare means of about a dozen float32 values around one."""
+    """Compare within the error of means of about a dozen float32 values around 1."""
     np.testing.assert_allclose(found, np.asarray(expected).reshape(found.shape), rtol=1e-5, atol=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""Epilogues, which operators apply as they store results: sums with tensors, scales, casts, batch normalization."""
+"""Epilogues, which operators apply as they store results: additions of tensors, scales, casts, batch normalization."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def other_operand(layout: str, dtype: str, sizes: tuple[int, ...]) -> tuple[dml.
 
 
 def assert_near(result: np.ndarray, expected: np.ndarray, half: bool, stored: np.ndarray | None = None) -> None:
-    """Compare float32 sums of hundreds of products; FLOAT16 results are rounded once more.
+    """Compare within the error of float32 sums of hundreds of products; FLOAT16 results are rounded once more.
 
     stored: intermediate values that were also rounded to FLOAT16, because a separate dispatch reads them.
     """
@@ -47,7 +47,9 @@ def assert_near(result: np.ndarray, expected: np.ndarray, half: bool, stored: np
 
 
 def assert_sum(result: np.ndarray, expected: np.ndarray, other: np.ndarray, fused: bool) -> None:
-    """Compare with ``residual``'s result. Unless fused, the sum without ``other`` was stored in the result's type."""
+    """Compare with the expected result of ``residual``. Without fusion, the producer's result is rounded to the
+    result's type before ``other`` is added.
+    """
     half = result.dtype == np.float16
     assert_near(result, expected, half, expected - other if half and not fused else None)
 
@@ -67,13 +69,13 @@ def residual(
 
 
 def keeps_its_layout(producer: str, layout: str) -> bool:
-    """Whether a sum stays separate: softmax writes rows and cannot write other layouts."""
+    """Return whether the addition stays separate: softmax writes rows and cannot write other layouts."""
     return producer.startswith("softmax") and LAYOUTS[layout][1] != "packed"
 
 
 @pytest.fixture(autouse=True)
 def small_sums_too(monkeypatch):
-    """Fuse sums with small results, too: on CPU drivers a separate kernel would add to results as small as these."""
+    """Fuse additions to small results, too, which selection keeps separate on CPU drivers."""
     monkeypatch.setattr("dml.graph.fusion.adds_apart", lambda target, image: False)
 
 
@@ -106,9 +108,9 @@ SUMS = [(producer, layout) for producer in PRODUCERS for layout in (LAYOUTS if p
 def test_a_sum_goes_behind_its_producer(device, producer, layout):
     desc, inputs, expected = residual(device, producer, layout)
     compiled, plain = device.compile_graph(desc), device.compile_graph(desc, optimize=False)
-    # Gaps prevent merging the spatial dimensions: a kernel with two preparing dispatches replaces the matrix product.
+    # Gaps prevent merging the spatial dimensions: a kernel with two preparatory dispatches replaces the matrix product.
     other_kernel = (producer, layout) == ("convolution 1x1", "padded")
-    # Across rows, softmax's last kernel also reads the maxima and the sums
+    # Softmax across rows: its last kernel also reads the maxima and the sums
     bound = 5 if producer == "softmax across" else len(inputs) + 1
     fused = can_bind(device, bound) and not keeps_its_layout(producer, layout)
     assert steps(compiled) == (3 if fused and other_kernel else steps(plain) - fused)
@@ -178,7 +180,7 @@ def test_a_scale_and_bias_of_channels_and_an_activation(device):
 @pytest.mark.parametrize("owned", [True, False])
 @pytest.mark.parametrize("producer", ["gemm", "convolution", "convolution 1x1", "average"])
 def test_batch_normalization_behind_its_producer(device, producer, owned):
-    """With a residual sum and an activation. Factors of owned parameters are computed once."""
+    """With a residual addition and an activation. Scale factors of owned parameters are computed once."""
     case = PRODUCERS[producer]("FLOAT32")
     sizes = case.expected.shape
     rest = rounded("FLOAT32", *sizes)
@@ -197,8 +199,8 @@ def test_batch_normalization_behind_its_producer(device, producer, owned):
     y = op.batch_normalization(y, *(b.input(f"n{k}", v.shape, owned_by_dml=owned) for k, v in enumerate(parameters)))
     y = op.relu(y + b.input("rest", sizes))
     compiled, plain = b.compile({"y": y}), b.compile({"y": y}, optimize=False)
-    # Without optimization: the factor (once if owned), the normalization, the sum and the activation. With four
-    # storage buffers only the sum and the activation are fused.
+    # Dispatches without optimization: the scale factor (at initialization if owned), the normalization, the addition
+    # and the activation. With four storage buffers only addition and activation are fused.
     assert steps(plain) - steps(compiled) == (3 if can_bind(device, len(inputs) + 5) else 1)
     mean, variance, scale, bias = f64(*parameters)
     expected = np.maximum((case.expected - mean) * scale / np.sqrt(variance + 1e-5) + bias + rest, 0)
@@ -282,7 +284,7 @@ def test_an_operand_that_depends_on_the_producer(device):
 
 
 def test_a_chain_of_producers(device):
-    """Each producer's sum reads the previous one: c1(c0(x) + x) + c0(x) + x."""
+    """Each fused addition reads the previous one's result: c1(c0(x) + x) + c0(x) + x."""
     b, x, _, xs, _ = branches(device)
     first = convolved(x) + x
     total = convolved(first, 1) + first
@@ -311,8 +313,9 @@ def test_a_value_with_other_readers_is_stored(device, use):
 
 @pytest.mark.parametrize("joined", [False, True])
 def test_a_sum_of_a_reshaped_result(device, joined):
-    """A product's rows are reshaped to batches; inside a joined tensor this view is impossible, so the sum is
-    separate."""
+    """Rows of a matrix product are reshaped to batches. Inside a joined tensor strides cannot express that, so the
+    addition is separate.
+    """
     b = Builder(device)
     a, w, r = rounded("FLOAT32", 1, 1, 12, 16), rounded("FLOAT32", 1, 1, 16, 8), rounded("FLOAT32", 2, 6, 8)
     x, y = b.input("x", a.shape), b.input("y", r.shape)
@@ -379,7 +382,7 @@ def test_a_kernel_that_binds_more_than_its_operator(seen_as):
 
 
 def test_small_sums_are_apart_on_cpus(device, monkeypatch):
-    """On CPUs a small convolution does not fuse a sum with a tensor of its size."""
+    """On CPU drivers, a small convolution does not fuse the addition of a tensor of its own size."""
     monkeypatch.undo()
     b, x, y, xs, ys = branches(device)
     compiled = b.compile({"sum": op.relu(convolved(x) + y)})
@@ -392,7 +395,7 @@ def test_small_sums_are_apart_on_cpus(device, monkeypatch):
 
 @pytest.mark.parametrize("behind", ["nothing", "relu", "clip", "both", "relu of a half"])
 def test_what_keeps_results_within_bounds_is_data_on_cpus(device, behind):
-    """Bounds of activations are data, so that all layers of a network share a kernel."""
+    """On CPU drivers, bounds of activations are data, not code, so that all layers of a network share a kernel."""
     kind = "FLOAT16" if behind == "relu of a half" else "FLOAT32"
 
     def program(finish):

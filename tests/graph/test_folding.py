@@ -15,7 +15,7 @@ from harness import can_bind
 
 @pytest.fixture(autouse=True)
 def small_sums_too(monkeypatch):
-    """Fuse sums with small results, too: on CPU drivers a separate kernel would add to results as small as these."""
+    """Fuse additions to small results, too, which selection keeps separate on CPU drivers."""
     monkeypatch.setattr("dml.graph.fusion.adds_apart", lambda target, image: False)
 
 
@@ -27,7 +27,9 @@ def steps(compiled: Any) -> list[str]:
 
 
 class Network:
-    """Builds batch normalizations of a convolution, and their float64 results. ``given`` makes parameter tensors."""
+    """A convolution with batch normalization, and its float64 results. Methods take ``given``, which makes the
+    parameter tensors.
+    """
 
     def __init__(self, device: dml.Device, dtype: str = "FLOAT32", groups: int = 1, window: int = 3, bias: bool = True):
         rng = np.random.default_rng(3)
@@ -106,7 +108,7 @@ class Network:
 def test_known_parameters_become_weights(device, dtype, groups, window, bias, given):
     """The normalization, the sum and the activation add no dispatches to the convolution's.
 
-    If the convolution cannot bind the sum's operand, sum and activation are one more dispatch.
+    If the convolution cannot bind the addition's operand, addition and activation are one more dispatch.
     """
     network = Network(device, dtype, groups, window, bias)
     parameter = getattr(network, given)
@@ -131,13 +133,13 @@ def test_the_normalizations_own_activation(device):
 
 @pytest.mark.parametrize("given", ["weights", "parameters"])
 def test_what_comes_with_every_dispatch_is_not_folded(device, given):
-    """Folding would repeat with every dispatch; the normalization becomes an epilogue instead."""
+    """Folding parameters that are inputs would repeat with every dispatch, so the normalization becomes an epilogue."""
     network = Network(device)
     of_weights, of_normal = (network.fed, network.constant) if given == "weights" else (network.constant, network.fed)
     _, y = network.convolution(of_weights)
     alone = network.builder.compile({"y": y})
     compiled = network.builder.compile({"y": network.normalized(y, of_normal)})
-    more = ["elementwise/vector.comp"] if given == "parameters" else []  # the factors
+    more = ["elementwise/vector.comp"] if given == "parameters" else []  # computes the scale factors
     if not can_bind(device, 7):
         # A separate dispatch, after copying two parameters into one buffer (at initialization if they are known)
         more += ["movement/copy_words.comp"] * 2 if given == "parameters" else []

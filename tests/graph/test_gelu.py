@@ -97,7 +97,7 @@ def test_what_others_see_is_computed(device: Any, seen: str) -> None:
 
 
 def test_behind_a_product(device: Any, monkeypatch: Any) -> None:
-    """The GELU of a product's result becomes the product's epilogue."""
+    """A GELU after a matrix product becomes its epilogue."""
     a, b = (random(np.random.default_rng(4), "FLOAT32", sizes) for sizes in ((9, 16), (16, 24)))
     graph = Builder(device)
     made = op.gemm(graph.input("a", a.shape), graph.constant(b))
@@ -105,4 +105,4 @@ def test_behind_a_product(device: Any, monkeypatch: Any) -> None:
     assert is_gelu(compiled)
     y = compiled.dispatch({"a": a})["y"]
     expected = exact(FORMS["x, then half"], a.astype(np.float64) @ b, monkeypatch)
-    np.testing.assert_allclose(y, expected, atol=1e-5)  # sums of 16 products of numbers of a few units
+    np.testing.assert_allclose(y, expected, atol=1e-5)  # sums of 16 products, of numbers up to a few units

@@ -90,7 +90,7 @@ def gathered(kind: str, size: int) -> Case:
     return Case(desc, [x, places], np.zeros((1, 5, 6, size)))
 
 
-#: Name -> function that makes a case with integer results, and their data type.
+#: Functions that make cases with integer results, and the data types of these.
 INTEGERS = {
     "product": (lambda: product("INT32"), "INT32"),
     "product odd": (lambda: product("INT32", 7), "INT32"),
@@ -137,7 +137,7 @@ def test_a_cast_of_integers(each_kind, producer, written):
 @pytest.mark.parametrize("layout", ["packed", "padded", "nhwc"])
 @pytest.mark.parametrize("producer", INTEGERS)
 def test_a_sum_of_integers(each_kind, producer, layout):
-    """Sums have 32 bits, or fewer, which wrap."""
+    """Additions of 32-bit integers, and of narrower ones, which wrap."""
     make, kind = INTEGERS[producer]
     case = make()
     sizes = case.expected.shape

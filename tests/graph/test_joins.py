@@ -22,7 +22,7 @@ def weights(dtype):
 
 
 def dense(x, filters, form):
-    """Return layers that read all earlier ones, joined again for each layer or by a chain of joins."""
+    """Return a dense block: each layer reads the join of all earlier ones, joined anew or in a chain of joins."""
     parts = [x]
     for filter_ in filters:
         seen = op.join(parts, 1) if len(parts) > 1 else x

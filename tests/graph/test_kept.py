@@ -1,4 +1,4 @@
-"""What initialization computes is made of constants, and of what initialization computes too."""
+"""Initialization computes only results of constants and of its own results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dml.graph.builder import Builder
 
 
 def test_a_result_that_the_caller_reads_too(device: dml.Device) -> None:
-    """Runs compute a graph's outputs, so they compute what is made of one."""
+    """A graph's output is computed in every run, and so are results computed from it."""
     x = np.random.default_rng(0).standard_normal((1, 1, 2, 30), np.float32)
     graph = Builder(device)
     held = graph.constant(x)
@@ -25,7 +25,7 @@ def test_a_result_that_the_caller_reads_too(device: dml.Device) -> None:
 
 @pytest.mark.parametrize("room", [0, 1 << 20])
 def test_a_result_too_large_to_keep(device: dml.Device, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
-    """Its sum, small enough, is not computed before it."""
+    """The large result is computed in every run; its sum, small enough to keep, must not be computed before."""
     monkeypatch.setattr("dml.graph.kept.SMALL", room)
     row = np.arange(1, 9, dtype=np.float32).reshape(1, 1, 1, 8)
     graph = Builder(device)

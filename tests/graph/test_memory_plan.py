@@ -1,4 +1,4 @@
-"""Placement of temporaries: live ones do not overlap, and the total is as small as the planner finds."""
+"""Placement of temporaries: live ones do not overlap, and the total stays small."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dml.glslang import Source
 
 
 def dispatches(*bound: dict[int, int]) -> list[Dispatch]:
-    """Return dispatches for the given temporaries: numbers, and sizes in units of the alignment."""
+    """Return dispatches that bind the given temporaries: index -> size in units of the alignment."""
     return [
         Dispatch(
             "kernel",

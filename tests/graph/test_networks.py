@@ -37,7 +37,7 @@ RNG = np.random.default_rng(11)
 
 
 def random(*sizes, scale=1.0):
-    """Return random numbers that are exact in float32, so that device and reference get the same."""
+    """Return random numbers that are exact in float32, so that device and reference get the same inputs."""
     return RNG.normal(0, scale, sizes).astype(np.float32)
 
 

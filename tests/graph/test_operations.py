@@ -24,7 +24,7 @@ def softmax(x: Array, axis: int = -1) -> Array:
     return powers / powers.sum(axis, keepdims=True)
 
 
-#: Name -> NumPy's function, and attributes. Arguments are in (0.05, 0.95), or mapped by ``OF``.
+#: NumPy's function and the attributes, by operation. Arguments are in (0.05, 0.95), or mapped by ``OF``.
 UNARY: dict[str, tuple[Callable[[Array], Array], dict[str, Any]]] = {
     "identity": (lambda x: x, {}),
     "absolute": (np.abs, {}),
@@ -76,7 +76,7 @@ UNARY: dict[str, tuple[Callable[[Array], Array], dict[str, Any]]] = {
     "tanh": (np.tanh, {}),
     "thresholded_relu": (lambda x: np.where(x > 1, x, 0), {}),
 }
-#: Functions of all numbers; the others are tested on positive numbers only.
+#: Functions tested on all numbers; the others are tested on positive numbers only.
 SIGNED = {
     "identity", "absolute", "asinh", "atan", "ceil", "cos", "cosh", "erf", "exp", "floor", "is_infinity", "is_nan",
     "negate", "round_", "sign", "sin", "sinh", "celu", "elu", "gelu", "hard_sigmoid", "hard_swish", "hardmax",
@@ -115,7 +115,7 @@ BITS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def near(found: Array, expected: Any) -> None:
-    """Compare values around one after a few roundings; tan and products have the largest errors."""
+    """Compare within the error of values around 1 after a few roundings; tan and products have the largest errors."""
     expected = np.asarray(expected)
     assert found.shape == expected.shape
     np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol=2e-6, atol=2e-6)

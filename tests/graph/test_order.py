@@ -13,7 +13,7 @@ from dml.graph.operations import convolution, join, max_pooling, relu
 
 
 def dispatch(label: str, reads: str, writes: str, offset: int = 0) -> Dispatch:
-    """Return a dispatch. reads, writes: letters of temporaries, of which 256 bytes are used. offset: of writes."""
+    """Return a dispatch. reads, writes: temporaries, one letter each, of 256 bytes. offset: of the writes."""
     bindings = [StorageBinding(Region(Space.TEMPORARY, ord(name), 0, 256), Access.READ) for name in reads]
     bindings += [StorageBinding(Region(Space.TEMPORARY, ord(name), offset, 256), Access.WRITE) for name in writes]
     return Dispatch(label, Source(label, ""), tuple(bindings), (1, 1, 1))
@@ -72,7 +72,9 @@ def _module(b: Builder, x, number: int, sizes: dict[str, tuple[int, ...]]):
 
 
 def test_branches_share_their_barriers(each_kind, monkeypatch) -> None:
-    """CPU drivers pad before each convolution, so other branches' dispatches can run between pad and convolution."""
+    """CPU drivers pad before each convolution; dispatches of other branches can run between the padding and the
+    convolution.
+    """
     b = Builder(each_kind)
     sizes: dict[str, tuple[int, ...]] = {"x": (1, 64, 28, 28)}
     y = _module(b, _module(b, b.input("x", sizes["x"]), 0, sizes), 1, sizes)

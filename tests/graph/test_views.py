@@ -1,4 +1,4 @@
-"""Readers of views get strides for the same elements, or no view if strides cannot express it."""
+"""Readers of a view get strides that reach the same elements, or None if no strides do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dml.compiler.program import Operand, Region, Space
 from dml.graph.views import seen_through
 
 FLOAT = DML_TENSOR_DATA_TYPE_FLOAT32
-#: The memory, and views of it.
+#: Element indices of a buffer, and views of it.
 MEMORY = np.arange(4 * 6 * 8)
 VIEWS = {
     "whole": MEMORY.reshape(4, 6, 8),
@@ -44,7 +44,7 @@ def factorizations(count: int) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_what_is_seen_are_the_elements_in_their_order(name):
-    """Views are read with all other 3D sizes, in order and with the first two dimensions exchanged."""
+    """Views are read with every 3D shape, in order and with the first two dimensions exchanged."""
     view = VIEWS[name]
     made = DML_BUFFER_TENSOR_DESC(FLOAT, view.shape)
     found = 0
@@ -61,7 +61,9 @@ def test_what_is_seen_are_the_elements_in_their_order(name):
 
 
 def test_a_row_is_split_where_rows_have_gaps():
-    """A row splits into heads for any batch; a batch flattened with its rows has no strides."""
+    """Rows split into heads for any batch size; gaps between rows leave no strides for batch and rows flattened into
+    one.
+    """
     for batch in (1, 2):
         made = DML_BUFFER_TENSOR_DESC(FLOAT, (batch, 3, 8))
         view = Operand(Region(Space.INPUT, 0, 0, 4 * batch * 100), FLOAT, (batch, 3, 8), (100, 24, 1))

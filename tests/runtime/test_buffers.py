@@ -1,6 +1,4 @@
-"""Buffers on devices with memory of their own and on those that share the host's memory: parts, zeros, threads,
-limits.
-"""
+"""Buffers on devices with and without memory of their own: partial transfers, zeros, threads, limits."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_an_unknown_name_in_the_variable_is_refused(
 
 
 def test_what_cannot_be_compiled_is_left_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Matrices need a compiler with their extension: glslang from 13 on."""
+    """Cooperative matrices need glslang 13 or later."""
     has = Features(float16=True, memory_model=True, cooperative_matrices=(MATRIX,))
     monkeypatch.setattr(features, "_read", lambda *_: has)
     monkeypatch.setenv(features.DISABLE_VARIABLE, "")
@@ -173,7 +173,7 @@ def test_only_the_wanted_booleans_of_a_structure() -> None:
     ],
 )
 def test_cores_by_extension(told: dict[str, list[int]], expected: int) -> None:
-    """Drivers write these numbers after a structure's type and next pointer."""
+    """Drivers write the core counts behind the structure's sType and pNext."""
     vk = pytest.importorskip("vulkan")
     types = {one.type: one.extension for one in features._CORES}
 
@@ -192,8 +192,8 @@ def test_cores_by_extension(told: dict[str, list[int]], expected: int) -> None:
 
 
 def controls(denormals: int, rounding: int, **lacking: bool) -> SimpleNamespace:
-    """Return a VkPhysicalDeviceFloatControlsProperties. Independence 0: 16 and 64 bits change together, 1: none, 2:
-    all.
+    """Return a VkPhysicalDeviceFloatControlsProperties. Independence 0: 16 and 64 bits share their modes; 1: every
+    width has its own; 2: all share one.
     """
     modes = ("SignedZeroInfNanPreserve", "DenormPreserve", "RoundingModeRTE")
     has = {f"shader{mode}Float{bits}": True for mode in modes for bits in (16, 32, 64)}

@@ -1,6 +1,4 @@
-"""Legal code that a driver gets wrong, reduced to small kernels: in the form that our shaders use, every driver is
-right.
-"""
+"""Driver bugs, reduced to small kernels: in the form that our shaders use, every driver gives the right results."""
 
 from __future__ import annotations
 
@@ -36,8 +34,8 @@ def run(device: Any, kernel: str, x: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("guarded", ["x", "y"])
 def test_a_sign_put_back_behind_a_branch(device: Any, guarded: str) -> None:
-    """lavapipe 26.1.6 on AVX-512 (LLVM 19) is wrong where bits are selected from two numbers, (a & m) | (b & ~m), and
-    one of the two, ``guarded``, is the result of the branch's other side. with_sign selects no bits.
+    """lavapipe 26.1.6 on AVX-512 (LLVM 19) miscompiles a bit selection, (a & m) | (b & ~m), where one operand is the
+    result of the branch's other side, ``guarded``. with_sign needs no bit selection.
     """
     kernel = f"""#include "lib/math.glsl"
     void main() {{

@@ -46,7 +46,7 @@ def test_a_dispatch_is_called_by_its_kernel_and_its_nodes():
     assert names.of_dispatch(dispatch(node="first + second")) == "gemm/tiled.comp for first + second"
 
 
-# A program without a barrier, for its report: each of two dispatches reads the result of the one before.
+# Two dependent dispatches without a barrier, which the validation layer reports.
 RACE = """
 import sys
 import dml

@@ -52,7 +52,7 @@ def test_each_dispatch_reads_its_own_block(each_kind):
 
 
 def test_blocks_outlive_what_made_them(each_kind):
-    """Memory of a recording's parameters returns to its pool together with the recording, not before."""
+    """A recording's parameter memory returns to its pool when the recording is freed, not before."""
     context = each_kind.context
     buffers = [context.buffer(4 * WORDS) for _ in range(8)]
     recordings = [

@@ -129,7 +129,7 @@ def test_who_needs_one_does_not_wait_for_those_begun_before_it(pipelines_of):
 
 
 def test_an_error_is_that_of_whoever_asks(pipelines_of):
-    """The thread that requests a pipeline gets its error, and a failed one is tried again."""
+    """The thread that requests a pipeline gets its error; the next request tries again."""
     failing = [True]
 
     def fail(kernel):
@@ -170,7 +170,7 @@ def test_an_operator_has_its_pipelines_made_when_it_is_compiled(device, monkeypa
 
 
 def test_a_process_that_ends_meanwhile_ends_as_ever(vulkan):
-    """Pipelines in progress are waited for, and no others are begun."""
+    """At exit, pipelines in progress are waited for, and no others are begun."""
     code = f"""
         from dml.compiler.program import Access, Dispatch, Region, Space, StorageBinding
         from dml.glslang import Source, compile

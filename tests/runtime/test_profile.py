@@ -80,7 +80,7 @@ def test_the_device_knows_its_clock(device):
 
 
 def test_the_counter_may_pass_its_end(device, compiled, monkeypatch):
-    """A clock of 36 bits that overflows between two stamps."""
+    """A 36-bit counter that overflows between two timestamps."""
     if not device.has_timestamps:
         pytest.skip("the device has no timestamps")
     compiled.profile(data())

@@ -45,7 +45,7 @@ def test_work_without_waiting(device):
 
 
 def test_submissions_follow_each_other(device):
-    """Nothing waits in between; a read waits for all."""
+    """Submissions do not wait for each other on the host; a read waits for all."""
     buffer = device.create_buffer(np.ones(COUNT, np.float32))
     first, second = doubling(device, buffer, 3), doubling(device, buffer, 4)
     for _ in range(3):
@@ -76,7 +76,7 @@ def test_a_fence_that_is_dropped_drops_no_work(device):
 
 
 def test_lists_end_with_a_barrier_towards_the_host(device, monkeypatch):
-    """On shared memory the host reads next."""
+    """With memory shared with the host, the host reads the results directly."""
     recorded = []
     to_host = commands.to_host
     monkeypatch.setattr(commands, "to_host", lambda: recorded.append(1) or to_host())
@@ -108,7 +108,7 @@ def test_a_long_list_is_a_sequence_for_each_submission(device, monkeypatch):
     doubling(device, buffer, 1).execute()
     ((single,), _) = doubling(device, buffer, 1).current()
     work = sum(batch.work for batch in single.batches)
-    # Two of them fit a submission, whatever the quotient rounds to
+    # A submission takes two lists; the half is a margin for rounding
     share = 2.5 * work / writing.most_work(device.context)
     monkeypatch.setattr(writing, "SUBMISSION_SECONDS", share * writing.SUBMISSION_SECONDS)
     listed = doubling(device, buffer, 5)
@@ -151,7 +151,7 @@ def python(device: dml.Device, body: str, **more) -> subprocess.Popen:
 
 @pytest.mark.no_validation
 def test_a_forked_child_gets_errors(device):
-    """It also ends with its own status, though drivers wait for threads that it does not have."""
+    """It also exits with its own status, although drivers wait for threads that a fork does not copy."""
     process = python(
         device,
         """

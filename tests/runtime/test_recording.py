@@ -135,9 +135,7 @@ def test_pipelines_are_the_devices(device):
 
 
 def test_what_is_compiled_is_one_sequence(device):
-    """A driver that compiles late compiles a kernel in each sequence of the first run; after that a submission is one
-    sequence.
-    """
+    """A driver that compiles at first use gets a sequence per kernel on the first run; later runs are one sequence."""
     context = Context(device.vulkan)
     kernels = [Source("tests/factor.comp", STEP.text.replace("2u", f"{k + 2}u")) for k in range(3)]
     dispatches = [replace(step(at(k), at(k + 1)), source=kernel) for k, kernel in enumerate(kernels)]
@@ -182,7 +180,7 @@ def test_long_work_goes_in_several_submissions(device, monkeypatch):
     submitted = []
     submit = context.queue.submit
     monkeypatch.setattr(context.queue, "submit", lambda sequences, keep: submitted.append(1) or submit(sequences, keep))
-    # Four of a dispatch's 16 workgroups of 64, whatever the quotient rounds to
+    # A submission takes 4 of a dispatch's 16 workgroups, of 64 invocations each; 257 leaves a margin for rounding
     monkeypatch.setattr(writing, "SUBMISSION_SECONDS", 257 * writing.SUBMISSION_SECONDS / most_work(context))
     assert CHAIN[0].work == 1024
     buffers = [context.buffer(SIZE) for _ in range(4)]

@@ -1,6 +1,4 @@
-"""Buffers that kernels read by texels: the same results, few variants, and storage buffers for anything that is
-written.
-"""
+"""Texel buffers: the same results, few kernel variants, and storage buffers for everything written."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ LLVMPIPE = Target(DeviceClass.CPU, subgroup_size=8, max_storage_buffers=16, max_
     ("changed", "wanted"),
     [
         ({}, True),
-        ({"llvmpipe": (26, 1)}, False),  # which calls a function for each texel
+        ({"llvmpipe": (26, 1)}, False),  # this version calls a function per texel
         ({"llvmpipe": (0, 0)}, False),  # SwiftShader
         ({"max_texels": 65536}, False),
         ({"device_class": DeviceClass.DISCRETE}, False),
@@ -82,7 +80,7 @@ layout(push_constant) uniform Push { uint x, y; } push_;
 layout(set = 0, binding = 0) uniform usamplerBuffer x;
 layout(set = 0, binding = 1) writeonly buffer Y { uint y[]; };
 """
-#: GLSL that reads word i of x, whose region begins at word push_.x.
+#: GLSL that reads word i of x; its region starts at word push_.x.
 READS = {1: "texelFetch(x, int(push_.x + i)).x", 4: "texelFetch(x, int((push_.x + i) >> 2))[(push_.x + i) & 3u]"}
 
 
@@ -102,7 +100,7 @@ def test_kernels_see_a_region_by_texels(device: dml.Device, texel: int, start: i
 
 
 def test_results_are_the_bits_that_storage_buffers_give(device, seen_as):
-    """A product, a convolution and a normalization: the arithmetic does not depend on how operands are read."""
+    """A product, a convolution and a normalization give the same bits with texel buffers and storage buffers."""
     random = np.random.default_rng(0)
     x = random.standard_normal((1, 8, 12, 12)).astype(np.float32)
     weights = random.standard_normal((8, 8, 3, 3)).astype(np.float32)

@@ -28,7 +28,8 @@ Array = npt.NDArray[Any]
 WORKGROUP = 64
 LIBRARY = sources.directory() / "lib"
 
-#: By GLSL type: words in a buffer, an expression for a value of words w[p], w[p + 1], ..., and the words of x.
+#: By GLSL type: words per value, an expression that reads a value at word p of a, and the expressions of the words of
+#: x.
 TYPES = {
     "float": (1, "uintBitsToFloat(a[{p}])", ("floatBitsToUint({x})",)),
     "uint": (1, "a[{p}]", ("{x}",)),
@@ -36,7 +37,7 @@ TYPES = {
     "bool": (1, "a[{p}] != 0u", ("uint({x})",)),
     "uvec2": (2, "uvec2(a[{p}], a[{p} + 1u])", ("{x}.x", "{x}.y")),
 }
-#: NumPy types of results.
+#: NumPy type of a result, by GLSL type.
 RESULTS = {"float": np.float32, "uint": np.uint32, "int": np.int32, "bool": np.uint32, "uvec2": np.uint64}
 
 _COMMENT = re.compile(r"//.*")
@@ -91,7 +92,7 @@ def run(
     groups: tuple[int, int, int],
     defines: Mapping[str, object] | None = None,
 ) -> Array:
-    """Run a kernel that reads ``words`` at binding 0 and writes ``count`` words, zero at first, at binding 1."""
+    """Run a kernel that reads ``words`` at binding 0; return the ``count`` words of binding 1, zero before the run."""
     buffers = [device.context.buffer(words.nbytes), device.context.buffer(4 * count)]
     buffers[0].write(words)
     bindings = (
@@ -167,7 +168,7 @@ def call(
     return made
 
 
-#: Fails if the results are wrong for the arguments.
+#: A function of (results, arguments) that fails if the results are wrong.
 Check = Callable[[Sequence[Array], Sequence[Array]], None]
 
 
@@ -213,7 +214,7 @@ class Case:
 
 
 def parametrized(cases: Sequence[Case]) -> Callable[[Any], Any]:
-    """Parametrize a test by ``case``, with all cases in the short run too, since each is another function."""
+    """Parametrize a test by ``case``; the short run takes all cases, since each tests another function."""
     return lambda test: pytest.mark.every_parameter(pytest.mark.parametrize("case", cases, ids=str)(test))
 
 
@@ -221,7 +222,7 @@ def parametrized(cases: Sequence[Case]) -> Callable[[Any], Any]:
 
 
 def equal(*expected_of: Callable[..., Any]) -> Check:
-    """Check the bits against functions of one element's arguments as Python numbers: integers modulo their width."""
+    """Check bits against functions of the arguments of one element, as Python numbers; integers wrap at their width."""
 
     def check(results: Sequence[Array], arguments: Sequence[Array]) -> None:
         elements = list(zip(*(argument.tolist() for argument in arguments), strict=True))
@@ -251,7 +252,7 @@ def equal_floats(expected_of: Callable[..., Array]) -> Check:
 def within(expected_of: Callable[..., Array], most: float, why: str) -> Check:
     """Check that results are within ``most`` float32 ulps of a function of the arguments in float64.
 
-    Devices may flush subnormal results: where one is expected, any result as small passes.
+    Devices may flush subnormals: where one is expected, any result no larger than the smallest normal passes.
     """
 
     def check(results: Sequence[Array], arguments: Sequence[Array]) -> None:
@@ -288,7 +289,7 @@ def pairs(*edges: Array) -> list[Array]:
 
 
 def integers(dtype: type, count: int = 2000) -> Callable[[np.random.Generator], Array]:
-    """Make integers of a width with any bits and any number of leading zeros or ones, after edges."""
+    """Make edge cases, then random integers of a width with any number of leading zeros or ones."""
     bits = 8 * np.dtype(dtype).itemsize
     unsigned = f"u{bits // 8}"
 
@@ -302,7 +303,7 @@ def integers(dtype: type, count: int = 2000) -> Callable[[np.random.Generator], 
 
 
 def crossed(*makers: Callable[[np.random.Generator], Array]) -> Callable[[np.random.Generator], list[Array]]:
-    """Combine each value of the first maker with some of the others' values, and edges with edges."""
+    """Make one argument per maker: the values of each in random order, after all combinations of their edge cases."""
 
     def made(rng: np.random.Generator) -> list[Array]:
         columns = [maker(rng) for maker in makers]
@@ -316,7 +317,7 @@ def crossed(*makers: Callable[[np.random.Generator], Array]) -> Callable[[np.ran
 
 
 def float_bits() -> Callable[[np.random.Generator], Array]:
-    """Make edges, then floats spread evenly over the bit patterns: each exponent and sign, subnormals, infinities,
+    """Make edge cases, then floats spread evenly over the bit patterns: each exponent and sign, subnormals, infinities,
     NaN.
     """
 

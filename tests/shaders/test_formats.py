@@ -21,7 +21,8 @@ DOUBLE_EDGES = np.array(
         *(1 + 2**-52, 1 - 2**-53),
         # Around the limits of integers, and of the integers that a double represents
         *(2.0**31, -(2.0**31), 2.0**31 - 0.5, 2.0**32 - 0.5, 2.0**53 + 2, -(2.0**53) - 2, 2.0**63, -(2.0**63), 2.0**64),
-        # Halfway between floats, and one bit below: the first two, those around 1, the last and infinity
+        # Midpoints of adjacent floats, and one bit below: of the smallest two, of those around 1, of the largest and
+        # infinity
         *(7.006492321624085e-46, 7.006492321624087e-46, 1 + 2**-24, 1 + 3 * 2**-24),
         *(1.1754943157898259e-38, 3.4028235677973362e38, 3.4028235677973366e38),
     ]
@@ -29,7 +30,9 @@ DOUBLE_EDGES = np.array(
 
 
 def doubles(rng):
-    """Make edges, any bits, and numbers of ordinary size; adjacent numbers, whose differences cancel; integers."""
+    """Make edge cases, random bits, numbers of ordinary size, adjacent numbers (whose differences cancel), and
+    integers.
+    """
     bits = rng.integers(0, 2**64, 1500, np.uint64).view(np.float64)
     middle = rng.normal(size=1500) * np.exp2(rng.integers(-70, 70, 1500))
     return np.concatenate([DOUBLE_EDGES, bits, middle, np.nextafter(middle[:200], 0), np.rint(middle[:500])])
@@ -65,7 +68,9 @@ def packed(sign, exponent, significand):
 
 
 def to_pack(rng):
-    """Make sign, exponent and a significand with its first bit set: normal results, subnormal ones and neither."""
+    """Make signs, exponents and significands with the top bit set, for normal and subnormal results, zeros and
+    infinities.
+    """
     count = 4000
     significand = U64(rng)[rng.integers(0, 400, count)] | np.uint64(1 << 63)
     # Ties, and numbers one bit away from them
@@ -86,7 +91,7 @@ def sticky(a, n):
 
 
 def toward_zero_and_odd(x, odd):
-    """Convert to float32: the nearest; with ``odd`` toward zero, with the last bit set if a digit was lost, and for
+    """Convert to the nearest float32; with ``odd``, round toward zero and set the last bit if the result is inexact or
     0.
     """
     nearest = x.astype(np.float32)
@@ -110,7 +115,7 @@ def clamped(x, low, high):
 
 
 def with_ranges(maker):
-    """Make values with the ranges of integers of some widths."""
+    """Make values, each with the range of an integer type."""
 
     def made(rng):
         x = maker(rng)
@@ -129,7 +134,7 @@ def with_highest(maker):
 
 
 def halves_and_ties(rng):
-    """Make all of float16, and the floats around each and halfway to the next."""
+    """Make all float16 values, the midpoints between them, and the floats next to both."""
     half = np.arange(1 << 15, dtype=np.uint16).view(np.float16)[:0x7C00].astype(np.float32)
     middle = (half[1:] + half[:-1]) / 2
     near = np.concatenate([half, middle, np.nextafter(middle, np.float32(0)), np.nextafter(middle, np.float32(np.inf))])

@@ -36,7 +36,7 @@ def remainder_floor(a, b):
 
 
 def power(x, n):
-    """Return x^n; for a negative n, 1 / x^-n by integer division, where a small exponent of the same parity serves."""
+    """Return x^n; for a negative n, 1 / x^-n by integer division, which depends only on the exponent's parity."""
     return pow(x, n, 2**32) if n >= 0 else quotient(1, x ** (2 - n % 2))
 
 
@@ -117,7 +117,7 @@ def is_in_order(results, arguments):
 
 
 def differences(results, arguments):
-    """Check for the nearest float; conversions of more than 24 bits may round either way."""
+    """Check differences: exact up to 24 bits, else within one float32 ulp, since conversions may round either way."""
     a, b = (argument.astype(np.int64) for argument in arguments)
     exact = (a - b).astype(np.float64)
     (result,) = results
@@ -132,7 +132,7 @@ WIDE_ENTRIES = ENTRIES.replace("uint key", "uvec2 key")
 
 
 def few(dtype):
-    """Make few different values, so that keys are often equal."""
+    """Make few distinct values, so that keys are often equal."""
     return lambda rng: rng.choice(integers(dtype)(rng)[:12], 4000)
 
 

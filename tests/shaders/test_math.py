@@ -1,6 +1,7 @@
-"""lib/math.glsl, norm.glsl and compensated.glsl against float64, at edges, for all exponents and where functions bend.
+"""lib/math.glsl, norm.glsl and compensated.glsl against float64: edge cases, all exponents, and intervals where
+functions bend.
 
-The tolerance in ulp is that of the function's own description; for steps of a function, one that preserves it.
+Tolerances in ulp are those that the functions document; internal steps get a tolerance that preserves the function's.
 """
 
 from __future__ import annotations
@@ -29,17 +30,19 @@ F32 = np.float32
 
 
 def both(low, high):
-    """Make one argument: the whole range of float32 without subnormal numbers, and where the function bends."""
+    """Make one argument: the whole range of float32 without subnormals, and the interval where the function bends."""
     return lambda rng: [normal(np.concatenate([float_bits()(rng), uniform(low, high)(rng)]))]
 
 
 def span(low, high, *others):
-    """Make arguments uniform in the ranges, which are (low, high) each."""
+    """Make one argument per (low, high), uniform in this range."""
     return lambda rng: [uniform(*range_)(rng) for range_ in ((low, high), *others)]
 
 
 def two(first, second):
-    """Make two arguments: the whole range of each combined with the other's, and where the function bends."""
+    """Make two arguments: the whole range of each combined with the other's, and the intervals where the function
+    bends.
+    """
 
     def made(rng):
         edges = pairs(library.FLOAT_EDGES, library.FLOAT_EDGES)
@@ -62,7 +65,7 @@ def any_two(rng):
 
 
 def magnitudes(rng, low, high):
-    """Make numbers of both signs, evenly spread over the exponents from low to high."""
+    """Make numbers of both signs, with exponents spread evenly from low to high."""
     count = 1 << 14
     return (rng.uniform(1, 2, count) * np.exp2(rng.integers(low, high, count)) * rng.choice([-1, 1], count)).astype(F32)
 
@@ -72,7 +75,7 @@ def moderate(low, high):
 
 
 def relative(error, what):
-    """Return a check of the error relative to the expectation, for this reason."""
+    """Return a check of the relative error. what: the message of a failure."""
 
     def close(found, expected):
         assert np.all(np.abs(found - expected) <= error * np.abs(expected)), what
@@ -121,7 +124,7 @@ def round_half_away(x):
 
 
 def power(x, n):
-    """Return x^n for integers, which lose their last bits as floats: those count for the sign alone."""
+    """Return x^n for integers; beyond float32's 24 bits, the low bits of n matter for the sign alone."""
     magnitude = np.power(np.abs(x), n.astype(F32).astype(np.float64))
     return np.where(n % 2 != 0, np.copysign(magnitude, x), magnitude)
 
@@ -181,7 +184,7 @@ def reduced_angle(results, arguments):
 
 
 def with_rest(low, high):
-    """Make values, and possible rounding errors of them."""
+    """Make values, and a rounding error for each."""
     return lambda rng: [x := uniform(low, high)(rng), x * uniform(-1, 1)(rng) * F32(2**-24)]
 
 
@@ -216,7 +219,7 @@ def integer_powers(dtype):
 
 
 def special_powers(rng):
-    """Make two floats, and whether the second is an integer, and an odd one."""
+    """Make two floats, and whether the second is an integer and whether it is odd."""
     x, y = two((-3, 3), (-20, 20))(rng)
     y = np.where(rng.random(y.size) < 0.5, np.rint(y), y)
     return [x, y, (np.rint(y) == y).astype(np.uint32), (np.fmod(np.abs(y), 2) == 1).astype(np.uint32)]
@@ -256,7 +259,7 @@ SUM = """float sum_of_five(float a, float b, float c, float d, float e) {
 
 
 def five_sizes(rng):
-    """Make numbers whose squares leave float32's range at either end, some of similar size and some not; then a small
+    """Make three numbers of similar size and one of any, whose squares may overflow or underflow float32, and a small
     one.
     """
     size = rng.integers(-120, 120, 1 << 14)
@@ -266,7 +269,7 @@ def five_sizes(rng):
 
 
 def cancelling(rng):
-    """Make terms of which the large ones cancel."""
+    """Make terms whose large values cancel."""
     large = magnitudes(rng, 20, 40)
     small = [magnitudes(rng, 0, 20) for _ in range(3)]
     order = [large, small[0], small[1], -large, small[2]]

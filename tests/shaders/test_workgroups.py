@@ -13,7 +13,7 @@ from dml.compiler.program import Access, Dispatch, Operand, Region, Space, Stora
 from dml.glslang import Source
 from dml.runtime.recording import Place, Recording, spirv
 
-#: Numbers of invocations that work together: divisors of a workgroup of all kinds.
+#: Numbers of invocations that cooperate; each divides the workgroup.
 LANES = (1, 2, 16, 64)
 
 SUM = """WORKGROUP_REDUCTION(workgroup_total, uint, REDUCE_ADD)
@@ -64,7 +64,9 @@ def placed(results, arguments):
 
 
 def composed(lanes):
-    """Return a check of each lane's composition of the maps before it, and of the composition of all."""
+    """Return a check of a scan and a reduction: each lane composes the maps of the lanes before it, and all lanes'
+    maps.
+    """
 
     def check(results, arguments):
         before, totals = ([(int(v) % 2**32, int(v) >> 32) for v in result] for result in results)
@@ -93,7 +95,7 @@ def ordered_pairs(rng):
 
 
 def over_lanes(file, name, arguments, check, code, *covers):
-    """Return a case for each number of lanes, which ``check`` takes and the name contains."""
+    """Return a case for each number of lanes; ``check`` takes the number, and ``name`` has a place for it."""
     return [
         Case(file, name.format(n), arguments, check(n), code=code, covers=covers, defines={"LANES": n}) for n in LANES
     ]
@@ -129,7 +131,7 @@ def test_function(device, case):
     case.run(device)
 
 
-#: Functions that the tests below call, and functions for subgroups, which tests of reductions run.
+#: Functions that are tested below, or, for subgroups, by the tests of reductions.
 COVERED = {
     "reduce_lanes.glsl": frozenset({"FROM_SUBGROUPS", "IN_SUBGROUPS"}),
     "scan_lanes.glsl": frozenset({"LANES_SCAN_FAR"}),
@@ -185,7 +187,7 @@ def test_four_of_a_row_of_sums(device, in_fours):
     assert found[:4].tolist() == ([10] * 4 if in_fours else [40, 50, 60, 70])
 
 
-#: Divisors at which the replacing multiplication changes, and numbers around their multiples.
+#: Divisors at which the constants of the division by multiplication change.
 DIVISORS = [1, 2, 3, 5, 6, 7, 10, 641, 65535, 65536, 65537, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 2, 2**32 - 1]
 DIVIDE = """uint i = gl_GlobalInvocationID.x, x = a[4u * i];
 Divisor d = Divisor(a[4u * i + 1u], a[4u * i + 2u], a[4u * i + 3u]);

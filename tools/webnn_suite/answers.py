@@ -174,7 +174,8 @@ class Answers:
             given = {_OLDER_OPTIONS.get(key, key): item for key, item in given.items()}
             options = {key: item for key, item in given.items() if key in parameters}  # WebIDL ignores unknown members
         if len(values) < len(positional):
-            # Missing arguments become invalid objects: operands, which come first, are checked first
+            # Pad missing arguments with invalid objects, so that errors of the operands, checked first, are still
+            # reported
             values = values + [JavaScriptObject()] * (len(positional) - len(values))
         made = method(*values[: len(positional)], **options)
         return [self._operand(one) for one in made] if isinstance(made, list) else self._operand(made)

@@ -95,7 +95,7 @@ def test_what_is_wrong(device, model):
 
 
 def test_measurements():
-    """The iterations are a minimum: more follow until the time is up; each measurement has several dispatches."""
+    """Iterations continue after the minimum count until the time is up; each measurement has several dispatches."""
     count = 0
 
     def dispatch():

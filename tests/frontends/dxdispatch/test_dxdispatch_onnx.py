@@ -25,7 +25,7 @@ PRINT = {"type": "print", "resource": "c"}
 
 @pytest.fixture
 def write(tmp_path):
-    """Return a function that writes a file that dispatches the ONNX model, which joins {n, 2} and {m, 2}."""
+    """Return a function that writes a DxDispatch file for an ONNX model that concatenates {n, 2} and {m, 2}."""
     sizes = {"x": "N", "z": "M", "y": "K"}
     entries = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [sizes[name], 2]) for name in sizes]
     joined = helper.make_node("Concat", ["x", "z"], ["y"], axis=0)

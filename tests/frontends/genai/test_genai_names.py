@@ -16,7 +16,7 @@ from speech_folder import FRAMES, MELS, write_speech_folder
 
 PROMPT = [3, 14, 15, 92, 65]
 PAGE = Path(__file__).parents[3] / "tools" / "documentation" / "guide" / "genai.md"
-#: Special methods that programs use.
+#: Special methods that programs may call.
 SPECIAL = {"__call__", "__contains__", "__delitem__", "__getitem__", "__len__", "__setitem__"}
 
 
@@ -45,7 +45,7 @@ def test_every_name_of_the_package_is_here_or_refused() -> None:
 
 
 def test_a_name_is_refused_or_here() -> None:
-    """No name is both, and using a refused name raises an error with the reason."""
+    """No name both exists and is refused. Using a refused name raises an error with the reason."""
     for name, why in REFUSED.items():
         owner, _, member = name.partition(".")
         if not member:

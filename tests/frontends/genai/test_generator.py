@@ -141,7 +141,7 @@ def test_sampled_tokens_have_their_probabilities(model: og.Model, options: dict[
         counts[token] = counts.get(token, 0) + 1
     allowed = {int(token): share for token, share in zip(order, shares, strict=True) if share > 0}
     assert counts.keys() <= allowed.keys()
-    for token, share in allowed.items():  # five standard deviations of a binomial count
+    for token, share in allowed.items():  # within five standard deviations of a binomial count
         assert abs(counts.get(token, 0) - draws * share) <= 5 * (draws * share * (1 - share)) ** 0.5 + 1, token
 
 
@@ -188,7 +188,7 @@ def test_steps_with_a_shared_cache_make_no_new_plans(model: og.Model) -> None:
 def test_a_prompt_of_2000_tokens_goes_in_chunks(
     tmp_path: Path, device: dml.Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Chunks, one pass, and a thousandth of the time per submission give the same tokens."""
+    """Chunks of any size, and short submissions, give the same tokens as one pass."""
     maker = example("chat")
     monkeypatch.setattr(maker, "CONTEXT", 2304)
     maker.write_folder(tmp_path)
@@ -246,8 +246,9 @@ def test_a_full_cache_says_its_length(model: og.Model, share: bool) -> None:
 def test_a_step_reads_a_few_bytes_of_the_device(
     model: og.Model, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], most: int, share: bool
 ) -> None:
-    """A step reads each row's token; or the best few tokens with a four-byte score each, and the sum over all
-    tokens."""
+    """A step reads back one token per row; when sampling, the best few tokens with a four-byte score each, and the sum
+    over all tokens.
+    """
     read: list[int] = []
     load, download = TensorMemory.load, Context.download
 
@@ -364,7 +365,7 @@ def test_folders_that_cannot_be(folder: Path, tmp_path: Path, device: dml.Device
 
 
 def test_further_inputs_are_given(folder: Path, tmp_path: Path, device: dml.Device) -> None:
-    """The run names an input that Generator does not fill, until a program sets it."""
+    """The error names the input that Generator cannot fill; the run succeeds after the program sets it."""
     example("chat").write_folder(tmp_path)
     proto = onnx.load(tmp_path / "model.onnx")
     proto.graph.input.append(onnx.helper.make_tensor_value_info("bias", onnx.TensorProto.FLOAT, [1]))

@@ -66,7 +66,7 @@ def test_rows_of_a_batch_hear_their_own_sounds(model: og.Model, weights: tuple[P
 
 
 def test_one_beam_of_several_continues_what_is_likeliest(model: og.Model, weights: tuple[Path, SpeechWeights]) -> None:
-    """With one token to choose, the best beam has the likeliest token."""
+    """For a single new token, beam search returns the likeliest token."""
     heard = features(2)
     made = generator(model, batch_size=2, num_beams=3, max_length=len(PROMPT) + 1, min_length=CONTEXT - 1)
     made.set_inputs({"audio_features": heard, "input_ids": np.array([PROMPT] * 2, np.int32)})
@@ -75,7 +75,9 @@ def test_one_beam_of_several_continues_what_is_likeliest(model: og.Model, weight
 
 
 def test_features_are_those_of_a_spectrogram_written_out(model: og.Model) -> None:
-    """The reference applies a Fourier matrix to each frame and a triangle to each mel, in float64."""
+    """The float64 reference multiplies each frame by a Fourier matrix, and the spectrum by a triangular filter per mel
+    band.
+    """
     sound = tone(0.43, channels=2)
     audios = og.Audios.open_bytes(wav(sound))
     found = model.create_multimodal_processor()("a", audios=audios)["audio_features"].as_numpy()

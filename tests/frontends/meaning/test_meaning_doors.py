@@ -1,4 +1,4 @@
-"""Operations that several formats share: all front ends return the same bits, which are compared with a reference."""
+"""Operations that several formats share: all front ends return the same bits, and values near a reference."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ Array = npt.NDArray[Any]
 
 
 class DoorCase(NamedTuple):
-    """An operation. doors: a function per front end that runs it, given a device and a folder. reference: in float64.
-
-    tolerance: absolute, of float32 results around 1, from the reference.
+    """An operation. doors: a function per front end that runs it on a device; takes a folder for its files. reference:
+    result in float64. tolerance: absolute, for results around 1.
     """
 
     name: str
@@ -212,7 +211,7 @@ def _gated(linear_before_reset: bool) -> DoorCase:
 
 
 def _convolved(lower: bool) -> DoorCase:
-    """A convolution that keeps the size, with three elements of padding: one end gets two."""
+    """A size-preserving convolution with three elements of padding in all: one end gets two."""
     x, w = (_RNG.integers(-4, 5, sizes).astype(np.float32) for sizes in ((1, 2, 7, 6), (3, 2, 4, 4)))
 
     def reference() -> list[Array]:

@@ -20,7 +20,7 @@ def axis(size: int, output: int, mode: str = "half_pixel") -> ResizedAxis:
 @pytest.mark.parametrize("mode", COORDINATES)
 @pytest.mark.parametrize(("size", "output"), [(3, 6), (7, 3), (4, 4), (5, 1), (1, 4)])
 def test_offsets_and_step_give_the_coordinates(mode, size, output):
-    """DirectML's formula with the axis's scale and offsets gives the mode's own coordinates."""
+    """DirectML's formula with the computed scale and offsets gives the coordinates of each transformation mode."""
     one = axis(size, output, mode)
     if one.offsets is None:
         assert mode in ("half_pixel_symmetric", "tf_crop_and_resize")

@@ -56,9 +56,9 @@ EXCLUDED: list[tuple[str, str]] = [
     ("test_operator_addconstant", "float64 values beyond float32's range"),
 ]
 
-#: Reasons of cases that pass with nodes on the host.
+#: Reasons for nodes on the host, in cases that pass.
 RUNS_ON_HOST = (_NO_OPERATOR, _STRINGS, _FLOAT8, _TRAINING)
-#: Exceptions, which onnxruntime and onnx's reference evaluator lack, too.
+#: Exceptions to these; onnxruntime and onnx's reference evaluator lack them, too.
 NOWHERE = "test_gradient_of_*"
 
 

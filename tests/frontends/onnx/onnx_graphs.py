@@ -110,7 +110,7 @@ def encoder() -> bytes:
 
 @cache
 def looped() -> bytes:
-    """Return a model for any length with a Loop and an If that inputs control, and nodes around them that fold."""
+    """Return a model for any length with a Loop and an If that inputs control, and foldable nodes around them."""
     return parsed(
         """
         looped (float[n, k] x, int64 times, bool which) => (float[n, k] y, float[m, k] z) {

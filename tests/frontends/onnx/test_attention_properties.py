@@ -1,4 +1,5 @@
-"""Attention of com.microsoft for sizes on both sides of the mappings' thresholds, compared with float64 arithmetic.
+"""Attention operators of com.microsoft at sizes on both sides of the mappings' thresholds, compared with float64
+arithmetic.
 
 Results are FLOAT32 sums of products of numbers below 1: 2e-5 is about 100 ulp. FLOAT16 rounds the inputs' projections
 and the results: 4e-3 is 4 ulp near 1.
@@ -22,7 +23,7 @@ FLOAT, HALF = np.float32, np.float16
 TOLERANCES = {FLOAT: 2e-5, HALF: 4e-3}
 #: Numbers of query and key heads.
 HEADS = st.sampled_from([(1, 1), (6, 2), (4, 4), (8, 1)])
-#: Numbers of steps around tiles of 64, and with more than 4,096 elements of a mask.
+#: Sequence lengths around tiles of 64, and with masks of more than 4,096 elements.
 STEPS = st.sampled_from([1, 2, 15, 63, 64, 65, 130])
 PASTS = st.sampled_from([0, 1, 62, 64, 129])
 
@@ -65,7 +66,7 @@ def split(x: Array, heads: int) -> Array:
 
 
 def rotated(x: Array, positions: Array, cosines: Array, sines: Array, *, interleaved: bool) -> Array:
-    """Rotate x {B, N, S, H} by the angles of positions {B, S}; elements after the pairs stay."""
+    """Rotate x {B, N, S, H} by the angles of positions {B, S}; elements after the rotated pairs stay unchanged."""
     made, pairs = x.astype(np.float64), cosines.shape[1]
     cos, sin = (cache.astype(np.float64)[positions][:, None] for cache in (cosines, sines))
     chosen = (slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2))
@@ -295,7 +296,7 @@ def test_attention(
 def test_decoder_masked_self_attention(
     device: dml.Device, batch: int, heads: int, size: int, past: int, spare: int, masked: bool, beams: bool, seed: int
 ) -> None:
-    """One new position after a past that grows (spare: -1), or in a cache with room; beams continue other beams."""
+    """One new position after a growing past (spare: -1), or in a cache with free positions; with beam indirection."""
     numbers, width = Numbers(seed), heads * size
     past = max(1, past)
     total, room = past + 1, past + 1 + spare if spare >= 0 else past
@@ -389,7 +390,9 @@ def test_rotary_embedding(
     device: dml.Device, batch: int, heads: int, size: int, part: int, steps: int, interleaved: bool, by_heads: bool,
     first: bool, dtype: Any, seed: int,
 ) -> None:  # fmt: skip
-    """Whole heads or a part of each (size / part), positions of each element or of the first only."""
+    """Whole heads, or the first size / part elements of each, are rotated; positions per element, or only the first
+    one.
+    """
     numbers, turned = Numbers(seed, dtype), size // part if part else size
     x = numbers(batch, steps, heads * size)
     cosines, sines = numbers.angles(steps + 20, turned // 2)

@@ -56,7 +56,7 @@ def check(folder: Path) -> None:
     for number in range(COUNT):
         with np.load(folder / "results" / f"row{number}.npz") as found:
             assert list(found) == ["y"]
-            # 64 float32 products of numbers below 5: at most 64 roundings of 2**-24 relative to 50
+            # Sums of 64 float32 products, around 50 at most: 64 rounding errors of 2**-24 each
             np.testing.assert_allclose(found["y"], np.load(folder / f"expected{number}.npy"), rtol=0, atol=2e-4)
 
 
@@ -130,7 +130,9 @@ def scoring() -> Any:
 
 
 def test_an_input_that_fells_workers_is_given_up(scoring: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An input fails after the given attempts; a device without a working worker leaves the run."""
+    """An input that crashes workers fails after the given attempts; a device whose worker cannot restart leaves the
+    run.
+    """
     monkeypatch.setattr(scoring.ray, "put", lambda model: model)
     run = scoring.Run(b"", tmp_path, attempts=2)
     starts: list[Any] = []

@@ -112,7 +112,7 @@ def test_decoder_masked_multi_head_attention(
 
 
 def test_decoder_masked_attention_of_growing_pasts_and_encoders(device: dml.Device) -> None:
-    """A past without room, and the keys and values of an encoder, compared with onnxruntime."""
+    """A growing past, and the keys and values of an encoder, compared with onnxruntime."""
     rng = np.random.default_rng(1)
     inputs = decoder_inputs(rng, 2, 2, 8, 5, 0)
     inputs["past"] = None
@@ -176,7 +176,7 @@ def test_decoder_masked_self_attention(device: dml.Device, past: int) -> None:
 @pytest.mark.parametrize("causal", [0, 1])
 @pytest.mark.parametrize(("steps", "past"), [(3, 0), (1, 4), (2, 3), (1, 6)])
 def test_multi_head_attention_over_a_cache(device: dml.Device, causal: int, steps: int, past: int) -> None:
-    """Past and present share a cache of seven positions, which six and one fill."""
+    """Past and present share a cache of seven positions, filled by six and one."""
     rng, batch, heads, size, room = np.random.default_rng(4), 2, 2, 8, 7
     inputs: dict[str, Array | None] = {
         **{name: floats(rng, batch, steps, heads * size) for name in ("q", "k", "v")},

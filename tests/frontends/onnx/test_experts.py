@@ -144,7 +144,7 @@ def check_mixture(
 
 
 def test_tokens_go_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experts, "MOST_BYTES", 4 * 3 * 12 * 2)  # the results of two tokens
+    monkeypatch.setattr(experts, "MOST_BYTES", 4 * 3 * 12 * 2)  # bytes of two tokens' results
     check_mixture(device, 7, 3, 2, (8, 12), KINDS[0], True, 1)
 
 
@@ -208,7 +208,7 @@ def test_mixtures_of_few_bits(
 
 
 def test_the_sparse_mixer(device: dml.Device) -> None:
-    """Each of the two experts is weighted among the scores within a fiftieth of its own."""
+    """Each of the two experts is weighted by a softmax over the scores within a fiftieth of its own."""
     rng = np.random.default_rng(3)
     inputs, options, _ = case(rng, 6, 5, 2, (8, 12), KINDS[4], False)
     inputs["router"] = (3 + rng.uniform(-0.08, 0.08, (6, 5))).astype(FLOAT)

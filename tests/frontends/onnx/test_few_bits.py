@@ -1,4 +1,4 @@
-"""Numbers of few bits in com.microsoft's operators, compared with ONNX Runtime's CPU provider: gathers and products."""
+"""Low-bit quantized tensors in com.microsoft's gathers and products, compared with ONNX Runtime's CPU provider."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_products(
     level: int,
     kind: Any,
 ) -> None:
-    """All numbers of bits, block sizes, accuracy levels and zero points; weights as constants and as inputs."""
+    """All bit widths, block sizes, accuracy levels and kinds of zero points; weights as constants and as inputs."""
     inputs = weights(n, k, bits, block, zeros, seed, kind)
     a, bias = inputs["a"], inputs["bias"]
     assert a is not None
@@ -207,7 +207,8 @@ def test_products(
 
 @settings(max_examples=10)
 @given(
-    # 127 to 129 times 31 to 33 is around 4,096, from where tensors are filled on the device; 2 and 12 rows are streamed
+    # n * blocks around 4,096, above which tensors are filled on the device; 2 and 12 rows use kernels for quantized
+    # weights
     n=st.sampled_from([127, 128, 129, 300]), blocks=st.sampled_from([31, 32, 33]),
     rows=st.sampled_from([1, 2, 3, 12, 13]), zeros=st.sampled_from(["none", "packed", "float"]),
     missing=st.sampled_from([0, 1, 31]), kind=st.sampled_from([FLOAT, HALF]),
@@ -215,7 +216,7 @@ def test_products(
 def test_products_on_both_sides_of_every_threshold(
     device: dml.Device, n: int, blocks: int, rows: int, zeros: str, missing: int, kind: Any
 ) -> None:
-    """No size runs on the host. missing: numbers of the last block beyond K."""
+    """No size runs on the host. missing: elements by which the last block exceeds K."""
     bits, block, k = 4, 32, blocks * 32 - missing
     inputs = weights(n, k, bits, block, zeros, n, kind)
     inputs["a"] = a = np.random.default_rng(rows).uniform(-1, 1, (rows, k)).astype(kind)
@@ -239,7 +240,7 @@ def test_products_on_both_sides_of_every_threshold(
 def test_weights_of_a_large_product_are_on_the_device_as_they_are_stored(
     kind: DeviceClass, zeros: str, rows: int
 ) -> None:
-    """The plan keeps at most 1.1 times the initializers on the device, and widens 16 MiB at a time."""
+    """The plan keeps at most 1.1 times the initializers' bytes on the device, and dequantizes 16 MiB at a time."""
     n, k, block = 8192, 8192, 32
     points = {
         "none": None,

@@ -38,7 +38,7 @@ def cache(device: dml.Device) -> PreparedModel:
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Use, int]]:
-    """Record allocations of at least a row, 4 KiB; smaller ones are the kernels' parameters."""
+    """Record allocations of at least 4 KiB, the size of a row; smaller ones are kernel parameters."""
     found: list[tuple[Use, int]] = []
     take = Context.take
 
@@ -62,15 +62,15 @@ def test_a_growing_past_allocates_by_doubling(each_kind: dml.Device, taken: Any,
         np.testing.assert_allclose(float(y), token + 2, rtol=1e-5)  # each column of the softmax sums to 1
         counts.append(len(taken))
     doublings = ceil(log2(TOKENS)) + 1
-    # The cache has an input and an output, each with staging, and two alternating buffers for kept outputs. The product
-    # of all rows doubles twice as often, and the new row is allocated once.
+    # The cache takes an input and an output, each with staging, and two alternating buffers for kept outputs. The
+    # product of all rows doubles twice as often, and the new row is allocated once.
     assert counts[-1] <= 10 * doublings, taken
     assert counts[-1] - counts[TOKENS // 2] <= 10
     assert np.asarray(past).shape == (TOKENS + 1, WIDTH)
 
 
 def test_what_grew_is_right_when_it_is_small_again(each_kind: dml.Device) -> None:
-    """Shorter inputs after longer ones read their own bytes, not older ones after them."""
+    """Runs with shorter inputs do not read leftovers of longer ones."""
     model = cache(each_kind)
     rng = np.random.default_rng(1)
     for rows in (3, 40, 41, 2, 39, 1, 40, 3):

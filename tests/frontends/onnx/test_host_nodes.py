@@ -257,7 +257,7 @@ def test_random_numbers_and_sequences(device: dml.Device) -> None:
 
 
 def test_classic_machine_learning(device: dml.Device) -> None:
-    """A scaler on the host, a product on the device, and a map as output."""
+    """A scaler on the host, a matrix product on the device, and a map as output."""
     x = np.array([[1.0, 2.0], [3.0, 5.0]], np.float32)
     nodes = [
         helper.make_node("Scaler", ["x"], ["s"], domain="ai.onnx.ml", offset=[1.0, 1.0], scale=[2.0, 0.5]),

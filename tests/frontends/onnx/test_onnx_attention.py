@@ -122,7 +122,7 @@ def test_products_with_weights_of_8_bits_and_a_bias(device: dml.Device) -> None:
 @pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize("zeros", ["none", "packed", "floats"])
 def test_products_whose_columns_say_their_group(device: dml.Device, bits: int, zeros: str) -> None:
-    """g_idx: the scale and zero point of each column of the weights, in any order.
+    """g_idx gives each column of the weights the index of its scale and zero point, in any order.
 
     onnxruntime's CPU provider supports it for 4 bits, and assumes 8 for every packed zero point.
     """
@@ -292,7 +292,7 @@ def test_group_query_attention_over_quantized_caches(
     )  # fmt: skip
     found, expected = prepare(model, device, fallback=False).run(given), in_onnxruntime(model, given)
     assert [array.tolist() for array in found[1:]] == [array.tolist() for array in expected[1:]]
-    assert len(np.unique(found[1])) > 2**bits // 4  # not all numbers are clipped
+    assert len(np.unique(found[1])) > 2**bits // 4  # most numbers are not clipped
     assert_close(found[:1], expected[:1], 1e-5)
 
 
@@ -408,9 +408,9 @@ def test_multi_head_attention_of_packed_tensors(device: dml.Device, parts: int) 
 @pytest.mark.parametrize("kind", [np.uint8, np.int8])
 @pytest.mark.parametrize("past", [False, True], ids=["first", "past"])
 def test_quantized_attention(device: dml.Device, past: bool, kind: Any) -> None:
-    """Signed weights have a scale per column, and seven bits: with eight, ONNX Runtime's sums of two products saturate
-    on
-    processors without VNNI."""
+    """Signed weights have a scale per column, and seven bits: with eight, ONNX Runtime saturates sums of two products
+    on processors without VNNI.
+    """
     weights = bytes_(8, 24).view(kind) >> (1 if kind is np.int8 else 0)
     count = 24 if kind is np.int8 else 1
     inputs = {

@@ -60,13 +60,13 @@ def test_channels_of_any_number(device: dml.Device, tmp_path: Path, channels: in
     model = model_of(nodes, {"x": x}, ["y"], 17, initializers=held)
     path = optimized(model, tmp_path)
     prepared = prepare(path, device, fallback=False)
-    # Nested float32 sums of 20, 9 and 216 products of numbers around one
+    # Successive float32 sums of 20, 9 and 216 products of numbers around 1
     assert_close(prepared.run([x]), in_onnxruntime(model, {"x": x}), 2e-4)
     assert {one.how for one in inspect_model(path, Planner(Target(DeviceClass.DISCRETE))).operators} == {"mapped"}
 
 
 def test_what_onnxruntime_puts_between(device: dml.Device, tmp_path: Path) -> None:
-    """Groups, joined blocks, pools, both kinds of resizing, sums, automatic padding."""
+    """Groups, concatenated blocks, pooling, both kinds of resizing, additions, automatic padding."""
     x = floats(1, 32, 10, 12)
     held = {
         "w": floats(32, 32, 3, 3) / 10, "g": floats(32, 16, 3, 3) / 10, "v": floats(32, 64, 3, 3) / 20,
@@ -157,7 +157,7 @@ def test_blocks_of_either_size(device: dml.Device, size: int) -> None:
         node("Conv", ["b", "d"], ["y"], group=48, pads=[1] * 4),
     ]  # fmt: skip
     (expected,) = in_onnxruntime(model_of(plain, {"x": x}, ["y"], 17, initializers={"v": v, "w": w, "d": d}), {"x": x})
-    # Nested sums of 9, 32 and 216 products of numbers around one
+    # Successive sums of 9, 32 and 216 products of numbers around 1
     assert_close(prepare(model, device, fallback=False).run([x]), [expected[:, :41]], 1e-3)
 
 
@@ -166,7 +166,9 @@ def test_blocks_of_either_size(device: dml.Device, size: int) -> None:
     ((32, 16), 20, 16), ((32, 16), 30, None), ((24, 12), None, None),
 ])  # fmt: skip
 def test_the_size_by_the_channels(filters: tuple[int, int], channels: int | None, expected: int | None) -> None:
-    """24 padded channels mean blocks of 8; 12 unblocked ones, or padding by more than 8, mean 16; both contradict."""
+    """24 padded channels imply blocks of 8; 12 unblocked channels, or padding by more than 8, imply 16. With both, no
+    size is returned.
+    """
     nodes = [node("Conv", ["x", "w"], ["a"], domain=NCHWC)]
     if channels is not None:
         nodes.append(node("ReorderOutput", ["a"], ["y"], domain=NCHWC, channels=channels))
@@ -174,7 +176,7 @@ def test_the_size_by_the_channels(filters: tuple[int, int], channels: int | None
 
 
 def test_all_or_none_of_them_run_on_the_host(device: dml.Device) -> None:
-    """A filter that is an input needs the host, and values between these operators have another layout there."""
+    """A filter that is an input needs the host; values between these operators are blocked, so all run there."""
     size = _of_this_machine()
     if size is None:
         pytest.skip("onnxruntime blocks no channels on this CPU")
@@ -194,5 +196,5 @@ def test_all_or_none_of_them_run_on_the_host(device: dml.Device) -> None:
         found = prepared.run(feeds)
     plain = [node("Conv", ["x", "v"], ["a"]), node("Relu", ["a"], ["b"]), node("Conv", ["b", "w"], ["y"])]
     (expected,) = in_onnxruntime(model_of(plain, {"x": x}, ["y"], 17, initializers={"v": v, "w": w}), {"x": x})
-    # Nested sums of 32 and 27 products of numbers around one
+    # Successive sums of 32 and 27 products of numbers around 1
     assert_close(found, [expected[:, :30]], 1e-4)

@@ -108,7 +108,7 @@ CASES: list[tuple[str, dict[str, Array | None], int, dict[str, Any], float]] = [
         3, {}, 1e-4,
     ),
     (
-        # Seven bits of b: with eight, ONNX Runtime's sums of two products saturate on processors without VNNI.
+        # b has seven bits: with eight, ONNX Runtime saturates sums of two products on processors without VNNI.
         "MatMulIntegerToFloat",
         {"a": bytes_(3, 4), "b": bytes_(4, 5).view(np.int8) >> 1, "as": scalar(0.02), "bs": scalar(0.03)},
         2, {}, 1e-5,
@@ -134,7 +134,7 @@ CASES: list[tuple[str, dict[str, Array | None], int, dict[str, Any], float]] = [
 @pytest.mark.parametrize("case", CASES, ids=[f"{op}-{len(inputs)}" for op, inputs, *_ in CASES])
 def test_operator_agrees_with_onnxruntime(device: dml.Device, case: Any) -> None:
     op, inputs, rank, attributes, tolerance = case
-    kinds = {"MatMulIntegerToFloat": np.float32, "QLinearConcat": np.uint8}  # unlike the first input's type
+    kinds = {"MatMulIntegerToFloat": np.float32, "QLinearConcat": np.uint8}  # types other than the first input's
     outputs = {"y": (rank, kinds.get(op, next(iter(inputs.values())).dtype))}
     model, given = node_model(op, inputs, outputs, **attributes)
     assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), tolerance)

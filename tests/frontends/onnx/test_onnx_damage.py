@@ -115,7 +115,7 @@ def kind_of(descriptor: Any) -> str:
 
 
 def changes(message: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the path of each set field with a change: clear it, repeat it, or a new value."""
+    """Yield each set field's path and a mutation: clear it, repeat it, or replace its value."""
     for descriptor, value in message.ListFields():
         at = (*path, descriptor.name)
         yield *at, "clear", None

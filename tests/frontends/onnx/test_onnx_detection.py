@@ -139,7 +139,7 @@ def test_what_counts_can_stay_on_the_device_or_be_an_output(device: dml.Device) 
 
 
 def test_what_counts_shapes_is_known_beforehand(device: dml.Device) -> None:
-    """NonZero of ones, by which older exporters write ranges, does not split the model."""
+    """Older exporters write a range as NonZero of ones; its size is known, so the model is not split."""
     x = np.arange(5000, dtype=np.float32)
     nodes = [
         helper.make_node("Shape", ["x"], ["shape"]),

@@ -14,7 +14,7 @@ from onnx import helper
 import dml
 from dml.frontends.onnx import prepare
 
-#: Name -> function of x, alpha and beta, and defaults of alpha and beta (None if unused).
+#: By activation: function of x, alpha and beta, and defaults of alpha and beta (None if unused).
 ACTIVATIONS: dict[str, tuple[Any, float | None, float | None]] = {
     "Relu": (lambda x, a, b: np.maximum(x, 0), None, None),
     "Tanh": (lambda x, a, b: np.tanh(x), None, None),
@@ -32,7 +32,7 @@ ACTIVATIONS: dict[str, tuple[Any, float | None, float | None]] = {
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 #: Continuous functions: at a jump, float32 and float64 sums may fall on different sides.
 SMOOTH = [name for name in ACTIVATIONS if name != "ThresholdedRelu"]
-#: Gates at most one: larger ones make states and their errors grow without bound.
+#: Functions with gates of at most 1: larger gates make states and their errors grow without bound.
 BOUNDED = ["Sigmoid", "Tanh", "Softsign", "ScaledTanh", "HardSigmoid"]
 
 
@@ -158,7 +158,7 @@ def test_gru_of_any_version_and_attributes(device: dml.Device, case: Any) -> Non
     version, inputs, attributes = case
     found = prepare(gru(inputs, attributes, version), device).run(inputs)
     expected = [part.astype(np.float32) for part in reference(inputs, attributes)]
-    assert_close(found, expected, 2e-5)  # a few steps with sums of at most 10 products
+    assert_close(found, expected, 2e-5)  # error of a few steps with sums of at most 10 products
 
 
 @pytest.mark.slow

@@ -268,7 +268,7 @@ def test_explain_names_operators_and_levels(device: dml.Device) -> None:
     ],
 )
 def test_the_level_is_that_of_the_tensors(device: dml.Device, dtype: Any, shape: tuple[int, ...], level: str) -> None:
-    """All lower levels refuse an addition of such tensors."""
+    """Every lower feature level refuses an addition of tensors of this type and rank."""
     x = np.ones(shape, dtype)
     (row,) = explain(prepare(model_of([node("Add", ["x", "x"], ["y"])], {"x": x}, ["y"], 21), device)).rows
     assert (row.operators, row.level.name) == (["ELEMENT_WISE_ADD"], f"DML_FEATURE_LEVEL_{level}")

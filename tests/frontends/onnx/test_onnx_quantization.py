@@ -53,7 +53,7 @@ def test_quantize_linear_to_four_bits_like_numpy(device: dml.Device, dtype: str)
 QUANTIZED = [
     ("QLinearAdd", ((40, 50), 0.1, 5), ((40, 50), 0.3, 7), (0.2, 11)),
     ("QLinearAdd", ((40, 50), 0.25, 5), ((40, 50), 0.5, 7), (0.5, 11)),
-    # Small sums of terms up to 300, which a less exact addition would move off ties like 26.5
+    # Small results of terms up to 300: inexact additions would miss ties like 26.5
     ("QLinearAdd", ((256, 256), 0.05971349, 100), ((256, 256), 0.03053836, 0), (0.0352919, 0)),
     ("QLinearMatMul", ((64, 32), 0.02, 5), ((32, 64), 0.05, 7), (0.1, 11)),
     ("QLinearMatMul", ((64, 32), 0.25, 0), ((32, 64), 0.5, 0), (64, 0)),

@@ -57,7 +57,8 @@ def random_boxes(rng: Any, images: int, count: int, centers: int = 0, size: floa
     return np.concatenate(pair, -1).astype(np.float32)
 
 
-#: Coordinates that share corners and edges, and equal scores: exact quotients, zero areas, flipped corners.
+#: Few coordinates and scores, so that boxes share corners and edges, overlap exactly at thresholds, are empty or
+#: flipped, and scores are equal.
 CORNERS = st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, -1.0, 0.1, 0.7])
 SCORES = st.sampled_from([0.0, -0.0, 0.5, 0.25, 1.0, -1.0, 0.1, 0.3, float("inf"), float("-inf")])
 
@@ -115,7 +116,7 @@ def test_many_boxes(device: dml.Device, opset: int, centers: int) -> None:
 
 
 def test_rounds_in_several_dispatches(device: dml.Device) -> None:
-    """Separate boxes take a round each: more rounds than one dispatch of a CPU driver may run."""
+    """Boxes that do not overlap take a round each, in all more rounds than one dispatch of a CPU driver may run."""
     rng = np.random.default_rng(8)
     corners = 2 * np.stack(np.mgrid[:45, :45], -1).reshape(1, -1, 2)
     boxes = np.concatenate([corners, corners + 1], -1).astype(np.float32)

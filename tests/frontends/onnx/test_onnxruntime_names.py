@@ -35,7 +35,7 @@ CLASSES: dict[str, tuple[Any, dict[str, str]]] = {
     "NodeArg": (ort.NodeArg, {}),
     "ModelMetadata": (ort.ModelMetadata, {}),
 }
-#: A newer onnxruntime may have unknown names.
+#: A newer onnxruntime may have names that dml does not know.
 is_newer = Version(onnxruntime.__version__) > Version(missing_names.API_VERSION)
 
 

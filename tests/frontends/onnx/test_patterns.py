@@ -1,4 +1,4 @@
-"""Plans filled in for other sizes equal those of fresh models, dispatch by dispatch and bit by bit."""
+"""Plans filled in from a pattern for other sizes equal those of fresh models, dispatch by dispatch and bit by bit."""
 
 from __future__ import annotations
 

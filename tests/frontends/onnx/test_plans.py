@@ -1,4 +1,4 @@
-"""A model keeps a bounded number of plans for its input shapes, which share its weights."""
+"""A model keeps a bounded number of plans, one per set of input shapes, which share its weights."""
 
 from __future__ import annotations
 
@@ -135,5 +135,5 @@ def test_a_new_shape_neither_copies_nor_hashes_the_weights(device: dml.Device, m
         x = np.full((rows, 256), 0.25, np.float32)
         (found,) = prepared.run([x])
         np.testing.assert_allclose(found, x @ weights @ weights[:64] @ weights[:64], rtol=1e-4)
-    # Each weight once, and of large weights only 64 pieces of 64 bytes
+    # Each weight is hashed once; of large weights only 64 pieces of 64 bytes
     assert sorted(map(len, hashed)) == [64 * 64, 64 * 64 * 4, 64 * 64 * 4]

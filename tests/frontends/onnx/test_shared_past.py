@@ -156,7 +156,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_prompt_and_steps_in_place(device: dml.Device, name: str) -> None:
-    """A prompt and steps of batch elements of different lengths until one cache is full take two plans, no copies."""
+    """A prompt, then steps until one cache is full, with a different length per batch element: two plans, no copies."""
     decoder = Decoder(device, **CASES[name])
     decoder.check(5, [0, 0], 2e-5)
     for before in ([5, 3], [6, 4], [11, 9]):
@@ -265,7 +265,9 @@ def test_a_cache_that_holds_a_window(device: dml.Device, room: int, window: int,
 
 
 def test_a_cache_smaller_than_its_window_takes_what_it_holds(device: dml.Device) -> None:
-    """The cache never discards positions, and longer sequences are refused; onnxruntime refuses such a cache."""
+    """A cache smaller than the window never discards positions, and longer sequences are refused. onnxruntime refuses
+    such a cache.
+    """
     decoder = Decoder(device, room=6, batch=1, local_window_size=8, sliding_window_cache=1)
     plain = Decoder(device, room=6, batch=1, local_window_size=8)
     for steps, before in ((4, 0), (1, 4), (1, 5)):
@@ -278,7 +280,7 @@ def test_a_cache_smaller_than_its_window_takes_what_it_holds(device: dml.Device)
 
 @pytest.mark.parametrize("name", ["softcap", "sink, window", "4 bits"])
 def test_a_long_prompt_goes_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """The scores of seven positions are computed for three positions at a time."""
+    """The scores of a prompt of seven positions are computed three positions at a time."""
     decoder = Decoder(device, **CASES[name])
     monkeypatch.setattr(attention_products, "MOST_SCORES", 4 * 2 * 4 * 12 * 3)
     decoder.check(7, [0, 0], 2e-5)

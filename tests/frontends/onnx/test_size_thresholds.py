@@ -1,6 +1,6 @@
-"""Results do not depend on the sizes at which mappings, folding and loading change their ways.
+"""Results do not depend on the size thresholds of mappings, folding and loading.
 
-Each of these thresholds is lowered, so that the small models of ONNX's own suite are beyond it.
+Each threshold is lowered, so that the small models of ONNX's own suite exceed it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from test_onnx_contrib import CASES as CONTRIB
 import dml
 from dml.frontends.onnx import prepare
 
-#: Thresholds by module, with values that small models exceed.
+#: Thresholds by module, with replacements that small models exceed.
 LOWERED: dict[str, dict[str, tuple[int, ...]]] = {
     "dml.compiler.operators.attention": {"MOST_SCORES": (64, 256)},
     "dml.compiler.selection.stored_weights": {"_PART_BYTES": (1, 256)},
@@ -45,7 +45,7 @@ LOWERED: dict[str, dict[str, tuple[int, ...]]] = {
     "dml.graph.fusion": {"_DEEPEST": (1, 3), "_DEEPEST_EPILOGUE": (1, 2), "_MOST_FIRSTS": (1,)},
     "dml.graph.kept": {"SMALL": (0, 64)},
 }
-#: Constants of the modules of ``FOLDERS`` that no size of a tensor is compared with.
+#: Integer constants of the modules in ``FOLDERS`` that are no size thresholds.
 OTHERS: dict[str, set[str]] = {
     "dml.frontends.onnx.run.severity": {"WARNING"},
     "dml.frontends.onnx.load.lenient": {"_IR_VERSION", "_FREE_INITIALIZERS", "_MOST_VERSION"},
@@ -60,13 +60,13 @@ OTHERS: dict[str, set[str]] = {
     "dml.graph.reading": {"_MOST"},  # refused beyond it
 }  # fmt: skip
 FOLDERS = ("frontends/meaning", "frontends/onnx", "graph")
-#: Sizes that these do not compute are left to the host, where sizes of tensors come of them.
+#: Modules that fold: beyond their lowered thresholds, nodes that compute sizes run on the host.
 FOLDING = {"dml.frontends.onnx.map.folding", "dml.frontends.onnx.map.trace"}
 PLAIN = {case.name: case for case in CASES if not reason(case.name)}
 
 
 def constants(folder: Path) -> dict[str, set[str]]:
-    """The whole numbers that the modules below a folder name in capitals."""
+    """Return the names of integer constants of each module below a folder."""
     found: dict[str, set[str]] = {}
     for path in folder.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -90,7 +90,7 @@ def test_every_threshold_is_lowered_here() -> None:
 
 
 def holding(model: Any, arrays: dict[str, Any]) -> Any:
-    """The model with some of its inputs as constants."""
+    """Return the model with some of its inputs as constants."""
     held = onnx.ModelProto()
     held.CopyFrom(model)
     left = [entry for entry in held.graph.input if entry.name not in arrays]
@@ -113,7 +113,7 @@ def thresholds(draw: Any) -> dict[tuple[str, str], int]:
 def test_onnx_suite_across_thresholds(
     device: dml.Device, name: str, held: int, lowered: dict[tuple[str, str], int]
 ) -> None:
-    """held: the inputs that are constants of the model, a bit of each."""
+    """held: bit mask of the inputs that become constants."""
     case = PLAIN[name]
     model, sets = model_and_data(case)
     inputs, outputs = sets[0]
@@ -143,7 +143,7 @@ def test_contrib_operators_across_thresholds(
     device: dml.Device, case: Any, held: int, lowered: dict[tuple[str, str], int]
 ) -> None:
     op, inputs, rank, attributes, tolerance = case
-    kinds = {"MatMulIntegerToFloat": np.float32, "QLinearConcat": np.uint8}  # not the type of the first input
+    kinds = {"MatMulIntegerToFloat": np.float32, "QLinearConcat": np.uint8}  # types other than the first input's
     kind = kinds.get(op, next(iter(inputs.values())).dtype)
     known = tuple(name for at, name in enumerate(inputs) if at and held >> at & 1 and inputs[name] is not None)
     model, given_ = node_model(op, inputs, {"y": (rank, kind)}, constants=known, **attributes)

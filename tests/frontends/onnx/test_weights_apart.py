@@ -70,8 +70,7 @@ def test_loaded_is_what_protobuf_loads(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", ["UINT4", "INT4"])
 @pytest.mark.parametrize("size", [4000, (2 << 20) - 8192, 2 << 20, (2 << 20) + 1, 2048 * 8192])
 def test_four_bits_of_any_size(dtype: str, size: int, kind: str, tmp_path: Path) -> None:
-    """Models on both sides of a mebibyte, from where weights are read separately, and a real language model's
-    weight."""
+    """Weights around 1 MiB, from which they are read separately, and one as large as a language model's."""
     packed = np.random.default_rng(1).integers(0, 256, -(-size // 2)).astype(np.uint8)
     packed[-1] &= 15 if size % 2 else 255
     held = onnx.TensorProto(name="w", dims=[size], raw_data=packed.tobytes())

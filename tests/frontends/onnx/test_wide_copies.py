@@ -1,4 +1,4 @@
-"""Weights that kernels cannot read as stored are widened in parts: values, and memory of about one part."""
+"""Quantized weights that kernels cannot read are dequantized in chunks: values, and memory of about one chunk."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from dml.planning.planner import Planner
 
 FLOAT = np.float32
 MIB = 1 << 20
-#: For float32 sums of hundreds of products of numbers below 10, in another order than onnxruntime's.
+#: Tolerance of float32 sums of hundreds of products of numbers below 10, in another order than onnxruntime's.
 TOLERANCE = 2e-3
 
 
 @contextmanager
 def small_parts() -> Iterator[None]:
-    """Use parts of 64 KiB, and keep no wide copies."""
+    """Dequantize in chunks of 64 KiB, and keep no dequantized copies."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stored_weights, "_PART_BYTES", 1 << 16)
         patch.setattr("dml.graph.kept.SMALL", 0)
@@ -191,7 +191,7 @@ def convolution(
 @pytest.mark.parametrize("per_channel", [True, False], ids=["per-channel", "per-tensor"])
 @pytest.mark.parametrize("zeros", [True, False], ids=["points", "none"])
 def test_filters(device: dml.Device, kind: str, filters: tuple[int, ...], per_channel: bool, zeros: bool) -> None:
-    """Parts end at multiples of 256 output channels; the filter of a 1D convolution is reshaped."""
+    """Chunks end at multiples of 256 output channels; the filter of a 1D convolution is reshaped."""
     dtype = np.dtype(getattr(ml_dtypes, kind, kind))
     agree(device, *convolution(dtype, filters, 5, per_channel=per_channel, zeros=zeros))
 
@@ -203,7 +203,7 @@ def test_filters_of_groups(device: dml.Device) -> None:
 # --- Memory of plans at the size of real models -----------------------------------------------------------------------
 
 TARGETS = {"CPU": Target(DeviceClass.CPU, subgroup_size=8), "GPU": Target(DeviceClass.DISCRETE, subgroup_size=32)}
-SIZE = 4096  # a wide copy would take 64 MiB
+SIZE = 4096  # a dequantized copy would take 64 MiB
 
 
 def large() -> Iterator[tuple[str, Any]]:
@@ -235,8 +235,7 @@ def large() -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("kind", list(TARGETS))
 def test_no_wide_copy_is_whole_in_memory(tmp_path: Any, kind: str) -> None:
-    """Plans hold a part of 16 MiB and a copy of it that a kernel reads faster; weights are no larger than in the
-    file."""
+    """Plans hold a chunk of 16 MiB and a rearranged copy of it; weights take no more memory than in the file."""
     for at, (name, (model, given_)) in enumerate(large()):
         path = tmp_path / f"{at}.onnx"
         onnx.save(model, path)

@@ -25,7 +25,7 @@ def both(device: dml.Device, tmp_path: Path, make: Callable[..., Any], *arrays: 
     """Build and save a model and assert that both runtimes' outputs agree within float32's rounding of values around
     one.
 
-    The same model with open sizes must give the same bits.
+    The same model with dynamic sizes must give the same bits.
     """
     ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
     o = pytest.importorskip("openvino.opset13")
@@ -40,7 +40,7 @@ def both(device: dml.Device, tmp_path: Path, make: Callable[..., Any], *arrays: 
     model = ov.Core().read_model(str(path))
     try:
         model.reshape({port: ov.PartialShape.dynamic(len(port.shape)) for port in model.inputs})
-    except RuntimeError:  # OpenVINO refuses open sizes
+    except RuntimeError:  # OpenVINO refuses dynamic sizes
         return
     ov.save_model(model, str(tmp_path / "dynamic.xml"), compress_to_fp16=False)
     found = read_model(tmp_path / "dynamic.xml").compile(device)(given)

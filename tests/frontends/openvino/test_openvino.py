@@ -13,7 +13,7 @@ from dml.frontends.openvino import read_model, sizes
 ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
 opset = pytest.importorskip("openvino.opset13")
 
-#: Both runtimes sum float32 products of order one, in different orders.
+#: Tolerance: both runtimes sum float32 products of magnitude around 1, in different orders.
 TOLERANCE = {"rtol": 1e-4, "atol": 2e-5}
 
 
@@ -242,7 +242,7 @@ def test_every_layer_that_cannot_be_mapped_is_listed(device, tmp_path):
 
 
 def test_dynamic_sizes(device, tmp_path):
-    """Each set of sizes has a plan; the last eight are kept."""
+    """Each combination of sizes has a plan; the last eight are kept."""
     x = opset.parameter([-1, 3], np.float32, name="x")
     rows = opset.reduce_sum(x, np.array([1]), True)
     made = opset.reshape(opset.divide(x, rows), np.array([3, -1]), False)

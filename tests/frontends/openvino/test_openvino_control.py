@@ -73,7 +73,7 @@ def test_if(device, tmp_path, given):
 
 
 def dynamic_peers(device, path, model, *feeds):
-    """Compare a model with open sizes in both runtimes, on each of these inputs."""
+    """Compare a model with dynamic sizes in both runtimes, on each of these inputs."""
     ov.save_model(model, str(path), compress_to_fp16=False)
     ours, theirs = read_model(path).compile(device), ov.Core().compile_model(str(path), "CPU", F32)
     for feed in feeds:
@@ -98,7 +98,7 @@ def recurrence(x, h, sizes):
 
 
 def test_open_sizes_in_a_tensor_iterator(device, tmp_path):
-    """Steps and columns are open; the body's sizes come from its inputs."""
+    """Steps and columns are dynamic; the body's sizes come from its inputs."""
     x, h = o.parameter([-1, -1, 3], np.float32, name="x"), o.parameter([1, -1, 3], np.float32, name="h")
     last, each = recurrence(x, h, [1, -1, 3])
     model = ov.Model([o.result(o.relu(last)), o.result(o.abs(each))], [x, h], "m")

@@ -71,7 +71,9 @@ def test_pooling_rounded_up(device, tmp_path, rounding):
 
 
 def test_counted_padding_of_what_is_rounded_up(device, tmp_path):
-    """Elements beyond the padding do not count, as in PyTorch and the layer's documentation (the CPU plugin varies)."""
+    """Where the output size is rounded up, elements beyond the padding do not count, as in PyTorch and the layer's
+    documentation. (The CPU plugin is inconsistent.)
+    """
     x = o.parameter([1, 2, 7, 9], np.float32, name="x")
     array = random(1, 2, 7, 9)
     for rounding in ("ceil_torch", "ceil"):

@@ -106,7 +106,7 @@ def test_damaged_files_are_models_or_dml_errors(device: dml.Device, tmp_path: Pa
 
 
 def on_host(folder: Path) -> Path:
-    """A RegionYolo and a ReorgYolo, which OpenVINO runs."""
+    """A RegionYolo and a ReorgYolo, which run on the host, in OpenVINO."""
     older = pytest.importorskip("openvino.opset1")
     x = o.parameter([1, 18, 4, 4], np.float32, name="x")
     regions = older.region_yolo(x, 4, 1, 2, True, [0, 1, 2], 1, -1, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])

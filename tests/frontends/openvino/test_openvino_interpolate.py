@@ -15,7 +15,7 @@ ov = pytest.importorskip("openvino", reason="the openvino package is a test depe
 o = pytest.importorskip("openvino.opset13")
 
 COORDINATES = ["half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners", "tf_half_pixel_for_nn"]
-#: For sums of at most dozens of products of numbers around one, and float32 coordinates.
+#: Tolerance of sums of at most dozens of products of numbers around 1, and of float32 coordinates.
 NEAR = {"rtol": 3e-6, "atol": 1e-5}
 
 

@@ -21,7 +21,7 @@ opset = pytest.importorskip("openvino.opset13")
 GUIDE = Path(__file__).parents[3] / "tools" / "documentation" / "guide" / "from_openvino.md"
 CLASSES = ["AsyncInferQueue", "CompiledModel", "ConstOutput", "Core", "Dimension", "InferRequest", "Model",
            "PartialShape", "ProfilingInfo", "Shape", "Tensor", "Type"]  # fmt: skip
-#: A newer openvino may have unknown names.
+#: A newer openvino may have names that dml does not know.
 is_newer = Version(theirs.__version__.split("-")[0]) > Version(ours.__version__)
 X = np.random.default_rng(0).standard_normal((2, 3), np.float32)
 

@@ -124,7 +124,7 @@ def test_converted_models(device: dml.Device, tmp_path: Path, name: str) -> None
         converted.reshape({port: list(feeds[port.get_any_name()].shape) for port in converted.inputs})
     ov.save_model(converted, str(tmp_path / "model.xml"), compress_to_fp16=False)
     inputs = {one.get_friendly_name(): feeds[one.get_friendly_name()] for one in converted.get_parameters()}
-    # Values around one after about ten float32 layers that add in other orders
+    # Values around 1 after about ten float32 layers that sum in another order
     agree(device, tmp_path / "model.xml", inputs, 2e-4)
 
 

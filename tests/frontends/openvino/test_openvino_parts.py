@@ -1,4 +1,6 @@
-"""OpenVINO models in parts (host layers, readers of sizes known only at run time), compared with its CPU plugin."""
+"""OpenVINO models split into parts, at host layers and where sizes are known only at run time, compared with its CPU
+plugin.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +98,7 @@ def test_a_loop_with_such_a_layer_is_on_the_host(device: dml.Device, tmp_path: P
 
 
 def test_layers_read_what_others_count(device: dml.Device, tmp_path: Path) -> None:
-    """The next part starts from the actual number of rows, also zero. No layer runs on the host."""
+    """The next part is compiled for the actual number of rows, which may be zero. No layer runs on the host."""
     x = o.parameter([-1, 4], np.float32, name="x")
     places = o.transpose(o.non_zero(o.greater(x, np.float32(0))), np.array([1, 0]))
     path = saved(tmp_path / "m.xml", [o.exp(o.gather_nd(x, places)), o.abs(x)], [x])

@@ -24,7 +24,7 @@ X = np.random.default_rng(4).standard_normal((1, 3), np.float32)
 
 @pytest.fixture(params=["dml", "openvino"])
 def api(request: pytest.FixtureRequest, device: dml.Device) -> tuple[Any, Any]:
-    """The package, and what it compiles for."""
+    """Return the package and the name of its device."""
     if request.param == "openvino":
         return theirs, "CPU"
     return ours, f"GPU.{device.vulkan.index}"
@@ -40,7 +40,9 @@ def saved(folder: Path, results: list[Any], writes: list[Any], inputs: list[Any]
 
 @pytest.fixture
 def counting(tmp_path: Path) -> Path:
-    """y0 = v + x, where v begins as 2 x and is y0 then; y1 = w, which begins as 0 and is x times y0 then."""
+    """A model with two variables: y0 = v + x, where v is first 2 x, then the last y0; y1 = |w|, where w is first 0,
+    then the last x * y0.
+    """
     x = o.parameter([1, 3], np.float32, name="x")
     v = older.read_value(o.multiply(x, np.float32(2)), "v", theirs.Type.f32, theirs.PartialShape([1, 3]))
     w = older.read_value(o.constant(np.zeros((1, 3), np.float32)), "w", theirs.Type.f32, theirs.PartialShape([1, 3]))
@@ -60,7 +62,7 @@ def test_variables_stay_from_run_to_run(api: tuple[Any, Any], counting: Path) ->
         np.testing.assert_allclose(found["y1"], np.abs(last), rtol=1e-6)
         last = X * (3 + run) * X
     np.testing.assert_allclose(other.infer({"x": X})["y0"], 3 * X, rtol=1e-6)
-    for run in range(2):  # a call of the model has a request of its own
+    for run in range(2):  # calling the model uses its own request
         np.testing.assert_allclose(model({"x": X})["y0"], (3 + run) * X, rtol=1e-6)
     states = {one.name: one for one in request.query_state()}
     assert sorted(states) == ["v", "w"]
@@ -81,7 +83,7 @@ def test_variables_stay_from_run_to_run(api: tuple[Any, Any], counting: Path) ->
 @pytest.mark.filterwarnings("ignore::dml.errors.HostNodesWarning")
 @pytest.mark.parametrize("begins", [0, 2])
 def test_a_cache_that_grows(api: tuple[Any, Any], tmp_path: Path, begins: int) -> None:
-    """The past, {2, ?, 4}, begins with so many rows of ones; x comes behind it."""
+    """The past, {2, ?, 4}, starts with ``begins`` rows of ones; x is appended to it."""
     ov, name = api
     x = o.parameter([2, -1, 4], np.float32, name="x")
     sizes = theirs.PartialShape([2, -1, 4])
@@ -111,7 +113,7 @@ def test_a_network_of_its_own_keeps_them_too(device: dml.Device, counting: Path)
         network({"x": X[:, :2]})
     with pytest.raises(dml.DMLError, match="no parameter 'variable v'; the model has x"):
         network({"x": X, "variable v": X})
-    np.testing.assert_allclose(network({"x": X})["y0"], 4 * X, rtol=1e-6)  # what failed changed nothing
+    np.testing.assert_allclose(network({"x": X})["y0"], 4 * X, rtol=1e-6)  # the failed run left the variable unchanged
     network.reset_state()
     np.testing.assert_allclose(network({"x": X})["y0"], 3 * X, rtol=1e-6)
 

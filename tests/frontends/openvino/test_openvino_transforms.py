@@ -86,7 +86,7 @@ def test_grid_sample(device, tmp_path, mode, padding, corners):
 @pytest.mark.parametrize("corners", [False, True])
 @pytest.mark.parametrize("mode", ["nearest", "linear", "linear_onnx", "cubic"])
 def test_the_first_interpolation(device, tmp_path, mode, corners):
-    """Enlarging, shrinking, and one axis of each."""
+    """Enlarge both axes, shrink both, or enlarge one and shrink the other."""
     base = {"mode": mode, "align_corners": corners, "antialias": False, "pads_begin": [0], "pads_end": [0]}
 
     def make(a):

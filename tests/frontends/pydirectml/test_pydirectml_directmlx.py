@@ -44,7 +44,7 @@ def random(*sizes):
 
 
 def near(found, expected):
-    """Compare sums of a few dozen float32 products of values below one."""
+    """Compare within the error of sums of a few dozen float32 products of values below 1."""
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 

@@ -41,7 +41,7 @@ class Script:
 
 
 def close(result, expected, tolerance=2e-6):
-    """Compare sums of about a hundred float32 products, relative to the largest element."""
+    """Compare within the error of sums of about a hundred float32 products, relative to the largest element."""
     assert result.shape == expected.shape
     assert result.dtype == np.float32
     np.testing.assert_allclose(result, expected, atol=tolerance * max(1.0, np.abs(expected).max()), rtol=0)
@@ -107,7 +107,7 @@ def backward(x, w, bias, sizes, stride):
 
 @pytest.mark.parametrize("size", [9, 10])
 def test_backward_convolution_takes_its_sizes(script, size):
-    """With stride 2 two output sizes fit the input; the larger one has a row and column that no window reaches."""
+    """With stride 2, two output sizes match the input; the larger has a row and a column that no window reaches."""
     x, w, bias = random(1, 2, 4, 4), random(2, 3, 3, 3), random(3)
     made = pydirectml.convolution(
         script.input(x),

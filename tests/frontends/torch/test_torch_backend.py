@@ -1,4 +1,4 @@
-"""torch.compile(model, backend="dml") returns eager PyTorch's results; some graphs stay with PyTorch."""
+"""torch.compile(model, backend="dml") gives the results of eager PyTorch; some graphs keep running in PyTorch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning"),
 ]
 
-#: For float32 sums of about a hundred products, in another order than PyTorch's.
+#: Tolerance of float32 sums of about a hundred products, in another order than PyTorch's.
 NEAR = {"rtol": 1e-4, "atol": 1e-5}
 
 
@@ -53,7 +53,7 @@ def compiled(device):
 
 @contextlib.contextmanager
 def stays(*words):
-    """Assert that the body warns with these words that something stays with PyTorch."""
+    """Assert that the body warns, with these words, that a graph keeps running in PyTorch."""
     with pytest.warns(front.EagerWarning) as caught:
         yield
     for word in words:
@@ -178,7 +178,9 @@ def exports(monkeypatch):
 
 @pytest.mark.parametrize("wide", [4, 300])
 def test_weights_that_change_are_taken_anew(compiled, monkeypatch, wide):
-    """Any kind of write is noticed, and the graph is exported once. wide: around the size that is hashed whole."""
+    """Any kind of write is noticed, and the graph is exported once. wide: weights around the largest size whose bytes
+    are all hashed.
+    """
     made = exports(monkeypatch)
     model = nn.Linear(wide, wide).eval()
     run = compiled(model, fallback=False)
@@ -311,7 +313,7 @@ def test_a_device_that_ran_out_of_memory_is_asked_again(compiled, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(weights, "prepare", exhausted)
         with stays("the device has no memory"):
-            for _ in range(6):  # asked at calls 1, 3 and 6: after pauses of 1, 2 and 4
+            for _ in range(6):  # prepare is tried on calls 1, 3 and 6 (backoff of 1, 2, then 4 calls)
                 check(model, run, x)
     assert not ran
     for _ in range(6):
@@ -384,7 +386,7 @@ def test_a_graph_that_writes_to_its_input(compiled):
 
 
 class Mixed(nn.Module):
-    """Writes to an input and a buffer; what PyTorch computes in between splits it into parts."""
+    """Writes to an input and a buffer; operations between that stay in PyTorch split it into parts."""
 
     def __init__(self):
         super().__init__()
@@ -401,7 +403,7 @@ class Mixed(nn.Module):
 
 @pytest.mark.parametrize("broken", [None, 1, 2, 3])
 def test_parts_write_to_inputs_once(compiled, monkeypatch, broken):
-    """Also where a part fails: PyTorch then runs the whole graph on what the inputs were."""
+    """Writes happen once even if a part fails: PyTorch then runs the whole graph on the original inputs."""
     model = Mixed().eval()
     other = copy.deepcopy(model)
     run = compiled(model, freeze=True)

@@ -250,7 +250,7 @@ def test_a_deep_graph(context):
 
 
 def test_weights_are_prepared_once(context):
-    """Building a graph with a convolution of constants fills its persistent resource."""
+    """Building a graph whose convolution has constant weights initializes its persistent resource."""
     builder = MLGraphBuilder(context)
     rng = np.random.default_rng(0)
     x, w, scale = (rng.uniform(-1, 1, s).astype(np.float32) for s in ((1, 2, 8, 8), (4, 2, 3, 3), (4,)))

@@ -20,7 +20,7 @@ def ordered(x, layout, wanted):
 
 
 def close(found, expected):
-    """Compare sums of up to a hundred float32 products of order one."""
+    """Compare within the error of sums of up to a hundred float32 products around 1."""
     assert found.shape == expected.shape
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
@@ -57,7 +57,9 @@ def test_convolution(device, layout, filter_layout):
 
 
 def unconvolved(x, w, padding, strides, sizes):
-    """Return a transposed convolution: each element times the filter is scattered. w: {in, out, height, width}."""
+    """Return a transposed convolution: each input element, times the filter, is added to the output. w: {in, out,
+    height, width}.
+    """
     batch, _, high, wide = x.shape
     whole = np.zeros((batch, w.shape[1], sizes[0] + padding[0] + padding[1], sizes[1] + padding[2] + padding[3]))
     for row in range(high):

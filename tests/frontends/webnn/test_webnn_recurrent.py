@@ -19,7 +19,7 @@ def floats(*shape):
 
 
 def close(found, expected):
-    """Compare results of a few steps of sigmoid and tanh of sums of ten products."""
+    """Compare within the error of a few steps of sigmoid and tanh of ten-term sums."""
     assert found.shape == np.shape(expected)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-6)
 

@@ -31,7 +31,7 @@ def case(name, reference, integers=None, **more):
 
 
 def linear(x, Alpha, Beta):
-    """Round the product to float32, then the sum: a device that fuses the two shows by cancellation."""
+    """Round the product to float32 before the addition: where terms cancel, a device that fuses the two differs."""
     return (Alpha * x).astype(np.float32).astype(np.float64) + Beta
 
 

@@ -104,14 +104,14 @@ def test_axes_and_layouts(device: dml.Device, kind: str, axes: tuple[int, ...], 
     ],
 )
 def test_lengths(each_kind: dml.Device, kind: str, sizes: tuple[int, ...], axes: tuple[int, ...]) -> None:
-    """Covers one dispatch and several, with the kernels for CPU drivers and for GPUs."""
+    """Lengths for one dispatch and for several, with the kernels for CPU drivers and for GPUs."""
     x = harness.random(np.random.default_rng(3), "FLOAT32", sizes, -8, 8)
     found = harness.run(each_kind, describe(kind, like(x), axes), {"InputTensor": x})["OutputTensor"]
     assert_close(kind, found, x, axes)
 
 
 def test_rows_beyond_the_loops_of_a_driver(device: dml.Device) -> None:
-    """Many rows, each longer than the loops that Mesa's CPU driver allows an invocation."""
+    """Many rows, each with more elements than the iterations that Mesa's CPU driver allows an invocation."""
     x = np.zeros((70, 30001), np.float32)
     x[:, -1] = 1
     found = harness.run(device, describe("SOFTMAX", like(x), (1,)), {"InputTensor": x})["OutputTensor"]

@@ -19,8 +19,8 @@ SOURCES = ("separate", "query key", "key value", "query key value")
 
 @dataclass(frozen=True)
 class Case:
-    """An attention. sizes: batch, queries, new keys, past keys, head size, value head size. Stacking makes some of them
-    equal.
+    """An attention test case. sizes: batch, queries, new keys, past keys, head size, value head size. Stacked inputs
+    make some of them equal.
     """
 
     sizes: tuple[int, int, int, int, int, int] = (2, 3, 4, 0, 5, 6)
@@ -31,7 +31,7 @@ class Case:
     relative: bool = False
     present: bool = False
     lengths: bool = False
-    in_place: bool = False  # with lengths; the present tensors hold the past
+    in_place: bool = False  # the present tensors hold the past; implies lengths
     data_type: str = "FLOAT32"
     layouts: tuple[str, str] = ("packed", "packed")  # of the inputs, of the outputs
     rank: int = 3
@@ -40,7 +40,9 @@ class Case:
 
     @property
     def consistent(self) -> Case:
-        """The case with the sizes that its stacking needs, and the operator that its heads and lengths need."""
+        """The case with sizes that fit its stacking, and with MULTIHEAD_ATTENTION1 where its heads or lengths require
+        it.
+        """
         batch, queries, keys, past, size, value_size = self.sizes
         if self.source.startswith("query key"):
             keys = queries
@@ -204,7 +206,8 @@ def check(device: dml.Device, case: Case) -> None:
 
 
 def run_in_place(device: dml.Device, desc: dml.OperatorDesc, case: Case, inputs: dict[str, Any]) -> dict[str, Any]:
-    """Run a description whose present tensors hold the past; zero the outputs where the reference has zeros.
+    """Run a description whose present tensors hold the past; zero the output rows past each length, as in the
+    reference.
 
     Checks that every row of the caches except the new ones stays unchanged.
     """

@@ -66,7 +66,7 @@ def test_what_a_gpu_gets(seen_as: Callable[..., dml.Device], name: str, data_typ
     assert_runs(device, CASES[name], data_type)
 
 
-#: Keys of at most 32 elements, which eight lanes of FLOAT32 share.
+#: Keys of at most 32 elements, each shared by eight lanes in FLOAT32.
 LANES_CASES = {
     "masked": ([LANES], Case((2, 1, 100, 0, 32, 24), (2, 2), mask="BOOLEAN")),
     "several rows in parts": ([LANES, MERGE], Case((1, 3, 700, 0, 24, 32), (4, 2), relative=True)),
@@ -80,7 +80,7 @@ LANES_CASES = {
 def test_lanes_of_a_subgroup(
     seen_as: Callable[..., dml.Device], monkeypatch: pytest.MonkeyPatch, name: str, data_type: str, wide: int
 ) -> None:
-    """Subgroups have the size that the device reports, or another one."""
+    """Subgroups have the assumed size, or are half full."""
     vulkan = seen_as("subgroups").vulkan
     if "shuffle" not in vulkan.target.features.subgroup_operations:
         pytest.skip("the device's subgroups do not shuffle")
@@ -110,7 +110,7 @@ def test_what_memory_every_device_has(seen_as: Callable[..., dml.Device], querie
 
 
 def test_wide_results_go_through_memory() -> None:
-    """Wide results exceed the registers: two products with a softmax in between."""
+    """Results too wide for registers take two matrix products with a softmax kernel between them."""
     case = Case((1, 70, 80, 0, 16, 600), (1, 1)).consistent
     program = compile_operator(describe(case, data(case)), Target(DeviceClass.DISCRETE))
     assert "attention/softmax.comp" in [dispatch.label for dispatch in program.dispatches]
@@ -131,7 +131,7 @@ def test_rows_without_a_number_are_alone(as_discrete: dml.Device, queries: int, 
 
 @pytest.mark.parametrize("queries", [1, 40])
 def test_keys_filtered_by_minus_infinity(as_discrete: dml.Device, queries: int) -> None:
-    """The first tiles are entirely -infinity; later keys decide."""
+    """All scores of the first tiles are -infinity; only later keys have weights above zero."""
     case = Case((1, queries, 400, 0, 8, 8), (1, 1), mask="KEY_SEQUENCE_END_START", filter_value=-np.inf).consistent
     inputs = data(case)
     inputs["MaskTensor"][:] = [[390], [350]]
@@ -183,7 +183,9 @@ def test_each_tile_in_registers(
 
 @pytest.mark.parametrize("scale", [-0.25, 0.0, 3e-6])
 def test_scales_of_any_sign_in_registers(on_matrix_reductions: dml.Device, scale: float) -> None:
-    """These kernels scale scores late, by a positive number; otherwise missing keys would be the largest or NaN."""
+    """These kernels scale scores late, by a positive number: a scale of zero or below would turn the -infinity of
+    missing keys into NaN or infinity.
+    """
     case = Case((1, 20, 30, 0, 8, 8), (1, 1), data_type="FLOAT16").consistent
     inputs = data(case)
     desc = replace(describe(case, inputs), Scale=scale)

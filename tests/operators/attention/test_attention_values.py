@@ -77,7 +77,7 @@ def test_cases(device: dml.Device, name: str) -> None:
 @pytest.mark.parametrize("most", [4 * 2 * 4 * 8, 100], ids=["queries", "batch elements"])
 @pytest.mark.parametrize("name", ["masked", "one length each", "packed", "in place", "plain"])
 def test_scores_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> None:
-    """Scores that exceed one binding are computed in parts: queries and batch elements one part after another."""
+    """Scores that exceed one binding are computed in chunks of queries and batch elements."""
     case = {
         "masked": Case((3, 7, 6, 1, 4, 6), mask="BOOLEAN", relative=True),
         "one length each": Case((3, 7, 7, 0, 4, 6), mask="KEY_SEQUENCE_END_START", bias=True, present=True),
@@ -86,13 +86,13 @@ def test_scores_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, na
         "plain": Case((3, 7, 7, 0, 4, 6), (4, 2)),
     }[name]
     monkeypatch.setattr(attention, "MOST_SCORES", most)
-    # (lowerings for these sizes are neither taken from other tests nor left to them)
+    # a cache of its own: lowerings depend on MOST_SCORES
     monkeypatch.setattr(repeated, "_kept", Recent(repeated.MOST_KEPT))
     check(device, case)
 
 
 def test_a_prompt_of_real_size_fits_bindings() -> None:
-    """2,048 positions of 32 heads: half a gigabyte of scores, of which every dispatch binds a part."""
+    """2,048 positions of 32 heads have half a gigabyte of scores; each dispatch binds a part of them."""
 
     def tensor_of(kind: str, *sizes: int) -> Any:
         return tensor(kind, sizes)
@@ -126,11 +126,11 @@ def test_broadcast_mask(device: dml.Device) -> None:
 
 
 def test_everything_masked(device: dml.Device) -> None:
-    """The filter is added: where it is added to all keys, the scores decide as if there were no mask."""
+    """The filter value is added to masked scores, so that a fully masked row equals the unmasked result."""
     case = Case((2, 3, 4, 0, 4, 4), mask="KEY_SEQUENCE_LENGTH", filter_value=-10000.0).consistent
     inputs = data(case)
     inputs["MaskTensor"][:] = 0
-    # Adding -10000 keeps the bits of the scores down to 2^-10.
+    # A float32 score minus 10000 is rounded to a multiple of 2^-10.
     outputs = run(device, describe(case, inputs), inputs)
     np.testing.assert_allclose(outputs["OutputTensor"], expect(case, inputs)["OutputTensor"], 2e-3, 2e-3)
 
@@ -159,7 +159,7 @@ def test_large_scores(device: dml.Device) -> None:
 def test_any(device: dml.Device, key_heads: int, each: int, flags: tuple[bool, ...], **more: Any) -> None:
     bias, relative, present, lengths, in_place = flags
     if in_place:
-        more["layouts"] = (more["layouts"][0], "packed")  # the layout of arrays on the device
+        more["layouts"] = (more["layouts"][0], "packed")  # caches are arrays on the device, which are packed
     check(
         device,
         Case(

@@ -26,12 +26,12 @@ CASES = {
 
 
 def assert_within(device: dml.Device, case: Case) -> int:
-    """Assert that the flag's results are within the error of weights rounded once; return how many differ from those
-    without.
+    """Assert that results with the flag are within the error of weights rounded once. Return how many differ from those
+    without the flag.
 
-    A weight is off by 2^-10 of itself at most, in either rounding mode of FLOAT16, or by 2^-14, its smallest normal
-    number, compared with a largest of 2^12; the result is rounded to FLOAT16 once more. The rest is float32's error, as
-    in attention_cases.
+    A weight's relative error is at most 2^-10, in either rounding mode of FLOAT16. Weights are scaled up to 2^12: below
+    the smallest normal number, 2^-14, the error is 2^-26 of the largest weight. The result is rounded to FLOAT16 once
+    more. The rest is float32's error, as in attention_cases.
     """
     case = replace(case, data_type="FLOAT16").consistent
     inputs = data(case)
@@ -54,7 +54,7 @@ def test_weights_rounded_once(on_matrices: dml.Device, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["whole tiles", "parts of keys"])
 def test_weights_rounded_once_in_registers(on_matrix_reductions: dml.Device, name: str) -> None:
-    """(A driver may leave out a conversion of matrices in registers, as lavapipe does: results need not differ.)"""
+    """Results need not differ from those without the flag: lavapipe leaves out conversions of matrices in registers."""
     assert_within(on_matrix_reductions, CASES[name])
 
 
@@ -67,7 +67,7 @@ def test_many_columns_in_registers(on_matrix_reductions: dml.Device) -> None:
 
 
 def test_without_matrix_units_nothing_changes(seen_as: Callable[..., dml.Device]) -> None:
-    """The other kernels keep weights in float32, next to their computation."""
+    """Kernels without matrix units keep weights in float32 under the flag, too."""
     features = seen_as("discrete").vulkan.target.features.without("cooperative_matrix")
     device = seen_as("discrete", features=features)
     assert program_of(device.vulkan.target, NONE) == program_of(device.vulkan.target, ALLOW)

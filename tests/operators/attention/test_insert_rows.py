@@ -52,7 +52,7 @@ def test_rows_go_to_their_positions(device: dml.Device, kind: str, sizes: tuple[
 
 
 def test_a_cache_beyond_a_binding_is_written_by_heads() -> None:
-    """Each dispatch binds one head of a cache that no binding covers."""
+    """A cache too large for one binding: each dispatch binds one head."""
     desc = described("FLOAT16", 1, 8, 1, 131072, 128)
     program = compile_operator(desc, Target(DeviceClass.DISCRETE, max_storage_buffer_range=1 << 30))
     assert len(program.dispatches) == 1

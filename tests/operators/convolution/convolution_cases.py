@@ -56,8 +56,8 @@ def build(
 
 
 def products(desc):
-    """Return the number of terms of an element: input channels of a group times the window (for backward, at most
-    that).
+    """Return the number of products per output element: input channels of a group times window elements (backward: an
+    upper bound).
     """
     return desc.InputTensor.Sizes[1] // desc.GroupCount * int(np.prod(desc.FilterTensor.Sizes[2:]))
 
@@ -67,11 +67,11 @@ def check(device, desc, arrays, expected, terms):
 
 
 def of(groups, inputs, outputs, sizes, window, **attributes):
-    """Return arguments of ``build``."""
+    """Return keyword arguments for ``build``."""
     return {"groups": groups, "inputs": inputs, "outputs": outputs, "sizes": sizes, "window": window, **attributes}
 
 
-#: Every pair of attributes occurs together somewhere.
+#: Every two attributes occur together in some case.
 CASES = [
     of(1, 3, 5, (9,), (3,), strides=(2,), start=(1,), end=(2,)),
     of(2, 2, 4, (17,), (4,), dilations=(3,), start=(3,), end=(0,)),

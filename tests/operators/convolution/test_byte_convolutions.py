@@ -1,4 +1,4 @@
-"""Convolutions of 8-bit integers with byte products, to the bit."""
+"""Convolutions of 8-bit integers with packed-byte dot products: exact."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from harness import assert_exact, like, random, run, tensor
 LIMITS = {"INT8": (-128, 127), "UINT8": (0, 255)}
 KERNELS = {"gemm/bytes.comp", "gemm/bytes_matrix.comp", "gemm/bytes_rows.comp"}
 
-#: Images, input channels, spatial sizes, output channels, window, groups, strides, dilations, padding. Channels: few,
-#: whole vectors, and between; windows of one element; groups; one dimension.
+#: Images, input channels, spatial sizes, output channels, window, groups, strides, dilations, padding. Channel counts
+#: are small, multiples of a vector, and others.
 CASES = {
     "rgb": (1, 3, (9, 11), 12, (3, 3), 1, (1, 1), (1, 1), (1, 1)),
     "rgb by two": (2, 3, (12, 13), 20, (7, 7), 1, (2, 2), (1, 1), (3, 3)),
@@ -37,7 +37,7 @@ def labels(device, desc):
 
 
 def make(case, types, points):
-    """Return inputs by name, attributes, and the sums in float64, which holds them exactly."""
+    """Return inputs by name, attributes, and the sums in float64, which is exact for them."""
     images, channels, sizes, outputs, window, groups, strides, dilations, padding = CASES[case]
     rng = np.random.default_rng(0)
     x = random(rng, types[0], (images, channels, *sizes), *LIMITS[types[0]])

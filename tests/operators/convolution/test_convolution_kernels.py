@@ -24,13 +24,13 @@ from harness import like, tensor
     ],
 )
 def test_more_products_than_a_cpu_driver_loops(device, dtype, direction, groups, inputs, window, parts):
-    """Sums of many small integers, exact in float32: a loop that ends too early shows."""
+    """Sums of many small integers, exact in float32, so that a loop that stops early gives a wrong result."""
     rng = np.random.default_rng(3)
     rank, kind = len(window), np.dtype(dtype.lower())
     x = rng.integers(0, 3, (1, groups * inputs, *window[:-1], window[-1] + 1)).astype(kind)
     shape = (groups * inputs, 1) if direction == BACKWARD else (groups, inputs)
     w = rng.integers(-2, 4, (*shape, *window)).astype(kind)
-    # Until all of the window is over the input: backward, padding removes the rest.
+    # Backward, padding crops the output to the positions where the whole window overlaps the input.
     ends = [size - 1 if direction == BACKWARD else 0 for size in window]
     function = reference.backward if direction == BACKWARD else reference.forward
     arguments = ((1,) * rank, (1,) * rank, ends, ends, groups, False, (0,) * rank)
@@ -81,8 +81,8 @@ def test_tiles(device, sizes, channels):
     ],
 )
 def test_filters_laid_out_in_fours(device, monkeypatch, groups, inputs, outputs, window):
-    """The result is that of element-by-element layout, to the bit, whether or not channels begin at multiples of four
-    and fill a tile.
+    """Results equal those of the element-by-element weight layout bit for bit, also where channels are not aligned to
+    four or do not fill a tile.
     """
     if not device.vulkan.target.is_cpu:
         pytest.skip("only CPUs' drivers lay them out so")
@@ -91,7 +91,7 @@ def test_filters_laid_out_in_fours(device, monkeypatch, groups, inputs, outputs,
         monkeypatch.setattr(
             "dml.compiler.operators.convolution.direct.lays_weights_in_fours", lambda target, chosen=in_fours: chosen
         )
-        # (strides, which only the direct kernel takes)
+        # strides of 2 select the direct kernel
         desc, arrays, _, _ = build(
             "FLOAT32", 1, groups, inputs, outputs, (19,) * len(window), window, strides=(2,) * len(window)
         )

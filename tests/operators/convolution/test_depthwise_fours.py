@@ -1,4 +1,4 @@
-"""Depthwise convolutions on GPUs with rows of whole vectors of four, which are read and stored together."""
+"""Depthwise convolutions on GPUs that read and store rows as vec4."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dml.compiler.operators.convolution import convolve
 from dml.compiler.selection import convolution as selection
 from harness import assert_sums, run
 
-#: Edges of tiles of rows and columns; windows before, around and after the first four columns.
+#: Sizes that do not fill tiles, and windows that reach into the padding before, around and after the columns.
 FOURS = {
     "same": of(3, 1, 1, (9, 28), (3, 3), start=(1, 1), end=(1, 1)),
     "five": of(2, 1, 2, (6, 8), (5, 5), start=(2, 2), end=(2, 2)),
@@ -24,14 +24,14 @@ FOURS = {
     "rows dilated": of(2, 1, 1, (11, 16), (3, 3), dilations=(3, 1), start=(3, 1), end=(3, 1)),
     "turned": of(2, 1, 1, (8, 8), (3, 3), start=(1, 1), end=(1, 1), mode=CONVOLUTION),
     "backward": of(2, 1, 1, (8, 8), (3, 3), start=(1, 1), end=(1, 1), direction=BACKWARD),
-    "narrowed": of(2, 1, 1, (8, 12), (3, 3), start=(1, 0), end=(1, 0)),  # rows of 10: no whole vectors
+    "narrowed": of(2, 1, 1, (8, 12), (3, 3), start=(1, 0), end=(1, 0)),  # rows of 10, no multiple of four
     "volume": of(2, 1, 1, (4, 5, 12), (3, 3, 3), start=(1, 1, 1), end=(1, 1, 1)),
 }
 
 
 @pytest.fixture
 def by_fours(seen_as, monkeypatch) -> dml.Device:
-    """A discrete GPU whose tuning prefers tiles of four columns where rows are whole vectors."""
+    """A discrete GPU that selects tiles of four columns wherever rows are multiples of four."""
     rule = selection.depthwise_tile
 
     def tile(target, sizes, bits, *, fours):

@@ -1,4 +1,4 @@
-"""Convolutions of FLOAT16: partial sums in FLOAT16 where an execution flag allows them, and the bytes of weights."""
+"""Convolutions of FLOAT16: partial sums in FLOAT16 where an execution flag allows them, and the memory of weights."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CASES = {
 
 
 def steps_in_half(program: Program) -> set[str | None]:
-    """Return HALF_STEPS of each kernel that multiplies."""
+    """Return the values of HALF_STEPS among the convolution and product kernels."""
     kernels = [d for d in program.dispatches if d.label in ("convolution/implicit.comp", "gemm/shared.comp")]
     assert kernels
     return {dict(dispatch.source.defines)["HALF_STEPS"] for dispatch in kernels}
@@ -76,7 +76,7 @@ def test_large_weights_stay_halves(device: dml.Device, case: dict, monkeypatch: 
 
 
 def test_weights_of_real_sizes_keep_their_bytes() -> None:
-    """1280 x 1280 x 3 x 3, the largest weights of Stable Diffusion's UNet, on a CPU's driver and on a GPU."""
+    """The largest weights of Stable Diffusion's UNet, 1280 x 1280 x 3 x 3, on a CPU driver and on a GPU."""
     size = 1280
     for target in (Target(DeviceClass.CPU, subgroup_size=8), Target(DeviceClass.DISCRETE, subgroup_size=32)):
         graph = Builder(Planner(target))

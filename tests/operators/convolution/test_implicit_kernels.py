@@ -1,4 +1,4 @@
-"""The convolution as a product through shared memory, for GPUs: every tile, at sizes that do not fill it."""
+"""The implicit GEMM convolution for GPUs: every tile, at sizes that do not fill it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_depthwise(as_discrete, dtype, layout, case):
 
 
 def test_without_a_table(monkeypatch, as_discrete):
-    """A table may be too small for a large window of few channels."""
+    """Without the offset table, as for large windows that exceed it, results are the same."""
     monkeypatch.setattr(selection, "_LARGEST_TABLE", 0)
     for case in (CASES[3], CASES[6]):
         made = build("FLOAT32", 2, **case)

@@ -36,7 +36,7 @@ def test_convolutions(on_matrices, layout, case):
 
 
 def test_channels_are_put_last_where_many_read_them(on_matrices):
-    """x is copied to channels last if its channels are apart and many output channels read it."""
+    """x is copied to channels last if its channels are not contiguous and many output channels read it."""
     for layout, kernels in (("packed", 3), ("nhwc", 2)):
         desc, *_ = build("FLOAT16", 2, layout=layout, **CASES[-1])
         assert len(labels(on_matrices, desc)) == kernels
@@ -46,7 +46,7 @@ def test_channels_are_put_last_where_many_read_them(on_matrices):
 
 @pytest.mark.parametrize("case", [CASES[-1], CASES[3], CASES[4]])
 def test_the_largest_tile(monkeypatch, on_matrices, case):
-    """The largest tile otherwise needs many tiles: here one suffices."""
+    """Selection usually takes the largest tile only for large results; here a single tile suffices."""
     tiles = [(*tile, 1) for *tile, _ in convolution.MATRIX_TILES]
     monkeypatch.setattr(convolution, "MATRIX_TILES", tiles)
     made = build("FLOAT16", 2, **case)
@@ -71,7 +71,7 @@ def test_without_the_feature_the_portable_kernel(seen_as, on_matrices):
 
 
 def test_without_a_table(monkeypatch, on_matrices):
-    """A table may be too small for a large window of few channels."""
+    """Without the offset table, as for large windows that exceed it, results are the same."""
     monkeypatch.setattr("dml.compiler.selection.convolution._LARGEST_TABLE", 0)
     for case in (CASES[3], CASES[4]):
         made = build("FLOAT16", 2, **case)

@@ -1,4 +1,4 @@
-"""CONVOLUTION with taps that never meet the input: wide dilations, and padding that is wider than the input."""
+"""CONVOLUTION with taps that only ever read padding: wide dilations, and padding wider than the input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CASES = [
     ((6, 6), (1, 1), (6, 6), (0, 0), (12, 12), 1),  # the first tap alone
     ((6, 6), (1, 1), (6, 6), (12, 12), (0, 0), 1),  # the last one
     ((6, 5), (2, 2), (7, 7), (7, 7), (7, 7), 1),
-    ((4, 4), (1, 1), (2, 2), (20, 20), (20, 20), 9),  # results of padding alone surround those of all taps
+    ((4, 4), (1, 1), (2, 2), (20, 20), (20, 20), 9),  # the border of the output reads padding only
 ]
 
 

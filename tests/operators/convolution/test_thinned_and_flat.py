@@ -1,4 +1,4 @@
-"""CONVOLUTION by strided windows of one element, and to results of one row, on CPU drivers."""
+"""CONVOLUTION with strided 1-element windows, and with results of one row, on CPU drivers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CONVOLUTION by windows of 3 x 3 over many channels with Winograd's algorithm, against float64 NumPy."""
+"""CONVOLUTION with 3 x 3 windows and many channels by Winograd's algorithm, against float64 NumPy."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_layouts(device, layout, dtype):
 @pytest.mark.parametrize("direction", [FORWARD, BACKWARD])
 @pytest.mark.usefixtures("cheapest")
 def test_directions(device, mode, direction):
-    """A backward convolution with strides of one is a forward one by the reversed window."""
+    """A backward convolution with strides of 1 is a forward one with the window reversed."""
     more = {"start": (0, 2), "end": (1, 0)} if direction == FORWARD else {"start": (1, 2), "end": (0, 1)}
     check(device, channels=(48, 48), sizes=(13, 12), direction=direction, mode=mode, bias=False, **more)
 
@@ -123,7 +123,7 @@ def test_in_a_graph(device, kind):
     padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (1, 1), (1, 1)])
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
     sums = np.einsum("nchwyx,ocyx->nohw", windows, w.astype(np.float64)) + b.astype(np.float64)[:, None, None]
-    # float32 sums of 432 products of up to one, and an activation that never magnifies their error
+    # float32 sums of 432 products of magnitude 1 at most, and an activation whose slope is below 1
     allowed = 436 * 2.0**-24 * 432 / 4 + (2.0**-11 if kind is np.float16 else 2.0**-22)
     assert np.abs(found - 1 / (1 + np.exp(-sums))).max() < allowed
 
@@ -148,7 +148,7 @@ def test_few_channels_few_places_and_gpus_go_other_ways(device, as_discrete):
 
 @pytest.mark.parametrize("room, chosen", [(4 * 36 * 64 * 64, True), (4 * 36 * 64 * 64 - 1, False)])
 def test_a_transformed_filter_has_a_bound_on_its_memory(monkeypatch, room, chosen):
-    """Plans alone."""
+    """Compiles only; nothing runs."""
     monkeypatch.setattr(selection, "MOST_TRANSFORMED", room)
     desc, *_ = build("FLOAT32", 1, 1, 64, 64, (56, 56), (3, 3), start=(1, 1), end=(1, 1))
     program = compile_operator(desc, Target(DeviceClass.CPU, subgroup_size=8))

@@ -69,7 +69,7 @@ def test_it_gives_scores(device: dml.Device) -> None:
 
 @pytest.mark.parametrize(("inclusive", "kept"), [(False, [0, 1, 2]), (True, [0, 2])])
 def test_an_overlap_at_the_threshold(device: dml.Device, inclusive: bool, kept: list[int]) -> None:
-    """The second box covers half of its union with the first; of equal scores the first place comes first."""
+    """The second box covers half of its union with the first; boxes of equal scores are taken in index order."""
     boxes = np.array([[[0, 0, 2, 1], [0, 0, 1, 1], [5, 5, 6, 6]]], np.float32)
     inputs = {"BoxesTensor": boxes, "ScoresTensor": np.full((1, 1, 3), 0.5, np.float32)}
     desc = described(
@@ -84,7 +84,7 @@ def test_an_overlap_at_the_threshold(device: dml.Device, inclusive: bool, kept: 
 
 
 def crowd(count: int, most: int) -> OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC:
-    """Describe an image with two classes."""
+    """Describe the suppression of ``count`` boxes of one image in two classes, at most ``most`` per class."""
     return described(
         BoxesTensor=tensor("FLOAT32", (1, count, 4)), ScoresTensor=tensor("FLOAT32", (1, 2, count)),
         OutputSelectedTensor=tensor("UINT32", (2 * most, 3)), OutputScoresTensor=None, MaximumBoxes=most,
@@ -93,7 +93,7 @@ def crowd(count: int, most: int) -> OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC:
 
 @pytest.mark.parametrize("device_class", [DeviceClass.CPU, DeviceClass.DISCRETE])
 def test_rounds_go_in_parts(seen_as: Callable[..., dml.Device], device_class: DeviceClass) -> None:
-    """Results are the same for any number of steps that an invocation may make."""
+    """Results do not depend on how many loop iterations an invocation may make."""
     desc, inputs = crowd(700, 300), boxes_and_scores(1, 2, 700)
     found = []
     for few in (None, 256):
@@ -110,7 +110,7 @@ def test_rounds_go_in_parts(seen_as: Callable[..., dml.Device], device_class: De
 
 
 def test_a_class_that_is_too_large() -> None:
-    """A single round exceeds the steps that the device allows an invocation."""
+    """A single round takes more loop iterations than the device allows an invocation."""
     desc = crowd(2**20, 1)
     assert compile_operator(desc, Target(DeviceClass.CPU)).dispatches
     with pytest.raises(dml.DMLError, match="NON_MAX_SUPPRESSION: 1048576 boxes of a class are too many"):

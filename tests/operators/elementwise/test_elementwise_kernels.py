@@ -35,7 +35,7 @@ def test_contiguous_data_is_one_dimension_moved_as_vectors(name):
     desc = getattr(dml, f"DML_ELEMENT_WISE_{name}_OPERATOR_DESC")(x, x, tensor(out, x.Sizes))
     (dispatch,) = compile_operator(desc, Target()).dispatches
     assert dispatch.label == "elementwise/vector.comp"
-    # 192 elements in one dimension, 4 of FLOAT32 or 16 of UINT8 at a time, 64 invocations per workgroup.
+    # 192 elements as one dimension; vectors of 4 FLOAT32 or 16 UINT8; 64 invocations per workgroup.
     assert 192 in dispatch.push
     assert dispatch.groups == (1, 1, 1)
 
@@ -53,7 +53,7 @@ def test_an_invocation_of_a_cpu_takes_many_steps(units, rounds, subgroup_size):
     assert steps * rounds <= max_steps(cpu)
     assert steps % unrolled == 0
     if steps > 1:
-        assert units // (steps * lanes) >= 16  # workgroups for the cores
+        assert units // (steps * lanes) >= 16  # enough workgroups for all cores
     else:
         assert units < 32 * lanes or 2 * rounds > max_steps(cpu)
 

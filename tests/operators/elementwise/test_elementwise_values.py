@@ -12,9 +12,9 @@ import dml
 import pointwise
 from pointwise import Case
 
-#: One correctly rounded operation.
+#: Tolerance of one correctly rounded operation.
 EXACT = {"ulp": 0.5, "why": "one rounding"}
-#: No arithmetic at all, or arithmetic that never rounds.
+#: Tolerance of copies, and of arithmetic that never rounds.
 SAME = {"ulp": 0.0, "why": "nothing rounds"}
 SCALED = ({}, {"ScaleBias": dml.DML_SCALE_BIAS(0.5, 0.25)})
 

@@ -47,7 +47,9 @@ def test_quantize(device, source, dtype, sizes, layout, out, with_zero_point):
 
 
 def test_quantize_rounds_the_float32_quotient(device):
-    """Quotients that are ties in float32 only, and quotients one step away, with scales of any magnitude."""
+    """Quotients that are ties in float32 but not exactly, and quotients one float32 step from a tie, with scales of any
+    magnitude.
+    """
     rng = np.random.default_rng(8)
     scale = (rng.uniform(1, 2, 4000) * 2.0 ** rng.integers(-100, 100, 4000)).astype(np.float32)
     x = (rng.integers(-128, 128, 4000) + np.float32(0.5)) * scale * rng.choice([-1, 1], 4000).astype(np.float32)
@@ -55,7 +57,7 @@ def test_quantize_rounds_the_float32_quotient(device):
     x[::2] = ((rng.integers(-128, 128, 2000) + 0.5) * scale[::2].astype(np.float64)).astype(np.float32)
     expected = quantized(x, scale, 0, "INT8")
     exact = np.clip(np.rint(x.astype(np.float64) / scale), -128, 127)
-    assert np.mean(expected != exact) > 0.1  # the exact quotient rounds otherwise
+    assert np.mean(expected != exact) > 0.1  # often the exact quotient rounds to another integer
     desc = dml.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC(
         harness.like(x), harness.like(scale), None, harness.tensor("INT8", x.shape)
     )

@@ -45,7 +45,7 @@ def test_power_of_every_pair_of_types(device, of, by):
         if n == int(n):  # a negative power is 1 / x^-n by integer division; all ones if x is zero
             value = x ** int(n) if n >= 0 else -1 if x == 0 else int(1 / x ** -int(n))
             assert y == wrap(value, base.dtype), (x, n)
-        elif x**n < min(2**14, np.iinfo(base.dtype).max):  # float32 can tell these from an integer
+        elif x**n < min(2**14, np.iinfo(base.dtype).max):  # float32 distinguishes these from integers
             assert y == math.trunc(round(x**n, 9)), (x, n)
 
 
@@ -63,7 +63,7 @@ def test_power_at_the_special_values_of_ieee_754(device):
 
 
 def test_a_subnormal_counts_as_itself_or_as_zero_throughout(device):
-    """A device may compare subnormals as zeros, but must not treat one as positive here and as zero there."""
+    """A device may flush subnormals to zero, but must treat one the same in each step of the formula."""
     values = np.array([-4e-45, 4e-45, 0.0, -0.0, 0.5, -2.0, 3.0], np.float32)
     base, exponent = (np.ascontiguousarray(g.reshape(-1)) for g in np.meshgrid(values, values))
     desc, given = power(base, exponent)
@@ -102,7 +102,7 @@ def test_clip1_and_its_gradient(device, dtype):
         x[:6] = [np.nan, np.inf, -np.inf, low, high, 0]
     else:
         info = np.iinfo(kind)
-        # Bounds that only the type's own arithmetic represents.
+        # Bounds that no float32 represents exactly.
         low, high = (info.min + 3, info.max - 5) if kind.kind == "i" else (2, info.max - 5)
         x = rng.integers(info.min, info.max, (83,), kind, endpoint=True)
         x[:6] = [info.min, info.max, low, high, low + 1, high - 1]

@@ -1,5 +1,5 @@
-"""Copies and expressions of transposed data, which GPUs transpose in shared memory: exact bits, at sizes around the
-tiles'.
+"""Copies and expressions of transposed data, which GPUs transpose in shared memory: bit-exact, at sizes around the
+tile's.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def test_transposes(as_discrete, kind, sizes, order):
     desc = transposition(kind, sizes, order)
     compiled = as_discrete.compile_operator(as_discrete.create_operator(desc))
     per_vector = {"FLOAT32": 4, "FLOAT16": 8, "UINT16": 8}.get(kind, 0)
-    moved = sizes[order[-1]], sizes[-1]  # elements along the input's contiguous dimension, and along the output's
+    moved = sizes[order[-1]], sizes[-1]  # sizes of the input's and of the output's contiguous dimension
     in_vectors = per_vector and not any(size % per_vector for size in moved)
     kernel = "elementwise/transpose_blocks.comp" if in_vectors else "elementwise/transpose.comp"
     assert [dispatch.label for dispatch in compiled.program.dispatches] == [kernel]

@@ -1,4 +1,4 @@
-"""Product cases: their data, descriptions, and expected results from float64 NumPy."""
+"""GEMM cases: their data, descriptions, and expected results from float64 NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Products of 8-bit integers with byte products: INT32 sums to the bit, and the results computed from them."""
+"""Matrix products of 8-bit integers with packed-byte dot products: exact INT32 sums, and the results computed from
+them.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,7 @@ def test_layouts(on_bytes, layouts, batch):
 
 @pytest.mark.parametrize("types", [("UINT8", "UINT8"), ("UINT8", "INT8"), ("INT8", "INT8")])
 def test_the_largest_sums(on_bytes, types):
-    """All products are as large as possible, and differences need nine bits."""
+    """The largest products, with differences from the zero point that need nine bits."""
     m, k, n = 16, 700, 24
     a, b = (
         np.full(sizes, LIMITS[dtype][0], dtype.lower()) for dtype, sizes in zip(types, ((m, k), (k, n)), strict=True)
@@ -158,7 +160,7 @@ def test_to_float(on_bytes, dtype, bias, m, kind):
 
 
 def test_to_float_of_more_products_than_32_bits_hold(on_bytes):
-    """Sums of differences of 255 would wrap: the product is computed in floats."""
+    """INT32 sums of differences of 255 would wrap, so the product is computed in float32."""
     k = 33025 + 16
     a, b = np.zeros((9, k), np.uint8), np.zeros((k, 16), np.uint8)
     one, most = np.ones((1, 1), np.float32), np.full((1, 1), 255, np.uint8)

@@ -54,7 +54,7 @@ def test_vectors_of_b_on_gpus(without_matrices, dtype, ta, tb, layout, batch, m,
 @pytest.mark.parametrize("m, k, n", [(40, 1200, 36), (1, 2100, 24), (33, 1030, 70)])
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 def test_parts_of_k_on_gpus(as_discrete, dtype, m, k, n):
-    """With few tiles, parts of k are summed concurrently, and finished by the kernel that adds them."""
+    """With few tiles GPUs use split-k; the kernel that adds the partial sums also applies C and the activation."""
     a, b, c, inputs = make(dtype, (), m, k, n, with_c=True)
     relu = dml.DML_ACTIVATION_RELU_OPERATOR_DESC()
     desc = describe(a, b, (m, n), 0, 0, c, 0.5, 2.0, activation=relu)

@@ -61,7 +61,7 @@ def test_sums_are_kept_in_float32(on_matrices):
 
 
 def test_a_large_product_is_one_submission():
-    """Matrix units are so fast that the product is not split: the end of each part would leave cores idle."""
+    """Matrix units are so fast that the product is not split into submissions, at whose ends cores would idle."""
     halves = MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
     features = Features(float16=True, memory_model=True, cooperative_matrices=(halves,))
     matrix = tensor("FLOAT16", (4096, 4096))

@@ -76,7 +76,8 @@ def test_fused_softmax(device, axes, dtype):
     expected = np.exp(sums - sums.max(over, keepdims=True))
     expected /= expected.sum(over, keepdims=True)
     result = run(device, desc, inputs)["OutputTensor"]
-    # A sum's error is a relative error of its exponential; the exponential and the quotient add a few ulp.
+    # The absolute error of a sum is the relative error of its exponential; the exponential and the quotient add a few
+    # ulp.
     relative = 2 * 11 * 2.0**-24 * terms.max() + 16 * 2.0**-24
     allowed = relative * expected + (2.0**-11 * expected + 2.0**-25 if dtype == "FLOAT16" else 1e-30)
     assert np.all(abs(result - expected) <= allowed)

@@ -74,7 +74,9 @@ def test_each_tile(computes_in_halves: dml.Device, tile: SharedProduct, monkeypa
 
 
 def test_a_long_sum_loses_nothing(computes_in_halves: dml.Device) -> None:
-    """FLOAT16 alone would add 4096 ones up to 2048: sums of eight are exact, and are then added in float32."""
+    """Purely in FLOAT16, a sum of 4096 ones stops at 2048. The kernel adds eight terms in FLOAT16, then those sums in
+    float32.
+    """
     ones = np.ones((1, 1, 32, 4096), np.float16)
     operator = computes_in_halves.create_operator(describe(ones, ones, (1, 1, 32, 32), 0, 1))
     compiled = computes_in_halves.compile_operator(operator, ALLOW)

@@ -121,13 +121,13 @@ def test_matrix_multiply_integer_to_float(device, integer, dtype, zero_points, b
     y = (b - part("BZeroPointTensor", -1)) * part("BScaleTensor", -1)
     extra = inputs["BiasTensor"].astype(np.float64) if bias else 0.0
     expected, terms = x @ y + extra, abs(x) @ abs(y) + abs(extra)
-    # Each product rounds its two factors (twice each), itself and its sum.
+    # Roundings per term: two for each factor, one for the product, one for the sum.
     allowed = (k + 8) * 2.0**-24 * terms + (2.0**-11 * abs(expected) + 2.0**-25 if dtype == "FLOAT16" else 0.0)
     assert np.all(abs(run(device, desc, inputs)["OutputTensor"] - expected) <= allowed)
 
 
 def test_differences_beyond_32_bits(device):
-    """INT32 minus its zero point may need 33 bits: the magnitude must be right."""
+    """INT32 minus its zero point may need 33 bits; it must not wrap."""
     a = np.array([[2**31 - 1, -(2**31)]], np.int32)
     b = np.array([[1], [2]], np.int32)
     one = np.ones((1, 1), np.float32)

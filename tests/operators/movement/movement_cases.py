@@ -1,4 +1,4 @@
-"""Shared parts of the movement tests: data types, layouts by dimension count."""
+"""Helpers of the movement tests: data types and layouts."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ TYPES_AND_LAYOUTS = [(name, "packed", "packed") for name in TYPES] + [
 
 
 def cycled(values: Any) -> list[Any]:
-    """Return TYPES_AND_LAYOUTS, each with the next of the values, and FLOAT32 with all of them: pairs, not the
-    product.
-    """
+    """Return each of TYPES_AND_LAYOUTS with one of the values in rotation, and packed FLOAT32 with every value."""
     values = list(values)
     cases = [(*case, values[i % len(values)]) for i, case in enumerate(TYPES_AND_LAYOUTS)]
     cases += [("FLOAT32", "packed", "packed", value) for value in values]
@@ -40,7 +38,9 @@ def numbers(dtype: str, sizes: Any, seed: int = 0) -> Array:
 
 
 def as_read(array: Array, layout: str) -> Array:
-    """Return a tensor's contents after the array was written in this layout: one element along a stride of 0."""
+    """Return the contents of a tensor that the array was written to: in layout "broadcast", dimension 0 repeats its
+    first element.
+    """
     return np.broadcast_to(array[:1], array.shape) if layout == "broadcast" else array
 
 

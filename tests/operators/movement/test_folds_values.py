@@ -47,7 +47,7 @@ def fold_of(columns, sizes, *window, layout="packed", out_layout="packed"):
 
 
 def places(spatial, window, strides, dilations, start, end):
-    """Yield (tap number, block number, position in the tensor or None in the padding)."""
+    """Yield (tap index, block index, position in the tensor, or None in the padding)."""
     blocks = blocks_of(spatial, window, strides, dilations, start, end)
     for t, tap in enumerate(itertools.product(*map(range, window))):
         for b, block in enumerate(itertools.product(*map(range, blocks))):

@@ -94,7 +94,9 @@ def test_gather_of_a_single_index(device):
 
 @pytest.mark.parametrize("index_type", INDEX_TYPES)
 def test_indices_count_from_the_end_and_stay_inside(device, index_type):
-    """Out of range, the page promises safe reads but no value: they go to the nearest element."""
+    """Negative indices count from the end. The reference leaves values out of range undefined; here they are those of
+    the nearest element.
+    """
     x = np.arange(10, 15, dtype=np.float32)
     limits = np.iinfo(NUMPY_INDEX[index_type])
     given, expected = [0, 4, 5, limits.max], [10, 14, 14, 14]
@@ -203,7 +205,7 @@ def test_gather_nd1_batches(device, dtype, batches):
 @pytest.mark.parametrize("rank", range(1, 9))
 def test_gather_nd_every_dimension_count(device, rank):
     x = numbers("FLOAT32", (2, 3, 1, 2, 2, 1, 3, 4)[-rank:], rank)
-    # A single tuple that names all dimensions for odd counts, else the first half of them.
+    # A single index tuple over all dimensions if the rank is odd, else over the first half of them.
     size = rank if rank % 2 else rank // 2
     tuple_ = np.array([n - 1 for n in x.shape[:size]], np.uint32).reshape((1,) * (rank - 1) + (size,))
     expected = x[tuple(tuple_.reshape(-1))]

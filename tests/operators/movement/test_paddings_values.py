@@ -71,7 +71,7 @@ def test_modes(device, mode, dtype, layout, out_layout):
 
 @pytest.mark.parametrize("mode", ["REFLECTION", "SYMMETRIC"])
 def test_mirrors_fold_over_and_over(device, mode):
-    """Padding far above the size, and of a dimension of size 1, whose mirror image is itself."""
+    """Padding several times the size; and padding of a dimension of size 1, which mirrors onto itself."""
     x = numbers("INT32", (3, 1))
     desc = pad_of(x, mode, (10, 2), (8, 3))
     assert_exact(run(device, desc, {"InputTensor": x})["OutputTensor"], padded(x, mode, (10, 2), (8, 3)))

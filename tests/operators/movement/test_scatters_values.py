@@ -88,7 +88,7 @@ def test_scatter_every_dimension_count(device, rank):
 
 
 def test_the_last_of_many_wins_every_time(device):
-    """Of 20,000 updates to seven positions, the same one wins in every run, whichever workgroup comes first."""
+    """Of 20,000 updates to seven positions, the last wins in every run, whatever the order of workgroups."""
     rng = np.random.default_rng(0)
     x = np.zeros(7, np.float32)
     indices = rng.integers(0, 7, 20000).astype(np.uint32)
@@ -147,7 +147,7 @@ def test_scatter_nd_of_an_array_of_tuples(device):
 
 @pytest.mark.parametrize("rank", range(1, 9))
 def test_scatter_nd_every_dimension_count(device, rank):
-    """A single tuple, which names all dimensions or the first half of them."""
+    """A single index tuple, over all dimensions or the first half of them."""
     x = numbers("FLOAT32", (2, 3, 1, 2, 2, 1, 3, 4)[-rank:], rank)
     size = rank if rank % 2 else rank // 2
     tuple_ = np.array([n - 1 for n in x.shape[:size]], np.uint32).reshape((1,) * (rank - 1) + (size,))

@@ -38,8 +38,8 @@ def slice1_of(x, offsets, sizes, strides, layout="packed", out_layout="packed", 
 
 
 def taken(x, offsets, sizes, strides, copied=None):
-    """Slice through coordinate lists, not NumPy slices. copied: the output's sizes; by default all that the strides
-    reach.
+    """Slice through coordinate lists, not NumPy slices. copied: the output's sizes; by default all strided elements of
+    the window.
     """
     lists = []
     for offset, size, step, count in zip(offsets, sizes, strides, copied or window_sizes(sizes, strides), strict=True):
@@ -99,9 +99,7 @@ def test_slice1_every_dimension_count(device, rank):
 
 @pytest.mark.parametrize("strides, expected", [((1, 1, 1, 2), [[2], [6], [10]]), ((1, 1, -2, 1), [[14, 15], [6, 7]])])
 def test_slice1_copies_as_much_as_the_output_holds(device, strides, expected):
-    """Copying starts at the window's beginning, or at its end for a negative stride, and ignores the rest of the
-    window.
-    """
+    """An output smaller than the window takes the first elements, or the last ones for a negative stride."""
     expected = np.array([[expected]], np.float32)
     window = (0, 0, 0, 1), (1, 1, 4, 3), strides
     desc = slice1_of(SQUARE, *window, copied=expected.shape)

@@ -1,7 +1,7 @@
-"""Means and variances of rows do not depend on which element comes first.
+"""Means and variances of rows are accurate, whichever element comes first.
 
-Every statistic is computed relative to a number found from a row's first elements: here these are outliers, far from
-all others, or each of six elements in turn.
+Kernels subtract a shift found from the row's first elements before they sum. Here the first elements are outliers, or
+each of six elements in turn.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dml.conformance.references import normalization as reference
 from harness import Array, assert_ulp, like, run, tensor
 
 _RNG = np.random.default_rng(21)
-#: Rows of six elements: kind -> the elements of a row.
+#: Generators of the six elements of a row, by kind.
 SIXES: dict[str, Callable[[], Array]] = {
     "small": lambda: _RNG.normal(0, 1, 6),
     "around an offset": lambda: _RNG.normal(10.0 ** _RNG.uniform(0, 6), 1, 6),
@@ -43,7 +43,7 @@ def moments(device: dml.Device, rows: Array) -> tuple[Array, Array]:
 
 
 def check(means: Array, variances: Array, rows: Array, most: float) -> None:
-    """Assert that both are within ``most`` ulps: of the mean magnitude of a row's elements, and of its variance."""
+    """Assert that means are within ``most`` ulps of the row's mean magnitude, and variances within ``most`` ulps."""
     exact = rows.astype(np.float64)
     unit = np.spacing(np.abs(exact).mean(1).astype(np.float32))
     worst = np.max(np.abs(means - exact.mean(1)) / unit)
@@ -67,7 +67,7 @@ def test_outliers_at_any_place(each_kind: dml.Device, length: int) -> None:
 
 
 def test_an_outlier_first(device: Any) -> None:
-    """Statistics are first computed relative to the first elements, which may be far from all others."""
+    """The first element, from which the kernel takes its shift, is far from all others."""
     x = np.random.default_rng(14).normal(0, 1, (4, 4096)).astype(np.float32)
     x[:, 0] = 1000
     desc = dml.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(

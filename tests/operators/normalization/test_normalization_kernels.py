@@ -19,7 +19,7 @@ SIGMOID = dml.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(InputTensor=None, OutputTenso
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 def test_one_long_row(device: Any, dtype: str) -> None:
-    """A row too long for the invocations that would share it: statistics first, then the result."""
+    """A row too long for one workgroup: statistics and result are separate dispatches."""
     rng = np.random.default_rng(12)
     x = random(rng, dtype, (1, 2, 80000), 1, 5)
     scale, bias = random(rng, dtype, (1, 1, 1)), random(rng, dtype, (1, 1, 1))
@@ -68,7 +68,7 @@ def test_what_a_gpu_gets(
 def test_many_rows_with_parameters_in_common(
     device: Any, rows: int, shape: tuple[int, ...], axes: tuple[int, ...], layout: str, given: str, dtype: str
 ) -> None:
-    """On CPU drivers an invocation takes several rows, and the last invocation fewer."""
+    """On CPU drivers an invocation takes several rows, the last invocation fewer."""
     rng = np.random.default_rng(15)
     x = random(rng, dtype, (rows, *shape), 3, 9)
     scale, bias = random(rng, dtype, (1, *shape)), random(rng, dtype, (1 if given == "common" else rows, *shape))
@@ -92,7 +92,7 @@ def test_halves_that_are_held_as_they_are(
     shape: tuple[int, ...],
     axes: tuple[int, ...],
 ) -> None:
-    """Vectors converted again in each round give the same results as elements that are converted once."""
+    """Packed FLOAT16 vectors, converted again on each pass, give the same results as elements converted once."""
     rng = np.random.default_rng(17)
     x = random(rng, "FLOAT16", shape, 3, 9)
     x.reshape(-1)[:3] = 0, 6e-8, -0.0

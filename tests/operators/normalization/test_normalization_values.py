@@ -97,7 +97,7 @@ def test_batch_training(
     y, mean, variance = reference.batch_training(
         x, tensors["ScaleTensor"], tensors["BiasTensor"], tensors.get("FusedAddTensor"), 1e-3
     )
-    # For statistics over few or equal elements, the root of epsilon magnifies the cancellation.
+    # With few or equal elements, the division by a root near that of epsilon magnifies the rounding errors.
     close(results["OutputTensor"], ACTIVATIONS[activation](y), 60)
     close(results["OutputMeanTensor"], mean, 5)
     close(results["OutputVarianceTensor"], variance, 5)

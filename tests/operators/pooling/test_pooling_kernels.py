@@ -1,6 +1,4 @@
-"""Windows larger than the loops of a workgroup allow: computed as reductions if only a value is requested, else
-refused.
-"""
+"""Windows beyond the loop limits of a workgroup: computed as reductions where possible, else refused."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def layouts(index: int) -> tuple[str, str]:
 
 
 def repeated(x: Any, layout: str) -> Any:
-    """Return the contents of a tensor in this layout: along a stride of 0 only the first element counts."""
+    """Return the contents of a tensor in this layout: in "broadcast", dimension 0 repeats its first element."""
     return np.broadcast_to(x[:1], x.shape) if layout == "broadcast" else x
 
 
@@ -209,7 +209,7 @@ def test_lp_keeps_the_range_and_lets_specials_through(device: Any) -> None:
 def test_max(device: Any, operator: Any, dtype: str, indices: str | None, case: str, layout: int) -> None:
     sizes, window = {**CASES, **DILATED}[case]
     span = {"INT64": 2**62, "UINT64": 2**63 - 1, "UINT32": 2**32 - 1, "INT32": 2**31 - 1}.get(dtype, 6)
-    # Few different values, so that equal ones meet in a window; wide types use their whole range.
+    # Few distinct values, so that windows contain ties; wide types use their whole range.
     x = random(np.random.default_rng(3), dtype, sizes, -span, span)
     x = np.round(x) if dtype.startswith("FLOAT") else x
     into, out = layouts(layout)
@@ -230,7 +230,7 @@ def test_max(device: Any, operator: Any, dtype: str, indices: str | None, case: 
         assert_exact(results["OutputIndicesTensor"], expected_indices.astype(dml.numpy_dtype(data_type(indices or ""))))
 
 
-#: Windows that CPU drivers compute axis by axis; an invocation holds the elements of several.
+#: Windows that CPU drivers compute axis by axis; an invocation keeps the elements of several windows.
 ALONG_AXES = {
     "small": ((2, 3, 9, 11), shape((3, 1, 1, 1, 1), (3, 1, 1, 1, 1))),
     "large": ((1, 3, 20, 18), shape((13, 1, 6, 6, 1), (9, 1, 4, 2, 1))),
@@ -322,7 +322,7 @@ def test_unpooling(device: Any, dtype: str, layout: int) -> None:
     x = random(rng, dtype, (2, 2, 3, 4), 1, 90)
     kind = ("UINT32", "UINT64")[layout]
     indices = rng.integers(0, 150, x.shape).astype(dml.numpy_dtype(data_type(kind)))
-    if kind == "UINT64":  # (one beyond the output by its high word alone; no other index has its low word)
+    if kind == "UINT64":  # one index is out of range by its high word alone; its low word is no other index
         indices[0, 0, 0, 0] = 2**32 + next(place for place in range(140) if place not in indices)
     into, out = layouts(layout)
     desc = dml.DML_MAX_UNPOOLING_OPERATOR_DESC(

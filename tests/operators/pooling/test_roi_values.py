@@ -66,7 +66,7 @@ def test_roi_pooling_of_a_large_cell(device: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 def test_roi_pooling_of_cells_that_share_words(device: Any, dtype: str) -> None:
-    """40,000 elements each: an invocation with two cells would exceed the loops of a CPU driver."""
+    """Cells of 40,000 elements: two in one invocation would exceed a CPU driver's loop limit."""
     x = random(np.random.default_rng(2), dtype, (1, 3, 200, 200))
     x[:, :, 199, 199] = 7
     regions = np.array([[[[0, 0, 0, 199, 199]]]], x.dtype)
@@ -79,7 +79,7 @@ def test_roi_pooling_of_cells_that_share_words(device: Any, dtype: str) -> None:
 
 
 def attributes(sampling: Sampling, *, old: bool = False, grad: bool = False) -> dict[str, Any]:
-    """Return the sampling as fields of ROI_ALIGN1 (of ROI_ALIGN, of ROI_ALIGN_GRAD)."""
+    """Return the sampling as fields of ROI_ALIGN1; old: of ROI_ALIGN; grad: of ROI_ALIGN_GRAD."""
     found: dict[str, Any] = {
         "ReductionFunction": AVERAGE if sampling.mean else MAX,
         "InterpolationMode": NEAREST if sampling.nearest else LINEAR,
@@ -226,7 +226,7 @@ def test_gradients_of_many_regions(device: Any, dtype: str) -> None:
     np.testing.assert_allclose(result, dx, rtol=1e-5 + np.finfo(result.dtype).eps, atol=2e-3)
 
 
-#: More samples than a loop should take: regions far larger than the input, many samples per element, and both.
+#: Regions far larger than the input, many samples per element, or both: a loop over samples would be too long.
 MANY = {
     "large region": (Sampling(outside=2.0), [-3010.3, 1.2, 5200.9, 6.1]),
     "large region, maximum": (Sampling(mean=False, outside=-9.0), [-310.3, 700.2, 420.9, -806.1]),
@@ -290,7 +290,7 @@ def test_many_samples(device: Any, name: str) -> None:
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("mean", [True, False])
 def test_an_output_of_a_whole_image(device: Any, dtype: str, mean: bool) -> None:
-    """90,000 places for one output exceed the loops of a CPU driver in one dispatch."""
+    """One output samples 90,000 positions, more than a CPU driver loops over in one dispatch."""
     x = random(np.random.default_rng(7), dtype, (1, 1, 300, 310))
     x[0, 0, 299, 309] = 100  # the last sample of all
     sampling, region = Sampling(mean=mean), np.array([0, 0, 310, 300], x.dtype)
@@ -306,7 +306,7 @@ def test_an_output_of_a_whole_image(device: Any, dtype: str, mean: bool) -> None
 
 @pytest.mark.parametrize("mean", [True, False])
 def test_an_output_of_many_columns(device: Any, mean: bool) -> None:
-    """14,000 columns with several samples in each: more than one dispatch finds."""
+    """14,000 columns with several samples in each take more than one dispatch."""
     x = np.zeros((1, 1, 1, 14000), np.float32)
     x[..., -1400:] = 10
     sampling = Sampling(mean=mean, minimum=3 * 14000, maximum=3 * 14000)
@@ -317,13 +317,15 @@ def test_an_output_of_many_columns(device: Any, mean: bool) -> None:
 @pytest.mark.parametrize("mean", [True, False])
 @pytest.mark.parametrize("samples", [2**20 + 1, 2**32 - 1])
 def test_more_samples_than_numbers(device: Any, mean: bool, samples: int) -> None:
-    """Billions along both axes: the mean is the integral, the maximum is over the region's elements and corners."""
+    """Billions of samples along both axes: the mean is the integral, the maximum is over the region's elements and
+    corners.
+    """
     x = np.arange(12, dtype=np.float32).reshape(1, 1, 3, 4) ** 2
     region = np.array([0.75, 0.5, 3.25, 2.5], np.float32)
     sampling = Sampling(mean=mean, minimum=samples, maximum=samples)
     result = roi_align(device, x, region, (1, 2), sampling)
-    # Shifted by half an element: columns from 0.25 to 1.5 and on to 2.75, rows from 0 to 2. Weights of the elements
-    # there.
+    # The region, shifted by half an element: columns 0.25 to 1.5 and 1.5 to 2.75, rows 0 to 2; and each element's
+    # integral weight.
     down = np.array([0.25, 0.5, 0.25])
     first = [0.75 * 0.375, 0.75 * 0.625 + 0.5 * 0.75, 0.5 * 0.25, 0]
     second = [0, 0.5 * 0.25, 0.5 * 0.75 + 0.75 * 0.625, 0.75 * 0.375]

@@ -14,7 +14,7 @@ from onnx_peer import onnx_run
 def test_per_channel(device, to):
     rng = np.random.default_rng(0)
     scale = rng.uniform(0.5, 2.0, 3).astype(np.float32)
-    x = (rng.integers(-300, 300, (2, 3, 40)) / 2 * scale[:, None]).astype(np.float32)  # half of them intended as ties
+    x = (rng.integers(-300, 300, (2, 3, 40)) / 2 * scale[:, None]).astype(np.float32)  # half are ties, up to rounding
     zero_point = np.array([3, 0, 100], to)
     expected = onnx_run("QuantizeLinear", {"x": x, "scale": scale, "zero_point": zero_point}, axis=1)[0]
     tensors = [scale.reshape(1, 3, 1), zero_point.reshape(1, 3, 1)]

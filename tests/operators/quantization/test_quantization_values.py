@@ -70,7 +70,7 @@ def test_quantize_and_dequantize(device, floats, to, sizes, blocks, with_zero_po
     low, high = INTEGERS[to]
     steps = scale.astype(np.float64)
     x = (rng.uniform(low - 20, high + 20, sizes) * steps).astype(numpy_type(floats))
-    # Ties, which round to even.
+    # Ties round to even.
     x.reshape(-1)[::3] = ((rng.integers(low, high, x.reshape(-1)[::3].shape) + 0.5) * steps.reshape(-1)[::3]).astype(
         x.dtype
     )

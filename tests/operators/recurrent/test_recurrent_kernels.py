@@ -1,4 +1,4 @@
-"""Every way to cut GRU, LSTM and RNN into dispatches, workgroups and tiles gives the results of float64 NumPy."""
+"""Every partition of GRU, LSTM and RNN into dispatches, workgroups and tiles, against float64 NumPy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dml.compiler.selection.recurrent import RESIDENT_WORK, RecurrenceCut, Recur
 from dml.compiler.target import DeviceClass, Target
 from harness import assert_exact, run
 
-#: Cuts of the recurrence that devices with other limits use.
+#: Partitions of the recurrence that other devices use, as changes to this device's own.
 CUTS: dict[str, dict[str, Any]] = {
     "steps": {"stepwise": True, "resident": False},
     "steps, several tiles": {"stepwise": True, "resident": False, "workgroup": 8, "units": 2, "rows": 3},
@@ -32,7 +32,7 @@ CUTS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("cut", CUTS)
 @pytest.mark.parametrize("kind", ["GRU", "GRU, reset first", "LSTM", "RNN"])
 def test_cuts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, kind: str, cut: str) -> None:
-    """All cuts give the same results."""
+    """All partitions give the same results."""
     if "shares" in CUTS[cut] and not recurrence_cut(device.vulkan.target, RecurrenceSizes(1, 1, 4, 5, 37, 2)).shares:
         pytest.skip("the device's subgroups share nothing")
 
@@ -46,7 +46,7 @@ def test_cuts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, kind: str, cu
 
 
 def test_weights_resident_at_size(device: dml.Device) -> None:
-    """Enough work for the cut with resident weights on CPUs."""
+    """Enough work for CPU drivers to keep the weights resident."""
     assert RESIDENT_WORK <= 3 * 64 * 64 * 90 * 8
     check(device, Case("GRU", (90, 8, 5, 64), attributes={"LinearBeforeReset": False}))
 
@@ -73,7 +73,7 @@ PARTS = {
 def test_parts_are_the_whole_to_the_bit(
     seen_as: Callable[..., dml.Device], name: str, device_class: DeviceClass
 ) -> None:
-    """Dispatches of few time steps pass the state on, to the bit."""
+    """A sequence in several dispatches gives the same bits as in one."""
     case = PARTS[name]
     inputs = data(case)
     found = []
@@ -91,7 +91,7 @@ def test_parts_are_the_whole_to_the_bit(
 
 
 def test_a_long_sequence(device: dml.Device) -> None:
-    """More steps than llvmpipe allows an invocation's loops, which it silently ended."""
+    """More time steps than llvmpipe's loop limit, past which loops silently end."""
     case = Case("GRU", (5000, 1, 2, 16), attributes={"LinearBeforeReset": True}, lengths=(5000,))
     inputs = data(case)
     outputs, expected = run(device, describe(case, inputs), inputs), expect(case, inputs)
@@ -103,7 +103,7 @@ def test_a_long_sequence(device: dml.Device) -> None:
 @pytest.mark.parametrize("batch", [1, 3, 37])
 @pytest.mark.parametrize("kind", ["GRU", "GRU, reset first", "LSTM", "RNN"])
 def test_slices(as_discrete: dml.Device, monkeypatch: pytest.MonkeyPatch, kind: str, batch: int, slices: int) -> None:
-    """GPUs run dispatches per step, with invocations that share the sums along k."""
+    """On GPUs each step is a dispatch, in which several invocations share a sum along k."""
     monkeypatch.setattr("dml.compiler.selection.recurrent.LARGEST_STATE_OF_A_WORKGROUP", 0)
     monkeypatch.setattr("dml.compiler.selection.recurrent._MOST_SLICES", slices)
     monkeypatch.setattr("dml.compiler.selection.recurrent.ENOUGH_GROUPS", 4)

@@ -69,7 +69,7 @@ def test_lstm_attributes(device: dml.Device, clip: float | None, coupled: bool) 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_activations(device: dml.Device, name: str) -> None:
-    """Each activation takes the place of every function of one direction, while the other has the usual ones."""
+    """Each activation replaces every function of one direction; the other direction has the usual ones."""
     usual = {"RNN": ("TANH",), "GRU": ("SIGMOID", "TANH"), "LSTM": ("SIGMOID", "TANH", "TANH")}
     at = list(ACTIVATIONS).index(name)
     kind = list(GATES)[at % 3]
@@ -109,7 +109,7 @@ def test_broadcast_weights(device: dml.Device) -> None:
 
 
 def test_not_finite(device: dml.Device) -> None:
-    """NaN and infinity stay in their row and pass to its later states."""
+    """NaN and infinity reach the later states of their own row only."""
     case = Case("GRU", (4, 3, 3, 5), absent=("SequenceLengthsTensor",))
     inputs = data(case)
     inputs["InputTensor"][0, 1, 1, 0] = np.nan

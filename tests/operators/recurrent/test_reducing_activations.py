@@ -36,7 +36,9 @@ def more_activations(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", [*REDUCING, *OTHERS])
 @pytest.mark.parametrize("kind", GATES)
 def test_every_function(device: dml.Device, kind: str, name: str, direction: str) -> None:
-    """As every function; as the last alone if the state (logarithms) or errors (hardmax) would grow."""
+    """The activation takes the place of every function; of the last alone where the state (logarithms) or errors
+    (hardmax) would grow.
+    """
     alone = "LOG" in name or "HARDMAX" in name
     functions = (*USUAL[kind][:-1], name) if alone else (name,) * FUNCTIONS[kind]
     check(device, Case(kind, (4, 3, 5, 9), direction, activations=functions * 2))
@@ -116,7 +118,7 @@ def test_steps_make_no_new_kernels(device: dml.Device) -> None:
 
 
 def test_a_reducing_function_is_no_element_wise_one(device: dml.Device) -> None:
-    """Each row sums to 1, which an exponential of each element alone would not."""
+    """Each row of a softmax sums to 1; an element-wise exponential would not."""
     case = Case("RNN", (3, 4, 5, 11), absent=("SequenceLengthsTensor",), activations=("SOFTMAX",))
     inputs = data(case)
     compiled = device.compile_operator(device.create_operator(describe(case, inputs)))

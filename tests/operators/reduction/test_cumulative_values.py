@@ -94,7 +94,7 @@ def test_lengths(each_kind: dml.Device, sizes: tuple[int, ...], axis: int, exclu
 
 @pytest.mark.parametrize("sizes, axis", [((20000,), 0), ((64, 130), 0)])
 def test_in_place(each_kind: dml.Device, sizes: tuple[int, ...], axis: int) -> None:
-    """The output may be bound to the input's buffer: no element is read after its place was written."""
+    """The output may be bound to the input's buffer: elements are read before they are overwritten."""
     x = harness.random(np.random.default_rng(6), "INT32", sizes, -1000, 1000)
     buffer = each_kind.create_buffer(x)
     harness.run_on(each_kind, describe(False, like(x), axis), [buffer], [buffer])
@@ -102,7 +102,7 @@ def test_in_place(each_kind: dml.Device, sizes: tuple[int, ...], axis: int) -> N
 
 
 def test_lines_beyond_the_loops_of_a_driver(device: dml.Device) -> None:
-    """Many lines, each longer than the loops that Mesa's CPU driver allows an invocation."""
+    """Many lines, each with more elements than the iterations that Mesa's CPU driver allows an invocation."""
     x = np.ones((300, 70001), np.int32)
     found = harness.run(device, describe(False, like(x), 1), {"InputTensor": x})["OutputTensor"]
     assert np.array_equal(found[7], np.arange(1, 70002))

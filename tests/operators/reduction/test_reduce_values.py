@@ -65,7 +65,7 @@ def test_layouts(device: dml.Device, layout: str, axes: tuple[int, ...]) -> None
 def test_sizes_of_one_among_the_axes(
     device: dml.Device, function: str, sizes: tuple[int, ...], layout: str, axes: tuple[int, ...]
 ) -> None:
-    """LOG_SUM_EXP reads an operand other than its sum at the end: strides along sizes of one must not matter there."""
+    """LOG_SUM_EXP reads a second operand in its last step, where strides along dimensions of size 1 must not matter."""
     x = values(np.random.default_rng(9), function, "FLOAT32", sizes)
     if layout == "broadcast":
         x[:] = x[0]
@@ -101,7 +101,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("sizes, axes", SHAPES)
 def test_lengths(each_kind: dml.Device, sizes: tuple[int, ...], axes: tuple[int, ...]) -> None:
-    """Covers reductions in one dispatch and in several, with the kernels for CPU drivers and for GPUs."""
+    """Lengths for one dispatch and for several, with the kernels for CPU drivers and for GPUs."""
     x = values(np.random.default_rng(4), "SUM", "FLOAT32", sizes)
     found = harness.run(each_kind, describe("SUM", like(x), axes), {"InputTensor": x})["OutputTensor"]
     assert_ulp(found, reference("SUM", x, axes), 16, WHY)
@@ -121,7 +121,8 @@ def test_cancellation(device: dml.Device) -> None:
     assert found[0] == 1, "a running float32 total would stop at 2^24"
 
 
-#: Elements whose squares leave float32's range, alone and next to others; 2^40 and 2^-40 separate the ranges.
+#: Elements whose squares overflow or underflow float32, alone and with others; the kernel's ranges meet at 2^40 and
+#: 2^-40.
 MAGNITUDES = {
     "huge": (1e30, 1e37),
     "tiny": (1e-37, 1e-30),

@@ -38,7 +38,7 @@ def test_long_reductions_take_chunks(device: dml.Device, as_discrete: dml.Device
 
 @pytest.fixture
 def small_grids(seen_as: Callable[..., dml.Device]) -> dml.Device:
-    """A device on which few workgroups already fill a dimension of the grid."""
+    """A device whose grid allows only 7 x 11 workgroups in its first two dimensions."""
     return seen_as("discrete", max_workgroup_count=(7, 11, 65535))
 
 
@@ -55,8 +55,9 @@ def with_subgroups(
 ) -> Callable[[], dml.Device]:
     """Return a function that opens the device as a GPU with subgroup operations, without compiled kernels.
 
-    Kernels do without these operations if the subgroup size is "another" than the device's, as on devices where it
-    varies."""
+    "another": kernels are compiled for another subgroup size than the device's, as where it varies, and avoid these
+    operations at run time.
+    """
     vulkan = seen_as("subgroups").vulkan
     if "shuffle" not in vulkan.target.features.subgroup_operations:
         pytest.skip("the device's subgroups do not shuffle")
@@ -68,7 +69,7 @@ def with_subgroups(
 @pytest.mark.parametrize("shape", [(3, 9), (100, 66), (70, 130), (33, 520), (5, 4096), (2, 20000)])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_lanes_near_and_apart(with_subgroups: Callable[[], dml.Device], shape: tuple[int, int], axis: int) -> None:
-    """Sums of rows, with adjacent lanes, and of columns, with lanes apart: integers, to the last bit."""
+    """Exact integer sums of rows, where lanes read adjacent elements, and of columns, where they do not."""
     x = np.random.default_rng(9).integers(-(2**31), 2**31, shape).astype(np.int32)
     sizes = [1 if d == axis else size for d, size in enumerate(shape)]
     given, result = ("x".join(map(str, each)) for each in (shape, sizes))
@@ -80,7 +81,7 @@ def test_lanes_near_and_apart(with_subgroups: Callable[[], dml.Device], shape: t
 @pytest.mark.parametrize("kind", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("length", [5, 24, 100, 600, 4104])
 def test_rows_near(with_subgroups: Callable[[], dml.Device], kind: str, length: int) -> None:
-    """Maxima, and sums in pairs, of 7 rows."""
+    """Softmax of 7 rows: their maxima, and pairwise sums."""
     device = with_subgroups()
     x = harness.random(np.random.default_rng(3), kind, (1, 1, 7, length))
     desc = sample("ACTIVATION_SOFTMAX", InputTensor=f"{kind} 1x1x7x{length}", OutputTensor=f"{kind} 1x1x7x{length}")
@@ -89,7 +90,7 @@ def test_rows_near(with_subgroups: Callable[[], dml.Device], kind: str, length: 
     # Float32 sums of up to 4104 positive terms; a FLOAT16 result is rounded once more, or is subnormal.
     share, least = (2**-20, 0.0) if kind == "FLOAT32" else (2**-10, 2**-25)
     np.testing.assert_allclose(found, wanted / wanted.sum(3, keepdims=True), rtol=share, atol=least)
-    # and the same in every run
+    # a second run gives the same bits
     assert_exact(harness.run(device, desc, {"InputTensor": x})["OutputTensor"].astype(np.float64), found)
 
 
@@ -99,7 +100,7 @@ def test_rows_near(with_subgroups: Callable[[], dml.Device], kind: str, length: 
 def test_scans_near(
     with_subgroups: Callable[[], dml.Device], kind: str, shape: tuple[int, int], downwards: bool
 ) -> None:
-    """Running sums of integers, to the last bit: within and across subgroups, by vectors and by elements."""
+    """Exact running sums of integers: within and across subgroups, by vectors and by elements."""
     x = np.random.default_rng(4).integers(-(2**31), 2**31, shape).astype(kind.lower())
     for exclusive in (False, True):
         text = f"{kind} {shape[0]}x{shape[1]}"

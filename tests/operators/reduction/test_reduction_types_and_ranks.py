@@ -1,4 +1,4 @@
-"""Every data type with every dimension count, at small sizes: breadth, where the family's other tests have depth."""
+"""Every data type with every rank, at small sizes."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_long_lines_of_64_bits(each_kind: dml.Device) -> None:
 @pytest.mark.parametrize("dtype", ["INT64", "UINT64", "FLOAT16", "UINT8"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_groups_of_every_width(device: dml.Device, dtype: str, layout: str) -> None:
-    """A line of which a CPU driver's kernel holds the first element of each group; the last group is shorter."""
+    """CPU drivers split the line into groups and keep the first element of each; the last group is shorter."""
     x = harness.random(np.random.default_rng(6), dtype, (2, 1001), -100, 100)
     for direction in (UP, DOWN):
         found = harness.run(device, describe(like(x, layout), 1, 30, direction, "UINT64", layout), {"InputTensor": x})

@@ -142,7 +142,7 @@ def test_types_and_layouts(device, mode, dtype, layout, out_layout):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("version", [2, 3])
 def test_offsets_and_directions(device, version, mode, direction):
-    """Cropped along the first dimension, extended by its edge along the second."""
+    """Offsets crop the first dimension and repeat the edge along the second."""
     sizes, outputs, scales = (5, 4, 6), (7, 11, 4), (2.5, 1.5, 0.625)
     a, b = (0.25, -0.75, 1.5), (0.5, 1.25, -2.25)
     x = positive("FLOAT32", sizes)
@@ -155,7 +155,7 @@ def test_offsets_and_directions(device, version, mode, direction):
 @pytest.mark.parametrize("scale", [1 / 3, 0.3, 0.7, 5 / 3, 1.1])
 @pytest.mark.parametrize("rounding", ["half_up", "floor", "ceil"])
 def test_nearest_at_every_boundary(device, scale, rounding):
-    """Scales whose quotients come within an ulp of the boundaries: every device rounds them in the same way."""
+    """Scales whose quotients are within an ulp of the boundaries, which every device rounds in the same way."""
     x = np.arange(300, dtype=np.float32)
     outputs = (int(300 * scale) + 2,)
     version, direction = (
@@ -220,7 +220,8 @@ def test_a_filter_far_wider_than_the_input(device, scale):
     """No loop runs over positions beyond the edges."""
     x = positive("FLOAT32", (7,))
     result = forward(device, resample_of(3, x, (3,), (scale,), b=(-0.25,), wide=True), x)
-    # Output 0 is a quarter of the filter's half width right of the input; 1 and 2 are beyond its reach.
+    # The filter of output 0 is centered a quarter of its half width right of the input; those of 1 and 2 do not reach
+    # it.
     share = 0.5 * 0.75**2
     np.testing.assert_allclose(result[0], share * x[0] + (1 - share) * x[-1], rtol=1e-4)
     np.testing.assert_allclose(result[1:], x[-1], rtol=1e-6)

@@ -54,10 +54,10 @@ def test_types_and_layouts(device: dml.Device, dtype: str, layout: str) -> None:
 
 @pytest.mark.parametrize("step", [np.uint32(1), np.float32(1), np.float16(2), np.uint32(1000), np.uint32(10**6)])
 def test_steps(device: dml.Device, step: Any) -> None:
-    """The correction keeps its digits where Beta^T is near 1 and where it vanishes."""
+    """The bias correction stays accurate where Beta^T is near 1 and where it vanishes."""
     inputs = arrays("FLOAT32", (1, 1, 2, 9), step)
     name = {"f4": "FLOAT32", "f2": "FLOAT16", "u4": "UINT32"}[inputs["TrainingStepTensor"].dtype.str[1:]]
-    rates = {"LearningRate": 100.0}  # the step outweighs the parameter, so that the step's digits show
+    rates = {"LearningRate": 100.0}  # the step is larger than the parameter, so that its errors show
     found = harness.run(device, describe(tensor("FLOAT32", (1, 1, 2, 9)), name, **rates), inputs)
     check(found, inputs, **rates)
 

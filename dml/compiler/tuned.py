@@ -15,7 +15,7 @@ from dml.errors import DMLError
 
 #: Version of the format of ``as_json``; other versions are not read.
 FORMAT = 1
-#: Maximum choices of a table and letters of a name; selection has some dozens of short ones.
+#: Limits of a table: number of choices, and letters of a name. Real tables have some dozens of short names.
 MOST_CHOICES, MOST_LETTERS = 1024, 200
 
 

@@ -60,16 +60,16 @@ def attention1(desc: DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, builder: ProgramBui
 def _attend(desc: AttentionDesc, builder: ProgramBuilder, heads: int, key_heads: int) -> None:
     """Lower the operator, with these choices where the reference is silent:
 
-    - The filter value is added to the scores that a mask of any kind closes, by the formula ("add mask"), so that a
-      fully closed row has the result without a mask.
+    - The filter value is added to masked scores, of any mask type, by the formula ("add mask"), so a fully masked row
+      equals the unmasked result.
     - Present keys and values include the bias, which is added to new ones only.
-    - With past lengths, a batch element's new keys follow the filled part of its past; later positions take no part,
-      and are zero in the present outputs. Consecutive query heads share a key and value head.
+    - With past lengths, a batch element's new keys follow the filled part of its past; later positions are masked, and
+      are zero in the present outputs. Consecutive query heads share a key and value head.
     - Lengths without past tensors: the present tensors are a cache that holds the past, as in ONNX Runtime's
-      GroupQueryAttention. New rows are written into it; later positions take no part and stay unchanged.
-    - In the mask of 3 * batch + 2 numbers, starts count positions through the whole batch, and a key is open from its
-      sequence's start to the next start, for at most the key length. The queries' starts have no effect: a closed
-      query's row would be fully closed.
+      GroupQueryAttention. New rows are written into it; later positions are masked and stay unchanged.
+    - With the mask of 3 * batch + 2 numbers, starts are offsets into the whole batch; a query attends from its
+      sequence's start to the next start, for at most the key length. Query starts have no effect: they would only mask
+      whole rows.
     """
     query, key, value = _parts(builder, heads, key_heads)
     query_bias, key_bias, value_bias = _biases(builder.get("BiasTensor"), query, key, value)
@@ -116,7 +116,7 @@ class _Rows:
     @overload
     def of(self, operand: None, batch: int, queries: int | None = None) -> None: ...
     def of(self, operand: Operand | None, batch: int, queries: int | None = None) -> Operand | None:
-        """Return their part of an operand. batch, queries: the operand's dimensions."""
+        """Return the range's part of an operand. batch, queries: the operand's dimensions."""
         if operand is None:
             return None
         axes, box = ((batch,), (self.batch,)) if queries is None else ((batch, queries), (self.batch, self.queries))
@@ -124,14 +124,14 @@ class _Rows:
 
 
 def _mask_of(desc: AttentionDesc, mask: Operand | None, rows: _Rows) -> Operand | None:
-    """Return the rows' part of the mask; the packed mask counts through the whole batch."""
+    """Return the range's part of the mask; a packed mask has offsets into the whole batch."""
     if desc.MaskType == _PACKED:
         return mask
     return rows.of(mask, 0, 2) if desc.MaskType == _BOOLEAN else rows.of(mask, 1)
 
 
 def _parts_of_rows(builder: ProgramBuilder, query: Operand, keys: int, *, whole_batch: bool) -> Iterator[_Rows]:
-    """Return the parts of rows whose scores fit one binding; a long prompt is split."""
+    """Return ranges of rows whose scores fit one binding; a long prompt is split."""
     batch, heads, queries, _ = query.sizes
     row = 4 * heads * -(-keys // 4) * 4
     room = min(builder.target.max_region, MOST_SCORES)
@@ -162,7 +162,7 @@ def _biased(builder: ProgramBuilder, query: Operand, bias: Operand) -> Operand:
 def _scores(
     builder: ProgramBuilder, query: Operand, key: Operand, relative: Operand | None, key_heads: int, scale: float
 ) -> Operand:
-    """``scale * query x key + relative position bias``, {batch, head, query, key}."""
+    """Compute ``scale * query x key + relative position bias``, {batch, head, query, key}."""
     batch, heads, queries, _ = query.sizes
     scores = with_rows_of_fours(builder, DML_TENSOR_DATA_TYPE_FLOAT32, (batch, heads, queries, key.sizes[2]))
     matmul(
@@ -192,7 +192,7 @@ def _part(stacked: Operand, part: int) -> Operand:
 
 
 def _parts(builder: ProgramBuilder, heads: int, key_heads: int) -> tuple[Operand, Operand, Operand]:
-    """Return query, key and value, wherever they are given, as {batch, head, sequence, element}."""
+    """Return query, key and value as {batch, head, sequence, element}, from separate or stacked tensors."""
     all_of, query_key = builder.get("StackedQueryKeyValueTensor"), builder.get("StackedQueryKeyTensor")
     key_value = builder.get("StackedKeyValueTensor")
     if all_of is not None:
@@ -245,7 +245,7 @@ def _total(
     if len(operands) == 1:
         return current
     if present is not None and bias is None:
-        # The present output holds them unrounded.
+        # The present output holds the rows unrounded.
         return trailing(present, 4)
     total = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (batch, heads, count, size))
     builder.for_each("attention/total.comp", total, operands)
@@ -268,7 +268,7 @@ def _softmax(
     lengths: Operand | None,
     new: int,
 ) -> None:
-    """Mask the scores and take their softmax along keys, in place. new: keys that are not past ones."""
+    """Mask the scores and take their softmax along keys, in place. new: number of keys that are not past ones."""
     batch, heads, queries, keys = scores.sizes
     bound: dict[str, Bound] = {"scores": update(scores, vector=True)}
     if mask is not None:

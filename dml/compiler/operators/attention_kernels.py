@@ -1,5 +1,5 @@
-"""Attention with scores in registers or shared memory: one kernel, and one that merges parts if several workgroups
-share keys.
+"""Attention with scores in registers or shared memory: one kernel, and a second one that merges parts where several
+workgroups share keys.
 
 Sizes: as in attention.py; a row is one of the R queries of the query heads that share a key and value head.
 """
@@ -266,7 +266,7 @@ def _bound(of: AttentionOperands, written: Mapping[str, Operand]) -> dict[str, B
 
 
 def _stores(result: Operand) -> int:
-    """Return the adjacent elements of the result per store: a vector, a word, or one."""
+    """Return how many adjacent elements of the result are stored at once: a vector, a word, or one element."""
     bits = DATA_TYPES[result.data_type].bits
     if bits == 32:
         return 4 if adjacent((result,), result.rank - 1) == 4 else 1
@@ -285,7 +285,8 @@ def _fours(name: str, operand: Operand) -> str:
 
 
 def _unit(name: str, operand: Operand, unit: int) -> str:
-    """Return GLSL void <name>_unit(from, at, end, v): a row's elements from ``at`` on, 0 from ``end`` on."""
+    """Return GLSL void <name>_unit(from, at, end, v): the elements of a row from index ``at``; those from index ``end``
+    are 0."""
     if unit > 1:
         count = unit // 4
         lines = [

@@ -18,9 +18,9 @@ ROWS = "detection/rows.comp"
 
 @lowering(OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC)
 def non_max_suppression(desc: OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """Split the rounds into as many dispatches as needed; those after the last selected box end at once.
+    """Split the rounds into as many dispatches as needed; rounds after the last selected box end at once.
 
-    A NaN score is above no threshold, and below all others without one.
+    A NaN score exceeds no threshold; without a threshold it ranks below all other scores.
     """
     boxes, scores = builder["BoxesTensor"], builder["ScoresTensor"]
     images, classes, count = scores.sizes

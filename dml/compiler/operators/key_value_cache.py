@@ -17,7 +17,8 @@ def insert_rows(desc: OWN_INSERT_ROWS_OPERATOR_DESC, builder: ProgramBuilder) ->
 
 
 def insert(builder: ProgramBuilder, rows: Operand, positions: Operand, cache: Operand, bias: Operand | None) -> None:
-    """Write rows {B, M, S, H} plus bias {M, H} into the cache {B, M, C, H}, from each batch element's position {B} on.
+    """Write rows {B, M, S, H} plus bias {M, H} into the cache {B, M, C, H}; each batch element's rows start at its
+    position {B}.
 
     A cache larger than one binding is written head by head.
     """

@@ -1,6 +1,6 @@
 """QUANTIZE and DEQUANTIZE, with a scale and zero point per block, and DYNAMIC_QUANTIZE_LINEAR.
 
-Quotients are rounded as by ELEMENT_WISE_QUANTIZE_LINEAR.
+Quotients are rounded as in ELEMENT_WISE_QUANTIZE_LINEAR.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ RANGE = Monoid(
 
 @lowering(d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC)
 def dynamic_quantize_linear(desc: d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """The range is extended to include 0, as in the ONNX operator that the page restates: its zero point must be exact.
+    """Quantize by the range of the elements, extended to include 0, as in the ONNX operator that the page restates: its
+    zero point must be exact.
 
     The zero point is rounded to nearest. If every element is 0, the scale is 1.
     """

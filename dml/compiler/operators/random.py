@@ -8,14 +8,14 @@ from dml.compiler.lowering import lowering
 from dml.descriptors.random import DML_RANDOM_GENERATOR_OPERATOR_DESC
 
 KERNEL = "random/philox.comp"
-#: Words per counter value of Philox 4x32: those of a vector.
+#: Words that Philox 4x32 makes per counter value: a vector.
 BLOCK = 4
 
 
 @lowering(DML_RANDOM_GENERATOR_OPERATOR_DESC)
 def random_generator(desc: DML_RANDOM_GENERATOR_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """State element 0 is the counter's lowest word; elements 4 and 5 are the key. The next state adds the number of
-    blocks to the counter."""
+    """Generate the numbers. State element 0 is the counter's lowest word; elements 4 and 5 are the key. The next state
+    adds the number of blocks to the counter."""
     state, next_state = builder["InputStateTensor"], builder.get("OutputStateTensor")
     (result,) = merge(builder["OutputTensor"])
     blocks = -(-result.count // BLOCK)

@@ -30,7 +30,7 @@ NEAREST = enums.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR
 
 @dataclass(frozen=True)
 class AxisScale:
-    """The resampling of one dimension; by default about the elements' centers."""
+    """The resampling of one dimension; by default relative to the elements' centers."""
 
     scale: float
     input_offset: float = 0.5
@@ -46,7 +46,8 @@ class AxisScale:
 
     @property
     def is_power_of_two(self) -> bool:
-        """Also well inside float32's range, so that its inverse and products with it are exact."""
+        """Whether the scale is a power of two well inside float32's range, so that its inverse, and products with it,
+        are exact."""
         return math.frexp(self.scale)[0] == 0.5 and 2**-60 < self.scale < 2**60
 
 
@@ -85,7 +86,7 @@ class Resampling:
         return replace(self, result=result, source=source, places=places)
 
     def along(self, *chosen: int) -> Resampling:
-        """Restrict to the axes with these numbers."""
+        """Restrict the resampling to the axes with these indices."""
         return replace(self, axes=tuple(self.axes[k] for k in chosen), places=tuple(self.places[k] for k in chosen))
 
     @property
@@ -139,9 +140,7 @@ def _resample(builder: ProgramBuilder, task: Resampling) -> None:
 
 
 def _repeats(task: Resampling) -> bool:
-    """Whether each element is repeated an integer number of times, so that output element o equals input element o //
-    Scale.
-    """
+    """Whether each element is repeated an integer number of times: output element o is input element o // Scale."""
     return all(
         axis.scale * task.source.sizes[at] == task.result.sizes[at]
         and float(axis.scale).is_integer()
@@ -151,7 +150,7 @@ def _repeats(task: Resampling) -> bool:
 
 
 def _repeat(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
-    """Copy each source element to a block of the result; all blocks have one size."""
+    """Copy each source element to a block of the result; all blocks have the same size."""
     sizes: list[int] = []
     strides: list[int] = []
     for at in reversed(range(source.rank)):
@@ -163,7 +162,7 @@ def _repeat(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
 
 
 def _is_wide(axis: AxisScale, kernel: Filter) -> bool:
-    """Whether the filter is stretched by 1 / Scale: as the page says, above a factor of 2, and not from 1 on."""
+    """Whether the filter is stretched by 1 / Scale: as the page says, only for factors above 2, not from 1."""
     return kernel.antialiased and kernel.mode != NEAREST and bool(1 / np.float32(axis.scale) > 2)
 
 
@@ -206,8 +205,8 @@ def _weighted(task: Resampling, *, parted: bool) -> list[str]:
 
 
 def _gradient(builder: ProgramBuilder, task: Resampling) -> None:
-    """Each element of the forward input gathers the gradients of the outputs that it contributed to, with their
-    weights."""
+    """Compute the gradient: each element of the forward input gathers the weighted gradients of the outputs it
+    contributed to."""
     lengths = [_outputs_of_one(task, k) for k in range(len(task.axes))]
     if _one_by_one(builder, _gradient, task, lengths):
         return
@@ -247,7 +246,7 @@ def _outputs_of_one(task: Resampling, k: int) -> int:
 
 # --- Loops over an element's contributions ----------------------------------------------------------------------------
 
-#: The sum continues the previous part's, if there is one.
+#: The start of a sum; it continues the previous part's sum, if there is one.
 _SUM = "    float sum = 0.0;\n#ifdef carry_VALUE\n    sum = carry_load(carry_at(c));\n#endif"
 
 

@@ -1,4 +1,4 @@
-"""ADAM_OPTIMIZER: the bias correction once, then every parameter separately."""
+"""ADAM_OPTIMIZER: the bias correction is computed once, then every parameter by itself."""
 
 from __future__ import annotations
 

@@ -82,8 +82,8 @@ def shrink(desc: d.DML_ACTIVATION_SHRINK_OPERATOR_DESC) -> Expression:
     if of == "float":
         code = "$x0 > $Threshold ? $x0 - $Bias : $x0 < -$Threshold ? $x0 + $Bias : 0.0"
         return node(code, Leaf(0), Bias=desc.Bias, Threshold=desc.Threshold)
-    # Over is the smallest integer above the threshold, and Under the largest below its negative. If the type's range
-    # ends before, Rises or Falls says that there is no such element.
+    # Over is the smallest integer above the threshold, Under the largest below its negative. Rises and Falls are false
+    # where the type has no such integer.
     row = DATA_TYPES[DML_TENSOR_DATA_TYPE_INT32 if of == "int" else DML_TENSOR_DATA_TYPE_UINT32]
     low, high = row.lowest, row.highest
     # No element is above a NaN threshold, nor below its negative.

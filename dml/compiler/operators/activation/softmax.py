@@ -49,7 +49,7 @@ KERNEL, HELD_KERNEL = "activation/softmax.comp", "activation/softmax_held.comp"
 def softmax(
     builder: ProgramBuilder, source: Operand, result: Operand, axes: Sequence[int], *, logarithm: bool = False
 ) -> None:
-    """Softmax of ``source`` over ``axes`` into ``result``, which has its sizes and may be the same memory."""
+    """Write the softmax of ``source`` over ``axes`` to ``result``, which has its sizes and may be the same memory."""
     rows = _rows(source, result, axes)
     if rows is None:
         _in_passes(builder, source, result, axes, logarithm)
@@ -99,8 +99,8 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
 
 
 class _Step(NamedTuple):
-    """Elements per step of an invocation, at most eight. ragged: a step may span the end of one row and the next row's
-    start."""
+    """Step of an invocation. unit: elements per step, at most eight. ragged: a step may span the end of one row and the
+    start of the next."""
 
     unit: int
     ragged: bool
@@ -111,14 +111,14 @@ def _step(builder: ProgramBuilder, x: Operand, y: Operand) -> _Step:
     unit = adjacent((x, y), x.rank - 1) if vectors else 1
     if unit > 1:
         return _Step(2 * unit if vectors == 2 and unit == 4 and x.sizes[-1] % 8 == 0 else unit, False)
-    # A step at a row's end reads the next row, which must not be written meanwhile.
+    # A step at a row's end also reads the next row, which no other invocation may overwrite meanwhile.
     flat = all(_is_whole_in_one_line(operand) for operand in (x, y)) and not x.region.overlaps(y.region)
     ragged = bool(vectors) and flat and softmax_takes_ragged(builder.target)
     return _Step(4 if ragged else 1, ragged)
 
 
 def _is_whole_in_one_line(operand: Operand) -> bool:
-    """Whether the operand is whole vectors of FLOAT32, whatever its rows are."""
+    """Whether the operand is a whole number of aligned FLOAT32 vectors, whatever the length of its rows."""
     is_whole = operand.count % 4 == 0 and operand.base % 4 == 0
     return operand.data_type == DML_TENSOR_DATA_TYPE_FLOAT32 and operand.is_packed and is_whole
 

@@ -132,7 +132,8 @@ def _window_terms(
     signed: bool,
     adds: bool,
 ) -> Operand:
-    """Return the zero points' share of the sums, by window. adds: include what depends on a window's own sum."""
+    """Return the zero points' contribution to the sums, per window. adds: include the terms that need a window's own
+    sum."""
     groups, places = sums.sizes.groups, sums.sizes.batch * math.prod(sums.sizes.places)
     rows = (groups, places) if adds else (1, 1)
     words = runs.count * runs.used // 4 if adds else 0
@@ -151,20 +152,20 @@ def _window_terms(
 
 
 def _reach(sums: WindowedSum) -> list[int]:
-    """Return the elements of x that all windows span, along each axis."""
+    """Return the extent of x, in elements along each axis, that the windows cover."""
     windows = sums.windows
     each = zip(sums.sizes.places, windows.strides, windows.taps, windows.dilations, strict=True)
     return [(count - 1) * move + (taps - 1) * dilation + 1 for count, move, taps, dilation in each]
 
 
 def _copied(sums: WindowedSum, runs: _Runs) -> int:
-    """Return the bytes of a copy of x. The last run is padded with what follows it."""
+    """Return the bytes of a copy of x, padded so that vector reads of the last run stay inside."""
     count = sums.sizes.batch * math.prod(_reach(sums)) * sums.sizes.groups * runs.channels
     return -(-count // VECTOR) * VECTOR + VECTOR
 
 
 def _channels_last(builder: ProgramBuilder, sums: WindowedSum, runs: _Runs, point: Operand | None) -> Operand:
-    """Return x, or a copy, as {image, depth, height, width, channels of all groups}, which no window leaves."""
+    """Return x, or a padded copy that holds all windows, as {image, depth, height, width, channels of all groups}."""
     sizes, windows = sums.sizes, sums.windows
     x = sums.x.as_type(DML_TENSOR_DATA_TYPE_UINT8)
     reach = _reach(sums)

@@ -28,7 +28,8 @@ def direct(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile, finish:
 
 
 def _padded(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile) -> Operand:
-    """Return a copy of x that no window leaves, in 32-bit words, whose rows begin at multiples of four elements."""
+    """Return a padded copy of x that contains all windows, in 32-bit words, with rows that begin at multiples of four
+    elements."""
     _, words = sum_type(sums.result)
     padded = builder.temporary(words, tile.padded)
     builder.walk(
@@ -81,7 +82,7 @@ def _tiled_weights(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile)
 
 
 def _lie_as_taken(sums: WindowedSum) -> bool:
-    """Whether the elements of each output channel are contiguous and 32-bit, as the kernel needs."""
+    """Whether each output channel's elements are contiguous and 32-bit, as the kernel needs."""
     weights, windows = sums.weights, sums.windows
     rows = weights.view(weights.sizes[2:], weights.strides[2:])
     return (

@@ -17,7 +17,7 @@ from dml.compiler.selection.convolution import general_rounds
 def general(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
     """Compute ``result = finish(convolution)``, in as many dispatches as the loops' length needs.
 
-    Each adds its sums to the previous ones, which it gets in place of the bias.
+    Each dispatch adds its sums to the previous ones, which it reads in place of the bias.
     """
     x, weights, result, geometry = convolution.x, convolution.weights, convolution.result, convolution.geometry
     kind, words = sum_type(result)

@@ -1,4 +1,4 @@
-"""The convolution of GPUs: a product of the filter with windows gathered into shared memory."""
+"""Implicit GEMM, for GPUs: the product of the filter with windows that are gathered into shared memory."""
 
 from __future__ import annotations
 
@@ -123,9 +123,9 @@ def _dispatch(
 def _matrix(
     builder: ProgramBuilder, sums: WindowedSum, data_type: DML_TENSOR_DATA_TYPE, slab: int, together: int
 ) -> Operand:
-    """Return {group, element of the window and input channel, output channel}; prepared once if static.
+    """Return the filter as {group, window element and input channel, output channel}; prepared once if static.
 
-    together: pad the output channels to a multiple of it.
+    together: the output channels are padded to a multiple of it.
     """
     sizes, windows = sums.sizes, sums.windows
     stage = builder.prepare(sums.weights)
@@ -152,14 +152,13 @@ def _with_channels_last(builder: ProgramBuilder, x: Operand) -> Operand:
 
 
 def _reads_channels(x: Operand, together: int) -> bool:
-    """Whether ``together`` adjacent channels are a vector."""
+    """Whether ``together`` adjacent channels can be read as an aligned vector."""
     others = [stride for d, (stride, size) in enumerate(zip(x.strides, x.sizes, strict=True)) if d != 1 and size > 1]
     return x.strides[1] == 1 and not any(step % together for step in (x.base, *others))
 
 
 def stores_fours(result: Operand) -> bool:
-    """Whether four positions, counted through all images from a multiple of four, are contiguous and aligned to
-    four."""
+    """Whether each aligned group of four positions, numbered across images, can be stored as an aligned vector."""
     batch, channel, *steps = result.strides
     images, channels, *places = result.sizes
     run, inner = 1, list(zip(steps, places, strict=True))

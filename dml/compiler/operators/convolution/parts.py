@@ -13,7 +13,8 @@ from dml.tensors import packed_strides
 
 
 def parts(whole: Convolution, most: int) -> Iterator[list[Convolution]]:
-    """Yield the result's parts, each as the convolutions along input channels that add up to it (each with the bias).
+    """Yield parts of the result, each as the convolutions over ranges of input channels that add up to it (each with
+    the bias).
 
     most: bytes of a binding.
     """
@@ -22,7 +23,7 @@ def parts(whole: Convolution, most: int) -> Iterator[list[Convolution]]:
     if all(operand.region.size <= most for operand in tensors.values()):
         yield [whole]
         return
-    # Kernels keep the sums, and a copy of x with its padding, in 32 bits.
+    # Kernels hold sums, and a padded copy of x, in 32 bits.
     copies = {"x": (*whole.x.sizes[:2], *_padded(whole)), "result": whole.result.sizes}
     views = [_by_channel(whole, operand, name) for name, operand in tensors.items()]
     spare = [_by_channel(whole, words(sizes, packed_strides(sizes)), name) for name, sizes in copies.items()]
@@ -50,8 +51,7 @@ def _padded(whole: Convolution) -> tuple[int, ...]:
 
 
 def _by_channel(whole: Convolution, operand: Operand, name: str) -> Operand:
-    """View an operand over (batch, group, output channel, input channel, ...), with strides of 0 where it does not
-    vary."""
+    """View an operand over (batch, group, output channel, input channel, ...), with stride 0 where it does not vary."""
     space = (whole.x.sizes[0], whole.geometry.groups, whole.outputs, whole.inputs)
     first, second, *rest = operand.strides
     steps = {

@@ -1,4 +1,4 @@
-"""Convolutions with one-element windows, which are matrix products."""
+"""Convolutions with windows of one element, which are matrix products."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dml.tensors import packed_strides
 
 
 def is_product(sums: WindowedSum) -> bool:
-    """Whether each window is the element of x at the result's position, and positions are one dimension in both."""
+    """Whether each window is the element of x at the result's position, and both merge their positions into one."""
     windows, x, result = sums.windows, sums.x, sums.result
     return (
         windows.taps == windows.strides == (1, 1, 1)
@@ -27,7 +27,8 @@ def is_product(sums: WindowedSum) -> bool:
 
 
 def takes_some(sums: WindowedSum) -> bool:
-    """Whether each window is a single element of x, spaced apart, and the result's positions are one dimension."""
+    """Whether windows are single elements of x with a stride above one, and the result's positions merge into one
+    dimension."""
     windows, result = sums.windows, sums.result
     if windows.taps != (1, 1, 1) or windows.padding != (0, 0, 0) or windows.strides == (1, 1, 1):
         return False
@@ -37,7 +38,8 @@ def takes_some(sums: WindowedSum) -> bool:
 
 
 def thinned(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum:
-    """Return the same sums over a copy of the elements that windows read, each channel's aligned to four.
+    """Return the same sums over a copy of the elements that windows read. Each channel of the copy starts at a multiple
+    of four.
 
     The copying kernel is the same for every image size: dimensions that would merge for some are not merged.
     """
@@ -56,7 +58,7 @@ def thinned(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum:
 
 
 def is_one_matrix(sums: WindowedSum) -> bool:
-    """Whether the positions of all images are one dimension (channels are innermost, or there is one image)."""
+    """Whether the positions of all images merge into one dimension (channels are innermost, or there is one image)."""
     return len(_places(sums, 0)[0]) <= 1
 
 
@@ -69,7 +71,8 @@ def _places(sums: WindowedSum, *more: int) -> tuple[tuple[int, ...], list[tuple[
 
 
 def by_product(builder: ProgramBuilder, sums: WindowedSum, finish: Expression, *, one_by_one: bool = False) -> None:
-    """Multiply a matrix of weights by one of x, {input channel, position}, for each group and image, or all images.
+    """Multiply a matrix of weights by a matrix of x, {input channel, position}, for each group and image, or for all
+    images together.
 
     one_by_one: see ``matmul``.
     """

@@ -1,4 +1,5 @@
-"""Convolutions with filters of 4 and 8 bits as stored: a part of the output channels is dequantized at a time."""
+"""Convolutions with filters of 4 and 8 bits as stored: the filter is dequantized for a range of output channels at a
+time."""
 
 from __future__ import annotations
 

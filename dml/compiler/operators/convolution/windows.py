@@ -43,7 +43,7 @@ class WindowedSum:
 
     @cached_property
     def sizes(self) -> WindowSizes:
-        """The sizes that the choice of kernels depends on."""
+        """Sizes from which the kernel is chosen."""
         groups, outputs, inputs = self.weights.sizes[:3]
         windows = self.windows
         return WindowSizes(
@@ -59,7 +59,8 @@ class WindowedSum:
 
 
 def windowed_sums(convolution: Convolution) -> list[WindowedSum] | None:
-    """Return the sums that together make the convolution's result; None if it is not a few such sums."""
+    """Return the sums that together make the convolution's result; None if there are too many, or results without a
+    window."""
     geometry, weights, taps = convolution.geometry, convolution.weights_by_group, three(convolution.weights.sizes[2:])
     if not geometry.backward:
         if any(geometry.output_padding):
@@ -97,10 +98,11 @@ def _within(windows: Windows, x: Three, result: Three) -> Windows:
 
 
 def _phases(taps: Three, geometry: Geometry, result: Operand) -> list[tuple[Windows, Operand]] | None:
-    """Return a backward convolution's windows, each with its results; None if some results have no window.
+    """Return the windows of each phase of a backward convolution, with its results; None if some results have no
+    window.
 
-    Backward, each element of x adds a window to the result. Results with the same position modulo the stride get theirs
-    from the same taps: a forward convolution of stride one, with those taps reversed.
+    Backward, each element of x adds a window to the result. Results at the same position modulo the stride use the same
+    taps: they form a forward convolution of stride one, with those taps reversed.
     """
     axes = [_phases_of_axis(taps, geometry, result.sizes[2 + axis], axis) for axis in range(3)]
     if not all(axes):
@@ -128,7 +130,8 @@ class AxisPhase:
 
 
 def _phases_of_axis(taps: Three, geometry: Geometry, size: int, axis: int) -> list[AxisPhase]:
-    """Return a phase per position modulo the stride; none at all if one of them has no tap and is the bias alone."""
+    """Return a phase per position modulo the stride; none at all if one of them has no tap, so that its results are the
+    bias alone."""
     count, stride, dilation = taps[axis], geometry.strides[axis], geometry.dilations[axis]
     between = stride // math.gcd(stride, dilation)  # from one tap of a phase to the next
     found = []

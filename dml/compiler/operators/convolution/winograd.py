@@ -23,7 +23,7 @@ from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 
 
 def is_by_threes(sums: WindowedSum) -> bool:
-    """Whether these are floating-point sums over 3 x 3 windows that move by one, in a single group."""
+    """Whether the sums are floating-point sums over 3 x 3 windows that move by one, in a single group."""
     windows = sums.windows
     return (
         sums.weights.sizes[0] == 1
@@ -87,7 +87,7 @@ def _input_at_points(builder: ProgramBuilder, sums: WindowedSum, grid: WinogradG
 def _results_of_points(
     builder: ProgramBuilder, sums: WindowedSum, grid: WinogradGrid, products: Operand, finish: Expression
 ) -> None:
-    """products: {point, tile, output channel}."""
+    """Transform products {point, tile, output channel} into results."""
     emitted = emit(finish, ["float"], "finish")
     whole_words = DATA_TYPES[sums.result.data_type].bits == 32
     rows = quads(sums.result, store=True) == "row" and (stores_fours(builder.target) or not whole_words)

@@ -67,7 +67,7 @@ numeric(
     word="min($x0, $x1)",
     pair="less_{s}64($x1, $x0) ? $x1 : $x0",
 )
-# Each is halved before adding, which might overflow. Integers round toward zero, as in their division.
+# Each input is halved before the addition, which might overflow. Integers round toward zero, as in their division.
 numeric(
     d.DML_ELEMENT_WISE_MEAN_OPERATOR_DESC,
     float="0.5 * $x0 + 0.5 * $x1",

@@ -1,9 +1,9 @@
 """QUANTIZE_LINEAR, DEQUANTIZE_LINEAR and QUANTIZED_LINEAR_ADD.
 
-The pages say clamp(round(Input / Scale) + ZeroPoint), but neither the quotient's precision nor the rounding of halves.
-Here every step of their equations is a correctly rounded float32 operation (for FLOAT16 and INT32 too), and halves
-round to even, as in ONNX Runtime and NumPy. A quotient may be a half in float32 alone, often for values that were
-quantized before; rounding the exact quotient would give another result.
+The pages say clamp(round(Input / Scale) + ZeroPoint), but specify neither the quotient's precision nor how halves
+round. Here every step of their equations is a correctly rounded float32 operation (for FLOAT16 and INT32 too), and
+halves round to even, as in ONNX Runtime and NumPy. A float32 quotient may be exactly a half where the exact quotient is
+not, often for values that were quantized before; rounding the exact quotient would give another result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 def moved(rounded: Expression, zero_point: Expression | None) -> Expression:
     """Return rounded + zero point as an int. rounded is a whole float, zero point has at most 8 bits.
 
-    The float is clamped first, so that it fits: beyond 1024 no zero point brings it back into the range of 8 bits.
+    The float is first clamped to +-1024 so that it fits an int; no zero point brings values beyond that back into the
+    range of 8 bits.
     """
     whole = node("int(clamp($x0, -1024.0, 1024.0))", rounded, glsl="int")
     return whole if zero_point is None else node("$x0 + int($x1)", whole, zero_point, glsl="int")
@@ -43,7 +44,7 @@ def difference(tensor: DML_BUFFER_TENSOR_DESC, x: Expression, zero_point: Expres
 
 
 class _Leaves:
-    """Collects an expression's operands as their leaves are requested."""
+    """Collects the operands of an expression, in the order in which their leaves are requested."""
 
     def __init__(self, builder: ProgramBuilder) -> None:
         self._builder = builder
@@ -76,7 +77,7 @@ def dequantize_linear(desc: d.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC, 
 
 @lowering(d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC)
 def quantized_linear_add(desc: d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """DEQUANTIZE_LINEAR of both inputs, ADD and QUANTIZE_LINEAR, with the roundings of each step."""
+    """Apply DEQUANTIZE_LINEAR to both inputs, ADD, and QUANTIZE_LINEAR, with the roundings of each step."""
     leaves = _Leaves(builder)
 
     def factors(which: str, tensor: DML_BUFFER_TENSOR_DESC) -> list[Expression]:

@@ -59,13 +59,12 @@ class Blocks:
 
 
 def rows_of_blocks(numbers: Operand, per_block: Sequence[Operand], start: int, count: int) -> list[Operand]:
-    """Return slices along the first dimension of the numbers and of the tensors with one value per block; they hold
-    whole blocks.
-    """
+    """Slice the quantized numbers and the per-block tensors along the first dimension. start, count: multiples of the
+    block size."""
     taken = [part(numbers, 0, start, count)]
     for each in per_block:
         size = numbers.sizes[0] // each.sizes[0]
-        # (cropped: devices of few bindings copy what several of them would bind)
+        # Cropped, since devices with few bindings copy tensors of which they would bind several.
         taken.append(each if each.sizes[0] == 1 else crop(part(each, 0, start // size, count // size), 0))
     return taken
 
@@ -114,7 +113,7 @@ def product_of_blocks(
 def _parts(
     n: int, step: int, result: Operand, c: Operand | None
 ) -> Iterator[tuple[tuple[int, int], Operand, Operand | None]]:
-    """Yield the first column and the number of columns of each part, with its part of the result and of c."""
+    """Yield the first column and the number of columns of each part, with the slices of the result and of c."""
     last = result.rank - 1
     for start in range(0, n, step):
         count = min(step, n - start)

@@ -52,7 +52,7 @@ class Bytes:
         return signed and not self.is_signed
 
     def has_point(self, *, signed: bool) -> bool:
-        """Whether the sums need a correction for it."""
+        """Whether the sums need a correction for the zero point."""
         return self.point is not None or self.is_flipped(signed=signed)
 
 
@@ -217,7 +217,7 @@ def row_terms(
 ) -> Operand:
     """Return INT32 {..., rows, 2}: the zero point and the sum of each row of the matrix (see gemm/bytes_terms.comp).
 
-    adds: whether the sum is needed, which the other factor's zero point multiplies.
+    adds: whether the sum is needed: the other factor has a zero point, which multiplies it.
     """
     *outer, filled = matrix.sizes
     distinct = tuple(1 if step == 0 else size for step, size in zip(matrix.strides, outer, strict=False))

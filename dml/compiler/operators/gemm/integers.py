@@ -52,15 +52,14 @@ def without_zero_point(builder: ProgramBuilder, operand: Operand, zero_point: Op
 
 @dataclass(frozen=True)
 class Finish:
-    """The result for a sum of products: an expression of the sum, an int (leaf 0), and of other elements (leaves 1, 2,
-    ...).
-    """
+    """The result of a sum of products: an expression of the sum, an int (leaf 0), and of other elements (leaves 1, 2,
+    ...)."""
 
     expression: Expression
     besides: Sequence[Operand] = ()
 
     def of(self, builder: ProgramBuilder, sums: Operand, result: Operand) -> None:
-        """Compute it in a separate kernel."""
+        """Compute the result in a separate kernel."""
         apply(builder, self.expression, result, [sums, *self.besides])
 
 
@@ -130,7 +129,7 @@ def quantized_linear_matrix_multiply(
     _product(builder, result, requantization(scales, zero_point, None, desc.OutputTensor))
 
 
-#: Number of products of 8-bit integers less zero points, at most 255 each, whose sum always fits 32 bits.
+#: Number of products of 8-bit integers less zero points, each at most 255 * 255, whose sum always fits 32 bits.
 _MOST_PRODUCTS = (2**31 - 1) // 255**2
 
 

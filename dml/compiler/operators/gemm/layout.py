@@ -33,7 +33,7 @@ def quads(operand: Operand, *, store: bool = False, of: int = 4) -> str | None:
     """Return the direction, "row" or "column", along which four (``of``) elements can be read (stored) at once; else
     None.
 
-    They must be contiguous and aligned to as many elements. Reads may go beyond the end of a row, never beyond the
+    The elements must be contiguous, and aligned to their number. Reads may pass the end of a row, never that of the
     region.
     """
     *batch, row, column = operand.strides

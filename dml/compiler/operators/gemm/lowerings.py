@@ -31,7 +31,7 @@ def gemm(desc: DML_GEMM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     scales, zeros = builder.get("BTensor.Scales"), builder.get("BTensor.ZeroPoints")
     is_single = math.prod(result.sizes[:-2]) == 1 and not isinstance(fused, _SOFTMAX)
     if scales is not None or (is_single and _is_stored_half(b) and widens_halves(builder.target, result.sizes[-2])):
-        # B has its stored form: a graph did not widen it (see dml/graph/blocks.py), or it is FLOAT16.
+        # B is still quantized, because a graph did not widen it (see dml/graph/blocks.py), or it is FLOAT16.
         if scales is not None and desc.TransB != DML_MATRIX_TRANSFORM_TRANSPOSE:
             scales, zeros = transposed(scales), zeros and transposed(zeros)
         product_of_blocks(

@@ -87,8 +87,7 @@ def sum_type(result: Operand) -> tuple[str, DML_TENSOR_DATA_TYPE]:
 
 
 def _parts(operands: Mapping[str, Operand], target: Target) -> Iterator[list[Mapping[str, Operand]]]:
-    """Yield parts of the result, each as the products along k that add up to it, small enough for bindings and
-    loops."""
+    """Yield parts of the result, each as products along k that add up to it, small enough for bindings and loops."""
     result = operands["result"]
     space = (*result.sizes, operands["a"].sizes[-1])
     longest = longest_product(target, _kernel(target, operands))
@@ -130,7 +129,8 @@ def _sum_of_products(
     finish: Expression,
     one_by_one: bool,
 ) -> None:
-    """Compute ``finish`` of the sum of products along k and of c, adding each to the previous."""
+    """Compute ``finish`` of the sum of products along k and of c; each product is added to the sum of the previous
+    ones."""
     sums: Operand | None = None
     for product in products:
         is_last = product is products[-1]
@@ -227,7 +227,7 @@ def _kernel_defines(
 
 
 def _each(kernel: ProductKernel) -> int:
-    """Return the multiply-adds of an invocation in a step, in units of their duration."""
+    """Return the duration of an invocation's step, in multiply-adds."""
     together = kernel.depth * math.prod(kernel.tile) // kernel.workgroup
     return -(-together // MATRIX_UNITS) if isinstance(kernel, MatrixProduct) else together
 
@@ -254,8 +254,8 @@ def merge_batch(operands: Mapping[str, Operand]) -> dict[str, Operand]:
 
 
 def matrix_code(operands: Mapping[str, Operand]) -> str:
-    """Return, for each operand ``t``, t_batch(at), the index at which a batch element's matrix begins, and T_ROW,
-    T_COLUMN."""
+    """Return, for each operand ``t``, the constants T_ROW and T_COLUMN, and t_batch(at), the index of a batch element's
+    matrix."""
     lines = []
     for name, operand in operands.items():
         rank = operand.rank - 2
@@ -288,7 +288,7 @@ def _product(
     finish: Expression,
     one_by_one: bool,
 ) -> None:
-    """Add one dispatch, or one for sums of parts of k and one that adds these."""
+    """Add one dispatch or, with split-k, one for the partial sums and one that adds them."""
     kernel = _kernel(builder.target, operands)
     result, k = operands["result"], operands["a"].sizes[-1]
     part = part_of_k(kernel, k)
@@ -340,7 +340,8 @@ def _dispatch(
     *,
     one_by_one: bool = False,
 ) -> None:
-    """parts: number of parts of k, each with its own matrix of results, ``stride`` elements apart."""
+    """Add the dispatch. parts: split-k factor; the matrix of each part's results starts ``stride`` elements after the
+    previous one."""
     shader, tile = _kernel_defines(builder.target, kernel, operands)
     result = operands["result"]
     batch, (m, n), k = result.sizes[:-2], result.sizes[-2:], operands["a"].sizes[-1]

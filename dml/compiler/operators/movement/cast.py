@@ -49,7 +49,7 @@ def _to_float(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) -> Exp
         wide = {"int": "i64_from_int($x0)", "uint": "uvec2($x0, 0u)"}.get(value.kind, "$x0")
         sign = "i" if value.kind.startswith("int") else "u"
         made = node(f"float_from_{sign}64({wide})", Leaf(0), includes=CONVERT)
-    # Rounded here, not only when stored: a graph may fuse the cast with its reader and store nothing.
+    # The value is rounded here, not only when stored: a graph may fuse the cast with its reader and store nothing.
     return node(wanted.rounded, made) if wanted.rounds else made
 
 

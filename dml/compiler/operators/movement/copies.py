@@ -18,7 +18,7 @@ def slice_(desc: d.DML_SLICE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
 def _input_window(
     desc: d.DML_SLICE1_OPERATOR_DESC | d.DML_SLICE_GRAD_OPERATOR_DESC, tensor: Operand, sizes: tuple[int, ...]
 ) -> Operand:
-    """Return the elements that a slice takes; along a negative stride it starts at the window's end."""
+    """View the elements that a slice reads; along a negative stride it starts at the window's end."""
     first = tuple(
         offset + (size - 1 if step < 0 else 0)
         for offset, size, step in zip(
@@ -82,7 +82,8 @@ _BlockMove = (
 
 
 def _depth_and_space(desc: _BlockMove, depth: Operand, space: Operand) -> tuple[Operand, Operand]:
-    """View both tensors as {N, C, H, BlockHeight, W, BlockWidth}. Structures without an Order have the first one."""
+    """View both tensors as {N, C, H, BlockHeight, W, BlockWidth}. Descriptors without an Order field have its first
+    value."""
     block, channels = desc.BlockSize, space.sizes[1]
     order = getattr(desc, "Order", enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW)
     if order == enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW:

@@ -1,4 +1,4 @@
-"""Operators that make elements from attributes and positions: fills, sequences, diagonals, one-hot encodings."""
+"""Operators that compute elements from attributes and positions: fills, sequences, diagonals, one-hot encodings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def fill_value_constant(desc: d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, builder: 
 
 @lowering(d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC)
 def fill_value_sequence(desc: d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """Integers wrap modulo 2^bits."""
+    """Write ValueStart + i * ValueDelta. Integers wrap modulo 2^bits."""
     result = builder["OutputTensor"]
     constants: dict[str, Constant] = {}
     code = ""
@@ -42,8 +42,8 @@ def fill_value_sequence(desc: d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, builder: 
 def _diagonal(
     builder: ProgramBuilder, result: Operand, source: Operand | None, bits: int, begin: int, end: int
 ) -> None:
-    """Write ``bits`` where column - row is in begin to end - 1 (outside end to begin - 1), elsewhere the source or
-    0."""
+    """Write ``bits`` where begin <= column - row < end (if end < begin: where it is outside end to begin - 1);
+    elsewhere the source or 0."""
     operands = {"result": raw(result)} if source is None else {"result": raw(result), "source": raw(source)}
     (row, column), merged = merge_between((result.rank - 2, result.rank - 1), *operands.values())
     tensors = dict(zip(operands, merged, strict=True))
@@ -79,7 +79,7 @@ def one_hot(desc: d.DML_ONE_HOT_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     result, values = raw(builder["OutputTensor"]), raw(builder["ValuesTensor"])
     indices = builder["IndicesTensor"].broadcast(result.sizes)
     axis, (result, indices) = merge_around(desc.Axis, result, indices)
-    # The second element is one step along the last dimension with more than one element.
+    # The second element follows along the last dimension with more than one element.
     fastest = max(at for at, size in enumerate(values.sizes) if size > 1)
     builder.for_each(
         "movement/one_hot.comp",

@@ -90,7 +90,7 @@ def _gathered(desc: d.DML_FOLD_OPERATOR_DESC, source: Operand, result: Operand) 
     ``carry`` is the sum over earlier taps.
     """
     dimensions = desc.DimensionCount
-    # A loop over the window in each dimension. The window whose tap t covers c starts at c + start - t * dilation.
+    # A loop over the window per dimension. The window whose tap t covers c starts at c + start - t * dilation.
     lines = [
         f"float gathered(uint c[{result.rank}]) {{",
         "    float sum = 0.0;\n#ifdef carry_VALUE\n    sum = carry_load(carry_at(c));\n#endif",

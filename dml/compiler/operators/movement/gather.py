@@ -1,4 +1,4 @@
-"""The gathers: each output element is the input's at a position given by indices."""
+"""Gathers: each output element is the input's at a position given by indices."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def _gather(
     dimensions: Sequence[tuple[int, int]],
     step: int,
 ) -> None:
-    """All three operands have the output's sizes, with stride 0 where they do not vary.
+    """Write to ``result`` the source's elements at the indices. All three operands have the output's sizes, with stride
+    0 where they do not vary.
 
     dimensions: (size, stride) of the input's dimensions that an index tuple addresses. step: from one index of a tuple
     to the next.
@@ -82,8 +83,8 @@ class _Lookup:
     def parts(self, builder: ProgramBuilder) -> Iterator[tuple[Box | None, _Lookup]]:
         """Yield parts small enough to be bound.
 
-        If indexed dimensions are cut, the box says which positions a part holds: each part writes the elements whose
-        indices fall into it and keeps the others.
+        If indexed dimensions are cut, the box holds a part's range of positions: each part writes the elements whose
+        indices are in the range and keeps the others.
         """
         rank = self.result.rank
         counts, pitches = zip(*self.dimensions, strict=True)
@@ -119,7 +120,7 @@ def gather(desc: d.DML_GATHER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     if source.data_type == desc.InputTensor.DataType:
         gathered(source, result)
         return
-    # A graph left the input as stored (see dml/graph/blocks.py): only the gathered elements are dequantized.
+    # A graph left the input quantized (see dml/graph/blocks.py): only the gathered elements are dequantized.
     rows = builder.temporary(source.data_type, result.sizes)
     gathered(source, rows)
     per_block = []

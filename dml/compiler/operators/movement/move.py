@@ -29,16 +29,16 @@ def move_each(
 ) -> None:
     """Run a kernel that defines ``ELEMENT value(uint c[RANK])``, like ``for_each`` but by whole uvec4 if possible.
 
-    The kernel includes "movement/move.glsl", which reads elements of ``moved`` tensors with name_ELEMENT(i). It runs by
-    vectors if elements of the last dimension stay together: moved tensors are contiguous and aligned along it, those in
-    ``still`` (read singly) do not vary, and it is not in ``keep``. pitches: constants that count elements of moved
+    The kernel includes "movement/move.glsl", which reads elements of ``moved`` tensors with name_ELEMENT(i). It moves
+    vectors if the last dimension allows it: ``moved`` tensors are contiguous and aligned along it, tensors in ``still``
+    (read singly) do not vary along it, and it is not in ``keep``. pitches: constants that count elements of moved
     tensors. alike, reads_result: as in ``for_each``.
     """
     strides = pitches or {}
     for part, *others in in_parts((result, *moved.values(), *still.values()), builder.target.max_region, alike):
         named = dict(zip((*moved, *still), others, strict=True))
         unit = _elements_together(part, [named[name] for name in moved], [named[name] for name in still])
-        # Epilogues need values, and vectors hold FLOAT32 alone.
+        # Epilogues need values, and moved vectors have values only as FLOAT32.
         values = part.epilogue is not None and any(
             DATA_TYPES[one.data_type].bits < 32 for one in (part, *(named[name] for name in moved))
         )
@@ -78,7 +78,7 @@ def _holds_vectors(operand: Operand, unit: int) -> bool:
 
 
 def _in_vectors(operand: Operand, unit: int) -> Operand:
-    """View in vectors of ``unit`` elements."""
+    """View the operand in vectors of ``unit`` elements."""
     sizes = (*operand.sizes[:-1], operand.sizes[-1] // unit)
     strides = (*(stride // unit for stride in operand.strides[:-1]), 1)
     return replace(operand, sizes=sizes, strides=strides, base=operand.base // unit)

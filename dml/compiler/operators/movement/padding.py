@@ -29,7 +29,7 @@ _PLACES = {
     enums.DML_PADDING_MODE_WRAP: "place_wrap",
 }
 
-#: The period after which the input and its mirror image repeat along a dimension of a given size.
+#: By mode: the period, for a dimension of a given size, with which the input and its mirror image repeat.
 _PERIODS: Mapping[enums.DML_PADDING_MODE, Callable[[int], int]] = {
     enums.DML_PADDING_MODE_REFLECTION: lambda size: 2 * max(size - 1, 1),
     enums.DML_PADDING_MODE_SYMMETRIC: lambda size: 2 * size,
@@ -76,7 +76,7 @@ def _pad(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, build
 
 
 def _repeated(value: str, result: Operand) -> str:
-    """Return GLSL of a vector filled with copies of an element's bits."""
+    """Return GLSL for a vector of copies of an element's bits."""
     bits = DATA_TYPES[result.data_type].bits
     if bits == 64:
         return f"uvec4({value}, {value})"

@@ -1,7 +1,7 @@
-"""The scatters: the input with updates written at positions given by indices.
+"""Scatters: the input with updates written at positions given by indices.
 
-If several updates meet, the last in row-major order wins, on every device: a first pass stores, for each position, the
-highest number of its updates; a second one writes the output element by element.
+If several updates have the same position, the last in row-major order wins, on every device: a first pass stores the
+index of the last update of each position, a second pass writes the output element by element.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def _mark(
     dimensions: Sequence[tuple[int, int]],
     step: int,
 ) -> None:
-    """Write to ``winners``, cleared first, 1 + the highest number of each position's updates; 0 without updates.
+    """Write 1 + the index of the last update of each position to ``winners`` (cleared first); 0 where there is none.
 
-    winners, indices: over the updates' sizes. numbers: strides of the updates' numbers over those sizes.
+    winners, indices: viewed over the updates' sizes. numbers: strides of the update index over those sizes.
     """
     winners, numbered, indices = merge(winners, winners.view(winners.sizes, numbers, -winners.base), indices)
     extents, pitches, code = indexed(dimensions)
@@ -57,7 +57,10 @@ def _write(
     updates: Operand,
     dimensions: Sequence[tuple[int, int]],
 ) -> None:
-    """All operands have the output's sizes. dimensions: (size, stride) of those that an update's number counts."""
+    """Write the output: updates where ``winners`` has one, else the source. All operands have the output's sizes.
+
+    dimensions: (size, stride) of the dimensions that an update's index counts.
+    """
     result, source, winners, updates = merge(raw(result), raw(source), winners, raw(updates))
     extents, pitches, code = indexed(dimensions)
     move_each(
@@ -83,7 +86,7 @@ def scatter(desc: d.DML_SCATTER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
 
     winners, updates = builder.crop(builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, result.sizes)), builder.crop(updates)
     fill(builder, winners, 0)
-    # Updates of one position differ only in their coordinate along the axis, which therefore numbers them.
+    # Updates of one position differ only in their coordinate along the axis, so that is their index.
     numbers = tuple(int(dimension == axis) for dimension in range(result.rank))
     axis_of_winners = (result.sizes[axis], winners.strides[axis])
     _mark(builder, without_axis(winners, indices.sizes), numbers, indices, [axis_of_winners], 0)
@@ -97,7 +100,7 @@ def scatter_nd(desc: d.DML_SCATTER_ND_OPERATOR_DESC, builder: ProgramBuilder) ->
     result = builder["OutputTensor"]
     indices = trailing(indices, desc.IndicesDimensionCount)
     tuples, coordinates = indices.sizes[:-1], indices.sizes[-1]
-    # A tuple addresses a position in the input's first dimensions, which holds a block of the remaining ones.
+    # A tuple addresses a position in the input's first dimensions, where a block of the remaining ones is.
     blocks = desc.InputDimensionCount - coordinates
     places = trailing(source, desc.InputDimensionCount).sizes[:coordinates]
     winners = builder.crop(builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, places))

@@ -49,7 +49,7 @@ def batch_expressions(desc: d.DML_BATCH_NORMALIZATION_OPERATOR_DESC) -> tuple[Ex
 
 @lowering(d.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC)
 def batch_training(desc: d.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """Uses the population variance."""
+    """Normalize by the batch's mean and population variance."""
     scale = builder["ScaleTensor"]
     value, parameters = affine(Leaf(0), scale, builder["BiasTensor"], builder.get("FusedAddTensor"))
     what = Normalization(
@@ -72,7 +72,8 @@ def summed(parameter: Operand) -> tuple[int, ...]:
 
 @lowering(d.DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC, d.DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC)
 def batch_grad(desc: Any, builder: ProgramBuilder) -> None:
-    """The gradients of scale and bias are sums over the batch; in training the input's gradient depends on both sums.
+    """Compute the gradients. Those of scale and bias are sums over the batch; in training the input's depends on both
+    sums.
 
     Training: factor * (dy - mean(dy) - (x - mean) * mean(dy * (x - mean)) / (variance + epsilon)). In place of
     mean(Input) in the reference's formula it uses MeanTensor, which the forward pass computed.

@@ -1,4 +1,4 @@
-"""LOCAL_RESPONSE_NORMALIZATION: each element over a power of the sum of squares around it; and its gradient."""
+"""LOCAL_RESPONSE_NORMALIZATION: each element divided by a power of the sum of squares around it; and its gradient."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class LocalRegion:
         self._factors = {"ALPHA": desc.Alpha / desc.LocalSize, "BETA": desc.Beta, "BIAS": desc.Bias}
 
     def view(self, operand: Operand) -> Operand:
-        """View as {N, C, depth, height, width} with the region's dimensions among the last three."""
+        """View an operand as {N, C, depth, height, width} with the region's dimensions among the last three."""
         at = 1 if self._across else 2
         return operand.view(
             (*operand.sizes[:at], 1, *operand.sizes[at:]), (*operand.strides[:at], 0, *operand.strides[at:])
         )
 
     def kernel(self, name: str, tensors: Mapping[str, Bound], *, mirrored: bool = False) -> BoxKernel:
-        """Return a kernel that visits each element's region; mirrored: the elements whose regions contain the
+        """Return a kernel that visits each element's region or, mirrored, the elements whose regions contain the
         element."""
         starts, windows = self._after if mirrored else self._before, self._windows
         # Along other dimensions the window is the element itself.

@@ -27,7 +27,7 @@ def mean_variance_axes(desc: d.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC, b
 
 @lowering(d.DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def mean_variance_either(desc: d.DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """Without UseMean the elements are divided by their root mean square."""
+    """Normalize by mean and variance; without UseMean, divide the elements by their root mean square."""
     _mean_variance(desc, builder, desc.Axes, use_mean=desc.UseMean, use_variance=desc.UseVariance)
 
 

@@ -1,7 +1,7 @@
 """The engine of the normalizations: statistics over any set of axes, then an expression of each element.
 
-Variances are means of squared differences to the mean (in "normalization/rows.comp" to the running mean), in float32
-partial sums, so a large mean costs no precision.
+Variances are means of squared differences from the mean (in "normalization/rows.comp" from the running mean), in
+float32 partial sums, so a large mean costs no precision.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The operand-dependent part of "normalization/rows.comp", as GLSL for the end of its prelude.
 
-A step is ``unit`` adjacent elements of a row. Names in the text: ``from_t`` is the index at which the current segment
-of an invocation's row begins in tensor t; ``all_t`` a parameter's element that holds for the whole segment; ``t_0``,
-``t_1``, ... the vectors of a step.
+A step is ``unit`` adjacent elements of a row. Names in the GLSL: ``from_t`` is the index at which the current segment
+of an invocation's row begins in tensor t; ``all_t`` is a parameter's element for the whole segment; ``t_0``, ``t_1``,
+... are the vectors of a step.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def kernel_code(
 
 
 def _step_sums(of: RowOperands) -> list[str]:
-    """Return step_sums(from, at, shift): the sums of a step's differences to ``shift``, and of their squares.
+    """Return step_sums(from, at, shift): the sums of a step's differences from ``shift``, and of their squares.
 
     The step starts ``at`` elements into the segment that begins at index ``from``.
     """
@@ -115,7 +115,7 @@ def _tree(terms: list[str]) -> str:
 
 
 def _load_vectors(of: RowOperands, name: str, index: str) -> list[str]:
-    """Load the vectors of a step that begins at an element's index; ``_element`` unpacks them."""
+    """Load the vectors of a step that begins at the given element index; ``_element`` unpacks them."""
     operand = of.named[name]
     first = f"({index}) / {DATA_TYPES[operand.data_type].per_vector}u"
     return lanes.load(name, lanes.variables(f"{name}_", operand, of.unit), first)

@@ -1,4 +1,4 @@
-"""Separable windows, one axis after the other: sums and maxima of the previous axis's results."""
+"""Separable windows, one axis after the other: each axis takes sums or maxima of the previous axis's results."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def along_axes(
 
 
 def _stays(axis: int, source: Operand, result: Operand, window: Mapping[str, Constant]) -> bool:
-    """Whether windows along the axis are its elements, in place. (The padding before it may make as many results.)"""
+    """Whether windows along the axis are single elements in place. (Size and step alone do not tell: padding before the
+    axis may make as many results.)"""
     at = axis - 2
     own = window[f"WINDOW_{at}"], window[f"STEP_{at}"], window[f"START_{at}"]
     return own == (1, 1, 0) and source.sizes[axis] == result.sizes[axis]

@@ -33,7 +33,7 @@ class BoxKernel:
 
 
 def each_result(builder: ProgramBuilder, what: BoxKernel) -> None:
-    """Run it. One invocation walks a small box, a workgroup a large one.
+    """Run the kernel. An invocation visits a small box, a workgroup a large one.
 
     Raises DMLError if a box is too large for the loops of a workgroup.
     """
@@ -56,7 +56,7 @@ def each_result(builder: ProgramBuilder, what: BoxKernel) -> None:
 
 
 def _each_result(builder: ProgramBuilder, what: BoxKernel, tensors: Mapping[str, Bound]) -> None:
-    """tensors: parts of those of ``what``, each within a binding."""
+    """Run the kernel on ``tensors``, parts of those of ``what`` that each fit a binding."""
     result = tensors["result"].operand
     per_word = DATA_TYPES[result.data_type].per_word if owns_whole_words(result) else 1
     sharing = window_sharing(builder.target, what.places, what.cost, per_word, seldom_full=what.seldom_full)

@@ -2,7 +2,7 @@
 
 Where the reference is silent: a sample up to one element outside the image reads its edge, as in ONNX; nearest rounds
 halves down, as the gradient's example does; AlignRegionsToCorners puts the first and the last sample on the region's
-ends, whatever OutputPixelOffset says; the regions' gradient is the derivative by their corners, scale included; and
+ends, whatever OutputPixelOffset is; the regions' gradient is the derivative by their corners, scale included; and
 ROI_POOLING rounds halves away from zero and gives 0 for a cell outside the image.
 """
 
@@ -53,7 +53,7 @@ def roi_align(desc: d.DML_ROI_ALIGN_OPERATOR_DESC | d.DML_ROI_ALIGN1_OPERATOR_DE
 
 @lowering(d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC)
 def roi_align_grad(desc: d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """Both gradients gather in a fixed order. A maximum passes its gradient to the winning sample."""
+    """Compute both gradients, which gather in a fixed order. A maximum passes its gradient to the winning sample."""
     gradient = builder["InputGradientTensor"]
     result, edges = builder.get("OutputGradientTensor"), builder.get("OutputROIGradientTensor")
     source = builder.get("InputTensor")
@@ -116,7 +116,7 @@ def _each_part(
 
 
 def _winner(builder: ProgramBuilder, sampling: RegionSampling, source: Operand) -> Operand:
-    """Return {3, ...}: x and y numbers of the sample that is each output's maximum, and its bits."""
+    """Return {3, ...}: the x and y indices of the sample that is each output's maximum, and the maximum's bits."""
     places = sampling.places(extremes=True)
     parts = places.parts()
     winner = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, (3, *sampling.pooled))
@@ -158,7 +158,8 @@ def _gather(
 def _weights(
     builder: ProgramBuilder, gradient: Operand, result: Operand, sampling: RegionSampling
 ) -> dict[str, Operand]:
-    """Compute the weights of the image's rows and columns in the outputs: a mean's weights are products of the two."""
+    """Compute the weights of the image's rows, and of its columns, in the outputs: a mean weighs an element by the
+    product of both."""
     places = sampling.places()
     weights = {}
     for axis, (name, longest) in enumerate((("rows", places.rows), ("columns", places.columns))):
@@ -178,7 +179,7 @@ def _edges(
     winner: Operand | None,
     sampling: RegionSampling,
 ) -> None:
-    """Compute the regions' gradient: every output's share first, then their sums."""
+    """Compute the regions' gradient: first each output's contribution, then their sums."""
     shares = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (4, *gradient.sizes))
     tensors = {"source": source, "gradient": gradient, **sampling.batches}
     parts = PlaceParts()

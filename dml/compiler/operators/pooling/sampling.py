@@ -1,8 +1,8 @@
-"""Sampling of regions of interest: the lists of places where the outputs of a region read the image.
+"""Sampling of regions of interest: lists of the positions where a region's outputs read the image.
 
-Samples per output are rounded up to an integer and clamped. There may be billions: samples between the same elements
-are summed at once, and maxima sought at their ends (see "pooling/roi_places.comp"), so that the work is bounded by the
-input. Work that exceeds an invocation's loops goes to further dispatches.
+Samples per output are rounded up to an integer and clamped. There may be billions. So samples between the same elements
+are summed at once, and maxima are sought at both ends of their range (see "pooling/roi_places.comp"): the input bounds
+the work. Work that exceeds an invocation's loops is split into further dispatches.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dml.compiler.target import Target
 from dml.enums import DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR, DML_TENSOR_DATA_TYPE_UINT32
 from dml.errors import HRESULT, DMLError
 
-#: Dispatches that share the samples of an output, at most.
+#: Most dispatches that share the samples of an output.
 MOST_PARTS = 1024
 
 
@@ -67,9 +67,9 @@ class RegionSampling:
     def places(self, *, extremes: bool = False, on_elements: bool = False) -> PlaceLists:
         """Compute the outputs' sample positions, in one dispatch or several.
 
-        extremes: the first and the last sample of each cell, else the mean of its samples. on_elements: samples on
-        elements are separate from those in between, all of them linear. Raises DMLError if a list may be longer than an
-        invocation's loops on this device.
+        extremes: the first and the last sample of each cell, else the mean of its samples. on_elements: samples exactly
+        on elements are kept separate from those between elements, where interpolation is linear. Raises DMLError if a
+        list may be longer than an invocation's loops on this device.
         """
         constants, words, longest = self._lists(2 if extremes or on_elements else 1, 2 if extremes else 1)
         limit = max_steps(self.builder.target)
@@ -102,10 +102,11 @@ class RegionSampling:
         return PlaceLists(self.builder.target, table, *longest)
 
     def _lists(self, per_cell: int, per_output: int) -> tuple[dict[str, Constant], int, tuple[int, int]]:
-        """Return constants for the lists' layout, the words of a region's lists, and the positions of the longest list.
+        """Return constants for the lists' layout, the words of a region's lists, and the length of the longest list
+        along each axis.
 
-        per_cell, per_output: positions per cell of the image, and additional ones of an output that shares its first
-        and last cell with others.
+        per_cell, per_output: list entries per cell of the image, and additional entries of an output that shares its
+        first and last cell with others.
         """
         most = int(self.constants["MAXIMUM"])
         constants: dict[str, Constant] = {"PER_CELL": float(per_cell), "PER_OUTPUT": per_output}

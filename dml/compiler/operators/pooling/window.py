@@ -56,13 +56,13 @@ def window(desc: Any) -> dict[str, Constant]:
     return constants
 
 
-#: Largest window, in positions, that is unrolled, with a kernel per size: on llvmpipe the maximum of 3 x 3 takes two
-#: thirds of the time, the quantized mean and the sum of magnitudes four fifths.
+#: Largest window, in positions, that is unrolled into a kernel of its own. On llvmpipe this saves a third of the time
+#: of a 3 x 3 maximum, and a fifth of that of the quantized mean and of the sum of magnitudes.
 UNROLLED = 16
 
 
 def unrolled(desc: Any) -> tuple[dict[str, Constant], dict[str, str]]:
-    """Return ``window``, and separately the sizes of a small window, as literals of the kernel's text."""
+    """Return the constants of ``window``, and the sizes of a small window as literals for the kernel's text."""
     constants = window(desc)
     if math.prod(desc.WindowSize) > UNROLLED:
         return constants, {}
@@ -73,7 +73,7 @@ def unrolled(desc: Any) -> tuple[dict[str, Constant], dict[str, str]]:
 def _reduced(desc: Any, builder: ProgramBuilder, monoid: Monoid, finish: Expression) -> bool:
     """Pool windows that are too large for a workgroup by reductions, which split them further.
 
-    Returns False if they are not too large, or include padding, which reductions do not support.
+    Returns False if windows are small enough, or include padding, which reductions do not support.
     """
     source, result = volume(builder["InputTensor"]), volume(builder["OutputTensor"])
     if math.prod(desc.WindowSize) <= largest_window(builder.target):
@@ -169,7 +169,8 @@ def maximum(desc: Any, builder: ProgramBuilder) -> None:
 
 @lowering(d.DML_MAX_UNPOOLING_OPERATOR_DESC)
 def max_unpooling(desc: d.DML_MAX_UNPOOLING_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """Elements first claim their positions, so that of equal indices the last element wins on every device."""
+    """Copy each element to its index. Elements first claim their positions, so that of equal indices the last element
+    wins on every device."""
     source, indices, result = builder["InputTensor"], builder["IndicesTensor"], builder["OutputTensor"]
     winner = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, result.sizes)
     apply(builder, node("0u", glsl="uint"), winner, [])
@@ -185,7 +186,7 @@ def average_grad(desc: d.DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC, builder: Progra
 
 @lowering(d.DML_MAX_POOLING_GRAD_OPERATOR_DESC)
 def max_grad(desc: d.DML_MAX_POOLING_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """The winner of each window first; then each element gathers the gradients of the windows it won."""
+    """Find the winner of each window; then each element gathers the gradients of the windows it won."""
     winner = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, volume(builder["InputGradientTensor"]).sizes)
     tensors = {"result": write(winner), "source": read(volume(builder["InputTensor"]))}
     places, defines = math.prod(desc.WindowSize), {"INDICES_ALONE": 1}
@@ -235,7 +236,7 @@ def quantized_average(desc: d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
     for name, field in _PARAMETERS.items():
         operand = builder.get(field)
         if operand is not None:
-            # One for the tensor, or one per channel.
+            # One value for the tensor, or one per channel.
             each = operand.view((1,), (0,)) if operand.count == 1 else volume(operand)
             tensors[name] = read(each.broadcast(result.sizes))
     constants, sizes = unrolled(desc)

@@ -17,7 +17,8 @@ def rnn(desc: DML_RNN_OPERATOR_DESC, builder: ProgramBuilder) -> None:
 
 @lowering(DML_GRU_OPERATOR_DESC)
 def gru(desc: DML_GRU_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """Gates z, r, h. With LinearBeforeReset the recurrence bias of h stays inside the product with r."""
+    """Lower GRU, with gates z, r, h. With LinearBeforeReset the recurrence bias of h is added before the multiplication
+    by r."""
     bias = builder.get("BiasTensor") if desc.LinearBeforeReset else None
     recur(
         builder,
@@ -30,7 +31,7 @@ def gru(desc: DML_GRU_OPERATOR_DESC, builder: ProgramBuilder) -> None:
 
 @lowering(DML_LSTM_OPERATOR_DESC)
 def lstm(desc: DML_LSTM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """Gates i, o, f, c.
+    """Lower LSTM, with gates i, o, f, c.
 
     The reference says, in ONNX's words, that the clip threshold bounds the activations' inputs. As in ONNX Runtime,
     these are the gates' sums, the inputs of f and g, but not the cell, the input of h.

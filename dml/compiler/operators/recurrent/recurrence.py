@@ -1,8 +1,8 @@
-"""The recurrence of a network: steps that each need the previous one's states.
+"""The recurrence of a network: steps that each need the states of the previous step.
 
-It is a loop over the steps in each workgroup if the state of the workgroup's sequences fits shared memory; in one
-dispatch, or in several that pass the state on if the loop is long. Otherwise a step takes one or two dispatches.
-``selection.recurrent`` chooses.
+If shared memory holds the state of a workgroup's sequences, each workgroup loops over the steps, in one dispatch or,
+for long loops, in several that pass the state on. Otherwise a step takes one or two dispatches. ``selection.recurrent``
+chooses.
 """
 
 from __future__ import annotations
@@ -222,8 +222,8 @@ def _one_dispatch(recurrence: Recurrence) -> None:
 
 
 def _several_dispatches(recurrence: Recurrence) -> None:
-    """Run some steps in each dispatch. States pass in float32, as in shared memory: results equal one dispatch's bit
-    for bit."""
+    """Run some steps in each dispatch. States pass in float32, as in shared memory, so results equal those of one
+    dispatch bit for bit."""
     builder, sizes, at_once = recurrence.builder, recurrence.sizes, recurrence.cut.at_once
     around, each = recurrence_rounds(sizes, recurrence.cut)
     states = recurrence.carried
@@ -255,7 +255,7 @@ def _step_by_step(recurrence: Recurrence) -> None:
             recurrence.dispatch(states, tiles=cut.tiles, defines={"PHASE": phase}, push={"STEP": step}, steps=each)
     hidden_end, memory_end = recurrence.hidden_state.end, recurrence.cell_memory.end
     if hidden_end is not None:
-        # Two phases leave the state in its first copy, otherwise steps alternate.
+        # With two phases the state ends in its first copy; otherwise the copies alternate from step to step.
         last = 0 if cell.phases == 2 else sizes.steps % 2
         end = state.view(hidden_end.sizes, state.strides[1:], last * state.strides[0])
         apply(recurrence.builder, Leaf(0), hidden_end, [end])

@@ -35,7 +35,7 @@ def has_reducing_activation(desc: RecurrentDesc) -> bool:
 
 @dataclass(frozen=True)
 class _DirectionSteps:
-    """One direction of a network, and its steps' arithmetic.
+    """One direction of a network, and the arithmetic of its steps.
 
     gates: the input's contribution {step, row, gate * unit} in execution order of the steps; weights {gate * unit,
     unit}; bias {2 * gate * unit} and peepholes {3 * unit}, None if absent.
@@ -230,7 +230,7 @@ def _store(
 
 
 def _reversed(builder: ProgramBuilder, source: Operand, lengths: Operand) -> Operand:
-    """Reverse the steps {step, row, ...} of each row up to its length; the rest stays."""
+    """Reverse the steps {step, row, ...} of each row up to its length; later steps stay in place."""
     result = builder.temporary(source.data_type, source.sizes)
     of_rows = lengths.view((1, *lengths.sizes), (0, *lengths.strides))
     reverse(builder, result, source, of_rows, 0)

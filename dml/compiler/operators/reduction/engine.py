@@ -23,7 +23,7 @@ from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 from dml.tensors import packed_strides
 
 KERNEL = "reduction/reduce.comp"
-#: The first input's element in ``element``, and the accumulator in the expressions of ``results``.
+#: In ``element``: the first input's element. In the expressions of ``results``: the accumulator.
 VALUE = Leaf(0)
 
 
@@ -72,13 +72,13 @@ def reduce(
 
 
 def _once(operand: Operand, sizes: tuple[int, ...], axes: Sequence[int]) -> Operand:
-    """Return an operand that does not vary along the axes with stride 0 there, even if a size along them is 1."""
+    """Return an operand that does not vary along the axes with stride 0 along them, even if its size there is 1."""
     wide = operand.broadcast(sizes)
     return wide.view(sizes, tuple(0 if axis in axes else stride for axis, stride in enumerate(wide.strides)))
 
 
 def _reduce_whole(builder: ProgramBuilder, layout: ReductionLayout, what: Combination) -> None:
-    """Reduce in one dispatch or, in chunks, in one for partial results and others that combine them."""
+    """Reduce in one dispatch or, with chunks, in one for partial results and further ones that combine these."""
     groups = layout.count // layout.wide
     computed = 0 if what.element == VALUE else layout.wide * layout.unit
     sharing = reduction_sharing(builder.target, groups, layout.steps, layout.row_bytes, computed)
@@ -128,7 +128,7 @@ def _reduce_boxes(builder: ProgramBuilder, layout: ReductionLayout, what: Combin
     """Reduce boxes of the reduced dimensions one by one, then their partial results."""
     sizes = layout.reduced_sizes
     axes = range(layout.kept, layout.rank)
-    # Values of one result are contiguous, so that the partial results can be cut by results.
+    # The partial results of one result are contiguous, so that they can be split by results.
     shape = (*layout.kept_sizes, len(parts))
     planes = [_plane(builder, shape) for _ in what.monoid.pack]
     strides = packed_strides(shape)
@@ -145,7 +145,7 @@ def _reduce_boxes(builder: ProgramBuilder, layout: ReductionLayout, what: Combin
 
 
 def _combine(builder: ProgramBuilder, layout: ReductionLayout, what: Combination, planes: Sequence[Operand]) -> None:
-    """Reduce partial results: the same monoid over their words, as (partial results, kept dimensions)."""
+    """Reduce partial results by the same monoid over their words, as (partial results, kept dimensions)."""
     sizes, inputs = planes[0].sizes, list(planes)
     places: list[Expression] = [VALUE] * len(layout.inputs)
     for i in sorted(layout.rows):
@@ -170,7 +170,7 @@ def _packed(monoid: Monoid) -> list[Expression]:
 
 
 def _position(place: Expression, sizes: Sequence[int], part: Box) -> Expression:
-    """Return the row-major number, among dimensions of these sizes, of ``place``, which is relative to the part."""
+    """Return the row-major index, in a tensor of ``sizes``, of ``place``, a row-major index within the part."""
     terms: list[str] = []
     constants: dict[str, Any] = {}
     own = whole = 1

@@ -17,8 +17,8 @@ from dml.compiler.scalar import Constant, Expression
 
 @dataclass(frozen=True)
 class Combination:
-    """The parts of a reduction: ``element`` of every position, combined by the monoid, and an expression of that per
-    result.
+    """The expressions of a reduction: ``element`` of every position, which the monoid combines, and the results' of the
+    outcome.
 
     See ``reduce`` for the leaves of the expressions.
     """
@@ -55,7 +55,7 @@ def _types(layout: ReductionLayout) -> list[str]:
 
 
 def _load_rows(layout: ReductionLayout) -> list[str]:
-    """Return void load_rows(c): the inputs that belong to a result, read once."""
+    """Return void load_rows(c), which reads, once per result, the inputs that do not vary along the reduced axes."""
     lines = [f"x{i}_VALUE row_x{i}[WIDE];" for i in sorted(layout.rows)]
     lines.append(f"void load_rows(uint c[{layout.rank}]) {{")
     lines += _first_reduced(layout)
@@ -66,12 +66,13 @@ def _load_rows(layout: ReductionLayout) -> list[str]:
 
 
 def _first_reduced(layout: ReductionLayout) -> list[str]:
-    """Set the coordinates of the reduced dimensions to 0, for operands that do not vary along them."""
+    """Set the coordinates of the reduced dimensions to 0 in GLSL, for operands that do not vary along them."""
     return [f"    c[{d}] = 0u;" for d in range(layout.kept, layout.rank)]
 
 
 def _accumulate(layout: ReductionLayout) -> list[str]:
-    """Return void accumulate(c, position, a): a step's elements, every load before the first combination."""
+    """Return void accumulate(c, position, a), which combines a step's elements. All loads come before the first
+    combination."""
     group = layout.wide * layout.unit
     lines = [f"void accumulate(uint c[{layout.rank}], uint position, inout ACC a[WIDE]) {{"]
     for i, operand in enumerate(layout.inputs):

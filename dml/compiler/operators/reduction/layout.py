@@ -56,7 +56,7 @@ class ReductionLayout:
 
     @property
     def steps(self) -> int:
-        """The steps from the first reduced element to the last."""
+        """Number of steps of a reduction to one result."""
         return math.prod(self.reduced_sizes) // self.unit
 
     @property

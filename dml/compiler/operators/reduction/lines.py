@@ -7,7 +7,7 @@ from dml.compiler.program import Operand
 
 
 def lines_along(axis: int, *operands: Operand) -> tuple[Operand, ...]:
-    """View the operands as (lines..., length), with the lines' dimensions merged; at least one of those remains.
+    """View the operands as (lines..., length), with the lines' dimensions merged; at least one line dimension remains.
 
     The operands have equal sizes except along ``axis``, where each keeps its own.
     """

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from dml.compiler.kernels.kinds import INT64
 
-#: Libraries of shaders/: extremes that pass NaN through, and unsigned keys in the order of any type's elements.
+#: Libraries of shaders/. REDUCE: minimum and maximum that pass NaN through. ORDER: unsigned keys that sort like the
+#: elements of any type.
 REDUCE, ORDER = "lib/reduce.glsl", "lib/order.glsl"
 
 
@@ -39,9 +40,9 @@ FLOAT_PRODUCT = replace(FLOAT_SUM, identity="1.0", combine="a * b")
 FLOAT_MAX = replace(FLOAT_SUM, identity="uintBitsToFloat(0xff800000u)", combine="reduce_max(a, b)", includes=(REDUCE,))
 FLOAT_MIN = replace(FLOAT_SUM, identity="uintBitsToFloat(0x7f800000u)", combine="reduce_min(a, b)", includes=(REDUCE,))
 
-#: For the root of a sum of squares that float32 may hold although it cannot hold the squares: squares of large, medium
-#: and small elements are scaled differently and summed separately. ``norm_terms`` computes an element's three terms,
-#: and ``norm_of`` the root of three sums.
+#: For the root of a sum of squares where float32 holds the root but not the squares: squares of large, medium and small
+#: elements are scaled differently and summed separately. ``norm_terms`` computes an element's three terms, and
+#: ``norm_of`` the root of three sums.
 NORM = Monoid(
     "vec3",
     "vec3(0.0)",

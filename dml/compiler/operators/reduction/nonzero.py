@@ -16,7 +16,8 @@ KERNEL = "reduction/nonzero.comp"
 
 @lowering(DML_NONZERO_COORDINATES_OPERATOR_DESC)
 def nonzero_coordinates(desc: DML_NONZERO_COORDINATES_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """NaN is not zero. Rows after the count, which the page leaves undefined, are zeroed: no process memory leaks."""
+    """Write the coordinates of nonzero elements; NaN is nonzero. Rows after the count, which the page leaves undefined,
+    are zeroed so that they do not expose other data of the process."""
     x, count, y = builder["InputTensor"], builder["OutputCountTensor"], builder["OutputCoordinatesTensor"]
     y = y.view(y.sizes[-2:], y.strides[-2:])
     chunk = nonzero_chunk(x.count)

@@ -54,7 +54,7 @@ def _glsl(kind: str) -> str:
 
 @lowering(DML_REDUCE_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def reduce_operator(desc: DML_REDUCE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """REDUCE. FLOAT16 accumulates in float32; integers wrap; a NaN element makes MIN and MAX NaN."""
+    """Lower REDUCE. FLOAT16 accumulates in float32; integers wrap; a NaN element makes MIN and MAX NaN."""
     source, result = builder["InputTensor"], builder["OutputTensor"]
     axes, kind = desc.Axes, DATA_TYPES[source.data_type].kind
     name = DML_REDUCE_FUNCTION(desc.Function).name.removeprefix("DML_REDUCE_FUNCTION_")
@@ -119,9 +119,10 @@ def arg_reduce(
     largest: bool,
     direction: DML_AXIS_DIRECTION,
 ) -> None:
-    """Return the row-major index among ``axes`` of the largest or smallest element: the first of equals, or the last.
+    """Compute the row-major index among ``axes`` of the largest or smallest element: of equal elements the first, or
+    the last.
 
-    NaN wins in both, as in NumPy; the zeros are equal. result: any integer type of 32 or 64 bits.
+    NaN wins in both, as in NumPy; the two zeros are equal. result: any integer type of 32 or 64 bits.
     """
     kind = DATA_TYPES[source.data_type].kind
     position = Leaf(1)

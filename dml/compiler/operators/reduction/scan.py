@@ -45,7 +45,8 @@ def scan(
     """Compute the running combination along ``axis``. ``result`` has the source's sizes and kind, and may be the same
     memory.
 
-    exclusive: of the elements before each one. backwards: from the last element on. Float sums are compensated.
+    exclusive: each result leaves out its own element. backwards: starts at the last element. Float sums are
+    compensated.
     """
     lines = lines_along(axis, source, result)
     for x, y in in_parts(lines, builder.target.max_region, range(lines[0].rank - 1)):
@@ -111,8 +112,8 @@ def _scan(builder: ProgramBuilder, monoid: Monoid, x: Operand, y: Operand, *, ex
 
 
 def _moves(monoid: Monoid, tensors: dict[str, Operand], items: int) -> list[str]:
-    """Return load_items(at, v) and store_items(at, v): the vectors from index ``at`` on, reversed in a backwards
-    scan."""
+    """Return load_items(at, v) and store_items(at, v), which move the vectors from index ``at``, reversed in a
+    backwards scan."""
     if items == 1:
         return []
     lines: list[str] = []

@@ -55,7 +55,7 @@ def _top_k(builder: ProgramBuilder, x: Operand, values: Operand, indices: Operan
 
 @dataclass(frozen=True)
 class _SortedRuns:
-    """Each line as ``count`` runs: each represents ``span`` of its elements and holds the first ``keep`` of them.
+    """Each line as ``count`` sorted runs: a run covers ``span`` of its elements and holds the first ``keep`` of these.
 
     entries: the runs' keys and indices as words; None if a line is one run, which is the result.
     """
@@ -97,7 +97,7 @@ class _LineSearch:
         return self.builder.temporary(enums.DML_TENSOR_DATA_TYPE_UINT32, (self.lines * runs * keep * words,))
 
     def first_of_blocks(self) -> _SortedRuns:
-        """Find the first of each block of a line, in order."""
+        """Find the first elements of each block of a line, in order."""
         lines, length = self.lines, self.x.sizes[-1]
         sharing = top_k_sharing(self.builder.target, lines, length, self.k)
         blocks, keep = -(-length // sharing.block), min(self.k, sharing.block)

@@ -1,1 +1,1 @@
-"""DirectML's API objects: device, operators, bindings, command recorder; and the shortcuts past them."""
+"""DirectML's API objects (device, operators, bindings, command recorder), and shortcuts that need none of them."""

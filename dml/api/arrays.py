@@ -13,7 +13,7 @@ Array = npt.NDArray[Any]
 
 
 def _strided(words: npt.NDArray[np.uint32], desc: DML_BUFFER_TENSOR_DESC) -> Array:
-    """Return a view of the tensor's elements in the buffer that starts with it."""
+    """Return a view of the tensor's elements; the words begin with the tensor."""
     dtype = numpy_dtype(desc.DataType)
     steps = [stride * dtype.itemsize for stride in desc.strides]
     return np.ndarray(desc.Sizes, dtype, words, strides=steps)
@@ -25,13 +25,13 @@ def _nibbles(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
 
 
 class TensorMemory:
-    """A tensor at the start of a buffer's words, repeatedly written from arrays and read into them."""
+    """A tensor at the start of a buffer's words, for repeated writes from arrays and reads into new ones."""
 
     def __init__(self, words: npt.NDArray[np.uint32], desc: DML_BUFFER_TENSOR_DESC) -> None:
         self._words = words
         self._desc = desc
         self._elements = None if element_bits(desc.DataType) == 4 else _strided(words, desc)
-        #: Index of the first element along strides of 0, which counts; None without such strides.
+        #: Index that selects the first element along strides of 0, whose value is stored; None without such strides.
         self._once: tuple[slice, ...] | None = None
         self._written = self._elements
         if 0 in desc.strides:
@@ -68,7 +68,8 @@ class TensorMemory:
 
 
 def packed_bytes(array: Array, desc: DML_BUFFER_TENSOR_DESC) -> npt.NDArray[np.uint8]:
-    """Return all bytes of the tensor, with elements placed by its strides; the array's own if they are equal."""
+    """Return all bytes of the tensor, with elements placed by its strides; the array's own bytes if the layouts
+    agree."""
     size = int(desc.TotalTensorSizeInBytes or 0)
     if element_bits(desc.DataType) != 4 and desc.strides == packed_strides(desc.Sizes) and array.nbytes == size:
         return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

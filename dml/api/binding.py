@@ -179,8 +179,8 @@ class BindingTable(DeviceChild):
         alignment: int,
         tensor: DML_BUFFER_TENSOR_DESC | None = None,
     ) -> BoundRange | None:
-        """Return the bound range: ``size`` bytes at a multiple of ``alignment``; None if nothing is bound. refused: why
-        nothing may be bound; if empty, something must be."""
+        """Return the bound range, ``size`` bytes at a multiple of ``alignment``; None if nothing is bound. refused: the
+        reason why a binding is not allowed; if empty, one is required."""
         if binding is None or (isinstance(binding, DML_BUFFER_BINDING) and binding.Buffer is None):
             if not refused:
                 raise DMLError(f"{where}: a buffer must be bound")

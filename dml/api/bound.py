@@ -1,4 +1,4 @@
-"""Runs over changing buffers: recordings for the most recent sets of buffers, and outputs that callers keep.
+"""Runs over changing buffers: cached recordings for recent sets of buffers, and buffers for outputs that callers keep.
 
 A loop that feeds an output back as an input alternates between few buffers, and each pair has its recording.
 """

@@ -28,7 +28,7 @@ class BoundResources:
 
     @property
     def state(self) -> tuple[object, ...]:
-        """Equal as long as the same ranges are bound."""
+        """A value that stays equal as long as the same ranges are bound."""
         inputs = None if self.inputs is None else [tuple(each) for each in self.inputs]
         return inputs, self.outputs and tuple(self.outputs), self.temporary, self.persistent
 

@@ -91,7 +91,7 @@ class Device(DMLObject):
         return self._context
 
     def _target(self, flags: DML_EXECUTION_FLAGS) -> Target:
-        """Return the target under these flags and the device's own."""
+        """Return the target with these flags and the device's own applied."""
         return self.vulkan.target.under(self.execution_flags | flags)
 
     def _binds_late(self, flags: DML_EXECUTION_FLAGS) -> bool:
@@ -174,11 +174,11 @@ class Device(DMLObject):
     ) -> CompiledOperator:
         """Compile an operator for this device.
 
-        flags: DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION allows FLOAT16 arithmetic in halves if the device is
-        faster so; otherwise arithmetic is float32's. DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE lets bindings change
-        between recording and execution. DML_EXECUTION_FLAG_DISABLE_META_COMMANDS has no effect: there are none. The
-        device's own flags are added. Raises DMLError for other bits, and if the operator exceeds the device's limits.
-        References: idmldevice-compileoperator, dml_execution_flags.
+        flags: DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION allows FLOAT16 arithmetic in half precision where the
+        device is faster with it; otherwise arithmetic is in float32. DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE lets
+        bindings change between recording and execution. DML_EXECUTION_FLAG_DISABLE_META_COMMANDS has no effect: there
+        are none. The device's own flags are added. Raises DMLError for other bits, and if the operator exceeds the
+        device's limits. References: idmldevice-compileoperator, dml_execution_flags.
         """
         require_device(operator, self, "Device.compile_operator")
         desc = operator.desc
@@ -290,7 +290,7 @@ class Device(DMLObject):
 
     @property
     def has_timestamps(self) -> bool:
-        """Whether profiles use the device's clock; otherwise the host's, around each submission."""
+        """Whether profiles use the device's timestamps; otherwise the host times each submission."""
         return self.context.has_timestamps
 
     def create_buffer(self, data: int | npt.ArrayLike) -> Buffer:
@@ -317,7 +317,8 @@ class Device(DMLObject):
         return to_device(self.context, array)
 
     def get_parent_device(self) -> VulkanDevice:
-        """Return the Vulkan device, in the place of Direct3D's. Reference: idmldevice-getparentdevice."""
+        """Return the Vulkan device, where DirectML returns the Direct3D device. Reference:
+        idmldevice-getparentdevice."""
         return self.vulkan
 
     @checked

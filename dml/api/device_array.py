@@ -25,7 +25,7 @@ _CPU = 1  # DLPack's kDLCPU
 
 
 class Lease:
-    """While it is referenced, its buffer is not written again."""
+    """Protects a buffer: while the lease is referenced, the buffer is not reused."""
 
 
 class DeviceArray:
@@ -46,7 +46,7 @@ class DeviceArray:
         dtype: npt.DTypeLike,
         shape: tuple[int, ...] | None = None,
     ) -> None:
-        #: Its layout in the buffer; None for an array without elements, which has no place.
+        #: Its layout in the buffer; None for an array without elements, which has no buffer.
         self.desc = desc
         self.buffer = buffer
         self._lease = lease
@@ -77,7 +77,7 @@ class DeviceArray:
         return f"DeviceArray({self._dtype}, {self._shape})"
 
     def seen_as(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> DeviceArray:
-        """View the same memory as an array of another shape, or of a type that its own holds."""
+        """View the same memory as an array of another shape, or of a type whose values its own type holds."""
         return DeviceArray(self.desc, self.buffer, self._lease, shape=shape, dtype=dtype)
 
     def held(self) -> Array:
@@ -162,7 +162,8 @@ class ArrayCheck:
 
 
 def to_device(context: Context, value: npt.ArrayLike) -> DeviceArray:
-    """Copy an array to a buffer of its own. Raises DMLError if it is none, or of a type that DirectML lacks."""
+    """Copy an array to a buffer of its own. Raises DMLError for a value that is no array, or has a type that DirectML
+    lacks."""
     if isinstance(value, DeviceArray):
         return value
     array = as_array(value, "Device.to_device")

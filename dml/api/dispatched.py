@@ -25,7 +25,7 @@ class Dispatched:
         return len(self._kept)
 
     def find(self, desc: OperatorDesc) -> CompiledOperator | None:
-        """Return the operator compiled from an equal description; None if it is gone."""
+        """Return the operator compiled from an equal description; None if it was dropped or never compiled."""
         return self._kept.get(desc.key)
 
     def keep(self, desc: OperatorDesc, compiled: CompiledOperator) -> None:

@@ -1,9 +1,9 @@
 """Overlaps between the bindings of one dispatch that the pages of BindInputs and BindOutputs allow.
 
-Ranges that are only read may overlap. No others may, except that an operator that executes in place may write an output
-over an input of exactly the same bytes. A binding reads or writes its tensor's TotalTensorSizeInBytes, or the bytes
-that a temporary or persistent resource needs, however long the bound range is. References: idmlbindingtable-bindinputs,
-idmlbindingtable-bindoutputs.
+Ranges that are only read may overlap. Others may not, with one exception: an operator that executes in place may write
+an output over an input of exactly the same bytes. A binding reads or writes its tensor's TotalTensorSizeInBytes, or the
+bytes that a temporary or persistent resource needs, however long the bound range is. References:
+idmlbindingtable-bindinputs, idmlbindingtable-bindoutputs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tracking, in execution order, of which persistent resources hold an operator's initialization.
+"""Tracks, in execution order, which persistent resources hold an operator's initialization.
 
 A persistent resource belongs to one operator at one place: DirectML's page calls it opaque and forbids copying or
 moving it, so bytes that a program writes there itself do not count. Repeated initialization is allowed; initializing

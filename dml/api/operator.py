@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dml.api.device import Device
 
 
-#: Accesses that read, and accesses that write.
+#: Accesses that read (inputs), and accesses that write (outputs).
 _DIRECTIONS = ((Access.READ, Access.READ_WRITE), (Access.WRITE, Access.READ_WRITE))
 
 
@@ -62,7 +62,8 @@ Field = tuple[str | int, DML_BUFFER_TENSOR_DESC | tuple[DML_BUFFER_TENSOR_DESC, 
 
 
 def _slots(fields: Sequence[Field], label: str, graphs: str) -> list[Slot]:
-    """graphs: "input" or "output" for those of a graph, whose names are not fields; else empty."""
+    """Return the binding points of fields. graphs: "input" or "output" for a graph, whose names are not field names;
+    else empty."""
     slots: list[Slot] = []
     for name, tensor in fields:
         if isinstance(tensor, tuple):
@@ -119,7 +120,7 @@ class CompiledOperator(Dispatchable):
         kernels = spirv(every)
         self.kernels = kernels[: len(program.dispatches)]
         self.initialize_kernels = kernels[len(program.dispatches) :]
-        #: The driver makes the pipelines in the background; recordings find them.
+        #: Keeps the pipelines alive, which are compiled in the background; recordings find them.
         self._pipelines: object = device.context.pipelines.begin(every, kernels)
         #: Memory shared with other programs by ``dispatch``, which then run one at a time; None for its own.
         self.shared: SharedMemory | None = None
@@ -127,7 +128,7 @@ class CompiledOperator(Dispatchable):
         self._making = threading.Lock()
 
     def of_sizes(self, program: Program, inputs: Iterable[Field], outputs: Iterable[Field]) -> CompiledOperator:
-        """Return a program with the same kernels for a graph's tensors of other sizes."""
+        """Return a compiled operator with the same kernels for other sizes of a graph's tensors."""
         made = object.__new__(CompiledOperator)
         made.__dict__.update(self.__dict__)
         DeviceChild.__init__(made, self._device)

@@ -48,7 +48,7 @@ class SharedMemory:
 
 
 class _Output(NamedTuple):
-    """An output field: its slots with their tensors, and where the host reads them."""
+    """An output field: its slots with their tensors, and the host's mirrors of them."""
 
     name: str | int
     slots: dict[int, DML_BUFFER_TENSOR_DESC]
@@ -154,8 +154,7 @@ class Resident:
         keep: Sequence[str | int] = (),
         into: Mapping[str | int, DeviceArray] | None = None,
     ) -> dict[Any, Any]:
-        """every: owned inputs must be given again. keep: outputs that stay on the device. into: arrays that outputs are
-        written to."""
+        """Run on arrays; see ``CompiledOperator.dispatch``. every: inputs owned by DML must be given again."""
         found = self._gather(inputs, every=every)
         kept = self._outputs_called(keep)
         given = self._outputs_into(into or {})
@@ -254,7 +253,8 @@ class Resident:
             self._recording("bare").run()
 
     def _recording(self, kind: str) -> Recording:
-        """whole: with copies from and to the host. timed: the same, for profiling. bare: without copies."""
+        """Return the recording of a kind. whole: with copies from and to the host. timed: the same, for profiling.
+        bare: without copies."""
         if kind not in self._recordings:
             bare = kind == "bare"
             self._recordings[kind] = Recording(

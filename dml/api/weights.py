@@ -1,4 +1,4 @@
-"""A program's constants on the device, and what initialization computes from them and from owned inputs.
+"""A program's constants on the device, and the results of initialization, computed from constants and owned inputs.
 
 Programs of one device share equal contents: a model compiled for another batch size reuses its weights. Constants are
 identified by their bytes, initialization's results by the kernels and what these read.
@@ -20,8 +20,8 @@ from dml.runtime.recording import Place, Recording
 from dml.stages import stage
 from dml.stored import read_into
 
-#: Limit, in bytes, on constants that initialization alone reads and that are on the device at a time; or this fraction
-#: of all, if larger. Fresh memory is slow, and a model that fills the device has no room for both.
+#: Constants that only initialization reads are uploaded in parts: of at most _PART_BYTES bytes or 1 / _PARTS of all,
+#: whichever is larger. Fresh memory is slow, and a model that fills the device has no room for all of them.
 _PART_BYTES, _PARTS = 8 << 20, 32
 
 #: A dispatch and its kernel.
@@ -96,7 +96,8 @@ class Weights:
         self._islands = Islands([*bound_regions(Space.PERSISTENT, program.initialize), *self._regions_kept()])
         self._numbers_kept = {self._islands.number(region) for region in self._regions_kept()}
         keys = self._keys(kernels, given)
-        #: By island number: those that runs read and, during initialization, those that it alone reads.
+        #: By island number: the buffers that runs read and, during initialization, those that only initialization
+        #: reads.
         self._buffers: dict[int, Buffer] = {}
         for number, key in enumerate(keys):
             shared = None if key is None else context.shared(key)
@@ -108,7 +109,7 @@ class Weights:
             self._buffers[number] = context.buffer(end - start, zero=False)
         self._initialize(work, given, missing)
         self._buffers = {number: self._buffers[number] for number in sorted(self._numbers_kept)}
-        # Published only after the filling work has been submitted: other programs' submissions run after it.
+        # Publish only after submitting the work that fills the buffers: other programs' submissions then run after it.
         for number, buffer in self._buffers.items():
             key = keys[number]
             if key is not None:

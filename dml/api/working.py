@@ -21,7 +21,7 @@ from dml.runtime.buffer import Buffer, Mirror
 from dml.runtime.context import Context
 from dml.runtime.memory import Piece, Use
 
-#: Memory fits if it is at most this many times the needed size, or at most this many bytes.
+#: Memory is not too large if it has at most MOST_TIMES the needed bytes, or at most SMALL bytes.
 MOST_TIMES, SMALL = 4, 4096
 
 
@@ -54,8 +54,7 @@ def grown(size: int, others: Iterable[int], make: Callable[[int], _Thing]) -> _T
 
 
 class _Kind(Generic[_Thing]):
-    """Objects of one kind, smallest first, which live as long as a program uses them: bytes, a number and the
-    object."""
+    """Objects of one kind, smallest first, as (bytes, serial number, weak reference): programs keep them alive."""
 
     def __init__(self, make: Callable[[int], _Thing]) -> None:
         self._make = make
@@ -91,7 +90,7 @@ class _Free(Generic[_Thing]):
 
 
 class Workplace:
-    """The memory of one program; other programs may use the same."""
+    """The working memory of one program, which others may share."""
 
     def __init__(self, buffers: _Kind[Buffer], staging: Mapping[Use, _Kind[Piece]]) -> None:
         self._buffers = _Free(buffers)
@@ -116,10 +115,10 @@ class WorkingMemory:
 
     def __init__(self, context: Context) -> None:
         self.lock = threading.RLock()
-        # (programs find others' contents in it, so zeroing would help nobody)
+        # (not zeroed: programs find other programs' contents in it anyway)
         self._buffers = _Kind(partial(context.buffer, zero=False))
         self._staging = {use: _Kind(partial(context.take, use)) for use in (Use.UPLOAD, Use.READBACK)}
-        #: The newest program's memory, kept until another has taken the part that it needs.
+        #: The newest program's memory, kept alive until the next program has taken what it can use.
         self._newest: Workplace | None = None
         context.spare.add(self)
 

@@ -1,6 +1,7 @@
-"""Operators of ours, which DirectML does not have: what a front end's formats ask for and no operator of its says.
+"""Operators of this package that front ends need and DirectML lacks.
 
-They have no place among ``DML_OPERATOR_TYPE``, nor in what is asked and listed by it. Their numbers are none of its.
+They are not members of ``DML_OPERATOR_TYPE``, so queries and lists of its operators leave them out. Their numbers
+differ from its numbers.
 """
 
 from __future__ import annotations

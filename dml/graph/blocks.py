@@ -40,7 +40,8 @@ class _Weights(NamedTuple):
 
 
 class _Matrix(NamedTuple):
-    """Sizes of stored numbers in a product's view, and the numbers of their scales. turned: by columns."""
+    """Sizes of stored numbers as a matrix, and the number of scales along each dimension. turned: stored column by
+    column."""
 
     sizes: _Sizes
     counts: _Sizes | None
@@ -87,7 +88,7 @@ def blocks_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operan
 
 
 def is_streamed(node: Node, target: Target) -> bool:
-    """Whether all readers of the node's result are products that are fastest with the stored form of the numbers."""
+    """Whether all readers of the node's result are products that run fastest on the numbers' stored form."""
     weights = _weights(node)
     return weights is not None and all(
         _multiplies(reader, at, weights) and _streams(reader, at, target, weights) for reader, at in _readers(node)
@@ -141,7 +142,7 @@ def _reads_stored(node: Node, at: int, weights: _Weights) -> bool:
 
 
 def _gathers(node: Node, at: int, weights: _Weights) -> bool:
-    """Whether a node's input ``at`` is the matrix whose rows it gathers."""
+    """Whether the weights at input ``at`` are a matrix whose rows the node gathers."""
     desc, entry = node.desc, node.inputs[at]
     assert entry is not None
     tensor = entry[0].tensor
@@ -158,7 +159,8 @@ def _gathers(node: Node, at: int, weights: _Weights) -> bool:
 
 
 def _convolves(node: Node, at: int, weights: _Weights) -> bool:
-    """Whether a node's input ``at`` is the filter of a convolution without groups, with a scale for each part of it."""
+    """Whether the weights at input ``at`` are the filter of a forward convolution without groups, with one scale or one
+    per output channel along dimension 0."""
     desc, entry = node.desc, node.inputs[at]
     assert entry is not None
     port = entry[0]
@@ -213,7 +215,8 @@ def _streams(node: Node, at: int, target: Target, weights: _Weights) -> bool:
 
 
 def _as_read(weights: _Weights, tensor: DML_BUFFER_TENSOR_DESC) -> _Matrix | None:
-    """Return the weights in a reader's view, by rows or by columns; None if it is not a whole matrix of them."""
+    """Return the weights as the matrix that a reader sees, row-major or column-major; None if it reads anything
+    else."""
     sizes, counts = _matrix(weights.sizes), None if weights.counts is None else _matrix(weights.counts)
     if sizes is None or len(tensor.Sizes) < 2 or (counts is None and weights.counts is not None):
         return None

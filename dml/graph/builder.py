@@ -229,8 +229,8 @@ Source: TypeAlias = tuple[str, int, int]
 class Fragment(NamedTuple):
     """Nodes that were added to a Builder, and their edges, ready to be added again.
 
-    input_edges: (number of an outside tensor, node, its input), if that is an input of the graph. edges: (node, its
-    output, node, its input); (-1 - n, 0, ...) for values of outside tensor n.
+    input_edges: (number of an outside tensor, node, its input), for outside tensors that are inputs of the graph.
+    edges: (node, its output, node, its input); (-1 - n, 0, ...) for values of outside tensor n.
     """
 
     nodes: tuple[Any, ...]
@@ -610,8 +610,7 @@ class Builder(Generic[Compiled]):
     ) -> Compiled:
         """Compile the graph; see ``Device.compile_graph``, also for flags.
 
-        input_count: as for ``build``. seen: tensors through which ``dispatch`` sees the inputs and the outputs, if not
-        as the graph does.
+        input_count: as for ``build``. seen: input and output tensors for ``dispatch``, if they differ from the graph's.
         """
         parts = self._parts(outputs, input_count)
         if seen is None:

@@ -49,7 +49,7 @@ class _Compiler:
         self.optimize = optimize
         self.program = Program()
         self.regions: dict[Value, Region] = {}
-        #: Results of removed operators: views of their inputs, and their own tensors.
+        #: Results of removed operators: the view that replaces each, and its description.
         self.views: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = {}
         #: Weights that products and gathers read in their stored form.
         self.blocks: dict[Value, StoredWeights] = {}
@@ -59,7 +59,8 @@ class _Compiler:
         self.joins = JoinPlan()
         #: Values of ``joins.copied`` already copied.
         self.moved: set[Value] = set()
-        #: A value that is several graph outputs is written to the first and copied to these.
+        #: Further outputs of values that are several graph outputs: copied from the first output, to which the value is
+        #: written.
         self.copies: list[tuple[Value, int, DML_BUFFER_TENSOR_DESC]] = []
 
     def compile(self) -> Program:
@@ -118,7 +119,7 @@ class _Compiler:
     # Values
 
     def _read(self, value: Value, tensor: DML_BUFFER_TENSOR_DESC) -> Operand:
-        """Return the value as a reader's description sees it."""
+        """Return the value's operand for a reader with this description."""
         if value in self.views:
             view = seen_through(*self.views[value], tensor)
             assert view is not None
@@ -273,7 +274,7 @@ class _Compiler:
     def _comes_back(
         self, desc: OperatorDesc, builder: ProgramBuilder, operands: dict[str, OperandOrArray], written: Region
     ) -> bool:
-        """Whether an operator's kernels read back their writes to ``written``, which its inputs may overlap."""
+        """Whether an operator's kernels read ``written`` after writing it. (Its inputs may overlap that region.)"""
         aside = ProgramBuilder(Program(), builder.target)
         aside = aside.initialization() if builder.initializes else aside
         apart = written._replace(index=-1)

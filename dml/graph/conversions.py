@@ -1,4 +1,4 @@
-"""Data types in place of those that an operator does not accept.
+"""Substitutes for data types that an operator does not accept.
 
 A format may allow an operation for more data types than DirectML's operator. A ``Builder`` that converts casts the
 inputs of such an operator to a data type that it accepts, and its outputs back.

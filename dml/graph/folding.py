@@ -31,7 +31,7 @@ def fold_batch_normalizations(graph: Graph) -> None:
         if convolution is None:
             nodes[at] = None
         else:
-            # In place of the normalization, after all of its parameters.
+            # The convolution moves to the normalization's position, after all of its parameters.
             del nodes[convolution]
             nodes |= dict.fromkeys(_folded(convolution, at))
     graph.nodes = list(nodes)

@@ -1,4 +1,5 @@
-"""Fusion of trees of element-wise operators into one expression, and of that into the operator that computes an input.
+"""Fusion of trees of element-wise operators into one expression, and of the expression into the operator that computes
+one of its inputs.
 
 Between the operators of a fused tree values stay float32; they are rounded to a narrower type once, when the result is
 stored.
@@ -224,7 +225,7 @@ def _behind_producer(at: Node, target: Target, most: int, static: set[Value]) ->
 
 
 def _is_better_apart(at: Node, producer: Node, target: Target) -> bool:
-    """Whether the sum of a convolution and another tensor of its size is better left to a separate kernel."""
+    """Whether a residual addition to a convolution's result is better left to a separate kernel."""
     if producer.desc is None or producer.desc.OPERATOR_TYPE != enums.DML_OPERATOR_CONVOLUTION:
         return False
     ((made, result),) = filter(None, at.outputs)
@@ -233,8 +234,8 @@ def _is_better_apart(at: Node, producer: Node, target: Target) -> bool:
 
 
 def _is_stored(port: Port, target: Target) -> bool:
-    """Whether kernels store values of its data type singly: at most a word each, and bytes only if the device stores
-    them without atomics."""
+    """Whether kernels can store single values of its data type: at most a word each, and bytes only if the device
+    stores them without atomics."""
     row = DATA_TYPES[port.tensor.DataType]
     return row.kind in ("float", "int", "uint") and (row.bits >= 16 or row.bits in single_stores(target))
 

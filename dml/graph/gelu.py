@@ -1,6 +1,6 @@
 """Recognition of the Gaussian error linear unit in separate operators: x / 2 * (1 + erf(x / sqrt(2))).
 
-As one operator it takes half the arithmetic, without cancellation. Exporters write the factors in several orders.
+A single operator needs half the arithmetic and avoids cancellation. Exporters write the factors in several orders.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Found:
         total = self._next(self.erf, ew.DML_ELEMENT_WISE_ADD_OPERATOR_DESC)
         if total is None or not self._is_constant(total[1], 1.0):
             return False
-        # One of the two products takes x, the other the half; or one takes half of x.
+        # Either the products multiply by x and by 1/2, in any order, or one product multiplies by x / 2.
         first = self._next(total[0], ew.DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC)
         if first is None or self._is_half_of_x(first[1]):
             return first is not None
@@ -57,7 +57,7 @@ class _Found:
         return any(self._is_x(a) and self._is_constant(b, 0.5) for a, b in (factors, factors[::-1]))
 
     def _scaled(self, entry: _Entry | None) -> _Entry | None:
-        """Return the value whose quotient by the square root of 2 is this value; None if it is not such a quotient."""
+        """Return x if this value is x / sqrt(2); else None."""
         producer = self._made_for_one(entry)
         if producer is None:
             return None

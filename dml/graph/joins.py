@@ -1,4 +1,4 @@
-"""Placement of joins' inputs: in the joined tensor, where their producers write and all readers read them.
+"""Placement of joins' inputs directly in the joined tensor: producers write and readers read them there.
 
 A value of several joins is placed in the last one. So a chain of joins of longer and longer lists, as in DenseNets, is
 one growing tensor, and each earlier join is a view of its beginning.
@@ -19,9 +19,10 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 @dataclass
 class JoinPlan:
-    """places: values inside a joined tensor, joins included: their operand, and their producers' description.
+    """The placement of values in joined tensors. places: value (a join's result may be one) -> its operand there, and
+    its producer's description.
 
-    copied: values that cannot be written in place: where the first join that needs them copies them.
+    copied: value that cannot be written in place -> the operand to which the first join that needs it copies it.
     """
 
     places: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = field(default_factory=dict)

@@ -26,7 +26,7 @@ def computed_once(graph: Graph, target: Target) -> set[Node]:
     refused = set(streamed)
     while True:
         chosen = _chosen(nodes, sources, refused)
-        # (a result that callers read, or that is too large, is made by runs, and so is what is made of it)
+        # (a node that reads a result computed in each run must run each time, too)
         early = {node for node in chosen if not (chosen | streamed).issuperset(_makers(node))}
         if not early:
             return chosen
@@ -39,7 +39,7 @@ def _makers(node: Node) -> list[Node]:
 
 
 def _chosen(nodes: list[Node], sources: dict[Node, frozenset[Value]], refused: set[Node]) -> set[Node]:
-    """Return the nodes, but for those refused, whose results are worth their memory. nodes: in running order."""
+    """Return the nodes, except refused ones, whose results are worth their memory. nodes: in running order."""
     chosen: set[Node] = set()
     left = SMALL
     for node in reversed(nodes):

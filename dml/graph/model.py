@@ -58,7 +58,7 @@ class Port:
 
 
 class NodeLabel(NamedTuple):
-    """A node of the description, by number and in words."""
+    """A node of the graph description: its number, and its name for messages."""
 
     number: int
     text: str
@@ -257,8 +257,7 @@ def _by_levels(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _tensor_of_constant(value: Value) -> DML_BUFFER_TENSOR_DESC:
-    """Describe a constant, which is only bytes, as an output: like its first reader with a packed tensor, else as
-    UINT8."""
+    """Describe a constant (plain bytes) as an output: by its first reader with a packed tensor, else as UINT8."""
     for node, at in value.consumers:
         entry = node.inputs[at]
         if entry is not None and entry[0].tensor.is_packed:

@@ -16,7 +16,7 @@ TensorPolicy = Callable[[DML_TENSOR_DATA_TYPE, DML_TENSOR_FLAGS, tuple[int, ...]
 
 
 def packed(data_type: DML_TENSOR_DATA_TYPE, flags: DML_TENSOR_FLAGS, sizes: tuple[int, ...]) -> DML_BUFFER_TENSOR_DESC:
-    """Row-major without gaps: a Builder's default."""
+    """Describe a row-major tensor without gaps: a Builder's default."""
     return packed_tensor(data_type, sizes) if not flags else DML_BUFFER_TENSOR_DESC(data_type, sizes, Flags=flags)
 
 

@@ -1,4 +1,4 @@
-"""DML_GRAPH_DESC at the public door: its rules, and the graph that it describes."""
+"""Reads DML_GRAPH_DESC: checks its rules, and returns the graph that it describes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_graph(desc: DML_GRAPH_DESC, level: DML_FEATURE_LEVEL) -> Graph:
 
 
 class _Where(NamedTuple):
-    """An edge as messages name it, formatted only for a message."""
+    """An edge, formatted for error messages only when needed."""
 
     kind: str
     number: int
@@ -62,7 +62,7 @@ class _Reader:
         self.labels: list[str] = []
         #: Each node's inputs and outputs; a constant has neither.
         self.ports: list[tuple[list[Port | None], list[Port | None]]] = []
-        #: (node, input) that an edge reaches, and nodes whose output an edge takes.
+        #: Connected (node, input) pairs, and nodes with an output that an edge reads.
         self.connected: set[tuple[int, int]] = set()
         self.read_from: set[int] = set()
         for index, wrapper in enumerate(desc.Nodes):

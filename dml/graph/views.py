@@ -61,7 +61,7 @@ def _parts(
 
 
 def seen_through(view: Operand, made: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_TENSOR_DESC) -> Operand | None:
-    """Return the operand by which a reader with description ``seen`` reads a value that exists only as ``view``.
+    """Return the operand for a reader with description ``seen`` of a value that exists only as ``view``.
 
     made: the removed operator's description of the value. None if no strides express it.
     """
@@ -84,7 +84,7 @@ def _without_ones(sizes: tuple[int, ...]) -> list[int]:
 
 
 def _strides_through(view: Operand, seen: DML_BUFFER_TENSOR_DESC) -> tuple[int, ...] | None:
-    """Return the strides in the view's memory of a tensor that is described over the view's elements, packed."""
+    """Return strides in the view's memory for a tensor whose description addresses the view's elements as if packed."""
     sizes, (steps,) = merge_dimensions(view.sizes, [view.strides])
     packed = packed_strides(sizes)
     room = [size - 1 for size in sizes]
@@ -112,7 +112,7 @@ def reshaped(operand: Operand, sizes: tuple[int, ...]) -> Operand | None:
 
 
 def same_places(a: Operand, b: Operand) -> bool:
-    """Whether two operands of equal sizes have the same elements of the same region."""
+    """Whether two operands of equal sizes address the same elements of the same region."""
     steps = zip(a.sizes, a.strides, b.strides, strict=True)
     return (a.region, a.base, a.sizes) == (b.region, b.base, b.sizes) and all(
         one == other or size == 1 for size, one, other in steps

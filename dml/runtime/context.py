@@ -57,12 +57,12 @@ class Context:
             )
         #: Whether host and device share memory.
         self.unified = device.device_class in (DeviceClass.CPU, DeviceClass.INTEGRATED)
-        #: Whether the driver compiles a kernel at its first run, during which nothing can interrupt it.
+        #: Whether the driver compiles a kernel at its first run, which cannot be interrupted.
         self.compiles_late = device.device_class is DeviceClass.CPU
         #: Whether the device can time a dispatch.
         self.has_timestamps = device.timestamp_bits > 0
-        #: Bytes after each buffer's regions that kernels are bound to as well: there the conformance suite finds writes
-        #: and reads beyond a region, which CPU drivers would otherwise drop.
+        #: Bytes after a region that are bound along with it. The conformance suite uses them to detect accesses beyond
+        #: a region, which CPU drivers would otherwise drop.
         self.margin = 0
         #: Caches to clear when memory is short.
         self.spare: weakref.WeakSet[Spare] = weakref.WeakSet()
@@ -263,8 +263,8 @@ def _forked(device: VulkanDevice) -> DMLError:
 
 
 def open_context(device: VulkanDevice) -> Context:
-    """Return the process's context of the device; each kind that a device is seen as has its own. Tuning tables do not
-    matter.
+    """Return the process's context of the device. A device seen as several kinds has a context for each; tuning tables
+    make no difference.
 
     Raises DMLError in a process forked from one with an open device: lavapipe would open the device again, but
     SwiftShader hangs at the first dispatch.

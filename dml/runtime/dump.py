@@ -73,7 +73,7 @@ def _add(folder: Path, dispatch: Dispatch, kernel: bytes) -> Path:
 
 
 def _kernel(dispatch: Dispatch, text: str) -> dict[str, Any]:
-    """Describe what all dispatches of a kernel share."""
+    """Describe the parts of a dispatch that all dispatches of its kernel share."""
     workgroup = {axis: int(size) for axis, size in _WORKGROUP.findall(text)}
     return {
         "kernel": dispatch.label,

@@ -97,7 +97,7 @@ STRUCTURES = (
     ),
 )
 
-#: Float controls are properties, not features: a device that has them has them enabled.
+#: Float controls are properties, not features: where supported, they need not be enabled.
 _FLOAT_CONTROLS, _FLOAT_CONTROLS_CORE = "VK_KHR_shader_float_controls", (1, 2, 0)
 #: VkShaderFloatControlsIndependence -> float widths whose modes must be set together with those of 16 bits.
 _TOGETHER = {0: (16, 64), 1: (16,), 2: (16, 32, 64)}
@@ -226,8 +226,8 @@ def _properties(vk: Any, physical: Any, structure: Any) -> Any:
 
 
 class _Cores(NamedTuple):
-    """A Vulkan structure of properties that tells of cores. type: its VkStructureType. words: how many of 32 bits
-    follow its next pointer. factors: the product of these words is the number of cores."""
+    """A Vulkan properties structure from which the core count is read. type: its VkStructureType. words: number of
+    32-bit words after its next pointer. factors: the words whose product is the core count."""
 
     extension: str
     type: int
@@ -235,18 +235,18 @@ class _Cores(NamedTuple):
     factors: tuple[int, ...]
 
 
-#: The first that a device has is read. (AMD's second extension counts the units that are in use.)
+#: Sources of the core count; the first that the device supports is read. (AMD's version 2 counts active units only.)
 _CORES = (
     _Cores("VK_AMD_shader_core_properties2", 1000227000, 2, (1,)),
     _Cores("VK_AMD_shader_core_properties", 1000185000, 14, (0, 1, 2)),
-    # shaderCoreMask of 64 bits comes first
+    # the 64-bit shaderCoreMask precedes shaderCoreCount
     _Cores("VK_ARM_shader_core_builtins", 1000497001, 4, (2,)),
     _Cores("VK_NV_shader_sm_builtins", 1000154001, 2, (0,)),
 )
 
 
 def cores(vk: Any, physical: Any) -> int:
-    """Return the number of compute units, shader cores or multiprocessors; 0 where no extension tells."""
+    """Return the number of compute units, shader cores or multiprocessors; 0 if no extension reports it."""
     extensions = {one.extensionName for one in vk.vkEnumerateDeviceExtensionProperties(physical, None)}
     for one in _CORES:
         if one.extension in extensions:
@@ -281,8 +281,7 @@ def exact_modes(controls: Any) -> tuple[FloatMode, ...]:
 
 
 def _matrices(vk: Any, instance: Any, physical: Any) -> Iterable[MatrixShape]:
-    """Yield the subgroup matrix shapes for compute whose types kernels use and whose sums wrap or are
-    floating-point."""
+    """Yield the subgroup matrix shapes of types that kernels use; integer sums must wrap, not saturate."""
     stages = _properties(vk, physical, vk.VkPhysicalDeviceCooperativeMatrixPropertiesKHR())
     if not int(stages.cooperativeMatrixSupportedStages) & vk.VK_SHADER_STAGE_COMPUTE_BIT:
         return

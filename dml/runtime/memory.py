@@ -36,8 +36,8 @@ class Use(Enum):
 
 
 class _Chunk:
-    """One allocation. ``free``: its free ranges (offset, size), in order. ``own``: it is freed with the piece that it
-    holds. ``kept``: it holds large pieces, one after another."""
+    """One allocation. ``free``: its free ranges (offset, size), in order. ``own``: it holds a single piece and is freed
+    with it. ``kept``: it holds one large piece at a time and is reused for the next."""
 
     def __init__(self, native: Any, size: int, *, host: bool, own: bool, kept: bool) -> None:
         self.native = native
@@ -112,8 +112,8 @@ class Pool:
     def take(self, size: int, *, keep: bool = False) -> Piece:
         """Allocate ``size`` bytes, rounded up, with undefined contents.
 
-        keep: an allocation of the piece's own serves the next such piece, until ``release``; drivers take long for
-        fresh memory. Raises what ``allocate`` raises.
+        keep: if the piece gets its own allocation, reuse that for later pieces, until ``release``: drivers take long
+        for fresh memory. Raises what ``allocate`` raises.
         """
         size = max(1, -(-size // PIECE_ALIGNMENT)) * PIECE_ALIGNMENT
         keep = keep and size >= self._own_from
@@ -140,7 +140,7 @@ class Pool:
 
     @property
     def keeps(self) -> bool:
-        """Whether there are allocations for large pieces to come."""
+        """Whether unused allocations are kept for future large pieces."""
         with self._lock:
             return any(chunk.kept for chunk in self._chunks)
 

@@ -19,7 +19,7 @@ from dml.words import DISTRIBUTION
 #: tools/setup. The wheel's comes first, so that an unrelated ``kp`` in the environment does no harm.
 _PLACES = ("dml._vendor.kp", "kp")
 
-#: A class, and the member that the newest patch adds to it.
+#: A class of Kompute, and the member that the newest patch adds to it.
 _NEWEST = "Pipeline", "texels"
 
 

@@ -34,8 +34,8 @@ PIPELINE_BYTES, CPU_PIPELINE_BYTES = 64 << 10, 3 << 20
 #: Pipelines that take the driver this many seconds are written to disk at once rather than at exit.
 KEEP_SECONDS = 2.0
 
-#: Pipelines that threads make for a CPU driver before the compiler's freed memory is returned to the system:
-#: SwiftShader frees up to 200 MiB after a large tile, which glibc would keep in the threads' arenas.
+#: Number of pipelines of a CPU driver after which memory freed by its compiler is returned to the system: SwiftShader
+#: frees up to 200 MiB after a large tile, which glibc would keep in the threads' arenas.
 _TRIM_AFTER = 8
 
 

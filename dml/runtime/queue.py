@@ -1,4 +1,4 @@
-"""Work in flight: fences, and a count of the threads inside the driver for when the process forks or ends."""
+"""Work in flight: fences, and a count of the threads inside the driver, needed when the process forks or exits."""
 
 from __future__ import annotations
 

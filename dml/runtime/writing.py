@@ -36,8 +36,8 @@ STEPS_PER_SECOND = {
 VECTOR_BYTES = 16
 
 
-#: Factor for discrete GPUs with matrix units, even the slowest of which do that many more multiply-adds a second; parts
-#: of a submission cost time.
+#: Factor for discrete GPUs with matrix units: even the slowest do this many times as many multiply-adds per second, and
+#: splitting a submission costs time.
 TIMES_AS_FAST = 8
 
 
@@ -69,7 +69,8 @@ class _Spans:
 
 
 def _meet(some: list[_Span], others: list[_Span]) -> bool:
-    """A hot loop over every binding of a plan: it makes no calls."""
+    """Whether a range of one list overlaps a range of the other. A hot loop over every binding of a plan: it makes no
+    calls."""
     for native, start, end in others:
         for other, first, last in some:
             if start < last and first < end and native is other:
@@ -118,7 +119,7 @@ class Writer:
         target = context.device.target
         self._alignment = max(target.storage_buffer_alignment, target.texel_alignment)
         self._operations: list[list[Any]] = [[]]
-        #: Whether the last sequence holds more than barriers.
+        #: Whether the last sequence holds anything but barriers.
         self._works = False
         #: Whether the last operation makes writes visible to the host.
         self._shows_host = False
@@ -249,14 +250,14 @@ class Writer:
         return [self._recorded(operations) for operations in self._operations]
 
     def record_batches(self) -> list[Any]:
-        """Record one sequence per submission: the fastest form once the driver has compiled the kernels."""
+        """Record one sequence per submission, which is fastest once the driver has compiled the kernels."""
         return [
             self._recorded([operation for number in numbers for operation in self._operations[number]])
             for numbers, _ in self.batches
         ]
 
     def submissions(self) -> Iterator[tuple[list[Any], float]]:
-        """Yield each submission's operations, without those for the host, and its work."""
+        """Yield each submission's operations, without those that make writes visible to the host, and its work."""
         for numbers, work in self.batches:
             operations = [operation for number in numbers for operation in self._operations[number]]
             is_last = self._shows_host and bool(numbers) and numbers[-1] == len(self._operations) - 1

@@ -38,11 +38,11 @@ Timer = Callable[[Threshold, Any, CommandList], float]
 
 @dataclass(frozen=True)
 class Remeasured:
-    """A row measured again.
+    """New measurements of a row.
 
-    samples: by value, as JSON, the median milliseconds of each workload. faster: by alternative, as JSON, its speed-up
-    over the row's value: the geometric mean of the workloads' median ratios, 1.0 where the program is the same; absent
-    where all of them are.
+    samples: value (JSON) -> median milliseconds of each workload. faster: alternative (JSON) -> speed-up over the row's
+    value, as the geometric mean of the workloads' median ratios. A workload with an identical program has ratio 1.0; an
+    alternative with identical programs only is absent.
     """
 
     row: Threshold

@@ -18,9 +18,9 @@ _FLOATS = ("FLOAT32", "FLOAT16")
 
 @dataclass(frozen=True)
 class TuningWork:
-    """An operator, its work in multiplications or so, and its constant tensors.
+    """An operator, its work (roughly, in multiplications), and its constant tensors.
 
-    quick: run it even when time is short. scale: of the constants.
+    quick: run it even when time is short. scale: factor of the constants' values.
     """
 
     family: str

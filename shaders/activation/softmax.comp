@@ -42,8 +42,8 @@ void main() {
 #endif
 
     float v[UNIT];
-    // The maximum by the order of bits: of positive floats the largest integer; if all are negative the smallest
-    // unsigned one; NaN is above both infinities. Three operations per element, where reduce_max() takes four.
+    // The maximum by comparing bits: among positive floats the largest signed integer; if all are negative, the
+    // smallest unsigned integer; NaN is above both infinities. Takes three operations per element, reduce_max() four.
     int positive = int(0x80000000u);
     uint negative = 0xff800000u, largest = 0u;
     for (uint at = lane * UNIT; at < end; at += LANES * UNIT) {

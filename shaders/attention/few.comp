@@ -1,8 +1,8 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// Attention for few rows of queries, which is bound by reading keys and values. LANES adjacent invocations share a key:
-// each has one vector of the key's elements and one of its value's. Each group of lanes loads EACH_ROUND keys at once.
-// The prelude ends with k_four() and v_four(), which return four elements of a vector as floats.
+// Attention for few rows of queries, bound by reading keys and values. LANES adjacent invocations share a key: each has
+// one vector of the key's elements and one of its value's. Each group of lanes loads EACH_ROUND keys at once. The
+// prelude ends with k_four() and v_four(), which return four elements of a vector as floats.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"

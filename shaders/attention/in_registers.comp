@@ -131,7 +131,7 @@ void main() {
         }
     }
     barrier();
-    // A tiny scale replaces zero: scores become equal as well, and infinite ones do not become NaN.
+    // A tiny scale replaces zero: scores are equal with it too, but infinite ones do not become NaN.
     float scale = (SCALE == 0.0 ? 1e-30 : abs(SCALE)) * LOG2_E;
 
     uint keys_begin = k_at(uint[4](batch, key_head, 0u, 0u)), values_begin = v_at(uint[4](batch, key_head, 0u, 0u));

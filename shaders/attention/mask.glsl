@@ -1,9 +1,9 @@
-// Which keys take part in an attention. A batch element has KEYS keys, the last NEW of which are new. FILTER is added
-// to the scores of keys that the mask closes. MASK: the type of mask, a DML_MULTIHEAD_ATTENTION_MASK_TYPE.
+// The keys to which queries attend. A batch element has KEYS keys, the last NEW of which are new. FILTER is added to
+// the scores of masked keys. MASK: the type of mask, a DML_MULTIHEAD_ATTENTION_MASK_TYPE.
 
 #define LEAST uintBitsToFloat(0xff800000u)
 
-// Keys before `end` take part; the mask leaves keys from first_open to before end_open open.
+// Keys from `end` on are ignored. Of the others, those from first_open to before end_open are unmasked.
 uint end, first_open, end_open;
 
 void limits(uint batch) {
@@ -20,7 +20,7 @@ void limits(uint batch) {
     first_open = uint(max(mask_load(mask_at(uint[2](1u, batch))), 0));
 #endif
 #elif MASK == 3
-    // Starts count positions through the whole batch; the next start ends a sequence.
+    // Starts are offsets into the whole batch; a sequence ends at the next start.
     int origin = int(batch * KEYS);
     int start = mask_load(mask_at(uint[1](2u * BATCH + 1u + batch))) - origin;
     int next = mask_load(mask_at(uint[1](2u * BATCH + 2u + batch))) - origin;
@@ -30,7 +30,7 @@ void limits(uint batch) {
 #endif
 }
 
-// The start of a query's row in the mask, for a batch element, head and query.
+// The index at which a query's row of the mask begins.
 uint mask_row(uint batch, uint head, uint query) {
 #if MASK == 4
     return mask_at(uint[4](batch, head, query, 0u));

@@ -30,7 +30,7 @@ const uint FACTORS = SUB_ROWS * MATRIX_N / 4u;
 const float LARGEST_WEIGHT = 4096.0;
 
 shared uvec4 tiles[TILES];
-// Per subgroup: its scores, then its weights; and its rows' factors as a matrix.
+// Per subgroup: its scores, later its weights; and the factors of its rows, as a matrix.
 shared uvec4 own[SUBGROUPS * OWN];
 shared vec4 factors[SUBGROUPS * FACTORS];
 shared float exchanged[WORKGROUP];
@@ -170,7 +170,7 @@ void main() {
 #if HALF_WEIGHTS
                 high[two] = packFloat2x16(f16vec2(w));
 #else
-                // the upper ten bits of the mantissa, so that the conversion is exact
+                // keep the upper ten bits of the mantissa, so that the conversion is exact
                 vec2 first = uintBitsToFloat(floatBitsToUint(w) & 0xffffe000u);
                 high[two] = packFloat2x16(f16vec2(first));
                 low[two] = packFloat2x16(f16vec2(w - first));

@@ -23,7 +23,7 @@ uint relative_from(uint row) {
 }
 #endif
 
-// The score of a row and a key, as the softmax takes it.
+// The score of a row and a key, scaled, biased and masked, for the softmax.
 float scored(float product, uint relative_row, uint mask_row, uint key) {
     float score = product * SCALE;
 #ifdef relative_RANK
@@ -32,7 +32,7 @@ float scored(float product, uint relative_row, uint mask_row, uint key) {
     return masked(score, mask_row, key);
 }
 
-// The shift of scores before their exponential: `most`, unless all are -infinity.
+// The number to subtract from scores before their exponential: `most`, or 0 if all scores are -infinity.
 float shift_of(float most) { return floatBitsToUint(most) == 0xff800000u ? 0.0 : most; }
 
 #if IN_PARTS

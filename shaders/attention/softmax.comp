@@ -1,9 +1,9 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// Softmax along the rows of scores [batch, head, query, key], in place, after adding FILTER to the scores that the mask
-// closes (MASK: the type of mask, a DML_MULTIHEAD_ATTENTION_MASK_TYPE). A workgroup takes a row, four elements at a
-// time. Rows begin at multiples of four elements; padding between KEYS and the next row is ignored and zeroed.
-// MASK_ALONE: only add the mask, four elements per invocation.
+// Softmax along the rows of scores [batch, head, query, key], in place, after adding FILTER to masked scores (MASK: the
+// type of mask, a DML_MULTIHEAD_ATTENTION_MASK_TYPE). A workgroup takes a row, four elements at a time. Rows begin at
+// multiples of four elements; padding between KEYS and the next row is ignored and zeroed. MASK_ALONE: only add the
+// mask, four elements per invocation.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "attention/mask.glsl"

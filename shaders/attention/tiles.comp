@@ -1,10 +1,10 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // Attention by tiles of ROWS_TILE queries and KEYS_TILE keys, whose scores stay in the workgroup: each row keeps its
-// largest score so far, and rescales earlier weights and sums when a larger one comes. Queries and keys are staged in
-// shared memory DEPTH elements at a time, values VALUES_TILE keys at a time, while the next ones are loaded to
-// registers. ACROSS adjacent invocations have the same rows, each with every ACROSS-th key of a tile and four columns
-// of the result. The prelude ends with q_unit(), k_unit() and v_unit(): adjacent elements as float.
+// largest score so far, and rescales earlier sums when a larger score comes. Queries and keys are staged in shared
+// memory DEPTH elements at a time, values VALUES_TILE keys at a time, while the next ones are loaded to registers.
+// ACROSS adjacent invocations have the same rows, each with every ACROSS-th key of a tile and four columns of the
+// result. The prelude ends with q_unit(), k_unit() and v_unit(): adjacent elements as float.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -22,7 +22,7 @@ shared vec4 weights[ROWS_TILE * WEIGHTS_ROW];
 shared vec4 exchanged[ROWS_TILE * SHARES];
 shared uint row_begins[ROWS_TILE];
 
-// Number of units that an invocation stages of COUNT rows of WIDTH elements.
+// Number of units that each invocation stages when a workgroup stages COUNT rows of WIDTH elements.
 #define MINE(T, COUNT, WIDTH) (((COUNT) * ((WIDTH) / T##_UNIT) + WORKGROUP - 1u) / WORKGROUP)
 
 // Loads these units, from column COLUMN on, into RAW. BEGINS: start of row `row` in T, or NO_ROW; END: the row's

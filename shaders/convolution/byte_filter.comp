@@ -1,7 +1,7 @@
 #version 450
 // The filter {group, output channel, input channel, window} as rows of bytes, {group, output channel, k}, in the order
 // of byte_windows.glsl: TAPS_0 x TAPS_1 x TAPS_2 runs of RUN bytes, with CHANNELS for each of RUN_TAPS elements along
-// x. Tap j is the filter's element FIRST_d + j * STEP_d. Padding is PAD.
+// x. Tap j is the filter's element FIRST_d + j * STEP_d. Padding elements are PAD.
 #include "prelude.glsl"
 
 result_VALUE value(uint c[RANK]) {

@@ -4,10 +4,10 @@
 // reads each element of x in their windows once. Adjacent invocations compute adjacent columns. The window has TAPS_0
 // planes of TAPS_1 x TAPS_2 elements, whose tap j along axis d is the filter's FIRST_d + j * STEP_d; windows are MOVE_d
 // apart, their elements DILATION_d, and PADDING_d elements precede x. A tile's rows are GAP_1 apart, its columns GAP_2:
-// the dilation if windows move by one, so that they share elements. The space counts {batch, channel, depth, tile of
-// rows, tile of columns}, with tiles that begin within a gap in sequence. RESULT_PAIRS: float16, and tiles are whole
-// words. FOURS: a tile has four columns, windows and their elements move by one, and rows on both sides are multiples
-// of four, read as vectors of float32 or two words of float16; PADDED elements precede x.
+// the dilation if windows move by one, so that windows of a tile share elements. The space counts {batch, channel,
+// depth, tile of rows, tile of columns}; tiles that interleave within a gap are numbered consecutively. RESULT_PAIRS:
+// float16, and tiles are whole words. FOURS: a tile has four columns, windows and their elements move by one, and rows
+// on both sides are multiples of four, read as vectors of float32 or two words of float16; PADDED elements precede x.
 #include "prelude.glsl"
 #include "lib/sum.glsl"
 

@@ -23,7 +23,7 @@
 const uint OUTER = TILE_C > 1u ? TILE_C : TILE_Y;
 const uint INNER = TILE_C > 1u ? TILE_Y : 1u;
 
-// Element of x that tap k reads for element i of a channel's tile; WINDOW: for the i-th SUMS of it.
+// The element of x that tap k reads for element i of a channel's tile. WINDOW: the same for the i-th SUMS of the tile.
 #define ELEMENT(i, k) row[(i) / TILE_X][(i) % TILE_X * MOVE_2 + (k) * DILATION_2]
 #if SUMS_IN_FOURS
 #define WINDOW(i, k) windows[i][k]

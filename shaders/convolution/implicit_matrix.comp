@@ -26,8 +26,8 @@ const uint B_LINES = TILE_K, B_LINE = TILE_N / PER;
 #endif
 const uint B_STEP = B_LINE | 1u;
 
-// Loads per invocation and slab: vectors of the filter (LOADS_A), vectors of x or pairs of positions (LOADS_B).
-// WINDOWS: positions per invocation.
+// Loads per invocation and slab: LOADS_A vectors of the filter, LOADS_B vectors of x or pairs of positions. WINDOWS:
+// positions per invocation.
 const uint LOADS_A = (TILE_K * A_LINE + WORKGROUP - 1u) / WORKGROUP;
 #if X_EIGHTS
 const uint LOADS_B = (TILE_N * B_LINE + WORKGROUP - 1u) / WORKGROUP, WINDOWS = LOADS_B;

@@ -1,6 +1,6 @@
 #version 450
-// As weights.comp, for a filter with contiguous elements per output channel, in the kernel's order: {tile of output
-// channels, element, output channel in the tile}. An invocation takes four elements of a channel.
+// As weights.comp, for a filter whose elements per output channel are contiguous and in the kernel's order: {tile of
+// output channels, element, output channel in the tile}. An invocation takes four elements of a channel.
 #include "prelude.glsl"
 
 void main() {

@@ -2,8 +2,8 @@
 #extension GL_EXT_control_flow_attributes : require
 // Evaluates x {batch, channel, depth, height, width} at Winograd's points: result {point, tile, channel}. A tile is the
 // input of 4 x 4 results that are GAP_0 rows and GAP_1 columns apart, the windows' dilation; a slice has TILES_Y x
-// TILES_X tiles, with those that begin within a gap in sequence. PADDING_0 rows and PADDING_1 columns precede x;
-// negative numbers skip its beginning. An invocation takes a tile of a channel.
+// TILES_X tiles; tiles that interleave within a gap are numbered consecutively. PADDING_0 rows and PADDING_1 columns
+// precede x; negative numbers skip its beginning. An invocation takes a tile of a channel.
 #include "prelude.glsl"
 #include "convolution/winograd.glsl"
 

@@ -2,8 +2,9 @@
 #extension GL_EXT_control_flow_attributes : require
 // The result {batch, channel, depth, height, width} from the products {point, tile, channel} at Winograd's points, with
 // the bias added and finish() applied. A slice has TILES_Y x TILES_X tiles of 4 x 4, whose elements are GAP_0 rows and
-// GAP_1 columns apart: those that begin within a gap are in sequence. RESULT_ROWS: GAP_1 is 1, and four elements of a
-// result row begin at a multiple of four and are stored at once. An invocation computes a tile of a channel.
+// GAP_1 columns apart; tiles that interleave within a gap are numbered consecutively. RESULT_ROWS: GAP_1 is 1, and four
+// elements of a result row begin at a multiple of four and are stored at once. An invocation computes a tile of a
+// channel.
 #include "prelude.glsl"
 #include "convolution/winograd.glsl"
 

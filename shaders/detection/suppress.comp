@@ -1,8 +1,8 @@
 #version 450
 // Greedy suppression of overlapping boxes, rounds BEGIN to END: a workgroup per line, which is a class of an image.
 // Each round drops the boxes that overlap the one selected last, and selects the remaining one with the highest score.
-// An invocation owns the boxes place, place + LANES, ...; `left` lists its remaining ones in order, for itself alone.
-// `lengths`: their number, kept between dispatches.
+// An invocation owns the boxes place, place + LANES, ...; `left` is its private list of remaining boxes, in order.
+// `lengths`: the lists' lengths, kept between dispatches.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/order.glsl"
@@ -23,9 +23,9 @@ Box box_at(uint image, uint place) {
 #endif
 }
 
-// Returns whether intersection over union exceeds the threshold, with operations in onnxruntime's order. Boxes without
-// an area and boxes with NaN overlap no other. INCLUSIVE: exceeds or equals it, as in OpenVINO, where the quotient is
-// undefined only for two boxes without an area.
+// Returns whether intersection over union exceeds the threshold, computed in onnxruntime's order. Boxes without area
+// and boxes with NaN overlap no other box. INCLUSIVE: whether it reaches the threshold, as in OpenVINO, where the
+// quotient is undefined only for two boxes without area.
 bool overlap_is_large(Box box, Box other, float most) {
     precise vec2 both = min(box.high, other.high) - max(box.low, other.low);
     precise vec2 own = box.high - box.low;
@@ -44,7 +44,7 @@ bool overlap_is_large(Box box, Box other, float most) {
     if (!(both.x > 0.0 && both.y > 0.0 && shared_area > 0.0 && area > 0.0 && other_area > 0.0 && all > 0.0)) return false;
 #endif
     precise float ratio = shared_area / all;
-    // Vulkan's quotients are 2.5 ulp from the exact number: near the threshold, take the nearest float.
+    // Vulkan's quotients may be off by 2.5 ulp: near the threshold, use the correctly rounded quotient.
     if (!(abs(ratio - most) > 1e-6 * ratio)) ratio = quotient_nearest(shared_area, all);
 #if INCLUSIVE
     return ratio >= most;

@@ -1,6 +1,6 @@
 #version 450
-// Any expression over contiguous data. A step is UNIT elements, moved as whole uvec4. An invocation takes STEPS of
-// them, interleaved with those of its workgroup; one step and no loop if LOOPS is 0. The generated prelude ends with
+// Any expression over contiguous data. A step is UNIT elements, moved as whole uvec4. An invocation takes STEPS steps,
+// interleaved with those of its workgroup; if LOOPS is 0, one step without a loop. The generated prelude ends with
 // vectors(c), a whole step, and scalar(i), an element. Each is called in one place only, because a CPU driver compiles
 // every inlined copy.
 #include "prelude.glsl"
@@ -23,7 +23,7 @@ void main() {
     uint start = workgroup_index() * WORKGROUP * STEPS, last = COUNT / UNIT;
     uint end = min(start + WORKGROUP * STEPS, last);
     for (uint unit = start + gl_LocalInvocationIndex; unit < end; unit += WORKGROUP) whole(unit * UNIT);
-    // The rest goes to the invocation whose turn it is. It comes after the loop: inside, all other invocations would
+    // The invocation whose step would come next computes the rest, after the loop: inside, all other invocations would
     // wait.
     if (last - start < WORKGROUP * STEPS && (last - start) % WORKGROUP == gl_LocalInvocationIndex) rest(last * UNIT);
 #else

@@ -23,8 +23,8 @@ void eight_of_a(uint at, out FOUR low, out FOUR high) {
 #endif
 }
 
-// Returns four numbers of a word, every second from `first` on, each as 1 + number / 16: its bits become the upper bits
-// of a float's mantissa, without a conversion.
+// Returns every second of a word's numbers from `first` on, each as 1 + number / 16: its bits become the upper bits of
+// a float's mantissa, without a conversion.
 vec4 four_numbers(uint word, uint first) {
     uvec4 bits;
     [[unroll]] for (uint q = 0u; q < 4u; ++q) {

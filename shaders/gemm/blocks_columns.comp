@@ -10,11 +10,11 @@
 
 const uint PER_WORD = 32u / BITS, PER_VECTOR = 128u / BITS;
 
-// XOR with it makes the signed numbers of a vector unsigned: each is then larger by 2^(BITS - 1).
+// XOR with SIGNS makes signed numbers unsigned, each larger by 2^(BITS - 1).
 const uint SIGNS = BITS == 4u ? 0x88888888u : 0x80808080u;
 const float OFFSET = IS_SIGNED == 1 ? float(1u << (BITS - 1u)) : 0.0;
 
-// Number q of a word, times 2^(BITS * q) except for the last: a mask and a conversion of a positive int.
+// Number q of a word, times 2^(BITS * q) except for the last: this takes a mask and a conversion, but no shift.
 float scaled_number(uint word, uint q) {
     const uint mask = (1u << BITS) - 1u;
     return q == PER_WORD - 1u ? float(int(word >> (32u - BITS))) : float(int(word & (mask << (BITS * q))));

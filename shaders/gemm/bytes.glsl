@@ -1,7 +1,7 @@
-// The common part of the kernels for products of 8-bit integers: result = finish of the sums over k of (a - its zero
-// point) * (b - its zero point). a is {batch, M, K} and b {batch, N, K}, both contiguous along k, in vectors of
-// sixteen: K is a multiple of 16. The kernels multiply a ^ A_FLIP and b ^ B_FLIP: if one of the two is unsigned, its
-// bytes less 128.
+// The common part of the kernels for products of 8-bit integers: result = finish(sum over k of (a - a's zero point) *
+// (b - b's zero point)). a is {batch, M, K} and b {batch, N, K}, both contiguous along k, in vectors of sixteen: K is a
+// multiple of 16. The kernels multiply a ^ A_FLIP and b ^ B_FLIP: for signed products, the flip subtracts 128 from the
+// bytes of an unsigned operand.
 //
 // HAS_TERMS: a_terms and b_terms hold, for each row, the zero point (less 128 if flipped) and the sum that the other's
 // zero point multiplies (see bytes_terms.comp). All sums are exact modulo 2^32.
@@ -37,7 +37,8 @@ int corrected(uint sum, uint at[RANK], uint m, uint n) {
 #endif
 }
 
-// LONG_FINISH: a loop, not unrolled, that selects by constant indices, since the code that finishes a sum is long.
+// LONG_FINISH: the code that finishes a sum is long, so a loop that is not unrolled selects each sum by constant
+// indices.
 #if LONG_FINISH
 #define EACH_OF_FOUR [[dont_unroll]]
 #define PICKED(four, p) ((p) < 2u ? (p) == 0u ? four.x : four.y : (p) == 2u ? four.z : four.w)

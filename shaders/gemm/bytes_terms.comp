@@ -1,8 +1,8 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// For each row of a matrix of bytes that bytes.glsl multiplies: its zero point, and the sum of its bytes, both less 128
-// if bytes are multiplied as signed (DOT_SIGNED). The sum is reduced by LESS zero points. FLIP makes the bytes
-// unsigned. A workgroup takes ROWS rows, with WORKGROUP / ROWS invocations each.
+// For each row of a matrix of bytes that bytes.glsl multiplies: its zero point, and the sum of its bytes minus LESS
+// zero points. With signed products (DOT_SIGNED), 128 is subtracted from the zero point and from each byte. FLIP
+// converts signed bytes to unsigned ones. A workgroup takes ROWS rows, with WORKGROUP / ROWS invocations each.
 #include "prelude.glsl"
 
 const uint LANES = WORKGROUP / ROWS;

@@ -5,7 +5,7 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
 #pragma use_vulkan_memory_model
-// result = finish(ALPHA * a x b + BETA * c) of FLOAT16 for results of few rows, on matrix units, bound by reading b.
+// result = finish(ALPHA * a x b + BETA * c) in FLOAT16 on matrix units, for results of few rows, bound by reading b.
 // The columns of b are the rows of the matrices' first factor, and the rows of a the columns of the second, at most
 // MATRIX_N. Elements of a are contiguous along k, those of b along k or across it, read in vectors of eight. A
 // workgroup computes MATRICES * MATRIX_M columns; its subgroups alternate along k, SLAB steps each, through their own

@@ -38,7 +38,7 @@ void main() {
             [[unroll]] for (uint m = 0u; m < TILE_M; ++m) partial[m][slice][lane] += partial[m][slice + half_of][lane];
         }
     }
-    // The first slice added the last pairs, and needs no barrier to read what it wrote.
+    // The first slice added the last pairs itself, so it needs no barrier to read them.
     if (slice != 0u || n >= N) return;
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
         if (m0 + m < M) {

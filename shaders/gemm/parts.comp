@@ -1,5 +1,6 @@
 #version 450
-// result = finish(ALPHA * sum + BETA * c), with the sum of PARTS matrices PARTS_STRIDE elements apart, in order.
+// The second pass of split-k: result = finish(ALPHA * sum + BETA * c), with the sum, in order, of PARTS matrices
+// PARTS_STRIDE elements apart.
 #include "prelude.glsl"
 #include "lib/sum.glsl"
 

@@ -6,8 +6,8 @@
 // keeps 4 * FOURS_M x 4 * FOURS_N sums in registers: blocks of 4 x 4 that are GROUPS_M blocks apart down and GROUPS_N
 // across, so that adjacent invocations read adjacent words.
 //
-// K_PART: the most steps of k that a workgroup adds; if fewer than K, the result has a matrix per part, K_PART_STRIDE
-// elements apart.
+// K_PART: for split-k, the most steps of k that a workgroup adds; if fewer than K, the result has a matrix per part,
+// K_PART_STRIDE elements apart.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 #include "gemm/halves.glsl"
@@ -25,7 +25,8 @@ shared FOUR_KEPT tile_b[TILE_K][TILE_N / 4u + 1u];
 
 #include "gemm/add_halves.glsl"
 
-// AMD's compiler starts the integer products of all unrolled steps before it adds any, which takes too many registers.
+// AMD's compiler computes the integer products of all unrolled steps before it adds any, which takes too many
+// registers.
 #if SUM_IS_INT
 #define STEPS_OF_K [[dont_unroll]]
 #else

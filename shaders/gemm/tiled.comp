@@ -134,8 +134,8 @@ void main() {
         }
     }
 
-    // A loop, so that drivers compile the code that finishes four sums once and not per four of the tile. It selects
-    // its row among all, which lavapipe compiles faster than arrays indexed by m.
+    // A loop, so that drivers compile the code that finishes four sums only once. It selects its row among all rows,
+    // which lavapipe compiles faster than arrays indexed by m.
     [[dont_unroll]] for (uint m = 0u; m < tile_rows; ++m) {
         uint row = result_batch(at) + (m0 + m) * RESULT_ROW;
 #if HAS_C

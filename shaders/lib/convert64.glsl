@@ -20,8 +20,8 @@ uvec2 float64_from_float(float value) {
     return uvec2(fraction << 29, sign | exponent << 20 | fraction >> 3);
 }
 
-// The nearest float; with `odd` the one toward zero, with its last bit set if anything was lost: it can be rounded once
-// more to a narrower type. (With `odd` zero gets that bit too, and every narrower type rounds it to zero again.)
+// The nearest float. With `odd`: rounded toward zero, with the last bit set if anything was lost, so that it can be
+// rounded once more to a narrower type. (Zero gets that bit too; every narrower type rounds it back to zero.)
 float float_from_float64(uvec2 v, bool odd) {
     uint sign = v.y & 0x80000000u;
     uint exponent = (v.y >> 20) & 2047u;

@@ -15,7 +15,7 @@ uint remainder(uint x, Divisor d) {
     return x - divided(x, d) * d.by;
 }
 
-// Returns the innermost coordinate of index x along an axis of this size; x becomes the index of the others.
+// Returns the innermost coordinate of index x along an axis of this size; x becomes the index along the other axes.
 uint take_coordinate(inout uint x, Divisor size) {
     uint others = divided(x, size), own = x - others * size.by;
     x = others;

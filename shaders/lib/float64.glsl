@@ -18,7 +18,7 @@ uvec2 pack_f64(uint sign, int e, uvec2 m) {
     uint dropped = m.x & 0x7ffu;
     uvec2 kept = shift_right_u64(m, 11u);
     if (dropped > 0x400u || dropped == 0x400u && (kept.x & 1u) != 0u) kept = add64(kept, uvec2(1u, 0u));
-    // The leading one of kept adds to the exponent; so does a carry out of it.
+    // The leading one of `kept` adds to the exponent, and so does a carry out of it.
     uint exponent = uint(max(e + 1022, 0));
     return uvec2(kept.x, sign | (kept.y + (exponent << 20)));
 }

@@ -1,6 +1,6 @@
 // main() of kernels that compute `result` element by element. The kernel defines value(c), the element at coordinates
 // c, or STORE(unit, c), which stores it. WHOLE_WORDS: `result` is packed and narrower than a word, so an invocation
-// assembles one whole word and no two share one. WALKS: an invocation takes WALK of these units, a workgroup apart.
+// assembles one whole word and no two share one. WALKS: an invocation takes WALK units, spaced by the workgroup's size.
 #ifndef STORE
 #define STORE(unit, c) result_store(result_at(c), value(c))
 #endif

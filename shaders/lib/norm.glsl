@@ -8,8 +8,8 @@ vec3 norm_terms(float x) {
     return vec3(above ? large * large : 0.0, above || below ? 0.0 : x * x, below ? small * small : 0.0);
 }
 
-// The root of the sum of all squares and of `more`: the first nonzero part plus the next one in the same scale. The
-// scale's factor is applied twice, since its square is too small for a float. Later parts are negligible.
+// The root of the sum of all squares and of `more`, from the first nonzero part plus the next one in the same scale;
+// later parts are negligible. The scale's factor is applied twice, since its square is too small for a float.
 float norm_of(vec3 sums, float more) {
     precise float medium = sums.y + more;
     precise float into_large = medium * 8.271806e-25;

@@ -1,11 +1,10 @@
 // LANES_REDUCTION(NAME, TYPE, COMBINE) declares TYPE NAME(TYPE value, uint lane): the reduction of reduce.glsl over
-// LANES adjacent invocations, a power of two up to 512, with few barriers. Up to 32 lanes read the values of all; of
-// more lanes, 16 first combine the values of the others. The function may be called once.
+// LANES adjacent invocations, a power of two up to 512, with few barriers. Up to 32 lanes each read all values; of more
+// lanes, 16 first combine the values of the others. The function may be called once.
 //
 // SUBGROUP: as in subgroups.glsl; values are first combined in each subgroup, of which one invocation then writes the
 // result to shared memory. Lanes are combined in pairs, so the order of a sum is the same in every run and on every
 // device.
-// pairs, so the order of a sum is the same in every run and on every device.
 #include "lib/subgroups.glsl"
 // The code for subgroups that are not full is kept short.
 #if SUBGROUP

@@ -1,4 +1,4 @@
-// SUBGROUP, if not 0: the size of subgroups, whose invocations exchange values without shared memory
+// SUBGROUP: the subgroup size, if invocations exchange values by subgroup operations instead of shared memory; else 0
 // (GL_KHR_shader_subgroup_basic and _shuffle).
 //
 // place() is an invocation's number in its workgroup, used in place of gl_LocalInvocationIndex: adjacent numbers are in

@@ -1,6 +1,6 @@
-// Storage of a tile's sums: SUMS vectors of EACH elements along a row; FOUR_OF_SUMS: elements 4 j to 4 j + 3 of a row
-// of them. With SUMS_IN_FOURS a driver has a quarter as many variables: lavapipe compiles such kernels faster, but
-// SwiftShader runs them more slowly.
+// Storage of a tile's sums: SUMS, vectors of EACH elements along a row; FOUR_OF_SUMS, elements 4 j to 4 j + 3 of a row.
+// With SUMS_IN_FOURS a driver has a quarter as many variables: lavapipe compiles such kernels faster, but SwiftShader
+// runs them more slowly.
 #include "lib/sum.glsl"
 
 #if SUMS_IN_FOURS

@@ -12,7 +12,7 @@ ELEMENT value(uint c[RANK]) {
         uint index;
         resolve(tuple + k * STEP, extent(k), index);
 #ifdef IN_PARTS
-        // The source is bound in parts. Elements of another part are left to its dispatch.
+        // The source is bound in parts; a dispatch gathers the elements of its own part only.
         index -= first(k);
         if (index >= held(k)) return result_ELEMENT(result_at(c));
 #endif

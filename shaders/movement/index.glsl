@@ -16,7 +16,7 @@ bool resolve(uint i, uint size, out uint index) {
     index = given.x;
 #else
     bool negative = int(given.y) < 0;
-    // From -2^32 + 1 to -1 the low word is the index modulo 2^32, which is all that is needed; -2^32 has low word 0.
+    // For -2^32 + 1 to -1, the low word alone determines the index; -2^32 has low word 0.
     bool below = negative && (given.y != 0xffffffffu || given.x == 0u || 0u - given.x > size);
     bool above = !negative && (given.y != 0u || given.x >= size);
     index = given.x + (negative ? size : 0u);

@@ -1,5 +1,5 @@
 #version 450
-// The value at ON in `values` if the coordinate along AXIS equals the one in `indices`, else the one at OFF.
+// The value at ON in `values` where the coordinate along AXIS equals the index in `indices`, else the value at OFF.
 #include "prelude.glsl"
 #include "movement/index.glsl"
 

@@ -1,5 +1,5 @@
 #version 450
-// Marks each position with 1 + the highest number of its updates. An update with an index out of range is dropped.
+// Marks each position with 1 + the highest index of its updates. An update with an index out of range is dropped.
 #include "prelude.glsl"
 #include "movement/index.glsl"
 

@@ -1,5 +1,5 @@
 #version 450
-// The update whose number a position was marked with; without one, the input's element.
+// The update with which a position was marked; without one, the input's element.
 #include "prelude.glsl"
 #include "movement/element.glsl"
 

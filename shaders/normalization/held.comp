@@ -4,9 +4,9 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
-// Normalizes rows as "rows.comp", with rows held in registers: read once, written once. LANES adjacent invocations of a
-// workgroup share a row, each with up to STEPS steps of UNIT elements. SEGMENTED: a row is several segments of LENGTH
-// elements. The variance is the mean of squared differences to the mean. The generated prelude ends with
+// Normalizes rows as in "rows.comp", with rows held in registers: read once, written once. LANES adjacent invocations
+// of a workgroup share a row, each with up to STEPS steps of UNIT elements. SEGMENTED: a row is several segments of
+// LENGTH elements. The variance is the mean of squared differences to the mean. The generated prelude ends with
 // row_coordinates(), segment_coordinates(), start_segment(), read_held() and write_held().
 //
 // PACKED: registers hold vectors of FLOAT16, VECTORS per step, which elements_of() converts: half the registers, and
@@ -23,8 +23,8 @@ LANES_REDUCTION(sum_both, vec2, REDUCE_ADD)
 
 #if PACKED
 uvec4 v[STEPS][VECTORS];
-// Each of the three rounds adds its own zero, unknown to the compiler (no dispatch is so large): if the compiler found
-// the same conversion in all rounds, it would keep the converted values in registers.
+// Each of the three rounds adds a zero of its own, which the compiler cannot know to be zero (no dispatch is so large).
+// If the compiler found the same conversion in all rounds, it would keep the converted values in registers.
 void take(uint step, uint round, out float e[UNIT]) {
     uvec4 w[VECTORS];
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k) w[k] = v[step][k] ^ (gl_NumWorkGroups[round] >> 31);
@@ -91,7 +91,7 @@ void main() {
     mean = divide(sum, count);
 #endif
 #if USE_VARIANCE || USE_MEAN
-    // The differences to the mean show the mean's rounding error, however far it is from 0.
+    // The sum of differences to the mean reveals the mean's rounding error, however far the mean is from 0.
     vec2 apart = row_sums(lane, end, mean, 1u);
 #if LANES > 1
     apart = sum_both(apart, lane);

@@ -33,9 +33,9 @@ float lane_sum(uint c[x_RANK], uint lane, float shift, bool squared) {
     return total_of(sum);
 }
 
-// The same over the row. Invocations beyond the rows skip their loops by a branch, not by bounds of 0: a loop that a
-// whole subgroup skips is run once by lavapipe 26.1.6, with no active invocation, and crashes if a buffer's address
-// comes from an inner loop.
+// The same sum over the whole row. Invocations beyond the rows skip their loops by a branch, not by bounds of 0: a loop
+// that a whole subgroup skips is run once by lavapipe 26.1.6, with no active invocation, and crashes if a buffer's
+// address comes from an inner loop.
 float row_sum(uint c[x_RANK], uint lane, bool inside, float shift, bool squared) {
     float sum = 0.0;
     if (inside) sum = lane_sum(c, lane, shift, squared);

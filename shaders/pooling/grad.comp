@@ -1,6 +1,6 @@
 #version 450
-// The gradient of the input: each element adds, in a fixed order, the gradients of the windows that contain it: for the
-// average of all, divided by the window's number of elements; for the maximum of those whose maximum it is.
+// The gradient of the input: each element adds, in a fixed order, the gradients of windows that contain it. Average
+// pooling: of all of them, divided by the window's number of elements. Max pooling: of those whose maximum it is.
 #include "prelude.glsl"
 
 // The first window along an axis that may contain the element at i, in padded coordinates.

@@ -30,7 +30,8 @@ void store_units(uint c[RANK]) {
         v[k] = place < LENGTH ? read : NEUTRAL;
     }
 #if SHARED
-    // The maximum of the part that all windows share, of each window's part before it, and of the part after it.
+    // The maximum of the elements that all windows share, of each window's elements before those, and of the elements
+    // after them.
     source_VALUE shared_by_all = v[UNIT - 1u], before[UNIT], behind = NEUTRAL;
     for (uint k = UNIT; k < WINDOW; ++k) shared_by_all = larger(shared_by_all, v[k]);
     before[UNIT - 1u] = shared_by_all;

@@ -1,7 +1,7 @@
 // The lists that "pooling/roi_places.comp" makes.
 #define OUTSIDE 0xffffffffu
 
-// The sampled positions of an output along an axis: where their list begins, in words, their number, and the number of
+// The sampled positions of an output along an axis: the first word of their list, their number, and the number of
 // samples.
 struct Places {
     uint begin;
@@ -33,8 +33,8 @@ float place_samples(uint roi, uint at) { return uintBitsToFloat(places_word(roi,
 float place_along(uint roi, uint at) { return uintBitsToFloat(places_word(roi, at + 3u)); }
 
 #ifdef PART
-// The part of two lists that this dispatch reads, {y from, y to, x from, x to}: part PART of PARTS_Y x PARTS_X. If the
-// lists are short enough for one dispatch (LIGHT steps), part 0 is the whole and the others are empty.
+// The ranges of the two lists that this dispatch reads, {y from, y to, x from, x to}: part PART of PARTS_Y x PARTS_X.
+// If the lists are short enough for one dispatch (LIGHT steps), part 0 is the whole and the others are empty.
 uvec4 part_of(Places y, Places x) {
     if (PARTS_Y * PARTS_X == 1u || float(x.count) * float(y.count + 2u) <= float(LIGHT))
         return PART == 0u ? uvec4(0u, y.count, 0u, x.count) : uvec4(0u);

@@ -1,12 +1,13 @@
 #version 450
-// Lists the places where the outputs of each region are sampled along either axis, in row `roi` of `places`. The row
-// begins with three words per output: where its list begins, how many places it has, and how many samples, as a float.
-// A place is four words: the tap's lower element, or OUTSIDE; the upper element's weight; the sample's number
+// Lists the places at which the outputs of each region are sampled along an axis, in row `roi` of `places`. The row
+// begins with three words per output: the start of its list, its number of places, and its number of samples, as a
+// float. A place is four words: the tap's lower element, or OUTSIDE; the upper element's weight; the sample's number
 // (EXTREMES), else the number of samples that the place replaces, as a float; its position along the region.
 //
-// The samples in one cell, between the same two elements, become one place, their mean: interpolation is linear there,
-// so their sum is their number times the value at their mean. EXTREMES, for the maximum, keeps the first and the last
-// sample of a cell, one of which has it. So a list is no longer than the input, whatever the number of samples.
+// All samples in one cell (between the same two elements) become one place, their mean position: interpolation is
+// linear there, so the sum of the samples is their number times the value at that position. EXTREMES, for the maximum,
+// keeps the first and the last sample of a cell, one of which is the largest. So the length of a list is bounded by the
+// input's size, whatever the number of samples.
 //
 // A dispatch adds AT_ONCE places to each list. Until the last dispatch writes an output's number of samples, that word
 // holds the sample at which the next dispatch goes on.
@@ -42,8 +43,8 @@ uint leave(Axis a, uint o, uint first, float k, uint size) {
     float guess = quotient(edge * (ALIGN ? all_of(a) - 1.0 : all_of(a)), a.size) + (ALIGN ? 0.0 : OUTPUT_OFFSET);
     guess -= float(o) * float(a.samples);
 
-    // The sought sample is above `low` and at most `high`. Probes the next one, the last one, and the guess; then
-    // doubles its steps away from the guess, up to the middle of the remaining range.
+    // The sought sample is above `low` and at most `high`. The search probes the next sample, the last one, and the
+    // guess; then it doubles its steps away from the guess, up to the middle of the remaining range.
     uint low = first, high = a.samples, step = 1u;
     bool below = false;
     for (uint probes = 0u; high - low > 1u; ++probes) {
@@ -80,7 +81,7 @@ void main() {
     uint o = across ? c[1] - OUT_2 : c[1], size = across ? IN_3 : IN_2;
     Axis a = region_axis(c[0], across ? 3u : 2u);
 
-    // Earlier outputs have the places of earlier cells: this list begins after room for all of them.
+    // This list begins after the space reserved for the places of earlier outputs.
     uint room = MAXIMUM, begin = o * MAXIMUM;
     if (across ? CELLS_3 : CELLS_2) {
         float here = cell_of(a, o, 0u, size), from = cell_of(a, 0u, 0u, size), to = cell_of(a, o, a.samples - 1u, size);

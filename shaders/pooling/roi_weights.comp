@@ -1,6 +1,6 @@
 #version 450
-// The weight of each element of the input in each output along one axis, AXIS (0 is y, 1 is x), as {ROIs, outputs,
-// elements}. An output is the mean of its samples.
+// The weight of each input element in each output along AXIS (0 is y, 1 is x), as {ROIs, outputs, elements}. An output
+// is the mean of its samples.
 #include "prelude.glsl"
 #include "pooling/tap.glsl"
 #include "pooling/places.glsl"

@@ -17,7 +17,7 @@ float total() {
     return found;
 }
 
-// Divides a sum by a number of elements. Exact quotients stay exact, which a GPU's own division does not promise.
+// Divides a sum by a number of elements. Exact quotients stay exact, which the built-in division does not guarantee.
 float mean(float sum, uint count) {
     return abs(sum) < INFINITY ? quotient(sum, float(count)) : sum;
 }

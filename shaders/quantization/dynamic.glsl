@@ -3,7 +3,7 @@
 float dynamic_scale(vec2 range) {
     precise float span = range.y - range.x;
     if (span == 0.0) return 1.0;
-    // The difference of two finite floats may overflow; that of their quotients does not.
+    // The difference of two finite floats may overflow; the difference of their quotients does not.
     if (is_inf(span) && !is_inf(range.x) && !is_inf(range.y)) {
         return divide_nearest(range.y, 255.0) - divide_nearest(range.x, 255.0);
     }

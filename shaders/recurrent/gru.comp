@@ -32,7 +32,7 @@ void phase_1(uint step, uint tile) {
     }
 }
 #else
-// State (step & 1) is h, and the other one is written.
+// State (step & 1) is h; the new h goes to the other one.
 void phase_0(uint step, uint tile) {
     uint now = step & 1u;
     multiply(0u, 3u, now, tile);

@@ -1,18 +1,18 @@
-// The common part of the recurrences. A workgroup takes ROWS sequences of one direction. Its invocations take hidden
-// units, UNITS of them in each of TILES tiles, so that a weight that is read serves ROWS rows.
+// The common part of the recurrences. A workgroup takes ROWS sequences of one direction. Its invocations take UNITS
+// hidden units in each of TILES tiles, so that each weight read serves ROWS rows.
 //
-// There are two forms. In the first, workgroups loop over the steps. The state of their rows is in shared memory,
-// twice, since units are replaced while others still read them. PARTED: several dispatches share the steps; each runs
-// those from FIRST (an even number) to before LAST, and passes the state on in buffers. In the second form, STEPWISE,
-// there is a dispatch for each phase of each step (push constant STEP). The state is in a buffer, and a workgroup has
-// one tile.
+// There are two forms. In the first, workgroups loop over the steps. The state of their rows is double-buffered in
+// shared memory, since units are replaced while other invocations still read them. PARTED: several dispatches share the
+// steps; each runs those from FIRST (an even number) to before LAST, and passes the state on in buffers. In the second
+// form, STEPWISE, there is a dispatch for each phase of each step (push constant STEP). The state is in a buffer, and a
+// workgroup has one tile.
 //
 // SLICED is for GPUs, and implies STEPWISE: a workgroup computes GROUP_UNITS units of GROUP_ROWS rows, its cells, and
 // its invocations share the sums along k: each computes one of SLICES for all units of BLOCK_ROWS rows. The sums then
 // go through shared memory to the invocations that own the cells, UNITS cells of one row each.
 //
 // SHARES_STATE is for llvmpipe, which reads shared memory invocation by invocation: the workgroup is a subgroup of
-// SHARES_STATE invocations. Each reads other vectors of the state and passes them to all.
+// SHARES_STATE invocations. Each invocation reads different vectors of the state and broadcasts them to all.
 //
 // A recurrence defines phase_0(step, tile), and phase_1(step, tile) for work that must wait for phase 0 of all units.
 #extension GL_EXT_control_flow_attributes : require
@@ -26,7 +26,7 @@ float products[GATES * UNITS * ROWS];
 uint lengths_of_rows[ROWS];
 
 #if SLICED
-// Cells are counted by unit, then by row in a block, then by block.
+// Cells are numbered by unit (fastest), then by row in a block, then by block.
 const uint CELLS = GROUP_UNITS * GROUP_ROWS, BLOCKS = GROUP_ROWS / BLOCK_ROWS;
 
 uint unit_of(uint tile, uint u) {
@@ -150,7 +150,7 @@ void kept_set(uint tile, uint u, uint row, float v) {
 #endif
 
 #if RESIDENT
-// The invocation's weights, loaded once: drivers for CPUs read an invocation's own memory fastest.
+// The invocation's weights, loaded once: CPU drivers read an invocation's private memory fastest.
 vec4 resident[TILES * K4 * GATES * UNITS];
 #endif
 

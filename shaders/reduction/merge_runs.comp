@@ -16,7 +16,7 @@ KEY key_at(uint at) {
 
 Entry entry_at(uint at) { return Entry(key_at(at), entries_load(at * ENTRY_WORDS + KEY_WORDS)); }
 
-// Returns the number of entries in run r of a line.
+// Returns the number of entries that run r of a line holds.
 uint held(uint r) { return r < RUNS ? min(KEEP, min((r + 1u) * SPAN, LENGTH) - r * SPAN) : 0u; }
 
 void main() {

@@ -1,8 +1,8 @@
 #version 450
 // The coordinates of the nonzero elements of x, in row-major order. Each invocation has a chunk of elements. COUNTS:
 // only counts the nonzero elements of each chunk, into `before`. Else `before` holds the number of nonzero elements
-// before each chunk, after whose rows the chunk writes its own. Element i, if zero, after n nonzero ones, follows i - n
-// zeros and writes zeros into the row that far from the end: so all rows are written, each once.
+// before each chunk, which is the row at which the chunk begins to write. A zero at element i after n nonzero elements
+// fills the row i - n from the end with zeros, so that each row is written exactly once.
 #include "prelude.glsl"
 
 bool is_nonzero(x_VALUE v) {

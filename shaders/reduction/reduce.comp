@@ -11,8 +11,8 @@
 // LANES adjacent invocations of a workgroup share WIDE adjacent results. The reduced elements are cut into CHUNKS,
 // which give partial results of their own. A step takes UNIT adjacent reduced elements of each of the WIDE results.
 //
-// APART: these LANES are not adjacent; adjacent invocations have adjacent results, and so read adjacent elements.
-// SUBGROUP: as in "lib/reduce_lanes.glsl".
+// APART: the LANES of a result are not adjacent; adjacent invocations have adjacent results, and so read adjacent
+// elements. SUBGROUP: as in "lib/reduce_lanes.glsl".
 #include "prelude.glsl"
 #include "lib/reduce.glsl"
 
@@ -61,7 +61,7 @@ void main() {
     uint end = inside ? min(begin + CHUNK, STEPS) : begin;
     ACC total[WIDE];
     for (uint j = 0u; j < WIDE; ++j) total[j] = IDENTITY;
-    // Sums of sums: the error of a float sum grows with the number of terms that are added in sequence.
+    // Accumulate block by block: the error of a float sum grows with the number of terms added in sequence.
     for (uint first = begin + lane; first < end; first += BLOCK * LANES) {
         ACC block[WIDE];
         for (uint j = 0u; j < WIDE; ++j) block[j] = IDENTITY;

@@ -29,7 +29,7 @@ CARRY extend(CARRY a, float b) {
     precise float sum = a.x + b;
     precise float part = sum - a.x;
     precise float lost = (a.x - (sum - part)) + (b - part);
-    // Where the sum is infinite or NaN, the error is so too, and adding both would make an infinity NaN.
+    // If the sum is infinite or NaN, so is the error, and adding it would turn an infinity into NaN.
     return vec2(sum, abs(sum) <= 3.4028235e38 ? a.y + lost : 0.0);
 }
 #else
@@ -55,7 +55,7 @@ void main() {
 #else
     CARRY carry = carry_of(IDENTITY);
 #endif
-    // The same number of rounds in all chunks: the last one may be shorter, but all invocations take part in the
+    // All chunks run the same number of rounds, although the last may be shorter: all invocations must reach the
     // barriers.
     for (uint tile = begin; tile < begin + CHUNK; tile += LANES * ITEMS) {
         ACC v[ITEMS];

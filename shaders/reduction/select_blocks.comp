@@ -1,7 +1,7 @@
 #version 450
-// The first KEEP of each block of a line of x, found one after the other: each is the first of the entries that come
-// after the last one found. An invocation takes a block. For a small KEEP on CPU drivers, where the barriers of a sort
-// are slow.
+// The first KEEP entries of each block of a line of x, found one after the other: each is the first entry that comes
+// after the previous one in the sorting order. An invocation takes a block. For a small KEEP on CPU drivers, where the
+// barriers of a sort are slow.
 #include "prelude.glsl"
 #include "lib/order.glsl"
 #include "lib/sort.glsl"

@@ -33,8 +33,8 @@ float total_weight(float x, float slope, float first, float last) {
     return total;
 }
 
-// A stretched filter at x: the range of input elements under it, and the additional weights of the first and the last
-// element of the input, which are repeated beyond the edges.
+// A stretched filter at x: the range of input elements that it covers, and additional weights of the input's first and
+// last elements, which repeat beyond the edges.
 struct Wide {
     uvec2 range;
     vec2 edges;
@@ -44,7 +44,7 @@ struct Wide {
 Wide wide(inout float x, float slope, uint size) {
     float reach = 1.0 / slope;
     float end = float(size - 1u);
-    // Further out, a filter covers nothing but copies of the edge element.
+    // Further out, a filter covers only copies of the edge element.
     x = clamp(x, -reach, end + reach);
     float first = floor(x - reach) + 1.0;
     float last = ceil(x + reach) - 1.0;

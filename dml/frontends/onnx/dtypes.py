@@ -19,7 +19,7 @@ Shape = tuple[int, ...]
 BOOL, BFLOAT16 = np.dtype(np.bool_), np.dtype(ml_dtypes.bfloat16)
 FLOAT32, FLOAT16, FLOAT64 = np.dtype(np.float32), np.dtype(np.float16), np.dtype(np.float64)
 INT64, INT32, UINT32, UINT8 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint32), np.dtype(np.uint8)
-#: Floating-point types that DirectML lacks; FLOAT32 holds each of their numbers.
+#: Floating-point types that DirectML lacks; FLOAT32 represents all of their numbers.
 FLOAT8 = tuple(np.dtype(getattr(ml_dtypes, f"float8_{name}")) for name in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz"))
 HELD_AS_FLOAT32 = (BFLOAT16, *FLOAT8)
 FLOATS = (FLOAT32, FLOAT16, FLOAT64, BFLOAT16)

@@ -107,7 +107,8 @@ def _rows(model: CompiledNetwork) -> list[Explained]:
 
 
 def _explained_parts(model: PartedNetwork, inputs: Mapping[str, Any], sizes: Mapping[str, int]) -> Explanation:
-    """Return the layers part by part. Nothing runs, so only the first part's operators are known."""
+    """Return the layers part by part. Nothing runs, so the operators of a part that reads another part's results are
+    unknown."""
     summaries = [parameter_summary(layer) for layer in model.parameters.values()]
     taken = {name: sizes.get(name, 1) for name in symbolic_sizes(summaries, sizes)}
     feeds = model.stand_ins(inputs, sizes)

@@ -23,9 +23,10 @@ _WORKER = Path(__file__).with_name("host_worker.py")
 
 
 class HostModel:
-    """A model on OpenVINO's CPU plugin. made: returns the bytes of its .xml and .bin, again where the process ended.
+    """A model on OpenVINO's CPU plugin. made: returns the bytes of its .xml and .bin; called again if the process has
+    ended.
 
-    Raises DMLError for what OpenVINO refuses.
+    Raises DMLError for a model that OpenVINO refuses.
     """
 
     _numbers = itertools.count()

@@ -68,9 +68,9 @@ def _written(program: ExportedProgram) -> list[int | None]:
 
 
 def _write(inputs: Sequence[Any], values: Sequence[tuple[int | None, Any]]) -> tuple[Any, ...]:
-    """Write results to their inputs, once all are there; the others are returned.
+    """Write results to their inputs after all are computed; return the others.
 
-    (Where one cannot be computed, PyTorch runs the graph on the inputs as they were.)
+    If a result cannot be computed, PyTorch thus runs the graph on unchanged inputs.
     """
     for at, value in values:
         if at is not None:

@@ -82,8 +82,9 @@ def transposed_convolution(
     for ``convolution``.
 
     The padding is cut off the output. output_padding: number of elements after it, fewer than the stride. output_sizes:
-    the spatial sizes, as an alternative; less than a stride above the smallest. Raises DMLError for others. mode:
-    CONVOLUTION flips the window along every spatial axis. Reference: dml_convolution_operator_desc, direction BACKWARD.
+    the output's spatial sizes instead, less than a stride above the smallest possible. Raises DMLError for others.
+    mode: CONVOLUTION flips the window along every spatial axis. Reference: dml_convolution_operator_desc, direction
+    BACKWARD.
     """
     w = x.builder.like(weights, x)
     spatial = x.rank - 2

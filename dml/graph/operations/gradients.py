@@ -132,7 +132,8 @@ def batch_normalization_grad(
 def batch_normalization_training_grad(
     x: Tensor, gradient: Tensor, mean: Operand, variance: Operand, scale: Operand, *, epsilon: float = 1e-5
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return gradients for x, scale and bias of ``batch_normalization_training``, also through its statistics.
+    """Return gradients for x, scale and bias of ``batch_normalization_training``, including those through its
+    statistics.
 
     Reference: dml_batch_normalization_training_grad_operator_desc.
     """

@@ -80,7 +80,8 @@ def gather_nd(x: Tensor, indices: Operand, batch_dimensions: int = 0) -> Tensor:
 
 @checked
 def scatter_elements(x: Tensor, indices: Operand, updates: Operand, axis: int) -> Tensor:
-    """Return x with each update at its index along the axis; of updates of one element the last wins."""
+    """Return x with each update written at its index along the axis; of several updates of one element the last
+    wins."""
     return x.builder.one(
         DML_SCATTER_OPERATOR_DESC,
         x.sizes,

@@ -42,8 +42,8 @@ from .sizes import given_or, sizes_of, told_by
 
 @checked
 def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int] | None = None) -> Tensor:
-    """Return a window of ``sizes`` input elements from ``offsets`` on, every ``strides``-th (negative: from its
-    end).
+    """Return every ``strides``-th element of a window of ``sizes`` elements that begins at ``offsets``; negative
+    strides go backwards from the window's end.
     """
     steps = given_or(strides, (1,) * x.rank)
     with told_by("slice_"):

@@ -3,8 +3,8 @@
 All functions have these parameters: strides and dilations, 1 by default, and padding, 0 by default. The output's size
 along each dimension is the number of windows that fit; with ``ceil_mode`` one more window may begin inside the input or
 its start padding and reach beyond the end (as in ONNX and PyTorch). ``output_sizes`` gives the spatial sizes instead.
-In both cases the end padding is adapted to the sizes, and its additional part counts in no mean. Raises DMLError for
-sizes that no end padding gives.
+In both cases the end padding is adapted to the sizes; means ignore its additional part. Raises DMLError for sizes that
+no end padding yields.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .sizes import given_or, told_by
 
 @dataclass(frozen=True)
 class _Windows:
-    """Fields that describe the windows, and the sizes that they give."""
+    """Fields that describe the windows, and the resulting output sizes."""
 
     sizes: tuple[int, ...]
     dilations: tuple[int, ...]
@@ -111,7 +111,7 @@ def average_pooling(
                      output_sizes)  # fmt: skip
     given = given_or(end_padding, (0,) * len(window))
     if include_padding and any(more > had for more, had in each_dimension(found.fields["EndPadding"], given)):
-        # Real zeros replace the padding that counts, so that padding beyond it does not count
+        # Replace the counted padding by real zeros, so that the padding after them can be ignored
         x = padding(x, (0, 0, *found.fields["StartPadding"]), (0, 0, *given))
         return average_pooling(x, window, strides=strides, dilations=dilations, output_sizes=found.sizes[2:])
     fields: dict[str, Any] = {**found.fields, "InputTensor": x, "IncludePadding": include_padding}

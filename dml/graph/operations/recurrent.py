@@ -35,8 +35,8 @@ def gru(
     """Return the whole output sequence {S, D, B, H} and the last state {1, D, B, H} of a GRU over {1, S, B, I}.
 
     weight {1, D, 3H, I}, recurrence {1, D, 3H, H}, bias {1, 1, D, 6H}, hidden {1, D, B, H}, lengths {1, 1, 1, B}.
-    activations: f and g of each direction, by default sigmoid and tanh. steps_together: store both directions of a step
-    of a sequence next to each other, as a further layer reads them.
+    activations: f and g of each direction, by default sigmoid and tanh. steps_together: store the two directions of
+    each step of a sequence next to each other, as the next layer reads them.
     """
     w, r = _like(x, weight), _like(x, recurrence)
     sizes = _sizes("gru", x, r)

@@ -32,8 +32,8 @@ def roi_align(
 ) -> Tensor:
     """Sample each region {x1, y1, x2, y2} of the image that its index names to height by width means.
 
-    x: {N, C, H, W}. roi: {regions, 4}. batch_indices: {regions}. Result: {regions, C, height, width}. The defaults are
-    a mean of linear samples, as many as there are pixels, up to 128, with the pixels' centres at halves. Reference:
+    x: {N, C, H, W}. roi: {regions, 4}. batch_indices: {regions}. Result: {regions, C, height, width}. By default, each
+    output is the mean of linear samples, one per pixel, up to 128; pixel centres are at halves. Reference:
     dml_roi_align1_operator_desc.
     """
     regions = x.builder.like(roi, x)

@@ -54,7 +54,7 @@ def resample(
     output_pixel_offsets: Sequence[float] | None = None,
     antialiased: bool = False,
 ) -> Tensor:
-    """Resample x to other sizes. scales: by default the quotients of the sizes. Without offsets, pixels' centres are at
+    """Resample x to other sizes. scales: by default the ratios of the sizes. Without offsets, pixel centres are at
     halves.
 
     rounding_direction: of halves between nearest elements (RESAMPLE2, from feature level 5_1 on), by default

@@ -11,7 +11,7 @@ from dml.graph.builder import Tensor
 
 @contextmanager
 def told_by(name: str) -> Iterator[None]:
-    """Prefix the DMLErrors of the block with the function's name, which the arithmetic of sizes does not know."""
+    """Prefix DMLErrors raised in the block with the function's name."""
     try:
         yield
     except DMLError as error:

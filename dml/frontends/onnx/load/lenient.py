@@ -1,7 +1,7 @@
-"""Repair of models that onnxruntime accepts but ONNX's checker refuses: outlines are mended before the check.
+"""Repair of models that onnxruntime accepts but ONNX's checker refuses; applied before the check.
 
-Tools write models without an IR version, a graph's name, the types of outputs or of a function's attributes, an import
-of com.microsoft, or with nodes in any order. None of this makes the meaning ambiguous.
+Tools write models with unsorted nodes, or without an IR version, a graph's name, types of outputs or of a function's
+attributes, or an import of com.microsoft. The meaning is clear in each case.
 """
 
 from __future__ import annotations

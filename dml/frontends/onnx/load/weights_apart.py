@@ -24,8 +24,8 @@ class _UnusualError(Exception):
 def without_weights(data: memoryview) -> tuple[bytes, dict[int, Stored]] | None:
     """Return a serialized model whose large initializers have empty ``raw_data``, and the removed data.
 
-    The data are parts of ``data``, by the initializers' numbers. None if the bytes are not as expected of an ONNX
-    model.
+    The removed data are slices of ``data``, by initializer index. None if the bytes differ from the expected form of an
+    ONNX model.
     """
     try:
         reader = _MessageReader(data)

@@ -1,4 +1,4 @@
-"""Numbers of few bits packed in bytes, with scales and zero points, for com.microsoft's operators."""
+"""Numbers of 2, 3, 4 or 8 bits packed in bytes, with scales and zero points, for com.microsoft's operators."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _widened(array: Array, bits: int, count: int) -> Array:
 
 
 def _quarters(x: OnnxValue) -> OnnxValue:
-    """Return the 2-bit numbers of bytes that are not constant, as UINT8.
+    """Unpack bytes that are not constant into 2-bit numbers, as UINT8.
 
     Float32 represents a byte and its quarters exactly.
     """

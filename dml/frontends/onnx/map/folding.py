@@ -45,7 +45,7 @@ def fold(node: OnnxNode) -> Sequence[Array | TracedArray] | None:
     values = [item for item in node.inputs if item is not None]
     if not values or not all(isinstance(item, OnnxValue) for item in values):
         return None
-    # Without elements there is no work for the device, whatever the other inputs hold.
+    # A node without elements gives the device nothing to do, whatever its other inputs hold.
     empty = not values[0].size and all(item.size <= _INPUT_LIMIT for item in values)
     if empty and node.op != "Concat" and _evaluable(node):
         return _evaluate(node, [None if item is None else node.trace.known(item) for item in node.inputs])

@@ -18,7 +18,7 @@ from ..load.loading import array_of
 if TYPE_CHECKING:
     from .node import OnnxNode
 
-#: The dtypes of shapes and of values computed from them; others are left to the reference.
+#: The dtypes of shapes and of values computed from them. The reference computes others.
 _WHOLE = (INT64, INT32, BOOL)
 _TAKEN = (*_WHOLE, FLOAT32)
 _CASTS: dict[int, DType] = {
@@ -41,7 +41,7 @@ def computed(node: OnnxNode, arrays: list[Array | None]) -> Array | None:
 
 
 def _pairwise(function: _Compute, kinds: str) -> _Compute:
-    """Return a function that takes two arrays with dtypes of these kinds, on which NumPy and ONNX agree."""
+    """Return a function of two arrays with dtypes of these kinds, for which NumPy and ONNX agree."""
 
     def compute(node: OnnxNode, a: Array, b: Array) -> Any:
         agreed = node.version >= 7 and a.dtype == b.dtype and a.dtype.kind in kinds

@@ -1,9 +1,9 @@
 """Mappings of nodes, kept so that equal nodes need not be mapped again.
 
 A model's plan for another length repeats most mappings of the previous plan, and a plan's layers often repeat those of
-the layer before. A mapping's additions to the graph depend on the node's operator and attributes, on the shapes,
-dtypes and layouts of its inputs, and on the numbers in constant inputs: these form the key. Mappings that needed
-numbers computed from the model's inputs (see ``Trace.known``) or that see names of enclosing graphs are not kept.
+the layer before. A mapping's additions to the graph depend on the node's operator and attributes, on the shapes, dtypes
+and layouts of its inputs, and on the numbers in constant inputs: these form the key. Mappings are not kept if they
+needed numbers computed from the model's inputs (see ``Trace.known``), or see names of enclosing graphs.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _SMALL = 1024
 
 
 class _Result(NamedTuple):
-    """An output: the number of the input that it equals, or a value.
+    """An output: the index of the input that it equals, or a value.
 
-    place: the fragment's node, and the output of it that is the tensor; (-1 - n, 0) for source n of the inputs.
+    place: the tensor's source as (node of the fragment, output); (-1 - n, 0) for source n of the inputs.
     """
 
     same: int | None

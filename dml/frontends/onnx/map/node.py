@@ -1,4 +1,4 @@
-"""A node while it is mapped, and the questions that mappings ask about it.
+"""A node while it is mapped, with checked access to its inputs and attributes.
 
 Every fault that a model can have is checked here or in the mapping, and raises a DMLError that names the node, the
 input or attribute, and the rule. Any other exception from a mapping is a bug.
@@ -160,17 +160,17 @@ class OnnxNode:
         return found.tolist()[0]
 
     def decided(self, at: int, of: Callable[[Array], Any]) -> Any:
-        """Return ``of(numbers)`` of an input; the plan is valid for other numbers with the same result."""
+        """Return ``of(numbers)`` of an input. The plan stays valid for numbers with the same result."""
         return self.trace.decided(self.input(at), of)
 
     def limit(self, at: int, most: int, more: int, rule: str) -> None:
-        """Raise DMLError if a number in an input plus ``more`` exceeds ``most``, now and in each later run."""
+        """Raise DMLError if a number in an input plus ``more`` exceeds ``most``; the check is repeated in each run."""
         if self.has(at):
             self.trace.limit(self.input(at), most, more, rule, str(self))
 
     def is_late(self, value: OnnxValue) -> bool:
-        """Return whether the node returns ``LateRows``, as their number depends on ``value``: the graph is split after
-        it.
+        """Return whether the node returns ``LateRows``, because the row count depends on ``value``; the graph is then
+        split after it.
 
         Raises LateCount if the graph could be split there. The count must be known when the graph is built inside
         other nodes, and if it depends on no input.

@@ -251,7 +251,8 @@ class Trace:
         self.record: list[NodeRecord | Repeated] = []
         self.depth = 0
         self._reader = ""
-        #: Whether the graph can be split after nodes, and the nodes after which it is: these may return ``LateRows``.
+        #: Whether the graph can be split after nodes; and the nodes after which it is split, which may return
+        #: ``LateRows``.
         self.may_cut = False
         self.late: Collection[NodeFacts] = ()
         #: Output of the graph -> the input whose memory it shares.
@@ -361,7 +362,7 @@ class Trace:
                 failed.append((proto, error))
                 missing.update(proto.output)
         if failed:
-            # (nodes after which the graph can be split are tried again when all other nodes are settled)
+            # (nodes after which the graph can be split are retried once all other nodes are mapped)
             late = all(isinstance(error, LateCount) for _, error in failed)
             failed = [(proto, error) for proto, error in failed if late or not isinstance(error, LateCount)]
             words = "; ".join(dict.fromkeys(error.message for _, error in failed))
@@ -396,7 +397,7 @@ class Trace:
                 scope.items[name] = item
 
     def _again(self, known: MappedNode, proto: NodeFacts, inputs: list[Item], sources: list[Source]) -> list[Item]:
-        """Repeat the mapping of an earlier, equal node; return the node's outputs."""
+        """Repeat the mapping of an equal, earlier node; return the node's outputs."""
         self.count += known.inside
         first, results = known.again(inputs, sources)
         self.record.append(Repeated(known, first, proto))
@@ -474,7 +475,7 @@ class Trace:
 
 
 def _check_dimensions(results: list[Item]) -> None:
-    """Raise Unsupported for a view with more dimensions than DirectML's tensors have: no operator could copy it."""
+    """Raise Unsupported for a view with more dimensions than a DirectML tensor can have: no operator could copy it."""
     for value in values_in(results):
         held = value.held
         if held is not None and held.desc.rank > DML_TENSOR_DIMENSION_COUNT_MAX1 and not held.desc.is_packed:

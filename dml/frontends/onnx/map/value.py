@@ -27,7 +27,7 @@ from dml.traced import whole
 from ..dtypes import BOOL, HELD_AS_FLOAT32, INT64, Array, DType, storage
 from .traced_arrays import TracedArray, as_traced_array, is_traced
 
-#: Elements up to which the host computes constants; the device computes larger ones.
+#: Maximum elements of constants that the host computes; the device computes larger ones.
 SMALL = 4096
 
 
@@ -120,7 +120,7 @@ class OnnxValue:
         """Return a constant for the same builder, by default of this value's dtype."""
         return constant(self.builder, np.full(tuple(shape), number, dtype or self.dtype))
 
-    # Element by element, as in NumPy; a number takes the dtype of the value.
+    # Element-wise operators, as in NumPy; a plain number takes the value's dtype.
 
     def _with(self, function: Operation, other: OnnxValue | float, swap: bool = False) -> OnnxValue:
         second = other if isinstance(other, OnnxValue) else self.filled(other)
@@ -164,9 +164,9 @@ class OnnxValue:
 
 @dataclass(frozen=True)
 class LateRows:
-    """The first ``count`` of ``rows``, where the graph computes the count.
+    """The first ``count`` of ``rows``; the graph computes the count.
 
-    The value on the host is these rows, transposed if ``turned``, in a dtype. No node of its graph can read it.
+    On the host, the value is these rows, transposed if ``turned``, in ``dtype``. No node of the same graph can read it.
     """
 
     rows: OnnxValue

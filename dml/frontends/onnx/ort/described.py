@@ -48,7 +48,7 @@ def metadata(model: Any) -> ModelMetadata:
 
 
 def described(entry: Any, sizes: Mapping[str, int]) -> NodeArg:
-    """Describe an input or output. sizes: given values of symbolic dimensions."""
+    """Describe an input or output. sizes: fixed values of symbolic dimensions."""
     shape: list[int | str | None] = []
     for dim in _tensor(entry.type).shape.dim:
         if dim.HasField("dim_value"):
@@ -93,7 +93,7 @@ def outputs_with_types(model: Any, shapes: Mapping[str, tuple[int, ...]]) -> lis
         return outputs
     whole = onnx.ModelProto()
     whole.CopyFrom(model)
-    # An outline's initializers have no sizes; as inputs they have.
+    # An outline's initializers lack their sizes, so they become inputs with sizes.
     del whole.graph.initializer[:]
     del whole.graph.sparse_initializer[:]
     inputs = {entry.name for entry in whole.graph.input}

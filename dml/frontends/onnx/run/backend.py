@@ -59,10 +59,10 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         self._fallback = fallback
         self._severity = severity
         self._nodes = [NodeFacts(proto) for proto in graph.node]
-        #: Numbers of the nodes for the host -> the reasons.
+        #: Index of each node on the host -> the reason.
         self._on_host: dict[int, str] = {}
         self._named_nodes: set[int] = set()
-        #: Numbers of nodes with a data-dependent number of rows; the nodes that read them are in a later part.
+        #: Indices of nodes with a data-dependent number of rows; the nodes that read their outputs are in a later part.
         self._late: set[int] = set()
         self._opsets = with_blocks(opsets_in(model), graph.node, loaded.initial)
         missing = unmapped(model, self._opsets)
@@ -173,7 +173,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
             return values
 
     def _output(self, values: Mapping[str, Any], name: str, keep: bool) -> Any:
-        """Return a value, on the device or not; a copy if it is an input or an initializer."""
+        """Return an output's value, on the device if ``keep``; a copy if it is an input or an initializer."""
         if name not in values and name not in self._initial:
             raise DMLError(f"no value {name!r} in the model")
         value = values.get(name, self._initial.get(name))

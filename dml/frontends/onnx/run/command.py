@@ -66,7 +66,7 @@ class ONNXRun:
 
 
 def times_by_part(parts: Sequence[WalkedPart], name: str) -> dict[str, list[KernelTime]]:
-    """Return each dispatch's time by the part's name, which begins with ``name``."""
+    """Return the dispatch times of each part, by the part's name, which begins with ``name``."""
     if len(parts) == 1:
         return {name: parts[0].times}
     where = ["on the host" if isinstance(each.part, HostPart) else "on the device" for each in parts]
@@ -77,8 +77,8 @@ class WalkedPart(NamedTuple):
     """A part of a model in a walk.
 
     plan, feeds: of a part on the device. outputs: of a part on the host, by name; zeros if it did not run. open:
-    outputs of the host whose sizes are known only at run time, here 1. unknown: values of unknown rank that the part
-    reads; a part with such values has no plan.
+    outputs of a host part whose sizes are known only at run time, here assumed to be 1. unknown: values of unknown rank
+    that the part reads; a part with such values has no plan.
     """
 
     part: Part

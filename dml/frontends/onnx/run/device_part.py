@@ -175,7 +175,7 @@ def _are_same(one: Any, other: Any) -> bool:
 
 
 def flat(name: str, item: Any) -> list[tuple[str, Any]]:
-    """Return the tensors in an item, which may be a list or None, under separate names."""
+    """Return (name, tensor) for each tensor of an item, which may be a list or None."""
     if isinstance(item, list):
         return [pair for at, inner in enumerate(item) for pair in flat(f"{name}[{at}]", inner)]
     return [] if item is None else [(name, item)]

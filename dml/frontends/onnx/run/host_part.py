@@ -29,7 +29,7 @@ from ..map.unmapped import grouped
 RUNTIME, REFERENCE = "onnxruntime's CPU provider", "onnx's reference evaluator"
 #: Larger initializers are passed as inputs of each run: a protobuf message holds at most 2 GiB.
 _LARGE = 1 << 20
-#: Types whose values onnxruntime returns as integers with the same bits.
+#: Types whose arrays onnxruntime returns as integers with the same bits.
 _NOT_ITS_ARRAYS = ("float8", "float4", "bfloat16", "int4", "int2")
 
 _Run = Callable[[dict[str, Any]], Sequence[Any]]
@@ -106,7 +106,8 @@ class HostPart:
     def _compute(self, runners: dict[str, _Run], feeds: dict[str, Any]) -> Sequence[Any]:
         """Run on the first runtime that can.
 
-        A runtime that refuses the model or its types is not tried again; one that fails only for these numbers is.
+        A runtime that refuses the model or its types is not tried again; a runtime that fails for these numbers alone
+        is.
         """
         problems: dict[str, str] = {}
         unfit: list[str] = []
@@ -155,7 +156,7 @@ def _words(error: Exception) -> str:
 
 
 class _UnfitError(DMLError):
-    """A runtime refuses the nodes, or values of these types, for any numbers."""
+    """A runtime refuses the nodes, or values of these types, whatever their elements are."""
 
 
 def _late(make: Callable[[Any], _Run], model: Any) -> _Run:
@@ -226,7 +227,7 @@ def _has_shape(kind: Any) -> bool:
 
 
 def _type_of(item: Any, told: Any, *, shaped: bool = False) -> Any:
-    """Return the type of a value: its own if known, else the model's. shaped: with a tensor's shape."""
+    """Return the type of a value: its own if known, else the model's. shaped: include a tensor's shape."""
     if hasattr(item, "dtype"):
         kind = onnx.TensorProto.STRING if item.dtype.hasobject else helper.np_dtype_to_tensor_dtype(item.dtype)
         return helper.make_tensor_type_proto(kind, item.shape if shaped else None)

@@ -1,4 +1,4 @@
-"""The severity of messages from which sessions warn: a process's default, and a session's own."""
+"""The severity from which sessions show messages: the process's default, and a session's own."""
 
 from __future__ import annotations
 

@@ -63,9 +63,9 @@ def stand_ins(entries: Iterable[Any], given: Mapping[str, Any], sizes: Mapping[s
 
 
 def tried(stand: StandIns, given: Mapping[str, Any], attempt: Callable[[StandIns], _T]) -> tuple[_T, StandIns]:
-    """Return the result of an attempt and its placeholders: with ones if it fails with zeros.
+    """Return the result of an attempt and the placeholders used: zeros or, if it fails with zeros, ones.
 
-    With zeros, loops have no iterations, and so sequences no items. Raises the first attempt's DMLError, with the
+    With zeros, loops have no iterations, so sequences have no items. Raises the first attempt's DMLError, with the
     assumed sizes.
     """
     try:
@@ -79,7 +79,7 @@ def tried(stand: StandIns, given: Mapping[str, Any], attempt: Callable[[StandIns
 
 
 def _with_ones(stand: StandIns, given: Mapping[str, Any]) -> StandIns | None:
-    """Use one for single integers and booleans that are not given, such as counts and conditions; None without any."""
+    """Replace missing single integers and booleans, such as counts and conditions, by one; None if there are none."""
     own = ((name, array) for name, array in stand.arrays.items() if name not in given)
     ones = tuple(name for name, array in own if array.size == 1 and array.dtype.kind in "iub")
     arrays = stand.arrays | {name: np.ones_like(stand.arrays[name]) for name in ones}

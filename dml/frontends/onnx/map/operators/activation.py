@@ -23,7 +23,7 @@ def activation(node: OnnxNode) -> OnnxValue:
 
 
 def _activated(node: OnnxNode, x: OnnxValue, found: Activation, prefix: str) -> OnnxValue:
-    """Apply an activation with the node's attributes. prefix: of their names."""
+    """Apply an activation with the node's attributes, whose names begin with ``prefix``."""
     attributes: dict[str, Any] = {
         own: node.number(prefix + name, value) for own, (name, value) in found.parameters.items()
     }
@@ -120,7 +120,8 @@ def soft(node: OnnxNode) -> OnnxValue:
 
 
 def activated(node: OnnxNode, x: OnnxValue, name: str, prefix: str) -> OnnxValue:
-    """Apply an activation that is fused to another operator, by its ONNX name. prefix: of its attributes' names."""
+    """Apply an activation that is fused to another operator, by its ONNX name. prefix: start of its attributes'
+    names."""
     if name in ACTIVATIONS:
         return _activated(node, x, ACTIVATIONS[name], prefix)
     if name in _SOFT:

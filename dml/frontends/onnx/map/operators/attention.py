@@ -65,7 +65,7 @@ def _flat(x: OnnxValue) -> OnnxValue:
 
 
 def refuse(node: OnnxNode, inputs: dict[int, str], outputs: dict[int, str]) -> None:
-    """Raise Unsupported for those of the inputs and outputs that are present."""
+    """Raise Unsupported if any of these inputs or outputs is present."""
     for at, name in inputs.items():
         if node.has(at):
             raise Unsupported(f"input {name} is not mapped")
@@ -155,7 +155,7 @@ def both(a: OnnxValue, b: OnnxValue) -> OnnxValue:
 
 
 def _open_keys(node: OnnxNode, mask: OnnxValue, sizes: tuple[int, int, int, int], past: int) -> OnnxValue:
-    """Return the keys that a mask lets queries attend to, {B, 1, S or 1, T}."""
+    """Return a mask of the keys that queries attend to, {B, 1, S or 1, T}."""
     batch, _, steps, total = sizes
     keys = node.constant(np.arange(total, dtype=np.int32).reshape(1, 1, 1, total))
     if mask.shape in ((batch,), (2 * batch,)):

@@ -27,9 +27,9 @@ def products(
 ) -> OnnxValue:
     """Attention of a query {B, S, N H} over keys and values {B, M, T, H} in float32; the result has the query's type.
 
-    opened: the keys that a query attends to; bias: added to scores; both broadcast to {B, N, S, T}. A sink adds a
-    score to the softmax and has no value. A long prompt is split so that its scores take at most ``MOST_SCORES``
-    bytes.
+    opened: a mask of the keys that each query attends to. bias: added to the scores. Both broadcast to {B, N, S, T}. A
+    sink adds a score to the softmax and has no value. A long prompt is split so that its scores take at most
+    ``MOST_SCORES`` bytes.
     """
     batch, steps, _ = query.shape
     row = 4 * batch * (query.shape[2] // held[0].shape[3]) * held[0].shape[2]

@@ -83,7 +83,7 @@ def rounded(x: OnnxValue, dtype: DType, saturate: bool = True) -> OnnxValue:
     if dtype == BFLOAT16:  # (with the exponents of FLOAT32)
         return x.made(where(is_nan, x, near).tensor, dtype=dtype)
     size = unary(op.absolute, x)
-    # Below its smallest normal number, the type's numbers are multiples of one number; division by it is exact
+    # Subnormal numbers of the type are multiples of the smallest one; division by it is exact
     step = float(kind.smallest_subnormal)
     mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
     small = unary(op.round_, x * (1 / step), rounding_mode=mode) * step

@@ -84,7 +84,7 @@ def loop(node: OnnxNode) -> list[Any]:
 
 
 def _number(node: OnnxNode, value: Any) -> Any:
-    """Return the value of a condition or count that must be known while the model is traced."""
+    """Return the value of a condition or count, which must be known while the model is traced."""
     node.check(isinstance(value, OnnxValue) and value.size == 1, "its body's condition must be a tensor of one number")
     return node.trace.known(value).item()
 

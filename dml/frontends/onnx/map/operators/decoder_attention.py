@@ -22,8 +22,8 @@ def decoder_masked_multi_head_attention(node: OnnxNode) -> list[OnnxValue | None
     """Attention of a query {B, 1, N H} over a past and a new key and value, or over an encoder's {B, N, T, H}.
 
     With past_sequence_length the past has room for the longest sequence, and new rows are written at that position, in
-    place if past and present share their memory. cache_indirection is the beam that computed each of a batch element's
-    rows.
+    place if past and present share their memory. cache_indirection gives, for each position of a batch element, the
+    beam that computed its row.
     """
     refuse(node, {}, {3: "qk"})
     refuse_attributes(node, output_qk=0)

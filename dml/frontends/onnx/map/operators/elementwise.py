@@ -72,7 +72,7 @@ def unary_operator(node: OnnxNode) -> OnnxValue:
         return x
     made = unary(UNARY[node.op], x)
     if node.op == "Sign" and x.dtype.kind == "f":
-        # NaN stays NaN, as in NumPy and onnxruntime; by DirectML's reference it would be 0.
+        # NaN stays NaN, as in NumPy and onnxruntime; DirectML's reference returns 0.
         return where(unary(op.is_nan, x, BOOL), x, made)
     return made
 
@@ -199,7 +199,7 @@ def clip(node: OnnxNode) -> OnnxValue:
 
 
 def clipped(x: OnnxValue, low: float | None, high: float | None) -> OnnxValue:
-    """Limit x. None and NaN are no limit, as in the function that defines ONNX's Clip.
+    """Limit x. None and NaN mean no limit, as in the function that defines ONNX's Clip.
 
     If low exceeds high, all elements become high, where DirectML's formula would make them low.
     """

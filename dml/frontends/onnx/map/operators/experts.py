@@ -23,7 +23,7 @@ from .activation import softmax_along, tanh_gelu
 
 #: Maximum bytes of the results of all experts at a time; more tokens are processed in chunks.
 MOST_BYTES = 64 << 20
-#: Half the relative distance from the largest score within which the sparse mixer considers scores.
+#: The sparse mixer considers scores within twice this relative distance of the largest.
 _JITTER = 0.01
 #: The score of an excluded expert.
 _TAKEN = float(np.finfo(np.float32).min)
@@ -58,8 +58,8 @@ class _Layer:
 def mixture_of_experts(node: OnnxNode) -> OnnxValue:
     """Process tokens {..., H} by the k experts with the highest scores {T, E}; the results are weighted by the scores.
 
-    A few tokens read only the weights of their experts. Where they choose more experts than there are, all experts
-    process all tokens, and results of experts that were not chosen get weight 0.
+    For few tokens, only the weights of the chosen experts are read. If tokens * k exceeds the number of experts, all
+    experts process all tokens, and experts that were not chosen get weight 0.
     """
     layers = []
     for at in (2, 4, 6):
@@ -177,8 +177,8 @@ def _routed(node: OnnxNode, scores: OnnxValue, k: int, router_weights: OnnxValue
 
 
 def _sparsely_mixed(node: OnnxNode, scores: OnnxValue, k: int) -> tuple[OnnxValue, OnnxValue]:
-    """Choose the two highest experts one after another; each weight is relative to experts with near scores
-    (phi-moe)."""
+    """Choose the two highest-scoring experts one after the other; each weight is a softmax over the experts with scores
+    near it (phi-moe)."""
     node.check(k == 2, f"use_sparse_mixer takes k = 2, found {k}")
     left, chosen, shares = scores, [], []
     experts = constant(node.builder, np.arange(scores.shape[1], dtype=np.uint32)[None])

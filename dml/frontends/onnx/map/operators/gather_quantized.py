@@ -83,7 +83,7 @@ def _gathered(x: OnnxValue, indices: OnnxValue, axis: int, bits: int, count: int
 class _Blocks:
     """A table in blocks along an axis, from which ``indices`` select slices along another axis, or the same.
 
-    axis: of the gathering. along: of the blocks, which have ``block`` numbers.
+    axis: the gathered axis. along: the axis of the blocks of ``block`` numbers.
     """
 
     shape: tuple[int, ...]
@@ -111,7 +111,7 @@ class _Blocks:
 
 
 def _dequantized(rows: OnnxValue, scales: OnnxValue, points: OnnxValue | None) -> OnnxValue:
-    """Dequantize; numbers and zero points of the same type need only one operator."""
+    """Dequantize, by a single operator if numbers and zero points have the same type."""
     if rows.dtype != FLOAT32 and (points is None or points.dtype == rows.dtype):
         return dequantized_blocks(rows, scales, points)
     if rows.dtype != FLOAT32:

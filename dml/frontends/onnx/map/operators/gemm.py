@@ -93,7 +93,7 @@ def _turned(node: OnnxNode, x: OnnxValue, side: str) -> OnnxValue:
 
 
 def _batched(a: OnnxValue, b: OnnxValue) -> tuple[OnnxValue, OnnxValue, tuple[int, ...]]:
-    """Return both with equal batches in at most two leading dimensions, and the result's shape."""
+    """Return both operands with equal batches in at most two leading dimensions, and the result's shape."""
     if not a.rank or not b.rank:
         raise DMLError("a matrix product needs tensors of rank 1 at least")
     left, right = a.rank == 1, b.rank == 1

@@ -57,7 +57,7 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
         node.check(window > 0, f"sliding_window_cache takes a local_window_size above 0, found {window}")
         if room >= window:
             return windowed(node, query, key, value)
-        # A cache with less room keeps all positions until it is full.
+        # A cache with less room than the window keeps all positions until it is full.
         full = f"the cache holds {room} positions of a window of {window}, and no longer sequence"
         node.limit(5, room, 1, full)
         node.limit(6, room, 0, full)
@@ -110,7 +110,8 @@ def _in_place(
 def _lengths(node: OnnxNode, steps: int) -> OnnxValue:
     """Return the length of each batch element's past, {B}: 0 for a first prompt, which is padded at its end.
 
-    Rows of a chunk from query_seqlens on are padding: their results are unspecified, and later rows replace them.
+    A chunk's rows from query_seqlens on are padding: their results are unspecified, and later chunks overwrite them in
+    the cache.
     """
     ends = cast(node.input(5), INT32)
     new = node.optional(16)
@@ -148,7 +149,8 @@ def _positions(node: OnnxNode, steps: int, room: int) -> tuple[int, bool]:
 def _attended(
     node: OnnxNode, fields: dict[str, Any], total: int, key_heads: int, past: OnnxValue | None
 ) -> dict[str, OnnxValue]:
-    """Return the operator's outputs in the fields' data type. total: positions in its present tensors. past: {B}.
+    """Return the operator's outputs by name, in the fields' data type. total: positions in its present tensors. past:
+    {B}.
 
     Lengths given with past tensors have their data type, and float16 cannot represent large lengths.
     """
@@ -263,7 +265,7 @@ def _composed(
 
 
 def _open_keys(node: OnnxNode, steps: int, total: int, past: OnnxValue | None) -> OnnxValue | None:
-    """Return the keys that queries attend to; None if they attend to all."""
+    """Return a mask of the keys that queries attend to; None if they attend to all."""
     causal, window = node.integer("causal", 1), node.integer("local_window_size", -1)
     if causal or window >= 0:
         return _opened(node, steps, total, past, window)

@@ -14,8 +14,8 @@ from ..value import OnnxValue
 
 @onnx_op("Crop")
 def crop(node: OnnxNode) -> OnnxValue:
-    """Crop images. border: pixels to remove at the left, top, right and bottom. scale: instead, the height and width
-    to keep.
+    """Crop images. border: pixels to remove at the left, top, right and bottom. scale: alternatively, the height and
+    width to keep.
 
     Cropping with scale begins at border's left and top.
     """

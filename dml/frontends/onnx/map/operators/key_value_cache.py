@@ -1,4 +1,4 @@
-"""Caches of keys and values for GroupQueryAttention that DirectML's operator lacks: row insertion, few bits."""
+"""Key and value cache operations of GroupQueryAttention that DirectML lacks: row insertion, quantized caches."""
 
 from __future__ import annotations
 

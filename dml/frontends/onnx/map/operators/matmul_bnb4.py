@@ -51,7 +51,7 @@ def matmul_bnb4(node: OnnxNode) -> OnnxValue:
     packed, scales = reshape(packed, (packed.size,)), cast(reshape(most, (most.size,)), FLOAT32)
     whole = lcm(block, 2)  # a multiple of both a block and a byte
     made: list[OnnxValue] = []
-    # Kernels cannot decode these codes: in each run, some rows are widened at a time.
+    # Kernels cannot decode these codes, so each run widens the weights, some rows at a time.
     step = rows_in_part(_FLOATS_AT_ONCE * 4 * k, whole // gcd(whole, k))
     for start in range(0, n, step):
         held = min(step, n - start)

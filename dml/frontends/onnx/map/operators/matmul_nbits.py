@@ -99,7 +99,7 @@ def _product(node: OnnxNode, rows: OnnxValue, packing: _Packing) -> OnnxValue:
 
 
 def _is_in_order(node: OnnxNode, packing: _Packing) -> bool:
-    """Return whether each column uses the scale and zero point of its own block: g_idx is absent or says so."""
+    """Return whether each column uses the scale and zero point of its own block: g_idx is absent, or in order."""
     groups = node.optional(4)
     if groups is None or groups.array is None:
         return groups is None

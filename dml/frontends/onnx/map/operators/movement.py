@@ -343,7 +343,7 @@ def space_to_depth(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("OneHot", since=9)
 def one_hot(node: OnnxNode) -> OnnxValue:
-    """One-hot; an index from -depth to -1 counts from the end; other invalid indices get only the off value."""
+    """One-hot encode. Indices from -depth to -1 count from the end; other invalid indices yield only the off value."""
     indices, values = node.input(0), node.input(2)
     depth = whole(node.single(1))
     node.check(values.size == 2, f"values must be two, found shape {values.shape}")

@@ -1,7 +1,7 @@
 """Operators of com.microsoft.nchwc, which onnxruntime writes into models that it optimized for a CPU.
 
-Their tensors have channels in blocks, padded with zeros to whole blocks; operators between them work element by
-element, or join whole blocks. Here the tensors are row-major {N, C, H, W} with the same padding of channels. The
+onnxruntime stores their tensors with channels in blocks, zero-padded to whole blocks; operators between them are
+element-wise, or join whole blocks. Here the tensors are row-major {N, C, H, W} with the same channel padding. The
 domain's version is used for the block size (see ``blocked``).
 """
 
@@ -43,8 +43,8 @@ def reorder_output(node: OnnxNode) -> OnnxValue:
 def blocked_convolution(node: OnnxNode) -> OnnxValue:
     """FusedConv with filters in blocks.
 
-    An input with fewer channels than a block has no blocks, and neither has the input of a depthwise convolution: only
-    the output channels of their filters are in blocks.
+    If the input has fewer channels than a block, or the convolution is depthwise, only the filter's output channels are
+    in blocks.
     """
     x, filters = node.input(0, rank=4), node.input(1, rank=4)
     if filters.array is None:

@@ -1,7 +1,7 @@
 """Normalizations.
 
-Statistics are computed in float32 for every data type: ``stash_type`` requests this by default, and no other choice is
-more exact.
+Statistics are computed in float32 for every data type: the default of ``stash_type``, and its most precise choice on
+the device.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def root_mean_square(x: OnnxValue, scale: OnnxValue | None, axes: list[int], eps
 @onnx_op("SimplifiedLayerNormalization")
 @onnx_op("SimplifiedLayerNormalization", domain="com.microsoft")
 def rms_normalization(node: OnnxNode) -> list[OnnxValue | None]:
-    """Return Y, and for SimplifiedLayerNormalization its factor, in float32."""
+    """Return Y and, for SimplifiedLayerNormalization, the inverse root mean square in float32."""
     x, epsilon = node.input(0), node.number("epsilon", 1e-5)
     axes = list(range(node.axis("axis", -1, x.rank), x.rank))
     made = root_mean_square(x, node.input(1), axes, epsilon)
@@ -241,7 +241,7 @@ def skip_layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
 @onnx_op("MeanVarianceNormalization")
 def mean_variance_normalization(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
-    # Before version 9 across_channels replaces axes.
+    # Before version 9 there is across_channels instead of axes.
     axes = node.ints("axes") or [0, *range(1 if node.integer("across_channels", 0) else 2, x.rank)]
     # ONNX adds 1e-9 to the standard deviation, too little to change a float32 deviation.
     chosen = [checked_axis(axis, x.rank) for axis in axes]

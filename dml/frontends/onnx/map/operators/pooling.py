@@ -62,7 +62,8 @@ def average_pool(node: OnnxNode) -> OnnxValue:
     window = window_of(node, x.shape[2:], ())
     counted = bool(node.integer("count_include_pad", 0))
     if counted and window.end != window.declared_end:
-        # Declared padding counts, the padding of ceil_mode does not: so the declared padding becomes part of the input.
+        # The mean counts declared padding, but not that of ceil_mode: so the declared padding becomes part of the
+        # input.
         start, end = [0, 0, *window.start], [0, 0, *window.declared_end]
         x = padded(x, start, end)
         window.end = [e - d for e, d in zip(window.end, window.declared_end, strict=True)]
@@ -85,7 +86,8 @@ def lp_pool(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("MaxPool")
 def max_pool(node: OnnxNode) -> list[OnnxValue | None]:
-    """Pool; indices count through the whole input, row-major or (storage_order 1) column-major within a channel."""
+    """Pool, and return indices into the flattened input; within a channel they are row-major, or column-major with
+    storage_order 1."""
     return _max_pool(node, node.input(0))
 
 
@@ -177,7 +179,7 @@ def max_unpool(node: OnnxNode) -> OnnxValue:
     made = one(DML_MAX_UNPOOLING_OPERATOR_DESC, x, plain, InputTensor=x, IndicesTensor=index)
     if tuple(shape) == plain:
         return made
-    # The indices refer to the tensor without output_shape, which lies in the corner of the larger one.
+    # The indices address a tensor without output_shape, which becomes the corner of the larger result.
     return padded(made, [0] * 4, [size - own for size, own in zip(shape, plain, strict=True)])
 
 

@@ -25,8 +25,8 @@ from .window import window_of
 def qlinear_add(node: OnnxNode) -> OnnxValue:
     """Add; the sum is rounded after the result's zero point is added, as in ONNX Runtime.
 
-    QUANTIZED_LINEAR_ADD rounds halves differently. Zero points are subtracted first, while that is exact: their scaled
-    values are far larger than the sum.
+    QUANTIZED_LINEAR_ADD rounds halves differently. Zero points are subtracted first, while the subtraction is exact:
+    scaled zero points may be far larger than the sum.
     """
     scale = reshape(node.input(6), ())
 

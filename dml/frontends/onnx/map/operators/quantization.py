@@ -108,7 +108,7 @@ def _block_sizes(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValu
 
 
 def _is_of_blocks(node: OnnxNode, scale: OnnxValue, x: OnnxValue) -> bool:
-    """Return whether scales apply to blocks."""
+    """Return whether each scale applies to a block."""
     is_blocked = bool(node.integer("block_size", 0)) and scale.rank == x.rank > 0 and scale.size > 0
     return is_blocked and not any(size % own for size, own in zip(x.shape, scale.shape, strict=True))
 

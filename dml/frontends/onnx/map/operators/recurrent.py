@@ -25,7 +25,7 @@ from ..value import OnnxValue, cast, expanded, maximum, one, reshape, transpose
 class OnnxRecurrence:
     """The inputs and attributes that the three operators share: S steps, B batch, I input, D directions, H hidden.
 
-    weights: W and R, if they differ from the node's inputs.
+    weights: W and R, if they are not the node's inputs.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class OnnxRecurrence:
 def gru(node: OnnxNode) -> list[OnnxValue]:
     """Compute a GRU of any version. Versions 1 and 3 have output_sequence, and version 1 no linear_before_reset (off).
 
-    Y is returned wherever the node names it.
+    The whole sequence Y is returned if the node names that output.
     """
     layer = OnnxRecurrence(node, 3, ("Sigmoid", "Tanh"))
     linear = bool(node.integer("linear_before_reset", 0))

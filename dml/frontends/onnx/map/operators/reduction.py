@@ -121,7 +121,7 @@ def cumulative(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("NonZero", since=9)
 def nonzero(node: OnnxNode) -> OnnxValue | LateRows:
-    """Return the coordinates, which the device computes; the graph is split where their count is needed.
+    """Return the coordinates, computed on the device; the graph is split where their count is needed.
 
     If it cannot be split, the count becomes a guard of the compiled graph.
     """

@@ -48,7 +48,8 @@ def turned(
 ) -> list[OnnxValue]:
     """Return query and key of an attention with their rotary embeddings. past: {B}, or None.
 
-    caches: input numbers of cosines and sines. ids: that of the positions, if the operator has one.
+    caches: indices of the inputs with cosines and sines. ids: index of the input with positions, if the operator has
+    one.
     """
     batch, steps = query.shape[:2]
     positions = node.constant(np.arange(steps)[None])
@@ -62,7 +63,7 @@ def turned(
     interleaved = bool(node.integer("rotary_interleaved", 0))
     made = []
     cosines, sines = (node.input(at, rank=2) for at in caches)
-    # (onnxruntime's rule: its kernels process eight at a time)
+    # (onnxruntime's rule: its kernels process eight elements at a time)
     width, most = cosines.shape[1], size // 16 * 8
     if sines.shape != cosines.shape or not 0 < width <= most or width % 8:
         raise DMLError(
@@ -82,8 +83,8 @@ def _angles(cache: OnnxValue, positions: OnnxValue) -> OnnxValue:
 
 @onnx_op("RotaryEmbedding", domain="com.microsoft")
 def rotary_embedding(node: OnnxNode) -> OnnxValue:
-    """Rotate {batch, sequence, heads * element} or {batch, head, sequence, element}; positions for all, or the first
-    one.
+    """Rotate {batch, sequence, heads * element} or {batch, head, sequence, element}. Positions are given for the whole
+    sequence, or for its first element alone.
 
     The attribute scale has no effect, as in onnxruntime.
     """

@@ -56,7 +56,7 @@ def window_of(node: OnnxNode, spatial: Sequence[int], kernel: Sequence[int]) -> 
             raise DMLError(f"a window of {reach[at]} does not fit {spatial[at]} elements and their padding")
         count = window_count(spatial[at] + start[at] + end[at], reach[at], strides[at])
         if node.integer("ceil_mode", 0) and room % strides[at] and count * strides[at] < spatial[at] + start[at]:
-            # Pad for one more window, which must begin inside the input or its start padding
+            # Pad for one more window; it must begin inside the input or its start padding
             end[at] += count * strides[at] - room
             count += 1
         output.append(count)

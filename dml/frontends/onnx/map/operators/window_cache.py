@@ -17,8 +17,8 @@ from .rotary import turned
 def windowed(node: OnnxNode, query: OnnxValue, key: OnnxValue, value: OnnxValue) -> list[OnnxValue | None]:
     """Return the outputs over a cache whose C rows hold the newest positions of a longer sequence.
 
-    It holds ``_resident`` of T positions: if a position has no room, all positions before the window are dropped at
-    once.
+    Of T positions it holds ``_resident``: when a new position has no room, all positions before the window are dropped
+    at once.
     """
     past_key, past_value = node.input(3, rank=4), node.input(4, rank=4)
     (batch, steps, _), (_, heads, room, _) = query.shape, past_key.shape

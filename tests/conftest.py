@@ -126,9 +126,7 @@ def _device_names(chosen: tuple[str, ...]) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def lowered_anew(request: pytest.FixtureRequest) -> None:
-    """Give each test that patches something no earlier lowerings, and keep none of its own: the patch may change
-    them.
-    """
+    """Give each test that patches something its own, empty cache of lowerings: the patch may change them."""
     if "monkeypatch" in request.fixturenames:
         request.getfixturevalue("monkeypatch").setattr(repeated, "_kept", Recent(repeated.MOST_KEPT))
 

@@ -1,4 +1,4 @@
-"""Shared parts of the operator tests: descriptions in many layouts, random data, runs, and comparison in ulp."""
+"""Helpers of the operator tests: descriptions in many layouts, random data, runs, and comparison in ulp."""
 
 from __future__ import annotations
 
@@ -193,8 +193,8 @@ def assert_half_sums(result: Array, expected: Array, terms: Array, count: int) -
     """Fail if a result is not the expected sum of ``count`` FLOAT16 products, of which groups of eight are added in
     FLOAT16.
 
-    By selection.product_tiles, a step may cut off 2^-10 of a sum, whose magnitude is at most that of its terms, or bits
-    below 2^-14. Sums of eight are added in float32, and the result is rounded to FLOAT16.
+    Each FLOAT16 step may truncate 2^-10 of a sum, whose magnitude is at most that of its terms, or flush bits below
+    2^-14 (see selection.product_tiles). Sums of eight are added in float32, and the result is rounded to FLOAT16.
     """
     __tracebackhide__ = True
     assert result.shape == expected.shape, (result.shape, expected.shape)

@@ -190,7 +190,7 @@ def check_values(case: Case, device: dml.Device, dtype: str) -> None:
 
 
 def check_layouts(case: Case, device: dml.Device, dtype: str) -> None:
-    """Check two of the layouts, others for each operator and data type, so that the table covers all of them often."""
+    """Check two of LAYOUTS, chosen by a hash of operator and data type, so that all layouts are covered many times."""
     start = zlib.crc32(f"{case.name} {dtype}".encode())
     for step in (0, 4):
         sizes, *layouts = LAYOUTS[(start + step) % len(LAYOUTS)]

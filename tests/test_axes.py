@@ -25,7 +25,7 @@ from sample_runs import UNTOUCHED, elements, run_sample, tensors
 
 
 def test_every_operator_is_here() -> None:
-    """Operators that DirectML does not have are tested elsewhere."""
+    """Operators that DirectML lacks are tested elsewhere."""
     assert {type(sample(name)) for name in NAMES} == implemented() & set(operators().values())
 
 

@@ -77,7 +77,7 @@ def test_a_damaged_entry_is_none(damage):
 
 
 def test_an_entry_in_anothers_place_is_none():
-    """Content that was swapped, copied, or reached by a link of either kind is accepted under its own name alone."""
+    """A swapped, copied or linked entry is refused: content is valid only under its own name."""
     a, b = entry("a"), entry("b")
     cache.write(a, b"of a")
     cache.write(b, b"of b")
@@ -177,7 +177,7 @@ def test_what_was_used_lately_is_not_touched_again():
 
 
 def test_many_small_ones_are_counted_now_and_then(monkeypatch):
-    """An entry of a thousandth of the limit causes a count with a probability of 128 in a thousand."""
+    """An entry of 1/1000 of the limit triggers a count of the cache with a probability of 128/1000."""
     counts = []
     monkeypatch.setattr(cache, "prune", lambda: counts.append(1))
     monkeypatch.setattr(cache, "random", random.Random(0))
@@ -187,7 +187,7 @@ def test_many_small_ones_are_counted_now_and_then(monkeypatch):
 
 
 def test_the_limit_holds_between_two_counts(monkeypatch):
-    """Entries of a two-thousandth of the limit, few of which cause a count."""
+    """With entries of 1/2000 of the limit, few of which trigger a count, the cache stays within the limit."""
     monkeypatch.setattr(cache, "random", random.Random(0))
     sizes = []
     for i in range(3000):

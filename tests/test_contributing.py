@@ -20,7 +20,7 @@ from dml.runtime.devices import VulkanDevice
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
-#: Tests that look at every operator, and the new operator's own.
+#: Tests that cover every operator, and the new operator's own test.
 TESTS = (
     "tests/test_enums.py",
     "tests/cli",
@@ -33,7 +33,7 @@ TESTS = (
     "tests/validator",
     "tests/operators/movement/test_roll.py",
 )
-#: Of these, the tests about ROLL, and those that count operators.
+#: Selection among these for pytest's -k: tests about ROLL, and tests that count operators.
 ONES = (
     "ROLL- or ROLL] or ROLL_ or test_roll or operator_is_here or has_its_class or lists_every or operator_types "
     "or has_a_subject"

@@ -196,7 +196,7 @@ def test_scalar_union_refuses(members):
 
 
 def test_the_nearest_half() -> None:
-    """The data type is an argument of a generic class of types, which the check of arguments did not accept."""
+    """The argument is a NumPy scalar class, annotated as a generic class, which the argument check must accept."""
     assert nearest_float(2049, np.float16) == 2048
     assert nearest_float(1e5, np.float16) == float("inf")
     with pytest.raises(dml.DMLError, match="dtype"):

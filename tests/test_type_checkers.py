@@ -25,7 +25,7 @@ Faults = set[tuple[str, int, str]]
 
 
 def test_stubs_are_those_of_the_classes() -> None:
-    """`python -m tools.constructor_signatures` writes the stubs."""
+    """The committed stubs are up to date; `python -m tools.constructor_signatures` writes them."""
     for module in modules():
         assert path_of(module).read_text(encoding="utf-8") == stub_of(module), module.__name__
 

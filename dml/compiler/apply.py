@@ -49,7 +49,7 @@ def _apply_to_each(builder: ProgramBuilder, emitted: Emitted, result: Operand, *
 
 
 def _apply_to_vectors(builder: ProgramBuilder, emitted: Emitted, unit: int, result: Operand, *inputs: Operand) -> None:
-    """unit: elements per invocation step."""
+    """Add a dispatch that computes whole vectors. unit: elements per invocation step."""
     named = {f"x{i}": operand for i, operand in enumerate(inputs)}
     rounds = unit * rounds_of_loops(emitted.code) or 1
     lines = unit * emitted.code.count("\n")

@@ -1,4 +1,4 @@
-"""The tensor data types as kernels see them: one row each, and what follows from it.
+"""The tensor data types as kernels see them: one row each, and properties derived from it.
 
 A kernel reads and writes 32-bit words. It computes with float, int, uint or, for 64-bit types, uvec2 (low word first),
 whichever holds every value of the data type. A new data type needs a row here, its NumPy dtype and size in

@@ -164,7 +164,7 @@ def compile_operator(desc: OperatorDesc, target: Target) -> Program:
 
 
 def _in_place(dispatch: Dispatch) -> Dispatch:
-    """Return the dispatch for an output that may be bound over an input."""
+    """Return the dispatch, with Aliased buffers if an output may be bound over an input."""
     spaces = {binding.region.space for binding in dispatch.bindings}
     if not {Space.INPUT, Space.OUTPUT} <= spaces:
         return dispatch

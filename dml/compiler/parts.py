@@ -106,7 +106,7 @@ def crop(operand: Operand, most: int) -> Operand:
 
 
 def _crop_operands(epilogue: Epilogue, stores: tuple[int, int], most: int) -> Epilogue:
-    """stores: the first index that the epilogue applies to, and the end."""
+    """Crop the epilogue's operands. stores: the first index that the epilogue applies to, and the end."""
     operands = tuple(_crop_operand(operand, epilogue.origin, stores, most) for operand in epilogue.operands)
     return replace(epilogue, operands=operands, origin=epilogue.origin % 2**32)
 

@@ -58,7 +58,7 @@ class Target:
     allows_half: bool = False
     #: Steps per invocation, if fewer than the device class allows.
     fewer_steps: int | None = None
-    #: Measured fastest variants; selection's rules decide otherwise.
+    #: Variants measured as fastest; selection's rules decide where there is none.
     tuned: Tuned = NOTHING_TUNED
 
     def __hash__(self) -> int:

@@ -1,6 +1,6 @@
 """Tuning results: the fastest variant for each class of work, carried by a Target.
 
-selection consults them (``selection.tuned``); its rules decide otherwise. `dml tune` makes them.
+selection consults them (``selection.tuned``); without an entry its rules decide. `dml tune` makes them.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def apply_turned(builder: ProgramBuilder, emitted: Emitted, result: Operand, sou
 
 
 def _turned(tile: int, result: Operand, source: Operand) -> tuple[Operand, Operand] | None:
-    """Permute both so that the source's innermost dimension is last but one.
+    """Permute both operands so that the source's innermost dimension is last but one.
 
     None if it is innermost in the result too, if either dimension is short, or if words are shared.
     """
@@ -74,7 +74,7 @@ def _tiles(builder: ProgramBuilder, emitted: Emitted, tile: int, result: Operand
 
 
 def _in_blocks(result: Operand, source: Operand) -> bool:
-    """Whether both have rows of whole vectors with the same number of elements: 4 or 8."""
+    """Whether both operands have rows of whole vectors with the same number of elements: 4 or 8."""
     unit = DATA_TYPES[result.data_type].per_vector
     if DATA_TYPES[source.data_type].per_vector != unit or unit not in (4, _HALVES):
         return False

@@ -46,10 +46,11 @@ _DECISIVE = (
         for folder in ("capability", "compiler", "descriptors", "enums", "graph", "traced", "validator")
     ),
     "capability/*.json",
+    "compiler/selection/*.json",
     "conformance/*.py",
     "conformance/families/*.py",
     "conformance/references/*.py",
-    "frontends/planning.py",
+    "planning/*.py",
 )
 
 

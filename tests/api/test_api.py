@@ -233,7 +233,7 @@ def test_buffers_refuse_what_does_not_fit(device):
 
 
 def test_sizes_of_buffers(device):
-    """Integers of every type are sizes; arrays are data, even those without dimensions."""
+    """create_buffer takes integers of every type as sizes, and arrays as data, even arrays without dimensions."""
     for size in (24, np.int64(24), np.uint8(24), np.int32(24)):
         buffer = device.create_buffer(size)
         assert buffer.size == 24

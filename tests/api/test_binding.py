@@ -166,7 +166,7 @@ def test_without_the_flag_what_was_bound_counts(device: dml.Device) -> None:
 
 
 def test_volatile_lists_of_several(device: dml.Device) -> None:
-    """The bindings of one recorded dispatch change; the other one reads its output."""
+    """Two recorded dispatches: bindings of the first change late, and the second reads its output."""
     late, fixed = add(device, VOLATILE), add(device)
     between, out = holding(device, 0), holding(device, 0)
     table, other = table_for(device, late), table_for(device, fixed)
@@ -184,7 +184,7 @@ def test_volatile_lists_of_several(device: dml.Device) -> None:
 
 
 def test_a_volatile_persistent_resource(device: dml.Device) -> None:
-    """A persistent resource that is bound late must be initialized, too."""
+    """A persistent resource bound after recording must be initialized, too."""
     compiled = add(device, VOLATILE, dml.DML_TENSOR_FLAG_OWNED_BY_DML)
     size = compiled.get_binding_properties().PersistentResourceSize
     persistents = []

@@ -75,7 +75,7 @@ def test_each_device_has_sessions_and_threads(tmp_path):
     told = json.loads(run.stdout)
     assert len(set(told["used"])) == 2
     assert told["used"][:2] == told["used"][2:]
-    # 64 float32 products of numbers below 5, in any order: at most 64 roundings of 2**-24 relative to 50
+    # Sums of 64 float32 products in any order, around 50 at most: 64 rounding errors of 2**-24 each
     assert told["worst"] < 2e-4
     assert [message.partition("input 'x': ")[2] for message in told["refused"]] == [
         "the array is on another device"

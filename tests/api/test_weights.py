@@ -96,7 +96,7 @@ def test_initialization_holds_few_of_the_constants_that_it_alone_reads(
 
 
 def test_what_initialization_alone_reads_is_freed(device: dml.Device) -> None:
-    """Runs read only row sums of 4 MiB of square roots, so the roots are freed."""
+    """Runs read only the row sums of 4 MiB of square roots, so the roots are freed after initialization."""
     rng = np.random.default_rng(6)
     known = rng.uniform(1, 2, (1, 1, 1024, 1024)).astype(np.float32)
     builder = Builder(device)

@@ -1,4 +1,4 @@
-"""The capability tables, read directly a second time, compared with every answer that is derived from them."""
+"""The capability tables, parsed independently, compared with every answer derived from them."""
 
 from __future__ import annotations
 

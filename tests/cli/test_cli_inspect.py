@@ -24,7 +24,7 @@ def run(*arguments):
 
 
 def model(*, operator="Relu", domain=""):
-    """Return relu(x @ w), x of {batch, 8}."""
+    """Return a model of relu(x @ w), with x of {batch, 8}."""
     weights = np.ones((8, 4), np.float32)
     nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node(operator, ["h"], ["y"], domain=domain)]
     graph = helper.make_graph(
@@ -58,7 +58,7 @@ def test_it_shows_what_a_model_is(path):
 
 
 def test_transformed_filters_are_listed(tmp_path):
-    """Winograd's products keep four times a filter's bytes, the one weight larger than its source."""
+    """A filter transformed for Winograd takes four times its bytes; other weights are no larger than in the file."""
     filters = np.random.default_rng(0).standard_normal((128, 128, 3, 3), np.float32)
     values = [helper.make_tensor_value_info(name, 1, [1, 128, 28, 28]) for name in "xy"]
     node = helper.make_node("Conv", ["x", "w"], ["y"], "first", pads=[1] * 4)

@@ -452,7 +452,7 @@ def test_what_a_graph_fuses_behind_a_product(seen_as: SeenAs, dtype: str, most: 
         assert_close(values, found[None][1][name])
 
 
-# --- as large as they come --------------------------------------------------------------------------------------------
+# --- tensors of real sizes --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

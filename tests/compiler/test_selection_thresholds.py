@@ -22,9 +22,9 @@ CROSSED = [
     ("lines", "SUM_BLOCK", 2, "REDUCE", "plain"),
     ("lines", "HELD_STEPS", 2, "ACTIVATION_LOG_SOFTMAX", "discrete"),
     ("lines", "SORTED_AT_ONCE", 128, "TOP_K", "discrete"),
-    ("tiles", "_FEW_ROWS", 2, "MULTIHEAD_ATTENTION", "plain"),
-    ("recurrent", "_FEW_SEQUENCES", 2, "RNN", "plain"),
-    ("recurrent", "_ROWS_OF_FEW", 1, "RNN", "plain"),
+    ("tiles", "FEW_ROWS", 2, "MULTIHEAD_ATTENTION", "plain"),
+    ("recurrent", "FEW_SEQUENCES", 2, "RNN", "plain"),
+    ("recurrent", "ROWS_OF_FEW", 1, "RNN", "plain"),
     ("gemm", "_PART_OF_K", 8, "RNN", "discrete"),
     ("gemm", "_OTHER_STEPS", 3, "GEMM", "plain"),
 ]

@@ -16,7 +16,7 @@ DEVICES = (
     ("SwiftShader Device (LLVM 10.0.0)", "SwiftShader driver 5.0.0", "1.3.0", "cpu"),
     ("NVIDIA H100 80GB HBM3", "NVIDIA 535.129.03", "1.3.242", "discrete"),
 )
-#: Failing cases, and the device.
+#: The case with wrong results, and the case that hangs.
 BROKEN = "GRU:type=FLOAT16,sizes=5x2x3,layout=padded"
 HUNG = "CONVOLUTION:type=FLOAT32,layout=permuted,values=edges"
 
@@ -108,7 +108,7 @@ def _break(results: list[dict[str, Any]], device: str) -> None:
 
 
 def _without_element(message: str, case: str) -> dict[str, Any]:
-    """Return the failure of a case without values."""
+    """Return a failure that names no element, such as a hang."""
     nothing = dict.fromkeys(("tensor", "index", "found", "expected", "differing", "of", "ulp", "allowed_ulp"))
     command = f"dml conformance --case '{case}'"
     return {**nothing, "message": message, "kernels": [], "descriptor": None, "command": command, "smallest": None}

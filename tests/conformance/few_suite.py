@@ -1,4 +1,4 @@
-"""The suite with few subjects: in this process with an odd worker, or in a copy of the package."""
+"""The suite with few subjects: in this process with a misbehaving worker, or in a copy of the package."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PACKAGE = Path(dml.__file__).parent
 
 
 def use_few(patch: pytest.MonkeyPatch, **odd: str) -> None:
-    """Use only the few subjects in this test, and workers that behave as ``odd`` says (see odd_worker.py)."""
+    """Use only the few subjects in this test, and workers that misbehave as ``odd`` says (see odd_worker.py)."""
     patch.setattr(families, "__path__", [str(HERE / "few")])
     patch.setattr(subject, "_SUBJECTS", {})
     patch.delitem(sys.modules, "dml.conformance.families.few_subjects", raising=False)

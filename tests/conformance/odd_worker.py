@@ -1,4 +1,5 @@
-"""A worker with the few subjects whose cases behave as the variable ODD says: ``{case: "hang" | "die" | ...}``.
+"""A worker with the few subjects whose cases misbehave as the environment variable ODD says: ``{case: "hang" | "die" |
+...}``.
 
 The key "opening" applies before the first case.
 """

@@ -289,7 +289,7 @@ def test_nothing_overflows(pages, name, width):
 @needs_browser
 @pytest.mark.parametrize("dark", [False, True])
 def test_texts_stand_out_from_their_ground(pages, dark):
-    """Every visible text has WCAG's contrast of 4.5."""
+    """Every visible text has at least WCAG's contrast of 4.5."""
     opened, folder = pages
     opened.open(folder / "two.html", dark=dark)
     opened.set("[name=name]", "CONV")

@@ -193,7 +193,7 @@ def test_the_command_writes_it_from_a_report(failing, tmp_path, monkeypatch):
     made = failing(CASE)
     report.write(tmp_path / "report.json", made)
     line = ["show", str(tmp_path / "report.json"), "--reproducers", str(tmp_path / "failures.zip")]
-    assert CliRunner().invoke(app, line).exit_code == 1  # a case failed
+    assert CliRunner().invoke(app, line).exit_code == 1  # exit status of failed cases
     assert zipfile.is_zipfile(tmp_path / "failures.zip")
     made["runs"][0]["device"]["name"] = "another"
     report.write(tmp_path / "report.json", made)

@@ -1,4 +1,6 @@
-"""Large operators are judged by parts: a part's reference equals the whole's, and errors in it are found."""
+"""Large results are judged by a sample of their elements: the sample's reference equals the whole one's, and errors in
+it are found.
+"""
 
 from __future__ import annotations
 
@@ -52,12 +54,12 @@ def test_errors_in_the_part_are_seen(monkeypatch, name):
     desc, inputs = case.desc, case.inputs()
     reference = case.subject.reference(desc, inputs)
     outputs = {field: expected.values.astype(getattr(desc, field).dtype) for field, expected in reference.items()}
-    for least in (1 << 60, 0):  # judged whole, then by a part
+    for least in (1 << 60, 0):  # judged whole, then by a sample
         monkeypatch.setattr(samples, "LARGE", least)
         assert samples.judge(desc, inputs, outputs) == ""
         for field, array in outputs.items():
             wrong = array.copy()
-            wrong.reshape(-1)[-1] += 2  # parts include the last row and column
+            wrong.reshape(-1)[-1] += 2  # samples include the last row and column
             said = samples.judge(desc, inputs, {**outputs, field: wrong})
             if least or name.startswith(("GEMM", "MATRIX", "ACTIVATION", "RNN")):
                 assert said.startswith(field), (least, field)
@@ -111,7 +113,7 @@ def test_a_wrong_variant_is_not_timed(vulkan, monkeypatch, tmp_path):
         pytest.skip("the device has one variant of the product")
     assert judged == [""] * len(judged)
     assert len(judged) > 1
-    assert len(set(timed)) == 1  # only the rules' variant
+    assert len(set(timed)) == 1  # only the default variant
     assert any("is wrong, and does not count: at [0]: wrong" in line for line in lines)
     lines.clear()
     tuning.Tuner(vulkan, lines.append, judge=lambda *_: "no", timer=timer, clock=lambda: 0.0).measure(work, 1e9)

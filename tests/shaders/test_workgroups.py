@@ -19,7 +19,9 @@ LANES = (1, 2, 16, 64)
 SUM = """WORKGROUP_REDUCTION(workgroup_total, uint, REDUCE_ADD)
 uint total_of_lanes(uint value) {
     uint lane = gl_LocalInvocationIndex % LANES;
-    return workgroup_total(value, lane, LANES) + workgroup_total(value, lane, LANES);
+    uint first = workgroup_total(value, lane, LANES);
+    barrier();  // all have read the total, which the next call overwrites
+    return first + workgroup_total(value, lane, LANES);
 }
 """
 FEW_BARRIERS = """#define ADDED(a, b) ((a) + (b))

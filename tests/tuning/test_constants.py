@@ -1,4 +1,4 @@
-"""Thresholds: each row decides something, and `dml tune --constants` finds a row whose value is bad."""
+"""Thresholds of selection: each alternative value changes a program, and `dml tune --constants` finds bad values."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Compiler(Planner):
 
 
 def program(row, value, target, work):
-    """The work's program where the row has that value."""
+    """Return the work's dispatches with the threshold at this value."""
     mark = TunedChoice("constants", row.name, str(value), 1.0, "", 1.0)
     with overridden(row.name, value):
         made = compiled(Compiler(replace(target, tuned=Tuned((mark,)))), work.desc, work.weights, work.scale).program
@@ -91,13 +91,13 @@ def test_an_override_ends_with_an_error():
 
 
 def row(device="any"):
-    """A row of the smallest workload that it changes: a line of 128 for each invocation, or in parts."""
+    """Return a threshold with the smallest workload that it changes."""
     small = {"nonzero": {"count": 8192}}
     return Threshold("lines.NONZERO_CHUNK", 32, (8, 128), device, (small,), "", "", {})
 
 
 def remeasured(vulkan, times, monkeypatch):
-    """times: seconds by value."""
+    """Remeasure the threshold with simulated times. times: seconds by value."""
     monkeypatch.setattr(constants, "_BUSY", 0.0)
     return constants.remeasure(vulkan, row(), lambda row, value, commands: times[value])
 

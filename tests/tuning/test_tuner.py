@@ -44,7 +44,7 @@ def gemm(size=64, family="product"):
 
 
 def fake(times):
-    """Return a clock that gives a variant the time that ``times`` has for the first word found in its name."""
+    """Return a timer of variants: the seconds in ``times`` of the first key that the variant's name contains."""
     return lambda variant, commands: next(taken for word, taken in times.items() if word in variant)
 
 
@@ -169,7 +169,7 @@ def test_a_table_changes_which_kernel_runs_and_not_its_result(vulkan):
         texts.append(operator.describe())
         results.append(bound.results()["OutputTensor"])
     assert texts[0] != texts[1]
-    # 64 products of up to 0.25, in another order
+    # sums of 64 products of up to 0.25, in another order
     np.testing.assert_allclose(results[1], results[0], rtol=0, atol=64 * 0.25 * 2**-20)
 
 
@@ -271,7 +271,7 @@ def test_processes_that_tune_at_once_damage_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         kept = {choice.work for choice in tuned_file.load("device").choices}
-    # a process makes sure that its own choice is kept before it continues; so are the last ones
+    # a process continues only after its own choice is in the file, so at least the last ones are
     assert len(kept) >= 20
     assert not list(tuned_file.path("device").parent.glob("*.tmp"))
 
@@ -320,7 +320,7 @@ def test_devices_say_that_they_are_tuned(vulkan):
         assert device.target.tuned.choices == (ONE,)
         assert dict(device.properties())["tuned"] == "1 choices of kernels"
         assert dict(vulkan.properties())["tuned"] == "no"
-        # neither another kind of device nor other limits have been measured
+        # the table does not apply to another kind of device or other limits
         assert device.seen_as(max_workgroup_invocations=128).target.tuned == NOTHING_TUNED
         assert device.seen_as().target.tuned.choices == (ONE,)
     finally:

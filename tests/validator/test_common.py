@@ -1,4 +1,6 @@
-"""The rules that all operators share: tensors, attributes, equality constraints, fused activations; and the Check."""
+"""The rules that all operators share: tensors, attributes, equality constraints, fused activations; and the class
+Check.
+"""
 
 from __future__ import annotations
 
@@ -411,10 +413,10 @@ def test_broadcast_of_sizes_follows_numpy():
         ((1, 1, 4), 1, 4, False),
         ((1, 4, 4), 1, 4, False),
         ((1, 3, 1), 1, 4, False),
-        ((4,), 1, 4, True),  # without the axis, the last dimension takes its place
+        ((4,), 1, 4, True),  # with a single dimension, axis 1 means this one
         ((4, 1), -2, 4, True),
         ((1, 4), -2, 4, False),
-        ((4,), -2, 4, True),  # and here the first
+        ((4,), -2, 4, True),  # and so does axis -2
         ((3,), -2, 4, False),
     ],
 )

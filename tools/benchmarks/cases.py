@@ -93,7 +93,7 @@ def gemm(n: int) -> Case:
     inputs = {"a": random(n, n), "b": random(n, n)}
     layer = Ncnn(
         (n, n),
-        # constantB, N, K, output as M x N, B's data in the weights
+        # parameters: constantB = 1, N, K, and output_elempack; B's data is in the weights
         lambda i, x, y: f"Gemm gemm{i} 1 1 {x} {y} 5=1 8={n} 9={n} 10=-1",
         weights=b"\0\0\0\0" + random(n, n, scale=n**-0.5).tobytes(),
     )

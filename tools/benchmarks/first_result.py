@@ -33,7 +33,7 @@ ANSWERS = Path(__file__).with_name("answers.py")
 RIVALS = [name for name in CONTENDERS if name != "dml"]
 RTOL = 2e-3
 
-#: Steps after the first; then all columns.
+#: NEXT: steps after the first. COLUMNS: all columns of the table.
 NEXT = ("batch", "length", "third", "later")
 COLUMNS = ("cold", "warm", *NEXT, "steady")
 
@@ -96,7 +96,7 @@ def check(folder: Path, steps: Iterable[str], name: str) -> float | None:
 
 
 def medians(rounds: list[Any]) -> Any:
-    """Return nested dictionaries of the same keys with the median of each number; of lists, the first."""
+    """Merge nested dictionaries with equal keys: take the median of numbers, and the first of lists."""
     if isinstance(rounds[0], list):
         return rounds[0]
     if isinstance(rounds[0], dict):

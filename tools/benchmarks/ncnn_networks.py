@@ -102,9 +102,9 @@ class _Translation:
         translate(node, {a.name: helper.get_attribute_value(a) for a in node.attribute})
 
     def activation(self, node: onnx.NodeProto) -> tuple[str, str]:
-        """Return the output's name and ncnn's parameters for an activation fused into the layer, or the node's own
-        output and
-        an empty string."""
+        """Return the output's name and ncnn's parameters of an activation that can be fused into the layer; without
+        one, the node's own output and an empty string.
+        """
         reader = self.activations.get(node.output[0])
         if reader is None or self.readers[node.output[0]] > 1:
             return node.output[0], ""
@@ -117,7 +117,7 @@ class _Translation:
         self.layer(kind, node.output[0], [self.blobs[name] for name in node.input[:count]], parameters)
 
     def weighted(self, *names: str) -> None:
-        """Append float32 weights, behind their tag, and a bias."""
+        """Append a tag, float32 weights, and a bias."""
         weights, bias = (self.constants[name] for name in names)
         self.data += b"\0\0\0\0" + weights.tobytes() + bias.tobytes()
 

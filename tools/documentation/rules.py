@@ -19,8 +19,8 @@ from dml.validator.base import Check, Rule, rule_of
 def in_words(desc: OperatorDesc) -> list[str]:
     """Return the rule's requirements on this description, a sentence each: the field, then the requirement.
 
-    Requirements of the operator's first feature level alone come next. Checks that only some descriptions reach come
-    last, without their numbers.
+    Requirements that hold only at the operator's first feature level come next. Checks that this description does not
+    reach come last, without numbers.
     """
     rule = rule_of(type(desc))
     if rule is None:
@@ -45,7 +45,7 @@ class _SpokenCheck(Check):
         self.said: list[str] = []
 
     def _say(self, field: str, rule: str) -> None:
-        # The first tensor of an array stands for all
+        # Requirements on an array name its first tensor; the page names the array
         self.said.append(_sentence(field.replace("[0]", ""), rule))
 
     def _tensors_say(self, name: str, rule: str) -> None:

@@ -29,10 +29,10 @@ _ROOT = Path(__file__).resolve().parents[2]
 _KERNELS_OF_A_PROCESS = 400
 #: Attempts to open a device: panvk 26.1 on its shim crashes in vkCreateDevice every other time.
 _OPENINGS = 8
-#: Seconds until a kernel, or the opening of a device, counts as failed. (Broadcom's compiler allocates again for every
-#: spilled register: kernels with hundreds of spills take minutes.)
+#: Timeout, in seconds, of compiling a kernel or opening a device. Broadcom's compiler repeats register allocation after
+#: every spill, so kernels with hundreds of spills take minutes.
 LONGEST = 120.0
-#: The same of a driver that runs in an emulator, on a machine with other work.
+#: Timeout, in seconds, for drivers that run in an emulator, on a loaded machine.
 EMULATED_LONGEST = 5 * LONGEST
 #: VkDriverId of Mesa's driver for NVIDIA
 _NVK = 24
@@ -123,9 +123,10 @@ def compile_chip(
 
 
 def lower_chip(vendor: Vendor, installation: Installation, chip: str, workloads: Sequence[Workload]) -> Report:
-    """A report of workloads that cannot be lowered for the chip; nothing is compiled.
+    """Return a report of the workloads that cannot be lowered for the chip; compile nothing.
 
-    Raises NoDriverError where the driver opens no such chip."""
+    Raises NoDriverError where the driver opens no such chip.
+    """
     with _started(vendor, installation, chip, loops=False) as worker:
         report = Report(vendor.name, chip, _version(worker.device.driver))
         target = target_of(worker.device)
@@ -166,13 +167,13 @@ def target_of_chip(vendor: Vendor, chip: str) -> Target:
 
 
 def _version(driver: str) -> str:
-    """Return 26.1.6 of "radv Mesa 26.1.6-1": a distribution's revision does not change the compiler."""
+    """Return "26.1.6" for "radv Mesa 26.1.6-1": a distribution's revision does not change the compiler."""
     found = re.search(r"\d+\.\d+\.\d+", driver)
     return found[0] if found else driver
 
 
 def target_of(device: VulkanDevice) -> Target:
-    """Return the device's target as a GPU's, without the number of cores of NVIDIA's shim, which is always two."""
+    """Return the device's target as a GPU. For NVIDIA the number of cores is left out: its shim always reports two."""
     target = device.target
     if target.driver == _NVK:
         target = replace(target, cores=0)

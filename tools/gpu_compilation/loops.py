@@ -19,7 +19,7 @@ class Loop(NamedTuple):
 
 
 NO_LOOP = Loop(0, 0)
-#: Returns the number of products of an instruction from the match of its pattern.
+#: Function from a match of an instruction's pattern to its number of products.
 Products = Callable[[re.Match[str]], int]
 
 

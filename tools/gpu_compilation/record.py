@@ -15,12 +15,12 @@ from tools.gpu_compilation.figures import Figures
 FOLDER = Path(__file__).with_name("recorded")
 #: The recorded figures of a kernel, in this order.
 COLUMNS = ("instructions", "registers", "spills", "scratch", "occupancy", "cycles")
-#: Columns whose growth fails the check, and the growth that small kernels may have anyway: registers and instructions
-#: come in steps of the compiler's granularity.
+#: Columns whose growth fails the check, and the absolute growth that is always allowed, because compilers allocate
+#: registers and pad instructions in steps.
 GROWS = {"instructions": 16, "registers": 8, "spills": 0, "scratch": 0}
 #: Milliseconds that a kernel may take to compile.
 SLOW = 2000.0
-#: The same for a driver that runs in an emulator.
+#: Milliseconds that a kernel may take to compile where the driver runs in an emulator.
 EMULATED_SLOW = 10 * SLOW
 
 Row = tuple[int, ...]

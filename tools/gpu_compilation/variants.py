@@ -230,7 +230,7 @@ _VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
     ("2x1x1024", "GRU", _recurrent(3, 2, 1, 256, 1024)),
     ("2x1x1024 reset first", "GRU", _recurrent(3, 2, 1, 256, 1024, LinearBeforeReset=False)),
     ("2x1x1024", "LSTM", _recurrent(4, 2, 1, 256, 1024)),
-    # Attention: whole sequences, single tokens, masks.
+    # Attention: prompts, single tokens, masks.
     ("8 heads, 256x64", "MULTIHEAD_ATTENTION", _attention(1, 8, 256, 256, 64)),
     ("32 heads, 1 of 1024x128", "MULTIHEAD_ATTENTION", _attention(1, 32, 1, 1024, 128)),
     ("8 heads, 256x64, mask", "MULTIHEAD_ATTENTION", _attention(

@@ -41,7 +41,7 @@ def main() -> int:
     parser.add_argument("--who", help=f"comma-separated axes of `dml conformance`, or onnxruntime; {who}")
     parser.add_argument("--device", help="part of the device's name, or its index")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    # On virtual machines, memory that the host has yet to back costs several times more than other memory.
+    # On virtual machines, the first touch of memory that the host has not backed yet is several times slower.
     parser.add_argument(
         "--processes", type=int, default=3, help="processes to run; the fastest first result counts; default: 3"
     )

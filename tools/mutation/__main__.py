@@ -193,7 +193,7 @@ class Entered:
         self._by_kernel = {kernel: _spread(cases) for kernel, cases in by_kernel.items()}
 
     def cases(self, file: str) -> list[tuple[str, str]]:
-        """Return the cases whose kernels may include the file, one of every variant first."""
+        """Return the cases whose kernels may include the file, starting with one per variant."""
         if file.endswith(".comp"):
             return self._by_kernel.get(file, [])
         # Generated preludes also include lib/ files; comparing SPIR-V shows which kernels do.
@@ -270,7 +270,7 @@ class Workers:
         if line:
             return dict(json.loads(line))
         self.close()
-        # A hang looks the same as many slow cases, so neither counts.
+        # A hang cannot be told from many slow cases, so a timeout does not count as caught.
         is_late = time.monotonic() - began >= seconds
         return {"outcome": "late" if is_late else "caught", "by": "", "reason": "the process ended", "run": 0}
 

@@ -1,4 +1,4 @@
-"""Translate calls of older copies of the suite, which follow drafts of the specification, to today's arguments."""
+"""Translate calls of older copies of the suite, which follow drafts of the specification, to current arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from dml.frontends.webnn import MLGraphBuilder, MLOperand, MLOperandDescriptor
 def in_todays_words(
     builder: MLGraphBuilder, name: str, values: list[Any], constants: Mapping[MLOperand, Any]
 ) -> list[Any] | None:
-    """Return an operation's arguments in today's form; None if the call needs no translation. constants: their data.
+    """Return an operation's arguments in current form; None if the call needs no translation. constants: data of the
+    graph's constants.
 
     In drafts, softmax took only matrices and worked along rows, without an axis. Scale and zero point could have fewer
     dimensions than the quantized tensor, aligned with its last ones.

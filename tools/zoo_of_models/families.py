@@ -144,7 +144,7 @@ def checkpoint(family: str, folder: Path) -> None:
 
 
 def _add_blocks(folder: Path) -> None:
-    """Add to each expert's product its 4-bit blocks, as in the published gpt-oss, which int4 folders are built from.
+    """Add the 4-bit blocks of each expert's weights, as in the published gpt-oss, which int4 folders are built from.
 
     blocks: {experts, outputs, inputs / 32, 16}, two numbers a byte; scales: powers of 2 with a bias of 127.
     """

@@ -179,7 +179,7 @@ def compare(folder: Path, source: Path, precision: str, device: str) -> dict[str
         if refused:
             return {"judge": "", "refused": f"{error.message}; {refused}", "both": True}
         raise
-    if not logits and precision == "int4":  # transformers has the weights before quantization
+    if not logits and precision == "int4":  # transformers' weights are not quantized, so there is no reference
         return {"judge": "", "refused": refused, "error": 0.0, "same": 0, "on_host": on_host, "right": False}
     if not logits:
         logits = transformers_logits(source, tokens)

@@ -15,18 +15,18 @@ from dml.files import write_text
 from tools.zoo_of_models.families import FAMILIES, PRECISIONS, PROVIDERS, build, checkpoint
 
 RIGHT, WRONG, REFUSED, NOT_BUILT, NOT_JUDGED = "right", "wrong", "refused", "not built", "not judged"
-#: onnxruntime-genai refuses the folder, too.
+#: Verdict where dml and onnxruntime-genai both refuse the folder.
 BOTH = "refused by both"
 #: Verdicts that blame the builder or the judge.
 NOT_OURS = (NOT_BUILT, NOT_JUDGED, BOTH)
-#: The builder has no fp16 for CPUs.
+#: All precisions and providers except fp16 on CPUs, which the builder lacks.
 PAIRS = [
     (precision, provider)
     for precision in PRECISIONS
     for provider in PROVIDERS
     if (precision, provider) != ("fp16", "cpu")
 ]
-#: Seconds that one model may take.
+#: Timeout for one model, in seconds.
 _PATIENCE = 300
 
 

@@ -45,7 +45,7 @@ def video() -> Exported:
 
 
 class PointNet(nn.Module):
-    """Layers on single points, a learned rotation of all points, and the maximum of each feature."""
+    """Layers per point, a learned rotation of all points, and the maximum of each feature."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ def recommender() -> Exported:
 
 
 class Siamese(nn.Module):
-    """The distance of two images' normalized embeddings by one network."""
+    """The distance between the normalized embeddings of two images, by one network."""
 
     def __init__(self) -> None:
         super().__init__()

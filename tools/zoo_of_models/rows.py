@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.table import Table
 
 RIGHT, WRONG, REFUSED, LEFT_OUT = "right", "wrong", "refused", "left out"
-#: The exporter or onnxruntime fails, not dml.
+#: Verdicts that blame the exporter or onnxruntime, not dml.
 NOT_EXPORTED = "not exported"
 VERDICTS = (RIGHT, WRONG, REFUSED, NOT_EXPORTED, LEFT_OUT)
 

@@ -30,8 +30,11 @@ def single_bits(tensor: BoundSignature, used: frozenset[str], single_stores: fro
 
 
 def typed_access(tensor: BoundSignature, binding: int, offset: str, used: frozenset[str], single: bool) -> str:
-    """offset: the word at which the operand's region begins. single: whether elements are stored singly, through a
-    second view of the buffer."""
+    """Return GLSL of a tensor's buffer and of its access.
+
+    offset: the word at which the operand's region begins. single: whether elements are stored singly, through a second
+    view of the buffer.
+    """
     name, rank = tensor.name, tensor.rank
     row = DATA_TYPES[tensor.data_type]
     made = row if tensor.values is None else DATA_TYPES[tensor.values]
@@ -77,11 +80,12 @@ def typed_access(tensor: BoundSignature, binding: int, offset: str, used: frozen
 def _stores(tensor: BoundSignature, row: DataType, word: str, vector: str, element: str) -> list[str]:
     """Return t_encode(v) and, for a written tensor, the stores of elements, words and vectors.
 
-    word, vector, element: GLSL of those numbered w, v and i; element is empty if single ones cannot be stored.
+    word, vector, element: GLSL that stores those with index w, v and i; element is empty if single elements cannot be
+    stored.
 
     The epilogue is applied where every element passes: for 32 bits in the stores of words, since kernels store bits
-    that they made themselves; for narrower types in t_encode_at. These have no t_encode: it does not know the element's
-    index, so a kernel that called it would skip the epilogue.
+    that they computed themselves; for narrower types in t_encode_at. Tensors of these types have no t_encode: it does
+    not know the element's index, so a kernel that called it would skip the epilogue.
     """
     name = tensor.name
     made = row if tensor.values is None else DATA_TYPES[tensor.values]

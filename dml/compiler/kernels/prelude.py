@@ -261,8 +261,8 @@ def _divisor_shifts(divisor: int) -> int:
 
 @dataclass(frozen=True)
 class _Text:
-    """read: the numbers that the kernel reads, in order, and whether it divides by them. in_block: from a uniform block
-    instead of push constants."""
+    """Generated text. read: the numbers that the kernel reads, in order, and whether it divides by them. in_block:
+    numbers come from a uniform block instead of push constants."""
 
     text: str
     read: tuple[tuple[int, bool], ...]
@@ -282,7 +282,7 @@ def _text(
     fast_halves: tuple[FloatMode, ...],
     single_stores: frozenset[int],
 ) -> _Text:
-    """constants: names and types of the numbers after those of the layouts."""
+    """Return the text. constants: names and types of the numbers after those of the layouts."""
     named = [*((name, "uint") for name in _layout_names(tensors, rank)), *constants]
     types, places = dict(named), {name: at for at, (name, _) in enumerate(named)}
     used = sources.identifiers(kernel).union(_WORD.findall(code), *(_WORD.findall(text) for _, text in epilogues))

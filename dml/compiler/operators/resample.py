@@ -53,7 +53,8 @@ class AxisScale:
 
 @dataclass(frozen=True)
 class Filter:
-    """mode, and the rounding of NEAREST_NEIGHBOR: "floor", "ceil" or "half_up". antialiased: see ``_is_wide``."""
+    """Interpolation filter. mode: linear or nearest. rounding: of NEAREST_NEIGHBOR: "floor", "ceil" or "half_up".
+    antialiased: see ``_is_wide``."""
 
     mode: enums.DML_INTERPOLATION_MODE
     rounding: str = "half_up"
@@ -115,7 +116,7 @@ _DIRECTIONS = {enums.DML_AXIS_DIRECTION_INCREASING: "ceil", enums.DML_AXIS_DIREC
 
 def _resample(builder: ProgramBuilder, task: Resampling) -> None:
     if task.kernel.mode == NEAREST:
-        if task.result.epilogue is None:  # (epilogues get values)
+        if task.result.epilogue is None:  # an epilogue needs values, not raw bits
             task = replace(task, result=raw(task.result), source=raw(task.source))
         if task.kernel.rounding == "half_up" and _repeats(task):
             _repeat(builder, task.result, task.source)
@@ -271,7 +272,7 @@ def _one_by_one(
     """Resample one dimension separately from the others if together they exceed an invocation's loops.
 
     lengths: rounds of the loop over each axis. The filters are separable, so the order is free. Returns False if
-    nothing had to be done, or could be.
+    nothing had to be done, or nothing could be done.
     """
     if rounds(lengths) <= _most_rounds(builder, task.result) or len(lengths) == 1:
         return False
@@ -285,10 +286,10 @@ def _one_by_one(
 
 
 def _in_parts(builder: ProgramBuilder, task: Resampling, count: int, sampled: Callable[..., list[str]]) -> None:
-    """Dispatch the kernel once or, if its one loop has too many rounds, for FROM up to TO of them at a time.
+    """Dispatch the kernel once or, if its loop has too many rounds, several times, each for rounds FROM up to TO.
 
-    count: rounds of the innermost loop. sampled: returns its lines for the operand it writes. Sums pass between parts
-    in float32.
+    count: rounds of the innermost loop. sampled: returns the kernel's GLSL for the operand that it writes. Sums pass
+    from one dispatch to the next in float32.
     """
     parts = list(ranges((count,), _most_rounds(builder, task.result)))
     tensors = {"source": task.source}

@@ -43,8 +43,7 @@ _SUBGROUPS = (4, 8, 16, 32, 64, 128)
 
 
 def shuffled(target: Target) -> int:
-    """Return the number of invocations that exchange values without shared memory: a subgroup, or 0 where kernels do
-    not.
+    """Return the size of the subgroups in which kernels exchange values by shuffles; 0 where they use none.
 
     It is 0 on CPU drivers, where invocations share nothing or a workgroup is one vector.
     """

@@ -243,7 +243,7 @@ MATRIX_TILES: tuple[tuple[int, int, int], ...] = threshold("attention.MATRIX_TIL
 #: Tiles for scores held in registers, by the largest head size they serve; rows and keys count matrices. At 128 columns
 #: 32 or more keys spill; fewer keys are unmeasured candidates for `dml tune`.
 REGISTER_TILES: dict[int, tuple[tuple[int, int, int], ...]] = threshold(
-    "attention.REGISTER_TILES", lambda tiles: {int(columns): ways for columns, ways in tiles.items()}
+    "attention.REGISTER_TILES", lambda tiles: {int(columns): tuple(map(tuple, ways)) for columns, ways in tiles.items()}
 )
 #: Largest head size for which tiles in registers come first.
 FIRST_IN_REGISTERS: int = threshold("attention.FIRST_IN_REGISTERS")

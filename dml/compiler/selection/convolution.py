@@ -75,7 +75,7 @@ _MOST_SUMS, _MOST_SUMS_OF_GPUS = 256, 32
 _MOST_PRODUCTS = 1024
 #: Cost of reading four elements on llvmpipe, in multiplications: four times that of one element in matrix products.
 READ_COST: float = threshold("convolution.READ_COST")
-#: The same on GPUs, where reads overlap. Not measured.
+#: Cost of reading four elements on GPUs, where reads overlap, in multiplications. Not measured.
 _READ_COST_OF_GPUS = 8
 #: Cost of reading four elements where llvmpipe reads texels.
 TEXEL_COST: float = threshold("convolution.TEXEL_COST")
@@ -278,7 +278,7 @@ IMPLICIT_TILES: tuple[ImplicitTile, ...] = threshold(
     "convolution.IMPLICIT_TILES",
     lambda tiles: tuple(replace(ImplicitTile(*sizes), weight=weight) for *sizes, weight in tiles),
 )
-#: The same with additional FLOAT16 sums. As for matrix products, half as many sums leave registers for twice the waves.
+#: Tiles with additional FLOAT16 sums. As for matrix products, half as many sums leave registers for twice the waves.
 _IMPLICIT_HALF_TILES = (ImplicitTile(64, 128, (2, 1), 256), *IMPLICIT_TILES[1:])
 
 
@@ -557,13 +557,14 @@ _MOST_USUAL, _LEAST_USUAL = 56, 7
 #: Cost of eight invocations of the input transform and of the result transform, in vector multiplications: mostly reads
 #: and writes.
 TRANSFORM_COSTS: tuple[float, float] = threshold("convolution.TRANSFORM_COSTS")
-#: The same where llvmpipe reads texels.
+#: TRANSFORM_COSTS where llvmpipe reads texels.
 TRANSFORM_COSTS_BY_TEXELS: tuple[float, float] = threshold("convolution.TRANSFORM_COSTS_BY_TEXELS")
 #: Milliseconds that the three transforms take llvmpipe to compile, beyond the direct kernel's own auxiliary kernels.
 _TRANSFORMS_COMPILATION = 350.0
-#: Cost of loading a transformed weight from memory. There are four times as many as the filter has.
+#: Cost of loading a transformed weight from memory, in vector multiplications. A transformed filter has four times the
+#: filter's weights.
 WEIGHT_COST: float = threshold("convolution.WEIGHT_COST")
-#: The same where llvmpipe reads texels.
+#: WEIGHT_COST where llvmpipe reads texels.
 WEIGHT_COST_BY_TEXELS: float = threshold("convolution.WEIGHT_COST_BY_TEXELS")
 
 

@@ -184,11 +184,11 @@ def _across_k(target: Target, rows: int, n: int, k: int, batch: int, per_vector:
 #: Tiles of gemm/few_matrix.comp where b is contiguous along k, best first: matrices per workgroup, subgroups, k steps
 #: per slab.
 MATRICES_ALONG: tuple[tuple[int, int, int], ...] = threshold("few_rows.MATRICES_ALONG")
-#: The same where b is contiguous across k.
+#: Tiles of gemm/few_matrix.comp where b is contiguous across k.
 MATRICES_ACROSS: tuple[tuple[int, int, int], ...] = threshold("few_rows.MATRICES_ACROSS")
 #: Rows from which matrix units are faster than the vector kernel, where b is contiguous along k.
 ROWS_ALONG: int = threshold("few_rows.ROWS_ALONG")
-#: The same where b is contiguous across k.
+#: Rows from which matrix units are faster than the vector kernel, where b is contiguous across k.
 ROWS_ACROSS: int = threshold("few_rows.ROWS_ACROSS")
 
 

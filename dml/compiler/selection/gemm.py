@@ -50,7 +50,7 @@ WORTH_PACKING: int = threshold("gemm.WORTH_PACKING")
 NARROW: int = threshold("gemm.NARROW")
 #: Workgroup size of the narrow kernel, which every device supports.
 _NARROW_WORKGROUP = 128
-#: Most steps that combine the partial sums of invocations.
+#: Upper bound on the steps that combine the partial sums of invocations.
 _OTHER_STEPS = 6
 #: Shortest part of a split k. Every part is a multiple of it, and so starts at a whole step of every kernel.
 _PART_OF_K = 16
@@ -159,14 +159,14 @@ SHORTEST_PART: int = threshold("gemm.SHORTEST_PART")
 SHARED_TILES: tuple[tuple[SharedProduct, int], ...] = threshold(
     "gemm.SHARED_TILES", lambda tiles: tuple((SharedProduct(*sizes), enough) for *sizes, enough in tiles)
 )
-#: The same with additional FLOAT16 sums, which take half as many registers again. Blocks of 2 x 2 spill on gfx1100 and
+#: Tiles with additional FLOAT16 sums, which take half as many registers again. Blocks of 2 x 2 spill on gfx1100 and
 #: halve the waves of AMD's navi21. Not measured on a GPU.
 _HALF_TILES: tuple[tuple[SharedProduct, int], ...] = (
     (SharedProduct(64, 128, blocks=(2, 1), slab=16), 128),
     (SharedProduct(64, 64, blocks=(2, 1), slab=16), 128),
     (SharedProduct(32, 32, blocks=(1, 1), slab=16), 1),
 )
-#: The same for invocations with fewer registers.
+#: Tiles for invocations with fewer registers than an H100's.
 _TILES_OF_FEW_REGISTERS: tuple[tuple[SharedProduct, int], ...] = (
     (SharedProduct(64, 128, blocks=(2, 1), slab=16), 128),
     (SharedProduct(64, 64, blocks=(2, 1), slab=16), 128),

@@ -80,7 +80,7 @@ def _lanes(target: Target, steps: int, each: int, most: int | None = None) -> in
 MOST_SUMMED = 2048
 #: Most bytes of a chunk on CPU drivers: a core's cache keeps them until adjacent invocations have read their part.
 CACHED: int = threshold("lines.CACHED")
-#: Bytes up to which columns need no such chunks.
+#: Bytes up to which reductions on CPU drivers need no such chunks.
 CACHED_ANYWAY: int = threshold("lines.CACHED_ANYWAY")
 
 
@@ -130,7 +130,7 @@ def reduction_takes_vectors(target: Target, elements: int) -> bool:
 CPU_SCANNED: int = threshold("lines.CPU_SCANNED")
 #: Adjacent elements that a lane of a scan combines alone, between the steps that wait for other lanes.
 SCAN_ITEMS = 4
-#: Fewest such steps in a chunk.
+#: Fewest such combinations per lane in a scan's chunk.
 SCAN_ROUNDS: int = threshold("lines.SCAN_ROUNDS")
 #: Scan lines that fill a GPU with one invocation each, where the elements of adjacent lines are contiguous.
 MANY_LINES: int = threshold("lines.MANY_LINES")
@@ -181,16 +181,16 @@ WALKS = 3
 #: (length, rows): on CPU drivers, softmax takes several dispatches for fewer rows than this that are longer than this.
 #: Reductions split the rows, which keeps more invocations busy but reads the rows once more.
 CPU_LONG_ROWS: tuple[int, int] = threshold("lines.CPU_LONG_ROWS")
-#: The same on GPUs.
+#: CPU_LONG_ROWS for GPUs.
 GPU_LONG_ROWS: tuple[int, int] = threshold("lines.GPU_LONG_ROWS")
 
 
 #: Elements up to which a CPU driver's softmax reads one element at a time: that is slower, but one kernel serves rows
 #: of every length, and a decoder's rows grow with every token.
 CPU_FEW_ELEMENTS: int = threshold("lines.CPU_FEW_ELEMENTS")
-#: Elements from which it reads two float32 vectors at a time, which take longer to compile.
+#: Elements from which a CPU driver's softmax reads two float32 vectors at a time, which take longer to compile.
 CPU_MANY_ELEMENTS: int = threshold("lines.CPU_MANY_ELEMENTS")
-#: Whether it reads whole vectors where FLOAT32 rows start and end inside them.
+#: Whether a CPU driver's softmax reads whole vectors where FLOAT32 rows start and end inside them.
 CPU_TAKES_RAGGED: bool = threshold("lines.CPU_TAKES_RAGGED")
 
 
@@ -232,7 +232,7 @@ def softmax_fits_one_dispatch(target: Target, rows: int, length: int, steps: int
 #: Steps (vectors or single elements) of a row that a GPU's invocation holds in registers, while fewer than FEW_HOLDERS
 #: invocations share the row. An H100's memory needs four loads of 16 bytes in flight per invocation.
 HELD_STEPS: int = threshold("lines.HELD_STEPS")
-#: From FEW_HOLDERS invocations per row, each holds up to MOST_HELD_STEPS steps.
+#: Once FEW_HOLDERS invocations share a row, each may hold up to MOST_HELD_STEPS steps.
 FEW_HOLDERS, MOST_HELD_STEPS = 128, 8
 #: Candidate steps for `dml tune`; 0: rows are not held.
 HELD_MANNERS = (2, 4, 8, 0)
@@ -324,15 +324,16 @@ CPU_MANY_ROWS: int = threshold("lines.CPU_MANY_ROWS")
 CPU_SHARED_STEPS: int = threshold("lines.CPU_SHARED_STEPS")
 #: On CPU drivers, rows with fewer iterations per pass take one dispatch, however few rows there are.
 SHORT_WALK: int = threshold("lines.SHORT_WALK")
-#: The same on GPUs, where splitting rows by reductions keeps more invocations busy.
+#: On GPUs, rows with fewer iterations per pass take one dispatch; longer rows are split, which keeps more invocations
+#: busy.
 GPU_SHORT_WALK: int = threshold("lines.GPU_SHORT_WALK")
 #: Most iterations per pass on CPU drivers where elements of adjacent rows are contiguous: each pass brings the
 #: neighbours' memory into the cache.
 CPU_WALK_BESIDE: int = threshold("lines.CPU_WALK_BESIDE")
-#: CPU_BUSY: invocations that make up for longer passes on CPU drivers. GPU_WALK: iterations that a GPU's pass must stay
-#: below.
+#: CPU_BUSY: invocations that keep a CPU busy, so that longer passes are acceptable. GPU_WALK: iterations that a GPU's
+#: pass must stay below.
 CPU_BUSY, GPU_WALK = 16, 4096
-#: Invocations that make up for longer passes on a GPU.
+#: Invocations that keep a GPU busy, so that longer passes are acceptable.
 GPU_BUSY: int = threshold("lines.GPU_BUSY")
 
 
@@ -374,7 +375,7 @@ MOST_SELECTED: int = threshold("lines.MOST_SELECTED")
 #: Cost per line, on llvmpipe, of a vector that keeps the first element of each group, in elements that plain selection
 #: visits.
 CPU_LINE_GROUPED: int = threshold("lines.CPU_LINE_GROUPED")
-#: The same cost per picked element.
+#: Cost of such a vector per picked element, in elements that plain selection visits.
 CPU_PICKED_GROUPED: int = threshold("lines.CPU_PICKED_GROUPED")
 #: Sorting is faster where more than one element in this many is picked.
 CPU_SORTED_PER_PICKED: int = threshold("lines.CPU_SORTED_PER_PICKED")
@@ -386,7 +387,8 @@ MOST_GROUPS, GROUPED_ROUNDS = 512, 12
 SELECTED_FROM = 8
 #: Most elements of a block that a CPU driver's workgroup sorts: every exchange ends in a barrier, which is slow there.
 CPU_SORTED: int = threshold("lines.CPU_SORTED")
-#: The same on GPUs, limited by shared memory: 12 bytes for a 64-bit element and its index, of Vulkan's 16 KiB.
+#: Most elements of a block that a GPU's workgroup sorts in shared memory: 12 bytes for a 64-bit element and its index,
+#: of Vulkan's 16 KiB.
 GPU_SORTED = 1024
 #: Fewest elements that a workgroup sorts, in several blocks where lines are short.
 SORTED_AT_ONCE = 256

@@ -15,7 +15,7 @@ VECTOR_BITS = 128
 #: Most rows for which GPUs multiply 4-bit weights as stored; for more rows, converting the weights to FLOAT16 first is
 #: faster.
 _FEW_ROWS = 2
-#: The same on CPU drivers, which have one kernel for 4 and 8 bits.
+#: Most rows for which CPU drivers multiply weights as stored; they have one kernel for 4 and 8 bits.
 _FEW_ROWS_OF_CPUS = 12
 #: Bytes of weights that are widened at a time: working memory that does not grow with the model.
 _PART_BYTES = 16 << 20

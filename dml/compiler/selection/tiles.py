@@ -23,8 +23,8 @@ FEW_ROWS: int = threshold("tiles.FEW_ROWS")
 _SHORT_ROW, _LONG_ROW = (1, 8), (1, 16)
 #: Weights from which a product of few rows uses the longer tile.
 LONG_ROWS_FROM: int = threshold("tiles.LONG_ROWS_FROM")
-#: Tiles for many rows: the larger, the faster, and the longer to compile. The columns of a workgroup with the last are
-#: 128, which wastes work on fewer than 256.
+#: Tiles for many rows: the larger, the faster, and the longer to compile. A workgroup with the last tile is 128 columns
+#: wide, too wide for products of fewer than 256.
 _SMALL, _MIDDLE, _LARGE = (8, 8), (16, 8), (16, 16)
 _FEWEST_COLUMNS_OF_LARGE = 256
 #: Weights of several products together (Winograd's) from which the middle tile is worth compiling.
@@ -33,9 +33,10 @@ MIDDLE_WEIGHTS: int = threshold("tiles.MIDDLE_WEIGHTS")
 LARGE_WEIGHTS: int = threshold("tiles.LARGE_WEIGHTS")
 #: Multiplications of a product without weights from which the middle tile is worth compiling.
 MIDDLE_WORK: int = threshold("tiles.MIDDLE_WORK")
-#: The same for the large tile.
+#: Multiplications of a product without weights from which the large tile is worth compiling.
 LARGE_WORK: int = threshold("tiles.LARGE_WORK")
-#: The same for the large tile with a convolution's weights on the left, which has at least the middle tile.
+#: Multiplications from which the large tile is worth compiling for a convolution's weights on the left; with fewer they
+#: use the middle tile.
 LARGE_CONVOLUTION: int = threshold("tiles.LARGE_CONVOLUTION")
 #: Multiplications from which a product with fewer weights uses a larger tile too: the large one, or the middle one
 #: where half of the last large tile would be empty. A run that long makes up for much compilation.
@@ -51,7 +52,7 @@ _COLUMNS_IN_FOURS = (4, 8)
 
 #: Cost of reading an element into a register on llvmpipe, in multiplications.
 READ_COST: float = threshold("tiles.READ_COST")
-#: The same for a texel.
+#: Cost of reading a texel into a register on llvmpipe, in multiplications.
 TEXEL_COST: float = threshold("tiles.TEXEL_COST")
 #: Lanes that share the rows they read: the subgroup size that the kernel's broadcasts assume.
 _SHARING = 8

@@ -11,11 +11,12 @@ from dml.compiler.target import Target
 
 #: Invocations that share a large window; every device supports this workgroup size.
 TOGETHER = 128
-#: The same on CPU drivers, where larger workgroups with barriers are slow.
+#: Invocations that share a large window on CPU drivers, where larger workgroups with barriers are slow.
 CPU_TOGETHER: int = threshold("windows.CPU_TOGETHER")
 #: Positions above which a window is shared.
 ALONE: int = threshold("windows.ALONE")
-#: The same where windows are seldom as large as they may be: a cell of ROI_POOLING may cover the whole input.
+#: Positions above which a window is shared where most windows are far smaller than the largest: a cell of ROI_POOLING
+#: may cover the whole input.
 ALONE_IF_SELDOM_FULL = 60000
 
 
@@ -78,8 +79,9 @@ class LineOfWindows:
 
 #: Largest window along an axis for which an invocation holds the elements of several windows.
 MOST_IN_LINE = 32
-#: Windows per invocation: usual, long.
+#: Windows per invocation along an axis.
 LINE_UNIT: int = threshold("windows.LINE_UNIT")
+#: Windows per invocation along an axis where a window has at least this many elements.
 LONG_LINE_UNIT: int = threshold("windows.LONG_LINE_UNIT")
 #: Number of reads that take llvmpipe as long as storing a result.
 STORED: int = threshold("windows.STORED")

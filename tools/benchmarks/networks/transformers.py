@@ -31,7 +31,7 @@ def _bias(net: Network, mask: str) -> str:
 
 
 def bert() -> Model:
-    """Return a BERT of two layers of 128: two heads, GELU by Erf, post-normalization, and a classifier."""
+    """Return a BERT: two layers of width 128, two heads, GELU by Erf, post-normalization, and a classifier."""
     net, width, heads = Network(), 128, 2
     words = net.node("Gather", net.weight(30522, width, scale=0.1), "input_ids")
     kinds = net.node("Gather", net.weight(2, width, scale=0.1), "token_type_ids")
@@ -60,7 +60,7 @@ def bert() -> Model:
 
 
 def gpt2() -> Model:
-    """Return a GPT-2 step, one token after a past: two layers of 256, four heads, GELU by Tanh, tied embeddings."""
+    """Return a GPT-2 step, one token after a past: two layers of width 256, four heads, tanh GELU, tied embeddings."""
     net, width, heads, vocabulary = Network(), 256, 4, 50257
     table = net.weight(vocabulary, width, scale=0.05)
     x = net.node("Gather", table, "input_ids")

@@ -15,7 +15,7 @@ from dml.runtime.buffer import Buffer
 from dml.runtime.recording import Place, Recording, spirv
 
 _HERE = Path(__file__).parent
-#: Bytes to copy, and invocations that multiply; fewer on CPUs, which would take seconds.
+#: Bytes to copy, and invocations that multiply; CPU drivers get fewer, because they would take seconds.
 _COPIED, _COPIED_BY_CPUS = 1 << 30, 1 << 26
 _BUSY, _BUSY_ON_CPUS = 1 << 19, 1 << 12
 _ROUNDS = 2048
@@ -63,7 +63,7 @@ def _matrix(device: dml.Device, shape: tuple[int, int, int]) -> float:
 
 
 def _given(device: dml.Device) -> Buffer:
-    """Return a buffer of small numbers, whether read as FLOAT32 or as FLOAT16."""
+    """Return a buffer whose elements are small numbers both as FLOAT32 and as FLOAT16."""
     return device.create_buffer(np.full(1024, 0x2E002E00, np.uint32))
 
 

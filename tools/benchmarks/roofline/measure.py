@@ -8,16 +8,17 @@ import dml
 from dml.tuning.measuring import MeasuredOperator, compiled, keep_busy, seconds
 from roofline.work import Work
 
-#: Runs in the longer of the two submissions whose difference is measured, and measurements.
+#: RUNS: runs in the longer of the two submissions whose difference is measured. TIMES: measurements, whose median
+#: counts.
 RUNS, TIMES = 21, 7
 #: Seconds of work before measuring: an idle GPU lowers its clock.
 BUSY = 0.15
 
 
 def seconds_of(device: dml.Device, work: Work) -> float:
-    """Return the seconds of one run: the slope from a submission of one run to one of RUNS, which leaves out the cost
-    of
-    a submission and includes the gaps between dispatches."""
+    """Return the seconds of one run: the slope between submissions of one run and of RUNS, which excludes the cost of a
+    submission and includes the gaps between dispatches.
+    """
     made = work.graph(device) if work.graph is not None else compiled(device, work.desc, work.weights)
     bound = MeasuredOperator(made)
     one, many = bound.recorded(1), bound.recorded(RUNS)

@@ -33,9 +33,9 @@ class Work:
     desc: Any
     bytes: int
     operations: float = 0.0
-    #: Constant inputs, whose layout may be changed for the kernel before it is measured.
+    #: Constant inputs, which may be rearranged for the kernel before it is measured.
     weights: tuple[str, ...] = field(default=())
-    #: Makes the graph that runs in place of the operator.
+    #: Builds a graph to run in place of the operator.
     graph: Callable[[dml.Device], CompiledOperator] | None = None
 
 
@@ -88,12 +88,12 @@ def _product(kind: str, m: int, k: int, n: int, *, transposed: bool = False) -> 
     return Work(desc, _BYTES[kind] * (m * k + k * n + m * n), 2.0 * m * k * n)
 
 
-#: Steps of k that share a scale, as in language models' decoders.
+#: Elements along k that share a scale, as in quantized language models.
 _BLOCK = 32
 
 
 def _by_blocks(kind: str, k: int, n: int) -> Work:
-    """Return the product of a row and weights of 4 bits in blocks, which the kernel dequantizes."""
+    """Return the product of a row and block-quantized 4-bit weights, which the kernel dequantizes."""
     product = _product(kind, 1, k, n, transposed=True)
     moved = n * k // 2 + _BYTES[kind] * (n * k // _BLOCK + k + n)
     return replace(product, bytes=moved, graph=partial(_graph_of_blocks, kind, k, n))

@@ -125,7 +125,7 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
 
 
 def _of_all(tiles: Iterable[_Tile | None]) -> list[_Tile] | None:
-    """Return a tile per sum if all have one, else None: all take the same kernel."""
+    """Return a tile per sum if all sums have one, else None, so that all sums use the same kernel."""
     found = []
     for tile in tiles:
         if tile is None:

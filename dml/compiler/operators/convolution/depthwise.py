@@ -69,7 +69,7 @@ def in_fours(sums: WindowedSum) -> bool:
 
 
 def _stores_pairs(result: Operand) -> bool:
-    """Whether pairs of elements from an even index on share a word with no others."""
+    """Whether each pair of elements that starts at an even index has a 32-bit word of its own."""
     outer = [step for step, size in zip(result.strides[:-1], result.sizes[:-1], strict=True) if size > 1]
     even = not any(step % 2 for step in (result.base, result.sizes[-1], *outer))
     return DATA_TYPES[result.data_type].bits == 16 and result.strides[-1] == 1 and even

@@ -35,7 +35,7 @@ def convolution(desc: DML_CONVOLUTION_OPERATOR_DESC, builder: ProgramBuilder) ->
     scales, zeros = builder.get("FilterTensor.Scales"), builder.get("FilterTensor.ZeroPoints")
     if scales is None:
         convolve(builder, described, activate(desc.FusedActivation))
-    else:  # a graph left the filter as stored (see dml/graph/blocks.py)
+    else:  # a graph left the filter quantized (see dml/graph/blocks.py)
         per_block = [volume(each) for each in (scales, zeros) if each is not None]
         convolve_stored(builder, described, per_block, desc.FilterTensor.DataType, activate(desc.FusedActivation))
 

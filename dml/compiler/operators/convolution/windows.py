@@ -133,7 +133,7 @@ def _phases_of_axis(taps: Three, geometry: Geometry, size: int, axis: int) -> li
     """Return a phase per position modulo the stride; none at all if one of them has no tap, so that its results are the
     bias alone."""
     count, stride, dilation = taps[axis], geometry.strides[axis], geometry.dilations[axis]
-    between = stride // math.gcd(stride, dilation)  # from one tap of a phase to the next
+    between = stride // math.gcd(stride, dilation)  # distance between adjacent taps of a phase
     found = []
     for place in range(min(stride, size)):
         last_first = reversed(range(count))

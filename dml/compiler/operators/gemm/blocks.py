@@ -89,7 +89,7 @@ def product_of_blocks(
     c = None if c is None or beta == 0.0 else c.broadcast(result.sizes)
     streams = _streams(builder, b, result.sizes[-2])
     if not streams:
-        a = readable(builder, a, uses=n)  # (once for all parts)
+        a = readable(builder, a, uses=n)  # copied at most once, for all parts
     elif quads(a) != "row":
         copy = with_rows_of_fours(builder, DML_TENSOR_DATA_TYPE_FLOAT32, a.sizes)
         apply(builder, Leaf(0), copy, [a])

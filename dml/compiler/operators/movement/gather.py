@@ -47,7 +47,7 @@ def _gather(
     dimensions: (size, stride) of the input's dimensions that an index tuple addresses. step: from one index of a tuple
     to the next.
     """
-    if result.epilogue is None:  # (epilogues get values)
+    if result.epilogue is None:  # an epilogue needs values, not raw bits
         result, source = raw(result), raw(source)
     result, source, indices = merge(result, source, indices)
     whole = _Lookup(result, source, indices, tuple(dimensions), step)

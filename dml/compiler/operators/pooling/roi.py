@@ -130,7 +130,7 @@ def _winner(builder: ProgramBuilder, sampling: RegionSampling, source: Operand) 
 def _gather(
     builder: ProgramBuilder, gradient: Operand, result: Operand, winner: Operand | None, sampling: RegionSampling
 ) -> None:
-    """Compute the input's gradient, in as many dispatches over the regions' outputs as the loops need."""
+    """Compute the input's gradient, in as many dispatches over the regions' outputs as the loop limits need."""
     tensors = {"gradient": gradient, **sampling.batches}
     if winner is not None:
         tensors.update(winner=winner, **sampling.regions)

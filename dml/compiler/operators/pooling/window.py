@@ -131,7 +131,7 @@ def lp(desc: d.DML_LP_POOLING_OPERATOR_DESC | d.DML_LP_POOLING1_OPERATOR_DESC, b
             math.prod(desc.WindowSize),
             {**constants, "P": desc.P},
             sizes,
-            cost=1 if desc.P == 1 else 2 + desc.P.bit_length(),  # two rounds, and one per bit of P for each power
+            cost=1 if desc.P == 1 else 2 + desc.P.bit_length(),  # a power takes two rounds and one per bit of P
             alike=PLANES,
         ),
     )
@@ -162,7 +162,7 @@ def maximum(desc: Any, builder: ProgramBuilder) -> None:
             math.prod(desc.WindowSize),
             constants,
             {"INDICES_ALONE": 0, **sizes},
-            alike=PLANES if indices is None else (),  # indices count through the whole tensor
+            alike=PLANES if indices is None else (),  # indices refer to the whole tensor
         ),
     )
 

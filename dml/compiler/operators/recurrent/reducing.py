@@ -164,7 +164,7 @@ def _one_direction(
     result = sequence
     if lengths is not None:
         lengths = lengths.view((batch, 1), (lengths.strides[3], 0))
-        if is_backward:  # in step order, each row beginning with its own last step
+        if is_backward:  # backward order: each row starts at its own last step
             own_gates = _reversed(builder, own_gates, lengths)
             if sequence is not None:
                 result = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sequence.sizes)

@@ -1,4 +1,4 @@
-"""A dispatchable's bindings, independent of the table, which may be reset."""
+"""A dispatchable's bindings, independent of the binding table, which may be reset."""
 
 from __future__ import annotations
 

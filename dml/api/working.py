@@ -124,7 +124,7 @@ class WorkingMemory:
 
     @contextmanager
     def workplace(self) -> Iterator[Workplace]:
-        """Context that collects one more program's memory."""
+        """Lock the memory, and collect one more program's share of it."""
         with self.lock:
             made = Workplace(self._buffers, self._staging)
             yield made

@@ -34,7 +34,8 @@ def activation_class(name: str) -> Any:
 
 
 def fused(*names: str) -> dict[str, OperatorDesc | None]:
-    """Return fused activations by label, none first: those named, else all that operators can fuse."""
+    """Return fused activations by label, beginning with none: the named ones, by default all that operators can
+    fuse."""
     found: dict[str, OperatorDesc | None] = {"none": None}
     for name in names or [name for name in ACTIVATIONS if activation_class(name).OPERATOR_TYPE in FUSABLE_ACTIVATIONS]:
         found[name] = activation_class(name)(**ATTRIBUTES.get(name, ({},))[-1])

@@ -21,7 +21,7 @@ from dml.errors import DMLError
 
 @dataclass(frozen=True)
 class Case:
-    """labels: a label for every parameter of the subject, including ``layout`` and ``values``."""
+    """A case of an operator. labels: one for every parameter of the subject, including ``layout`` and ``values``."""
 
     subject: Subject
     labels: Mapping[str, str]

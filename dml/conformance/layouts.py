@@ -111,7 +111,7 @@ def _strides(tensor: Tensor, layout: str) -> tuple[int, ...] | None:
 
 
 def repeated(array: Array, tensor: Tensor) -> Array:
-    """Return the array as the tensor can hold it: along a stride of 0 all elements are the first."""
+    """Repeat the first element along dimensions with a stride of 0, as the tensor stores the array."""
     once = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in tensor.strides)
     return np.ascontiguousarray(np.broadcast_to(array[once], array.shape))
 

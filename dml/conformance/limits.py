@@ -114,12 +114,12 @@ class Limit:
 
 
 def webnn(single: float, half: float) -> Limit:
-    """The W3C's WebNN tests: ulp of FLOAT32, and of FLOAT16."""
+    """Return a limit of the W3C's WebNN tests, in ulp of FLOAT32 and of FLOAT16."""
     return Limit((single, half), why=f"WebNN: {single:g} ulp ({half:g} of FLOAT16)")
 
 
 def webnn_absolute(single: float, half: float) -> Limit:
-    """The W3C's WebNN tests: an absolute error; they compare with rounded values, which adds an ulp here."""
+    """Return an absolute limit of the W3C's WebNN tests. They compare with rounded values, which adds an ulp here."""
     return Limit(
         (1, 1), (single, half), f"WebNN: 1/{1 / single:g} absolute (1/{1 / half:g} of FLOAT16), and one rounding"
     )

@@ -62,7 +62,7 @@ def _read_padding(label: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
 
 
 def opened(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the parameter open to further labels if all of its own are numbers, sizes, or paddings of one notation.
+    """Make the parameter accept further labels, if all of its own are numbers, sizes or paddings in one notation.
 
     Sizes keep to the listed dimension counts, which a subject may rely on.
     """
@@ -122,7 +122,7 @@ def enumerators(enumeration: Iterable[IntEnum]) -> dict[str, Any]:
 
 
 def flags() -> dict[str, bool]:
-    """Return off and on."""
+    """Return the values of a flag by label: off, on."""
     return {"no": False, "yes": True}
 
 

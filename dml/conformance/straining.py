@@ -26,7 +26,7 @@ from dml.words import bytes_text
 
 #: Memory of a run in MiB, if no option gives it.
 MEMORY_VARIABLE = "DML_STRESS_MEMORY"
-#: Seconds without a message, beyond the requested ones, after which a process counts as hung.
+#: Seconds beyond the requested duration after which a process is killed as hung.
 _GRACE = 300.0
 
 WORKER = (sys.executable, "-m", "dml.conformance.straining")

@@ -109,7 +109,7 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 def _fits(text: str, case: str) -> bool:
-    """Whether a filter matches: an operator's whole name that operator alone; anything else a part of the id, ignoring
-    case."""
+    """Whether a filter matches a case. An operator's full name matches only its cases; any other text matches ids that
+    contain it, ignoring case."""
     operator = case.partition(":")[0]
     return operator == text.upper() if text.upper() in subjects() else text.lower() in case.lower()

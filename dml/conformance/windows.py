@@ -1,4 +1,4 @@
-"""Shared parts of subjects with windows over the spatial dimensions."""
+"""Helpers shared by subjects with windows over the spatial dimensions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dml.conformance.subject import Outputs
 from dml.descriptors.base import OperatorDesc
 from dml.shapes import pooled_sizes
 
-#: Two and three spatial dimensions, of one, primes, a few workgroups.
+#: Two and three spatial dimensions, with sizes of one, primes, and enough elements for a few workgroups.
 SIZES = sizes("2x3x9x8", "1x1x1x1", "1x2x5x13", "3x1x31x2", "1x4x41x30", "2x2x5x4x6", "1x1x7x1x3", "1x1x20x9x9")
 #: Values by label, cycled over the spatial dimensions; a workgroup shares the work of a large window.
 WINDOW: dict[str, Any] = {

@@ -84,8 +84,8 @@ class DML_ROI_POOLING_OPERATOR_DESC(OperatorDesc):
 class DML_MAX_POOLING1_OPERATOR_DESC(OperatorDesc):
     """MAX_POOLING that optionally returns the index of each largest element.
 
-    OutputIndicesTensor: the sizes of OutputTensor; indices count row-major through the whole input; of equal elements
-    the first one counts. Reference: dml_max_pooling1_operator_desc.
+    OutputIndicesTensor: the sizes of OutputTensor; row-major indices into the whole input; on ties, the first element's
+    index. Reference: dml_max_pooling1_operator_desc.
     """
 
     InputTensor: Input
@@ -116,8 +116,8 @@ class DML_MAX_UNPOOLING_OPERATOR_DESC(OperatorDesc):
 class DML_MAX_POOLING2_OPERATOR_DESC(OperatorDesc):
     """MAX_POOLING1 with dilated windows.
 
-    OutputIndicesTensor: the sizes of OutputTensor; indices count row-major through the whole input; of equal elements
-    the first one counts. Reference: dml_max_pooling2_operator_desc.
+    OutputIndicesTensor: the sizes of OutputTensor; row-major indices into the whole input; on ties, the first element's
+    index. Reference: dml_max_pooling2_operator_desc.
     """
 
     InputTensor: Input

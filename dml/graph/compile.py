@@ -1,4 +1,4 @@
-"""Compilation of a checked graph to one Program: places of values, work at initialization, removed operators."""
+"""Compilation of a checked graph to one Program: places values, moves work to initialization, and removes operators."""
 
 from __future__ import annotations
 

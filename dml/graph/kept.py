@@ -86,7 +86,8 @@ def _results(node: Node) -> list[Value]:
 
 
 def _sources(nodes: Iterable[Node]) -> dict[Node, frozenset[Value]]:
-    """Return the smallest values from which each node's results are computed. nodes: in running order."""
+    """Return, for each node, the values from which to recompute its results with the least memory. nodes: in running
+    order."""
     found: dict[Node, frozenset[Value]] = {}
     made_of: dict[Value, frozenset[Value]] = {}
     for node in nodes:

@@ -23,7 +23,8 @@ GraphField = tuple[str | int, DML_BUFFER_TENSOR_DESC | None]
 class Value:
     """Bytes that flow along edges.
 
-    source: the graph input's index, the constant, or the node that writes it. outputs: the graph outputs that it is.
+    source: the graph input's index, the constant, or the node that writes it. outputs: indices of the graph outputs
+    with this value.
     """
 
     source: int | DML_CONSTANT_DATA_GRAPH_NODE_DESC | Node

@@ -170,7 +170,7 @@ class _Reader:
         return edges
 
     def _to(self, where: _Where, node: int, index: int) -> Port:
-        """Return the input that an edge leads to, which no other edge may."""
+        """Return the input that an edge leads to. Raises DMLError if another edge leads there."""
         port = self._port(where, node, index, 0)
         if (node, index) in self.connected:
             raise DMLError(f"{where}: {self.labels[node]} has its input {port} connected already")

@@ -45,7 +45,7 @@ def apply_ufunc(
 
 
 def _operand(value: Any) -> Any:
-    """Return a tensor unchanged, a scalar as a Python number, which takes a tensor's data type, and others as an
+    """Return a tensor unchanged, a scalar as a Python number (it takes the tensor's data type), anything else as an
     array.
     """
     return np.asarray(value).item() if not isinstance(value, Tensor) and np.ndim(value) == 0 else value

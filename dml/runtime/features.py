@@ -128,7 +128,7 @@ _COMPONENTS = {
 }
 _SUBGROUP_SCOPE = 3
 
-#: Features that older compilers lack: name, GLSL extension, first glslang version.
+#: Features that older compilers lack: name, GLSL extension, and the first glslang version with it.
 _COMPILED_SINCE = (
     ("cooperative_matrix", "GL_KHR_cooperative_matrix", "13"),
     ("matrix_reductions", "GL_NV_cooperative_matrix2", "15.1"),

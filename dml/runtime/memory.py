@@ -152,7 +152,7 @@ class Pool:
             return sum(chunk.size - sum(length for _, length in chunk.free) for chunk in self._chunks)
 
     def release(self, *, kept: bool = False) -> None:
-        """Return empty chunks to the driver. kept: those of large pieces alone."""
+        """Return empty chunks to the driver. kept: only those kept for large pieces."""
         with self._lock:
             self._sort_in()
             self._release(kept)

@@ -16,7 +16,7 @@ _PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
 
 
 class TracedValue(ABC):
-    """A value with its own way to be evaluated from traced numbers."""
+    """A value that implements its own evaluation from traced numbers."""
 
     @property
     @abstractmethod
@@ -34,7 +34,7 @@ def filled(value: Any, numbers: Numbers) -> Any:
 
 
 def _filled(value: Any, numbers: Numbers, known: dict[int, Any]) -> Any:
-    """known: dataclasses replaced so far, by identity, since many structures share them."""
+    """Replace traced numbers. known: dataclasses replaced so far, by identity, since many structures share them."""
     kind = type(value)
     if kind is TracedInt:
         return numbers[value]
@@ -73,7 +73,7 @@ def numbers_in(value: Any) -> set[TracedInt]:
 
 
 def _collect(value: Any, found: set[TracedInt], known: set[int]) -> None:
-    """known: dataclasses visited so far, by identity."""
+    """Add a value's traced numbers to ``found``. known: dataclasses visited so far, by identity."""
     kind = type(value)
     if kind is TracedInt:
         found.add(value)

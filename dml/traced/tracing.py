@@ -234,7 +234,7 @@ class Tracing:
 
 
 def _sum_of(a: Terms, b: Terms, sign: int) -> Terms:
-    """Return the sum or difference."""
+    """Return the terms of a + b, or of a - b if ``sign`` is -1."""
     if not b:
         return a
     found = dict(a)

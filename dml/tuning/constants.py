@@ -67,7 +67,7 @@ class Remeasured:
 def wanted(names: Iterable[str], target: Target) -> list[Threshold]:
     """Return these rows; without names, all rows for the device's class.
 
-    Raises DMLError for an unknown name, and for a row that is for another class of devices.
+    Raises DMLError for an unknown name, and for a row of another device class.
     """
     found = []
     for name in names:

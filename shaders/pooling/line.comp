@@ -1,8 +1,8 @@
 #version 450
 // The maxima (MAXIMUM) or the sums of windows along AXIS alone: windows along several axes are computed one axis after
 // the other. An invocation reads each element of UNIT adjacent results once. LENGTH, RESULTS: the sizes of source and
-// result along AXIS. MEAN: divides the last sums by the number of elements of the window, which has WINDOW_d and so on
-// along all axes.
+// result along AXIS. MEAN: divides the sums of the last axis by the window's number of elements; WINDOW_d and so on
+// describe it along all axes.
 #include "prelude.glsl"
 
 #define SPAN ((UNIT - 1) * STEP + WINDOW)

@@ -1,6 +1,6 @@
 #version 450
-// The bias of the input's product, [direction, gate * unit]: the input's bias plus, for the first ADDED elements of a
-// direction, the recurrence's.
+// The bias added to the input's product, [direction, gate * unit]: the input bias plus, for the first ADDED elements of
+// a direction, the recurrence bias.
 #include "prelude.glsl"
 
 float value(uint c[RANK]) {

@@ -19,7 +19,7 @@ from dml.conformance.subject import Inputs, subject
 from dml.conformance.values import Values, is_float
 from dml.descriptors.base import OperatorDesc
 
-#: Ranges of the arguments that differ from -4 to 4.
+#: Argument range, -n to n, of the activations for which n is not 4.
 _RANGES = {"SIGMOID": 20, "SOFTPLUS": 20, "PARAMETRIC_SOFTPLUS": 20, "SWISH": 20, "GELU": 10}
 
 

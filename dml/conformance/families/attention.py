@@ -52,7 +52,8 @@ def _mask_sizes(mask: str, scores: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _describe(operator: Any, choice: Choice) -> OperatorDesc:
-    """Describe the tensors, with the letters of the descriptors' module: B, S, K, P, H, V and N query, M key heads."""
+    """Describe the tensors. Sizes have the letters of the descriptors' module: B, S, K, P, H, V; N query heads, M key
+    heads."""
     batch, queries, keys, past, size, value_size = choice.sizes
     heads, key_heads = choice.heads if isinstance(choice.heads, tuple) else (choice.heads, choice.heads)
     if choice.source.startswith("query_key"):
@@ -129,7 +130,7 @@ def _sizes(desc: Any) -> tuple[int, int, int, int, int]:
 
 
 def _inputs(desc: Any, values: Values) -> Inputs:
-    """Return inputs with at least one unmasked key per query, and pasts of any length, 0 included."""
+    """Return inputs with at least one unmasked key per query, and any past lengths, including 0."""
     batch, queries, total, heads, _ = _sizes(desc)
     ends = values.rng.integers(1, total + 1, batch)
     starts = values.rng.integers(0, ends)

@@ -1,4 +1,4 @@
-"""NON_MAX_SUPPRESSION, an operator of ours."""
+"""NON_MAX_SUPPRESSION, an operator of this package."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ pointwise(
 
 
 def _halves(desc: Any, values: Values) -> Inputs:
-    """Return numbers, half of them between two integers, where the modes differ."""
+    """Return numbers, half of them halfway between two integers, where the rounding modes differ."""
     x = drawn(values, desc.InputTensor, -9, 9)
     halves = values.integers(desc.InputTensor, -9, 8) + x.dtype.type(0.5)
     return {"InputTensor": np.where(values.rng.random(x.shape) < 0.5, halves, x)}

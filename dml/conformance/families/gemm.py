@@ -108,8 +108,8 @@ def _integer_tensors(choice: Choice, b_type: Any) -> dict[str, Any]:
 
 
 def _integer_inputs(desc: OperatorDesc, values: Values) -> Inputs:
-    """Return scales around 1 / 20, ordinary biases, and zero points and 8-bit operands of all values, with extremes at
-    edges.
+    """Return scales around 1 / 20, ordinary biases and zero points, and 8-bit operands over their whole range (with
+    extremes for edge values).
 
     Wider operands stay small, to test the sum.
     """

@@ -35,7 +35,7 @@ from dml.graph import operations as op
 _FLOATS = {"FLOAT32": DML_TENSOR_DATA_TYPE_FLOAT32, "FLOAT16": DML_TENSOR_DATA_TYPE_FLOAT16}
 _F, _G = "FactorTensor", "AddendTensor"
 
-#: Operators with an epilogue, one case for each kernel that they may get.
+#: Operators that take an epilogue: a case for each kernel that selection may choose.
 _OF = {
     "gemm": "GEMM",
     "gemm_c": "GEMM:c=yes,sizes=5x66x70",

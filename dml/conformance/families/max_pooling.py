@@ -22,7 +22,8 @@ from dml.tensors import numpy_dtype
 
 
 def _steps(desc: OperatorDesc, values: Values) -> Inputs:
-    """Return few distinct values, so that equal ones occur in a window; at edges all special values except NaN."""
+    """Return few distinct values, so that equal ones occur in a window; for edge values, all special ones except
+    NaN."""
 
     def make(name: str, given: Tensor) -> Any:
         found = values.fill(given)

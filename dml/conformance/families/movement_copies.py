@@ -22,7 +22,7 @@ from dml.shapes import (
 )
 from dml.tensors import numpy_dtype
 
-#: By a dimension's number and size: (offset, size, step) of a slice's window.
+#: Offset, size and step of a slice's window, as functions of a dimension's number and size.
 _WINDOWS: dict[str, Any] = {
     "inner": lambda axis, n: (int(n > 2), max(1, n - 2), 1),
     "all": lambda axis, n: (0, n, 1),
@@ -126,7 +126,7 @@ subject(
 
 # --- split, join, tile ----------------------------------------------------------------------------------
 
-#: By the size along the axis: the parts' sizes.
+#: Sizes of the parts, as functions of the size along the axis.
 _PARTS: dict[str, Any] = {
     "one_and_rest": lambda n: (1, n - 1),
     "whole": lambda n: (n,),
@@ -218,7 +218,7 @@ subject(
 
 # --- padding --------------------------------------------------------------------------------------------
 
-#: By a dimension's number counted from the last, and its size: the padding before and after it.
+#: Padding before and after, as functions of a dimension's number (counted from the last) and size.
 _PADDINGS: dict[str, Any] = {
     "some": lambda back, n: (1, min(n, 2)) if back % 2 == 0 else (min(n, 2), 0),
     "none": lambda back, n: (0, 0),

@@ -129,7 +129,7 @@ _ND: dict[str, Any] = {
     "sizes": _ND_SIZES,
     # Number of coordinates in a tuple.
     "coordinates": {"1": 1, "2": 2, "all": 8},
-    # Dimensions of the indices without the last one.
+    # Sizes of the indices without the last dimension.
     "tuples": {"list": (6,), "single": (), "grid": (2, 3), "many": (300,), "block": (2, 3, 5)},
     # Number of leading dimensions that the operator ignores.
     "unused": {"0": 0, "1": 1},

@@ -28,7 +28,7 @@ def _describe(choice: Choice) -> DML_RANDOM_GENERATOR_OPERATOR_DESC:
 
 
 def _inputs(desc: Any, values: Values) -> Inputs:
-    """Return any state; at edges, a counter that is about to carry into several of its words."""
+    """Return any state; for edge values, a counter that is about to carry into several of its words."""
     words = values.rng.integers(0, 1 << 32, 6, np.uint64)
     if values.edges:
         words[: values.rng.integers(1, 5)] = philox.MASK

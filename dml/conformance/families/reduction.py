@@ -45,7 +45,7 @@ def _axes(choice: Choice) -> tuple[int, ...]:
 
 # --- REDUCE ---------------------------------------------------------------------------------------------
 
-#: Errors of sums with terms of one sign, and of products, by the number of reduced elements.
+#: WebNN's limits in ulp, by the number of reduced elements; for sums, valid if all terms have one sign.
 _WEBNN = {
     "AVERAGE": lambda n: n + 2,
     "L1": lambda n: n,
@@ -93,7 +93,7 @@ def _reduced_values(function: str, x: DML_BUFFER_TENSOR_DESC, values: Values) ->
     if function in ("MIN", "MAX", "ARGMIN", "ARGMAX"):
         return values.fill(x)
     if not is_float(x.dtype):
-        # In a product of odd numbers all low bits matter.
+        # Odd factors, so that every low bit of the product depends on all of them.
         return np.asarray(any_bits(values, x) | x.dtype.type(function == "MULTIPLY"))
     if function == "MULTIPLY":
         return _near_one(x, values)

@@ -18,7 +18,7 @@ from dml.shapes import effective_rank, with_size
 
 # --- TOP_K ----------------------------------------------------------------------------------------------
 
-#: By the size along the axis.
+#: K, as a function of the size along the axis.
 _KS: dict[str, Any] = {"half": lambda n: (n + 1) // 2, "1": lambda n: 1, "70": lambda n: min(n, 70), "all": lambda n: n}
 
 
@@ -90,7 +90,8 @@ subject(
 
 
 def _coordinates(choice: Choice) -> d.DML_NONZERO_COORDINATES_OPERATOR_DESC:
-    """Describe with as many coordinates as the input has dimensions, or without those of its leading sizes of 1."""
+    """Describe the operator, with a coordinate per dimension of the input or, optionally, none for leading sizes of
+    1."""
     rank = len(choice.sizes)
     columns = max(1, effective_rank(choice.sizes)) if choice.shorter else rank
     if choice.shorter and columns == rank:

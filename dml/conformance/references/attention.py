@@ -1,4 +1,5 @@
-"""Multi-head attention in float64 NumPy, head by head; with `Rounded` numbers, with a bound of the float32 error."""
+"""Multi-head attention in float64 NumPy, head by head. With `Rounded` numbers, results have a bound of the float32
+error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normalizations in float64 NumPy; with `Rounded` numbers, with a bound of the float32 error."""
+"""Normalizations in float64 NumPy. With `Rounded` numbers, results have a bound of the float32 error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Resampling by the reference's text: coordinates in float32, weights and sums in float64, one dimension at a time."""
+"""Resampling as the reference defines it: coordinates in float32, weights and sums in float64, one dimension at a
+time."""
 
 from __future__ import annotations
 

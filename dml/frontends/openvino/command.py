@@ -81,7 +81,7 @@ class OpenVINORun:
         return static_model(whole(self._model), given, self._options.sizes)[0]
 
 
-#: Types of layers that become no operators.
+#: Types of layers without operators.
 _ENDS = ("Parameter", "Const", "Result")
 
 
@@ -143,7 +143,7 @@ def inspect_network(path: Path, planner: Planner, sizes: Mapping[str, int]) -> M
     try:
         main = split(network).network
         given = {layer.name: assumed_shape(layer, sizes) for layer in main.layers if layer.type == "Parameter"}
-        # (a planner is asked what a device is)
+        # (a planner answers the same questions as a Device)
         compiled = CompiledNetwork(with_sizes(main, given), cast(Device, planner)).compiled
         needs = cast(PlannedGraph, compiled).needs()
     except DMLError as error:

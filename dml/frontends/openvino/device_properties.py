@@ -1,4 +1,4 @@
-"""OpenVINO's properties, their names as text: values of devices, and values that a configuration may set."""
+"""OpenVINO's properties, named by text: those of devices, and those that a configuration may set."""
 
 from __future__ import annotations
 

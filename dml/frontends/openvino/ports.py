@@ -70,7 +70,7 @@ class ConstOutput:
 
     @property
     def place(self) -> tuple[str, int]:
-        """The side, "input" or "output", and the port's number there."""
+        """Side ("input" or "output") and number of the port."""
         return self._place
 
     def has_name(self, name: str) -> bool:

@@ -87,7 +87,7 @@ class _DynamoGraph:
         self._settings = settings
         self._ints, self._floats = numbers_of(graph)
         self._fixed = frozenset(self._floats)
-        #: By the values of the constant numbers.
+        #: The exported graph and its function, by the values of the constant numbers.
         self._made: dict[tuple[Any, ...], tuple[Taken, Callable[..., Any]]] = {}
         self._eager: str | None = None
         #: Calls left to run with PyTorch after the device was out of memory, and the length of the last such pause.

@@ -42,8 +42,8 @@ class MLTensorLimits:
 
 @dataclass(frozen=True)
 class _OperandRule:
-    """tensors: DirectML tensors that take the operand, at least one of which must: "GRU.InputTensor
-    REDUCE:SUM.InputTensor"."""
+    """The rule for an operand. tensors: DirectML tensors, such as "GRU.InputTensor REDUCE:SUM.InputTensor"; a data type
+    is supported if at least one of them takes it."""
 
     tensors: str
     allowed: tuple[str, ...]

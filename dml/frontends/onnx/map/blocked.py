@@ -22,7 +22,8 @@ NCHWC = "com.microsoft.nchwc"
 
 
 def with_blocks(opsets: Mapping[str, int], nodes: Iterable[Any], initial: Mapping[str, Array]) -> dict[str, int]:
-    """Return the opsets with the block size as the version of its domain; its operators are registered from 8 on.
+    """Return the opsets with the block size as the version of com.microsoft.nchwc; mappings of its operators are
+    registered from version 8 on.
 
     The domain has only one version. If the size is unknown, the version stays 1, and the nodes run on the host. nodes:
     NodeProtos of the graph. initial: its initializers by name.

@@ -325,7 +325,7 @@ class Trace:
     # Graphs
 
     def graph(self, graph: GraphFacts, inputs: Mapping[str, Item], opsets: Mapping[str, int]) -> list[Item]:
-        """Return the outputs of a model's graph. Inputs replace initializers of the same name."""
+        """Return the outputs of a model's graph. Inputs override initializers of the same name."""
         with np.errstate(all="ignore"):
             return self.body(graph, Scope(opsets), inputs)
 

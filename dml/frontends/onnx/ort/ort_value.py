@@ -203,7 +203,7 @@ class IOBinding:
     def __init__(self, session: InferenceSession) -> None:
         self._session = session
         self._inputs: dict[str, OrtValue] = {}
-        #: None: a new array on the host; True: one on the device.
+        #: Name -> value to write to; True for a new array on the device, False for one on the host.
         self._outputs: dict[str, OrtValue | bool] = {}
         self._results: list[OrtValue] = []
 

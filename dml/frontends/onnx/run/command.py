@@ -153,7 +153,7 @@ def _walked(model: PreparedModel, stand: StandIns, profile: bool) -> list[Walked
 
 def _on_host(part: HostPart, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[KernelTime]]:
     made = part.run(values)
-    start = time.perf_counter_ns()  # (without the preparation in the first run)
+    start = time.perf_counter_ns()  # (the first run, which prepares, is not measured)
     made = part.run(values)
     return made, [KernelTime(grouped(part.nodes), part.runtime, time.perf_counter_ns() - start)]
 

@@ -31,7 +31,7 @@ def interpolate(c: IrContext) -> IrValue:
     x, mode = c.tensor(0), c.layer.text("mode")
     first = c.layer.version == "opset1"
     coordinates = c.layer.text("coordinate_transformation_mode", "half_pixel")
-    if first:  # (Interpolate-1 has no other attribute for coordinates)
+    if first:  # (in Interpolate-1 this attribute alone chooses the coordinates)
         coordinates = "align_corners" if c.layer.flag("align_corners", True) else "asymmetric"
     if mode not in ("nearest", *_WEIGHED):
         raise c.error(f"mode {mode!r} is not supported")

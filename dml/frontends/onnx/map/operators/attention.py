@@ -198,7 +198,7 @@ def quantized_attention(node: OnnxNode) -> list[OnnxValue | None]:
 def _self_attention(
     node: OnnxNode, projected: OnnxValue, *, mask: int, past: int, relative: OnnxValue | None
 ) -> list[OnnxValue | None]:
-    """Attention over packed query, key and value. mask, past: numbers of these inputs.
+    """Attention over packed query, key and value. mask, past: indices of these inputs.
 
     The past holds keys and values of earlier positions, {2, B, N, P, H}; the second output holds all positions.
     """

@@ -90,7 +90,7 @@ def _number(node: OnnxNode, value: Any) -> Any:
 
 
 def _stacked(node: OnnxNode, values: list[OnnxValue], axis: int, entry: Any) -> OnnxValue:
-    """Stack values along a new axis; no values make an empty tensor of the shape that the graph declares."""
+    """Stack values along a new axis. Without values, return an empty tensor of the shape that the graph declares."""
     if not values:
         kind = entry.type.tensor_type
         sizes = [dim.dim_value for dim in kind.shape.dim]

@@ -75,7 +75,8 @@ def _as_given(given: tuple[OnnxValue | None, ...]) -> OnnxValue:
 
 @onnx_op("QMoE", domain="com.microsoft")
 def quantized_mixture_of_experts(node: OnnxNode) -> OnnxValue:
-    """MoE with weights of 2, 4 or 8 bits, with a scale for each row or block. Chosen weights are gathered packed."""
+    """Compute MoE with weights of 2, 4 or 8 bits, with a scale for each row or block. The chosen experts' weights are
+    gathered in packed form."""
     kind = node.text("quant_type", "int")
     if kind != "int":
         raise Unsupported(f"quant_type = {kind!r} is not mapped")

@@ -85,7 +85,7 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
 def _in_place(
     node: OnnxNode, parts: tuple[OnnxValue, OnnxValue, OnnxValue], past_key: OnnxValue
 ) -> list[OnnxValue | None]:
-    """Return the outputs if past and present share memory: a cache of maximum length."""
+    """Return the outputs where past and present share memory: a cache of maximum length."""
     query, key, value = parts
     steps, key_heads, room = query.shape[1], past_key.shape[1], past_key.shape[2]
     full = full_cache(room)

@@ -180,7 +180,8 @@ class ProgramBuilder:
         packing.restore(self, written_elsewhere)
 
     def _bind(self, kernel: str, tensors: Mapping[str, Bound]) -> tuple[Mapping[str, Bound], packing.Moves]:
-        """Return what a kernel over these tensors binds: the shown part of each, and what their epilogues read.
+        """Return the bindings of a kernel over these tensors: the visible part of each, and the operands of their
+        epilogues.
 
         If they exceed the device's storage buffers, some share one; the second result is then for ``packing.restore``,
         after the kernel.

@@ -93,7 +93,7 @@ def narrow(operand: Operand, axes: Sequence[int], box: Box) -> Operand:
 def crop(operand: Operand, most: int) -> Operand:
     """Restrict the operand's region to the bytes that it spans, if the region exceeds ``most`` bytes.
 
-    Indices remain right modulo 2^32, as kernels count; so do those of its epilogue.
+    Indices stay right modulo 2^32, as kernels compute them, in the operand and in its epilogue.
     """
     if operand.region.size > most:
         region, skipped = _spanned(operand, *operand.span)

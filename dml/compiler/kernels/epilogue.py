@@ -1,8 +1,8 @@
-"""Epilogues: what a graph applies to each value of an operator's result before it is stored.
+"""Epilogues: expressions that a graph applies to each value of an operator's result before it is stored.
 
 A kernel knows the index at which it stores an element, but not always the element's coordinates. So the elements of an
-epilogue's other operands are found from that index alone, as sums of its quotients; this is exact for every layout
-whose dimensions nest (packed, in any order of dimensions, with gaps of whole inner dimensions).
+epilogue's other operands are found from that index alone, as sums of quotients of the index; this is exact for every
+layout whose dimensions nest (packed, in any order of dimensions, with gaps of whole inner dimensions).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _steps(
         if step <= inside:
             return None
         inside += (size - 1) * step
-    # The outermost dimension needs no remainder, but would in a larger batch
+    # The outermost dimension takes a remainder too, which only a larger batch needs, so that both share a kernel
     size, step, _ = dimensions[0]
     periods = [size * step] + [step for _, step, _ in dimensions]
     # A remainder determines inner positions only if it is a multiple of the inner period

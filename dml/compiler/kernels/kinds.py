@@ -74,7 +74,7 @@ def affine(tensor: DML_BUFFER_TENSOR_DESC | None, scale: float, bias: float, x: 
 
 
 def _affine_pair(code: str, x: Expression, include: str, bits: tuple[int, int]) -> Expression:
-    """bits: of {Scale} and {Bias} in the code."""
+    """Return a 64-bit expression of x: ``code`` with {Scale} and {Bias} replaced by these ``bits``."""
     (scale, scale_words), (bias, bias_words) = pair("Scale", bits[0]), pair("Bias", bits[1])
     text = code.format(Scale=scale, Bias=bias)
     return node(text, x, glsl="uvec2", includes=[include], **scale_words, **bias_words)

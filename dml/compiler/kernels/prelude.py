@@ -323,7 +323,7 @@ def _text(
 
 
 def _members(name: str, types: Mapping[str, str]) -> list[str]:
-    """Return a number's members in the block of words."""
+    """Return the declarations of the words that hold a number."""
     if name.endswith(DIVISOR):
         return [f"uint {name}_FACTOR;", f"uint {name}_SHIFTS;"]
     return [f"{'uint' if types[name] == 'bool' else types[name]} {name};"]

@@ -158,7 +158,7 @@ def transpose_blocks(target: Target) -> TransposeBlocks:
     return TransposeBlocks(TRANSPOSE_WORKGROUP, TRANSPOSE_ALONG)
 
 
-#: Elements along each side of what a CPU's driver transposes in blocks.
+#: CPU drivers transpose in blocks if both dimensions have at least half as many elements as this.
 CPU_TRANSPOSED = 16
 
 

@@ -552,7 +552,7 @@ FEWEST_TILES: int = threshold("convolution.FEWEST_TILES")
 #: windows multiply the side by the dilation, up to the image's: positions of a tile that are further apart than a small
 #: image is wide would leave it mostly empty.
 USUAL: int = threshold("convolution.USUAL")
-#: Largest and smallest such side.
+#: Bounds of the side that is computed from USUAL.
 _MOST_USUAL, _LEAST_USUAL = 56, 7
 #: Cost of eight invocations of the input transform and of the result transform, in vector multiplications: mostly reads
 #: and writes.

@@ -10,7 +10,7 @@ from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
-# --- CPUs' drivers ----------------------------------------------------------------------------------------------------
+# --- CPU drivers ------------------------------------------------------------------------------------------------------
 
 #: Most rows of a workgroup, and fewest workgroups, so that two cores have work.
 _MOST_ROWS, _FEWEST_GROUPS = 8, 2

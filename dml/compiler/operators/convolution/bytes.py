@@ -41,12 +41,12 @@ class _Runs:
 
     @property
     def used(self) -> int:
-        """Bytes of a run that are in x."""
+        """Bytes of a run that come from x."""
         return self.channels * self.run_taps
 
     @property
     def length(self) -> int:
-        """Bytes of a run in k."""
+        """Bytes of a run in k, with padding."""
         return -(-self.used // VECTOR) * VECTOR
 
     @property

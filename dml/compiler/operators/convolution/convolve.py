@@ -1,9 +1,9 @@
 """The choice of kernels for a convolution, forward or backward (transposed), of floats or integers.
 
-Every convolution has three spatial dimensions here. It is a matrix product (windows of one element; on GPUs any
-windows, ``implicit``), sums kept in registers over a padded copy of the input (``direct``; without the copy for groups
-of one channel, ``depthwise``), the same with fewer products (``winograd``, 3 x 3), or otherwise ``general``: one
-invocation per element.
+Every convolution has three spatial dimensions here. The kernels: a matrix product (windows of one element; on GPUs any
+windows, ``implicit``); sums in registers over a padded copy of the input (``direct``; without the copy for groups of
+one channel, ``depthwise``); the same with fewer multiplications (``winograd``, 3 x 3); and for all others ``general``,
+with one invocation per element.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def convolve(builder: ProgramBuilder, convolution: Convolution, finish: Expressi
 
 
 def _clipped(convolution: Convolution, finish: Expression) -> tuple[Convolution, Expression]:
-    """Replace an expression that only clamps, or does nothing, by one with its bounds as data."""
+    """Replace an expression that only clamps, or does nothing, by a clamp whose bounds are data of the dispatch."""
     result, epilogue = convolution.result, convolution.result.epilogue
     if epilogue is not None and epilogue.operands:
         return convolution, finish

@@ -28,7 +28,7 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 def along_dimension(parameter: Operand, rank: int, axis: int) -> Operand:
     """View a scale or zero point as a tensor that broadcasts to ``rank`` dimensions.
 
-    It has one element, or one per position along ``axis``; these may be along any of its own dimensions.
+    The operand has one element, or one per position along ``axis``, in any of its own dimensions.
     """
     (size, stride), *others = sorted(zip(parameter.sizes, parameter.strides, strict=True), reverse=True)
     assert all(other == 1 for other, _ in others), parameter.sizes

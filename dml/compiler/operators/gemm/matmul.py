@@ -104,7 +104,7 @@ def _parts(operands: Mapping[str, Operand], target: Target) -> Iterator[list[Map
         views[name] = operand.view(space, (*batch, *steps))
     extents = space
     if not fit:
-        # A sum of several products needs a temporary of 32 bits.
+        # The sum of several products is accumulated in a temporary of 32 bits.
         sums = words(space, (*packed_strides(result.sizes), 0))
         extents = cut([*views.values(), sums], target.max_region, axes) or space
     along_k = list(boxes(space[-1:], (min(extents[-1], longest),)))

@@ -42,7 +42,7 @@ def fill_value_sequence(desc: d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, builder: 
 def _diagonal(
     builder: ProgramBuilder, result: Operand, source: Operand | None, bits: int, begin: int, end: int
 ) -> None:
-    """Write ``bits`` where begin <= column - row < end (if end < begin: where it is outside end to begin - 1);
+    """Write ``bits`` where begin <= column - row < end (if end < begin: except where end <= column - row < begin);
     elsewhere the source or 0."""
     operands = {"result": raw(result)} if source is None else {"result": raw(result), "source": raw(source)}
     (row, column), merged = merge_between((result.rank - 2, result.rank - 1), *operands.values())

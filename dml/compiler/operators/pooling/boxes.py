@@ -56,7 +56,7 @@ def each_result(builder: ProgramBuilder, what: BoxKernel) -> None:
 
 
 def _each_result(builder: ProgramBuilder, what: BoxKernel, tensors: Mapping[str, Bound]) -> None:
-    """Run the kernel on ``tensors``, parts of those of ``what`` that each fit a binding."""
+    """Run the kernel on ``tensors``: the parts of its tensors, each within a binding."""
     result = tensors["result"].operand
     per_word = DATA_TYPES[result.data_type].per_word if owns_whole_words(result) else 1
     sharing = window_sharing(builder.target, what.places, what.cost, per_word, seldom_full=what.seldom_full)

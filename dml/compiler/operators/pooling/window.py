@@ -195,7 +195,7 @@ def max_grad(desc: d.DML_MAX_POOLING_GRAD_OPERATOR_DESC, builder: ProgramBuilder
 
 
 def _gather(builder: ProgramBuilder, desc: Any, constants: Mapping[str, Constant], winner: Operand | None) -> None:
-    """Gather over each element's box: per axis all windows that may contain it."""
+    """Gather over each element's box, which holds all windows that may contain the element."""
     gradient = volume(builder["InputGradientTensor"])
     tensors = {"result": write(volume(builder["OutputGradientTensor"])), "gradient": read(gradient)}
     if winner is not None:
@@ -220,7 +220,7 @@ def _gather(builder: ProgramBuilder, desc: Any, constants: Mapping[str, Constant
     )
 
 
-#: Scales and zero points: the kernel's name and the descriptor's.
+#: Scales and zero points: name in the kernel, and in the descriptor.
 _PARAMETERS = {
     "input_scale": "InputScaleTensor",
     "input_zero_point": "InputZeroPointTensor",

@@ -1,4 +1,4 @@
-"""Operand layouts of a reduction: the kept dimensions, and what one step of its kernel takes."""
+"""Operand layouts of a reduction: the kept dimensions, and the elements per step of its kernel."""
 
 from __future__ import annotations
 

@@ -40,8 +40,8 @@ FLOAT_PRODUCT = replace(FLOAT_SUM, identity="1.0", combine="a * b")
 FLOAT_MAX = replace(FLOAT_SUM, identity="uintBitsToFloat(0xff800000u)", combine="reduce_max(a, b)", includes=(REDUCE,))
 FLOAT_MIN = replace(FLOAT_SUM, identity="uintBitsToFloat(0x7f800000u)", combine="reduce_min(a, b)", includes=(REDUCE,))
 
-#: For the root of a sum of squares where float32 holds the root but not the squares: squares of large, medium and small
-#: elements are scaled differently and summed separately. ``norm_terms`` computes an element's three terms, and
+#: Sum of squares whose root float32 holds, although the squares may overflow or underflow: squares of large, medium and
+#: small elements are scaled differently and summed separately. ``norm_terms`` computes an element's three terms, and
 #: ``norm_of`` the root of three sums.
 NORM = Monoid(
     "vec3",

@@ -156,7 +156,7 @@ class Page:
 
 @contextlib.contextmanager
 def browser() -> Iterator[Page]:
-    """Yield a page in a browser of its own, which ends with the page."""
+    """Yield a page in its own browser process, which is closed with it."""
     assert PROGRAM is not None
     read_commands, to_browser = os.pipe()
     from_browser, write_answers = os.pipe()

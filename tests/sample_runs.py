@@ -15,7 +15,7 @@ UNTOUCHED = 0xA5
 
 
 def tensors(fields: Any) -> list[Tensor]:
-    """Return the present tensors of a description's fields; tensors of arrays follow one another."""
+    """Return the present tensors of a description's fields; arrays of tensors are flattened."""
     return [t for _, field in fields for t in (field if isinstance(field, tuple) else (field,)) if t is not None]
 
 

@@ -1,4 +1,4 @@
-"""The validation mode reports the fault that it is for: two dependent dispatches without a barrier between them."""
+"""The validation mode reports a missing barrier between two dependent dispatches."""
 
 from __future__ import annotations
 

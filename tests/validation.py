@@ -69,7 +69,7 @@ class Log:
 
     def __init__(self, path: Path) -> None:
         os.mkfifo(path)
-        # Read and write, so that opening does not block and the pipe never ends
+        # Opened for reading and writing, so that opening does not block and the pipe does not end when its writer does
         self._descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
         fcntl.fcntl(self._descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         self._text = bytearray()

@@ -1,4 +1,4 @@
-"""Overlaps between the bindings of one dispatch that the pages of BindInputs and BindOutputs allow.
+"""Checks overlaps between the bindings of one dispatch, by the rules of the pages of BindInputs and BindOutputs.
 
 Ranges that are only read may overlap. Others may not, with one exception: an operator that executes in place may write
 an output over an input of exactly the same bytes. A binding reads or writes its tensor's TotalTensorSizeInBytes, or the

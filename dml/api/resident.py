@@ -73,7 +73,7 @@ def _called(key: object) -> str:
 
 
 class Resident:
-    """Runs a compiled operator on arrays. Thread-safe; runs follow each other."""
+    """Runs a compiled operator on arrays. Thread-safe: runs are serialized."""
 
     def __init__(self, compiled: CompiledOperator) -> None:
         #: Weak, since the operator holds this object: a cycle would keep their device memory until garbage collection.

@@ -128,7 +128,7 @@ def compare(found: Array, expected: Expected, flushed: Expected | None = None) -
 
 
 def bounds(expected: Expected, kind: np.dtype[Any]) -> tuple[Array, Array, Array]:
-    """Return an expectation in a data type, and the least and the greatest allowed value of each element, in float64.
+    """Return the expected values in a data type, and each element's least and greatest allowed value in float64.
 
     The bounds of elements that the operator leaves undefined are infinite.
     """

@@ -418,7 +418,7 @@ def _failure(label: str, tensor: Tensor, result: Comparison, touched: int | None
 
 
 def _loose(label: str, result: Comparison) -> Outcome:
-    """Return the worst element beyond the tight limit of an output within its public one."""
+    """Return, for an output within its public limit, the worst element beyond the tight one."""
     far, share = result.loose, result.tight_share
     assert far is not None
     assert share is not None

@@ -161,5 +161,5 @@ def attribute_sets(*sets: Mapping[str, float]) -> dict[str, Mapping[str, float]]
 
 
 def modes(field: str, enumeration: Any) -> dict[str, Mapping[str, Any]]:
-    """Return each enumerator as the value of a field."""
+    """Return {field: enumerator} for each enumerator, by label."""
     return {label: {field: value} for label, value in enumerators(enumeration).items()}

@@ -58,9 +58,10 @@ def fuse(graph: Graph, target: Target) -> None:
 
 
 def _as_expressions(at: Node) -> Sequence[Node]:
-    """Give an element-wise operator its expression over its inputs, in order.
+    """Replace an element-wise operator by an expression over its inputs, in order.
 
-    Batch normalization becomes two: of its parameters, computed once if they are constant, and of the elements.
+    Batch normalization becomes two expressions: over its parameters (computed once if they are constant), and over the
+    elements.
     """
     if isinstance(at.desc, DML_BATCH_NORMALIZATION_OPERATOR_DESC):
         return _batch_normalization(at, at.desc)

@@ -59,7 +59,7 @@ class Recording:
     each run (none if memory is shared). kernels: as ``spirv`` returns them. timed: for ``profile``; each dispatch is
     timed, by the device if it has timestamps, else by the host around a submission of its own.
 
-    Long work is split into several submissions (SUBMISSION_SECONDS). Thread-safe; runs follow each other.
+    Long work is split into several submissions (SUBMISSION_SECONDS). Thread-safe: runs are serialized.
     """
 
     def __init__(

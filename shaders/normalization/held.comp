@@ -35,7 +35,7 @@ float v[STEPS][UNIT];
 void take(uint step, uint round, out float e[UNIT]) { e = v[step]; }
 #endif
 
-// The sums over the row of the elements' differences to `shift`, and of the squares of these.
+// Sums over the row: of the elements' differences to `shift`, and of the squares of these differences.
 vec2 row_sums(uint lane, uint end, float shift, uint round) {
     vec2 sums = vec2(0.0);
     [[unroll]] for (uint step = 0u; step < STEPS; ++step) {

@@ -91,7 +91,8 @@ int whole(float v) {
 
 // --- gradients
 
-// The first and the last output that an input element may contribute to. An edge element also has those beyond it.
+// The first and the last output that an input element may contribute to. An edge element also contributes to outputs
+// beyond the edge.
 uvec2 outputs_of(uint i, float scale, float input_offset, float output_offset, uint inputs, uint outputs) {
     float last = float(outputs - 1u);
     float low = floor((float(i) - 1.0 + input_offset) * scale + output_offset) - 1.0;

@@ -44,7 +44,7 @@ def scratch(device: dml.Device, compiled: Any) -> Any:
 
 
 def resized(desc: dml.OperatorDesc, sizes: tuple[int, ...], dtype: str, layout: str) -> dml.OperatorDesc:
-    """Resize the sample's tensors that have the output's sizes, and change those of the output's data type to dtype."""
+    """Give tensors of the output's sizes these sizes and layout; those of the output's data type become ``dtype``."""
     _, first = next(desc.outputs())
     changes = {}
     for name, one in (*desc.inputs(), *desc.outputs()):

@@ -1,4 +1,4 @@
-"""`dml explain`: the operators of nodes, the assumed sizes, without running nodes on the host."""
+"""`dml explain`: reports the operators of each node and the assumed sizes, and runs no nodes on the host."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def number(row: DataType, value: Any) -> Any:
 
 
 def bit_patterns(bits: int) -> Array:
-    """Return all elements of up to 16 bits; of 32 bits random ones, and those at the ends of exponents."""
+    """Return all bit patterns of up to 16 bits; of 32 bits, random ones, and both ends of each exponent's range."""
     if bits <= 16:
         return np.arange(1 << bits, dtype=np.uint32)
     drawn = np.random.default_rng(0).integers(0, 1 << 32, 60000, np.uint32)

@@ -289,7 +289,7 @@ def values(case: Case) -> dict[str, Array]:
     return found
 
 
-#: Loops whose length depends on no tensor's size.
+#: Kernels whose loops have a length independent of tensor sizes, and that length.
 OF_ANY_SIZE = {
     "activation/softmax_held.comp": "what an invocation holds of a row",
     "attention/insert.comp": "the elements of a word",

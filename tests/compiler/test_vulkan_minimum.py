@@ -125,7 +125,9 @@ def test_a_loop_copies_what_it_reads_once() -> None:
 
 
 def test_a_shared_buffer_has_the_limit_of_any_buffer() -> None:
-    """Packed tensors must fit one storage buffer, or the operator is refused as one with a large tensor is."""
+    """Tensors that share a storage buffer must fit it together; otherwise the operator is refused, as for a single
+    tensor too large.
+    """
     step = tensor("UINT32", (1, 1, 1, 1))
     parts = ("ParametersTensor", "FirstMomentTensor", "SecondMomentTensor")
     names = ["GradientTensor", *(f"{kind}{part}" for kind in ("Input", "Output") for part in parts)]

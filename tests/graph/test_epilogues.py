@@ -216,7 +216,8 @@ def test_the_parameters_of_a_batch_normalization_run_once(device):
     tiled = op.tile(x, (1, 1, 1, 2))
     y = op.relu(op.batch_normalization(op.tanh(tiled), *parameters)) * 2.0
     compiled = b.compile({"y": y})
-    # With four storage buffers two parameters are copied into one, once, and the neighbours stay separate.
+    # With four storage buffers, two parameters are copied into one buffer at initialization, and the neighbours stay
+    # separate.
     assert [len(compiled.program.initialize), steps(compiled)] == ([1, 2] if can_bind(device, 5) else [3, 4])
     values = rounded("FLOAT32", 2, 3, 4, 5)
     mean, variance, scale, bias = (v.reshape(3, 1, 1) for v in f64(*parameters))

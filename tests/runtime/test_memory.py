@@ -1,4 +1,4 @@
-"""Pools: pieces of a few allocations, returned when nothing refers to them."""
+"""Pools: pieces of a few allocations, which return to the pool with their last reference."""
 
 from __future__ import annotations
 

@@ -59,13 +59,13 @@ def test_a_profile_runs_on_what_it_is_given(clock, compiled):
 
 
 def test_the_first_profile_follows_a_run_which_compiles(compiled, monkeypatch):
-    """The driver's compilation is then in no kernel's time."""
+    """An unmeasured run comes first, so that no kernel's time includes the driver's compilation."""
     done = []
     for name in ("run", "profile"):
         function = getattr(Recording, name)
         monkeypatch.setattr(Recording, name, lambda self, n=name, f=function: (done.append(n), f(self))[1])
     compiled.profile(data())
-    assert done[-2:] == ["run", "profile"]  # after those that initialize
+    assert done[-2:] == ["run", "profile"]  # initialization came before
     done.clear()
     compiled.profile(data())
     assert done == ["profile"]

@@ -33,8 +33,9 @@ class Absent(Exception):
 
 
 class Contender(Protocol):
-    """An engine to measure. Its constructor opens the device and imports packages; ``load`` counts in the first
-    result."""
+    """An engine to measure. Its constructor imports packages and opens the device; the time of ``load`` is part of the
+    first result's.
+    """
 
     def prepare(self, path: Path) -> None:
         """Do what users of this engine do once in advance; this is not measured."""

@@ -97,7 +97,7 @@ def iree(case: Case, device: dml.Device) -> tuple[Run, dict[Any, np.ndarray]] | 
     try:
         results = {name: np.asarray(value) for name, value in zip(names, evaluate(), strict=True)}
     except ValueError:
-        results = {}  # IREE cannot read some buffers of a software Vulkan driver back for the comparison
+        results = {}  # IREE cannot read back some buffers of software Vulkan drivers: results are not compared
     # A call returns when the device is done; its results stay there.
     return timed(evaluate), results
 

@@ -20,7 +20,8 @@ from pathlib import Path
 from dml import cache
 
 _HERE = Path(__file__).resolve().parent
-#: The Debian release of the driver packages, and the one whose Mesa source is built (the other's is unavailable).
+#: Debian release of the driver packages, and the release whose Mesa source is built: backports' source is not
+#: available.
 SUITE, SOURCE_SUITE = "trixie-backports", "trixie"
 _PACKAGES = ("mesa-vulkan-drivers", "mesa-drm-shim")
 

@@ -115,7 +115,7 @@ def score(found: list[dict[str, Any]]) -> tuple[int, int]:
 
 
 def summary(found: list[dict[str, Any]]) -> str:
-    """Return a line for each survivor, then the score."""
+    """Return the summary: a line for each survivor, then the score."""
     caught, of = score(found)
     counts = Counter(one["outcome"] for one in found)
     lines = [f"{one['file']}:{one['line']} {one['kind']}: {one['after'].strip()}" for one in _survivors(found)]

@@ -64,7 +64,7 @@ def _outcome(vulkan: Any, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _differs(case: Case, target: Any, root: Path) -> bool:
-    """Whether the mutant changes the SPIR-V of any of the case's kernels."""
+    """Return whether the mutant changes the SPIR-V of any of the case's kernels."""
     program = program_of(case.desc, target)
     kernels = list(dict.fromkeys(d.source for d in (*program.adopt, *program.initialize, *program.dispatches)))
     found = glslang.compile_many(kernels, include_dirs=(root,))

@@ -140,7 +140,8 @@ def _describe_dynamic(choice: Choice) -> d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_
 
 
 def _dynamic_inputs(desc: Any, values: Values) -> Inputs:
-    """Return numbers of one of the ranges, or halves of a scale of 1: infinities and NaN have no scale."""
+    """Return numbers in one of the ranges, or halves over a range whose scale is 1. Infinities and NaN have no
+    scale."""
     x = desc.InputTensor
     which = values.rng.integers(len(_RANGES) + 2)
     if which < len(_RANGES):

@@ -140,8 +140,8 @@ class Rounded:
     def expected(self, tensor: DML_BUFFER_TENSOR_DESC, why: str, ulp: float = 0.0) -> Expected:
         """Return the expectation for a tensor's sizes and data type.
 
-        ulp: the public limit for FLOAT32 results; this bound is added, for cancellation. A FLOAT16 result is a rounded
-        float32 one. The error counts twice, because Vulkan lets a device round to either neighbour.
+        ulp: the public limit for FLOAT32 results; the error bound is added to it, to allow for cancellation. A FLOAT16
+        result is a rounded float32 one. The error counts twice, because Vulkan lets a device round to either neighbour.
         """
         values, error = (np.array(part).reshape(tensor.Sizes) for part in (self.value, 2 * self.error))
         if tensor.element_bits == 16:

@@ -1,4 +1,4 @@
-"""Selects the best-scored ones of overlapping boxes, one at a time: ONNX's NonMaxSuppression."""
+"""Selects the highest-scoring box among overlapping ones, one at a time: ONNX's NonMaxSuppression."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def suppress(
 ) -> list[tuple[int, int, int]]:
     """Return (image, class, box) of each kept box, by image, class and falling score.
 
-    most: maximum per class. overlap: intersection over union above which a box is dropped; with ``inclusive``, also at
-    it. least: scores must be above it.
+    most: maximum per class. overlap: intersection over union above which (with ``inclusive``, from which on) a box is
+    dropped. least: boxes with scores up to this one are dropped.
     """
     found = []
     for image, class_ in np.ndindex(*scores.shape[:2]):

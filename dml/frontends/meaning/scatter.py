@@ -95,8 +95,7 @@ def _filled(x: Tensor, axis: int, size: int, number: int) -> Tensor:
 
 
 def _reduced_rows(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, use_initial: bool) -> Tensor:
-    """Reduce the updates {K, C} into the rows of x {D, C} that the indices, {K, C or 1} INT32, name; return the
-    result."""
+    """Return x {D, C} after reducing the updates {K, C} into the rows that the indices {K, C or 1} (INT32) select."""
     function, combine = _REDUCTIONS[reduction]
     rows, columns = x.sizes
     count = max(1, _PAIRS // (rows * columns))

@@ -180,7 +180,7 @@ def test_group_query_attention(
 
 
 def mask_of(kind: str, rng: np.random.Generator, batch: int, steps: int, total: int) -> tuple[Array | None, Array]:
-    """Return a mask for the operators, and the visible keys {B, 1, S, T}, which include the first one."""
+    """Return a mask for the operators, and the visible keys {B, 1, S, T}. The first key is always visible."""
     keys = np.arange(total)
     if kind == "lengths":
         ends = rng.integers(1, total + 1, batch).astype(np.int32)

@@ -121,7 +121,7 @@ def test_an_invalid_model_names_what_is_wrong() -> None:
 
 
 def test_the_checker_is_spared_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The checker would serialize weights twice; they are checked before."""
+    """onnx's checker gets the model without large weights, which it would serialize twice; dml checks those itself."""
     weights = np.arange(4096, dtype=np.float32)
     x = np.zeros(4096, np.float32)
     model = model_of([helper.make_node("Add", ["x", "w"], ["y"])], {"x": x}, ["y"], 21, initializers={"w": weights})

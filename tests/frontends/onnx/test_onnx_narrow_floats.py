@@ -41,8 +41,9 @@ def chain(nodes: list[Any], x: Array, **held: Array) -> Any:
 @pytest.mark.parametrize("saturate", [1, 0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_cast_and_back_rounds(device: dml.Device, kind: str, saturate: int) -> None:
-    """The narrow type exists only inside the graph on the device. Results equal onnxruntime's; without saturation
-    onnx's reference's, because onnxruntime then turns some numbers above the largest into it, or into NaN."""
+    """The narrow type exists only inside the graph on the device. Results equal onnxruntime's. Without saturation they
+    equal onnx's reference's, because onnxruntime converts some numbers above the largest one to it, or to NaN.
+    """
     if kind == "BFLOAT16" and not saturate:
         pytest.skip("is for 8 bits")
     x = numbers(kind)
@@ -61,7 +62,7 @@ def test_a_cast_and_back_rounds(device: dml.Device, kind: str, saturate: int) ->
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_narrow_floats_at_the_edges_of_a_graph(device: dml.Device, kind: str) -> None:
-    """Inputs, constants and outputs have the type; nodes between them only move elements."""
+    """Inputs, constants and outputs have the narrow type; nodes between them only move elements."""
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(getattr(onnx.TensorProto, kind)))
     x = np.random.default_rng(1).standard_normal((3, 4)).astype(dtype)
     more = np.random.default_rng(2).standard_normal((3, 4)).astype(dtype)

@@ -253,7 +253,7 @@ def test_a_slice_takes_what_python_takes(size: int, start: int, end: int | None,
 
 
 def test_the_example_of_decoding_fills_in_most_plans(device: dml.Device) -> None:
-    """A cache grows token by token, as in the example's first model without a cache on the device."""
+    """The cache grows token by token on the host, as with the first model of examples/decoding.py."""
     model = bytes(example("decoding").gpt2())
     prepared = prepare(model, device)
     for past in range(20, 44):

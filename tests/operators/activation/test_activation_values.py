@@ -89,7 +89,7 @@ CASES = [
         shrink,
         shrink_whole,
         attributes=[{"Bias": 0.0, "Threshold": 0.5}, {"Bias": 0.75, "Threshold": 1.5}, {"Bias": 2.0, "Threshold": 2.0}],
-        # Integers that float32 holds with their fractions, and no result below an unsigned type's zero.
+        # Integers small enough that float32 is exact with their fractions; results of unsigned types are not negative.
         whole=(-120, 120),
         ulp=1,
         why="one rounding",
@@ -180,7 +180,7 @@ FUSED = [case for case in CASES if case.cls.OPERATOR_TYPE in FUSABLE_ACTIVATIONS
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("case", FUSED, ids=pointwise.identify)
 def test_fused(device, case, dtype):
-    """Fused into ADD1, the activation applies to the float32 sum, before the one rounding of the store."""
+    """An activation fused into ADD1 applies to the float32 sum, which is rounded once, when it is stored."""
     rng = np.random.default_rng(12)
     a, b = harness.random(rng, dtype, (67,), -3, 0), harness.random(rng, dtype, (67,), 0, 3)
     attributes = case.attributes[-1]

@@ -11,7 +11,7 @@ from harness import refuse
 from sample_descriptors import sample
 
 KINDS = ("SOFTMAX", "LOG_SOFTMAX", "HARDMAX")
-#: For the forms along the last dimension, and for those with axes.
+#: Invalid fields and messages, for the forms along the last dimension and for those with axes.
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"InputTensor": "1x2x3x4", "OutputTensor": "1x2x3x4"}, ".InputTensor: must have an effective"),
     ({"OutputTensor": "1x1x6x4"}, ".OutputTensor: must have the sizes of"),

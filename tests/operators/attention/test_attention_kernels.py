@@ -137,7 +137,7 @@ def test_keys_filtered_by_minus_infinity(as_discrete: dml.Device, queries: int) 
     inputs["MaskTensor"][:] = [[390], [350]]
     result = run(as_discrete, describe(case, inputs), inputs)["OutputTensor"].astype(np.float64)
     expected = reference_rows(inputs, 8**-0.5, slice(350, 390))
-    np.testing.assert_allclose(result[0], expected, 1e-5, 1e-5)  # (the tolerance of attention_cases.check)
+    np.testing.assert_allclose(result[0], expected, 1e-5, 1e-5)  # tolerance of attention_cases.check
 
 
 MATRIX_CASES = {
@@ -190,7 +190,7 @@ def test_scales_of_any_sign_in_registers(on_matrix_reductions: dml.Device, scale
     inputs = data(case)
     desc = replace(describe(case, inputs), Scale=scale)
     result = run(on_matrix_reductions, desc, inputs)["OutputTensor"]
-    np.testing.assert_allclose(result[0], reference_rows(inputs, scale), 2**-11 * 1.01, 1e-5)  # (as check)
+    np.testing.assert_allclose(result[0], reference_rows(inputs, scale), 2**-11 * 1.01, 1e-5)  # as check
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

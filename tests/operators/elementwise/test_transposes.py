@@ -1,6 +1,4 @@
-"""Copies and expressions of transposed data, which GPUs transpose in shared memory: bit-exact, at sizes around the
-tile's.
-"""
+"""Copies and expressions of transposed data, which GPUs transpose in shared memory: bit-exact, around the tile size."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def expected_cast(x, to):
     kind = numpy_type(to)
     if to.startswith("FLOAT"):
         if to == "FLOAT16" and x.dtype.kind in "iu":
-            x = x.astype(np.float64)  # float64's rounding error is far above FLOAT16's range
+            x = x.astype(np.float64)  # float64 is inexact only far beyond FLOAT16's range
         with np.errstate(over="ignore", invalid="ignore"):
             return x.astype(kind)
     limits = np.iinfo(kind)

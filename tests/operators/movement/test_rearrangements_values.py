@@ -13,7 +13,7 @@ from harness import assert_exact
 
 ORDERS = ("DEPTH_COLUMN_ROW", "COLUMN_ROW_DEPTH")
 
-# The pages' tensors: eight channels of 2 x 3, counting up in steps of 9 from channel to channel.
+# The reference pages' example: eight channels of 2 x 3, each channel 9 larger than the one before.
 DEPTH = (np.arange(6).reshape(2, 3) + 9 * np.arange(8).reshape(8, 1, 1))[None].astype(np.uint32)
 SPACE = {
     "DEPTH_COLUMN_ROW": np.array([

@@ -237,7 +237,9 @@ def test_mean_variance_of_either(device: Any, use_mean: bool, use_variance: bool
 ])  # fmt: skip
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 def test_a_large_mean_costs_no_digits(device: Any, shape: tuple[int, ...], axes: tuple[int, ...], dtype: str) -> None:
-    """Long statistics with a mean a thousand times the deviation: sums of squares would lose all digits."""
+    """Statistics of many elements whose mean is a thousand times their deviation: sums of squares would lose all
+    digits.
+    """
     rng = np.random.default_rng(8)
     offset = 1000 if dtype == "FLOAT32" else 30
     x = (rng.normal(0, 1, shape) + offset).astype(dml.numpy_dtype(tensor(dtype, (1,)).DataType))

@@ -460,7 +460,7 @@ def test_quantized_average(
     level = mean / scale_out + zeros.get("OutputZeroPointTensor", np.zeros(1)).astype(np.float64)
     bounds = np.iinfo(result.dtype)
     expected = np.clip(level, bounds.min, bounds.max)
-    # Rounding to nearest is half a level off, and slightly more where the level is a tie in float32.
+    # Rounding to nearest has an error of half a level, and slightly more at ties in float32.
     assert np.max(np.abs(result - expected)) <= 0.5 + 1e-4
 
 

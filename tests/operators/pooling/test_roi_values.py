@@ -277,7 +277,7 @@ def test_many_samples(device: Any, name: str) -> None:
     result = roi_align(device, x, region, (2, 3), sampling)
     regions, batches = region.reshape(1, 4), np.zeros(1, np.uint32)
     expected = sampling.align_regions(x, regions, batches, 2, 3)[0, 0]
-    # Coordinates are off by some ulp of the region's size: samples may move over an edge, or up a slope of 8.
+    # Coordinates have errors of some ulp of the region's size: samples may cross an edge, or move along a slope of 8.
     size = float(np.abs(region).max())
     np.testing.assert_allclose(result, expected, rtol=1e-6, atol=1e-6 * size)
 

@@ -115,7 +115,7 @@ def test_scans_near(
 
 
 def test_sums_of_columns_take_two_dispatches() -> None:
-    """The first dispatch leaves so few partial results that the second needs no third."""
+    """Two dispatches suffice: the first leaves few enough partial results for the second."""
     target = Target(DeviceClass.DISCRETE, max_workgroup_invocations=1024, max_workgroup_size=(1024, 1024, 64))
     for kind in ("FLOAT32", "FLOAT16"):
         desc = sample("REDUCE", InputTensor=f"{kind} 16384x4096", OutputTensor=f"{kind} 1x4096", Axes=(0,))

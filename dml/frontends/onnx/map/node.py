@@ -42,7 +42,7 @@ class Unsupported(DMLError):
 
 
 class LateCount(Unsupported):
-    """Nodes return a data-dependent number of rows: the graph must be split after them. nodes: these nodes."""
+    """The graph must be split after nodes that return a data-dependent number of rows. nodes: these nodes."""
 
 
 class NodeFacts:
@@ -142,7 +142,7 @@ class OnnxNode:
         trace.in_place.update(outputs[to] for to in shared.values())
         return True
 
-    # The numbers in inputs
+    # Numbers in constant inputs
 
     def known(self, at: int) -> Array | None:
         """Return the constant numbers of an input; None if it is absent."""
@@ -172,8 +172,8 @@ class OnnxNode:
         """Return whether the node returns ``LateRows``, because the row count depends on ``value``; the graph is then
         split after it.
 
-        Raises LateCount if the graph could be split there. The count must be known when the graph is built inside
-        other nodes, and if it depends on no input.
+        Raises LateCount if the graph could be split there but is not yet. No split is possible inside other nodes, or
+        for a count that depends on no input: the count must then be known when the graph is built.
         """
         if self.proto in self.trace.late:
             return True

@@ -93,7 +93,7 @@ def max_pool(node: OnnxNode) -> list[OnnxValue | None]:
 
 @onnx_op("NhwcMaxPool", domain="com.microsoft")
 def channels_last_max_pool(node: OnnxNode) -> OnnxValue:
-    """Pool bytes with the channels last."""
+    """Max-pool 8-bit tensors with the channels last."""
     (made, _) = _max_pool(node, channels_first(node.input(0, least=3)))
     assert made is not None
     return channels_last(made)

@@ -37,7 +37,7 @@ def qlinear_add(node: OnnxNode) -> OnnxValue:
 
 
 def _shifted(node: OnnxNode, steps: OnnxValue, dtype: DType) -> OnnxValue:
-    """Add the zero point, input 7, and round."""
+    """Add the zero point (input 7), then round."""
     zero = node.optional(7)
     if zero is not None:
         steps = steps + expanded(reshape(cast(zero, FLOAT32), ()), steps.shape)

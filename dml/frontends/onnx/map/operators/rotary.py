@@ -77,7 +77,7 @@ def turned(
 
 
 def _angles(cache: OnnxValue, positions: OnnxValue) -> OnnxValue:
-    """Return the angles' entries as {batch or 1, sequence, 1, pairs}."""
+    """Gather a cache's rows for the positions, as {batch or 1, sequence, 1, pairs}."""
     return reshape(gather(cache, positions, 0), (*positions.shape, 1, cache.shape[1]))
 
 

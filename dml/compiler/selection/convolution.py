@@ -547,10 +547,10 @@ WINOGRAD_WORKGROUP = 32
 _FEWEST_CHANNELS = 16
 #: Fewest tiles of an image: with fewer, the products' tiles are mostly empty.
 FEWEST_TILES: int = threshold("convolution.FEWEST_TILES")
-#: Side of the result times channels for which Winograd and direct are compared, as is usual in networks: 56 x 56 at 64
+#: Channels times side of the image for which Winograd and direct are compared, as usual in networks: 56 x 56 at 64
 #: channels, 28 x 28 at 128. The choice thus depends on channels, and another image size needs no other kernel. Dilated
-#: windows multiply the side by the dilation, up to the image's: positions of a tile that are further apart than a small
-#: image is wide would leave it mostly empty.
+#: windows multiply the side by the dilation, up to the image's side: if the positions of a tile are further apart than
+#: a small image is wide, the tile is mostly empty.
 USUAL: int = threshold("convolution.USUAL")
 #: Bounds of the side that is computed from USUAL.
 _MOST_USUAL, _LEAST_USUAL = 56, 7

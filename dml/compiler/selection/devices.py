@@ -36,7 +36,7 @@ _INTEL, _NVIDIA, _QUALCOMM = 0x8086, 0x10DE, 0x5143
 #: VkDriverId
 _NVK, _HONEYKRISP = 24, 26
 
-#: Divisor: values that an invocation keeps may fill a third of its registers. The rest is for operands, addresses and
+#: An invocation may fill 1 / _KEPT of its registers with values that it keeps. The rest is for operands, addresses and
 #: hoisted loads. Vulkan does not report this; a third suits each compiler of tools/gpu_compile.
 _KEPT = 3
 

@@ -41,8 +41,8 @@ from dml.compiler.selection.tiles import (
 from dml.compiler.selection.tuned import at_least, half_work, tuned
 from dml.compiler.target import Target
 
-#: (p, q): the product of the transposes is computed instead where p times its cost is below q times the product's. The
-#: estimate is too rough to exchange the operands for less.
+#: (p, q): the product of the transposes is computed instead if p times its cost is below q times the product's. The
+#: cost estimate is too rough to exchange the operands for a smaller gain.
 WORTH_TRANSPOSING: tuple[int, int] = threshold("gemm.WORTH_TRANSPOSING")
 #: Uses of each element from which an operand is copied so that it can be read as vec4.
 WORTH_PACKING: int = threshold("gemm.WORTH_PACKING")
@@ -213,7 +213,7 @@ def _through_memory(
     return replace(tile, parts=max(1, min(MOST_PARTS, k // shortest, enough // tiles)))
 
 
-#: Length of a split-k part whose workgroup counts as a tile's.
+#: Steps of k per part, where split-k parts count as workgroups in the choice of a tile.
 PART_LIKE_A_TILE: int = threshold("gemm.PART_LIKE_A_TILE")
 
 

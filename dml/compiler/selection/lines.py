@@ -178,8 +178,8 @@ def nonzero_chunk(count: int) -> int:
 
 #: Passes over a row: softmax computes maximum, sum and result; normalizations mean, variance and result.
 WALKS = 3
-#: (length, rows): on CPU drivers, softmax takes several dispatches for fewer rows than this that are longer than this.
-#: Reductions split the rows, which keeps more invocations busy but reads the rows once more.
+#: (length, rows): on CPU drivers, softmax takes several dispatches if rows have more than ``length`` elements and there
+#: are fewer than ``rows``. Reductions split the rows, which keeps more invocations busy but reads the rows once more.
 CPU_LONG_ROWS: tuple[int, int] = threshold("lines.CPU_LONG_ROWS")
 #: CPU_LONG_ROWS for GPUs.
 GPU_LONG_ROWS: tuple[int, int] = threshold("lines.GPU_LONG_ROWS")
@@ -370,7 +370,7 @@ def normalization_fits_one_dispatch(target: Target, rows: Rows) -> bool:
     return share < GPU_WALK and busy >= GPU_BUSY
 
 
-#: The largest K for which an invocation of a CPU driver selects the first elements one after the other.
+#: Largest K for which a CPU driver's invocation selects elements one at a time.
 MOST_SELECTED: int = threshold("lines.MOST_SELECTED")
 #: Cost per line, on llvmpipe, of a vector that keeps the first element of each group, in elements that plain selection
 #: visits.

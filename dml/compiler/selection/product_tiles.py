@@ -9,8 +9,8 @@ from typing import Protocol, TypeVar
 from dml.compiler.selection.devices import filling, gains_by_halves, keeps, keeps_matrices
 from dml.compiler.target import Target
 
-#: Multiply-adds that matrix units do, at least, in the time that other units take for one. Their dispatches are that
-#: much shorter, so they are split into parts that much later.
+#: Multiply-adds that matrix units do, at least, in the time that other units take for one. Their dispatches are shorter
+#: by this factor, so they may be longer by it before they are split.
 MATRIX_UNITS = 16
 
 

@@ -23,7 +23,7 @@ _PART_BYTES = 16 << 20
 KEPT_WIDER: dict[str, int] = threshold("stored_weights.KEPT_WIDER")
 #: Rows from which CPU drivers widen FLOAT16 weights.
 WORTH_WIDENING: int = threshold("stored_weights.WORTH_WIDENING")
-#: The columns of a part are a multiple of this: whole tiles of every kernel.
+#: Columns of a part are a multiple of this, so that every kernel has whole tiles.
 _COLUMNS = 256
 
 

@@ -96,8 +96,8 @@ class Weights:
         self._islands = Islands([*bound_regions(Space.PERSISTENT, program.initialize), *self._regions_kept()])
         self._numbers_kept = {self._islands.number(region) for region in self._regions_kept()}
         keys = self._keys(kernels, given)
-        #: By island number: the buffers that runs read and, during initialization, those that only initialization
-        #: reads.
+        #: Island number -> buffer, for islands that runs read; during initialization also for those that only
+        #: initialization reads.
         self._buffers: dict[int, Buffer] = {}
         for number, key in enumerate(keys):
             shared = None if key is None else context.shared(key)

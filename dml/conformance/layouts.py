@@ -70,8 +70,7 @@ def _owned(desc: OperatorDesc) -> OperatorDesc:
 
 
 def _mixed(tensor: Tensor, chance: random.Random, is_input: bool) -> Tensor:
-    """Return the tensor in one of many layouts. Dimensions that a description repeats by a stride of 0 stay
-    repeated."""
+    """Return the tensor in a random layout. Dimensions that a description repeats by a stride of 0 stay repeated."""
     sizes, order, strides, step = tensor.Sizes, list(range(tensor.rank)), [0] * tensor.rank, 1
     if chance.random() < 0.5:
         chance.shuffle(order)
@@ -89,7 +88,7 @@ def _with(tensor: Tensor, layout: str) -> Tensor:
 
 
 def _strides(tensor: Tensor, layout: str) -> tuple[int, ...] | None:
-    """Dimensions that a description repeats by a stride of 0 stay repeated."""
+    """Return a tensor's strides in a layout. Dimensions that a description repeats by a stride of 0 stay repeated."""
     sizes = tensor.Sizes
     if layout == "packed":
         return tensor.Strides

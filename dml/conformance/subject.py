@@ -43,7 +43,7 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """GRU, ELEMENT_WISE_ADD, ..."""
+        """The operator's short name: GRU, ELEMENT_WISE_ADD, ..."""
         return short_name(self.operator.OPERATOR_TYPE)
 
     @property

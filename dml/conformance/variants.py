@@ -31,7 +31,7 @@ def variant(source: Source) -> str:
 
 
 def kernel_of(variant_name: str) -> str:
-    """gemm/vector.comp"""
+    """Return the kernel in a variant's name, such as gemm/vector.comp."""
     return variant_name.partition(" ")[0]
 
 

@@ -21,7 +21,7 @@ class SharedConstants:
     """
 
     def __init__(self, data: Iterable[tuple[str, Stored]] = ()) -> None:
-        """data: names, for messages, and bytes."""
+        """Share constants with these bytes. data: (name for messages, bytes)."""
         held = list(data)
         self._nodes = {id(one): DML_CONSTANT_DATA_GRAPH_NODE_DESC(one, Name=name) for name, one in held}
         #: One view of each file that contains constants.

@@ -127,7 +127,7 @@ class Writer:
         self._pending = _Spans()
         #: Indices of each submission's sequences, and its work.
         self.batches: list[tuple[list[int], float]] = [([0], 0.0)]
-        #: If timed: (sequence, operation in it) of each part, per dispatch.
+        #: Per timed dispatch: (sequence, operation in it) of each of its parts.
         self.positions: list[list[tuple[int, int]]] = []
         #: In order of first use.
         self.pipelines: dict[Pipeline, None] = {}

@@ -51,7 +51,7 @@ vec2 row_sums(uint lane, uint end, float shift, uint round) {
     return sums;
 }
 
-// Starts the segment of a row's step and returns the step's position in it.
+// Starts the segment that contains a step of the row, and returns the step's position in the segment.
 uint start_step(uint at, inout uint c[x_RANK]) {
 #if SEGMENTED
     uint segment = divided(at, LENGTH_DIVISOR);

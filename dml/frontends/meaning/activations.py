@@ -26,7 +26,7 @@ class Activation(NamedTuple):
 
 
 _ALPHA, _BETA = {"alpha": ("alpha", 1.0)}, {"beta": ("beta", 1.0)}
-#: By ONNX's name.
+#: Activations by ONNX's name.
 ACTIVATIONS = {
     "Affine": Activation(
         op.linear, act.DML_ACTIVATION_LINEAR_OPERATOR_DESC, {"alpha": ("alpha", 1.0), "beta": ("beta", 0.0)}

@@ -196,7 +196,7 @@ class _NetworkPart:
         self._device = device
         self._host: _HostNetwork | None = None
         self._lock = threading.Lock()
-        #: By the inputs' sizes, and by the values of inputs that layers need at compile time.
+        #: Compiled networks, by the inputs' sizes and by the values of inputs that layers need at compile time.
         self._compiled: Recent[Any, CompiledNetwork] = Recent(_MOST_COMPILED)
         self._knows_numbers = False
         if one.on_host:

@@ -227,7 +227,7 @@ class DevicePart:
         self._constants = constants
         self._late = late
         self._mapped = MappedNodes(graph, constants, late)
-        #: By the inputs' names, ranks and dtypes.
+        #: Patterns of plans, by the inputs' names, ranks and dtypes.
         self.patterns: dict[Any, PlanPatterns] = {}
         #: Working memory of the plans, which run one at a time.
         self._shared = SharedMemory()

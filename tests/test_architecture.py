@@ -1,4 +1,6 @@
-"""ARCHITECTURE.md is true: its floors are those of the linter, and its path of an operator is that of the calls."""
+"""ARCHITECTURE.md is true: its floors match the linter's settings, and its path of an operator matches the actual
+calls.
+"""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def test_a_root_that_is_no_folder_is_no_error(root):
 
 
 def test_what_was_unused_longest_is_forgotten():
-    """The least recently used entry is removed in any folder; the limit is that of all folders together."""
+    """The limit covers all folders together; the least recently used entry of any folder is removed."""
     keep("old", 300, "pipelines", age=9 * DAY)
     keep("older", 300, age=10 * DAY)
     keep("oldest", 300, age=11 * DAY)

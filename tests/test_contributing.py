@@ -123,7 +123,7 @@ def test_an_operator_needs_these_places(tmp_path: Path, vulkan: VulkanDevice) ->
 
 @pytest.mark.slow
 def test_and_each_of_them(tmp_path: Path, vulkan: VulkanDevice) -> None:
-    """Every place is necessary, except the test, with which the others are checked."""
+    """Every place is necessary, except the operator's own test, which checks the others."""
     *places, test = insertions()
 
     def fails(left_out: int) -> bool:

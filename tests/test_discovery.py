@@ -91,7 +91,7 @@ def test_reprs(device: dml.Device) -> None:
 
 
 def test_replace_computes_what_was_derived() -> None:
-    """Derived total sizes and counts follow the new fields; those that were given stay."""
+    """Derived total sizes and counts are computed again from the new fields; explicit ones stay unchanged."""
     larger = dataclasses.replace(X, Sizes=(4, 5))
     assert larger == dml.DML_BUFFER_TENSOR_DESC("FLOAT32", (4, 5))
     assert (larger.TotalTensorSizeInBytes, larger.DimensionCount) == (80, 2)

@@ -75,7 +75,7 @@ def _slots(fields: Sequence[Field], label: str, graphs: str) -> list[Slot]:
 
 
 def _of_fields(slots: Sequence[Slot], fields: Iterable[Field]) -> list[Slot]:
-    """Return the slots with the tensors of a graph's fields, one each."""
+    """Return the slots with their tensors replaced by those of a graph's fields, one per field."""
     return [
         slot if slot.tensor is tensor or isinstance(tensor, tuple) else Slot(slot.name, slot.where, tensor)
         for slot, (_, tensor) in zip(slots, fields, strict=True)
@@ -149,8 +149,8 @@ class CompiledOperator(Dispatchable):
     def initialization(self) -> tuple[list[Dispatch], list[bytes]]:
         """The dispatches that an initializer runs, and their kernels."""
         program = self.program
-        # `dispatch` copies owned inputs itself, so only a recorded initialization needs, and compiles, the kernels that
-        # adopt them
+        # `dispatch` copies owned inputs itself, so the kernels that adopt them are compiled only for a recorded
+        # initialization
         return [*program.adopt, *program.initialize], [*spirv(program.adopt), *self.initialize_kernels]
 
     def get_binding_properties(self) -> DML_BINDING_PROPERTIES:

@@ -439,7 +439,7 @@ def _loose(label: str, result: Comparison) -> Outcome:
     }
 
 
-#: A failure that concerns no single element.
+#: Fields of a failure that concerns no single element.
 _NOTHING: Outcome = dict.fromkeys(("index", "found", "expected", "differing", "of", "ulp", "allowed_ulp"))
 
 

@@ -52,7 +52,7 @@ def pooled_by(choice: Choice) -> tuple[tuple[int, ...], dict[str, Any]]:
 
 
 def window_of(desc: Any) -> dict[str, Any]:
-    """Return a description's window as the references take it."""
+    """Return a description's window in the form that the references take."""
     return {
         "window": desc.WindowSize,
         "strides": desc.Strides,

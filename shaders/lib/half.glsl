@@ -23,5 +23,5 @@ uint half_encode(float v) {
 // Decodes the upper half of a word.
 float half_decode_high(uint word) { return half_decode(word >> 16); }
 
-// The nearest number that a half holds.
+// Rounds v to the nearest FLOAT16 number.
 float half_rounded(float v) { return half_decode(half_encode(v)); }

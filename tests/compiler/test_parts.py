@@ -1,6 +1,6 @@
-"""Tensors larger than one descriptor binds: operators in parts, and the errors of those that cannot be split.
+"""Tensors larger than one binding: operators are split into parts, and those that cannot be are refused.
 
-A target that binds a few hundred bytes reproduces with small descriptions the case of large tensors on a real one.
+With bindings limited to a few hundred bytes, small tensors behave as large ones do on a real device.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ CARD = {
     "features": {"float16": True, "timestamp_bits": 64, "driver_note": "made up <b>&amp;</b>"},
 }
 
-#: Operator -> data types, allowed ulp with the reason, parameters besides the type, kernels.
+#: By operator: data types, allowed ulp with the reason, parameters other than the type, kernels.
 OPERATORS: dict[str, tuple[list[str], float, str, dict[str, list[str]], list[str]]] = {
     "ACTIVATION_SOFTMAX": (["FLOAT32", "FLOAT16"], 24, "WebNN: 3 n + 3 ulp", {"sizes": ["2x3x4x7", "1", "1x1x1x257"]},
                            ["activation/softmax.comp"]),

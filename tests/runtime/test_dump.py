@@ -1,4 +1,4 @@
-"""DML_DUMP and DML_DEBUG_SHADERS: the files written of compiled kernels, and the information for debuggers."""
+"""DML_DUMP and DML_DEBUG_SHADERS: files of compiled kernels, and information for debuggers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large buffers on CPU drivers are in memory for which Linux was asked to use large pages."""
+"""On CPU drivers, large buffers request huge pages from Linux."""
 
 from __future__ import annotations
 
@@ -49,6 +49,6 @@ def test_pages_around_the_memory_are_left_alone():
     huge_pages(whole[start + 1 : start + (4 << 20) - 1])  # neither of the two large pages is complete
     found = ["hg" in flags_at(whole.ctypes.data + start + (at << 20)) for at in (1, 3, 5)]
     assert found == [False, False, False]
-    huge_pages(whole[start + 1 : start + (4 << 20)])  # the second one is
+    huge_pages(whole[start + 1 : start + (4 << 20)])  # the second one is complete
     found = ["hg" in flags_at(whole.ctypes.data + start + (at << 20)) for at in (1, 3, 5)]
     assert found == [False, True, False]

@@ -174,7 +174,7 @@ def test_discrete_gpus_with_matrix_units_get_more_at_once(device_class: DeviceCl
 
 
 def test_long_work_goes_in_several_submissions(device, monkeypatch):
-    """A dispatch of many workgroups goes in parts of its grid, with the same result."""
+    """A dispatch of many workgroups is split along its grid into several submissions, with the same result."""
     context = device.context
     whole = run(context, CHAIN)
     submitted = []

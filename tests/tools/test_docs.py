@@ -236,7 +236,7 @@ def test_all_pages_are_written_and_reachable(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(PROGRAM is None, reason=WHY_NOT)
 def test_pages_fit_a_phone_and_a_desk(tmp_path: Path) -> None:
-    """On the first page, an operator's and others, no element is wider than the window."""
+    """No element is wider than the window, on the first page, an operator's page and others."""
     for module in ("sphinx", "furo", "myst_parser"):
         pytest.importorskip(module, reason="tools/setup --docs")
     write_pages(tmp_path / "all")

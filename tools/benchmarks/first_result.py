@@ -133,7 +133,7 @@ def in_fresh_processes(contender: str, folder: Path, device: str, steps: Sequenc
 
 
 def rows(found: Mapping[str, Answers]) -> Iterator[list[str]]:
-    """Yield a table row per contender: CPU seconds; ours in more detail, a peer's with the ratio of ours to them."""
+    """Yield a table row per contender: CPU seconds, with details for dml, and the ratio of dml's to them for a peer."""
     ours = found["dml"]
     for contender in ("dml", *(name for name in found if name != "dml")):
         its = found[contender]

@@ -77,7 +77,9 @@ def _who(wanted: str | None, name: str) -> list[str]:
 
 
 def _run(who: str, made: Made, folder: Path, processes: int) -> dict[str, Any]:
-    """Return the figures of processes with warm caches, with the fastest first result."""
+    """Run the model in several processes; return the figures of the last one, with the fastest first result of those
+    with warm caches.
+    """
     feeds = folder / "feeds.npz"
     np.savez(feeds, **made.feeds)
     command = [sys.executable, "-m", "tools.memory_of_models.run", who, str(made.path), str(feeds)]

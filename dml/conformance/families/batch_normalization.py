@@ -16,7 +16,8 @@ from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
 from dml.descriptors.base import OperatorDesc
 
-#: One to eight dimensions of ones, primes and a few workgroups; rows longer than a workgroup.
+#: One to eight dimensions: sizes of one, primes, enough elements for a few workgroups, and rows longer than a
+#: workgroup.
 _SIZES = sizes(
     "2x3x4x5", "7", "3x8", "1x1", "2x3x1100", "1x5x13x17", "2x2x3x2x4", "2x1x2x3x1x2", "1x2x2x1x2x2x3",
     "2x1x2x1x2x2x1x8",

@@ -32,7 +32,8 @@ from dml.enums import (
 )
 from dml.shapes import convolved_sizes, transposed_sizes
 
-#: Batch, channels per group, spatial sizes: one to three dimensions of ones, primes and a few workgroups.
+#: Batch, channels per group, spatial sizes: one to three dimensions, with sizes of one, primes, and enough elements for
+#: a few workgroups.
 _SIZES = sizes("2x3x9x8", "1x1x1x1", "1x2x17", "3x1x31", "1x5x13x7", "1x16x20x22", "2x2x5x4x6", "1x1x7x1x3")
 _FLAT_SIZES = {label: value for label, value in _SIZES.items() if len(value) < 5}
 #: Values by label, cycled over the spatial dimensions.

@@ -26,7 +26,7 @@ from dml.enums import (
     DML_TENSOR_DATA_TYPE_INT32,
 )
 
-#: Rows, terms and columns: ones, primes, a single row or column, a few workgroups.
+#: Rows, terms and columns: ones, primes, a single row or column, and sizes for a few workgroups.
 _SIZES = sizes("5x7x3", "1x1x1", "1x61x17", "23x5x1", "2x1x19", "34x48x36", "70x33x65")
 #: Fused softmaxes: over the last dimension, and over the first.
 _SOFTMAX = {

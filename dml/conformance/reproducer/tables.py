@@ -80,7 +80,7 @@ class CaseFiles:
         return [*self._program.adopt, *self._program.initialize, *self._program.dispatches]
 
     def _opening(self) -> list[str]:
-        """Return how the device must be opened."""
+        """Return C definitions of the extensions and features to open the device with."""
         extensions, structures = features.opening(self._features, self._place.device.api_version)
         rows = [
             f"{{{kind}u, {len(on)}, {{{', '.join(str(int(one)) for one in on)}}}}}" for kind, on in structures.items()

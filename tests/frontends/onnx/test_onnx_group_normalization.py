@@ -109,7 +109,7 @@ def test_what_does_not_fit_is_named(device: dml.Device, channels: int, groups: i
 @pytest.mark.parametrize("skip", ["as x", "flat", "rank 4"])
 @pytest.mark.parametrize(("activation", "has_bias"), [(0, False), (1, True)])
 def test_skip_group_norm(device: dml.Device, last: int, skip: str, activation: int, has_bias: bool) -> None:
-    """onnxruntime's CPU provider lacks it, so the specification in float64 is the reference."""
+    """SkipGroupNorm compared with its specification in float64, since onnxruntime's CPU provider lacks it."""
     rng, (n, channels, height, width) = np.random.default_rng(7), (2, 6, 3, 4)
     shape = (n, height, width, channels) if last else (n, channels, height, width)
     each = {"flat": (n, channels), "rank 4": (n, 1, 1, channels) if last else (n, channels, 1, 1)}.get(skip, shape)

@@ -18,7 +18,7 @@ SAME = {"ulp": 0.0, "why": "nothing rounds"}
 
 
 def single(value):
-    """Return an attribute rounded to float32, as the device has it."""
+    """Return an attribute rounded to float32, as the device receives it."""
     return float(np.float32(value))
 
 

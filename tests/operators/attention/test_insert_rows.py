@@ -1,4 +1,4 @@
-"""INSERT_ROWS, an operator of ours: the rows that it writes and leaves, and its rule."""
+"""INSERT_ROWS, our own operator: the rows that it writes, the rows that it leaves unchanged, and its rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NON_MAX_SUPPRESSION, an operator of ours: its rules, its results other than the rows, and long work in parts.
+"""NON_MAX_SUPPRESSION, our own operator: its rules, its results other than the rows, and the splitting of long work.
 
 tests/frontends/onnx/test_onnx_suppression.py compares its rows with onnxruntime's.
 """

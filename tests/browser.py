@@ -80,7 +80,7 @@ class Page:
         self.ask(f"document.querySelector({json.dumps(selector)}).click()")
 
     def texts(self, selector: str) -> list[str]:
-        """Return the visible text of each such element."""
+        """Return the visible text of each element that matches the selector."""
         found = self.ask(f"[...document.querySelectorAll({json.dumps(selector)})].map(one => one.innerText.trim())")
         return list(found)
 

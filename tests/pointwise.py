@@ -42,7 +42,7 @@ class Case:
 
     name: without DML_ and _OPERATOR_DESC. floats, integers: references of one argument per input (in C order), and the
     attributes by keyword. ulp: the distance allowed from the float64 reference, for the reason in ``why``. low, high:
-    the domain of floats, per input or for all; ``whole``: that of integers, None for the type's whole range.
+    the domain of floats, per input or for all. whole: the domain of integers; None for the type's whole range.
     """
 
     name: str

@@ -467,7 +467,7 @@ NUMBERS: list[Any] = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_descriptions(name: str) -> None:
-    """Each field of each operator is refused, or compiled, or above the device's limits."""
+    """With wrong values in each field, a description is refused, compiles, or exceeds the device's limits."""
     desc = sample(name)
     fields = {info.name: getattr(desc, info.name) for info in desc.fields_info if info.counts is None}
     failures = []

@@ -347,7 +347,7 @@ def test_the_parent_device(device):
 
 
 def test_initialization_is_asked_for_where_something_persists(device):
-    """An operator without a persistent resource executes with and without one."""
+    """An operator without a persistent resource runs with or without initialization."""
     compiled = compiled_add(device)
     assert compiled.get_binding_properties().PersistentResourceSize == 0
     initializer = device.create_operator_initializer([compiled])

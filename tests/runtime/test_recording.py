@@ -216,7 +216,7 @@ def test_many_dispatches_take_no_memory(device):
 
 
 def test_a_program_is_plain_data():
-    """Programs of a description compare equal between compilations, without a device."""
+    """Two compilations of a description, without a device, give equal programs."""
     from dml.compiler.target import Target
 
     t = tensor("FLOAT16", (4, 5), "padded")

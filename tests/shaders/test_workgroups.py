@@ -86,9 +86,7 @@ def nan_wins(choose):
 
 
 def ordered_pairs(rng):
-    """Make pairs, except where the smaller is undefined: two zeros, or subnormal numbers, which may be zeros to a
-    device.
-    """
+    """Make pairs except those with an ambiguous minimum: two zeros, or subnormals, which devices may flush to zero."""
     a, b = crossed(float_bits(), float_bits())(rng)
     are_equal = (np.abs(a) < library.TINY) & (np.abs(b) < library.TINY)
     return [a[~are_equal], b[~are_equal]]

@@ -244,7 +244,7 @@ def test_a_chip_that_a_driver_does_not_know() -> None:
 
 @pytest.mark.parametrize("vendor", [each for each in VENDORS if each.usual], ids=lambda vendor: vendor.name)
 def test_products_keep_their_sums_in_registers(vendor: drivers.Vendor) -> None:
-    """No vendor's compiler spills the sums, on the target that its driver reports."""
+    """Vendors' compilers keep the sums in registers, on the targets that their drivers report."""
     wanted = ("GEMM 99x301x61", "MATRIX_MULTIPLY_INTEGER 512x512x512", "MULTIHEAD_ATTENTION 8 heads, 256x64")
     try:
         installed = vendor.find()

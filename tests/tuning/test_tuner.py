@@ -27,7 +27,7 @@ NEVER = float("inf")
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
-    """Each test has its own cache, and tables are used."""
+    """Give each test its own cache, and enable tables of measurements."""
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("DML_DISABLE_TUNING", raising=False)
     monkeypatch.setattr(tuned_file, "_told", set())

@@ -43,7 +43,7 @@ def test_a_right_description_has_none(name):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("level", ["1_0", "3_0"])
 def test_the_first_is_the_one_that_is_raised(name, level):
-    """Take each sample, with each tensor in turn of an invalid type and of invalid sizes."""
+    """Give each tensor of each sample, one at a time, an invalid type and invalid sizes."""
     desc = sample(name)
     for info in desc.fields_info:
         if info.type != "tensor" or getattr(desc, info.name) is None:

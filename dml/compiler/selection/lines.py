@@ -27,7 +27,7 @@ GPU_PARALLEL: int = threshold("lines.GPU_PARALLEL")
 #: Steps of a reduction that a GPU's invocation loads at once: 64 bytes in flight per invocation, with as many
 #: invocations as an H100 runs.
 GPU_TOGETHER: int = threshold("lines.GPU_TOGETHER")
-#: Most elements that those steps compute where an invocation has few registers. Each element adds code: the
+#: Most elements that a reduction's invocation with few registers computes at once. Each element adds code: the
 #: exponentials of 32 FLOAT16 elements took ten times as much code as their sum (tools/gpu_compile on Adreno 6xx).
 COMPUTED_TOGETHER = 16
 #: Invocations that share a result where the elements of adjacent results are contiguous. A workgroup of 128 then has 8

@@ -97,7 +97,7 @@ def test_if(device, dtype, sizes, layout, out):
 
 
 def test_examples_of_the_reference(device):
-    """dml_element_wise_bit_count, bit_not (which bit_xor's page shows too) and if."""
+    """The examples on the reference pages of BIT_COUNT, BIT_NOT (which BIT_XOR's page repeats) and IF."""
     x = np.array([[0, 123], [456, 789]], np.uint32)
     desc = dml.DML_ELEMENT_WISE_BIT_COUNT_OPERATOR_DESC(harness.like(x), harness.like(x))
     np.testing.assert_array_equal(harness.run(device, desc, {"InputTensor": x})["OutputTensor"], [[0, 6], [4, 5]])

@@ -50,8 +50,8 @@ def winograd(builder: ProgramBuilder, sums: WindowedSum, finish: Expression) -> 
 
 
 def _weights_at_points(builder: ProgramBuilder, sums: WindowedSum) -> Operand:
-    """Return {point, input channel, output channel}; the last output channel is repeated to pad rows to multiples of
-    four."""
+    """Return the transformed weights {point, input channel, output channel}; the last output channel is repeated to pad
+    rows to multiples of four."""
     _, outputs, inputs = sums.weights.sizes[:3]
     _, by_output, by_input, _, *window = sums.weights.strides
     weights = sums.weights.view((outputs, inputs, 3, 3), (by_output, by_input, *window))
@@ -70,7 +70,7 @@ def _weights_at_points(builder: ProgramBuilder, sums: WindowedSum) -> Operand:
 
 
 def _input_at_points(builder: ProgramBuilder, sums: WindowedSum, grid: WinogradGrid) -> Operand:
-    """Return {point, tile, input channel}."""
+    """Return the transformed input {point, tile, input channel}."""
     sizes = (WINOGRAD_POINTS, grid.count, sums.x.sizes[1])
     points = with_rows_of_fours(builder, DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
     builder.dispatch(

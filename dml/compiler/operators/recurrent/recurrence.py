@@ -166,7 +166,7 @@ def _constants(sizes: RecurrenceSizes, direction: DML_RECURRENT_NETWORK_DIRECTIO
         "STEPS": sizes.steps,
         "BATCH": sizes.batch,
         "DIRECTIONS": sizes.directions,
-        # The number of the backward direction: the second of two, the only one, or none.
+        # Index of the backward direction: 1 of two, 0 if it is the only one, else an index that no direction has.
         "BACKWARD_DIRECTION": 1 if sizes.directions == 2 else 0 if direction == _BACKWARD else 2,
     }
 

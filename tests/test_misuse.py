@@ -51,7 +51,7 @@ def add_desc() -> dml.OperatorDesc:
 
 
 def attempt(what: str, function: Callable[..., Any], arguments: dict[str, Any]) -> list[str]:
-    """Return the calls with one wrong argument that end in anything but a result or a DMLError."""
+    """Call the function with one wrong argument at a time; return the calls that neither return nor raise DMLError."""
     function(**arguments)  # with the right arguments, it works
     failures = []
     for name in arguments:

@@ -49,7 +49,9 @@ def in_parts(seen_as: SeenAs, desc: dml.OperatorDesc, most: int, *axis: str) -> 
 
 
 def assert_same(seen_as: SeenAs, desc: dml.OperatorDesc, inputs: dict[str, Any], most: int, *axis: str) -> None:
-    """Assert that parts give the results of the whole: exact, except for the order in which floats are summed."""
+    """Assert that an operator split into parts gives the results of the whole one: exactly, except for sums of floats,
+    whose order differs.
+    """
     device = seen_as()
     whole = device.compile_operator(device.create_operator(desc))
     parts = in_parts(seen_as, desc, most, *axis)

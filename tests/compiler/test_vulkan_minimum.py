@@ -99,7 +99,7 @@ def test_what_dml_owns_is_copied_once(seen_as: Callable[..., dml.Device]) -> Non
 
 
 def test_a_loop_copies_what_it_reads_once() -> None:
-    """There is a dispatch per step (the state is large): the weights are not copied for each."""
+    """The state is so large that each step is a dispatch; the weights are copied once, not for every step."""
 
     def program(steps: int) -> Program:
         hidden = 2048

@@ -54,7 +54,7 @@ def test_errors_in_the_part_are_seen(monkeypatch, name):
     desc, inputs = case.desc, case.inputs()
     reference = case.subject.reference(desc, inputs)
     outputs = {field: expected.values.astype(getattr(desc, field).dtype) for field, expected in reference.items()}
-    for least in (1 << 60, 0):  # judged whole, then by a sample
+    for least in (1 << 60, 0):  # first all elements are judged, then a sample
         monkeypatch.setattr(samples, "LARGE", least)
         assert samples.judge(desc, inputs, outputs) == ""
         for field, array in outputs.items():

@@ -1,4 +1,4 @@
-"""Joins without copies: inputs, and inner joins at the start of others, are written into the outer tensor."""
+"""Joins without copies: producers of inputs, and joins nested at the start of others, write into the outer tensor."""
 
 from __future__ import annotations
 

@@ -52,8 +52,9 @@ def test_a_sign_put_back_behind_a_branch(device: Any, guarded: str) -> None:
 
 
 def test_a_loop_that_neighbours_skip(device: Any) -> None:
-    """lavapipe 26.1.6 crashes without the branch, with row < (i < 3u ? n : 0u). Subgroups without an invocation below 3
-    run the loop once, with no active invocation: the inner loop then leaves an invalid address of x_data.
+    """lavapipe 26.1.6 crashes if the loop's condition, row < (i < 3u ? n : 0u), replaces the branch around the loop.
+    Subgroups without an invocation below 3 run the loop once, with no active invocation: the inner loop then leaves an
+    invalid address of x_data.
     """
     kernel = """
     void main() {

@@ -1,4 +1,4 @@
-"""Bindings that share bytes: refused if the reference forbids it, with right results otherwise."""
+"""Bindings that share bytes: refused if the reference forbids it, with correct results otherwise."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def aliases(desc: dml.OperatorDesc) -> Iterator[dict[str, str]]:
 
 @pytest.mark.parametrize("name", WITH_INPUTS)
 def test_in_place(device: dml.Device, name: str) -> None:
-    """Every in-place operator is right, whichever inputs share the output's bytes."""
+    """Every in-place operator gives correct results, whichever inputs share the output's bytes."""
     tried = 0
     for desc in cases(name):
         values, compiled = contents(desc), compiled_for(device, desc)

@@ -1,4 +1,4 @@
-"""Reproducers: the C program agrees with the suite on right and on broken kernels, without dml."""
+"""Reproducers: the C program agrees with the suite on correct and on broken kernels, without dml."""
 
 from __future__ import annotations
 

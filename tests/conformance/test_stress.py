@@ -1,4 +1,4 @@
-"""The stress test: passes on a right device, and reports faults of every kind with their seed."""
+"""The stress test: passes on a correct device, and reports faults of every kind with their seed."""
 
 from __future__ import annotations
 

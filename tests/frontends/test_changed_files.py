@@ -1,4 +1,4 @@
-"""Overwriting a model's file while a session exists gives right results or a DMLError, never a crash.
+"""Overwriting a model's file while a session exists gives correct results or a DMLError, never a crash.
 
 Each case is a separate process, because reading beyond the end of a mapped file would kill it.
 """

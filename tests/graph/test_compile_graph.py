@@ -193,7 +193,7 @@ def test_slices_and_joins_become_strides(device):
 
 @pytest.mark.parametrize("dtype", ["FLOAT16", "UINT8"])
 def test_joins_of_narrow_types_are_copied(device, dtype):
-    """Parts of odd sizes would share words, so the join remains, with the right result."""
+    """Parts of odd sizes would share words, so the join remains a copy, with the correct result."""
     kind = dml.numpy_dtype(dml.DML_TENSOR_DATA_TYPE[f"DML_TENSOR_DATA_TYPE_{dtype}"])
     part, whole = tensor(dtype, (1, 3, 5)), tensor(dtype, (1, 6, 5))
     ident = dml.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(InputTensor=part, OutputTensor=part, ScaleBias=None)

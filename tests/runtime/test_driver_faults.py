@@ -1,4 +1,4 @@
-"""Driver bugs, reduced to small kernels: in the form that our shaders use, every driver gives the right results."""
+"""Driver bugs, reduced to small kernels: in the form that our shaders use, every driver gives correct results."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def barrier(access_to, stage_to):
 
 
 def test_ranges_are_bound_filled_and_copied(manager):
-    """64 words from byte 256 on change, with a base workgroup; bytes around them stay."""
+    """A dispatch with a base workgroup changes 64 words of the bound range; all others keep their values."""
     shared, device = manager.buffer(1024, kp.BufferUse.shared), manager.buffer(4096, kp.BufferUse.device)
     pipeline = manager.pipeline(compile(Source("add.comp", ADD)), [10], 1, 4)
     words = shared.data().view(np.uint32)

@@ -1,4 +1,4 @@
-"""tools/memory: its models are right, and their weights take no more memory on the device than in the file."""
+"""tools/memory: its models give correct results, and their weights take no more memory than in the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tools/zoo --language: a family is built and right, wrong results are found, and the table shows both."""
+"""tools/zoo --language: a family is built and judged correct, wrong results are found, and the table shows both."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def reference_rows(inputs: dict[str, Any], scale: float, keys: slice = slice(Non
 
 
 def assert_runs(device: dml.Device, named: tuple[list[str], Case], data_type: str) -> None:
-    """Assert that these kernels run and give the right results."""
+    """Assert that these kernels run and give correct results."""
     kernels, case = named
     case = replace(case, data_type=data_type)
     assert labels(device, case) == kernels

@@ -217,8 +217,8 @@ class CompiledOperator(Dispatchable):
     ) -> dict[Any, Any]:
         """Run on NumPy arrays by tensor name and return the outputs by name.
 
-        A graph's inputs and outputs go by the names of their edges, or by index if unnamed; inputs always also by
-        index.
+        A graph's inputs and outputs go by the names of their edges, or by index if unnamed. An index is always valid
+        for an input.
 
         inputs: for each present input tensor an array of its sizes and data type; for a tensor array a sequence of
         them. Tensors owned by DML are given to the first dispatch, and later only to replace them. Outputs are new

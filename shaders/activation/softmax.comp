@@ -1,8 +1,9 @@
 #version 450
 // Softmax or its logarithm along rows that are contiguous in memory. LANES adjacent invocations of a workgroup share a
-// row; a step is UNIT adjacent elements. TURNED: the distance in elements between the positions at which adjacent
-// invocations with a row each start writing, or 0. RAGGED: rows are contiguous, and a step may span the end of one and
-// the start of the next. The generated prelude ends with row_coordinates(), load_step() and store_step().
+// row; a step is UNIT adjacent elements. TURNED: if not 0, each invocation has a row of its own and starts writing at a
+// different position: invocation i at element i * TURNED of its row, modulo the length. RAGGED: rows are contiguous,
+// and a step may span the end of one and the start of the next. The generated prelude ends with row_coordinates(),
+// load_step() and store_step().
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"

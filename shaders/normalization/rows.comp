@@ -1,10 +1,10 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // Normalizes rows in one dispatch: statistics first, then the result. LANES adjacent invocations of a workgroup share a
-// row of SEGMENTS segments of LENGTH elements; a step is UNIT adjacent elements. TURNED: the distance in elements
-// between the positions at which adjacent invocations with a row each start writing, or 0. The generated prelude ends
-// with row_coordinates(), segment_coordinates(), step_sums(), start_segment() and write_step(), which uses row_mean and
-// row_factor.
+// row of SEGMENTS segments of LENGTH elements; a step is UNIT adjacent elements. TURNED: if not 0, each invocation has
+// a row of its own and starts writing at a different position: invocation i at element i * TURNED of its row, modulo
+// the length. The generated prelude ends with row_coordinates(), segment_coordinates(), step_sums(), start_segment()
+// and write_step(), which uses row_mean and row_factor.
 #include "prelude.glsl"
 #include "lib/compensated.glsl"
 #include "lib/math.glsl"

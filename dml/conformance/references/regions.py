@@ -92,8 +92,8 @@ class Sampling:
         return self.axis(y1, y2, sizes[0], image[0]), self.axis(x1, x2, sizes[1], image[1])
 
     def values(self, image: Array, down: Axis, across: Axis) -> Array:
-        """Return the samples of an image {C, H, W}: {C, rows, columns, samples of an output}, the samples row by
-        row."""
+        """Return the samples of an image {C, H, W}: {C, rows, columns, samples of an output}, the samples column by
+        column."""
         found = down.taps @ image.astype(np.float64) @ across.taps.T
         found = found + (1 - np.outer(down.inside, across.inside)) * self.outside
         return _by_output(found, down, across)

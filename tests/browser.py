@@ -166,7 +166,7 @@ def browser() -> Iterator[Page]:
                      "--no-first-run", "--disable-background-networking", "--hide-scrollbars",
                      f"--user-data-dir={folder}", "--remote-debugging-pipe"]  # fmt: skip
         command = ["bash", "-c", f'exec "$@" 3<&{read_commands} 4>&{write_answers}', "browser", *arguments]
-        # A browser's own Vulkan is not under test: no layer for it.
+        # The browser's own use of Vulkan is not under test, so it runs without the validation layer.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("VK_")}
         process = subprocess.Popen(command, pass_fds=(read_commands, write_answers), stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)  # fmt: skip

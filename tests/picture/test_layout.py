@@ -71,7 +71,7 @@ def test_no_box_lies_on_another_or_on_a_line(seed):
     for line in lines:
         assert all(lower[1] > upper[1] for upper, lower in pairwise(line))
         for (x, top), (below, bottom) in pairwise(line[1:-1]):
-            if x == below:  # past a layer
+            if x == below:  # the line passes a layer vertically
                 assert not any(
                     box.x < x < box.x + box.width and box.y < bottom and top < box.y + box.height for box in boxes
                 )

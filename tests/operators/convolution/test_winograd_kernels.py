@@ -107,7 +107,7 @@ def test_fused_activation(device, dtype):
 @pytest.mark.parametrize("kind", [np.float32, np.float16])
 @pytest.mark.usefixtures("cheapest")
 def test_in_a_graph(device, kind):
-    """Constant weights are transformed once; element-wise operators after it are applied as results are stored."""
+    """Constant weights are transformed once; element-wise operators after the convolution are fused into its store."""
     rng = np.random.default_rng(0)
     x, w = rng.uniform(-1, 1, (1, 48, 12, 13)).astype(kind), rng.uniform(-1, 1, (48, 48, 3, 3)).astype(kind)
     b = rng.uniform(-1, 1, 48).astype(kind)

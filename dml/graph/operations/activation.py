@@ -101,7 +101,7 @@ def scaled_tanh(x: Tensor, alpha: float = 1.0, beta: float = 0.5) -> Tensor:
 
 @checked
 def shrink(x: Tensor, bias: float = 0.0, threshold: float = 0.5) -> Tensor:
-    """Return 0 where |x| is at most the threshold; elsewhere x moved towards 0 by the bias."""
+    """Return 0 where abs(x) is at most the threshold; elsewhere x moved towards 0 by the bias."""
     return unary(act.DML_ACTIVATION_SHRINK_OPERATOR_DESC, x, Bias=bias, Threshold=threshold)
 
 

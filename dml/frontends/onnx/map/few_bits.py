@@ -9,7 +9,6 @@ import numpy as np
 
 import dml.graph.operations as op
 from dml import enums
-from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC
 from dml.errors import DMLError
 from dml.graph.builder import Tensor
 from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
@@ -17,7 +16,7 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 from ..dtypes import FLOAT32, UINT8, Array, DType, storage
 from .functions import join, part
 from .node import Unsupported
-from .value import OnnxValue, cast, constant, expanded, reshape, unary
+from .value import OnnxValue, applied, cast, constant, expanded, reshape, unary
 
 #: Byte -> its four 2-bit numbers as four 4-bit numbers, the first in the lowest bits.
 _PAIRS = sum(((np.arange(256) >> 2 * at & 3) << 4 * at for at in range(4)), np.zeros(256, np.int64)).astype("<u2")
@@ -101,15 +100,9 @@ def dequantized_blocks(x: OnnxValue, scales: OnnxValue, points: OnnxValue | None
     """
     if points is not None:
         points = expanded(points, scales.shape)
-    tensors = [value.tensor for value in (scales, points) if value is not None]
-    made = x.builder.node(
-        DML_DEQUANTIZE_OPERATOR_DESC,
-        {"OutputTensor": DML_BUFFER_TENSOR_DESC(storage(scales.dtype), x.shape or (1,))},
-        InputTensor=x.tensor,
-        QuantizationType=enums.DML_QUANTIZATION_TYPE(len(tensors)),
-        QuantizationTensors=tensors,
-    )
-    return x.made(made["OutputTensor"], x.shape, scales.dtype)
+    given = [value for value in (scales, points) if value is not None]
+    kind = enums.DML_QUANTIZATION_TYPE(len(given))
+    return applied(op.dequantize, x, x.shape, given, kind, dtype=scales.dtype)
 
 
 def repeated_blocks(x: OnnxValue, axis: int, block: int, size: int) -> OnnxValue:

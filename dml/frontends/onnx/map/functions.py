@@ -11,18 +11,13 @@ import numpy as np
 import dml.graph.operations as op
 from dml import enums
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.movement import (
-    DML_FILL_VALUE_CONSTANT_OPERATOR_DESC,
-    DML_GATHER_OPERATOR_DESC,
-    DML_SLICE1_OPERATOR_DESC,
-)
 from dml.enums import DML_REDUCE_FUNCTION
 from dml.graph.builder import Builder
-from dml.shapes import broadcast_sizes, ones_along, replaced, with_rank
+from dml.shapes import broadcast_sizes, ones_along, replaced
 from dml.tensors import DML_SCALAR_UNION, numpy_dtype
 
 from ..dtypes import DType, storage
-from .value import OnnxValue, constant, emit, is_small, one, reshape
+from .value import OnnxValue, applied, constant, is_small, reshape
 
 
 def reduce(x: OnnxValue, function: DML_REDUCE_FUNCTION, axes: Sequence[int], keep: bool = True) -> OnnxValue:
@@ -64,15 +59,7 @@ def slice_(x: OnnxValue, starts: Sequence[int], counts: Sequence[int], steps: Se
         return x.filled(0, counts)
     offsets = [s + (n - 1) * min(step, 0) for s, n, step in zip(starts, counts, steps, strict=True)]
     windows = [(n - 1) * abs(step) + 1 for n, step in zip(counts, steps, strict=True)]
-    return one(
-        DML_SLICE1_OPERATOR_DESC,
-        x,
-        counts,
-        InputTensor=x,
-        InputWindowOffsets=offsets,
-        InputWindowSizes=windows,
-        InputWindowStrides=steps,
-    )
+    return applied(op.slice_, x, counts, offsets, windows, steps)
 
 
 def part(x: OnnxValue, axis: int, start: int, count: int) -> OnnxValue:
@@ -111,28 +98,13 @@ def gather(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
     shape = replaced(x.shape, axis, indices.shape)
     if not prod(shape):
         return x.filled(0, shape)
-    # The operator's tensors have equal rank, padded with ones; scalar indices become rank 1.
-    index = reshape(indices, indices.shape or (1,))
-    long = replaced(x.shape, axis, index.shape)
-    rank = len(long)
-    ones = rank - x.rank
-    made = one(
-        DML_GATHER_OPERATOR_DESC,
-        x,
-        long,
-        InputTensor=reshape(x, with_rank(x.shape, rank)),
-        IndicesTensor=reshape(index, with_rank(index.shape, rank)),
-        Axis=axis + ones,
-        IndexDimensions=index.rank,
-    )
-    return reshape(made, shape)
+    index = reshape(indices, indices.shape or (1,))  # (scalars are tensors of rank 1)
+    return reshape(applied(op.gather, x, replaced(x.shape, axis, index.shape), index, axis), shape)
 
 
 def gather_elements(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
     """Gather single elements: the index replaces the coordinate along the axis."""
-    if not indices.size:
-        return x.filled(0, indices.shape)
-    return x.made(op.gather_elements(x.tensor, indices.tensor, axis), indices.shape)
+    return applied(op.gather_elements, x, indices.shape, indices, axis)
 
 
 def fill(builder: Builder, number: Any, shape: Sequence[int], dtype: DType) -> OnnxValue:
@@ -141,14 +113,8 @@ def fill(builder: Builder, number: Any, shape: Sequence[int], dtype: DType) -> O
         return constant(builder, np.full(tuple(shape), number, dtype))
     kind = storage(dtype)
     held = np.asarray(number).astype(dtype).astype(numpy_dtype(kind))
-    made = emit(
-        DML_FILL_VALUE_CONSTANT_OPERATOR_DESC,
-        {"OutputTensor": (shape, dtype)},
-        builder,
-        ValueDataType=kind,
-        Value=scalar(held, numpy_dtype(kind)),
-    )
-    return made["OutputTensor"]
+    made = op.fill_value_constant(builder, shape, held.item(), kind)
+    return OnnxValue(builder, shape, dtype, tensor=made)
 
 
 def scalar(number: Any, dtype: DType) -> DML_SCALAR_UNION:

@@ -231,11 +231,26 @@ def one(
     return emit(cls, {output: (shape, dtype or x.dtype)}, x.builder, **fields)[output]
 
 
+def applied(
+    function: Operation,
+    x: OnnxValue,
+    shape: Sequence[int],
+    *arguments: Any,
+    dtype: DType | None = None,
+    **attributes: Any,
+) -> OnnxValue:
+    """Apply an operation of ``dml.graph.operations`` to x and further arguments, among them values.
+
+    shape, dtype: of the result; the dtype is x's by default.
+    """
+    if not prod(shape):
+        return x.filled(0, shape, dtype)
+    return x.made(function(x.tensor, *map(_tensors, arguments), **attributes), shape, dtype)
+
+
 def unary(function: Operation, x: OnnxValue, dtype: DType | None = None, **attributes: Any) -> OnnxValue:
     """Apply an operation of ``dml.graph.operations`` to each element. dtype: of the result, by default x's."""
-    if not x.size:
-        return x.filled(0, x.shape, dtype)
-    return x.made(function(x.tensor, **attributes), dtype=dtype)
+    return applied(function, x, x.shape, dtype=dtype, **attributes)
 
 
 def binary(function: Operation, a: OnnxValue, b: OnnxValue, dtype: DType | None = None) -> OnnxValue:

@@ -9,15 +9,14 @@ import numpy as np
 
 import dml.graph.operations as op
 from dml import enums
-from dml.descriptors.quantization import DML_QUANTIZE_OPERATOR_DESC
 from dml.graph.builder import Tensor
-from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
+from dml.tensors import numpy_dtype
 
 from ...dtypes import BFLOAT16, BOOL, FLOAT8, FLOAT32, HELD_AS_FLOAT32, INT32, UINT32, DType, dtype_of, storage
 from ...registry import onnx_op
 from ..few_bits import dequantized_blocks
 from ..node import OnnxNode, Unsupported
-from ..value import OnnxValue, Operation, binary, cast, constant, unary, where
+from ..value import OnnxValue, Operation, applied, binary, cast, constant, unary, where
 
 #: 4-bit integers, which CAST does not support.
 NARROW = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
@@ -58,14 +57,9 @@ def narrowed(x: OnnxValue, dtype: DType) -> OnnxValue:
     if dtype == np.dtype(ml_dtypes.int4):
         bits = binary(op.bit_xor, bits, bits.filled(8)) - 8
     exact = cast(bits, FLOAT32)
-    made = x.builder.node(
-        DML_QUANTIZE_OPERATOR_DESC,
-        {"OutputTensor": DML_BUFFER_TENSOR_DESC(storage(dtype), x.shape or (1,))},
-        InputTensor=exact.tensor,
-        QuantizationType=enums.DML_QUANTIZATION_TYPE_SCALE,
-        QuantizationTensors=[exact.filled(1, (1,) * max(1, x.rank)).tensor],
-    )
-    return x.made(made["OutputTensor"], dtype=dtype)
+    scale = exact.filled(1, (1,) * max(1, x.rank))
+    kind = enums.DML_QUANTIZATION_TYPE_SCALE
+    return applied(op.quantize, exact, x.shape, [scale], kind, storage(dtype), dtype=dtype)
 
 
 def rounded(x: OnnxValue, dtype: DType, saturate: bool = True) -> OnnxValue:

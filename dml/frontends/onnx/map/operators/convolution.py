@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dml import enums
-from dml.descriptors.base import OperatorDesc
-from dml.descriptors.convolution import (
-    DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
-    DML_CONVOLUTION_OPERATOR_DESC,
-    DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
-)
+import dml.graph.operations as op
 from dml.errors import DMLError
 from dml.shapes import halves, transposed_sizes
 
-from ...dtypes import INT32, DType
+from ...dtypes import INT32
 from ...registry import onnx_op
 from ..node import OnnxNode, Unsupported
-from ..value import OnnxValue, cast, emit, one, reshape, transpose
-from .window import Window, auto_pad, window_of
+from ..value import OnnxValue, applied, cast, reshape, transpose
+from .window import auto_pad, window_of
 
 
 def _channels(value: OnnxValue, rank: int) -> OnnxValue:
@@ -27,17 +21,19 @@ def _channels(value: OnnxValue, rank: int) -> OnnxValue:
     return reshape(value, (1, value.size, *(1,) * (rank - 2)))
 
 
-def _shape(x: OnnxValue, weight: OnnxValue, window: Window) -> tuple[int, ...]:
-    return (x.shape[0], weight.shape[0], *window.output)
+def _channels_if(value: OnnxValue | None, rank: int) -> OnnxValue | None:
+    return None if value is None else _channels(value, rank)
 
 
-def _fields(node: OnnxNode, window: Window) -> dict[str, Any]:
-    return {
-        "Strides": window.strides,
-        "Dilations": window.dilations,
-        "StartPadding": window.start,
-        "EndPadding": window.end,
-        "GroupCount": node.integer("group", 1),
+def _window(node: OnnxNode, x: OnnxValue, weight: OnnxValue) -> tuple[tuple[int, ...], dict[str, Any]]:
+    """Return the result's shape, and the window as convolutions take it."""
+    window = window_of(node, x.shape[2:], weight.shape[2:])
+    return (x.shape[0], weight.shape[0], *window.output), {
+        "strides": window.strides,
+        "dilations": window.dilations,
+        "start_padding": window.start,
+        "end_padding": window.end,
+        "groups": node.integer("group", 1),
     }
 
 
@@ -71,24 +67,8 @@ def channels_last(x: OnnxValue) -> OnnxValue:
 
 def _convolution(node: OnnxNode, x: OnnxValue, weight: OnnxValue) -> OnnxValue:
     _checked(node, x, weight, 5)
-    window = window_of(node, x.shape[2:], weight.shape[2:])
-    fields = {"Direction": enums.DML_CONVOLUTION_DIRECTION_FORWARD, "OutputPadding": [0] * (x.rank - 2)}
-    return _convolved(x, weight, node.optional(2), _shape(x, weight, window), **fields, **_fields(node, window))
-
-
-def _convolved(
-    x: OnnxValue, weight: OnnxValue, bias: OnnxValue | None, shape: Sequence[int], **fields: Any
-) -> OnnxValue:
-    return one(
-        DML_CONVOLUTION_OPERATOR_DESC,
-        x,
-        shape,
-        InputTensor=x,
-        FilterTensor=weight,
-        BiasTensor=None if bias is None else _channels(bias, x.rank),
-        Mode=enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
-        **fields,
-    )
+    shape, window = _window(node, x, weight)
+    return applied(op.convolution, x, shape, weight, _channels_if(node.optional(2), x.rank), **window)
 
 
 @onnx_op("ConvTranspose")
@@ -121,18 +101,18 @@ def _convolution_transpose(node: OnnxNode, given_pads: list[int] | None, bias: O
         start, end = pads[:spatial], pads[spatial:]
         wanted = [size - s - e for size, s, e in zip(full, start, end, strict=True)]
     groups = node.integer("group", 1)
-    return _convolved(
+    return applied(
+        op.transposed_convolution,
         x,
-        weight,
-        bias,
         (x.shape[0], weight.shape[1] * groups, *wanted),
-        Direction=enums.DML_CONVOLUTION_DIRECTION_BACKWARD,
-        Strides=strides,
-        Dilations=dilations,
-        StartPadding=start,
-        EndPadding=end,
-        OutputPadding=extra,
-        GroupCount=groups,
+        weight,
+        _channels_if(bias, x.rank),
+        strides=strides,
+        dilations=dilations,
+        start_padding=start,
+        end_padding=end,
+        output_padding=extra,
+        groups=groups,
     )
 
 
@@ -154,34 +134,13 @@ def _cut(full: Sequence[int], wanted: list[int], *, more_at_start: bool) -> tupl
     return [start for start, _ in cut], [end for _, end in cut]
 
 
-def _integer(
-    cls: type[OperatorDesc], node: OnnxNode, x: OnnxValue, weight: OnnxValue, dtype: DType, **fields: OnnxValue | None
-) -> OnnxValue:
-    _checked(node, x, weight, 4)
-    window = window_of(node, x.shape[2:], weight.shape[2:])
-    made = emit(
-        cls,
-        {"OutputTensor": (_shape(x, weight, window), dtype)},
-        node.builder,
-        InputTensor=x,
-        FilterTensor=weight,
-        **{name: None if value is None else _channels(value, x.rank) for name, value in fields.items()},
-        **_fields(node, window),
-    )
-    return made["OutputTensor"]
-
-
 @onnx_op("ConvInteger", since=10)
 def convolution_integer(node: OnnxNode) -> OnnxValue:
-    return _integer(
-        DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
-        node,
-        node.input(0),
-        node.input(1),
-        INT32,
-        InputZeroPointTensor=node.optional(2),
-        FilterZeroPointTensor=node.optional(3),
-    )
+    x, weight = node.input(0), node.input(1)
+    _checked(node, x, weight, 4)
+    points = [_channels_if(node.optional(at), x.rank) for at in (2, 3)]
+    shape, window = _window(node, x, weight)
+    return applied(op.convolution_integer, x, shape, weight, *points, dtype=INT32, **window)
 
 
 @onnx_op("QLinearConv", since=10)
@@ -191,18 +150,24 @@ def qlinear_conv(node: OnnxNode) -> OnnxValue:
 
 def qlinear_convolution(node: OnnxNode, x: OnnxValue) -> OnnxValue:
     """Convolve x with the node's other inputs."""
-    bias = node.optional(8)
-    return _integer(
-        DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
-        node,
+    weight, bias, dtype = node.input(3), node.optional(8), node.input(7).dtype
+    _checked(node, x, weight, 4)
+    scale, point, weight_scale, weight_point, new_scale, new_point = (
+        _channels(node.input(at), x.rank) for at in (1, 2, 4, 5, 6, 7)
+    )
+    shape, window = _window(node, x, weight)
+    return applied(
+        op.quantized_linear_convolution,
         x,
-        node.input(3),
-        node.input(7).dtype,
-        InputScaleTensor=node.input(1),
-        InputZeroPointTensor=node.input(2),
-        FilterScaleTensor=node.input(4),
-        FilterZeroPointTensor=node.input(5),
-        BiasTensor=None if bias is None else cast(bias, INT32),
-        OutputScaleTensor=node.input(6),
-        OutputZeroPointTensor=node.input(7),
+        shape,
+        scale,
+        weight,
+        weight_scale,
+        new_scale,
+        None if bias is None else cast(_channels(bias, x.rank), INT32),
+        zero_point=point.tensor,
+        weights_zero_point=weight_point.tensor,
+        output_zero_point=new_point.tensor,
+        dtype=dtype,
+        **window,
     )

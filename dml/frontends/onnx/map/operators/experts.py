@@ -9,8 +9,6 @@ from math import inf
 import numpy as np
 
 import dml.graph.operations as op
-from dml import enums
-from dml.descriptors.reduction import DML_TOP_K1_OPERATOR_DESC
 from dml.errors import DMLError
 
 from ...dtypes import FLOAT16, FLOAT32, UINT8, UINT32
@@ -18,7 +16,7 @@ from ...registry import onnx_op
 from ..few_bits import dequantized_blocks, unpacked
 from ..functions import gather, gather_elements, join, matmul, part, slice_, total
 from ..node import OnnxNode, Unsupported
-from ..value import OnnxValue, cast, constant, emit, expanded, maximum, minimum, reshape, unary, where
+from ..value import OnnxValue, cast, constant, expanded, maximum, minimum, reshape, unary, where
 from .activation import softmax_along, tanh_gelu
 
 #: Maximum bytes of the results of all experts at a time; more tokens are processed in chunks.
@@ -196,12 +194,8 @@ def _sparsely_mixed(node: OnnxNode, scores: OnnxValue, k: int) -> tuple[OnnxValu
 
 def _highest(x: OnnxValue, k: int) -> tuple[OnnxValue, OnnxValue]:
     shape = (x.shape[0], k)
-    made = emit(
-        DML_TOP_K1_OPERATOR_DESC,
-        {"OutputValueTensor": (shape, x.dtype), "OutputIndexTensor": (shape, UINT32)},
-        x.builder, InputTensor=x, Axis=1, K=k, AxisDirection=enums.DML_AXIS_DIRECTION_DECREASING,
-    )  # fmt: skip
-    return made["OutputValueTensor"], made["OutputIndexTensor"]
+    values, indices = op.top_k(x.tensor, k, 1)
+    return x.made(values, shape), x.made(indices, shape, UINT32)
 
 
 def _spread(chosen: OnnxValue, shares: OnnxValue, experts: int) -> OnnxValue:

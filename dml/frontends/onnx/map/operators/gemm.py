@@ -5,9 +5,7 @@ from __future__ import annotations
 from math import prod
 
 import dml.graph.operations as op
-from dml import enums
 from dml.descriptors.gemm import (
-    DML_GEMM_OPERATOR_DESC,
     DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
     DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
     DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC,
@@ -19,7 +17,7 @@ from ...dtypes import INT32, UINT8
 from ...registry import onnx_op
 from ..functions import matmul, total
 from ..node import OnnxNode, Unsupported
-from ..value import OnnxValue, binary, emit, expanded, one, reshape, transpose
+from ..value import OnnxValue, applied, binary, emit, expanded, one, reshape, transpose
 from .activation import activated
 from .casts import bit_cast
 
@@ -32,17 +30,16 @@ def gemm(node: OnnxNode) -> OnnxValue:
         a = reshape(a, (a.shape[0], prod(a.shape[1:])))
     m, n = a.shape[1 if transpose_a else 0], b.shape[0 if transpose_b else 1]
     beta = node.number("beta", 1.0)
-    return one(
-        DML_GEMM_OPERATOR_DESC,
+    return applied(
+        op.gemm,
         a,
         (m, n),
-        ATensor=a,
-        BTensor=b,
-        CTensor=None if c is None or not beta else expanded(c, (m, n)),
-        TransA=enums.DML_MATRIX_TRANSFORM(int(transpose_a)),
-        TransB=enums.DML_MATRIX_TRANSFORM(int(transpose_b)),
-        Alpha=node.number("alpha", 1.0),
-        Beta=beta,
+        b,
+        None if c is None or not beta else expanded(c, (m, n)),
+        transpose_a=transpose_a,
+        transpose_b=transpose_b,
+        alpha=node.number("alpha", 1.0),
+        beta=beta,
     )
 
 

@@ -6,18 +6,13 @@ from math import prod
 
 import numpy as np
 
+import dml.graph.operations as op
 from dml import enums
 from dml.descriptors.movement import (
-    DML_DEPTH_TO_SPACE1_OPERATOR_DESC,
-    DML_DIAGONAL_MATRIX1_OPERATOR_DESC,
     DML_DIAGONAL_MATRIX_OPERATOR_DESC,
     DML_FOLD_OPERATOR_DESC,
-    DML_GATHER_ND1_OPERATOR_DESC,
     DML_ONE_HOT_OPERATOR_DESC,
     DML_PADDING1_OPERATOR_DESC,
-    DML_SPACE_TO_DEPTH1_OPERATOR_DESC,
-    DML_SPLIT_OPERATOR_DESC,
-    DML_TILE_OPERATOR_DESC,
 )
 from dml.errors import DMLError
 from dml.shapes import (
@@ -28,11 +23,10 @@ from dml.shapes import (
     scaled_sizes,
     space_to_depth_sizes,
     with_axis,
-    with_rank,
     with_size,
     without_axis,
 )
-from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
+from dml.tensors import numpy_dtype
 from dml.traced import whole
 
 from ...dtypes import BOOL, INT64, dtype_of, storage
@@ -41,7 +35,7 @@ from ...registry import onnx_op
 from ..functions import fill, gather, gather_elements, join, part, scalar, slice_
 from ..node import OnnxNode, Unsupported
 from ..slicing import taken
-from ..value import OnnxValue, cast, emit, expanded, one, reshape, transpose, where
+from ..value import OnnxValue, applied, cast, emit, expanded, one, reshape, transpose, where
 
 
 @onnx_op("Identity", "MemcpyFromHost", "MemcpyToHost")
@@ -164,9 +158,7 @@ def split_sizes(node: OnnxNode, x: OnnxValue, axis: int, sizes: list[int]) -> li
     if not all(sizes) or len(sizes) == 1 or x.array is not None:
         return [part(x, axis, sum(sizes[:at]), size) for at, size in enumerate(sizes)]
     shapes = [with_size(x.shape, axis, size) for size in sizes]
-    described = [DML_BUFFER_TENSOR_DESC(storage(x.dtype), shape) for shape in shapes]
-    made = node.builder.node(DML_SPLIT_OPERATOR_DESC, {"OutputTensors": described}, InputTensor=x.tensor, Axis=axis)
-    return [x.made(tensor, shape) for tensor, shape in zip(made["OutputTensors"], shapes, strict=True)]
+    return [x.made(tensor, shape) for tensor, shape in zip(op.split(x.tensor, axis, sizes), shapes, strict=True)]
 
 
 @onnx_op("Slice")
@@ -224,20 +216,7 @@ def gather_nd(node: OnnxNode) -> OnnxValue:
     if indices.shape[-1] == 0 or batch + indices.shape[-1] > x.rank:
         raise DMLError(f"indices of shape {indices.shape} do not point into a tensor of shape {x.shape}")
     shape = (*indices.shape[:-1], *x.shape[batch + indices.shape[-1] :])
-    if not prod(shape):
-        return x.filled(0, shape)
-    rank = max(x.rank, indices.rank, len(shape))
-    made = one(
-        DML_GATHER_ND1_OPERATOR_DESC,
-        x,
-        with_rank(shape, rank),
-        InputTensor=reshape(x, with_rank(x.shape, rank)),
-        IndicesTensor=reshape(indices, with_rank(indices.shape, rank)),
-        InputDimensionCount=x.rank,
-        IndicesDimensionCount=indices.rank,
-        BatchDimensionCount=batch,
-    )
-    return reshape(made, shape)
+    return applied(op.gather_nd, x, shape, indices, batch)
 
 
 _PADDING = {
@@ -308,8 +287,7 @@ def tile(node: OnnxNode) -> OnnxValue:
         raise DMLError(f"repeats must be {x.rank} counts, found {repeats}")
     if not x.rank:
         return x
-    shape = scaled_sizes(x.shape, repeats)
-    return one(DML_TILE_OPERATOR_DESC, x, shape, InputTensor=x, Repeats=repeats)
+    return applied(op.tile, x, scaled_sizes(x.shape, repeats), repeats)
 
 
 _ORDERS = {
@@ -323,9 +301,8 @@ def depth_to_space(node: OnnxNode) -> OnnxValue:
     x, block = node.input(0, rank=4), node.integer("blocksize", 1, least=1)
     channels = x.shape[1]
     node.check(channels % (block * block) == 0, f"blocks of {block} x {block} do not divide {channels} channels")
-    shape = depth_to_space_sizes(x.shape, block)
     order = node.choice("mode", "DCR", _ORDERS)
-    return one(DML_DEPTH_TO_SPACE1_OPERATOR_DESC, x, shape, InputTensor=x, BlockSize=block, Order=order)
+    return applied(op.depth_to_space, x, depth_to_space_sizes(x.shape, block), block, order)
 
 
 @onnx_op("SpaceToDepth")
@@ -336,9 +313,8 @@ def space_to_depth(node: OnnxNode) -> OnnxValue:
         height % block == 0 and width % block == 0,
         f"blocks of {block} x {block} do not divide {height} x {width} elements",
     )
-    shape = space_to_depth_sizes(x.shape, block)
     order = node.choice("mode", "DCR", _ORDERS)
-    return one(DML_SPACE_TO_DEPTH1_OPERATOR_DESC, x, shape, InputTensor=x, BlockSize=block, Order=order)
+    return applied(op.space_to_depth, x, space_to_depth_sizes(x.shape, block), block, order)
 
 
 @onnx_op("OneHot", since=9)
@@ -378,24 +354,7 @@ def eye_like(node: OnnxNode) -> OnnxValue:
 def trilu(node: OnnxNode) -> OnnxValue:
     """Keep one triangle; the other one is overwritten with zeros."""
     x, k = node.input(0, least=2), whole(node.single(1)) if node.has(1) else 0
-    rows, columns = x.shape[-2:]
-    flat = x if x.rank <= 4 else reshape(x, (prod(x.shape[:-2]), rows, columns))
-    begin, end = (-rows, k) if node.integer("upper", 1) else (k + 1, columns)
-    begin, end = max(begin, -rows), min(end, columns)
-    if begin >= end:
-        return x
-    kind = storage(x.dtype)
-    made = one(
-        DML_DIAGONAL_MATRIX1_OPERATOR_DESC,
-        flat,
-        flat.shape,
-        InputTensor=flat,
-        ValueDataType=kind,
-        Value=scalar(0, numpy_dtype(kind)),
-        DiagonalFillBegin=begin,
-        DiagonalFillEnd=end,
-    )
-    return reshape(made, x.shape)
+    return applied(op.triangular, x, x.shape, upper=bool(node.integer("upper", 1)), diagonal=k)
 
 
 @onnx_op("ConstantOfShape", since=9)

@@ -7,17 +7,13 @@ the device.
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
 import dml.graph.operations as op
 from dml.descriptors.normalization import (
-    DML_BATCH_NORMALIZATION_OPERATOR_DESC,
     DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
-    DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
     DML_LP_NORMALIZATION_OPERATOR_DESC,
-    DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
 )
 from dml.errors import DMLError
 from dml.frontends.meaning.normalization import group_normalization
@@ -27,7 +23,7 @@ from ...dtypes import FLOAT32, INT32
 from ...registry import onnx_op
 from ..functions import gather, mean, total
 from ..node import OnnxNode, Unsupported
-from ..value import OnnxValue, binary, cast, emit, expanded, one, reshape, unary
+from ..value import OnnxValue, applied, binary, cast, emit, expanded, one, reshape, unary
 
 
 def mean_variance(
@@ -172,19 +168,9 @@ def binary_square(a: OnnxValue, b: OnnxValue) -> OnnxValue:
 
 def root_mean_square(x: OnnxValue, scale: OnnxValue | None, axes: list[int], epsilon: float) -> OnnxValue:
     """Return x divided by its root mean square, scaled."""
-    return one(
-        DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
-        x,
-        x.shape,
-        InputTensor=x,
-        ScaleTensor=None if scale is None else _same(scale, x),
-        BiasTensor=None,
-        Axes=axes,
-        UseMean=False,
-        UseVariance=True,
-        Epsilon=epsilon,
-        FusedActivation=None,
-    )
+    wide = None if scale is None else _same(scale, x)
+    function = op.mean_variance_normalization
+    return applied(function, x, x.shape, axes, wide, normalize_mean=False, epsilon=epsilon)
 
 
 @onnx_op("RMSNormalization", since=23)
@@ -260,11 +246,8 @@ def batch_normalization(node: OnnxNode) -> list[OnnxValue | None]:
         channels = (1, *x.shape[1:])
     if node.version >= 14 and node.integer("training_mode", 0):
         return _batch_training(node, x, channels, epsilon)
-    named = {"ScaleTensor": scale, "BiasTensor": bias, "MeanTensor": middle, "VarianceTensor": variance}
-    tensors: dict[str, Any] = {name: cast(reshape(value, channels), x.dtype) for name, value in named.items()}
-    y = one(
-        DML_BATCH_NORMALIZATION_OPERATOR_DESC, x, x.shape, InputTensor=x, Spatial=spatial, Epsilon=epsilon, **tensors
-    )
+    tensors = [cast(reshape(value, channels), x.dtype) for value in (middle, variance, scale, bias)]
+    y = applied(op.batch_normalization, x, x.shape, *tensors, spatial=spatial, epsilon=epsilon)
     return [y, *[None] * 4]
 
 
@@ -297,16 +280,14 @@ def local_response_normalization(node: OnnxNode) -> OnnxValue:
     x = node.input(0, least=2)
     size = node.integer("size", 1, least=1)
     view = x if x.rank == 4 else reshape(x, (x.shape[0], x.shape[1], 1, prod(x.shape[2:])))
-    made = one(
-        DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
+    made = applied(
+        op.local_response_normalization,
         view,
         view.shape,
-        InputTensor=view,
-        CrossChannel=True,
-        LocalSize=size,
-        Alpha=node.number("alpha", 1e-4),
-        Beta=node.number("beta", 0.75),
-        Bias=node.number("bias", 1.0),
+        local_size=size,
+        alpha=node.number("alpha", 1e-4),
+        beta=node.number("beta", 0.75),
+        bias=node.number("bias", 1.0),
     )
     return reshape(made, x.shape)
 

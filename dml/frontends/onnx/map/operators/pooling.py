@@ -10,11 +10,7 @@ import numpy as np
 import dml.graph.operations as op
 from dml import enums
 from dml.descriptors.pooling import (
-    DML_AVERAGE_POOLING1_OPERATOR_DESC,
-    DML_LP_POOLING1_OPERATOR_DESC,
-    DML_MAX_POOLING2_OPERATOR_DESC,
     DML_MAX_UNPOOLING_OPERATOR_DESC,
-    DML_ROI_ALIGN1_OPERATOR_DESC,
     DML_ROI_POOLING_OPERATOR_DESC,
 )
 from dml.shapes import covered_size
@@ -25,27 +21,26 @@ from ...dtypes import INT64, UINT32
 from ...registry import onnx_op
 from ..functions import join, mean, part, reduce
 from ..node import OnnxNode, Unsupported
-from ..value import OnnxValue, binary, cast, emit, maximum, one, reshape
+from ..value import OnnxValue, applied, binary, cast, maximum, one, reshape
 from .convolution import channels_first, channels_last
 from .movement import padded
 from .window import Window, window_of
 
 
 def _planar(node: OnnxNode, x: OnnxValue, window: Window) -> tuple[OnnxValue, dict[str, Any]]:
-    """Return the input with two or three spatial dimensions, and the window's fields for it."""
+    """Return the input with two or three spatial dimensions, and the window for it, as pooling operations take it."""
     if not 3 <= x.rank <= 5:
         raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes 3 at most")
     flat = x.rank == 3
     fields: dict[str, Any] = {
-        "Strides": window.strides,
-        "WindowSize": window.size,
-        "StartPadding": window.start,
-        "EndPadding": window.end,
-        "Dilations": window.dilations,
+        "window": window.size,
+        "strides": window.strides,
+        "start_padding": window.start,
+        "end_padding": window.end,
+        "dilations": window.dilations,
     }
     if flat:
-        ones = ("Strides", "WindowSize", "Dilations")
-        fields = {name: [1 if name in ones else 0, *items] for name, items in fields.items()}
+        fields = {name: [0 if name.endswith("padding") else 1, *items] for name, items in fields.items()}
         x = reshape(x, (*x.shape[:2], 1, x.shape[2]))
     return x, fields
 
@@ -69,9 +64,7 @@ def average_pool(node: OnnxNode) -> OnnxValue:
         window.end = [e - d for e, d in zip(window.end, window.declared_end, strict=True)]
         window.start, counted = [0] * len(window.start), False
     view, fields = _planar(node, x, window)
-    made = one(
-        DML_AVERAGE_POOLING1_OPERATOR_DESC, x, _sizes(x, window), InputTensor=view, IncludePadding=counted, **fields
-    )
+    made = applied(op.average_pooling, view, _sizes(x, window), include_padding=counted, **fields)
     return reshape(made, (*x.shape[:2], *window.output))
 
 
@@ -80,7 +73,7 @@ def lp_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     window = window_of(node, x.shape[2:], ())
     view, fields = _planar(node, x, window)
-    made = one(DML_LP_POOLING1_OPERATOR_DESC, x, _sizes(x, window), InputTensor=view, P=node.integer("p", 2), **fields)
+    made = applied(op.lp_pooling, view, _sizes(x, window), p=node.integer("p", 2), **fields)
     return reshape(made, (*x.shape[:2], *window.output))
 
 
@@ -102,18 +95,14 @@ def channels_last_max_pool(node: OnnxNode) -> OnnxValue:
 def _max_pool(node: OnnxNode, x: OnnxValue) -> list[OnnxValue | None]:
     window = window_of(node, x.shape[2:], ())
     view, fields = _planar(node, x, window)
-    outputs = {"OutputTensor": (_sizes(x, window), x.dtype)}
-    if node.wants(1):
-        outputs["OutputIndicesTensor"] = (_sizes(x, window), UINT32)
-    made = emit(DML_MAX_POOLING2_OPERATOR_DESC, outputs, node.builder, InputTensor=view, **fields)
-    shape = (*x.shape[:2], *window.output)
-    indices = made.get("OutputIndicesTensor")
-    if indices is not None and node.integer("storage_order", 0):
+    sizes, shape = _sizes(x, window), (*x.shape[:2], *window.output)
+    if not node.wants(1):
+        return [reshape(applied(op.max_pooling, view, sizes, **fields), shape), None]
+    made, chosen = op.max_pooling_with_indices(view.tensor, **fields)
+    indices = x.made(chosen, sizes, UINT32)
+    if node.integer("storage_order", 0):
         indices = _column_major(indices, x.shape[2:])
-    return [
-        reshape(made["OutputTensor"], shape),
-        None if indices is None else reshape(cast(indices, INT64), shape),
-    ]
+    return [reshape(x.made(made, sizes), shape), reshape(cast(indices, INT64), shape)]
 
 
 def _column_major(indices: OnnxValue, spatial: tuple[int, ...]) -> OnnxValue:
@@ -146,16 +135,7 @@ def global_max_pool(node: OnnxNode) -> OnnxValue:
 def global_lp_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     view = reshape(x, (*x.shape[:2], 1, prod(x.shape[2:])))
-    fields: dict[str, Any] = {"Strides": [1, 1], "Dilations": [1, 1], "StartPadding": [0, 0], "EndPadding": [0, 0]}
-    made = one(
-        DML_LP_POOLING1_OPERATOR_DESC,
-        x,
-        (*x.shape[:2], 1, 1),
-        InputTensor=view,
-        WindowSize=[1, view.shape[3]],
-        P=node.integer("p", 2),
-        **fields,
-    )
+    made = applied(op.lp_pooling, view, (*x.shape[:2], 1, 1), (1, view.shape[3]), p=node.integer("p", 2))
     return reshape(made, (*x.shape[:2], *(1,) * (x.rank - 2)))
 
 
@@ -218,21 +198,18 @@ def roi_align(node: OnnxNode) -> OnnxValue:
     samples = node.integer("sampling_ratio", 0)
     mode = node.one_of("mode", "avg", ("avg", "max"))
     height, width = node.integer("output_height", 1), node.integer("output_width", 1)
-    return one(
-        DML_ROI_ALIGN1_OPERATOR_DESC,
+    return applied(
+        op.roi_align,
         x,
         (rois.shape[0], x.shape[1], height, width),
-        InputTensor=x,
-        ROITensor=reshape(rois, (1, 1, *rois.shape)),
-        BatchIndicesTensor=reshape(cast(batch, UINT32), (1, 1, 1, batch.size)),
-        ReductionFunction=enums.DML_REDUCE_FUNCTION_AVERAGE if mode == "avg" else enums.DML_REDUCE_FUNCTION_MAX,
-        InterpolationMode=enums.DML_INTERPOLATION_MODE_LINEAR,
-        SpatialScaleX=scale,
-        SpatialScaleY=scale,
-        InputPixelOffset=0.5 if half else 0.0,
-        OutputPixelOffset=-0.5,
-        OutOfBoundsInputValue=0.0,
-        MinimumSamplesPerOutput=samples or 1,
-        MaximumSamplesPerOutput=samples or np.iinfo(np.uint32).max,
-        AlignRegionsToCorners=False,
+        reshape(rois, (1, 1, *rois.shape)),
+        reshape(cast(batch, UINT32), (1, 1, 1, batch.size)),
+        height,
+        width,
+        reduction_function=enums.DML_REDUCE_FUNCTION_AVERAGE if mode == "avg" else enums.DML_REDUCE_FUNCTION_MAX,
+        spatial_scale_x=scale,
+        spatial_scale_y=scale,
+        input_pixel_offset=0.5 if half else 0.0,
+        minimum_samples_per_output=samples or 1,
+        maximum_samples_per_output=samples or np.iinfo(np.uint32).max,
     )

@@ -9,21 +9,16 @@ import numpy as np
 
 import dml.graph.operations as op
 from dml import enums
-from dml.descriptors import elementwise as ew
-from dml.descriptors.quantization import (
-    DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC,
-    DML_QUANTIZE_OPERATOR_DESC,
-)
+from dml.descriptors.quantization import DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC
 from dml.errors import DMLError
 from dml.shapes import with_size
-from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 from ...dtypes import FLOAT8, FLOAT16, FLOAT32, UINT8, DType, dtype_of, storage
 from ...registry import onnx_op
 from ..few_bits import dequantized_blocks
 from ..functions import part
 from ..node import OnnxNode, Unsupported
-from ..value import OnnxValue, cast, emit, expanded, maximum, minimum, one, reshape, unary
+from ..value import OnnxValue, applied, cast, emit, expanded, maximum, minimum, reshape, unary
 from .casts import rounded
 from .gemm import integer_product
 
@@ -80,15 +75,7 @@ def quantize_linear(node: OnnxNode) -> OnnxValue:
         x = cast(x, FLOAT32)
     scale = cast(scale, x.dtype)
     if dtype in _BYTES:
-        return one(
-            ew.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC,
-            x,
-            x.shape,
-            dtype,
-            InputTensor=x,
-            ScaleTensor=_spread(node, scale, x),
-            ZeroPointTensor=None if zero is None else _spread(node, zero, x),
-        )
+        return _quantized(x, _spread(node, scale, x), None if zero is None else _spread(node, zero, x), dtype)
     # 16 bits are computed in float32, which represents every such integer.
     exact = cast(x, FLOAT32) / _spread(node, cast(scale, FLOAT32), x)
     mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
@@ -117,18 +104,8 @@ def _blockwise(node: OnnxNode, x: OnnxValue, scale: OnnxValue, zero: OnnxValue |
     tensors = [_block_sizes(node, cast(scale, x.dtype), x)]
     if zero is not None:
         tensors.append(_block_sizes(node, zero, x))
-    made = node.builder.node(
-        DML_QUANTIZE_OPERATOR_DESC,
-        {"OutputTensor": _desc(x.shape, dtype)},
-        InputTensor=x.tensor,
-        QuantizationType=enums.DML_QUANTIZATION_TYPE(len(tensors)),
-        QuantizationTensors=[value.tensor for value in tensors],
-    )
-    return x.made(made["OutputTensor"], dtype=dtype)
-
-
-def _desc(shape: Sequence[int], dtype: DType) -> DML_BUFFER_TENSOR_DESC:
-    return DML_BUFFER_TENSOR_DESC(storage(dtype), tuple(shape) or (1,))
+    kind = enums.DML_QUANTIZATION_TYPE(len(tensors))
+    return applied(op.quantize, x, x.shape, tensors, kind, storage(dtype), dtype=dtype)
 
 
 @onnx_op("DequantizeLinear", since=10)
@@ -144,15 +121,8 @@ def dequantize_linear(node: OnnxNode) -> OnnxValue:
     elif x.dtype in FLOAT8:
         result = cast(x, FLOAT32) * _spread(node, cast(held, FLOAT32), x)
     else:
-        result = one(
-            ew.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC,
-            x,
-            x.shape,
-            held.dtype,
-            InputTensor=x,
-            ScaleTensor=_spread(node, held, x),
-            ZeroPointTensor=None if zero is None else _spread(node, zero, x),
-        )
+        points = None if zero is None else _spread(node, zero, x)
+        result = applied(op.dequantize_linear, x, x.shape, _spread(node, held, x), points, dtype=held.dtype)
     wanted = node.integer("output_dtype", 0)
     return cast(result, dtype_of(wanted) if wanted else scale.dtype)
 
@@ -177,28 +147,21 @@ def _quantized_by_range(node: OnnxNode, x: OnnxValue) -> tuple[OnnxValue, OnnxVa
 
 def dequantized(x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None) -> OnnxValue:
     """Dequantize to float32 with one scale and zero point."""
-    return one(
-        ew.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC,
-        x,
-        x.shape,
-        FLOAT32,
-        InputTensor=x,
-        ScaleTensor=expanded(reshape(scale, ()), x.shape),
-        ZeroPointTensor=None if zero is None else expanded(reshape(zero, ()), x.shape),
-    )
+    return applied(op.dequantize_linear, x, x.shape, *_over(x, scale, zero), dtype=FLOAT32)
 
 
 def quantized(x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None, dtype: DType) -> OnnxValue:
     """Quantize float32 with one scale and zero point."""
-    return one(
-        ew.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC,
-        x,
-        x.shape,
-        dtype,
-        InputTensor=x,
-        ScaleTensor=expanded(reshape(scale, ()), x.shape),
-        ZeroPointTensor=None if zero is None else expanded(reshape(zero, ()), x.shape),
-    )
+    return _quantized(x, *_over(x, scale, zero), dtype)
+
+
+def _quantized(x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None, dtype: DType) -> OnnxValue:
+    return applied(op.quantize_linear, x, x.shape, scale, zero, storage(dtype), dtype=dtype)
+
+
+def _over(x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None) -> tuple[OnnxValue, OnnxValue | None]:
+    """Broadcast a scale and a zero point of one element to x's shape."""
+    return expanded(reshape(scale, ()), x.shape), None if zero is None else expanded(reshape(zero, ()), x.shape)
 
 
 @onnx_op("DynamicQuantizeMatMul", domain="com.microsoft")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import dml.graph.operations as op
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.movement import DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC
 from dml.errors import DMLError
 from dml.frontends.meaning import recurrence
 from dml.frontends.meaning.activations import recurrent_activations
@@ -19,7 +19,7 @@ from dml.shapes import with_size
 from ...dtypes import FLOAT16, FLOAT32, UINT32
 from ...registry import onnx_op
 from ..node import OnnxNode
-from ..value import OnnxValue, cast, expanded, maximum, one, reshape, transpose
+from ..value import OnnxValue, applied, cast, expanded, maximum, reshape, transpose
 
 
 class OnnxRecurrence:
@@ -152,6 +152,4 @@ def reverse_sequence(node: OnnxNode) -> OnnxValue:
     sizes = with_size(x.shape, time, 1)
     along = tuple(size if axis == batch else 1 for axis, size in enumerate(x.shape))
     counted = expanded(reshape(cast(lengths, UINT32), along), sizes)
-    return one(
-        DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, x, x.shape, InputTensor=x, SequenceLengthsTensor=counted, Axis=time
-    )
+    return applied(op.reverse_subsequences, x, x.shape, counted, time)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
+import dml.graph.operations as op
 from dml import enums
 from dml.descriptors.reduction import (
     DML_ARGMAX_OPERATOR_DESC,
     DML_ARGMIN_OPERATOR_DESC,
-    DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
-    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
     DML_NONZERO_COORDINATES_OPERATOR_DESC,
-    DML_TOP_K1_OPERATOR_DESC,
 )
 from dml.enums import DML_REDUCE_FUNCTION
 from dml.errors import DMLError
@@ -23,7 +20,7 @@ from ...dtypes import FLOAT32, INT64, UINT8, UINT32
 from ...registry import onnx_op
 from ..functions import part, reduce, total
 from ..node import OnnxNode
-from ..value import LateRows, OnnxValue, cast, emit, one, reshape, transpose
+from ..value import LateRows, OnnxValue, applied, cast, emit, one, reshape, transpose
 
 _FUNCTIONS: dict[str, DML_REDUCE_FUNCTION] = {
     "ReduceL1": enums.DML_REDUCE_FUNCTION_L1,
@@ -99,24 +96,18 @@ def top_k(node: OnnxNode) -> list[OnnxValue]:
         return [x.filled(0, shape), x.filled(0, shape, INT64)]
     largest = node.integer("largest", 1)
     direction = enums.DML_AXIS_DIRECTION_DECREASING if largest else enums.DML_AXIS_DIRECTION_INCREASING
-    outputs = {"OutputValueTensor": (shape, x.dtype), "OutputIndexTensor": (shape, UINT32)}
-    made = emit(DML_TOP_K1_OPERATOR_DESC, outputs, node.builder, InputTensor=x, Axis=axis, K=k, AxisDirection=direction)
-    return [made["OutputValueTensor"], cast(made["OutputIndexTensor"], INT64)]
+    values, indices = op.top_k(x.tensor, k, axis, direction)
+    return [x.made(values, shape), cast(x.made(indices, shape, UINT32), INT64)]
 
 
 @onnx_op("CumSum", since=11)
 @onnx_op("CumProd", since=26)
 def cumulative(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
-    reverse, exclusive = node.integer("reverse", 0), bool(node.integer("exclusive", 0))
-    fields: dict[str, Any] = {
-        "InputTensor": x,
-        "Axis": checked_axis(whole(node.single(1)), x.rank),
-        "AxisDirection": enums.DML_AXIS_DIRECTION_DECREASING if reverse else enums.DML_AXIS_DIRECTION_INCREASING,
-    }
-    if node.op == "CumProd":
-        return one(DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, x, x.shape, HasExclusiveProduct=exclusive, **fields)
-    return one(DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, x, x.shape, HasExclusiveSum=exclusive, **fields)
+    axis, reverse = checked_axis(whole(node.single(1)), x.rank), node.integer("reverse", 0)
+    direction = enums.DML_AXIS_DIRECTION_DECREASING if reverse else enums.DML_AXIS_DIRECTION_INCREASING
+    function = op.cumulative_product if node.op == "CumProd" else op.cumulative_sum
+    return applied(function, x, x.shape, axis, direction, exclusive=bool(node.integer("exclusive", 0)))
 
 
 @onnx_op("NonZero", since=9)

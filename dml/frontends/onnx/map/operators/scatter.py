@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 import dml.graph.operations as op
-from dml.descriptors.movement import DML_SCATTER_ND_OPERATOR_DESC, DML_SCATTER_OPERATOR_DESC
 from dml.frontends.meaning.scatter import reduced_elements, reduced_parts
-from dml.shapes import with_rank, with_size
+from dml.shapes import with_size
 
 from ...dtypes import INT32
 from ...registry import onnx_op
 from ..node import OnnxNode
-from ..value import OnnxValue, binary, cast, expanded, one, reshape
+from ..value import OnnxValue, applied, binary, cast, expanded, reshape
 
 #: ONNX's name of a reduction -> that of ``dml.frontends.meaning.scatter``.
 _REDUCTIONS = {"add": "sum", "mul": "prod", "max": "max", "min": "min"}
@@ -30,10 +29,7 @@ def scatter_elements(node: OnnxNode) -> OnnxValue:
     if not indices.size or not x.size:
         return x
     if _reduction(node) == "none":
-        return one(
-            DML_SCATTER_OPERATOR_DESC, x, x.shape,
-            InputTensor=x, IndicesTensor=indices, UpdatesTensor=updates, Axis=axis,
-        )  # fmt: skip
+        return applied(op.scatter_elements, x, x.shape, indices, updates, axis)
     reduction = _REDUCTIONS[_reduction(node)]
     return x.made(reduced_elements(x.tensor, cast(indices, INT32).tensor, updates.tensor, axis, reduction))
 
@@ -50,18 +46,7 @@ def scatter_nd(node: OnnxNode) -> OnnxValue:
     if _reduction(node) != "none":
         reduction = _REDUCTIONS[_reduction(node)]
         return x.made(reduced_parts(x.tensor, cast(indices, INT32).tensor, updates.tensor, reduction))
-    rank = max(x.rank, indices.rank, updates.rank)
-    made = one(
-        DML_SCATTER_ND_OPERATOR_DESC,
-        x,
-        with_rank(x.shape, rank),
-        InputTensor=reshape(x, with_rank(x.shape, rank)),
-        IndicesTensor=reshape(indices, with_rank(indices.shape, rank)),
-        UpdatesTensor=reshape(updates, with_rank(updates.shape, rank)),
-        InputDimensionCount=x.rank,
-        IndicesDimensionCount=indices.rank,
-    )
-    return reshape(made, x.shape)
+    return applied(op.scatter_nd, x, x.shape, indices, updates)
 
 
 @onnx_op("TensorScatter", since=24)
@@ -86,10 +71,7 @@ def tensor_scatter(node: OnnxNode) -> OnnxValue:
         places = places + reshape(cast(first, INT32), with_size(ones, 0, x.shape[0]))
     if circular:
         places = binary(op.modulus_floor, places, places.filled(length))
-    return one(
-        DML_SCATTER_OPERATOR_DESC, x, x.shape,
-        InputTensor=x, IndicesTensor=expanded(places, updates.shape), UpdatesTensor=updates, Axis=axis,
-    )  # fmt: skip
+    return applied(op.scatter_elements, x, x.shape, expanded(places, updates.shape), updates, axis)
 
 
 def _reduction(node: OnnxNode) -> str:

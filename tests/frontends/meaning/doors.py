@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,24 @@ from dml.frontends.onnx import prepare
 Array = npt.NDArray[Any]
 
 
+class DoorCase(NamedTuple):
+    """An operation. doors: a function per front end that runs it on a device; takes a folder for its files. reference:
+    result in float64. tolerance: absolute, for results around 1.
+    """
+
+    name: str
+    doors: dict[str, Callable[[dml.Device, Path], Sequence[Array]]]
+    reference: Callable[[], Sequence[Array]]
+    tolerance: float = 2e-5
+
+
 def by_onnx(
     device: dml.Device, operator: str, arrays: Sequence[Array | None], *, constants: Sequence[int] = (),
-    version: int = 21, outputs: Sequence[str] = ("y",), **attributes: Any,
+    version: int = 21, outputs: Sequence[str] = ("y",), result: npt.DTypeLike | None = None, **attributes: Any,
 ) -> list[Array]:  # fmt: skip
-    """Run an ONNX node. arrays: None for an omitted input. constants: positions of inputs that are initializers."""
+    """Run an ONNX node. arrays: None for an omitted input. constants: positions of inputs that are initializers.
+    result: dtype of the outputs, by default the first input's.
+    """
     names = ["" if array is None else f"x{at}" for at, array in enumerate(arrays)]
     given = [(at, array) for at, array in enumerate(arrays) if array is not None]
     node = helper.make_node(operator, names, list(outputs), **attributes)
@@ -32,7 +45,8 @@ def by_onnx(
         helper.make_tensor_value_info(f"x{at}", kinds[at], array.shape) for at, array in given if at not in constants
     ]
     kept = [onnx.numpy_helper.from_array(array, f"x{at}") for at, array in given if at in constants]
-    results = [helper.make_tensor_value_info(name, kinds[0], None) for name in outputs if name]
+    kind = kinds[0] if result is None else helper.np_dtype_to_tensor_dtype(np.dtype(result))
+    results = [helper.make_tensor_value_info(name, kind, None) for name in outputs if name]
     graph = helper.make_graph([node], "g", inputs, results, kept)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)])
     return list(map(np.asarray, prepare(model, device).run([array for at, array in given if at not in constants])))
@@ -66,7 +80,7 @@ def by_webnn(device: dml.Device, make: Callable[..., Any], *arrays: Array) -> li
 def by_openvino(device: dml.Device, folder: Path, make: Callable[..., Any], *arrays: Array) -> list[Array]:
     """Run an OpenVINO model saved as IR. make(opset, *parameters): nodes of OpenVINO's Python API."""
     ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
-    opset = pytest.importorskip("openvino.opset13")
+    opset = pytest.importorskip("openvino.opset15")
     inputs = [opset.parameter(list(array.shape), array.dtype, name=f"x{at}") for at, array in enumerate(arrays)]
     made = make(opset, *inputs)
     results = [opset.result(one) for one in (made if isinstance(made, list) else [made])]

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from doors import by_onnx, by_openvino, by_webnn
+from doors import DoorCase, by_onnx, by_openvino, by_webnn
+from recurrent_door_cases import RECURRENT_CASES
+from scipy import special
+from window_door_cases import WINDOW_CASES
 
-import dml
 from dml.frontends.meaning.resampling import ResizedAxis, nearest_elements, weights
+from dml.frontends.webnn import MLGraphBuilder, MLOperandDescriptor
 from harness import assert_exact
 
 Array = npt.NDArray[Any]
-
-
-class DoorCase(NamedTuple):
-    """An operation. doors: a function per front end that runs it on a device; takes a folder for its files. reference:
-    result in float64. tolerance: absolute, for results around 1.
-    """
-
-    name: str
-    doors: dict[str, Callable[[dml.Device, Path], Sequence[Array]]]
-    reference: Callable[[], Sequence[Array]]
-    tolerance: float = 2e-5
 
 
 _RNG = np.random.default_rng(28)
@@ -46,7 +37,7 @@ def _resized(name: str, mode: str, sizes: tuple[int, int], coordinates: str = "h
             if mode == "nearest":
                 made = np.take(made, nearest_elements(axis, "round_prefer_floor"), at)
             else:
-                made = np.moveaxis(np.moveaxis(made, at, -1) @ weights(axis, "linear", False, False, 0.0).T, -1, at)
+                made = np.moveaxis(np.moveaxis(made, at, -1) @ weights(axis, mode, False, False, -0.75).T, -1, at)
         return [made]
 
     shape = np.array([1, 2, *sizes], np.int64)
@@ -56,7 +47,7 @@ def _resized(name: str, mode: str, sizes: tuple[int, int], coordinates: str = "h
             coordinate_transformation_mode=coordinates,
         ),
     }  # fmt: skip
-    if coordinates == "half_pixel":
+    if coordinates == "half_pixel" and mode != "cubic":
         own = "nearest-neighbor" if mode == "nearest" else mode
         doors["webnn"] = lambda device, folder: by_webnn(
             device, lambda builder, x: builder.resample2d(x, mode=own, sizes=list(sizes)), X
@@ -145,115 +136,206 @@ def _layer_normalized() -> DoorCase:
     )  # fmt: skip
 
 
-def _activated(name: str, onnx_name: str, reference: Callable[[Array], Array]) -> DoorCase:
+def _activated(
+    name: str, onnx_name: str, reference: Callable[[Array], Array], in_openvino: Callable[[Any, Any], Any] | None = None
+) -> DoorCase:
+    """An activation with its default parameters, which OpenVINO does not have."""
     x = np.linspace(-4, 4, 37, dtype=np.float32)
-    return DoorCase(
-        name,
-        {
-            "onnx": lambda device, folder: by_onnx(device, onnx_name, [x]),
-            "webnn": lambda device, folder: by_webnn(device, lambda builder, x: getattr(builder, name)(x), x),
-        },
-        lambda: [reference(x.astype(np.float64))],
-    )
+    doors: dict[str, Any] = {"onnx": lambda device, folder: by_onnx(device, onnx_name, [x], version=22)}
+    if hasattr(MLGraphBuilder, name):
+        doors["webnn"] = lambda device, folder: by_webnn(device, lambda builder, x: getattr(builder, name)(x), x)
+    if in_openvino is not None:
+        doors["openvino"] = lambda device, folder: by_openvino(device, folder, in_openvino, x)
+    return DoorCase(name, doors, lambda: [reference(x.astype(np.float64))])
 
 
-def _gated(linear_before_reset: bool) -> DoorCase:
-    """A GRU of one direction with both biases: gates update, reset, new."""
-    steps, batch, width, hidden = 3, 2, 4, 5
-    shapes = (
-        (steps, batch, width),
-        (1, 3 * hidden, width),
-        (1, 3 * hidden, hidden),
-        (1, 6 * hidden),
-        (1, batch, hidden),
-    )
-    x, w, r, b, h = ((_RNG.standard_normal(shape) / 2).astype(np.float32) for shape in shapes)
-    of_input, of_state = np.split(b, 2, 1)
+def _softplus(x: Array) -> Array:
+    return np.log1p(np.exp(x))
 
-    def sigmoid(v: Array) -> Array:
-        return 1 / (1 + np.exp(-v))
+
+#: SELU's parameters
+_ALPHA, _GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
+ACTIVATION_CASES = [
+    _activated("elu", "Elu", lambda x: np.where(x > 0, x, np.expm1(x)), lambda o, x: o.elu(x, 1.0)),
+    _activated(
+        "hard_sigmoid", "HardSigmoid", lambda x: np.clip(0.2 * x + 0.5, 0, 1),
+        lambda o, x: o.hard_sigmoid(x, np.float32(0.2), np.float32(0.5)),
+    ),
+    _activated("hard_swish", "HardSwish", lambda x: x * np.clip(x / 6 + 0.5, 0, 1), lambda o, x: o.hswish(x)),
+    _activated(
+        "leaky_relu", "LeakyRelu", lambda x: np.where(x > 0, x, 0.01 * x), lambda o, x: o.prelu(x, np.float32([0.01]))
+    ),
+    _activated("softplus", "Softplus", _softplus, lambda o, x: o.softplus(x)),
+    _activated("softsign", "Softsign", lambda x: x / (1 + abs(x)), lambda o, x: o.softsign(x)),
+    _activated("gelu", "Gelu", lambda x: x * (1 + special.erf(x / np.sqrt(2))) / 2, lambda o, x: o.gelu(x, "erf")),
+    _activated("mish", "Mish", lambda x: x * np.tanh(_softplus(x)), lambda o, x: o.mish(x)),
+    _activated(
+        "selu", "Selu", lambda x: _GAMMA * np.where(x > 0, x, _ALPHA * np.expm1(x)),
+        lambda o, x: o.selu(x, np.float32(_ALPHA), np.float32(_GAMMA)),
+    ),
+    _activated("tanh", "Tanh", np.tanh, lambda o, x: o.tanh(x)),
+    _activated("sigmoid", "Sigmoid", lambda x: 1 / (1 + np.exp(-x)), lambda o, x: o.sigmoid(x)),
+]  # fmt: skip
+
+
+def _normalized_by_channel(batch: bool) -> DoorCase:
+    """Normalize each channel, by statistics that are given (batch) or its own of each image (instance)."""
+    x = _RNG.standard_normal((2, 3, 4, 5)).astype(np.float32)
+    scale, bias, mean = (_RNG.standard_normal(3).astype(np.float32) for _ in range(3))
+    variance = _RNG.uniform(0.5, 2, 3).astype(np.float32)
 
     def reference() -> list[Array]:
-        state, states = h[0].astype(np.float64), []
-        wi, wr = w[0].astype(np.float64), r[0].astype(np.float64)
-        bi, br = of_input[0].astype(np.float64), of_state[0].astype(np.float64)
-        z, s, n = (slice(k * hidden, (k + 1) * hidden) for k in range(3))
-        for row in x.astype(np.float64):
-            given = row @ wi.T + bi
-            update = sigmoid(given[:, z] + state @ wr[z].T + br[z])
-            reset = sigmoid(given[:, s] + state @ wr[s].T + br[s])
-            if linear_before_reset:
-                new = np.tanh(given[:, n] + reset * (state @ wr[n].T + br[n]))
-            else:
-                new = np.tanh(given[:, n] + (reset * state) @ wr[n].T + br[n])
-            state = (1 - update) * new + update * state
-            states.append(state)
-        return [np.stack(states), state]
+        wide = x.astype(np.float64)
+        middle = mean.reshape(3, 1, 1) if batch else wide.mean((2, 3), keepdims=True)
+        spread = variance.reshape(3, 1, 1) if batch else wide.var((2, 3), keepdims=True)
+        return [(wide - middle) / np.sqrt(spread + 1e-5) * scale.reshape(3, 1, 1) + bias.reshape(3, 1, 1)]
 
-    def made(builder: Any, x: Any, w: Any, r: Any, a: Any, c: Any, h: Any) -> Any:
-        last, whole = builder.gru(
-            x, w, r, steps, hidden, bias=a, recurrent_bias=c, initial_hidden_state=h, return_sequence=True,
-            reset_after=linear_before_reset,
+    if not batch:
+        return DoorCase(
+            "instance normalization",
+            {
+                "onnx": lambda device, folder: by_onnx(device, "InstanceNormalization", [x, scale, bias], epsilon=1e-5),
+                "webnn": lambda device, folder: by_webnn(
+                    device,
+                    lambda builder, x, a, b: builder.instance_normalization(x, scale=a, bias=b, epsilon=1e-5),
+                    x, scale, bias,
+                ),
+            },
+            reference,
         )  # fmt: skip
-        return [whole, last]
 
+    def in_webnn(builder: Any, x: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+        return builder.batch_normalization(x, c, d, scale=a, bias=b, epsilon=1e-5)
+
+    def in_openvino(opset: Any, x: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+        return opset.batch_norm_inference(x, a, b, c, d, 1e-5)
+
+    given = (x, scale, bias, mean, variance)
     return DoorCase(
-        f"gru, linear before reset {linear_before_reset}",
+        "batch normalization",
         {
-            "onnx": lambda device, folder: by_onnx(
-                device, "GRU", [x, w, r, b, None, h], outputs=("y", "last"), hidden_size=hidden,
-                linear_before_reset=int(linear_before_reset),
-            ),
-            "webnn": lambda device, folder: by_webnn(device, made, x, w, r, of_input, of_state, h),
+            "onnx": lambda device, folder: by_onnx(device, "BatchNormalization", given, epsilon=1e-5),
+            "webnn": lambda device, folder: by_webnn(device, in_webnn, *given),
+            "openvino": lambda device, folder: by_openvino(device, folder, in_openvino, *given),
         },
         reference,
-    )  # fmt: skip
+    )
 
 
-def _convolved(lower: bool) -> DoorCase:
-    """A size-preserving convolution with three elements of padding in all: one end gets two."""
-    x, w = (_RNG.integers(-4, 5, sizes).astype(np.float32) for sizes in ((1, 2, 7, 6), (3, 2, 4, 4)))
+def _scattered_parts(name: str, onnx_name: str, reduce: Any) -> DoorCase:
+    """Combine rows with rows that are named by their leading coordinates, twice the same and once from the end."""
+    x, updates = (_RNG.standard_normal(sizes).astype(np.float32) for sizes in ((4, 2, 3), (3, 3)))
+    indices = np.array([[1, 0], [-1, 1], [1, 0]], np.int64)
 
     def reference() -> list[Array]:
-        start = 2 if lower else 1
-        wide = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (start, 3 - start), (start, 3 - start)))
-        windows = np.lib.stride_tricks.sliding_window_view(wide, (4, 4), (2, 3))
-        return [np.einsum("nchwij,kcij->nkhw", windows, w.astype(np.float64))]
+        made = x.astype(np.float64)
+        if reduce is None:
+            made[tuple(indices.T)] = updates
+        else:
+            reduce.at(made, tuple(indices.T), updates.astype(np.float64))
+        return [made]
 
-    def convolved(opset: Any, x: Any) -> Any:
-        auto = "same_lower" if lower else "same_upper"
-        return opset.convolution(x, opset.constant(w), [1, 1], [0, 0], [0, 0], [1, 1], auto)
+    if reduce is None:  # (of two updates of one place either may be the last)
+        indices = np.array([[1, 0], [-1, 1], [2, 0]], np.int64)
 
-    start, end = (2, 1) if lower else (1, 2)
+    def in_openvino(opset: Any, x: Any, updates: Any) -> Any:
+        return opset.scatter_nd_update(x, opset.constant(indices), updates, name)
+
+    doors: dict[str, Any] = {
+        "onnx": lambda device, folder: by_onnx(
+            device, "ScatterND", [x, indices, updates], constants=[1], reduction=onnx_name
+        ),
+        "openvino": lambda device, folder: by_openvino(device, folder, in_openvino, x, updates),
+    }
+    if reduce is None:
+        doors["webnn"] = lambda device, folder: by_webnn(
+            device,
+            lambda builder, x, updates: builder.scatter_nd(
+                x, builder.constant(MLOperandDescriptor("int64", indices.shape), indices), updates
+            ),
+            x, updates,
+        )  # fmt: skip
+    return DoorCase(f"scatter parts {name}", doors, reference)
+
+
+def _dequantized(block: int) -> DoorCase:
+    """Dequantize blocks of a matrix's rows; with block 0 each column has its scale."""
+    x = _RNG.integers(0, 256, (6, 8)).astype(np.uint8)
+    sizes = (6, 8 // block) if block else (1, 8)
+    scale = _RNG.uniform(0.01, 0.1, sizes).astype(np.float32)
+    point = _RNG.integers(0, 256, sizes).astype(np.uint8)
+    per_axis: dict[str, Any] = {"axis": 1, "block_size": block} if block else {"axis": 1}
+    given = [scale, point] if block else [scale[0], point[0]]
+
+    def reference() -> list[Array]:
+        wide, zero = (np.repeat(part, block or 1, 1).astype(np.float64) for part in (scale, point))
+        return [(x - zero) * wide]
+
+    def in_webnn(builder: Any, x: Any, scale: Any, point: Any) -> Any:
+        return builder.dequantize_linear(x, scale, point)
+
     return DoorCase(
-        f"automatic padding, {'lower' if lower else 'upper'}",
+        f"dequantization, {f'blocks of {block}' if block else 'columns'}",
         {
             "onnx": lambda device, folder: by_onnx(
-                device, "Conv", [x, w], constants=[1], auto_pad="SAME_LOWER" if lower else "SAME_UPPER"
+                device, "DequantizeLinear", [x, *given], constants=[1, 2], result=np.float32, **per_axis
             ),
-            "openvino": lambda device, folder: by_openvino(device, folder, convolved, x),
-            "webnn": lambda device, folder: by_webnn(
-                device, lambda builder, x, w: builder.conv2d(x, w, padding=[start, end, start, end]), x, w
-            ),
+            "webnn": lambda device, folder: by_webnn(device, in_webnn, x, scale, point),
         },
         reference,
     )
 
 
-def _reduced_over_axes() -> DoorCase:
-    x = _RNG.integers(-8, 9, (3, 4, 5)).astype(np.float32)
-    axes = np.array([-1, 0], np.int64)
+def _quantized() -> DoorCase:
+    """Quantize to bytes by one scale for each row."""
+    x = _RNG.uniform(-3, 3, (4, 5)).astype(np.float32)
+    scale, point = np.array([0.02, 0.03, 0.04, 0.05], np.float32), np.array([128, 100, 0, 255], np.uint8)
+
+    def reference() -> list[Array]:
+        return [np.clip(np.rint(x / scale[:, None]) + point[:, None].astype(np.int64), 0, 255)]
+
+    def in_webnn(builder: Any, x: Any, scale: Any, point: Any) -> Any:
+        return builder.quantize_linear(x, scale, point)
+
     return DoorCase(
-        "reduction over axes from both ends",
+        "quantization, rows",
         {
-            "onnx": lambda device, folder: by_onnx(device, "ReduceSum", [x, axes], constants=[1], keepdims=0),
-            "openvino": lambda device, folder: by_openvino(
-                device, folder, lambda opset, x: opset.reduce_sum(x, opset.constant(axes), False), x
+            "onnx": lambda device, folder: by_onnx(
+                device, "QuantizeLinear", [x, scale, point], constants=[1, 2], result=np.uint8, axis=0
             ),
-            "webnn": lambda device, folder: by_webnn(device, lambda builder, x: builder.reduce_sum(x, axes=[0, 2]), x),
+            "webnn": lambda device, folder: by_webnn(device, in_webnn, x, scale[:, None], point[:, None]),
         },
-        lambda: [x.astype(np.float64).sum((0, 2))],
+        reference,
     )
+
+
+def _reduced(name: str, onnx_name: str, reference: Callable[[Array], Array], in_openvino: str | None) -> DoorCase:
+    """Reduce over the first and the last axis, counted from both ends."""
+    x = _RNG.uniform(0.5, 1.5, (3, 4, 5)).astype(np.float32)
+    axes = np.array([-1, 0], np.int64)
+    doors: dict[str, Any] = {
+        "onnx": lambda device, folder: by_onnx(device, onnx_name, [x, axes], constants=[1], keepdims=0),
+        "webnn": lambda device, folder: by_webnn(device, lambda builder, x: getattr(builder, name)(x, axes=[0, 2]), x),
+    }
+    if in_openvino is not None:
+        doors["openvino"] = lambda device, folder: by_openvino(
+            device, folder, lambda opset, x: getattr(opset, in_openvino)(x, opset.constant(axes), False), x
+        )
+    return DoorCase(name, doors, lambda: [reference(x.astype(np.float64))], 2e-4)
+
+
+REDUCTION_CASES = [
+    _reduced("reduce_sum", "ReduceSum", lambda x: x.sum((0, 2)), "reduce_sum"),
+    _reduced("reduce_mean", "ReduceMean", lambda x: x.mean((0, 2)), "reduce_mean"),
+    _reduced("reduce_product", "ReduceProd", lambda x: x.prod((0, 2)), "reduce_prod"),
+    _reduced("reduce_max", "ReduceMax", lambda x: x.max((0, 2)), "reduce_max"),
+    _reduced("reduce_min", "ReduceMin", lambda x: x.min((0, 2)), "reduce_min"),
+    _reduced("reduce_l1", "ReduceL1", lambda x: abs(x).sum((0, 2)), "reduce_l1"),
+    _reduced("reduce_l2", "ReduceL2", lambda x: np.sqrt((x * x).sum((0, 2))), "reduce_l2"),
+    _reduced("reduce_log_sum", "ReduceLogSum", lambda x: np.log(x.sum((0, 2))), None),
+    _reduced("reduce_log_sum_exp", "ReduceLogSumExp", lambda x: np.log(np.exp(x).sum((0, 2))), None),
+    _reduced("reduce_sum_square", "ReduceSumSquare", lambda x: (x * x).sum((0, 2)), None),
+]
 
 
 CASES = [
@@ -261,6 +343,8 @@ CASES = [
     _resized("smaller linear", "linear", (3, 4)),
     _resized("one row", "linear", (1, 6)),
     _resized("corners", "linear", (7, 11), "align_corners"),
+    _resized("larger cubic", "cubic", (10, 9)),
+    _resized("smaller cubic", "cubic", (3, 4)),
     _resized("nearest twice", "nearest", (10, 12)),
     _resized("nearest by fractions", "nearest", (7, 9)),
     _resized("nearest smaller", "nearest", (2, 3)),
@@ -271,17 +355,18 @@ CASES = [
     _grouped(1),
     _grouped(3),
     _layer_normalized(),
-    _activated("elu", "Elu", lambda x: np.where(x > 0, x, np.expm1(x))),
-    _activated("hard_sigmoid", "HardSigmoid", lambda x: np.clip(0.2 * x + 0.5, 0, 1)),
-    _activated("hard_swish", "HardSwish", lambda x: x * np.clip(x / 6 + 0.5, 0, 1)),
-    _activated("leaky_relu", "LeakyRelu", lambda x: np.where(x > 0, x, 0.01 * x)),
-    _activated("softplus", "Softplus", lambda x: np.log1p(np.exp(x))),
-    _activated("softsign", "Softsign", lambda x: x / (1 + abs(x))),
-    _convolved(False),
-    _convolved(True),
-    _reduced_over_axes(),
-    _gated(True),
-    _gated(False),
+    _normalized_by_channel(True),
+    _normalized_by_channel(False),
+    _scattered_parts("none", "none", None),
+    _scattered_parts("sum", "add", np.add),
+    _scattered_parts("max", "max", np.maximum),
+    _dequantized(0),
+    _dequantized(4),
+    _quantized(),
+    *ACTIVATION_CASES,
+    *REDUCTION_CASES,
+    *WINDOW_CASES,
+    *RECURRENT_CASES,
 ]
 
 

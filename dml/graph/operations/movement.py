@@ -8,7 +8,6 @@ from typing import Any
 
 from dml import enums
 from dml.arguments import checked
-from dml.compiler.data_types import DATA_TYPES
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.movement import (
     DML_DEPTH_TO_SPACE1_OPERATOR_DESC,
@@ -90,7 +89,7 @@ def padding(
 
     Raises DMLError for a value that the data type cannot represent. Reference: dml_padding1_operator_desc.
     """
-    if DATA_TYPES[x.data_type].kind == "float":
+    if x.data_type in (enums.DML_TENSOR_DATA_TYPE_FLOAT32, enums.DML_TENSOR_DATA_TYPE_FLOAT16):
         cls: type[OperatorDesc] = DML_PADDING_OPERATOR_DESC
         fields: dict[str, Any] = {"PaddingValue": value}
     else:

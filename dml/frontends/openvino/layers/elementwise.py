@@ -4,63 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 import dml.graph.operations as op
 from dml import enums
-from dml.descriptors import activation as act
-from dml.descriptors import elementwise as ew
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.frontends.openvino.ir import ELEMENT_TYPES
 from dml.graph.builder import Tensor
-from dml.shapes import broadcast_sizes
 from dml.tensors import nearest_float
 
 UINT8 = enums.DML_TENSOR_DATA_TYPE_UINT8
 
 
-def _binary(c: IrContext, cls: Any, data_type: Any = None) -> Tensor:
+def _binary(c: IrContext, function: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     a, b = c.tensor(0), c.tensor(1)
     if c.layer.text("auto_broadcast", "numpy") == "none" and a.sizes != b.sizes:
         raise c.error(f"without broadcasting its inputs must have equal sizes, found {a.sizes} and {b.sizes}")
-    sizes = broadcast_sizes(a.sizes, b.sizes)
-    kind = data_type or a.data_type
-    return c.graph.one(cls, sizes, kind, ATensor=a.broadcast(sizes), BTensor=b.broadcast(sizes))
+    return function(a, b)
 
 
 def _unary(c: IrContext, function: Callable[[Tensor], Tensor]) -> Tensor:
     return function(c.tensor(0))
 
 
-for _name, _cls in {
-    "BitwiseAnd": ew.DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC,
-    "BitwiseOr": ew.DML_ELEMENT_WISE_BIT_OR_OPERATOR_DESC,
-    "BitwiseXor": ew.DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC,
-    "Add": ew.DML_ELEMENT_WISE_ADD_OPERATOR_DESC,
-    "Subtract": ew.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC,
-    "Multiply": ew.DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC,
-    "Divide": ew.DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC,
-    "Maximum": ew.DML_ELEMENT_WISE_MAX_OPERATOR_DESC,
-    "Minimum": ew.DML_ELEMENT_WISE_MIN_OPERATOR_DESC,
-    "SquaredDifference": ew.DML_ELEMENT_WISE_DIFFERENCE_SQUARE_OPERATOR_DESC,
-    "Mod": ew.DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC,
-    "FloorMod": ew.DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC,
-    "LogicalAnd": ew.DML_ELEMENT_WISE_LOGICAL_AND_OPERATOR_DESC,
-    "LogicalOr": ew.DML_ELEMENT_WISE_LOGICAL_OR_OPERATOR_DESC,
-    "LogicalXor": ew.DML_ELEMENT_WISE_LOGICAL_XOR_OPERATOR_DESC,
-}.items():
-    layer(_name)(partial(_binary, cls=_cls))
-
-for _name, _cls in {
-    "Equal": ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC,
-    "Greater": ew.DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OPERATOR_DESC,
-    "GreaterEqual": ew.DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL_OPERATOR_DESC,
-    "Less": ew.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OPERATOR_DESC,
-    "LessEqual": ew.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL_OPERATOR_DESC,
-}.items():
-    layer(_name)(partial(_binary, cls=_cls, data_type=UINT8))
+_BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "BitwiseAnd": op.bit_and,
+    "BitwiseOr": op.bit_or,
+    "BitwiseXor": op.bit_xor,
+    "Add": op.add,
+    "Subtract": op.subtract,
+    "Multiply": op.multiply,
+    "Divide": op.divide,
+    "Maximum": op.maximum,
+    "Minimum": op.minimum,
+    "SquaredDifference": op.difference_square,
+    "Mod": op.modulus_truncate,
+    "FloorMod": op.modulus_floor,
+    "LogicalAnd": op.logical_and,
+    "LogicalOr": op.logical_or,
+    "LogicalXor": op.logical_xor,
+    "Equal": op.equals,
+    "Greater": op.greater_than,
+    "GreaterEqual": op.greater_than_or_equal,
+    "Less": op.less_than,
+    "LessEqual": op.less_than_or_equal,
+}
+for _name, _combine in _BINARY.items():
+    layer(_name)(partial(_binary, function=_combine))
 
 _FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "Abs": op.absolute,
@@ -97,8 +88,7 @@ for _name, _function in _FUNCTIONS.items():
 
 @layer("NotEqual")
 def not_equal(c: IrContext) -> IrValue:
-    equal = _binary(c, ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC, UINT8)
-    return op.logical_not(equal)
+    return op.logical_not(_binary(c, op.equals))
 
 
 @layer("BitwiseNot")
@@ -215,8 +205,7 @@ def prelu(c: IrContext) -> IrValue:
     x, slope = c.tensor(0), c.tensor(1)
     if slope.rank == 1 and x.rank > 1 and slope.sizes[0] == x.sizes[1]:
         slope = slope.packed().view((1, slope.sizes[0], *(1,) * (x.rank - 2)))
-    cls = act.DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC
-    return c.graph.one(cls, x.sizes, InputTensor=x, SlopeTensor=slope.broadcast(x.sizes))
+    return op.parameterized_relu(x, slope)
 
 
 @layer("SoftMax", "Softmax")

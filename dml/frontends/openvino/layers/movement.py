@@ -9,12 +9,10 @@ import numpy as np
 
 import dml.graph.operations as op
 from dml import enums
-from dml.descriptors.movement import DML_PADDING1_OPERATOR_DESC, DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.frontends.openvino.ir import ELEMENT_TYPES
 from dml.graph.builder import Tensor
 from dml.shapes import broadcast_sizes, with_rank, with_size
-from dml.tensors import DML_SCALAR_UNION
 
 
 @layer("ShapeOf")
@@ -160,19 +158,8 @@ def pad(c: IrContext) -> IrValue:
         bounds = zip(x.sizes, start, end, strict=True)
         x = _window(c, x, {at: slice(max(0, -s), size + min(0, e)) for at, (size, s, e) in enumerate(bounds)})
         start, end = ([max(0, count) for count in counts] for counts in (start, end))
-    value = np.ravel(c.known(3))[0] if len(c.values) > 3 else 0
-    name = x.desc.dtype.name
-    bits = np.float16(value).view(np.uint16).item() if name == "float16" else np.asarray(value, x.desc.dtype).item()
-    return c.graph.one(
-        DML_PADDING1_OPERATOR_DESC,
-        c.sizes,
-        InputTensor=x,
-        PaddingMode=modes[mode],
-        PaddingValueDataType=x.data_type,
-        PaddingValue=DML_SCALAR_UNION(**{_MEMBERS[name]: bits}),
-        StartPadding=start,
-        EndPadding=end,
-    )
+    value = np.ravel(c.known(3))[0].item() if len(c.values) > 3 else 0
+    return op.padding(x, start, end, modes[mode], value)
 
 
 _MEMBERS = {
@@ -199,10 +186,7 @@ def reverse_subsequences(graph: Any, x: Tensor, lengths: IrValue, batch: int, ax
     sizes = with_size(x.sizes, axis, 1)
     strides = tuple(1 if d == batch else 0 for d in range(x.rank))
     counts = counts.packed().view(sizes, strides)
-    cls = DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC
-    made = graph.one(cls, x.sizes, x.data_type, InputTensor=x, SequenceLengthsTensor=counts, Axis=axis)
-    assert isinstance(made, Tensor)
-    return made
+    return op.reverse_subsequences(x, counts, axis)
 
 
 @layer("Reverse")

@@ -7,12 +7,12 @@ import math
 import dml.graph.operations as op
 from dml import enums
 from dml.arguments import checked
-from dml.descriptors.base import OperatorDesc
-from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC, DML_QUANTIZE_OPERATOR_DESC
-from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.frontends.webnn.operands import DATA_TYPES, FOUR_BITS, MLOperand
 from dml.frontends.webnn.steps import OperationBuilder, OperationStep
 from dml.graph.builder import Tensor
+
+#: The operators that support blocks; only they take 4-bit types.
+_BLOCKS = enums.DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT
 
 
 class QuantizationOperations(OperationBuilder):
@@ -33,7 +33,7 @@ class QuantizationOperations(OperationBuilder):
 
         def lower(x: Tensor, scales: Tensor, zeros: Tensor) -> Tensor:
             if input.data_type in FOUR_BITS:
-                return _by_operator(DML_DEQUANTIZE_OPERATOR_DESC, kind, x, scales, zeros)
+                return op.dequantize(x, [scales, zeros], _BLOCKS, kind)
             return op.dequantize_linear(x, _blocks(scales, x.sizes), _blocks(zeros, x.sizes), kind)
 
         return step.output(scale.data_type, input.shape, lower)
@@ -53,7 +53,7 @@ class QuantizationOperations(OperationBuilder):
 
         def lower(x: Tensor, scales: Tensor, zeros: Tensor) -> Tensor:
             if zero_point.data_type in FOUR_BITS:
-                return _by_operator(DML_QUANTIZE_OPERATOR_DESC, kind, x, scales, zeros)
+                return op.quantize(x, [scales, zeros], _BLOCKS, kind)
             return op.quantize_linear(x, _blocks(scales, x.sizes), _blocks(zeros, x.sizes), kind)
 
         return step.output(zero_point.data_type, input.shape, lower)
@@ -65,16 +65,6 @@ def _check_blocks(step: OperationStep, input: MLOperand, scale: MLOperand, zero_
         f"scale's sizes must divide those of the input, {input.shape}, one by one, found {scale.shape}",
     )
     step.shape_of("zero_point", zero_point, scale.shape)
-
-
-def _by_operator(
-    cls: type[OperatorDesc], kind: DML_TENSOR_DATA_TYPE, x: Tensor, scales: Tensor, zeros: Tensor
-) -> Tensor:
-    """Quantize or dequantize by the operators that support blocks; only they take 4-bit types."""
-    return x.builder.one(
-        cls, x.sizes, kind, InputTensor=x, QuantizationType=enums.DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT,
-        QuantizationTensors=[scales, zeros],
-    )  # fmt: skip
 
 
 def _blocks(x: Tensor, sizes: tuple[int, ...]) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from dml.descriptors.movement import (
     DML_DIAGONAL_MATRIX_OPERATOR_DESC,
     DML_FOLD_OPERATOR_DESC,
     DML_ONE_HOT_OPERATOR_DESC,
-    DML_PADDING1_OPERATOR_DESC,
 )
 from dml.errors import DMLError
 from dml.shapes import (
@@ -26,13 +26,12 @@ from dml.shapes import (
     with_size,
     without_axis,
 )
-from dml.tensors import numpy_dtype
 from dml.traced import whole
 
-from ...dtypes import BOOL, INT64, dtype_of, storage
+from ...dtypes import BOOL, INT64, dtype_of
 from ...load.loading import array_of
 from ...registry import onnx_op
-from ..functions import fill, gather, gather_elements, join, part, scalar, slice_
+from ..functions import fill, gather, gather_elements, join, part, slice_
 from ..node import OnnxNode, Unsupported
 from ..slicing import taken
 from ..value import OnnxValue, applied, cast, emit, expanded, one, reshape, transpose, where
@@ -253,7 +252,7 @@ def padded(
     x: OnnxValue,
     start: list[int],
     end: list[int],
-    number: object = 0,
+    number: Any = 0,
     mode: enums.DML_PADDING_MODE = enums.DML_PADDING_MODE_CONSTANT,
 ) -> OnnxValue:
     """Pad x; negative paddings crop."""
@@ -266,18 +265,7 @@ def padded(
     shape = padded_sizes(x.shape, start, end)
     if not x.size:
         return fill(x.builder, number, shape, x.dtype)
-    kind = storage(x.dtype)
-    return one(
-        DML_PADDING1_OPERATOR_DESC,
-        x,
-        shape,
-        InputTensor=x,
-        PaddingMode=mode,
-        PaddingValueDataType=kind,
-        PaddingValue=scalar(number, numpy_dtype(kind)),
-        StartPadding=start,
-        EndPadding=end,
-    )
+    return applied(op.padding, x, shape, start, end, mode, np.asarray(number).item())
 
 
 @onnx_op("Tile", since=6)

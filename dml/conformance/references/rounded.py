@@ -146,7 +146,7 @@ class Rounded:
         values, error = (np.array(part).reshape(tensor.Sizes) for part in (self.value, 2 * self.error))
         if tensor.element_bits == 16:
             return Expected(values, 1.0, error, f"float32 arithmetic, rounded to FLOAT16; {why}")
-        tight = Tight(1.0, error, "float32 arithmetic in any order, an operation to one of the two nearest numbers")
+        tight = Tight(1.0, error, "float32 arithmetic in any order, each operation to one of the two nearest numbers")
         return Expected(values, ulp, error, why, tight=tight if ulp > tight.ulp else None)
 
 

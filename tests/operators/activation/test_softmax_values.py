@@ -38,7 +38,7 @@ def assert_close(kind: str, found: Array, x: Array, axes: Sequence[int]) -> None
     if kind == "HARDMAX":
         assert_exact(found, expected.astype(found.dtype))
     elif kind == "LOG_SOFTMAX":
-        # A result is a difference of numbers up to some tens: its error is relative to these, not to its own small
+        # A result is a difference of numbers up to several tens: its error is relative to these, not to its own small
         # value.
         spacing = np.spacing(np.max(np.abs(x)).astype(np.float32))
         rounding = np.abs(expected) * np.finfo(found.dtype).eps

@@ -21,7 +21,7 @@ _WEIGHED = {
     "bicubic_pillow": ("cubic", True),
 }
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners")
-#: The most output elements along an axis: the host computes a table with an entry for each.
+#: Maximum number of output elements along an axis: the host computes a table with an entry for each.
 _MOST = 1 << 24
 
 

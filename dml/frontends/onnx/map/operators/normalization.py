@@ -73,7 +73,7 @@ def group_normalization_21(node: OnnxNode) -> OnnxValue:
 def _group_normalization(node: OnnxNode, *, per_channel: bool) -> OnnxValue:
     x, scale, bias = node.input(0), node.input(1), node.input(2)
     if x.rank < 2:
-        raise DMLError(f"X must have rank 2 at least, found shape {x.shape}")
+        raise DMLError(f"X must have at least rank 2, found shape {x.shape}")
     channels = x.shape[1]
     groups = node.integer("num_groups", 0)
     if groups < 1 or channels % groups:

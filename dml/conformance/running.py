@@ -120,7 +120,7 @@ def _run_place(
     going = PlaceRun(place, rest, seed, conduct)
     with _progress(console, report.title(place.record()), len(cases)) as progress:
         progress.told(found.values())
-        # Closing it, also after an interrupt, ends the processes at once.
+        # Closing the iterator, also after an interrupt, ends the processes at once.
         with contextlib.closing(going.outcomes()) as outcomes:
             for outcome in outcomes:
                 is_new = outcome["case"] not in found

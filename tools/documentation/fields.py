@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Family -> the names in the sizes of its tensors, with their meanings.
+#: Family -> the symbolic sizes of its tensors, with their meanings.
 SIZES: dict[str, dict[str, str]] = {
     "gemm": {"M": "rows of the result", "N": "columns of the result", "K": "terms of each sum"},
     "recurrent": {

@@ -52,9 +52,9 @@ def test_every_name_of_the_module_is_mapped_or_refused() -> None:
         assert public(onnxruntime) - imported - here - set(missing_names.MODULE) == set()
         # Older versions of onnxruntime lack some names
     for name in missing_names.MODULE:
-        with pytest.raises(dml.DMLError, match=f"{name}: not available;  "):
+        with pytest.raises(dml.DMLError, match=f"{name}: not available; "):
             getattr(ort, name)
-        with pytest.raises(ImportError, match=f"{name}: not available;  "):
+        with pytest.raises(ImportError, match=f"{name}: not available; "):
             exec(f"from dml.frontends.onnx import {name}")
     with pytest.raises(AttributeError, match="has no attribute 'InferenceSesion'"):
         _ = ort.InferenceSesion  # type: ignore[attr-defined]
@@ -72,7 +72,7 @@ def test_every_method_is_mapped_or_refused(name: str) -> None:
     made = object.__new__(own)
     for missing in refused:
         assert not hasattr(made, missing)
-        with pytest.raises(dml.DMLError, match=rf"{name}\.{missing}: not available;  "):
+        with pytest.raises(dml.DMLError, match=rf"{name}\.{missing}: not available; "):
             getattr(made, missing)
     with pytest.raises(AttributeError):
         _ = made.nothing_of_the_kind

@@ -105,7 +105,8 @@ def _evaluate(node: OnnxNode, arrays: list[Array | None]) -> list[Array] | None:
     proto = onnx.NodeProto()
     proto.op_type = node.op
     proto.input.extend(f"i{at}" if array is not None else "" for at, array in enumerate(arrays))
-    proto.output.extend(f"o{at}" if name else "" for at, name in enumerate(node.proto.output))
+    # (the reference would give the first result to the first output that is named)
+    proto.output.extend(f"o{at}" for at in range(len(node.proto.output)))
     proto.attribute.extend(node.attribute_protos())
     feeds = {f"i{at}": array for at, array in enumerate(arrays) if array is not None}
     try:
@@ -117,8 +118,7 @@ def _evaluate(node: OnnxNode, arrays: list[Array | None]) -> list[Array] | None:
         return None
     if any(isinstance(result, list) for result in results):
         return None  # sequences are left to the mapping
-    given = iter(results)
-    made = [np.asarray(next(given)) if name else np.zeros(0) for name in node.proto.output]
+    made = [np.asarray(result) for result in results]
     return None if any(array.dtype == object for array in made) else made
 
 

@@ -107,6 +107,14 @@ def test_clip_6_gives_max_where_min_is_above_it(device: dml.Device) -> None:
     assert_close(prepare(model, device).run(given), [np.array([4, 4, 4, 4, np.nan], np.float32)], 0)
 
 
+def test_mean_variance_normalization_of_equal_elements(device: dml.Device) -> None:
+    """ONNX adds 1e-9 to the deviation, so the result is 0, not NaN."""
+    inputs = {"x": np.full((2, 3, 4), 3.0, np.float32)}
+    model, given = node_model("MeanVarianceNormalization", inputs, {"y": (3, np.float32)}, domain="", axes=[0, 2])
+    (found,) = prepare(model, device).run(given)
+    np.testing.assert_array_equal(found, np.zeros_like(inputs["x"]))
+
+
 def test_clip_by_nan_limits_nothing(device: dml.Device) -> None:
     x = np.array([-np.inf, -3, 5, np.inf], np.float32)
     nan = np.array(np.nan, np.float32)

@@ -123,6 +123,13 @@ def test_slice_backwards_from_before_the_first_element(device: dml.Device, kind:
     np.testing.assert_array_equal(found[0], np.array([[3], [0]], kind))
 
 
+@pytest.mark.parametrize("op", ["GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"])
+def test_global_pooling_of_an_empty_batch(device: dml.Device, op: str) -> None:
+    model, given = node_model(op, {"x": np.zeros((0, 4, 2, 3, 2), np.float32)}, {"y": (5, np.float32)}, domain="")
+    (found,) = prepare(model, device, fallback=False).run(given)
+    assert found.shape == (0, 4, 1, 1, 1)
+
+
 def test_mean_variance_normalization_of_equal_elements(device: dml.Device) -> None:
     """ONNX adds 1e-9 to the deviation, so the result is 0, not NaN."""
     inputs = {"x": np.full((2, 3, 4), 3.0, np.float32)}

@@ -47,7 +47,8 @@ def fold(node: OnnxNode) -> Sequence[Array | TracedArray] | None:
         return None
     # A node without elements gives the device nothing to do, whatever its other inputs hold.
     empty = not values[0].size and all(item.size <= _INPUT_LIMIT for item in values)
-    if empty and node.op != "Concat" and _evaluable(node):
+    # (the reference gives the result of GlobalMaxPool too many dimensions)
+    if empty and node.op not in ("Concat", "GlobalMaxPool") and _evaluable(node):
         return _evaluate(node, [None if item is None else node.trace.known(item) for item in node.inputs])
     # Gathering rows of a large table costs as much here as uploading them, which would be repeated for each length.
     small = values[1:] if node.op == "Gather" else values

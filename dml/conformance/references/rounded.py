@@ -27,6 +27,8 @@ HALF = 2.0**-24
 _QUOTIENT, _ROOT, _EXPONENTIAL, _POWER = 3, 3, 6, 12
 #: Results below this may be flushed to zero.
 _TINY = 2.0**-126
+#: Stands for unbounded errors: products of two are finite, and 0 times this is 0, where infinity would give NaN.
+_UNBOUNDED = 1e150
 
 
 class Rounded:
@@ -37,7 +39,8 @@ class Rounded:
 
     def __init__(self, value: Any, error: Any = 0.0) -> None:
         self.value: Array = np.asarray(value, np.float64)
-        self.error: Array = np.broadcast_to(np.asarray(error, np.float64), self.value.shape)
+        bounded = np.minimum(np.asarray(error, np.float64), _UNBOUNDED)
+        self.error: Array = np.broadcast_to(bounded, self.value.shape)
 
     @staticmethod
     def of(other: Any) -> Rounded:

@@ -129,9 +129,15 @@ def gather(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
 
 
 def gather_elements(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
-    """Gather single elements: the index replaces the coordinate along the axis."""
+    """Gather single elements: the index replaces the coordinate along the axis. The indices may have smaller sizes."""
     if not indices.size:
         return x.filled(0, indices.shape)
+    if indices.rank == x.rank:
+        counts = [
+            size if at == axis else min(size, count)
+            for at, (size, count) in enumerate(zip(x.shape, indices.shape, strict=True))
+        ]
+        x = slice_(x, [0] * x.rank, counts)
     return x.made(op.gather_elements(x.tensor, indices.tensor, axis), indices.shape)
 
 

@@ -191,7 +191,7 @@ def _slice(node: OnnxNode, x: Array, *given: Array | None) -> Array:
         raise UntracedError(f"{node}: a part of the sizes cannot be traced")
     places = [slice(None)] * x.ndim
     for axis, start, end, step in _slices(node, given):
-        places[axis] = slice(start, end, step)
+        places[axis] = slice(start if step > 0 else max(start, -x.shape[axis]), end, step)
     return x[tuple(places)]
 
 

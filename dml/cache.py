@@ -2,7 +2,7 @@
 
 The root is ``$DML_CACHE_DIR`` or the user's cache directory. Each user of the cache has a ``folder`` and its files.
 Above the limit, the least recently used entries are deleted; processes need not know of each other. An unwritable cache
-or a damaged entry is no error: the data is computed again.
+or a damaged entry is not an error: the data is computed again.
 """
 
 from __future__ import annotations

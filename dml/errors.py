@@ -42,7 +42,7 @@ class DMLError(Exception):
         super().__init__(message)
         self.message = message
         self.hresult = HRESULT(hresult)
-        #: Of what the message names a place: "model" for a node, "document" for a path in a JSON file.
+        #: The kind of place that the message names: "model" for a node, "document" for a path in a JSON file.
         self.placed_in: frozenset[str] = frozenset()
 
     def at(self, place: str, of: str) -> None:

@@ -42,7 +42,7 @@ class Recent(Generic[_Key, _Value]):
 
     def put(self, key: _Key, value: _Value, size: int = 0) -> None:
         """Add or replace an entry, and forget the least recently used ones beyond the limits."""
-        # Values are released outside of the lock: what runs at their end may use this map
+        # Values are released outside of the lock: their finalizers may use this map
         forgotten = []
         with self._lock:
             if key in self._entries:

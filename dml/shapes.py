@@ -24,7 +24,7 @@ def each_dimension(*values: Sequence[int]) -> list[tuple[int, ...]]:
         return list(zip(*values, strict=True))
     except ValueError:
         lengths = ", ".join(str(len(one)) for one in values)
-        raise DMLError(f"as many sizes, offsets, steps as dimensions are needed, found {lengths} of them") from None
+        raise DMLError(f"each dimension needs a size, an offset and a step, found {lengths}") from None
 
 
 # --- single dimensions --------------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def window_count(size: int, reach: int, stride: int) -> int:
 
 
 def covered_size(count: int, reach: int, stride: int) -> int:
-    """Return the least size that holds ``count`` windows: from the first one's start to the last one's end."""
+    """Return the smallest size that holds ``count`` windows: from the first one's start to the last one's end."""
     return (count - 1) * stride + reach
 
 
@@ -205,7 +205,7 @@ def transposed_sizes(
 ) -> Sizes:
     """Return the sizes of a backward (transposed) convolution: those whose forward convolution has ``sizes``.
 
-    weights: {C, outputs / groups, window...}. output_padding: selects among several such sizes; None for the least.
+    weights: {C, outputs / groups, window...}. output_padding: selects among several such sizes; None for the smallest.
     """
     more = (0,) * (len(sizes) - 2) if output_padding is None else output_padding
     dimensions = each_dimension(sizes[2:], weights[2:], strides, dilations, start, end, more)

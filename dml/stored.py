@@ -1,7 +1,7 @@
 """Immutable bytes: an object's own, or a file's, which are read when they are needed.
 
-Reading a mapped page behind the end of a file ends the process (SIGBUS), and a file may be overwritten by a smaller one
-at any time. So bytes of a file are read through its descriptor, which fails instead; who reads them by their addresses,
+Reading a mapped page beyond the end of a file ends the process (SIGBUS), and a file may be overwritten by a smaller one
+at any time. So bytes of a file are read through its descriptor, which fails instead; code that reads them by address,
 as NumPy does, calls ``check_unchanged`` first.
 """
 
@@ -24,7 +24,7 @@ Stored = bytes | memoryview
 
 #: Bytes compared or hashed at a time.
 _PART = 1 << 20
-#: Seconds that a file's clock may take for a step.
+#: Longest step of a file system's clock, in seconds.
 _TICK = 0.01
 
 
@@ -55,14 +55,14 @@ def mapped(path: Path) -> memoryview:
 
 
 def check_unchanged(data: object) -> None:
-    """Raise DMLError if bytes, or an array's elements, are those of a mapped file that was written to since."""
+    """Raise DMLError if bytes, or an array's elements, are in a mapped file that has changed since it was opened."""
     file = _file_of(data)
     if file is not None and _stamp(file.descriptor) != file.stamp:
         raise _changed(file)
 
 
 def detached(value: Any) -> Any:
-    """Return a copy of an array whose elements are those of a mapped file, anything else as it is.
+    """Return a copy of an array whose elements are in a mapped file; return anything else unchanged.
 
     Raises DMLError if the file has changed.
     """
@@ -133,19 +133,21 @@ def _file_of(data: Any) -> _FileMap | None:
 
 
 def _wait_for_tick(descriptor: int) -> None:
-    """Sleep if the file was written just now: within the same tick of its clock, another write would not show."""
+    """Sleep if the file was written just now: another write within the same tick of its clock would go unnoticed."""
     if abs(time.time_ns() - os.fstat(descriptor).st_mtime_ns) < _TICK * 10**9:
         time.sleep(_TICK)
 
 
 def _stamp(descriptor: int) -> tuple[int, ...]:
-    """Return what tells whether a file is another one or was written to. (Its change time also tells of renaming.)"""
+    """Return the identity, size and time of a file, which differ once it is replaced or written to. (Renaming changes
+    st_ctime, which is therefore not among them.)
+    """
     found = os.fstat(descriptor)
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _changed(file: _FileMap) -> DMLError:
-    return DMLError(f"{file.path}: was written to after it was opened, so what was in it is lost; load it again")
+    return DMLError(f"{file.path}: was modified after it was opened, so its old contents are lost; load it again")
 
 
 def _place(file: _FileMap, data: Stored) -> int:

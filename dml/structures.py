@@ -99,7 +99,7 @@ class Signature:
         return dict(zip(order, args, strict=False))
 
     def _has_number_for_array(self, args: tuple[Any, ...]) -> bool:
-        """Whether a number stands where the short order has an array and C's a count."""
+        """Whether the short order has an array and C's a count where a number is given."""
         return self._differs is not None and len(args) > self._differs and _may_be_count(args[self._differs])
 
     def _orders(self) -> str:
@@ -216,7 +216,7 @@ def enumerator(kind: type[_Enum]) -> Callable[[Any], _Enum]:
 
 
 class Derived(int):
-    """A number that follows from other fields: ``dataclasses.replace`` passes it on, and it is computed anew."""
+    """A number that follows from other fields: ``dataclasses.replace`` passes it on, and it is recomputed."""
 
     __slots__ = ()
 

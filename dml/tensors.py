@@ -152,7 +152,7 @@ def broadcast_strides(sizes: Sequence[int], to: Sequence[int], strides: Sequence
 def calc_buffer_tensor_size(
     data_type: DML_TENSOR_DATA_TYPE, sizes: Sequence[int], strides: Sequence[int] | None = None
 ) -> int:
-    """Return the least buffer size for a tensor in bytes, a multiple of 4 (DMLCalcBufferTensorSize).
+    """Return the smallest buffer size for a tensor, in bytes, a multiple of 4 (DMLCalcBufferTensorSize).
 
     The index after the last element's, times the element size; two 4-bit elements share a byte.
     """

@@ -81,7 +81,7 @@ class Waiting:
             self._progress.start()
 
     def _draw(self, *, at_once: bool) -> None:
-        """at_once: now, instead of at the next of ten updates a second."""
+        """Draw the progress bar. at_once: now, instead of at the next of ten updates a second."""
         stage, done, total = self._at
         if self._progress is not None:
             words, is_seen = _WORDS.get(stage, stage), done < total

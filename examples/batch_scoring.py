@@ -163,7 +163,7 @@ class Run:
     def take(self, answer: Any, worker: Any, place: Place, path: Path | None) -> None:
         try:
             found = ray.get(answer)
-        except RayTaskError as error:  # what the model refuses, it refuses everywhere
+        except RayTaskError as error:  # an input that the model refuses is refused everywhere
             assert path is not None
             self.failed[path] = reason(error)
         except RayActorError as error:
@@ -220,7 +220,7 @@ def inputs_of(folder: Path) -> dict[str, Path]:
     for path in sorted(folder.iterdir()):
         if path.suffix in (".npy", ".npz") and not path.name.startswith("."):
             if path.stem in found:
-                raise ValueError(f"{found[path.stem]} and {path} would have one result; rename one")
+                raise ValueError(f"{found[path.stem]} and {path} would have the same result; rename one")
             found[path.stem] = path
     return found
 
@@ -230,9 +230,13 @@ def main() -> int:
     parser.add_argument("model", type=Path)
     parser.add_argument("inputs", type=Path)
     parser.add_argument("results", type=Path)
-    parser.add_argument("--address", help="the cluster, as ray.init takes it; without it, a local one is made")
-    parser.add_argument("--device", help="devices with this in their names, CPU drivers too")
-    parser.add_argument("--attempts", type=int, default=3, help="workers that an input may lose")
+    parser.add_argument(
+        "--address", help="address of the cluster, as for ray.init; by default, a local cluster is started"
+    )
+    parser.add_argument("--device", help="use the devices whose name contains this, CPU drivers included")
+    parser.add_argument(
+        "--attempts", type=int, default=3, help="number of workers that an input may lose before it fails"
+    )
     options = parser.parse_args()
 
     try:
@@ -242,7 +246,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     files = [path for name, path in inputs.items() if not (options.results / f"{name}.npz").exists()]
-    print(f"{len(files)} inputs to score, {len(inputs) - len(files)} have their results")
+    print(f"{len(files)} inputs to score, {len(inputs) - len(files)} already have results")
     if not files:
         return 0
 

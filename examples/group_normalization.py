@@ -61,7 +61,7 @@ def main() -> None:
         model = network(version)
         (y,) = prepare(model).run({"image": image})
         error = np.abs(y - expected(model, image)).max()
-        print(f"GroupNormalization {version}: {y.shape}, largest error {error:.1e}, at most 1e-05 is asked: "
+        print(f"GroupNormalization {version}: {y.shape}, largest error {error:.1e}, within 1e-05: "
               f"{'yes' if error <= 1e-5 else 'no'}")  # fmt: skip
         assert error <= 1e-5
 

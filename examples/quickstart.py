@@ -48,7 +48,7 @@ def reverse_subsequences(device: dml.Device) -> bool:
         right &= same
         print(f"REVERSE_SUBSEQUENCES, example {number}: axis {axis}, lengths {lengths.ravel()}")
         print(f"{result.astype(int)}")
-        print(f"as the reference says: {'yes' if same else f'no, it says {expected}'}\n")
+        print(f"matches the reference: {'yes' if same else f'no, expected {expected}'}\n")
     return right
 
 
@@ -93,7 +93,7 @@ def gru(device: dml.Device) -> bool:
         f"last state of row 0, forward: {np.array2string(outputs['OutputSingleTensor'][0, 0, 0, :4], precision=6)} ..."
     )
     print(f"in float64:                   {np.array2string(last[0, 0, :4], precision=6)} ...")
-    print(f"largest error: {error:.1e}, at most 1e-05 is asked: {'yes' if error <= 1e-5 else 'no'}")
+    print(f"largest error: {error:.1e}, within 1e-05: {'yes' if error <= 1e-5 else 'no'}")
     return error <= 1e-5
 
 

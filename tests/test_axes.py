@@ -125,5 +125,5 @@ def test_an_unknown_axis_is_told_in_one_line(tmp_path: Path) -> None:
     run = run_pytest(tmp_path, "--as", "discreet")
     assert run.returncode == pytest.ExitCode.USAGE_ERROR
     there = "plain, discrete, discrete64, subgroups, integrated, minimum, and all"
-    line = f"--as discreet: there is no such axis; there are {there}"
+    line = f"--as discreet: unknown axis; the axes are {there}"
     assert (run.stdout + run.stderr).strip() == f"ERROR: {line}"

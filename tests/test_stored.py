@@ -79,7 +79,7 @@ def test_a_file_that_was_written_to_is_refused(
 ) -> None:
     data = mapped(path)
     change(path)
-    with pytest.raises(dml.DMLError, match=r"weights\.bin: was written to after it was opened"):
+    with pytest.raises(dml.DMLError, match=r"weights\.bin: was modified after it was opened"):
         read(data)
 
 

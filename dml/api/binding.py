@@ -73,7 +73,7 @@ class BindingTable(DeviceChild):
         """The bindings until the next ``reset``. Raises DMLError for an empty table."""
         self._device.require_open()
         if self._bound is None:
-            raise DMLError("BindingTable: it is for no dispatchable; reset it with a DML_BINDING_TABLE_DESC")
+            raise DMLError("BindingTable: the table has no dispatchable; reset it with a DML_BINDING_TABLE_DESC")
         return self._bound
 
     @property
@@ -138,7 +138,7 @@ class BindingTable(DeviceChild):
             self._expect("bind_outputs", len(given), len(dispatchable.operators))
             for compiled, binding in zip(dispatchable.operators, given, strict=True):
                 where, size = f"{compiled.label}: persistent resource", compiled.program.persistent_size
-                refused = "" if size else "the operator keeps nothing"
+                refused = "" if size else "the operator has no persistent resource"
                 places.append(self._range(binding, where, refused, size, enums.DML_PERSISTENT_BUFFER_ALIGNMENT))
         else:
             assert isinstance(dispatchable, CompiledOperator)

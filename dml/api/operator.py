@@ -198,7 +198,7 @@ class CompiledOperator(Dispatchable):
     def forget_constants(self) -> None:
         """Drop the host's copy of the constants once ``dispatch`` has uploaded them.
 
-        For programs that are never recorded and own no inputs, which would need them again.
+        Only for programs that are never recorded and own no inputs: others need them again.
         """
         if self._resident is not None and not self.program.owned:
             self.program.constants = []

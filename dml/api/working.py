@@ -111,7 +111,7 @@ class Workplace:
 
 
 class WorkingMemory:
-    """The memory of programs that run one at a time: whoever runs one holds the ``lock``."""
+    """The memory of programs that run one at a time: the running thread holds the ``lock``."""
 
     def __init__(self, context: Context) -> None:
         self.lock = threading.RLock()

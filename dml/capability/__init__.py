@@ -6,8 +6,8 @@ input), `fields` in C order, `same` (tensors that must share properties) and `su
 level that holds until the next higher level with a table; REDUCE has such tables per group of functions. Where the
 reference contradicts itself, the facts decide: ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL came with 3_0 (feature level
 history; its page says 1_0), and the tensors of FOLD and UNFOLD differ in dimension count (their examples). The data
-types of those two, which the reference leaves out, are FLOAT32 and FLOAT16 here. `own.json` holds the same of operators
-that DirectML does not have, which no query lists.
+types of those two, which the reference leaves out, are FLOAT32 and FLOAT16 here. `own.json` holds the same facts of
+operators that DirectML lacks; no query lists these.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ def check_feature_support(
             return DML_FEATURE_DATA_FEATURE_LEVELS(highest_feature_level(query.RequestedFeatureLevels, supported))
         wanted = "DML_FEATURE_QUERY_FEATURE_LEVELS"
     else:
-        rule = "check_feature_support: must be asked about a DML_FEATURE"
+        rule = "check_feature_support: Feature must be a DML_FEATURE"
         raise DMLError(f"{rule}, found {feature!r}", HRESULT.DXGI_ERROR_UNSUPPORTED)
     raise DMLError(f"check_feature_support: {DML_FEATURE(feature).name} needs a {wanted}, found {query!r}")
 

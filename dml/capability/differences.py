@@ -26,11 +26,11 @@ class SupportDifference:
     tensors: Mapping[str, tuple[TensorSupport | None, TensorSupport]]
 
     def lists(self) -> dict[str, dict[str, Any]]:
-        """What changed of each tensor that differs, as lists: for programs."""
+        """Changes of each tensor that differs, as lists, for programs."""
         return {name: _lists(old, new) for name, (old, new) in self.tensors.items()}
 
     def changes(self) -> dict[str, str]:
-        """Return what each changed tensor may newly be, in words."""
+        """Return the new possibilities of each changed tensor, in words."""
         return {name: "; ".join(_changes(old, new)) for name, (old, new) in self.tensors.items()}
 
 

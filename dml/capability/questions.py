@@ -1,4 +1,4 @@
-"""What a back end's author asks of feature levels: which operators one has, in place or not, of which data type."""
+"""Queries about feature levels for a back end's author: a level's operators, in place or not, of a data type."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def supported_operators(
 ) -> list[DML_OPERATOR_TYPE]:
     """List the operators that a feature level has, in the order of their numbers.
 
-    in_place: those alone that may (True) or may not (False) write an output over an input. data_type: those alone of
-    which at least one tensor may be of this type. Raises DMLError for what is no level or type.
+    in_place: only those that may (True) or may not (False) write an output over an input. data_type: only those with a
+    tensor that may have this type. Raises DMLError for an unknown level or type.
     """
     level = level_of(feature_level)
     return [
@@ -32,7 +32,7 @@ def supported_operators(
 
 
 def data_types_of(operator: DML_OPERATOR_TYPE, level: DML_FEATURE_LEVEL | str) -> frozenset[DML_TENSOR_DATA_TYPE]:
-    """The data types that tensors of an operator may have at a level; none where the level lacks it."""
+    """Return the data types that tensors of an operator may have at a level; none if the level lacks it."""
     support = operator_support(operator, level)
     taken = () if support is None else support.values()
     return frozenset[DML_TENSOR_DATA_TYPE]().union(*(tensor.data_types for tensor in taken))

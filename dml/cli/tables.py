@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import typer
 from rich.console import Console
@@ -26,6 +27,26 @@ def show(made: Table | str) -> None:
     if not console.is_terminal:
         console = Console(width=500)
     console.print(made)
+
+
+def show_records(title: str, names: Sequence[str], records: Sequence[Sequence[str]]) -> None:
+    """Print a row for each record, or a table of names and values for each where the rows are wider than the terminal.
+
+    A record's second value is its title then. All texts are Rich markup.
+    """
+    rows = table(title, *names)
+    for record in records:
+        rows.add_row(*record)
+    console = Console()
+    unlimited = console.options.update(max_width=10_000)  # (measure() otherwise ends at the terminal's width)
+    if not console.is_terminal or console.measure(rows, options=unlimited).maximum <= console.width:
+        show(rows)
+        return
+    for record in records:
+        one = table(record[1], "property", "value")
+        for name, value in zip(names, record, strict=True):
+            one.add_row(name, value)
+        show(one)
 
 
 def print_json(value: object) -> None:

@@ -77,7 +77,7 @@ class ProgramBuilder:
 
     @property
     def initializes(self) -> bool:
-        """Whether its dispatches run once."""
+        """Whether this builder's dispatches run once, at initialization."""
         return self._initializes
 
     def prepare(self, *operands: Operand) -> ProgramBuilder:
@@ -159,7 +159,7 @@ class ProgramBuilder:
             tuple(push or {}),
             code,
             fast_halves(self.target),
-            # Kernels that assemble whole words (lib/for_each.glsl) store no single elements
+            # Kernels that assemble whole words (lib/for_each.glsl) never store single elements
             frozenset() if (defines or {}).get("WHOLE_WORDS") else single_stores(self.target),
         )
         dispatch = Dispatch(

@@ -42,11 +42,12 @@ class Features:
     """Optional features that the device was opened with. The defaults are those of every Vulkan 1.1 device: none.
 
     storage_16bit, storage_8bit: storage buffers may be declared as arrays of such elements. float16, int8: arithmetic
-    in them. integer_dot_product: packed 4 x 8-bit dot products. subgroup_operations: of "vote", "arithmetic", "ballot",
-    "shuffle", "shuffle_relative", "clustered", "quad", in compute. float16_exact: the modes in which conversions of
-    FLOAT16 round to nearest even and keep subnormals, signed zeros, infinities and NaN; empty without them.
-    memory_model: Vulkan's, which cooperative matrices need. cooperative_matrices: of subgroup scope. matrix_reductions:
-    they have reductions, and conversions from sums to factors (VK_NV_cooperative_matrix2).
+    in them. integer_dot_product: packed 4 x 8-bit dot products. subgroup_operations: any of "vote", "arithmetic",
+    "ballot", "shuffle", "shuffle_relative", "clustered", "quad", in compute. float16_exact: the modes in which
+    conversions of FLOAT16 round to nearest even and keep subnormals, signed zeros, infinities and NaN; empty without
+    them. memory_model: Vulkan's, which cooperative matrices need. cooperative_matrices: of subgroup scope.
+    matrix_reductions: cooperative matrices have reductions, and conversions from sums to factors
+    (VK_NV_cooperative_matrix2).
     """
 
     storage_16bit: bool = False

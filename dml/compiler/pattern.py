@@ -29,12 +29,12 @@ class TracedConstant(TracedValue, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
 
     @property
     def Data(self) -> bytes:  # the structure's name
-        raise UntracedError("a constant that follows from sizes is looked at")
+        raise UntracedError("the bytes of a constant computed from traced sizes are needed")
 
     def at(self, numbers: Numbers) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:
         made = DML_CONSTANT_DATA_GRAPH_NODE_DESC(self.make(numbers))
         if made.DataSize != numbers.get(self.DataSize, self.DataSize):
-            raise UntracedError("a constant of another size")
+            raise UntracedError("the constant's size differs")
         return made
 
 

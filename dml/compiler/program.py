@@ -40,7 +40,7 @@ class Space(Enum):
     PERSISTENT = "persistent"
     CONSTANT = "constant"
 
-    __hash__ = object.__hash__  # (Enum's is Python code, and regions are hashed all the time)
+    __hash__ = object.__hash__  # (Enum's __hash__ is Python code, and regions are hashed often)
 
 
 class Region(NamedTuple):

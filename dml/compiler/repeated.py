@@ -117,7 +117,7 @@ def every(operands: _Operands) -> Iterator[Operand]:
 
 
 def _key(value: OperandOrArray, numbers: dict[Region, int]) -> Hashable:
-    """numbers: regions seen so far, in order; new ones are added."""
+    """Return a key of the operands' layouts. numbers: regions seen so far, in order; new ones are added."""
     if value is None:
         return None
     if isinstance(value, tuple):

@@ -57,7 +57,7 @@ def node(
 def substitute(expression: Expression, operands: Sequence[Expression]) -> Expression:
     """Replace every ``Leaf(i)`` by ``operands[i]``.
 
-    Equal arguments give the same object, so that cached facts about it stay.
+    Equal arguments give the same object, so facts cached on it are reused.
     """
     return _substituted(expression, tuple(operands))
 

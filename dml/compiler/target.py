@@ -35,7 +35,7 @@ class Target:
     max_uniform_buffer_range: int = 16384
     uniform_buffer_alignment: int = 256
     max_storage_buffers: int = 4
-    #: Uniform texel buffers: most elements, most per kernel, and alignment of their offsets.
+    #: Uniform texel buffers: maximum elements, maximum number per kernel, and alignment of their offsets.
     max_texels: int = 65536
     max_texel_buffers: int = 16
     texel_alignment: int = 256

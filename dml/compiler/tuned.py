@@ -15,7 +15,7 @@ from dml.errors import DMLError
 
 #: Version of the format of ``as_json``; other versions are not read.
 FORMAT = 1
-#: Limits of a table: number of choices, and letters of a name. Real tables have some dozens of short names.
+#: Limits of a table: number of choices, and letters of a name. Real tables have a few dozen short names.
 MOST_CHOICES, MOST_LETTERS = 1024, 200
 
 
@@ -76,19 +76,19 @@ def from_json(data: bytes, device: str) -> Tuned:
     except ValueError as error:
         raise DMLError(f"it is damaged: {error}") from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise DMLError(f"it is not of format {FORMAT}")
+        raise DMLError(f"its format is not {FORMAT}")
     if found.get("device") != device:
-        raise DMLError("it is another device's")
+        raise DMLError("it was made for another device")
     choices = found.get("choices")
     if not isinstance(choices, list) or len(choices) > MOST_CHOICES:
-        raise DMLError(f"it has no list of up to {MOST_CHOICES} choices")
+        raise DMLError(f"it must have a list of at most {MOST_CHOICES} choices")
     return NOTHING_TUNED.having(*map(_choice, choices))
 
 
 def _choice(found: Any) -> TunedChoice:
     wanted = {field.name: field.type for field in fields(TunedChoice)}
     if not isinstance(found, dict) or found.keys() != wanted.keys():
-        raise DMLError("a choice has other fields")
+        raise DMLError("a choice has missing or unknown fields")
     for name, kind in wanted.items():
         value = found[name]
         if kind == "str" and not (isinstance(value, str) and len(value) <= MOST_LETTERS and value.isprintable()):

@@ -42,7 +42,7 @@ def selected(asked: Iterable[str]) -> list[str]:
     found: list[str] = []
     for name in asked:
         if name != "all" and name not in AXES:
-            raise OptionError(f"--as {name}: there is no such axis; there are {', '.join(AXES)}, and all")
+            raise OptionError(f"--as {name}: unknown axis; the axes are {', '.join(AXES)}, and all")
         found += AXES if name == "all" else [name]
     return list(dict.fromkeys(found))
 

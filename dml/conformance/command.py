@@ -22,8 +22,8 @@ _Function = TypeVar("_Function", bound=Callable[..., None])
 DONE, WORSE, MISUSED, NOT_DONE, INTERRUPTED = 0, 1, 2, 3, 130
 
 _STATUSES = (
-    "Exit status: 0 no case failed; 1 a case failed, or with --strict was loose; 2 wrong options; 3 it could not be "
-    "run (no device, a file), or not to its end; 130 ended by Ctrl-C."
+    "Exit status: 0 no case failed; 1 a case failed, or with --strict was loose; 2 wrong options; 3 the run was "
+    "impossible (no device, a file) or did not finish; 130 ended by Ctrl-C."
 )
 app = typer.Typer(invoke_without_command=True)
 
@@ -59,7 +59,7 @@ def conformance(
         bool, typer.Option("--full", help="Every triple of parameters' values, rather than pairs.")
     ] = False,
     device: Annotated[
-        list[str] | None, typer.Option(help="A device's index or a part of its name; may repeat; all if left out.")
+        list[str] | None, typer.Option(help="A device's index or a part of its name; may repeat; by default all.")
     ] = None,
     axis: Annotated[
         list[str] | None,
@@ -70,30 +70,28 @@ def conformance(
     filter: Annotated[
         list[str] | None, typer.Option(help="An operator, or a part of cases' names; may be repeated.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Chooses other combinations and other values.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the combinations and values.")] = 0,
     shard: Annotated[str, typer.Option(help="i/n: the i-th of n parts of the cases.")] = "1/1",
     case: Annotated[list[str] | None, typer.Option(help="Exactly this case, by its name; may be repeated.")] = None,
-    dump: Annotated[Path | None, typer.Option(help="A folder for the GLSL and SPIR-V of --case.")] = None,
+    dump: Annotated[Path | None, typer.Option(help="Write the GLSL and SPIR-V of --case to this folder.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write the report; report.schema.json describes it.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write one self-contained HTML page.")] = None,
     reproducers: Annotated[
         Path | None, typer.Option(help="Write a C program for each failure: a new folder, or a .zip file.")
     ] = None,
-    resume: Annotated[
-        Path | None, typer.Option(help="Keep the journal there; where it is, go on with the run that it is of.")
-    ] = None,
+    resume: Annotated[Path | None, typer.Option(help="The journal's file; if it exists, its run continues.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Loose results count as failures.")] = False,
     stress: Annotated[
-        bool, typer.Option("--stress", help="Strain the device instead: memory, threads, long recordings.")
+        bool, typer.Option("--stress", help="Stress the device instead: memory, threads, long recordings.")
     ] = False,
-    minutes: Annotated[float, typer.Option(min=0.01, help="How long --stress takes.")] = 1.0,
+    minutes: Annotated[float, typer.Option(min=0.01, help="Duration of --stress.")] = 1.0,
     memory: Annotated[
-        int | None, typer.Option(min=1, help="MiB that --stress may use; nine tenths of the device's if left out.")
+        int | None, typer.Option(min=1, help="MiB that --stress may use; by default nine tenths of the device's.")
     ] = None,
     threads: Annotated[int, typer.Option(min=1, max=64, help="Threads of --stress, each with a device.")] = 4,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a case may take.")] = 300.0,
-    jobs: Annotated[int, typer.Option(min=1, help="How many cases run at once on a device.")] = 1,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Maximum seconds per case.")] = 300.0,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of cases that run at once on a device.")] = 1,
 ) -> None:
     """Test every operator on Vulkan devices against float64 references, and report."""
     if context.invoked_subcommand is not None:
@@ -131,7 +129,7 @@ def conformance(
 
     show(console(), ended.report)
     if ended.journal is not None:
-        Console(stderr=True).print(Text(f"go on: dml conformance --resume {ended.journal}"), soft_wrap=True)
+        Console(stderr=True).print(Text(f"continue with: dml conformance --resume {ended.journal}"), soft_wrap=True)
     raise typer.Exit(_status(ended.report, ended.interrupted, strict))
 
 
@@ -147,11 +145,11 @@ def _stress(
     raise typer.Exit(DONE if run(places(device or (), axis or ()), asked, console()) else WORSE)
 
 
-@app.command(epilog="Exit status: 0 done; 2 wrong options; 3 they do not belong together, or a file cannot be used.")
+@app.command(epilog="Exit status: 0 done; 2 wrong options; 3 the reports do not match, or a file cannot be used.")
 @_refusing
 def merge(
     reports: Annotated[list[Path], typer.Argument(help="Reports of shards, or of several devices.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The report of all.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The merged report.", show_default=False)],
 ) -> None:
     """Join reports of one suite: dml conformance merge 1.json 2.json -o all.json"""
     from dml.conformance.merging import merge as merge_reports
@@ -180,13 +178,13 @@ def compare(before: ReportPath, after: ReportPath) -> None:
 def show(
     reports: Annotated[list[Path], typer.Argument(help="Reports, as --json writes them.", show_default=False)],
     types: Annotated[bool, typer.Option("--types", help="A row for each data type of an operator.")] = False,
-    failures: Annotated[int, typer.Option(min=0, help="How many failures of a run in full.")] = 10,
+    failures: Annotated[int, typer.Option(min=0, help="Number of failures of a run shown in full.")] = 10,
     strict: Annotated[bool, typer.Option("--strict", help="Loose results count as failures.")] = False,
     bug_report: Annotated[
-        bool, typer.Option("--bug-report", help="What to put into a bug report instead: devices, limits, failures.")
+        bool, typer.Option("--bug-report", help="Show the contents of a bug report instead: devices, limits, failures.")
     ] = False,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write the page, of several reports side by side.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write the page; several reports appear side by side.")] = None,
     reproducers: Annotated[
         Path | None,
         typer.Option(help="Write a C program for each failure: a new folder or a .zip file. Needs the devices."),

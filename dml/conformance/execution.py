@@ -60,7 +60,9 @@ class CaseData:
 
     @classmethod
     def of(cls, case: Case, seed: int = 0) -> CaseData:
-        """Raises Skip for parameters that exclude each other, and DMLError for a fault of the suite."""
+        """Make a case's data. Raises Skip for parameters that exclude each other, and DMLError for a fault of the
+        suite.
+        """
         desc = case.desc
         inputs = _as_held(desc, case.inputs(seed))
         part = samples.of_large(desc, case.values(seed).rng)
@@ -254,7 +256,7 @@ def _beyond(found: Sequence[npt.NDArray[np.uint8]]) -> str:
         wrong = data != UNTOUCHED
         wrong[GUARD : len(data) - GUARD] = False
         if wrong.any():
-            return f"output {at}: byte {int(np.argmax(wrong)) - GUARD} is beside the output's and was written"
+            return f"output {at}: byte {int(np.argmax(wrong)) - GUARD}, outside the output, was written"
     return ""
 
 
@@ -422,7 +424,11 @@ def _loose(label: str, result: Comparison) -> Outcome:
     far, share = result.loose, result.tight_share
     assert far is not None
     assert share is not None
-    limit = f"{far.ulp:.4g} ulp off, kept are {far.allowed_ulp:.4g} ({result.tight_why})" if far.ulp is not None else ""
+    limit = (
+        f"{far.ulp:.4g} ulp off, the tight limit is {far.allowed_ulp:.4g} ({result.tight_why})"
+        if far.ulp is not None
+        else ""
+    )
     message = f"{label} at [{', '.join(map(str, far.index))}]: found {far.found}, expected {far.expected}, {limit}"
     return {
         "tensor": label,

@@ -48,7 +48,9 @@ class Journal:
 
     @classmethod
     def resume(cls, path: Path) -> Journal:
-        """Open an existing journal. Raises DMLError if it is none, or another version's or checkout's."""
+        """Open an existing journal. Raises DMLError if the file is not a journal, or is one of another version or
+        checkout.
+        """
         with reading(path):
             data = path.read_bytes()
         # A run killed while writing leaves an incomplete line.
@@ -66,7 +68,7 @@ class Journal:
         now = report.started({})
         for name in ("dml_version", "commit"):
             if made.head[name] != now[name]:
-                raise DMLError(f"{path}: its {name} is {made.head[name]}, this one's {now[name]}: start a new run")
+                raise DMLError(f"{path}: its {name} is {made.head[name]}, this run's is {now[name]}: start a new run")
         if rest:
             os.truncate(path, len(whole) + 1)
         return made

@@ -64,7 +64,7 @@ def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
         path = asked.resume or cache.root() / "conformance" / f"{head['created'].replace(':', '')}-{os.getpid()}.jsonl"
         journal = Journal.begin(path, head, [place.record() for place in chosen])
     parts = [PlacePart(cases, None) for _ in chosen]
-    left = ["the run was ended before it"] * len(chosen)
+    left = ["the run ended before this case"] * len(chosen)
     interrupted = False
     try:
         with journal:
@@ -87,7 +87,7 @@ def _cases(suite: Suite, console: Console) -> list[str]:
 
 def _part(suite: Suite, place: DeviceAxis, cases: list[str], console: Console) -> PlacePart:
     """Return a place's cases: the suite's, and those for kernels that selection may choose there."""
-    with console.status("asking which kernels there are"):  # up to two minutes if not cached
+    with console.status("determining which kernels selection may choose"):  # up to two minutes if not cached
         found = suite.coverage(seen_as(place.device, place.axis).target)
     return PlacePart(cases, None) if found is None else PlacePart([*cases, *suite.part(found.added)], found)
 
@@ -120,7 +120,7 @@ def _run_place(
     going = PlaceRun(place, rest, seed, conduct)
     with _progress(console, report.title(place.record()), len(cases)) as progress:
         progress.told(found.values())
-        # Closing it, also after an interrupt, ends the processes at once.
+        # Closing the iterator, also after an interrupt, ends the processes at once.
         with contextlib.closing(going.outcomes()) as outcomes:
             for outcome in outcomes:
                 is_new = outcome["case"] not in found

@@ -32,7 +32,7 @@ _ALL = slice(None)
 #: Multiplications from which an operator is judged by a part.
 LARGE = 1 << 31
 #: Maximum difference from the portable kernel's result, relative to the largest result, by element size: reordered sums
-#: of some thousand products, and FLOAT16's rounding.
+#: of thousands of products, and FLOAT16's rounding.
 _DIFFERENCE = {2: 1e-2, 4: 1e-3}
 #: Maximum rows and columns of a part.
 _ROWS, _COLUMNS = 5, 7

@@ -34,12 +34,13 @@ WORKER = (sys.executable, "-m", "dml.conformance.straining")
 
 def memory_of(asked: int | None) -> int | None:
     """Return the bytes that may be used: the option's MiB, else the variable's, else None. Raises DMLError if the
-    variable is no positive number."""
+    variable is not a positive number.
+    """
     return mebibytes(MEMORY_VARIABLE) if asked is None else asked << 20
 
 
 def run(places: Sequence[DeviceAxis], asked: Strain, console: Console) -> bool:
-    """Strain each place and print what was done; return whether nothing was wrong."""
+    """Stress each place and print the work done; return whether all results were right."""
     is_right = True
     for place in places:
         name = title(place.record())
@@ -56,7 +57,7 @@ def run(places: Sequence[DeviceAxis], asked: Strain, console: Console) -> bool:
 
 
 def told(done: Done) -> str:
-    """Describe what was done."""
+    """Describe the work done."""
     return (
         f"{done.seconds:.0f} s, {done.steps} steps on {done.devices} devices: {done.cases} cases, {done.dispatches} "
         f"dispatches in {done.submissions} submissions, {bytes_text(done.bytes)} moved, {done.allocations} allocations "
@@ -74,7 +75,7 @@ def command(place: DeviceAxis, asked: Strain) -> str:
 
 
 def _apart(place: DeviceAxis, asked: Strain, heard: Callable[[Done], None]) -> Done:
-    """Strain a place in another process."""
+    """Stress a place in another process."""
     request = {"device": place.device.index, "axis": place.axis, **asdict(asked)}
     process = subprocess.Popen(
         [*WORKER, json.dumps(request)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,

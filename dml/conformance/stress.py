@@ -1,4 +1,4 @@
-"""A device under strain: nearly all of its memory in use, several devices and threads, long recordings, every result
+"""A device under stress: nearly all of its memory in use, several devices and threads, long recordings, every result
 compared.
 
 Each thread takes random steps, determined by the seed and its number: it runs cases of the suite and compares them
@@ -81,7 +81,7 @@ class WrongError(Exception):
 
 
 def strain(vulkan: VulkanDevice, axis: str, asked: Strain, told: Callable[[Done], None] = lambda done: None) -> Done:
-    """Strain a device. told: called about once a second with what was done so far."""
+    """Stress a device. told: called about once a second with the work done so far."""
     shared = _StrainShared(seen_as(vulkan, axis), asked)
     threads = [threading.Thread(target=_Thread(shared, number).run, daemon=True) for number in range(asked.threads)]
     for thread in threads:
@@ -133,7 +133,7 @@ class _Block:
     key: int
 
     def words(self, start: int, count: int) -> Words:
-        """Return the numbers from an index on."""
+        """Return the block's numbers from an index on."""
         at = np.arange(start, start + count, dtype=np.uint64)
         mixed = (at + np.uint64(self.key)) * np.uint64(0x9E3779B97F4A7C15)
         return np.asarray((mixed >> np.uint64(32)).astype(np.uint32))
@@ -207,7 +207,7 @@ class _Thread:
         if most < _SMALLEST_BLOCK:
             return
         size = self._rng.randrange(_SMALLEST_BLOCK, most + 1) // 4 * 4
-        if len(self._blocks) == _BLOCKS - 1:  # the last one fills the share
+        if len(self._blocks) == _BLOCKS - 1:  # the last block fills the thread's share
             size = most // 4 * 4
         try:
             buffer = self._device.create_buffer(size)
@@ -245,7 +245,7 @@ class _Thread:
             at = int(np.argmax(wrong))
             raise WrongError(
                 f"held memory of {block.buffer.size} bytes: word {start + at} is {found[at]:#010x}, "
-                f"written was {block.words(start + at, 1)[0]:#010x}"
+                f"expected {block.words(start + at, 1)[0]:#010x}"
             )
 
     def _exchange(self) -> None:

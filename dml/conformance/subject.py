@@ -81,7 +81,7 @@ _SUBJECTS: dict[str, Subject] = {}
 def subject(operator: type[OperatorDesc] | type[GraphDesc], **fields: Any) -> Subject:
     """Make and register an operator's subject; each operator has one."""
     made = Subject(operator, **fields)
-    assert made.name not in _SUBJECTS, f"{made.name} has a subject"
+    assert made.name not in _SUBJECTS, f"{made.name} already has a subject"
     _SUBJECTS[made.name] = made
     return made
 

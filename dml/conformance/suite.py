@@ -56,7 +56,9 @@ class Suite:
         found = [case.id for subject in self._subjects() for case in cases(subject, SIZES[self.size], self.seed)]
         for text in self.filter:
             if not any(_fits(text, case) for case in found):
-                raise OptionError(f"--filter {text}: no case of {self.size} size fits{did_you_mean(text, subjects())}")
+                raise OptionError(
+                    f"--filter {text}: no case of the {self.size} suite matches{did_you_mean(text, subjects())}"
+                )
         return [case for case in found if not self.filter or any(_fits(text, case) for text in self.filter)]
 
     def coverage(self, target: Target) -> Coverage | None:

@@ -13,7 +13,7 @@ Array = npt.NDArray[Any]
 
 
 def integer_range(kind: np.dtype[Any]) -> tuple[int, int]:
-    """Return the least and the greatest value of an integer type, including ml_dtypes' 4-bit types."""
+    """Return the smallest and the largest value of an integer type, including ml_dtypes' 4-bit types."""
     if kind.name in ("int4", "uint4"):
         return (-8, 7) if kind.name == "int4" else (0, 15)
     info = np.iinfo(kind)

@@ -15,7 +15,7 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION
 
 Array = npt.NDArray[Any]
 
-#: One to eight dimensions, sizes of one and primes, rows of whole 16 bytes, and some thousands of elements.
+#: One to eight dimensions, sizes of one and primes, rows of whole 16 bytes, and a few thousand elements.
 SIZES = sizes("2x3x4", "1", "7", "1x3x1x5", "6x64", "2x1x3x2x1x2x1x3", "5x37x41")
 
 #: Axes by label, as a fraction of the dimension count.
@@ -28,17 +28,17 @@ def axis_of(choice: Choice, rank: int) -> int:
     label = choice.label("axis")
     first = next(one for one, axis in named.items() if axis == named[label])
     if first != label:
-        raise Skip(f"of {rank} dimensions the {label} one is the {first} one")
+        raise Skip(f"with {rank} dimensions, the {label} one is the {first} one")
     return named[label]
 
 
 def greatest(kind: np.dtype[Any]) -> Any:
-    """Return the greatest finite number of a data type."""
+    """Return the largest finite number of a data type."""
     return np.finfo(kind).max if is_float(kind) else integer_range(kind)[1]
 
 
 def least(kind: np.dtype[Any]) -> Any:
-    """Return the least finite number of a data type."""
+    """Return the smallest finite number of a data type."""
     return np.finfo(kind).min if is_float(kind) else integer_range(kind)[0]
 
 

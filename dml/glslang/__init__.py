@@ -29,7 +29,7 @@ from dml.glslang.source import (
     Flat,
     Search,
     Source,
-    are_as_they_were,
+    are_unchanged,
     flat,
     identity,
     searches,
@@ -121,7 +121,7 @@ def compiler() -> str:
 
 
 def _library() -> library.Library | None:
-    """Raises DMLError if DML_GLSLANG is set to anything but "process"."""
+    """Return the library, None without one. Raises DMLError if DML_GLSLANG is set to anything but "process"."""
     asked = os.environ.get(COMPILER_VARIABLE) or ""
     if asked not in ("", "process"):
         raise DMLError(f"{COMPILER_VARIABLE}: takes 'process' or nothing, found {asked!r}")
@@ -146,7 +146,7 @@ def _key(source: Source, files: Files, target: str, *, debug: bool) -> str:
     """Return the cache key of a source. The key is itself cached while the included files are unchanged."""
     own = source, target, debug, _version(), tuple(files.directories)
     known = _keys.get(own)
-    if known is not None and are_as_they_were(known[0], files):
+    if known is not None and are_unchanged(known[0], files):
         return known[1]
     if len(_keys) >= _MOST_KEYS:
         _keys.clear()

@@ -20,7 +20,7 @@ class Library:
     """A loaded library. Thread-safe: calls release the GIL."""
 
     def __init__(self, path: Path) -> None:
-        """Raises OSError or AttributeError if the library does not load or is not ours."""
+        """Load the library. Raises OSError or AttributeError if it does not load or is not ours."""
         library = ctypes.CDLL(str(path))
         library.dml_glslang_start.restype = ctypes.c_char_p
         self._compile = library.dml_glslang_compile

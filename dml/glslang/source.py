@@ -125,7 +125,7 @@ def searches(source: Source, files: Files) -> tuple[Search, ...]:
     return tuple(made)
 
 
-def are_as_they_were(made: Iterable[Search], files: Files) -> bool:
+def are_unchanged(made: Iterable[Search], files: Files) -> bool:
     """Whether the lookups still find the same files with the same texts."""
     for wanted, includer, where in made:
         found = files.find(wanted, includer)
@@ -202,7 +202,7 @@ class _Flattener:
         body = source.text.splitlines()
         version = next((i for i, line in enumerate(body) if _VERSION.match(line)), None)
         if version is None:
-            raise DMLError(f"{source.name}: the source does not say #version")
+            raise DMLError(f"{source.name}: the source lacks #version")
         self.lines[source.name] = body
         defines = [f"#define {name} {value}" for name, value in source.defines]
         self.lines["<defines>"] = defines

@@ -194,7 +194,7 @@ class TensorArithmetic:
             "operations.logical_and, logical_or and logical_not to combine conditions, `is` to compare objects"
         )
 
-    if not TYPE_CHECKING:  # (to type checkers, what has it is an array)
+    if not TYPE_CHECKING:  # (type checkers take an object with this method for an array)
 
         def __array__(self, *_: object, **__: object) -> NoReturn:
             raise DMLError(

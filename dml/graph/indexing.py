@@ -62,7 +62,9 @@ def _range(x: Tensor, key: slice, size: int) -> range:
     except (TypeError, ValueError) as error:
         raise DMLError(f"{key}: {error}") from None
     if not taken:
-        raise DMLError(f"{key} takes nothing of a dimension of size {size} of sizes {x.sizes}: no tensor is empty")
+        raise DMLError(
+            f"{key} selects no elements of a dimension of size {size} of sizes {x.sizes}: tensors cannot be empty"
+        )
     return taken
 
 

@@ -37,8 +37,8 @@ def apply_ufunc(
     if method != "__call__" or name not in _FUNCTIONS or options:
         found = f"{name}.{method}" if method != "__call__" else f"{name} with {', '.join(options)}" if options else name
         raise DMLError(
-            f"np.{found} does not take a graph's tensors; dml.graph.operations has DirectML's functions, of NumPy's "
-            f"there are {', '.join(sorted(_FUNCTIONS))}"
+            f"np.{found} does not take a graph's tensors; dml.graph.operations has DirectML's functions; "
+            f"supported NumPy functions are {', '.join(sorted(_FUNCTIONS))}"
         )
     first, *rest = [_operand(one) for one in inputs]
     return _FUNCTIONS[name](tensor.builder.like(first, tensor), *rest)

@@ -92,5 +92,5 @@ def _name(number: int, output: int) -> str:
 
 
 def _value(name: str, tensor: DML_BUFFER_TENSOR_DESC | None, *, known: bool = False) -> PictureValue:
-    assert tensor is not None, "compiled graphs connect what is there"
+    assert tensor is not None, "edges of compiled graphs have both ends"
     return PictureValue(name, tensor.Sizes, short_name(tensor.DataType), int(tensor.TotalTensorSizeInBytes), known)

@@ -1,10 +1,9 @@
-"""Plans made once for sizes that change, and filled in for those that come along.
+"""Plans made once for sizes that change, and filled in for later sizes.
 
-A decoder's past grows with each token, and each plan for it is the one before but for some numbers. When a part of a
-model has been planned for several shapes, it is planned once more with ``TracedInt``s in the place of the sizes that
-differ. What that gives is the plan of all sizes for which the conditions hold that were met on the way: a size is a
-multiple of four, one tensor is larger than another. It is kept only where it is, for the sizes at hand, the plan that
-plain numbers made.
+A decoder's past grows with each token, and consecutive plans differ only in some numbers. When a part of a model has
+been planned for several shapes, it is planned once more with ``TracedInt``s in place of the sizes that changed. The
+result is valid for all sizes that meet the conditions tested while planning: a size is a multiple of four, one tensor
+is larger than another. It is kept only if, for the current sizes, it equals the plan made from plain numbers.
 """
 
 from __future__ import annotations
@@ -87,8 +86,8 @@ class PlanPatterns:
     ) -> None:
         """Record a plan; learn a pattern when due.
 
-        make: plans for sizes, some of which are traced; returns the numbers of the plan, and the function that fills
-        it.
+        make: plans for given sizes, some of them traced; returns the plan's traced numbers, and the function that fills
+        them in.
         """
         with self._lock:
             self._seen.append(sizes)
@@ -111,7 +110,7 @@ def _traced(
     plan: _Plan,
     make: Callable[[Sequence[int]], tuple[Iterable[int], Fill[_Plan]]],
 ) -> _Pattern | None:
-    """Return the pattern of a plan; None if planning needs what cannot be traced."""
+    """Return the pattern of a plan; None if planning needs an operation that cannot be traced."""
     tracing = Tracing()
     traced: dict[int, TracedInt] = {}
     for size, number in zip(sizes, changing, strict=True):

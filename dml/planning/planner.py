@@ -70,7 +70,7 @@ class Planner:
 def planner(device: int | str | None = None) -> tuple[Planner, str]:
     """Return a planner for a device, which is not opened, and the device's name; a discrete GPU if there is none.
 
-    Raises DMLError where a named device does not exist.
+    Raises DMLError if a named device does not exist.
     """
     try:
         found = choose(device)

@@ -42,7 +42,7 @@ def what_to_install() -> str:
         else f"install Vulkan's loader and a driver: {command} ({drivers})"
     )
     hiding = [f"{name}={os.environ[name]}" for name in _VARIABLES if os.environ.get(name)]
-    return advice + (f"; what limits the drivers that are seen: {', '.join(hiding)}" if hiding else "")
+    return advice + (f"; these variables may hide drivers: {', '.join(hiding)}" if hiding else "")
 
 
 def _distribution() -> list[str]:

@@ -46,9 +46,9 @@ class Buffer:
 
     def _check(self, offset: int, size: int) -> None:
         if not self._host:
-            raise DMLError(f"a buffer of {self.size} bytes is the device's alone: the host neither reads nor writes it")
+            raise DMLError(f"a buffer of {self.size} bytes is in device memory: the host cannot read or write it")
         if offset < 0 or size < 0 or offset + size > self.size:
-            raise DMLError(f"bytes {offset} to {offset + size} are not all in a buffer of {self.size} bytes")
+            raise DMLError(f"bytes {offset} to {offset + size} are not within a buffer of {self.size} bytes")
 
     @checked
     def write(self, data: npt.ArrayLike, offset: int = 0) -> None:

@@ -162,7 +162,7 @@ class Context:
             if count
         )
         heaps = "; ".join(
-            f"{'device' if own else 'host'} heap of {size} bytes, {usage} used of {budget} to be had"
+            f"{'device' if own else 'host'} heap of {size} bytes, {usage} used of {budget} available"
             for size, own, budget, usage in self.manager.heaps()
         )
         return f"in use: {ours or 'nothing'}; {heaps}"
@@ -257,7 +257,7 @@ _is_forked = False
 def _forked(device: VulkanDevice) -> DMLError:
     return DMLError(
         f"{device.name}: a device was opened before this process was forked, and drivers do not survive that; start "
-        "the process with multiprocessing's 'spawn', or open devices in the children alone",
+        "the process with multiprocessing's 'spawn', or open devices only in the children",
         HRESULT.DXGI_ERROR_UNSUPPORTED,
     )
 

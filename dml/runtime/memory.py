@@ -1,6 +1,6 @@
 """Device memory: many pieces in few allocations.
 
-Drivers allow some thousand allocations (maxMemoryAllocationCount, 4,096 on many), and each is slow. So small pieces
+Drivers allow a few thousand allocations (maxMemoryAllocationCount, 4,096 on many), and each is slow. So small pieces
 share chunks; a large one has its own allocation, which is freed with it, or kept for the next one.
 """
 

@@ -1,4 +1,4 @@
-"""DML_MEMORY_LIMIT: the most device memory that the library may allocate."""
+"""DML_MEMORY_LIMIT: the maximum device memory that the library may allocate."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def kompute() -> Any:
         logging.getLogger("kp").setLevel(logging.ERROR)
         return kp
     raise DMLError(
-        f"dml was installed without Kompute, by which it reaches Vulkan; {_remedy()}", HRESULT.DXGI_ERROR_UNSUPPORTED
+        f"dml was installed without Kompute, which it needs to use Vulkan; {_remedy()}", HRESULT.DXGI_ERROR_UNSUPPORTED
     )
 
 

@@ -40,7 +40,7 @@ class Gate:
         if closed:
             if threading.current_thread().daemon:
                 threading.Event().wait()  # until the interpreter ends this thread
-            raise DMLError("the interpreter is ending: the device takes no more work", HRESULT.E_FAIL)
+            raise DMLError("the interpreter is exiting: the device accepts no more work", HRESULT.E_FAIL)
 
     def __exit__(self, *_: object) -> None:
         with self._changed:

@@ -89,7 +89,7 @@ class Recording:
             stages.progress("pipelines", at, len(dispatches))
         writer.end(downloads)
         self._sequences = writer.record()
-        #: The writer, which can record again.
+        #: The writer of the sequences, kept to record them again.
         self.writer = writer
         self._positions = writer.positions if timed else []
         self._pipelines = list(writer.pipelines)

@@ -42,7 +42,7 @@ TIMES_AS_FAST = 8
 
 
 def most_work(context: Context) -> float:
-    """Return the most work for one submission, in units of Dispatch.work."""
+    """Return the maximum work for one submission, in units of Dispatch.work."""
     device = context.device
     is_faster = device.device_class is DeviceClass.DISCRETE and device.target.features.half_matrices
     return SUBMISSION_SECONDS * STEPS_PER_SECOND[device.device_class] * (TIMES_AS_FAST if is_faster else 1)

@@ -33,7 +33,7 @@ _ROUNDS, _HOPELESS = 5, 1.5
 _BUSY = 0.1
 #: Minimum relative gain over the rules' variant; repeated runs of one variant differ by less.
 _GAIN = 0.03
-#: Maximum difference from the rules' variant, relative to the largest result. Reordered sums of some thousand products
+#: Maximum difference from the rules' variant, relative to the largest result. Reordered sums of thousands of products
 #: differ by at most 1e-5 in float32, Winograd by 1e-4; FLOAT16 rounds results by 5e-4, and recurrent steps accumulate
 #: that. A larger difference is a driver's fault.
 _DIFFERENCE = {np.dtype(np.float32): 1e-3, np.dtype(np.float16): 1e-2}
@@ -50,7 +50,7 @@ class TuningQuestion(NamedTuple):
 
 @dataclass(frozen=True)
 class ListeningTable(Tuned):
-    """A table that also records the choices asked for."""
+    """A table that also records the requested choices."""
 
     asked: list[TuningQuestion] = field(default_factory=list, compare=False)
 
@@ -183,7 +183,7 @@ class _Contest:
         once = self._tuner.seconds(rule, one)
         self._tuner.pace[self._work.family] = once / self._work.operations
         if 2 * once * count > self._tuner.left(self._end):
-            self._say(f"a run takes {_ms(once)}: no time for it")
+            self._say(f"a run takes {_ms(once)}, more than the time left")
             return None
         runs = max(1, min(_MOST_RUNS, int(_SUBMISSION / max(once, 1e-9))))
         entrants = {rule: first.recorded(runs)}
@@ -225,10 +225,10 @@ class _Contest:
             bound.recorded(1)
             found = bound.results()
             if not all(_are_alike(found[name], expected[name]) for name in expected):
-                self._say(f"{variant} gives other results, and does not count")
+                self._say(f"{variant} gives different results and is excluded")
                 return None
             if wrong := self._wrong(found):
-                self._say(f"{variant} is wrong, and does not count: {wrong}")
+                self._say(f"{variant} is wrong and is excluded: {wrong}")
                 return None
             return bound.recorded(runs)
         except DMLError as error:

@@ -57,7 +57,7 @@ def _sizes(check: Check, name: str, expected: Sequence[int], why: str) -> None:
 
 
 def _hidden(check: Check, name: str, heads: int, why: str) -> tuple[int, int, int]:
-    """Batch, sequence and head size of a {batch, sequence, head * element} tensor."""
+    """Return batch, sequence and head size of a {batch, sequence, head * element} tensor."""
     ((_, tensor),) = check.tensors(name)
     batch, sequence, hidden = trailing(tensor.Sizes, 3)
     leading = all(size == 1 for size in tensor.Sizes[:-3])
@@ -67,7 +67,7 @@ def _hidden(check: Check, name: str, heads: int, why: str) -> tuple[int, int, in
 
 
 def _stacked(check: Check, name: str, heads: int, parts: int, why: str) -> tuple[int, int, int]:
-    """Batch, sequence and head size of a {batch, sequence, head, part, element} tensor."""
+    """Return batch, sequence and head size of a {batch, sequence, head, part, element} tensor."""
     ((_, tensor),) = check.tensors(name)
     batch, sequence, _, _, size = tensor.Sizes
     check.sizes(name, (batch, sequence, heads, parts, size), why=f"batch, sequence, {why}, {parts}, head size")
@@ -126,7 +126,7 @@ def _cache(check: Check, heads: _Heads, sizes: _Projections) -> int:
     """Check past and present keys and values; return P."""
     past, lengths = check.tensor("PastKeyTensor"), getattr(check.desc, "PastSequenceLengthsTensor", None)
     together = (past is None) == (check.tensor("PastValueTensor") is None)
-    check.that(together, "PastValueTensor", "must be given exactly where PastKeyTensor is")
+    check.that(together, "PastValueTensor", "must be given if and only if PastKeyTensor is")
     count = 0 if past is None else trailing(past.Sizes, 4)[2]
     if past is None and lengths is not None:
         count = _room(check, sizes)
@@ -146,7 +146,7 @@ def _room(check: Check, sizes: _Projections) -> int:
     present = check.tensor("OutputPresentKeyTensor")
     for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor"):
         given = check.tensor(name) is not None
-        check.that(given, name, "must be given where PastSequenceLengthsTensor is and PastKeyTensor is not")
+        check.that(given, name, "must be given if PastSequenceLengthsTensor is and PastKeyTensor is not")
     positions = 0 if present is None else trailing(present.Sizes, 4)[2]
     check.that(
         positions >= sizes.keys, "OutputPresentKeyTensor", f"must have room for {sizes.keys} new positions", positions
@@ -164,7 +164,7 @@ def _bias_and_output(check: Check, heads: _Heads, sizes: _Projections, past: int
 
 
 def _mask(desc: _Attention, check: Check, heads: _Heads, sizes: _Projections, past: int) -> None:
-    """Require a mask, with the sizes of MaskType, exactly if MaskType asks for one."""
+    """Require a mask, with the sizes of MaskType, if and only if MaskType requires one."""
     batch = sizes.batch
     scores = (batch, heads.query, sizes.queries, past + sizes.keys)
     masks: dict[MASK_TYPE, tuple[tuple[int, ...], str]] = {
@@ -178,7 +178,7 @@ def _mask(desc: _Attention, check: Check, heads: _Heads, sizes: _Projections, pa
     given = check.tensor("MaskTensor") is not None
     wanted = desc.MaskType != MASK_TYPE.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE
     check.that(
-        given == wanted, "MaskTensor", f"must be given exactly where MaskType ({desc.MaskType.name}) is not NONE"
+        given == wanted, "MaskTensor", f"must be given if and only if MaskType ({desc.MaskType.name}) is not NONE"
     )
     if wanted:
         _sizes(check, "MaskTensor", *masks[desc.MaskType])

@@ -66,7 +66,6 @@ _ALSO_IN_NETWORKS: dict[DML_OPERATOR_TYPE, DML_FEATURE_LEVEL] = dict.fromkeys(
     ),
     DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0,
 )
-#: What some operators can fuse in addition, and from which level on, where that is after the activation itself came
 #: Additional activations that some operators can fuse, with the first level if it is later than the activation itself
 #: (dml-fused-activations, feature level history).
 ALSO_FUSABLE: dict[DML_OPERATOR_TYPE, dict[DML_OPERATOR_TYPE, DML_FEATURE_LEVEL]] = {
@@ -101,7 +100,7 @@ def rule(desc_class: type[OperatorDesc], *, fused: bool = False) -> Callable[[Ru
 
 
 def rule_of(desc_class: type[OperatorDesc]) -> Rule | None:
-    """The registered rule of an operator."""
+    """Return the registered rule of an operator."""
     return _RULES.get(desc_class)
 
 
@@ -149,7 +148,7 @@ class Check:
         self.name = within + short_name(desc.OPERATOR_TYPE)
 
     def fail(self, field: str, rule: str, found: object = _UNSET) -> NoReturn:
-        """Refuse the description: `field` breaks `rule` with the value `found` (the field's own when left out)."""
+        """Refuse the description: `field` breaks `rule` with the value `found` (by default the field's own)."""
         value = getattr(self.desc, field, None) if found is _UNSET else found
         raise DMLError(f"{self.name}.{field}: {rule}, found {plain(value)}")
 
@@ -167,12 +166,12 @@ class Check:
         return False
 
     def tensor(self, name: str) -> DML_BUFFER_TENSOR_DESC | None:
-        """A tensor by its field's name; None for an optional one that is absent."""
+        """Return a tensor by its field's name; None for an optional one that is absent."""
         found: DML_BUFFER_TENSOR_DESC | None = getattr(self.desc, name)
         return found
 
     def tensors(self, name: str) -> list[tuple[str, DML_BUFFER_TENSOR_DESC]]:
-        """(name, tensor) of a field: one, none for an absent tensor, several ("InputTensors[2]") for an array."""
+        """Return (name, tensor) of a field: none for an absent tensor, several ("InputTensors[2]") for an array."""
         found = getattr(self.desc, name)
         if isinstance(found, tuple):
             return [(f"{name}[{index}]", tensor) for index, tensor in enumerate(found)]
@@ -186,20 +185,20 @@ class Check:
                 self.fail(field, f"must be from {low} to {high}")
 
     def at_least(self, field: str, low: float) -> None:
-        """low <= field, for a number or each number of an array."""
+        """Require low <= field, for a number or each number of an array."""
         value = getattr(self.desc, field)
         for item in value if isinstance(value, tuple) else (value,):
             if not item >= low:
                 self.fail(field, f"must be at least {low}")
 
     def axis(self, field: str, of: str = "InputTensor") -> None:
-        """The field is a dimension of the tensor `of`."""
+        """Require the field to be a dimension of the tensor `of`."""
         tensor = self.tensor(of)
         if tensor is not None and not 0 <= getattr(self.desc, field) < tensor.rank:
             self.fail(field, f"must be a dimension of {of}, from 0 to {tensor.rank - 1}")
 
     def axes(self, field: str = "Axes", of: str = "InputTensor", *, at_least: int = 0) -> None:
-        """The field holds different dimensions of the tensor `of`."""
+        """Require the field to hold different dimensions of the tensor `of`."""
         tensor = self.tensor(of)
         axes: tuple[int, ...] = getattr(self.desc, field)
         if len(axes) < at_least:
@@ -212,25 +211,26 @@ class Check:
             self.fail(field, "must be different dimensions")
 
     def length(self, field: str, expected: int, why: str = "") -> None:
-        """The array `field` has `expected` items."""
+        """Require the array `field` to have `expected` items."""
         items = getattr(self.desc, field)
         if len(items) != expected:
             self.fail(field, f"must have {expected} item(s){_because(why)}", len(items))
 
     def sizes(self, name: str, expected: Sequence[int], why: str = "") -> None:
-        """The tensor (or each of an array) has exactly these sizes."""
+        """Require exactly these sizes of the tensor (or each of an array)."""
         for field, tensor in self.tensors(name):
             if tensor.Sizes != tuple(expected):
                 self.fail(field, f"must have sizes {tuple(expected)}{_because(why)}", tensor.Sizes)
 
     def size(self, name: str, axis: int, expected: int, why: str = "") -> None:
-        """The tensor (or each of an array) has this size along an axis, which may be negative."""
+        """Require this size along an axis, which may be negative, of the tensor (or each of an array)."""
         for field, tensor in self.tensors(name):
             if not -tensor.rank <= axis < tensor.rank or tensor.Sizes[axis] != expected:
                 self.fail(field, f"must have size {expected} in dimension {axis}{_because(why)}", tensor.Sizes)
 
     def one_or_along(self, name: str, axis: int, count: int) -> None:
-        """The tensor (or each of an array) has one element, or `count` along an axis, which may be negative.
+        """Require the tensor (or each of an array) to have one element, or `count` along an axis, which may be
+        negative.
 
         A tensor that lacks the axis has its elements in the nearest dimension it has.
         """
@@ -264,7 +264,7 @@ class Check:
                     self.fail(field, f"must have the {what} of {first[0]}, {plain(first[1])}", of(tensor))
 
     def broadcastable(self, name: str, to: Sequence[int], why: str = "") -> None:
-        """Each of the tensor's sizes is that of `to` or 1; leading dimensions may be missing."""
+        """Require each of the tensor's sizes to be that of `to` or 1; leading dimensions may be missing."""
         for field, tensor in self.tensors(name):
             missing = len(to) - tensor.rank
             if missing < 0 or any(
@@ -273,32 +273,34 @@ class Check:
                 self.fail(field, f"must broadcast to sizes {tuple(to)}{_because(why)}", tensor.Sizes)
 
     def not_owned(self, *names: str) -> None:
-        """These tensors do not have DML_TENSOR_FLAG_OWNED_BY_DML: the operator takes them at each dispatch only."""
+        """Refuse DML_TENSOR_FLAG_OWNED_BY_DML on these tensors, which the operator takes at each dispatch."""
         for name in names:
             for field, tensor in self.tensors(name):
                 if tensor.owned_by_dml:
                     self.fail(field, "does not support DML_TENSOR_FLAG_OWNED_BY_DML", tensor.Flags)
 
     def present(self, *names: str, at_least: int, why: str = "") -> None:
-        """At least this many of the optional tensors are given."""
+        """Require at least this many of the optional tensors."""
         if sum(getattr(self.desc, name) is not None for name in names) < at_least:
             self.fail(names[0], f"at least {at_least} of {', '.join(names)} must be given{_because(why)}")
 
     def fused_activation(self) -> None:
-        """FusedActivation is None or an activation this operator can fuse, with tensors None and valid attributes."""
+        """Require FusedActivation to be None or an activation that this operator can fuse, with tensors None and valid
+        attributes.
+        """
         field = "FusedActivation"
         activation = getattr(self.desc, field)
         if activation is not None:
             self._fusable(field, activation)
 
     def activations(self, field: str, expected: int, why: str = "") -> None:
-        """The array holds `expected` activations as they can be fused, with tensors None and valid attributes."""
+        """Require the array to hold `expected` fusable activations, with tensors None and valid attributes."""
         self.length(field, expected, why)
         for index, activation in enumerate(getattr(self.desc, field)):
             self._fusable(f"{field}[{index}]", activation)
 
     def _fusable_since(self, kind: DML_OPERATOR_TYPE) -> DML_FEATURE_LEVEL:
-        """The level from which on an activation can be fused here."""
+        """Return the level from which on an activation can be fused here."""
         since = operator_introduced(kind)
         return max(ALSO_FUSABLE.get(self.desc.OPERATOR_TYPE, {}).get(kind, since), since)
 

@@ -251,7 +251,7 @@ def _check_shape(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> No
         if not all(0 <= stride <= UINT_MAX for stride in strides):
             check.fail(f"{field}.Strides", f"must be integers from 0 to {UINT_MAX}", strides)
         if len(strides) != len(sizes):
-            check.fail(f"{field}.Strides", f"must be as many as Sizes, {len(sizes)}", strides)
+            check.fail(f"{field}.Strides", f"must have as many items as Sizes, {len(sizes)}", strides)
     if prod(sizes) > UINT_MAX:
         check.fail(f"{field}.Sizes", f"must not hold more than {UINT_MAX} elements", sizes)
     if strides is not None and spanned_elements(sizes, strides) > UINT_MAX:
@@ -262,7 +262,7 @@ def _check_memory(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> N
     total, alignment = tensor.TotalTensorSizeInBytes, tensor.GuaranteedBaseOffsetAlignment
     least = calc_buffer_tensor_size(tensor.DataType, tensor.Sizes, tensor.Strides)
     if not least <= total < 2**64:
-        check.fail(f"{field}.TotalTensorSizeInBytes", f"must be at least {least}, what sizes and strides imply", total)
+        check.fail(f"{field}.TotalTensorSizeInBytes", f"must be at least {least}, as sizes and strides imply", total)
     if total % 4:
         check.fail(f"{field}.TotalTensorSizeInBytes", "must be a multiple of 4", total)
     element = max(1, element_bits(tensor.DataType) // 8)

@@ -16,7 +16,7 @@ def matrix(sizes: tuple[int, ...], transform: DML_MATRIX_TRANSFORM) -> tuple[int
 
 @rule(d.DML_GEMM_OPERATOR_DESC)
 def gemm(desc: d.DML_GEMM_OPERATOR_DESC, check: Check) -> None:
-    """{batch, channel, M, K} x {batch, channel, K, N} = {batch, channel, M, N}; C broadcasts by its strides."""
+    """Require {batch, channel, M, K} x {batch, channel, K, N} = {batch, channel, M, N}; C broadcasts by its strides."""
     m, k = matrix(desc.ATensor.Sizes, desc.TransA)
     k_of_b, n = matrix(desc.BTensor.Sizes, desc.TransB)
     check.that(k_of_b == k, "BTensor", f"must have {k} rows after TransB (as ATensor has columns after TransA)", k_of_b)
@@ -36,7 +36,7 @@ def gemm(desc: d.DML_GEMM_OPERATOR_DESC, check: Check) -> None:
 @rule(d.DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC)
 @rule(d.DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC)
 def integer_product(desc: d.OperatorDesc, check: Check) -> None:
-    """Scales and zero points are one for the tensor, or one for each row of A or column of B."""
+    """Require scales and zero points that are one for the tensor, or one for each row of A or column of B."""
     a, b = check.tensor("ATensor"), check.tensor("BTensor")
     assert a is not None
     assert b is not None

@@ -204,7 +204,7 @@ def reverse_subsequences(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, check: 
 @rule(d.DML_GATHER_OPERATOR_DESC)
 def gather(desc: d.DML_GATHER_OPERATOR_DESC, check: Check) -> None:
     check.axis("Axis", of="InputTensor")
-    # The page wants IndexDimensions below DimensionCount, but its first example has them equal.
+    # The page requires IndexDimensions below DimensionCount, but its first example has them equal.
     source, indices = desc.InputTensor, desc.IndicesTensor
     check.in_range("IndexDimensions", 0, indices.rank)
     unused = indices.Sizes[: indices.rank - desc.IndexDimensions]

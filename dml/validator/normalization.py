@@ -18,7 +18,7 @@ def batch(desc: d.DML_BATCH_NORMALIZATION_OPERATOR_DESC, check: Check) -> None:
     if not desc.Spatial and check.level < DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_4_0:
         for name in ("MeanTensor", "VarianceTensor"):
             for axis in range(2, len(desc.InputTensor.Sizes)):
-                check.size(name, axis, desc.InputTensor.Sizes[axis], why="not Spatial, below feature level 4_0")
+                check.size(name, axis, desc.InputTensor.Sizes[axis], why="Spatial is false, below feature level 4_0")
     check.fused_activation()
 
 

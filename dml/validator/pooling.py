@@ -10,7 +10,7 @@ from ..shapes import ones_along, padded_sizes, pooled_sizes, window_reach, with_
 from .base import Check, rule
 
 _UINT_MAX = 2**32 - 1
-#: Most cells of a region along a dimension: the products that compute their positions must fit 32 bits.
+#: Maximum number of cells of a region along a dimension: the products that compute their positions must fit 32 bits.
 _POOLED_MAX = 65535
 _ARRAYS = ("Strides", "WindowSize", "StartPadding", "EndPadding", "Dilations")
 
@@ -32,7 +32,7 @@ def _pooled(desc: Any, check: Check, sizes: tuple[int, ...]) -> tuple[int, ...]:
         check.that(padded <= _UINT_MAX, "StartPadding", f"must leave a padded size of at most {_UINT_MAX}", padded)
         check.that(
             reach <= padded, "WindowSize",
-            f"must reach over at most {padded} elements, the padded size of spatial dimension {axis}", reach,
+            f"must span at most {padded} elements, the padded size of spatial dimension {axis}", reach,
         )  # fmt: skip
     return pooled_sizes(sizes, desc.WindowSize, desc.Strides, dilations, desc.StartPadding, desc.EndPadding)
 
@@ -67,7 +67,7 @@ def max_unpooling(desc: d.DML_MAX_UNPOOLING_OPERATOR_DESC, check: Check) -> None
 @rule(d.DML_MAX_POOLING_GRAD_OPERATOR_DESC)
 def pooling_grad(desc: Any, check: Check) -> None:
     pooled = _pooled(desc, check, desc.OutputGradientTensor.Sizes)
-    check.sizes("InputGradientTensor", pooled, why="what pooling a tensor of OutputGradientTensor's sizes gives")
+    check.sizes("InputGradientTensor", pooled, why="the result of pooling a tensor of OutputGradientTensor's sizes")
 
 
 @rule(d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC)

@@ -6,8 +6,8 @@
 // keeps 4 * FOURS_M x 4 * FOURS_N sums in registers: blocks of 4 x 4 that are GROUPS_M blocks apart down and GROUPS_N
 // across, so that adjacent invocations read adjacent words.
 //
-// K_PART: for split-k, the most steps of k that a workgroup adds; if fewer than K, the result has a matrix per part,
-// K_PART_STRIDE elements apart.
+// K_PART: for split-k, the maximum number of steps of k that a workgroup adds; if fewer than K, the result has a matrix
+// per part, K_PART_STRIDE elements apart.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 #include "gemm/halves.glsl"

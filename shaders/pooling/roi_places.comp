@@ -10,7 +10,7 @@
 // input's size, whatever the number of samples.
 //
 // A dispatch adds AT_ONCE places to each list. Until the last dispatch writes an output's number of samples, that word
-// holds the sample at which the next dispatch goes on.
+// holds the sample at which the next dispatch continues.
 #include "prelude.glsl"
 #include "pooling/roi.glsl"
 #include "pooling/tap.glsl"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import dml
-from dml.cli import app
+from dml.cli import app, tables
 from dml.runtime import devices as runtime_devices
 
 
@@ -25,6 +27,19 @@ def test_a_row_for_each_device(vulkan):
     cells = [cell.strip() for cell in row.strip("│").split("│")]
     assert cells[1:4] == [vulkan.name, vulkan.device_class.value, vulkan.driver]
     assert "largest binding" in output
+
+
+@pytest.mark.parametrize("columns", [80, 400])
+def test_a_terminal_breaks_no_word(vulkan, monkeypatch, columns):
+    """A narrow terminal shows a table for each device, a wide one a row for each; names and features stay whole."""
+    monkeypatch.setattr(
+        tables, "Console", lambda width=columns: Console(width=width, force_terminal=True, no_color=True)
+    )
+    output = re.sub(r"\x1b\[[0-9;]*m", "", run().output)
+    assert max(map(len, output.splitlines())) <= columns
+    assert any(re.match(rf"│ {vulkan.index} +│ ", line) for line in output.splitlines()) == (columns == 400)
+    for text in (vulkan.name, vulkan.driver, *vulkan.features):
+        assert text in output, text
 
 
 def test_the_largest_binding_is_what_kernels_get(vulkan):

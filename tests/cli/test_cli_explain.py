@@ -113,7 +113,7 @@ def test_no_node_runs_on_the_host(explain: Any, tmp_path: Path, monkeypatch: pyt
         "det": [], "add": ["ELEMENT_WISE_ADD"], "unique": [], "neg": ["ELEMENT_WISE_NEGATE"],
     }  # fmt: skip
     assert "no mapping for ai.onnx::Det" in by_name["det"]["on_host"]
-    assert facts["assumed"] == ["sizes that only a run on the host tells, 1 here: those of u"]
+    assert facts["assumed"] == ["sizes known only after a run on the host, assumed to be 1: u"]
 
 
 @pytest.mark.filterwarnings("ignore::dml.errors.HostNodesWarning")

@@ -63,7 +63,7 @@ def assert_same(seen_as: SeenAs, desc: dml.OperatorDesc, inputs: dict[str, Any],
 
 def assert_close(found: Array, expected: Array, least: float = 2e-5) -> None:
     if found.dtype.kind == "f":
-        # Sums of some hundred terms of about 1, in another order.
+        # Sums of hundreds of terms of about 1, in another order.
         rtol = 2e-3 if found.dtype.itemsize == 2 else 1e-5
         np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-3 if found.dtype.itemsize == 2 else least)
     else:

@@ -211,7 +211,7 @@ def test_half_products_go_to_matrix_units_where_there_are_some() -> None:
 
 @every_target
 def test_parts_of_k_are_all_of_it(target: Target) -> None:
-    """Each part of k has whole steps, and parts are at most as many as the kernel's."""
+    """Split-k parts consist of whole steps, and there are at most as many as the kernel supports."""
     for case, kernel in kernels(target).items():
         part = part_of_k(kernel, 4096)
         assert part == 4096 or part % 16 == 0, case

@@ -94,7 +94,7 @@ COVERAGE: dict[str, Any] = {
 LOOSE = {
     "tensor": "OutputTensor", "index": [0, 0, 1, 6], "found": "0.0012", "expected": "0.0011", "differing": 41, "of": 60,
     "ulp": 7509.0, "tight_ulp": 4.0, "tight_share": 1877.25, "why": "the shader library's promise: 4 ulp of float32",
-    "message": "OutputTensor at [0, 0, 1, 6]: found 0.0012, expected 0.0011, 7509 ulp off, kept are 4",
+    "message": "OutputTensor at [0, 0, 1, 6]: found 0.0012, expected 0.0011, 7509 ulp off, the tight limit is 4",
 }  # fmt: skip
 
 

@@ -95,7 +95,7 @@ def test_reports_of_a_run(package, vulkan):
     assert [int(suite.get("tests")) for suite in suites] == [made["suite"]["cases"]] * 2
     assert vulkan.driver in (package.folder / "r.html").read_text(encoding="utf-8")
     # A finished run leaves no journal
-    assert "go on:" not in found.stderr
+    assert "continue with:" not in found.stderr
     shown = package.dml("conformance", "show", "r.json")
     assert shown.returncode == 0
     assert shown.stdout.split("\n\n", 1)[-1] == found.stdout.split("\n\n", 1)[-1]
@@ -161,12 +161,12 @@ def test_an_interrupted_run_says_what_it_has_and_how_to_go_on(package, vulkan):
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate()
     assert process.returncode == 130, errors
-    assert "go on: dml conformance --resume interrupted.jsonl" in errors
+    assert "continue with: dml conformance --resume interrupted.jsonl" in errors
     assert "Traceback" not in errors
     (run,) = read(package.folder / "interrupted.json")["runs"]
     assert not run["complete"]
     reasons = {one["reason"] for one in run["results"] if one["status"] == "not_tested"}
-    assert "the run was ended before it" in reasons
+    assert "the run ended before this case" in reasons
 
 
 def invoke(*arguments):
@@ -247,8 +247,8 @@ def test_a_bug_report_has_the_device_and_what_failed(tmp_path):
 
 @pytest.mark.parametrize(("arguments", "code", "message"), [
     (["--device", "no such device"], 3, "no Vulkan device 'no such device'"),
-    (["--as", "discreet"], 2, "--as discreet: there is no such axis; there are plain, discrete"),
-    (["--filter", "NOTHING"], 2, "--filter NOTHING: no case of default size fits"),
+    (["--as", "discreet"], 2, "--as discreet: unknown axis; the axes are plain, discrete"),
+    (["--filter", "NOTHING"], 2, "--filter NOTHING: no case of the default suite matches"),
     (["--case", "ELEMENT_WISE_ADD:sizes=nine"], 2, "sizes has no value 'nine'; it has 2x3x5, 1, 13"),
     (["--case", "ELEMENT_WISE_ADD:sizes=0x2x3"], 2, "--case ELEMENT_WISE_ADD:sizes=0x2x3: ELEMENT_WISE_ADD.ATensor"),
     (["--shard", "3/2"], 2, "--shard 3/2: must be i/n"),

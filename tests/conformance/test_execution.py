@@ -79,4 +79,4 @@ def test_bytes_beside_an_output_that_are_written_are_seen(device, monkeypatch):
     outcome = run_case(device, case)
     forget(device)  # prevents the rerun of this case after the next one, which would differ
     assert outcome["status"] == "failed"
-    assert outcome["reason"] == "output 0: byte 8 is beside the output's and was written"
+    assert outcome["reason"] == "output 0: byte 8, outside the output, was written"

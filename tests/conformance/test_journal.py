@@ -52,7 +52,7 @@ def change_head(path, **changes):
 
 def test_a_journal_of_another_checkout_is_refused(path):
     change_head(path, commit="another")
-    with pytest.raises(dml.DMLError, match=r"run\.jsonl: its commit is another, this one's .*: start a new run"):
+    with pytest.raises(dml.DMLError, match=r"run\.jsonl: its commit is another, this run's is .*: start a new run"):
         Journal.resume(path)
 
 

@@ -173,7 +173,7 @@ def test_loose_results_are_failures_for_the_strict_alone(tmp_path, options, code
     found = CliRunner().invoke(app, ["show", str(path), *options])
     assert found.exit_code == code
     assert "ELEMENT_WISE_SIN:" in found.output
-    assert "7509 ulp off, kept are 4" in found.output
+    assert "7509 ulp off, the tight limit is 4" in found.output
 
 
 def test_the_terminal_shows_them_in_yellow():

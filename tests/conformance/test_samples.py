@@ -114,7 +114,7 @@ def test_a_wrong_variant_is_not_timed(vulkan, monkeypatch, tmp_path):
     assert judged == [""] * len(judged)
     assert len(judged) > 1
     assert len(set(timed)) == 1  # only the default variant
-    assert any("is wrong, and does not count: at [0]: wrong" in line for line in lines)
+    assert any("is wrong and is excluded: at [0]: wrong" in line for line in lines)
     lines.clear()
     tuning.Tuner(vulkan, lines.append, judge=lambda *_: "no", timer=timer, clock=lambda: 0.0).measure(work, 1e9)
     assert any("is wrong, nothing is measured: no" in line for line in lines)

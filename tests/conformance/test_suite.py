@@ -41,7 +41,9 @@ def test_filters():
     assert Suite(filter=("float16",)).cases() == [case for case in whole if "FLOAT16" in case]
     both = Suite(filter=("ACTIVATION_RELU", "layout=padded")).cases()
     assert both == [case for case in whole if case.startswith("ACTIVATION_RELU:") or "layout=padded" in case]
-    with pytest.raises(dml.DMLError, match="--filter ACTIVATION_RELUU: no case of default size fits; did you mean"):
+    with pytest.raises(
+        dml.DMLError, match="--filter ACTIVATION_RELUU: no case of the default suite matches; did you mean"
+    ):
         Suite(filter=("ACTIVATION_RELUU",)).cases()
 
 

@@ -89,7 +89,7 @@ PROGRAM = """
         try:
             made()
         except dml.DMLError as error:
-            assert "was written to after it was opened" in error.message, error
+            assert "was modified after it was opened" in error.message, error
         else:
             raise AssertionError("not refused")
 

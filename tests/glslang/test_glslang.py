@@ -133,7 +133,7 @@ def test_lines_after_the_version_keep_their_numbers():
 
 
 def test_a_source_without_version_is_refused():
-    with pytest.raises(DMLError, match="does not say #version"):
+    with pytest.raises(DMLError, match="lacks #version"):
         glslang.compile(Source("x.comp", "void main() {}\n"))
 
 

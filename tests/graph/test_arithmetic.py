@@ -140,7 +140,7 @@ def test_what_is_refused(device: dml.Device) -> None:
 
 
 def test_what_no_operand_is(device: dml.Device) -> None:
-    """With an object that is no operand, comparisons are Python's own and arithmetic is refused."""
+    """With an object that is not an operand, comparisons are Python's own and arithmetic is refused."""
     x = Builder(device).input("x", (2,))
     assert (x == None, x != None, x == "x") == (False, True, False)  # noqa: E711
     assert len({x, x}) == 1

@@ -40,7 +40,7 @@ def test_another_system_is_told_what_is_needed(monkeypatch, tmp_path, text):
 
 def test_what_hides_drivers_is_told(monkeypatch):
     monkeypatch.setenv("VK_ICD_FILENAMES", "/x.json")
-    assert "what limits the drivers that are seen: VK_" in what_to_install()
+    assert "these variables may hide drivers: VK_" in what_to_install()
     assert "VK_ICD_FILENAMES=/x.json" in what_to_install()
 
 

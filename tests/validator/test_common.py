@@ -82,7 +82,7 @@ def test_needs_a_feature_level():
         (tensor(2, -1), r"Sizes"),
         (tensor(), r"DimensionCount: must be from 1 to 8 at feature level 6_4, found 0"),
         (tensor(*[1] * 9), r"DimensionCount: must be from 1 to 8 at feature level 6_4, found 9"),
-        (tensor(2, 3, Strides=(1,)), r"Strides: must be as many as Sizes, 2"),
+        (tensor(2, 3, Strides=(1,)), r"Strides: must have as many items as Sizes, 2"),
         (tensor(2, 3, Strides=(3, -1)), r"Strides: must be integers from 0"),
         (tensor(2, 3, Strides=(3, 2**32)), r"Strides: must be integers from 0"),
         (tensor(2**16, 2**16), r"Sizes: must not hold more than 4294967295 elements"),

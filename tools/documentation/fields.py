@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Family -> the names in the sizes of its tensors, with their meanings.
+#: Family -> the symbolic sizes of its tensors, with their meanings.
 SIZES: dict[str, dict[str, str]] = {
     "gemm": {"M": "rows of the result", "N": "columns of the result", "K": "terms of each sum"},
     "recurrent": {
@@ -48,8 +48,8 @@ COMMON: dict[str, str] = {
     "P": "the norm's exponent.",
     "SpatialScaleX": "the horizontal scale from a region's coordinates to the input's.",
     "SpatialScaleY": "the vertical scale from a region's coordinates to the input's.",
-    "MinimumSamplesPerOutput": "the fewest samples in a cell, in each direction.",
-    "MaximumSamplesPerOutput": "the most samples in a cell, in each direction.",
+    "MinimumSamplesPerOutput": "the minimum number of samples in a cell, in each direction.",
+    "MaximumSamplesPerOutput": "the maximum number of samples in a cell, in each direction.",
     "AScaleTensor": "the scale of A's integers.",
     "BScaleTensor": "the scale of B's integers.",
     "OutputScaleTensor": "the scale of the output's integers.",

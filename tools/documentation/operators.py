@@ -185,7 +185,7 @@ def _field(info: FieldInfo, said: str) -> str:
 
 
 def _sizes(name: str, words: Iterable[str]) -> str:
-    """Return the names in the sizes of the operator's tensors that fields and notes use, with their meanings."""
+    """Return the symbolic sizes of the operator's tensors that fields and notes mention, with their meanings."""
     used = {one for sizes in re.findall(r"\{([^}]*)\}", " ".join(words)) for one in re.findall(r"\w+", sizes)}
     known = [f"{one}: {meaning}" for one, meaning in SIZES.get(family(name), {}).items() if one in used]
     return f"In sizes, {escaped('; '.join(known))}.\n\n" if known else ""

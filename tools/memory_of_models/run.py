@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-#: Most steady runs, and the CPU seconds after which no further one starts.
+#: Maximum number of steady runs, and the CPU seconds after which no further one starts.
 _STEADY, _ENOUGH = 3, 6.0
 
 

@@ -149,7 +149,7 @@ def page(found: list[dict[str, Any]], reasons: Mapping[str, str]) -> str:
         f"| that change a kernel | {caught} | {of} | {caught / max(1, of):.1%} |",
         f"| of these, that can change a result | {caught} | {of - equal} | {caught / max(1, of - equal):.1%} |",
         "",
-        f"{elsewhere} of the caught are caught on SwiftShader alone. {equal} change a kernel and no result; "
+        f"{elsewhere} of these are caught only on SwiftShader. {equal} change a kernel but no result; "
         "their reasons below begin with Equal.",
         "",
         "| kind | caught | of |",
@@ -292,8 +292,10 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tools/mutate", description=__doc__)
     parser.add_argument("--sample", type=int, default=2, help="mutants of each kind in each file")
     parser.add_argument("--filter", default="", help="a part of the shaders' paths")
-    parser.add_argument("--cases", type=int, default=100, help="cases that a mutant must survive")
-    parser.add_argument("--seconds", type=float, default=120.0, help="for a mutant, which then does not count")
+    parser.add_argument("--cases", type=int, default=100, help="number of cases that a mutant must survive")
+    parser.add_argument(
+        "--seconds", type=float, default=120.0, help="time limit of a mutant, which then does not count"
+    )
     parser.add_argument("--part", type=int, default=1, help="which of --parts to run")
     parser.add_argument("--parts", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)

@@ -40,7 +40,7 @@ def main(
     if not harness.is_file() or not (folder / "webnn").is_dir():
         _lack(f"{folder} has no webnn/ and resources/testharness.js: name a checkout of web-platform-tests")
     if axis not in axes.AXES:
-        _lack(f"--as {axis}: there are {', '.join(axes.AXES)}")
+        _lack(f"--as {axis}: unknown axis; the axes are {', '.join(axes.AXES)}")
     chosen = files(folder.resolve(), wanted)
     if not chosen:
         _lack(f"no file of {folder}/webnn contains {wanted!r} in its name")

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from ...words import bytes_text
 from ..app import command
-from ..tables import print_json, show, table
+from ..tables import print_json, show, show_records, table
 
 if TYPE_CHECKING:
     from ...runtime.devices import VulkanDevice
@@ -42,15 +42,16 @@ def devices(
                 one.add_row(name, escape(value))
             show(one)
         return
-    listed = table("Vulkan devices", "index", "name", "type", "driver", "Vulkan", "memory", "largest buffer",
-                   "largest binding", "features")  # fmt: skip
-    for device in found:
-        listed.add_row(
+    names = ("index", "name", "type", "driver", "Vulkan", "memory", "largest buffer", "largest binding", "features")
+    records = [
+        (
             str(device.index), escape(device.name), device.device_class.value, escape(device.driver),
             ".".join(map(str, device.api_version)), bytes_text(device.memory), bytes_text(device.max_allocation),
             bytes_text(device.max_binding), ", ".join(device.features),
-        )  # fmt: skip
-    show(listed)
+        )
+        for device in found
+    ]  # fmt: skip
+    show_records("Vulkan devices", names, records)
 
 
 def _as_json(device: VulkanDevice) -> dict[str, Any]:

@@ -125,7 +125,7 @@ class _Figures:
         generator.append_tokens(ids)
         if generator.is_done():
             raise DMLError(
-                f"the cache is full: it holds max_length = {generator.token_count()} tokens, which the prompt takes",
+                f"the cache is full: the prompt takes all max_length = {generator.token_count()} tokens",
                 HRESULT.E_OUTOFMEMORY,
             )
         self.prompt += len(ids)
@@ -153,7 +153,7 @@ class _Figures:
 
 
 def _memory(device: str) -> str:
-    """Return the device's memory, and where the system reports it the process's maximum."""
+    """Return the device's memory, and the process's peak if the system reports it."""
     try:
         import resource
     except ModuleNotFoundError:  # (Windows)

@@ -91,7 +91,7 @@ def _dimensions(sizes: tuple[int, ...], strides: tuple[int, ...], operand: tuple
 
 
 def operand_name(name: str, number: int) -> str:
-    """Return the name in the kernel of an operand of tensor ``name``'s epilogue."""
+    """Return an epilogue operand's name in the kernel. name: the tensor with the epilogue."""
     return f"{name}_beside{number}"
 
 
@@ -105,8 +105,8 @@ def emit_epilogue(name: str, epilogue: Epilogue, types: Sequence[str], row: Data
     """Return ``t_epilogue(v, i)`` for the value stored at index i. types: the operands' value types. row: of the
     result.
 
-    It calls ``t_apply(v, ...)``, the expression, and ``t_beside0_index(i)``, the index of an operand's element. Before
-    it are ``t_made(bits)``, the value of such bits, and ``t_stored(v)``, the bits of a result.
+    It calls ``t_apply(v, ...)``, the expression, and ``t_beside0_index(i)``, the index of an operand's element. It is
+    preceded by ``t_made(bits)``, the value of such bits, and ``t_stored(v)``, the bits of a result.
     """
     made = values_of(epilogue)
     emitted = emit(epilogue.expression, [made.glsl, *types], f"{name}_apply", row.glsl)

@@ -74,7 +74,7 @@ def dequantize_blocks(builder: ProgramBuilder, result: Operand, source: Operand,
     apply(builder, node("float($x0) * $x1", whole, Leaf(1)), result, [source, scale, *zero_points])
 
 
-#: The least and the greatest element, with 0 included.
+#: The smallest and the largest element, with 0 included.
 RANGE = Monoid(
     "vec2",
     "vec2(0.0)",

@@ -259,7 +259,7 @@ def _loop(place: str, range_: str, *, parted: bool) -> str:
 
 
 def _most_rounds(builder: ProgramBuilder, result: Operand) -> int:
-    """Return the most rounds of the loops for one element."""
+    """Return the maximum number of rounds of the loops for one element."""
     return max_steps(builder.target) // DATA_TYPES[result.data_type].per_word
 
 

@@ -17,14 +17,14 @@ from dml.compiler.target import Target
 #: Loop iterations that llvmpipe allows an invocation over all its loops, less a margin for a kernel's small loops. It
 #: silently ends loops at 65,535.
 CPU_ITERATIONS = 60000
-#: Most steps of an invocation on GPUs, where a desktop's watchdog ends work that runs for two seconds. A step waits for
-#: memory about once (1 microsecond at worst) and does at most about 1,024 multiply-adds (the largest tiles, 1 ns each),
-#: so 2^18 steps take half a second.
+#: Maximum number of steps of an invocation on GPUs, where a desktop's watchdog ends work that runs for two seconds. A
+#: step waits for memory about once (1 microsecond at worst) and does at most about 1,024 multiply-adds (the largest
+#: tiles, 1 ns each), so 2^18 steps take half a second.
 GPU_STEPS = 1 << 18
 
 
 def max_steps(target: Target) -> int:
-    """Return the most steps (see Dispatch) of one invocation; longer work is split."""
+    """Return the maximum number of steps (see Dispatch) of one invocation; longer work is split."""
     most = CPU_ITERATIONS if target.is_cpu else GPU_STEPS
     return most if target.fewer_steps is None else min(most, target.fewer_steps)
 

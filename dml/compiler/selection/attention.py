@@ -44,15 +44,15 @@ def attention_softmax(target: Target, keys: int) -> AttentionSoftmax:
 WORKGROUP = 128
 #: Workgroups that keep a large GPU busy: about eight per multiprocessor of an H100.
 BUSY_GROUPS: int = threshold("attention.BUSY_GROUPS")
-#: Fewest keys of a part, where keys are split among workgroups.
+#: Minimum number of keys of a part, where keys are split among workgroups.
 PART_KEYS: int = threshold("attention.PART_KEYS")
 #: Rows that attention/few.comp takes together.
 ROWS_TOGETHER: int = threshold("attention.ROWS_TOGETHER")
-#: Most rows for attention/few.comp; with more, tiles read keys less often.
+#: Maximum number of rows for attention/few.comp; with more, tiles read keys less often.
 FEW_ROWS: int = threshold("attention.FEW_ROWS")
 
 
-#: Tiles, best first: rows, keys, depth, adjacent invocations that share rows, workgroup, most columns.
+#: Tiles, best first: rows, keys, depth, adjacent invocations that share rows, workgroup, maximum columns.
 _TILES = (
     (64, 64, 32, 8, 128, 96),
     (64, 64, 32, 16, 256, 256),

@@ -15,7 +15,7 @@ from dml.compiler.target import Target
 
 #: Bytes of a vector. Kernels take k in multiples of it.
 VECTOR = 16
-#: Most rows of the kernel for few rows, which is bound by memory bandwidth.
+#: Maximum number of rows of the kernel for few rows, which is bound by memory bandwidth.
 FEW_ROWS: int = threshold("bytes.FEW_ROWS")
 #: Whether CPU drivers multiply as INT32, because they split byte dot products into scalar operations.
 CPU_MULTIPLIES_WORDS: bool = threshold("bytes.CPU_MULTIPLIES_WORDS")

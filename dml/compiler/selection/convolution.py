@@ -29,7 +29,8 @@ from dml.shapes import covered_size, window_reach
 Three = tuple[int, int, int]
 
 
-#: Most forward convolutions that make up a backward one: one for each position modulo the strides, each a dispatch.
+#: Maximum number of forward convolutions that make up a backward one: one for each position modulo the strides, each a
+#: dispatch.
 _MOST_PHASES = 36
 
 # --- Epilogues --------------------------------------------------------------------------------------------------------
@@ -60,18 +61,18 @@ _TILES_OF_GPUS = tuple(itertools.product((1, 2, 4, 8, 16), (1, 2, 4, 8), (4, 8, 
 TILES: tuple[Three, ...] = threshold("convolution.TILES")
 #: Tile for narrow results of many products, so that the narrowing layers at a network's end share a kernel.
 NARROW_TILE: Three = threshold("convolution.NARROW_TILE")
-#: Most columns of a narrow result.
+#: Maximum number of columns of a narrow result.
 NARROW: int = threshold("convolution.NARROW")
 #: Input channels times output channels from which NARROW_TILE is used; with fewer, the first of TILES, whatever the
 #: image.
 MANY_PRODUCTS: int = threshold("convolution.MANY_PRODUCTS")
 #: Tiles for results of one row, where a second row would be empty.
 FLAT_TILES: tuple[Three, ...] = threshold("convolution.FLAT_TILES")
-#: Most rows or columns of a tile.
+#: Maximum number of rows or columns of a tile.
 LARGEST_TILE = max(max(rows, columns) for _, rows, columns in (NARROW_TILE, *FLAT_TILES, *TILES, *_TILES_OF_GPUS))
-#: Most sums per invocation: on CPU drivers, and on GPUs, whose registers are limited.
+#: Maximum number of sums per invocation: on CPU drivers, and on GPUs, whose registers are limited.
 _MOST_SUMS, _MOST_SUMS_OF_GPUS = 256, 32
-#: Most products per iteration of the innermost loop: longer code exceeds a CPU's instruction cache.
+#: Maximum number of products per iteration of the innermost loop: longer code exceeds a CPU's instruction cache.
 _MOST_PRODUCTS = 1024
 #: Cost of reading four elements on llvmpipe, in multiplications: four times that of one element in matrix products.
 READ_COST: float = threshold("convolution.READ_COST")
@@ -81,7 +82,8 @@ _READ_COST_OF_GPUS = 8
 TEXEL_COST: float = threshold("convolution.TEXEL_COST")
 #: Cost of a multiplication there, relative to one of a matrix product.
 PRODUCT_COST: float = threshold("convolution.PRODUCT_COST")
-#: Fewest vectors that keep a CPU's cores busy, and fewest invocations that keep a GPU busy: fewer take as long.
+#: Minimum number of vectors that keep a CPU's cores busy, and minimum number of invocations that keep a GPU busy: fewer
+#: take as long.
 _FEWEST_VECTORS, _FEWEST_INVOCATIONS_OF_GPUS = 8, 4096
 
 
@@ -235,9 +237,11 @@ def stores_in_loops(target: Target) -> bool:
 
 # --- Implicit GEMM on GPUs --------------------------------------------------------------------------------------------
 
-#: Fewest output channels of a group, and fewest terms of a result: fewer leave most of a tile empty.
+#: Minimum number of output channels of a group, and minimum number of terms of a result: fewer leave most of a tile
+#: empty.
 _FEWEST_OUTPUTS, _FEWEST_TERMS = 12, 8
-#: Most steps of k in a table, and most elements that a window with a table may span along an axis.
+#: Maximum number of steps of k in a table, and maximum number of elements that a window with a table may span along an
+#: axis.
 _LARGEST_TABLE, _MOST_REACH = 512, 1023
 #: Workgroups that an H100 runs at once, one per core.
 _CORES = 132
@@ -268,7 +272,7 @@ class ImplicitTile:
         return 16 * self.fours[0] * self.fours[1]
 
     def memory(self) -> int:
-        """Return the most bytes of shared memory."""
+        """Return the maximum number of bytes of shared memory."""
         return 4 * self.slab * (self.channels + self.places) + 8 * self.table
 
 
@@ -426,7 +430,7 @@ def implicit_tile(target: Target, sizes: WindowSizes, *, halves: bool = False) -
 
 # --- The depthwise kernel --------------------------------------------------------------------------------------------
 
-#: Most elements of x that a GPU's invocation reads; all reads are unrolled.
+#: Maximum number of elements of x that a GPU's invocation reads; all reads are unrolled.
 _MOST_READS = 128
 #: (rows, columns) of tiles on CPU drivers.
 STRIPS: tuple[tuple[int, int], ...] = threshold("convolution.STRIPS")
@@ -515,7 +519,7 @@ def _gap(sizes: WindowSizes, axis: int) -> int:
 
 
 def elements_read(tile: DepthwiseTile, sizes: WindowSizes) -> tuple[int, int]:
-    """Return how many rows and columns of x a tile's windows read."""
+    """Return the numbers of rows and columns of x that a tile's windows read."""
 
     def along(axis: int, count: int) -> int:
         move, apart = (1, 1) if tile.gaps[axis - 1] > 1 else (sizes.strides[axis], sizes.dilations[axis])
@@ -528,7 +532,7 @@ def elements_read(tile: DepthwiseTile, sizes: WindowSizes) -> tuple[int, int]:
 
 
 def general_rounds(target: Target, per_word: int) -> int:
-    """Return the most loop iterations of the general kernel for an element; longer sums are split.
+    """Return the maximum number of loop iterations of the general kernel for an element; longer sums are split.
 
     per_word: result elements in a 32-bit word, which an invocation computes one after the other.
     """
@@ -539,13 +543,14 @@ def general_rounds(target: Target, per_word: int) -> int:
 
 #: Points at which the transforms evaluate: 6 x 6.
 WINOGRAD_POINTS = 36
-#: Most bytes of a transformed filter, which has four times the filter's elements: 512 x 512 channels.
+#: Maximum number of bytes of a transformed filter, which has four times the filter's elements: 512 x 512 channels.
 MOST_TRANSFORMED = 40 << 20
 #: Workgroup size of the transforms, adjacent along channels.
 WINOGRAD_WORKGROUP = 32
-#: Fewest input and output channels. With fewer there is no gain, and the transforms' rounding errors weigh more.
+#: Minimum number of input and output channels. With fewer there is no gain, and the transforms' rounding errors weigh
+#: more.
 _FEWEST_CHANNELS = 16
-#: Fewest tiles of an image: with fewer, the products' tiles are mostly empty.
+#: Minimum number of tiles of an image: with fewer, the products' tiles are mostly empty.
 FEWEST_TILES: int = threshold("convolution.FEWEST_TILES")
 #: Channels times side of the image for which Winograd and direct are compared, as usual in networks: 56 x 56 at 64
 #: channels, 28 x 28 at 128. The choice thus depends on channels, and another image size needs no other kernel. Dilated

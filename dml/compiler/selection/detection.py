@@ -9,9 +9,9 @@ from dml.compiler.selection.devices import registers
 from dml.compiler.selection.lines import CPU_VECTOR
 from dml.compiler.target import Target
 
-#: Fewest boxes per invocation on a GPU: with fewer, a round mostly waits at its barriers.
+#: Minimum number of boxes per invocation on a GPU: with fewer, a round mostly waits at its barriers.
 BOXES_EACH = 8
-#: Most invocations that share a class on a GPU.
+#: Maximum number of invocations that share a class on a GPU.
 MOST_SHARING = 512
 #: Steps of a round in addition to its boxes: combining the invocations' results.
 _FINDING = 40

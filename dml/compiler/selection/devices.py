@@ -168,8 +168,8 @@ def byte_matrices(target: Target) -> list[tuple[int, int, int]]:
 
 
 #: Registers per invocation below which matrix units are not used. Intel's GPUs before Xe2 have 32 in subgroups of 32,
-#: for which Mesa compiles such kernels: each kernel spilled, some thousands of times. (ggml does not use these units
-#: either, since an Arc A770 was far slower with them.)
+#: for which Mesa compiles such kernels: each kernel spilled, some of them thousands of times. (ggml does not use these
+#: units either, since an Arc A770 was far slower with them.)
 _FEWEST_FOR_MATRICES = 64
 #: With at least this many registers per invocation, matrix fragments fit without a check.
 _MANY_FOR_MATRICES = 128

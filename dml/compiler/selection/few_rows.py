@@ -97,7 +97,7 @@ class FewMatrixProduct:
         return self.subgroups * (16 * (rows * (self.slab // 8 | 1) + lines) + 4 * rows * columns)
 
 
-#: Most rows of a product that is bound by the memory bandwidth of b.
+#: Maximum number of rows of a product that is bound by the memory bandwidth of b.
 FEW_ROWS = 8
 #: Candidate numbers of adjacent invocations where a vector of b holds columns.
 _LANES_OF_COLUMNS = (4, 8, 16)

@@ -52,7 +52,7 @@ NARROW: int = threshold("gemm.NARROW")
 _NARROW_WORKGROUP = 128
 #: Upper bound on the steps that combine the partial sums of invocations.
 _OTHER_STEPS = 6
-#: Shortest part of a split k. Every part is a multiple of it, and so starts at a whole step of every kernel.
+#: Minimum length of a split-k part. Every part is a multiple of it, and so starts at a whole step of every kernel.
 _PART_OF_K = 16
 
 
@@ -149,8 +149,8 @@ def _narrow(m: int, b_along_k: bool) -> NarrowProduct:
     return NarrowProduct(rows_of_tile(m), beside, _NARROW_WORKGROUP // beside, b_along_k)
 
 
-#: Shortest part of a split k that is worth the second dispatch, which adds the parts. (Matrix units take parts twice as
-#: long, and half as many workgroups.)
+#: Minimum length of a split-k part that is worth the second dispatch, which adds the parts. (Matrix units take parts
+#: twice as long, and half as many workgroups.)
 SHORTEST_PART: int = threshold("gemm.SHORTEST_PART")
 
 #: (tile, number of tiles that fills a device), largest first: the larger the tile, the less often an element is read.
@@ -249,7 +249,7 @@ def _on_matrices(target: Target) -> Iterator[tuple[MatrixProduct, int]]:
 
 
 #: Tiles for matrix units: (rows, columns), (rows, columns) per subgroup, slab, number of tiles that fills the device.
-#: Feeding the units is the bottleneck, and the workgroups of a core share 48 KiB: a second slab gains what one
+#: Feeding the units is the bottleneck, and the workgroups of a core share 48 KiB: a second slab gains as much as one
 #: workgroup less costs.
 MATRIX_TILES: tuple[tuple[tuple[int, int], tuple[int, int], int, int], ...] = threshold("gemm.MATRIX_TILES")
 
@@ -284,5 +284,5 @@ def product_steps(kernel: ProductKernel, k: int) -> int:
 
 
 def longest_product(target: Target, kernel: ProductKernel) -> int:
-    """Return the most products that one dispatch may add to each sum; longer sums are split along k."""
+    """Return the maximum number of products that one dispatch may add to each sum; longer sums are split along k."""
     return max(_PART_OF_K, (max_steps(target) - _OTHER_STEPS) * kernel.depth // _PART_OF_K * _PART_OF_K)

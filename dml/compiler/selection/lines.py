@@ -27,13 +27,13 @@ GPU_PARALLEL: int = threshold("lines.GPU_PARALLEL")
 #: Steps of a reduction that a GPU's invocation loads at once: 64 bytes in flight per invocation, with as many
 #: invocations as an H100 runs.
 GPU_TOGETHER: int = threshold("lines.GPU_TOGETHER")
-#: Most elements that a reduction's invocation with few registers computes at once. Each element adds code: the
-#: exponentials of 32 FLOAT16 elements took ten times as much code as their sum (tools/gpu_compile on Adreno 6xx).
+#: Maximum number of elements that a reduction's invocation with few registers computes at once. Each element adds code:
+#: the exponentials of 32 FLOAT16 elements took ten times as much code as their sum (tools/gpu_compile on Adreno 6xx).
 COMPUTED_TOGETHER = 16
 #: Invocations that share a result where the elements of adjacent results are contiguous. A workgroup of 128 then has 8
 #: adjacent results, and reads 128 contiguous bytes.
 APART = 16
-#: Fewest steps per invocation where a reduction starts twice as many invocations as fill a GPU.
+#: Minimum number of steps per invocation where a reduction starts twice as many invocations as fill a GPU.
 APART_STEPS: int = threshold("lines.APART_STEPS")
 #: Steps that kernels sum into a block before they add the block to the total (BLOCK in "reduction/reduce.comp"). Chunks
 #: have at least one block.
@@ -69,16 +69,19 @@ class LineSharing:
 
 
 def _lanes(target: Target, steps: int, each: int, most: int | None = None) -> int:
-    """Return how many invocations share a line: at most a workgroup or ``most``, each with at least ``each`` steps."""
+    """Return the number of invocations that share a line: at most a workgroup or ``most``, each with at least ``each``
+    steps.
+    """
     lanes = 1
     while lanes < (most or target.workgroup) and steps >= 2 * each * lanes:
         lanes *= 2
     return lanes
 
 
-#: Most steps that an invocation sums, so that float sums of sums stay exact to a few ulp.
+#: Maximum number of steps that an invocation sums, so that float sums of sums stay exact to a few ulp.
 MOST_SUMMED = 2048
-#: Most bytes of a chunk on CPU drivers: a core's cache keeps them until adjacent invocations have read their part.
+#: Maximum number of bytes of a chunk on CPU drivers: a core's cache keeps them until adjacent invocations have read
+#: their part.
 CACHED: int = threshold("lines.CACHED")
 #: Bytes up to which reductions on CPU drivers need no such chunks.
 CACHED_ANYWAY: int = threshold("lines.CACHED_ANYWAY")
@@ -126,11 +129,11 @@ def reduction_takes_vectors(target: Target, elements: int) -> bool:
     return not target.is_cpu or elements > CPU_FEW_REDUCED
 
 
-#: Fewest elements of a scan's chunk on CPU drivers.
+#: Minimum number of elements of a scan's chunk on CPU drivers.
 CPU_SCANNED: int = threshold("lines.CPU_SCANNED")
 #: Adjacent elements that a lane of a scan combines alone, between the steps that wait for other lanes.
 SCAN_ITEMS = 4
-#: Fewest such combinations per lane in a scan's chunk.
+#: Minimum number of such combinations per lane in a scan's chunk.
 SCAN_ROUNDS: int = threshold("lines.SCAN_ROUNDS")
 #: Scan lines that fill a GPU with one invocation each, where the elements of adjacent lines are contiguous.
 MANY_LINES: int = threshold("lines.MANY_LINES")
@@ -165,9 +168,9 @@ def scan_sharing(target: Target, lines: int, length: int, *, beside: bool, unit:
     )
 
 
-#: Most elements of NONZERO_COORDINATES per invocation, which writes their coordinates one after the other.
+#: Maximum number of elements of NONZERO_COORDINATES per invocation, which writes their coordinates one after the other.
 NONZERO_CHUNK: int = threshold("lines.NONZERO_CHUNK")
-#: Fewest invocations before one takes several elements.
+#: Minimum number of invocations before one takes several elements.
 NONZERO_CHUNKS = 64
 
 
@@ -236,11 +239,11 @@ HELD_STEPS: int = threshold("lines.HELD_STEPS")
 FEW_HOLDERS, MOST_HELD_STEPS = 128, 8
 #: Candidate steps for `dml tune`; 0: rows are not held.
 HELD_MANNERS = (2, 4, 8, 0)
-#: HELD_COUNTS: step counts that kernels are built for. MOST_HELD: most elements per invocation; 80 fit the 128
+#: HELD_COUNTS: step counts that kernels are built for. MOST_HELD: maximum elements per invocation; 80 fit the 128
 #: registers that each of 512 invocations of a multiprocessor has. HELD_OF_REGISTERS: share of the registers for held
 #: elements. (Group norm of 10 x 64 x 64 has rows of 40,960 elements.)
 HELD_COUNTS, MOST_HELD, HELD_OF_REGISTERS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20), 80, 5 / 8
-#: MOST_HOLDERS: most invocations that share a held row. HOLDERS: smallest workgroup.
+#: MOST_HOLDERS: maximum number of invocations that share a held row. HOLDERS: smallest workgroup.
 MOST_HOLDERS, HOLDERS = 512, 128
 
 
@@ -327,8 +330,8 @@ SHORT_WALK: int = threshold("lines.SHORT_WALK")
 #: On GPUs, rows with fewer iterations per pass take one dispatch; longer rows are split, which keeps more invocations
 #: busy.
 GPU_SHORT_WALK: int = threshold("lines.GPU_SHORT_WALK")
-#: Most iterations per pass on CPU drivers where elements of adjacent rows are contiguous: each pass brings the
-#: neighbours' memory into the cache.
+#: Maximum number of iterations per pass on CPU drivers where elements of adjacent rows are contiguous: each pass brings
+#: the neighbours' memory into the cache.
 CPU_WALK_BESIDE: int = threshold("lines.CPU_WALK_BESIDE")
 #: CPU_BUSY: invocations that keep a CPU busy, so that longer passes are acceptable. GPU_WALK: iterations that a GPU's
 #: pass must stay below.
@@ -379,18 +382,19 @@ CPU_LINE_GROUPED: int = threshold("lines.CPU_LINE_GROUPED")
 CPU_PICKED_GROUPED: int = threshold("lines.CPU_PICKED_GROUPED")
 #: Sorting is faster where more than one element in this many is picked.
 CPU_SORTED_PER_PICKED: int = threshold("lines.CPU_SORTED_PER_PICKED")
-#: MOST_GROUPS: most groups of a block, which fill 6 KiB of shared memory. GROUPED_ROUNDS: loop iterations per pick for
-#: two reductions, besides those over the groups and over one group.
+#: MOST_GROUPS: maximum number of groups in a block, which fill 6 KiB of shared memory. GROUPED_ROUNDS: loop iterations
+#: per pick for two reductions, besides those over the groups and over one group.
 MOST_GROUPS, GROUPED_ROUNDS = 512, 12
 #: Where lines are few, they are split into blocks of at least this many times K elements, so that most of a block is
 #: discarded.
 SELECTED_FROM = 8
-#: Most elements of a block that a CPU driver's workgroup sorts: every exchange ends in a barrier, which is slow there.
+#: Maximum number of elements of a block that a CPU driver's workgroup sorts: every exchange ends in a barrier, which is
+#: slow there.
 CPU_SORTED: int = threshold("lines.CPU_SORTED")
-#: Most elements of a block that a GPU's workgroup sorts in shared memory: 12 bytes for a 64-bit element and its index,
-#: of Vulkan's 16 KiB.
+#: Maximum number of elements of a block that a GPU's workgroup sorts in shared memory: 12 bytes for a 64-bit element
+#: and its index, of Vulkan's 16 KiB.
 GPU_SORTED = 1024
-#: Fewest elements that a workgroup sorts, in several blocks where lines are short.
+#: Minimum number of elements that a workgroup sorts, in several blocks where lines are short.
 SORTED_AT_ONCE = 256
 #: Invocations that sort together on a GPU; every device supports this workgroup size.
 GPU_SORTERS = 128

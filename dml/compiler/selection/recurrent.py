@@ -12,7 +12,7 @@ from dml.compiler.target import Target
 
 # --- CPU drivers ------------------------------------------------------------------------------------------------------
 
-#: Most rows of a workgroup, and fewest workgroups, so that two cores have work.
+#: Maximum number of rows of a workgroup, and minimum number of workgroups, so that two cores have work.
 _MOST_ROWS, _FEWEST_GROUPS = 8, 2
 #: Sequences up to which every workgroup has ROWS_OF_FEW rows, so that one sequence uses the kernel of several.
 FEW_SEQUENCES: int = threshold("recurrent.FEW_SEQUENCES")
@@ -24,8 +24,8 @@ _VECTOR, _MOST_INVOCATIONS = 8, 64
 UNITS_OF_MANY_ROWS: int = threshold("recurrent.UNITS_OF_MANY_ROWS")
 #: Hidden units times gates per invocation with at most four rows.
 PRODUCTS_OF_FEW_ROWS: int = threshold("recurrent.PRODUCTS_OF_FEW_ROWS")
-#: Most bytes of a direction's weights that invocations keep in private memory: a core's own cache holds these from step
-#: to step.
+#: Maximum number of bytes of a direction's weights that invocations keep in private memory: a core's own cache holds
+#: these from step to step.
 RESIDENT_BYTES: int = threshold("recurrent.RESIDENT_BYTES")
 #: Multiplications from which it pays to load weights into private memory, and to compile a kernel with that much of it.
 RESIDENT_WORK: int = threshold("recurrent.RESIDENT_WORK")
@@ -35,19 +35,20 @@ SHARES_STATE: bool = threshold("recurrent.SHARES_STATE")
 
 # --- GPUs -------------------------------------------------------------------------------------------------------------
 
-#: Most rows per workgroup, and most units per invocation in a tile.
+#: Maximum number of rows per workgroup, and maximum number of units per invocation in a tile.
 _MOST_ROWS_OF_GPUS, _MOST_UNITS_OF_GPUS = 4, 2
 #: Workgroups are multiples of 32 invocations, a subgroup of many GPUs, and at most 128, which every device supports.
 _SUBGROUP_OF_GPUS, _MOST_INVOCATIONS_OF_GPUS = 32, 128
-#: Most hidden units of a loop over steps within a workgroup; more are worth a dispatch per step, which all cores share.
+#: Maximum number of hidden units of a loop over steps within a workgroup; more are worth a dispatch per step, which all
+#: cores share.
 LARGEST_STATE_OF_A_WORKGROUP: int = threshold("recurrent.LARGEST_STATE_OF_A_WORKGROUP")
-#: Most hidden units for which `dml tune` tries such a loop.
+#: Maximum number of hidden units for which `dml tune` tries such a loop.
 _MOST_STATE_OF_A_GPUS_WORKGROUP = 512
-#: In a dispatch per step: units per workgroup, most rows per workgroup, most rows per invocation.
+#: In a dispatch per step: units per workgroup, maximum rows per workgroup, maximum rows per invocation.
 _UNITS_OF_SLICES, _ROWS_OF_SLICES, _ROWS_OF_A_SLICE = 4, 32, 4
-#: Most slices of k, and most invocations of a workgroup with slices.
+#: Maximum number of slices of k, and maximum number of invocations of a workgroup with slices.
 _MOST_SLICES, _MOST_INVOCATIONS_OF_SLICES = 32, 128
-#: Most slices where registers are few: the sums of all slices of a unit are in flight at once.
+#: Maximum number of slices where registers are few: the sums of all slices of a unit are in flight at once.
 _MOST_SLICES_OF_FEW_REGISTERS = 8
 #: Workgroups that fill a GPU.
 ENOUGH_GROUPS: int = threshold("recurrent.ENOUGH_GROUPS")

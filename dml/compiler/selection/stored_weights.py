@@ -12,14 +12,14 @@ from dml.compiler.target import Target
 
 #: Bits of the vector that a kernel reads at once, all of one block.
 VECTOR_BITS = 128
-#: Most rows for which GPUs multiply 4-bit weights as stored; for more rows, converting the weights to FLOAT16 first is
-#: faster.
+#: Maximum number of rows for which GPUs multiply 4-bit weights as stored; for more rows, converting the weights to
+#: FLOAT16 first is faster.
 _FEW_ROWS = 2
-#: Most rows for which CPU drivers multiply weights as stored; they have one kernel for 4 and 8 bits.
+#: Maximum number of rows for which CPU drivers multiply weights as stored; they have one kernel for 4 and 8 bits.
 _FEW_ROWS_OF_CPUS = 12
 #: Bytes of weights that are widened at a time: working memory that does not grow with the model.
 _PART_BYTES = 16 << 20
-#: Most bytes of FLOAT16 weights that are kept as FLOAT32, by the operator that reads them.
+#: Maximum number of bytes of FLOAT16 weights that are kept as FLOAT32, by the operator that reads them.
 KEPT_WIDER: dict[str, int] = threshold("stored_weights.KEPT_WIDER")
 #: Rows from which CPU drivers widen FLOAT16 weights.
 WORTH_WIDENING: int = threshold("stored_weights.WORTH_WIDENING")
@@ -42,7 +42,7 @@ class ColumnsProduct:
 
 
 def streams_blocks(target: Target, m: int, n: int, k: int, block: int, bits: int) -> bool:
-    """Whether a product of few rows reads weights {n, k} of 4 or 8 bits, in blocks along k, as they are stored."""
+    """Whether a product of few rows reads weights {n, k} of 4 or 8 bits, in blocks along k, in their stored form."""
     powers = block * bits >= VECTOR_BITS and block & (block - 1) == 0 and k % block == 0
     if target.is_cpu:
         return m <= _FEW_ROWS_OF_CPUS and powers and k * bits // VECTOR_BITS + k // block <= max_steps(target)

@@ -15,8 +15,8 @@ from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
-#: Most rows that are computed one by one. A decoder's step has a row per sequence, and uses one kernel for one sequence
-#: and for four.
+#: Maximum number of rows that are computed one by one. A decoder's step has a row per sequence, and uses one kernel for
+#: one sequence and for four.
 FEW_ROWS: int = threshold("tiles.FEW_ROWS")
 #: Tiles (rows, columns) for few rows. Columns are read as vec4. No tile has more than 256 sums: more exceed the
 #: registers and the first-level cache of a CPU's core.
@@ -45,7 +45,7 @@ MANY_ROWS_WORK: int = threshold("tiles.MANY_ROWS_WORK")
 #: columns). All of these use the middle tile: 16 x 16 runs no faster and takes longer to compile. (SwiftShader is
 #: slower with weights on the right.)
 MANY_WEIGHTS: int = threshold("tiles.MANY_WEIGHTS")
-#: Most positions of an image with weights on the right.
+#: Maximum number of positions of an image with weights on the right.
 MOST_PLACES: int = threshold("tiles.MOST_PLACES")
 #: Tile for few rows where a is read as vec4 along columns.
 _COLUMNS_IN_FOURS = (4, 8)
@@ -58,7 +58,7 @@ TEXEL_COST: float = threshold("tiles.TEXEL_COST")
 _SHARING = 8
 #: Whether lanes share rows that are not read as texels.
 SHARES_ROWS: bool = threshold("tiles.SHARES_ROWS")
-#: Fewest workgroups that keep all cores busy: fewer take as long.
+#: Minimum number of workgroups that keep all cores busy: fewer take as long.
 _FEWEST_GROUPS = 8
 
 

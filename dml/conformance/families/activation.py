@@ -112,7 +112,7 @@ def _axes(choice: Choice) -> tuple[int, ...]:
         "all": tuple(range(rank)),
     }[choice.axes]
     if len(set(axes)) < len(axes) or (choice.axes == "middle" and rank < 3) or (choice.axes == "all" and rank < 2):
-        raise Skip(f"the axes {choice.axes} of {rank} dimensions are others")
+        raise Skip(f"with {rank} dimensions, the axes {choice.axes} repeat others")
     return axes
 
 

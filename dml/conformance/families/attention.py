@@ -59,7 +59,7 @@ def _describe(operator: Any, choice: Choice) -> OperatorDesc:
     if choice.source.startswith("query_key"):
         keys = queries
         if heads != key_heads:
-            raise Skip("stacked query and key have as many heads")
+            raise Skip("stacked query and key need equal numbers of heads")
     if choice.source.endswith("key_value"):
         value_size = size
     total = past + keys
@@ -87,7 +87,7 @@ def _describe(operator: Any, choice: Choice) -> OperatorDesc:
         made["MaskTensor"] = tensor(DML_TENSOR_DATA_TYPE_INT32, with_rank(shape, max(len(shape), choice.rank - 1)))
     if getattr(choice, "lengths", False):
         if not past:
-            raise Skip("lengths of a past that there is not")
+            raise Skip("lengths without a past")
         made["PastSequenceLengthsTensor"] = tensor(choice.type, with_rank((batch,), choice.rank - 2))
     counts = (
         {"HeadCount": heads}

@@ -170,7 +170,7 @@ def _inside(choice: Choice) -> _Operator:
     """
     types = subjects()[choice.of].parameters.get("type", {})
     if choice.label("type") not in types:
-        raise Skip("the operator takes no such data type")
+        raise Skip("the operator does not take this data type")
     case = Case.parse(f"{choice.of}:type={choice.label('type')}")
     desc = case.desc
     wholes = {name: _times(choice.before + 1, one) for name, one in desc.inputs() if isinstance(one, Tensor)}
@@ -178,7 +178,7 @@ def _inside(choice: Choice) -> _Operator:
     if len(wholes) + len(outputs) != sum(one is not None for _, one in (*desc.inputs(), *desc.outputs())):
         raise Skip("arrays of tensors are cases of SPLIT and JOIN")
     if any(one.element_bits == 4 or 0 in one.strides for one in (*wholes.values(), *outputs.values())):
-        raise Skip("neither half a byte nor a repeated tensor is a part of another")
+        raise Skip("4-bit and broadcast tensors cannot be slices of larger ones")
     before = {f"Before{name}": _times(choice.before, one) for name, one in outputs.items()}
 
     def build(builder: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -246,7 +246,7 @@ def _in_parts(choice: Choice) -> _Parts:
     rank = len(choice.sizes)
     axis = {"first": 0, "last": rank - 1}[choice.axis]
     if choice.axis == "first" and rank == 1:
-        raise Skip("of one dimension, the first is the last")
+        raise Skip("with one dimension, the first is the last")
     x = tensor(choice.type, choice.sizes)
     joined = tensor(choice.type, [3 * size if at == axis else size for at, size in enumerate(choice.sizes)])
 

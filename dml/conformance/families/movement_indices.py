@@ -49,7 +49,7 @@ def _gather(choice: Choice) -> d.DML_GATHER_OPERATOR_DESC:
     rank, count = len(choice.sizes), choice.dimensions
     axis = axis_of(choice, rank)
     if count > rank:
-        raise Skip(f"indices of {rank} dimensions have no {count}")
+        raise Skip(f"indices have {rank} dimensions, fewer than {count}")
     indices = with_rank((2, 3, 5)[3 - count :], rank)
     gathered = gathered_sizes(choice.sizes, indices, axis, count)
     if len(gathered) > rank:
@@ -140,13 +140,13 @@ def _tuples(choice: Choice, batches: int = 0) -> tuple[dict[str, Any], tuple[int
     """Return the input and the indices of a description, and the sizes of the result."""
     rank, unused = len(choice.sizes), choice.unused
     if set(choice.sizes[:unused]) - {1} or unused >= rank:
-        raise Skip("only dimensions of size 1 may not count")
+        raise Skip("only dimensions of size 1 can be ignored")
     used = choice.sizes[unused:]
     if batches > min(len(used), 1 + len(choice.tuples)) - 1:
-        raise Skip(f"there are no {batches} batch dimensions beside others")
+        raise Skip(f"too few dimensions for {batches} batch dimensions")
     coordinates = min(choice.coordinates, len(used) - batches)
     if coordinates < choice.coordinates < 8:
-        raise Skip(f"{len(used)} dimensions have no {choice.coordinates} coordinates")
+        raise Skip(f"{choice.coordinates} coordinates for {len(used)} dimensions")
     indices = (*used[:batches], *choice.tuples[batches:], coordinates)
     picked = gathered_nd_sizes(used, indices, batches)
     if max(len(indices), len(picked)) > rank:

@@ -111,7 +111,7 @@ def _numbered(desc: d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, inputs: Inputs) -> 
     values = sequence(start, delta, output.Sizes, output.dtype)
     if not is_float(output.dtype):
         return {"OutputTensor": exact(values)}
-    return {"OutputTensor": Expected(values, ulp=1, why="rounded once, from a sum kept to more than float32")}
+    return {"OutputTensor": Expected(values, ulp=1, why="rounded once, from a sum more precise than float32")}
 
 
 subject(

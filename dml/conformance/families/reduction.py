@@ -39,7 +39,7 @@ def _axes(choice: Choice) -> tuple[int, ...]:
     axes: tuple[int, ...] = choice.axes(rank)
     label = choice.label("axes")
     if rank == 1 and label not in ("last", "none"):
-        raise Skip(f"of one dimension, {label} is another name for last or none")
+        raise Skip(f"with one dimension, {label} is another name for last or none")
     return axes
 
 

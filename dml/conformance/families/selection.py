@@ -26,9 +26,9 @@ def _top_k_fields(choice: Choice) -> dict[str, Any]:
     axis = axis_of(choice, len(choice.sizes))
     k = choice.k(choice.sizes[axis])
     if k == 1 and choice.label("k") == "all":
-        raise Skip("all of one element is 1")
+        raise Skip("with one element, all equals 1")
     if k < 70 and choice.label("k") == "70":
-        raise Skip("70 of fewer elements are all")
+        raise Skip("with fewer elements, 70 equals all")
     found = with_size(choice.sizes, axis, k)
     return {
         "InputTensor": tensor(choice.type, choice.sizes),
@@ -95,7 +95,7 @@ def _coordinates(choice: Choice) -> d.DML_NONZERO_COORDINATES_OPERATOR_DESC:
     rank = len(choice.sizes)
     columns = max(1, effective_rank(choice.sizes)) if choice.shorter else rank
     if choice.shorter and columns == rank:
-        raise Skip("no leading dimension of size 1 can go")
+        raise Skip("there is no leading dimension of size 1 to drop")
     x = tensor(choice.type, choice.sizes)
     return d.DML_NONZERO_COORDINATES_OPERATOR_DESC(
         InputTensor=x,

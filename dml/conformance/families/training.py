@@ -17,7 +17,7 @@ from dml.tensors import numpy_dtype
 
 _INPUTS = ("InputParametersTensor", "InputFirstMomentTensor", "InputSecondMomentTensor", "GradientTensor")
 _OUTPUTS = ("OutputParametersTensor", "OutputFirstMomentTensor", "OutputSecondMomentTensor")
-_WHY = "half an ulp of float32 an operation, of each term; FLOAT16 rounds once more"
+_WHY = "half an ulp of float32 per operation and term; FLOAT16 rounds once more"
 _RATES = {
     "usual": {"LearningRate": 0.01, "Beta1": 0.9, "Beta2": 0.999, "Epsilon": 1e-8},
     "large": {"LearningRate": 100.0, "Beta1": 0.5, "Beta2": 0.25, "Epsilon": 0.5},

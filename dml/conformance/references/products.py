@@ -53,5 +53,5 @@ def quantized(real: Array, zero_point: Array, tensor: DML_BUFFER_TENSOR_DESC) ->
     reach = _SCALING * np.abs(real)
     ambiguous = np.rint(real - reach) != np.rint(real + reach)
     values = np.clip(np.rint(real) + zero_point, info.min, info.max)
-    why = "exact, but for what float32 may round to either side of a tie"
+    why = "exact, except where float32 may round to either side of a tie"
     return Expected(values.astype(kind), 0.0, ambiguous.astype(np.float64), why)

@@ -27,6 +27,8 @@ HALF = 2.0**-24
 _QUOTIENT, _ROOT, _EXPONENTIAL, _POWER = 3, 3, 6, 12
 #: Results below this may be flushed to zero.
 _TINY = 2.0**-126
+#: Stands for unbounded errors: products of two are finite, and 0 times this is 0, where infinity would give NaN.
+_UNBOUNDED = 1e150
 
 
 class Rounded:
@@ -37,7 +39,8 @@ class Rounded:
 
     def __init__(self, value: Any, error: Any = 0.0) -> None:
         self.value: Array = np.asarray(value, np.float64)
-        self.error: Array = np.broadcast_to(np.asarray(error, np.float64), self.value.shape)
+        bounded = np.minimum(np.asarray(error, np.float64), _UNBOUNDED)
+        self.error: Array = np.broadcast_to(bounded, self.value.shape)
 
     @staticmethod
     def of(other: Any) -> Rounded:
@@ -146,7 +149,7 @@ class Rounded:
         values, error = (np.array(part).reshape(tensor.Sizes) for part in (self.value, 2 * self.error))
         if tensor.element_bits == 16:
             return Expected(values, 1.0, error, f"float32 arithmetic, rounded to FLOAT16; {why}")
-        tight = Tight(1.0, error, "float32 arithmetic in any order, an operation to one of the two nearest numbers")
+        tight = Tight(1.0, error, "float32 arithmetic in any order, each operation to one of the two nearest numbers")
         return Expected(values, ulp, error, why, tight=tight if ulp > tight.ulp else None)
 
 

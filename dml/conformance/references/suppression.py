@@ -42,7 +42,8 @@ def corners_of(boxes: Array, *, centers: bool) -> Array:
 
 
 def share(one: Array, other: Array) -> float:
-    """Intersection over union of two boxes with areas."""
+    """Return the intersection over union of two boxes; NaN, which exceeds no limit, if neither has an area."""
     sides = np.minimum(one[2:], other[2:]) - np.maximum(one[:2], other[:2])
     common = float(np.prod(np.maximum(sides, 0.0)))
-    return common / (float(np.prod(one[2:] - one[:2])) + float(np.prod(other[2:] - other[:2])) - common)
+    union = float(np.prod(one[2:] - one[:2])) + float(np.prod(other[2:] - other[:2])) - common
+    return common / union if union else float("nan")

@@ -119,14 +119,14 @@ def _contents(name: str) -> str:
     if name.endswith(".spv"):
         return "a kernel as SPIR-V"
     if name.endswith("bounds.bin"):
-        return "two doubles for each element: the least and the greatest that it may be" + _flushed(name)
+        return "two doubles for each element: its least and greatest allowed value" + _flushed(name)
     if name.endswith("expected.bin"):
-        return "the bytes of an output as they should be" + _flushed(name)
+        return "the expected bytes of an output" + _flushed(name)
     return "the bytes of an input" if name.startswith("input") else "the bytes of a constant"
 
 
 def _flushed(name: str) -> str:
-    return ", where the device takes subnormal inputs for zeros" if ".flushed-" in name else ""
+    return ", if the device treats subnormal inputs as zeros" if ".flushed-" in name else ""
 
 
 def _overview(made: Record, rows: Sequence[str]) -> str:

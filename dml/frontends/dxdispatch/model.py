@@ -251,7 +251,7 @@ def _command(
         "writefile": lambda: _write_file(value, resources),
     }
     if kind.string().lower() not in readers:
-        kind.fail(f"{kind.string()!r} is no command; there are dispatch, print and writeFile")
+        kind.fail(f"{kind.string()!r} is not a command; the commands are dispatch, print and writeFile")
     return readers[kind.string().lower()]()
 
 

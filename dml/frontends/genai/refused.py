@@ -9,7 +9,7 @@ from dml.frontends.refusals import refusing
 _ADAPTERS = "LoRA adapters are not supported; merge them into the model before it is built"
 _ENGINE = "continuous batching is not supported; use a Generator for each batch"
 _SPECULATIVE = "speculative decoding is not supported; Generator decodes every token itself"
-_STREAMING = "streaming speech is not supported; open whole sounds with Audios"
+_STREAMING = "streaming speech is not supported; open complete recordings with Audios"
 _HARDWARE = "hardware filters are not supported; set_provider_option(provider, 'device_id', '0') chooses a device"
 
 #: Name of the module, or of a class in it -> why it is refused.

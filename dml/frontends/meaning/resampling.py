@@ -85,7 +85,7 @@ class ResizedAxis:
 
     @property
     def coordinates(self) -> npt.NDArray[np.float64]:
-        """{output}: the coordinate of each output element."""
+        """Return {output}: the coordinate of each output element."""
         return np.array([self.coordinate(x) for x in range(int(self.output))], np.float64)
 
 

@@ -86,7 +86,7 @@ _ENDS = ("Parameter", "Const", "Result")
 
 
 def explain(path: Path, device: Device, inputs: Mapping[str, Any], sizes: Mapping[str, int]) -> Explanation:
-    """Return the operators that each layer became. inputs, sizes: give the dynamic sizes; any other is 1.
+    """Return the operators of each layer. inputs, sizes: give the dynamic sizes; any other is 1.
 
     Raises DMLError where the model cannot be read or compiled.
     """

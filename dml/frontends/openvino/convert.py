@@ -39,14 +39,14 @@ class LateIrValue:
 Made = IrValue | LateIrValue
 Mapping_ = Callable[["IrContext"], Made | Sequence[Made]]
 _LAYERS: dict[str, Mapping_] = {}
-#: Layer type -> number of its first outputs with a size known only at run time.
+#: Layer type -> how many of its first outputs have a size known only at run time.
 _COUNTING: dict[str, int] = {}
 
 
 def layer(*types: str, counts: int = 0) -> Callable[[Mapping_], Mapping_]:
     """Register a function that maps a layer's context to its outputs (or its one output).
 
-    counts: number of first outputs that are ``LateIrValue``.
+    counts: how many of the first outputs are ``LateIrValue``.
     """
 
     def register(function: Mapping_) -> Mapping_:
@@ -75,7 +75,7 @@ class IrContext:
         """Return an input as a tensor of the graph. least: the minimum rank."""
         found = self.as_tensor(self.value(index))
         if found.rank < least:
-            raise self.error(f"input {index} must have rank {least} at least, found sizes {found.sizes}")
+            raise self.error(f"input {index} must have at least rank {least}, found sizes {found.sizes}")
         return found
 
     def as_tensor(self, value: IrValue) -> Tensor:
@@ -292,7 +292,7 @@ def _run(
 
 
 def counted_outputs(layer: IrLayer) -> int:
-    """Return the number of the layer's first outputs whose row count is known only at run time."""
+    """Return how many of the layer's first outputs have a row count known only at run time."""
     from dml.frontends.openvino import layers as _layers  # noqa: F401  registers the mappings
 
     return _COUNTING.get(layer.type, 0)

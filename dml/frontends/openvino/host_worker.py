@@ -97,5 +97,5 @@ def _end_with(parent: int) -> None:
 if __name__ == "__main__":
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # (what OpenVINO prints is no reply)
+    os.dup2(2, 1)  # (so that OpenVINO's own output is not taken for a reply)
     serve(sys.stdin.buffer, replies)

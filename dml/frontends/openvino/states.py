@@ -105,7 +105,7 @@ def _by_variable(network: Network, kind: str) -> dict[str, IrLayer]:
         if layer.type == kind:
             name = layer.text("variable_id")
             if name in found or not (layer.outputs if kind == "ReadValue" else layer.inputs):
-                raise DMLError(f"{layer}: variable {name!r} must have one {kind}, of one value", HRESULT.E_NOTIMPL)
+                raise DMLError(f"{layer}: variable {name!r} must have one {kind} with one value", HRESULT.E_NOTIMPL)
             found[name] = layer
     return found
 
@@ -127,7 +127,7 @@ def _initial(network: Network, copies: Mapping[IrLayer, IrLayer], begins: Mappin
     for layer in made.layers:
         for source, _ in layer.inputs:
             if source in others:
-                raise DMLError(f"{layer}: a variable begins with the value of another one", HRESULT.E_NOTIMPL)
+                raise DMLError(f"{layer}: a variable's initial value depends on another variable", HRESULT.E_NOTIMPL)
     return replace(made, layers=[layer for layer in made.layers if layer not in others])
 
 
@@ -227,7 +227,7 @@ def whole(
     model = without_variables(model)
     if isinstance(model, PartedNetwork):
         host = ", ".join(str(layer) for part in model.parts if part.on_host for layer in part.host_layers)
-        why = f"on the host run {host}" if host else "layers read what others count"
+        why = f"{host} run on the host" if host else "layers read outputs whose sizes other layers compute"
         raise DMLError(f"the model runs in {len(model.parts)} parts, not as one graph: {why}", HRESULT.E_NOTIMPL)
     return model
 

@@ -71,7 +71,7 @@ def _opened(which: int | str | None) -> Device:
 _said: dict[int, set[str]] = {}
 #: Maximum exports of a graph for different values of its constant numbers.
 _MOST_VALUES = 8
-#: The most calls to run with PyTorch before retrying a device that was out of memory.
+#: Maximum calls that run with PyTorch before a device that was out of memory is tried again.
 _LONGEST_PAUSE = 64
 
 
@@ -200,7 +200,7 @@ def _said_of_frame() -> set[str]:
 def _why_eager(arguments: Sequence[Any]) -> str | None:
     tensors = [argument for argument in arguments if isinstance(argument, torch.Tensor)]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-        return "gradients are wanted (use torch.no_grad() or torch.inference_mode())"
+        return "gradients are required (use torch.no_grad() or torch.inference_mode())"
     elsewhere = next((tensor.device for tensor in tensors if tensor.device.type != "cpu"), None)
     if elsewhere is not None:
         return f"a tensor lies on {elsewhere}; the CPU's are taken"

@@ -1,5 +1,6 @@
 "use strict";
-// What every page's scripts use: making elements, reading the page's data, copying. Texts only ever become text nodes.
+// Helpers for every page's scripts: making elements, reading the page's data, copying. Texts only ever become text
+// nodes.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 
@@ -38,7 +39,7 @@ function grouped(number) {
   return number.toLocaleString("en-US");
 }
 
-// A measured number in few digits; what is not finite arrives as a text.
+// Format a measured number with few digits; non-finite numbers arrive as text.
 function short(number) {
   if (number === null || number === undefined) return "";
   if (typeof number !== "number") return number;
@@ -52,7 +53,7 @@ function facts(pairs) {
   return make("dl.facts", {}, shown.map(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]).flat());
 }
 
-// A button that copies the text of an element; where the browser lets nobody copy, it selects it instead.
+// A button that copies the text of an element; if the browser forbids copying, it selects the text instead.
 async function copyText(element, button) {
   const before = button.textContent;
   try {

@@ -43,7 +43,7 @@ function fitWhole() {
   show();
 }
 
-// The start: the whole of a small model; of a larger one its top, as large as can be read.
+// The initial view: all of a small model, or the top of a larger one at a readable size.
 function fitTop() {
   const stage = stageSize(), scene = sceneSize();
   fitWhole();

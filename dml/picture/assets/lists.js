@@ -1,4 +1,4 @@
-// The same as tables, for reading, sorting by time, and whoever does not see the drawing; and the search.
+// The contents as tables, for reading, sorting by time and screen readers; and the search.
 
 function fillTable(place, more, titles, items, row, first) {
   const head = titles.map(([title, kind]) => make(`th${kind ?? ""}`, {scope: "col"}, title));

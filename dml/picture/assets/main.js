@@ -1,4 +1,4 @@
-// Draws the picture, and listens.
+// Draws the picture and handles events.
 
 drawScene();
 drawLists();
@@ -9,7 +9,7 @@ byId("farther").addEventListener("click", () => zoom(0.8));
 byId("fit").addEventListener("click", fitWhole);
 byId("query").addEventListener("input", search);
 byId("search").addEventListener("submit", nextMatch);
-// A node that the Tab key reaches comes into sight.
+// Scrolls a node into view when the Tab key moves the focus to it.
 byId("scene").addEventListener("focusin", (event) => {
   if (event.target.matches(":focus-visible")) bringIntoSight(data.nodes[Number(event.target.dataset.node)]);
 });

@@ -1,4 +1,4 @@
-// The chosen node in full.
+// The details of the selected node.
 
 let chosen = null;
 
@@ -52,7 +52,7 @@ function percentOf(nanoseconds) {
   return totalTime ? `${short((100 * nanoseconds) / totalTime)} %` : "";
 }
 
-// Each value, and whom it comes from or goes to.
+// Each value, with its source and its readers.
 function valueList(title, values, at, comesIn) {
   if (!values.length) return [];
   return [make("h3", {}, title), make("ul", {}, values.map((value) => {

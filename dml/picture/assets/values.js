@@ -1,4 +1,4 @@
-// Values, bytes and times in words.
+// Values, bytes and times as text.
 
 function bytes(count) {
   const units = ["B", "KiB", "MiB", "GiB"];
@@ -38,7 +38,7 @@ const FATES = {
   output: "an output of the model",
 };
 
-// All kernels that run with the model, together; 0 where nothing was measured.
+// The total time of the kernels that run with the model; 0 if nothing was measured.
 const totalTime = data.kernels.reduce((sum, kernel) => sum + (kernel.nanoseconds ?? 0), 0);
 
 // Each group of fused nodes has a hue, neighbours different ones.

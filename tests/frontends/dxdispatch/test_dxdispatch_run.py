@@ -190,7 +190,7 @@ WRONG = [
     ({}, [dispatch("add", **{**BOUND, "ATensor": {"name": "A", "elementOffset": 1}})], "multiple of 16"),
     ({}, [dispatch("add", **{**BOUND, "ATensor": 5})], r"bindings\.ATensor: must be an object"),
     ({}, [{"type": "dispatch", "dispatchable": "add"}], r"commands\[0\]: needs a member 'bindings'"),
-    ({}, [{"type": "wait"}], r"commands\[0\]\.type: 'wait' is no command"),
+    ({}, [{"type": "wait"}], r"commands\[0\]\.type: 'wait' is not a command"),
     ({}, [{"type": "print", "resource": "A", "verbose": 1}], r"verbose: must be true or false"),
     ({}, [{**dispatch("add", **BOUND), "threadGroupCount": [1]}], r"threadGroupCount: must be an array of 3"),
     ({}, [{"type": "writeFile", "resource": "A", "targetPath": "a.npy", "dimensions": [4]}], "16 bytes, the resource"),

@@ -197,7 +197,7 @@ def test_multi_head_attention_over_a_cache(device: dml.Device, causal: int, step
     np.testing.assert_allclose(np.array(found[0]), expected, rtol=2e-5, atol=2e-5)
     for array, cache in zip(held.values(), caches, strict=True):
         np.testing.assert_allclose(array.numpy(), cache, rtol=1e-6, atol=1e-6)
-    with pytest.raises(dml.DMLError, match=f"the cache holds 7 positions, and no longer sequence, found {7 + steps}"):
+    with pytest.raises(dml.DMLError, match=f"the cache has room for 7 positions, found {7 + steps}"):
         model.run({**given_, **held, "length": np.array([7], np.int32)})
 
 

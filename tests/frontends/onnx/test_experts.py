@@ -248,7 +248,7 @@ def test_what_mixtures_refuse(device: dml.Device) -> None:
            "w2": np.zeros((3, 8, 4), FLOAT)}  # fmt: skip
     for changes, attributes, message in (
         ({}, {"activation_type": "swiglu"}, "swiglu without swiglu_fusion takes the weights of fc3"),
-        ({}, {"k": 4}, "attribute 'k' must be 3 at most, found 4"),
+        ({}, {"k": 4}, "attribute 'k' must be at most 3, found 4"),
         ({"router": np.zeros((3, 3), FLOAT)}, {}, r"a row for each token, found \(3, 3\) for \(2, 8\)"),
         ({}, {"use_sparse_mixer": 1}, "use_sparse_mixer takes k = 2, found 1"),
     ):

@@ -222,7 +222,7 @@ def test_an_absent_optional_input(device: dml.Device) -> None:
     "change, message",
     [
         (lambda graph: graph.node[0].input.__setitem__(1, "nowhere"), r"node 'Add' reads 'nowhere'"),
-        (lambda graph: graph.output[0].__setattr__("name", "q"), r"nothing makes its output 'q'"),
+        (lambda graph: graph.output[0].__setattr__("name", "q"), r"no node computes its output 'q'"),
         (lambda graph: graph.input[0].ClearField("type"), r"input 'x' has no type"),
         (lambda graph: graph.node[0].output.__setitem__(0, "x"), r"reads 's'"),
         (lambda graph: graph.node.append(helper.make_node("Neg", ["x"], ["s"])), r"'s' has been used as output"),

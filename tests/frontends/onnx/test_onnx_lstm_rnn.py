@@ -80,3 +80,34 @@ def test_batch_first_is_the_same_network(device: dml.Device, op: str) -> None:
     first = model_of([helper.make_node(op, names, outputs, layout=1, **fields)], swapped, outputs, 14, ranks=ranks)
     y, *states = prepare(first, device).run(swapped)
     assert_close([y.transpose(1, 2, 0, 3), *(s.transpose(1, 0, 2) for s in states)], expected, 0)
+
+
+@pytest.mark.parametrize("layout", [0, 1])
+@pytest.mark.parametrize(("steps", "batch"), [(0, 2), (3, 0)])
+@pytest.mark.parametrize("outputs", [("Y", "Y_h"), ("", "Y_h")])
+@pytest.mark.parametrize("op", ["GRU", "LSTM", "RNN"])
+def test_without_steps_the_states_stay(
+    device: dml.Device, op: str, outputs: tuple[str, str], steps: int, batch: int, layout: int
+) -> None:
+    gates = {"GRU": 3, "LSTM": 4, "RNN": 1}[op]
+
+    def as_laid_out(array: Array) -> Array:
+        return array.transpose(1, 0, 2) if layout else array
+
+    state = np.random.default_rng(1).uniform(-1, 1, (2, batch, HIDDEN)).astype(np.float32)
+    inputs = {
+        "X": as_laid_out(np.zeros((steps, batch, SIZE), np.float32)),
+        "W": np.ones((2, gates * HIDDEN, SIZE), np.float32),
+        "R": np.ones((2, gates * HIDDEN, HIDDEN), np.float32),
+        "B": np.ones((2, 2 * gates * HIDDEN), np.float32),
+        "sequence_lens": np.zeros(batch, np.int32),
+        "initial_h": as_laid_out(state),
+    }
+    names = [*outputs, "Y_c"] if op == "LSTM" else list(outputs)
+    node = helper.make_node(op, list(inputs), names, direction="bidirectional", layout=layout)
+    ranks = {"Y": 4, "Y_h": 3, "Y_c": 3}
+    model = model_of([node], inputs, [name for name in names if name], 14, symbolic=True, ranks=ranks)
+    y = np.zeros((batch, steps, 2, HIDDEN) if layout else (steps, 2, batch, HIDDEN), np.float32)
+    expected = {"Y": y, "Y_h": as_laid_out(state), "Y_c": as_laid_out(np.zeros_like(state))}
+    found = prepare(model, device, fallback=False).run(inputs)
+    assert_close(found, [expected[name] for name in names if name], 0)

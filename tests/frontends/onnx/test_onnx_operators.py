@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from models import assert_close, in_onnxruntime, node_model
+from models import assert_close, in_onnxruntime, model_of, node_model
+from onnx import helper
 
 import dml
 from dml.frontends.onnx import prepare
@@ -105,6 +106,36 @@ def test_clip_6_gives_max_where_min_is_above_it(device: dml.Device) -> None:
     x = np.array([0, 3, 5, 6, np.nan], np.float32)
     model, given = node_model("Clip", {"x": x}, {"y": (1, np.float32)}, domain="", version=6, min=6.0, max=4.0)
     assert_close(prepare(model, device).run(given), [np.array([4, 4, 4, 4, np.nan], np.float32)], 0)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.int64])
+@pytest.mark.parametrize("constant", [False, True])
+def test_slice_backwards_from_before_the_first_element(device: dml.Device, kind: Any, constant: bool) -> None:
+    """ONNX clamps the start to the first element, where NumPy selects nothing."""
+    x, zeros = np.arange(6).astype(kind).reshape(2, 3), np.zeros((2, 1), kind)
+    bounds = {"starts": [-5, 1], "ends": [-99, -99], "axes": [1, 0], "steps": [-1, -1]}
+    held = {name: np.array(numbers) for name, numbers in bounds.items()} | ({"x": x} if constant else {})
+    inputs = {"zeros": zeros} | ({} if constant else {"x": x})
+    nodes = [helper.make_node("Slice", ["x", *bounds], ["s"]), helper.make_node("Add", ["s", "zeros"], ["y"])]
+    model = model_of(nodes, inputs, ["y"], 17, initializers=held)
+    found = prepare(model, device).run(inputs)
+    assert_close(found, in_onnxruntime(model, inputs), 0)
+    np.testing.assert_array_equal(found[0], np.array([[3], [0]], kind))
+
+
+@pytest.mark.parametrize("op", ["GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"])
+def test_global_pooling_of_an_empty_batch(device: dml.Device, op: str) -> None:
+    model, given = node_model(op, {"x": np.zeros((0, 4, 2, 3, 2), np.float32)}, {"y": (5, np.float32)}, domain="")
+    (found,) = prepare(model, device, fallback=False).run(given)
+    assert found.shape == (0, 4, 1, 1, 1)
+
+
+def test_mean_variance_normalization_of_equal_elements(device: dml.Device) -> None:
+    """ONNX adds 1e-9 to the deviation, so the result is 0, not NaN."""
+    inputs = {"x": np.full((2, 3, 4), 3.0, np.float32)}
+    model, given = node_model("MeanVarianceNormalization", inputs, {"y": (3, np.float32)}, domain="", axes=[0, 2])
+    (found,) = prepare(model, device).run(given)
+    np.testing.assert_array_equal(found, np.zeros_like(inputs["x"]))
 
 
 def test_clip_by_nan_limits_nothing(device: dml.Device) -> None:

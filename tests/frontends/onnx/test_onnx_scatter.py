@@ -40,6 +40,17 @@ def test_scatter_elements_reduces(
     agree(device, "ScatterElements", inputs, axis=1, reduction=reduction)
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("op", ["GatherElements", "ScatterElements"])
+def test_indices_may_be_smaller_along_every_axis(device: dml.Device, op: str, axis: int) -> None:
+    indices = np.array([[[0, 1, 2]], [[1, 2, 0]]])  # (no place twice, along any axis)
+    inputs = {"x": numbers(np.float32, 3, 4, 4), "i": indices}
+    if op == "ScatterElements":
+        inputs["u"] = numbers(np.float32, *indices.shape)
+    model, given = node_model(op, inputs, {"y": (3, np.float32)}, domain="", version=18, axis=axis)
+    assert_close(prepare(model, device, fallback=False).run(given), in_onnxruntime(model, given), 0)
+
+
 @pytest.mark.parametrize("reduction", KINDS)
 def test_scatter_nd_reduces(device: dml.Device, reduction: str) -> None:
     kind = KINDS[reduction]

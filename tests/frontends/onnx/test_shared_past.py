@@ -192,7 +192,7 @@ def test_sizes(device: dml.Device, size: int, heads: tuple[int, int], room: int,
 def test_a_full_cache_is_told_with_its_length(device: dml.Device, steps: int) -> None:
     decoder = Decoder(device, room=8, batch=1)
     decoder.check(steps, [8 - steps], 2e-5)
-    message = "node GroupQueryAttention: the cache holds 8 positions, and no longer sequence, found 9"
+    message = "node GroupQueryAttention: the cache has room for 8 positions, found 9"
     with pytest.raises(dml.DMLError, match=message):
         decoder.run(decoder.step(steps, [9 - steps]))
     before = {name: value.numpy() for name, value in decoder.values.items()}

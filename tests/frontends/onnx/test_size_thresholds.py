@@ -45,19 +45,19 @@ LOWERED: dict[str, dict[str, tuple[int, ...]]] = {
     "dml.graph.fusion": {"_DEEPEST": (1, 3), "_DEEPEST_EPILOGUE": (1, 2), "_MOST_FIRSTS": (1,)},
     "dml.graph.kept": {"SMALL": (0, 64)},
 }
-#: Integer constants of the modules in ``FOLDERS`` that are no size thresholds.
+#: Integer constants of the modules in ``FOLDERS`` that are not size thresholds.
 OTHERS: dict[str, set[str]] = {
     "dml.frontends.onnx.run.severity": {"WARNING"},
     "dml.frontends.onnx.load.lenient": {"_IR_VERSION", "_FREE_INITIALIZERS", "_MOST_VERSION"},
-    "dml.frontends.onnx.load.loading": {"_MESSAGE_LIMIT", "_SPARSE_LIMIT"},  # refused beyond these
+    "dml.frontends.onnx.load.loading": {"_MESSAGE_LIMIT", "_SPARSE_LIMIT"},  # sizes beyond these are refused
     "dml.frontends.onnx.map.operators.matmul_bnb4": {"_FLOATS_AT_ONCE"},
     "dml.frontends.onnx.map.operators.matmul_nbits": {"_FLOATS_AT_ONCE"},
     "dml.frontends.onnx.map.operators.nchwc": {"SMALLEST_BLOCK"},
-    "dml.frontends.onnx.map.operators.spectrum": {"_LIMIT"},  # refused beyond it
+    "dml.frontends.onnx.map.operators.spectrum": {"_LIMIT"},  # sizes beyond it are refused
     "dml.frontends.onnx.load.weights_apart": {
         "_GRAPH", "_INITIALIZER", "_RAW_DATA", "_NUMBER", "_EIGHT", "_BYTES", "_FOUR",
     },
-    "dml.graph.reading": {"_MOST"},  # refused beyond it
+    "dml.graph.reading": {"_MOST"},  # sizes beyond it are refused
 }  # fmt: skip
 FOLDERS = ("frontends/meaning", "frontends/onnx", "graph")
 #: Modules that fold: beyond their lowered thresholds, nodes that compute sizes run on the host.

@@ -38,7 +38,7 @@ def assert_close(kind: str, found: Array, x: Array, axes: Sequence[int]) -> None
     if kind == "HARDMAX":
         assert_exact(found, expected.astype(found.dtype))
     elif kind == "LOG_SOFTMAX":
-        # A result is a difference of numbers up to some tens: its error is relative to these, not to its own small
+        # A result is a difference of numbers up to several tens: its error is relative to these, not to its own small
         # value.
         spacing = np.spacing(np.max(np.abs(x)).astype(np.float32))
         rounding = np.abs(expected) * np.finfo(found.dtype).eps
@@ -148,6 +148,21 @@ def test_large_and_special_values(device: dml.Device) -> None:
     assert_ulp(found, reference("LOG_SOFTMAX", x, (1,)), 2, "equal terms")
     found = harness.run(device, describe("HARDMAX", like(x), None), {"InputTensor": x})["OutputTensor"]
     assert_exact(found, reference("HARDMAX", x, (1,)).astype(np.float32))
+
+
+@pytest.mark.parametrize("kind", ["SOFTMAX", "LOG_SOFTMAX"])
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+def test_columns_keep_to_themselves(each_kind: dml.Device, kind: str, dtype: str) -> None:
+    """Columns take several dispatches; a NaN of either sign, an infinity or a column of -infinity makes its own NaN."""
+    x = harness.random(np.random.default_rng(6), dtype, (40, 70), -8, 8)
+    x[0, ::7], x[3, 1::7], x[39, 2::7], x[20, 3::7], x[:, 4::7] = np.nan, -np.float32(np.nan), np.inf, -np.inf, -np.inf
+    found = harness.run(each_kind, describe(kind, like(x), (0,)), {"InputTensor": x})["OutputTensor"]
+    expected = reference(kind, x, (0,))
+    assert (np.isnan(found) == np.isnan(expected)).all()
+    assert (np.isneginf(found) == np.isneginf(expected)).all()
+    plain = np.arange(70) % 7 > 4
+    assert_close(kind, found[:, plain], x[:, plain], (0,))
+    assert np.array_equal(found[20, 3::7], expected[20, 3::7].astype(found.dtype))
 
 
 PAGE = np.array([[[12, 0], [-101, 11]], [[3, 234], [0, -101]]], np.float32)

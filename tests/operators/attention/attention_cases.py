@@ -33,7 +33,7 @@ class Case:
     lengths: bool = False
     in_place: bool = False  # the present tensors hold the past; implies lengths
     data_type: str = "FLOAT32"
-    layouts: tuple[str, str] = ("packed", "packed")  # of the inputs, of the outputs
+    layouts: tuple[str, str] = ("packed", "packed")  # layouts of the inputs, and of the outputs
     rank: int = 3
     newer: bool = False  # MULTIHEAD_ATTENTION1
     filter_value: float = -64.0
@@ -196,7 +196,7 @@ def check(device: dml.Device, case: Case) -> None:
     inputs = data(case)
     desc = describe(case, inputs)
     outputs = run_in_place(device, desc, case, inputs) if case.in_place else run(device, desc, inputs)
-    # float32: scores of some tens are rounded to 2e-6 (4e-6 where the filter is added to all), which is the relative
+    # float32: scores of several tens are rounded to 2e-6 (4e-6 where the filter is added to all), which is the relative
     # error of a weight. float16: the float32 error, then one rounding to 11 bits.
     rtol, atol = (1e-5, 1e-5) if case.data_type == "FLOAT32" else (2**-11 * 1.01, 1e-5)
     for name, expected in expect(case, inputs).items():

@@ -73,7 +73,7 @@ def test_sequence(device, dtype, layout):
     if dtype.startswith("FLOAT"):
         result = run(device, sequence_of(dtype, sizes, -3.5, 0.1, layout), {})["OutputTensor"]
         start, delta = (float(dml.numpy_dtype(kind(dtype)).type(v)) for v in (-3.5, 0.1))
-        assert_ulp(result, start + i * delta, 0.502, "rounded once, from a sum kept to more than float32")
+        assert_ulp(result, start + i * delta, 0.502, "rounded once, from a sum more precise than float32")
         return
     numpy_type = dml.numpy_dtype(kind(dtype))
     bits = numpy_type.itemsize * 8
@@ -88,7 +88,7 @@ def test_long_float_sequences_keep_their_low_bits(device):
     count = 1 << 20
     result = run(device, sequence_of("FLOAT32", (count,), -123456.7, 0.12345678), {})["OutputTensor"]
     start, delta = float(np.float32(-123456.7)), float(np.float32(0.12345678))
-    assert_ulp(result, start + np.arange(count) * delta, 0.51, "rounded once, from a sum kept to more than float32")
+    assert_ulp(result, start + np.arange(count) * delta, 0.51, "rounded once, from a sum more precise than float32")
 
 
 def test_sequences_of_infinities(device):

@@ -58,7 +58,7 @@ def test_batch_parameters_broadcast(name: str) -> None:
 def test_batch_spatial_below_4_0() -> None:
     """Without Spatial, the mean and the variance have the input's height and width; from 4_0 on the flag is ignored."""
     operator, level = dml.DML_BATCH_NORMALIZATION_OPERATOR_DESC, dml.DML_FEATURE_LEVEL_3_1
-    refused(operator, "MeanTensor: must have size 4 in dimension 2 (not Spatial, below feature level 4_0)", level,
+    refused(operator, "MeanTensor: must have size 4 in dimension 2 (Spatial is false, below feature level 4_0)", level,
             Spatial=False)  # fmt: skip
     rows = tensor("FLOAT32", (1, 3, 4, 1))
     refused(operator, "MeanTensor: must have size 5 in dimension 3", level, Spatial=False, MeanTensor=rows)

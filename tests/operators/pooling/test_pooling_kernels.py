@@ -45,6 +45,6 @@ def test_a_window_beyond_a_workgroup(device: dml.Device) -> None:
     ids=["indices", "a norm"],
 )
 def test_a_window_beyond_a_workgroup_is_refused(desc: dml.OperatorDesc, message: str) -> None:
-    """More than a value is requested of the window."""
+    """These operators cannot be computed as reductions."""
     with pytest.raises(dml.DMLError, match=message):
         compile_operator(desc, Target(DeviceClass.CPU))

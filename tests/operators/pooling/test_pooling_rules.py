@@ -78,7 +78,7 @@ def test_windows(operator: Any) -> None:
     refused(operator, f"{name}: must be at least 1", **{name: (1, 0)})
     arrays = {field: (*VALID[operator][field], 1) for field in (*WINDOW, "Dilations") if field in VALID[operator]}
     refused(operator, "Strides: must have 2 item(s) (one per spatial dimension)", **arrays)
-    refused(operator, "WindowSize: must reach over at most 10 elements, the padded size of spatial dimension 0",
+    refused(operator, "WindowSize: must span at most 10 elements, the padded size of spatial dimension 0",
             WindowSize=(11, 2))  # fmt: skip
     refused(operator, "StartPadding: must leave a padded size of at most 4294967295", StartPadding=(2**32 - 1, 0))
     if operator in GRADS:

@@ -37,7 +37,7 @@ class Case:
     data_type: str = "FLOAT32"
     absent: tuple[str, ...] = ()
     lengths: Sequence[int] | None = None
-    layouts: tuple[str, str] = ("packed", "packed")  # of the inputs, of the outputs
+    layouts: tuple[str, str] = ("packed", "packed")  # layouts of the inputs, and of the outputs
     activations: tuple[str, ...] = ()
     attributes: dict[str, Any] = field(default_factory=dict)
 

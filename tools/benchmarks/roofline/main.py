@@ -28,7 +28,7 @@ from roofline.work import Work, cases
 
 
 def bound(work: Work, kind: str, limits: Mapping[str, float]) -> tuple[str, float]:
-    """Return which limit bounds the case ("bytes" or a rate), and the least seconds that it can take."""
+    """Return which limit bounds the case ("bytes" or a rate), and the minimum seconds that it can take."""
     rates = {"float16": ("matrix", "float32"), "float32": ("float32",)}[kind]
     best = max((rate for rate in rates if rate in limits), key=lambda rate: limits[rate])
     times = {"bytes": work.bytes / limits["bytes"], best: work.operations / limits[best]}

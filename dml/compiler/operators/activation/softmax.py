@@ -139,9 +139,12 @@ def _in_passes(builder: ProgramBuilder, source: Operand, result: Operand, axes: 
     sizes = ones_along(source.sizes, axes)
     most = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
     reduce(builder, FLOAT_MAX, [source], axes, [(most, VALUE)])
-    power = node("exp_accurate($x0 - $x1)", Leaf(0), Leaf(1), includes=[MATH])
+    halves = result.data_type == DML_TENSOR_DATA_TYPE_FLOAT16 and not logarithm
+    power = node(f"{'exp_of_half' if halves else 'exp_nonpositive'}($x0 - $x1)", Leaf(0), Leaf(1), includes=[MATH])
     total = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
-    finish = node("log_accurate($x0)" if logarithm else "reciprocal($x0)", VALUE, includes=[MATH])
+    # These exponentials are undefined for NaN. A NaN or infinity in the row shows in `most`, and makes the row NaN.
+    usual = f"{'log_accurate' if logarithm else 'reciprocal'}($x0)"
+    finish = node(f"is_nan($x1) || is_inf($x1) ? NOT_A_NUMBER : {usual}", VALUE, Leaf(1), includes=[MATH])
     reduce(builder, FLOAT_SUM, [source, most], axes, [(total, finish)], power)
     value: Expression = node("$x0 * $x1", power, Leaf(2))
     if logarithm:

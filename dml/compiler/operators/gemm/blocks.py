@@ -81,7 +81,7 @@ def product_of_blocks(
     beta: float,
     activation: Expression | None,
 ) -> None:
-    """Like ``matmul`` with transposed b; a {..., M, K} and result {..., M, N} have no batch of more than one.
+    """Like ``matmul`` with transposed b; a {..., M, K} and result {..., M, N} have at most one batch element.
 
     data_type: of the dequantized weights.
     """

@@ -1,6 +1,6 @@
 """FOLD and UNFOLD: between a tensor and the columns of its sliding windows.
 
-The column tensor is 3-D, {N, C x window, blocks}, as the pages' prose and examples have it.
+The column tensor is 3-D, {N, C x window, blocks}, as the reference's text and examples have it.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from dml.shapes import ones_along
 
 @lowering(d.DML_LP_NORMALIZATION_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def lp(desc: d.DML_LP_NORMALIZATION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """Divide by (sum of |x|^P, plus epsilon)^(1/P); the page does not say where epsilon goes."""
+    """Divide by (sum of |x|^P, plus epsilon)^(1/P); the reference does not say where epsilon goes."""
     source, axes = builder["InputTensor"], (desc.Axis,)
     norm = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, ones_along(source.sizes, axes))
     if desc.P == 1:

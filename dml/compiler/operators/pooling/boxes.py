@@ -18,8 +18,8 @@ from dml.errors import HRESULT, DMLError
 class BoxKernel:
     """A kernel that ends in "pooling/store.glsl", to run for each element of the tensor ``result``.
 
-    places: maximum positions visited per element (seldom_full: mostly far fewer). cost: loop iterations per position.
-    alike: as for ``ProgramBuilder.for_each``.
+    places: maximum positions visited per element (seldom_full: most elements visit far fewer). cost: loop iterations
+    per position. alike: as for ``ProgramBuilder.for_each``.
     """
 
     kernel: str

@@ -22,7 +22,7 @@ from dml.compiler.target import Target
 from dml.enums import DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR, DML_TENSOR_DATA_TYPE_UINT32
 from dml.errors import HRESULT, DMLError
 
-#: Most dispatches that share the samples of an output.
+#: Maximum number of dispatches that share the samples of an output.
 MOST_PARTS = 1024
 
 
@@ -75,7 +75,7 @@ class RegionSampling:
         limit = max_steps(self.builder.target)
         if max(longest) > limit:
             raise DMLError(
-                f"ROI_ALIGN: up to {max(longest)} places along an axis at which an output samples its input of "
+                f"ROI_ALIGN: an output samples up to {max(longest)} positions along an axis of its input of "
                 f"{self.image[2]} x {self.image[3]}, above this device's limit {limit}",
                 HRESULT.E_OUTOFMEMORY,
             )
@@ -149,7 +149,7 @@ class PlaceLists:
         down, across = places_parts(self.target, self.rows, self.columns, outputs)
         if down * across > MOST_PARTS:
             raise DMLError(
-                f"ROI_ALIGN: an output may have {self.rows} x {self.columns} places at which it samples its input, "
+                f"ROI_ALIGN: an output may sample its input at {self.rows} x {self.columns} positions, "
                 f"{down * across} dispatches on this device, above the limit {MOST_PARTS}",
                 HRESULT.E_OUTOFMEMORY,
             )

@@ -1,4 +1,4 @@
-// Reports side by side: what got worse, got better, is new, is gone since the first.
+// Reports side by side: the cases that got worse, got better, are new, or are gone since the first.
 
 const CHANGES = {worse: "Worse", better: "Better", new: "New", gone: "Gone"};
 

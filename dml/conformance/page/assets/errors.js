@@ -1,4 +1,4 @@
-// How much of what is allowed the errors took: histograms per run, and the worst errors against their limits.
+// Errors as shares of their limits: histograms per run, and the worst errors.
 
 const BINS = ["exact", "up to 1/8", "up to 1/4", "up to 1/2", "up to the limit", "above it"];
 

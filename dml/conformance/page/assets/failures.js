@@ -18,7 +18,7 @@ function failureCard(outcome, open) {
   const card = make("details.card", {open, "data-case": outcome.case},
     make("summary", {}, statusText("failed"), " ", make("span.quiet", {}, outcome.kind), " ", make("code", {}, breakable(outcome.case)), " ",
       make("span.badge", {title: runName(outcome.run)}, String(data.runs[outcome.run].number))));
-  // Only what is opened is built: a broken driver has thousands.
+  // Only opened entries are built: a broken driver has thousands of failures.
   const build = () => {
     if (card.open && card.children.length === 1) card.append(...failureFacts(outcome, failure));
   };

@@ -1,4 +1,4 @@
-// The filters, which hold for every table below them.
+// The filters, which apply to every table below them.
 
 const filter = {name: "", family: "", type: "", status: "", run: ""};
 

@@ -17,7 +17,7 @@ function draw() {
   drawLevels();
 }
 
-// A report of many devices takes a moment to draw: not at every letter.
+// A report of many devices takes a moment to draw, so wait until typing pauses.
 let typed = 0;
 byId("filters").addEventListener("input", (event) => {
   clearTimeout(typed);

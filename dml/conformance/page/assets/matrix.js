@@ -75,7 +75,7 @@ function detailsRow(cells, runs) {
   return make("tr.details", {}, make("td", {colspan: runs.length + 1}, make("div.inside", {}, table)));
 }
 
-// A histogram as small as a word; heights are logarithmic.
+// A word-sized histogram; heights are logarithmic.
 function spark(bins) {
   const most = Math.log1p(Math.max(...bins));
   if (!bins.length || !most) return null;

@@ -1,4 +1,5 @@
-// The five things that can become of a case, as signs that do not need colour, and what several pages' parts draw.
+// The five statuses of a case, as symbols that are clear without colour, and elements that several parts of the page
+// draw.
 
 const STATUSES = ["passed", "failed", "loose", "not_tested", "unsupported"];
 const SIGNS = {passed: "✓", failed: "✗", loose: "≈", not_tested: "–", unsupported: "○"};
@@ -22,7 +23,7 @@ function addHistograms(cells) {
   return bins;
 }
 
-// Shares that are no finite number arrive as texts, and are worse than any.
+// Non-finite shares arrive as text, and are worse than any number.
 function weight(share) {
   return typeof share === "number" ? share : Infinity;
 }
@@ -40,7 +41,7 @@ function percent(share) {
   return share > 0 && share < 0.001 ? "< 0.1 %" : `${Number((100 * share).toPrecision(3)).toLocaleString("en-US")} %`;
 }
 
-// A thin line: how much of what is allowed was used.
+// A thin bar: the share of the allowed error that was used.
 function usedBar(share) {
   const kind = weight(share) > 1 ? ".over" : weight(share) > 0.75 ? ".near" : "";
   const width = `${100 * Math.min(1, weight(share))}%`;
@@ -52,17 +53,17 @@ function runName(run) {
   return `${number} ${device} (${axis})`;
 }
 
-// Which report a run is of, where there are several.
+// The report that a run belongs to, if there are several.
 function inReport(run) {
   return data.changes.length ? `${String.fromCharCode(65 + data.runs[run].report)} ` : "";
 }
 
-// Units of the last place; more of them than float32 has digits say "entirely different".
+// Units in the last place; numbers beyond float32's precision are shown as "entirely different".
 function ulpText(ulp) {
   return ulp < 2 ** 24 ? short(ulp) : "over 2^24";
 }
 
-// A limit that is not in ulp is an absolute one; so is one that allows more ulp than float32 has digits.
+// A limit that is not in ulp, or that allows more ulp than float32's precision, counts as absolute.
 function limitOf(tensor) {
   return tensor.ulp_limit > 0 && tensor.ulp_limit < 2 ** 24 ? short(tensor.ulp_limit) : "absolute";
 }

@@ -125,14 +125,14 @@ def _check_names(graph: Any, around: frozenset[str]) -> None:
             if name and name not in known:
                 raise DMLError(
                     f"the model is not valid ONNX: node {node.name or node.op_type!r} reads {name!r}, which is "
-                    "no input, no initializer and no node's output"
+                    "neither an input, an initializer nor a node's output"
                 )
         for attribute in node.attribute:
             for inner in (attribute.g, *attribute.graphs):
                 _check_names(inner, known)
     for entry in graph.output:
         if entry.name not in known:
-            raise DMLError(f"the model is not valid ONNX: nothing makes its output {entry.name!r}")
+            raise DMLError(f"the model is not valid ONNX: no node computes its output {entry.name!r}")
 
 
 def graph_nodes(graph: Any) -> Iterator[Any]:

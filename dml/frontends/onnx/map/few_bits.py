@@ -56,7 +56,7 @@ def unpacked(x: OnnxValue, bits: int, count: int, *, as_bytes: bool = False) -> 
     elif bits == 2:
         numbers = _quarters(x)
     else:
-        raise Unsupported(f"numbers of {bits} bits that are no constants are not mapped")
+        raise Unsupported(f"numbers of {bits} bits that are not constants are not mapped")
     if numbers.shape[-1] == count:
         return numbers
     if numbers.dtype == UINT4:  # strides skip unused numbers at the ends of rows

@@ -47,7 +47,8 @@ def fold(node: OnnxNode) -> Sequence[Array | TracedArray] | None:
         return None
     # A node without elements gives the device nothing to do, whatever its other inputs hold.
     empty = not values[0].size and all(item.size <= _INPUT_LIMIT for item in values)
-    if empty and node.op != "Concat" and _evaluable(node):
+    # (the reference gives the result of GlobalMaxPool too many dimensions)
+    if empty and node.op not in ("Concat", "GlobalMaxPool") and _evaluable(node):
         return _evaluate(node, [None if item is None else node.trace.known(item) for item in node.inputs])
     # Gathering rows of a large table costs as much here as uploading them, which would be repeated for each length.
     small = values[1:] if node.op == "Gather" else values
@@ -105,7 +106,8 @@ def _evaluate(node: OnnxNode, arrays: list[Array | None]) -> list[Array] | None:
     proto = onnx.NodeProto()
     proto.op_type = node.op
     proto.input.extend(f"i{at}" if array is not None else "" for at, array in enumerate(arrays))
-    proto.output.extend(f"o{at}" if name else "" for at, name in enumerate(node.proto.output))
+    # (the reference would give the first result to the first output that is named)
+    proto.output.extend(f"o{at}" for at in range(len(node.proto.output)))
     proto.attribute.extend(node.attribute_protos())
     feeds = {f"i{at}": array for at, array in enumerate(arrays) if array is not None}
     try:
@@ -117,8 +119,7 @@ def _evaluate(node: OnnxNode, arrays: list[Array | None]) -> list[Array] | None:
         return None
     if any(isinstance(result, list) for result in results):
         return None  # sequences are left to the mapping
-    given = iter(results)
-    made = [np.asarray(next(given)) if name else np.zeros(0) for name in node.proto.output]
+    made = [np.asarray(result) for result in results]
     return None if any(array.dtype == object for array in made) else made
 
 

@@ -34,7 +34,10 @@ _Compute = Callable[..., Any]
 def computed(node: OnnxNode, arrays: list[Array | None]) -> Array | None:
     """Compute the node's only output; None for other operators. Raises NumPy's exceptions for wrong inputs."""
     compute = _COMPUTE.get(node.op)
-    if compute is None or len(node.proto.output) != 1 or any(a is not None and a.dtype not in _TAKEN for a in arrays):
+    if compute is None or len(node.proto.output) != 1:
+        return None
+    # (slicing differs from the reference's, which is NumPy's, and is the same for all dtypes)
+    if node.op != "Slice" and any(a is not None and a.dtype not in _TAKEN for a in arrays):
         return None
     found = compute(node, *arrays)
     return None if found is None else np.asarray(found)
@@ -93,6 +96,8 @@ def _slice(
     along = range(count) if axes is None else axes.tolist()
     strides = [1] * count if steps is None else steps.tolist()
     for axis, start, end, step in zip(along, starts.tolist(), ends.tolist(), strides, strict=True):
+        if step < 0:
+            start = max(start, -x.shape[axis])  # (NumPy would select nothing)
         taken[axis] = slice(start, end, step)
     return x[tuple(taken)]
 

@@ -113,7 +113,7 @@ class OnnxNode:
         if not isinstance(item, OnnxValue):
             raise DMLError(f"input {at} must be a tensor")
         self.check(rank in (None, item.rank), f"input {at} must have rank {rank}, found shape {item.shape}")
-        self.check(item.rank >= least, f"input {at} must have rank {least} at least, found shape {item.shape}")
+        self.check(item.rank >= least, f"input {at} must have at least rank {least}, found shape {item.shape}")
         return item
 
     def optional(self, at: int, *, rank: int | None = None) -> OnnxValue | None:
@@ -122,7 +122,7 @@ class OnnxNode:
 
     def variadic(self) -> list[OnnxValue]:
         """Return all inputs of a variadic node, at least one."""
-        self.check(bool(self.inputs), "one input at least must be given")
+        self.check(bool(self.inputs), "at least one input must be given")
         return [self.input(at) for at in range(len(self.inputs))]
 
     def wants(self, at: int) -> bool:
@@ -179,7 +179,7 @@ class OnnxNode:
             return True
         self.trace.is_repeatable = False
         if self.trace.may_cut and self.trace.depth == 1 and self.builder.depends_on_inputs(value.tensor):
-            raise LateCount("how many there are depends on the numbers in its input")
+            raise LateCount("its number of rows depends on the values of its input")
         return False
 
     # Attributes
@@ -214,8 +214,8 @@ class OnnxNode:
         """Return an integer attribute, checked against the bounds."""
         value = self.attributes.get(name, default)
         self.check(isinstance(value, int), f"attribute {name!r} must be an integer, found {value!r}")
-        self.check(least is None or value >= least, f"attribute {name!r} must be {least} at least, found {value}")
-        self.check(most is None or value <= most, f"attribute {name!r} must be {most} at most, found {value}")
+        self.check(least is None or value >= least, f"attribute {name!r} must be at least {least}, found {value}")
+        self.check(most is None or value <= most, f"attribute {name!r} must be at most {most}, found {value}")
         return int(value)
 
     def number(self, name: str, default: float) -> float:

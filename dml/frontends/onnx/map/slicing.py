@@ -1,4 +1,7 @@
-"""Python's slicing as arithmetic, so that sizes may be traced."""
+"""ONNX's slicing as arithmetic, so that sizes may be traced.
+
+It is Python's but for a negative step: a start before the first element is then the first element.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from __future__ import annotations
 def taken(start: int, end: int | None, step: int, size: int) -> tuple[int, int]:
     """Return the first of ``size`` elements that ``[start:end:step]`` selects, and the number of selected elements."""
     least, most = (0, size) if step > 0 else (-1, size - 1)
-    first = _within(start, size, least, most)
+    first = _within(start, size, 0, most)
     last = least if end is None else _within(end, size, least, most)
     return first, max(0, -((first - last) // step) if step > 0 else -((last - first) // -step))
 

@@ -467,7 +467,7 @@ class Trace:
                     scope.attributes.setdefault(name, helper.get_attribute_value(attribute.default_value))
         scope.attributes.update(node.attributes)
         most = len(function.input)
-        node.check(len(node.inputs) <= most, f"takes {most} inputs at most, found {len(node.inputs)}")
+        node.check(len(node.inputs) <= most, f"takes at most {most} inputs, found {len(node.inputs)}")
         given = list(node.inputs) + [None] * (most - len(node.inputs))
         scope.items = dict(zip(function.input, given, strict=True))
         self.nodes([NodeFacts(proto) for proto in function.node], scope)
@@ -480,7 +480,7 @@ def _check_dimensions(results: list[Item]) -> None:
         held = value.held
         if held is not None and held.desc.rank > DML_TENSOR_DIMENSION_COUNT_MAX1 and not held.desc.is_packed:
             most = DML_TENSOR_DIMENSION_COUNT_MAX1
-            raise Unsupported(f"tensors have {most} dimensions at most, found shape {value.shape}")
+            raise Unsupported(f"tensors have at most {most} dimensions, found shape {value.shape}")
 
 
 def values_in(item: Item) -> Iterator[OnnxValue]:

@@ -45,7 +45,7 @@ class TracedArray(TracedValue):
     def __post_init__(self) -> None:
         plain = tuple(map(now_of, self.shape))
         if plain != self.now.shape:
-            raise UntracedError(f"shape {self.now.shape} was taken for {plain}")
+            raise UntracedError(f"shape {self.now.shape} was assumed to be {plain}")
 
     @property
     def dtype(self) -> DType:
@@ -66,7 +66,7 @@ class TracedArray(TracedValue):
             return found
         found = numbers.known[id(self)] = self.make(numbers)
         if found.shape != filled(self.shape, numbers) or found.dtype != self.dtype:
-            raise UntracedError("a constant of another shape")
+            raise UntracedError("the constant's shape differs")
         return found
 
     def like(self, change: Callable[[Array], Array], shape: Shape | None = None) -> TracedArray:
@@ -188,28 +188,28 @@ def _slices(node: OnnxNode, given: Sequence[Any]) -> Iterator[tuple[int, Any, An
 
 def _slice(node: OnnxNode, x: Array, *given: Array | None) -> Array:
     if any(map(is_traced, given)):
-        raise UntracedError(f"{node}: of some of the sizes")
+        raise UntracedError(f"{node}: a part of the sizes cannot be traced")
     places = [slice(None)] * x.ndim
     for axis, start, end, step in _slices(node, given):
-        places[axis] = slice(start, end, step)
+        places[axis] = slice(start if step > 0 else max(start, -x.shape[axis]), end, step)
     return x[tuple(places)]
 
 
 def _cast(node: OnnxNode, x: Array) -> Array:
     if node.attributes.get("to") not in (onnx.TensorProto.INT32, onnx.TensorProto.INT64):
-        raise UntracedError(f"{node}: sizes as other numbers cannot be traced")
+        raise UntracedError(f"{node}: sizes converted to other types cannot be traced")
     return x
 
 
 def _modulus(node: OnnxNode, a: Array, b: Array) -> Any:
     if node.attributes.get("fmod"):
-        raise UntracedError(f"{node}: with the sign of what is divided")
+        raise UntracedError(f"{node}: a remainder with the dividend's sign cannot be traced")
     return np.frompyfunc(mod, 2, 1)(a, b)
 
 
 def _product(node: OnnxNode, x: Array, *axes: Array) -> Any:
     if axes or "axes" in node.attributes:
-        raise UntracedError(f"{node}: along some axes")
+        raise UntracedError(f"{node}: a reduction along some axes cannot be traced")
     product = reduce(mul, x.reshape(-1))
     return np.full((1,) * x.ndim, product, object) if node.integer("keepdims", 1) else product
 
@@ -246,7 +246,7 @@ _COMPUTE: dict[str, Callable[..., Any]] = {
 def _known(array: Any) -> list[Any]:
     """Return the numbers in a constant, which may be traced."""
     if isinstance(array, TracedArray):
-        raise UntracedError("how many elements there are follows from what is computed of sizes")
+        raise UntracedError("the number of elements depends on values computed from sizes")
     return list(array.reshape(-1).tolist())
 
 
@@ -297,7 +297,7 @@ def _unsqueeze_shape(node: OnnxNode, x: Any, axes: Any = None) -> Shape:
 def _squeeze_shape(node: OnnxNode, x: Any, axes: Any = None) -> Shape:
     places = {axis % len(x.shape) for axis in _axes(node, axes)}
     if not places:
-        raise UntracedError(f"{node}: of whichever sizes are 1")
+        raise UntracedError(f"{node}: Squeeze without axes cannot be traced")
     return tuple([size for at, size in enumerate(x.shape) if at not in places])
 
 

@@ -252,7 +252,7 @@ class IOBinding:
         """Do nothing: runs wait for uploads."""
 
     def synchronize_outputs(self) -> None:
-        """Do nothing: runs have ended when they return."""
+        """Do nothing: runs are complete when they return."""
 
     def get_outputs(self) -> list[OrtValue]:
         """Return the last run's outputs, in binding order."""

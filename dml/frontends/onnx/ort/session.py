@@ -203,7 +203,9 @@ class InferenceSession:
     ) -> None:
         """Create the session of a path again, on the device that these providers' options choose."""
         if self._path is None:
-            raise DMLError("InferenceSession.set_providers: a session of bytes is not made anew; make another")
+            raise DMLError(
+                "InferenceSession.set_providers: a session made from bytes cannot be created again; create a new one"
+            )
         made = InferenceSession(self._path, self._options, providers, provider_options)
         self.__dict__ = made.__dict__  # (last: if the new session cannot be created, this one is unchanged)
 
@@ -260,7 +262,7 @@ class InferenceSession:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._path is None:
-            raise DMLError("InferenceSession: one that was made of bytes cannot be pickled; make it of a path")
+            raise DMLError("InferenceSession: a session made from bytes cannot be pickled; create it from a path")
         return _again, (self._path, self._options, *self._providers, self._device)
 
 
@@ -331,7 +333,7 @@ def _chosen(providers: list[tuple[str, Mapping[str, Any]]], severity: int) -> in
             HRESULT.E_NOTIMPL,
         )
     if strange and says_warnings(severity):
-        warnings.warn(f"providers that are not here are passed over: {', '.join(strange)}", stacklevel=4)
+        warnings.warn(f"providers that are not available are ignored: {', '.join(strange)}", stacklevel=4)
     for name, options in providers:
         if name != OWN_PROVIDER:
             continue

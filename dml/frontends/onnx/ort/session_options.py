@@ -121,7 +121,7 @@ class SessionOptions:
 
 
 def _absent(what: str) -> DMLError:
-    return DMLError(f"SessionOptions: not here: {what}", HRESULT.E_NOTIMPL)
+    return DMLError(f"SessionOptions: not available: {what}", HRESULT.E_NOTIMPL)
 
 
 @dataclass(slots=True)

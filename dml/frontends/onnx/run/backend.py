@@ -73,7 +73,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         if strange:
             words = "; ".join(map(str, strange))
             raise DMLError(
-                f"the model has operators that are not known, here or on the host: {words}", HRESULT.E_NOTIMPL
+                f"the model has operators that neither dml nor a host runtime knows: {words}", HRESULT.E_NOTIMPL
             )
         self.parts: list[Part] = []
         #: Values that parts on the device read and that should stay there.
@@ -197,7 +197,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         match self.parts:
             case [DevicePart() as part]:
                 return part.compiled_for(given)
-        raise DMLError("a model that is not one graph on the device is not compiled as one")
+        raise DMLError("the model cannot be compiled as one graph on the device")
 
     def _named(self, inputs: Any) -> dict[str, Any]:
         if isinstance(inputs, Mapping):

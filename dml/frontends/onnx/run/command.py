@@ -197,7 +197,7 @@ def explain(
                 Explained(_told_apart(str(node), node.label), [], DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0, where)
             )
     still_open = [name for walked_part in walked.parts for name in walked_part.open]
-    host = f"sizes that only a run on the host tells, 1 here: those of {', '.join(still_open)}" if still_open else ""
+    host = f"sizes known only after a run on the host, assumed to be 1: {', '.join(still_open)}" if still_open else ""
     said = [walked.inputs.words, host, _numbers(model, walked.inputs, given, readers)]
     return Explanation(rows, [*filter(None, said)], walked.inputs.sizes)
 

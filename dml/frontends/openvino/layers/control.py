@@ -12,7 +12,7 @@ from dml.frontends.openvino.convert import IrContext, IrValue, build_body, layer
 from dml.frontends.openvino.ir import ELEMENT_TYPES, IrBody, PortMap
 from dml.graph.builder import Tensor
 
-#: The most layers that a loop may add to the graph.
+#: Maximum number of layers that a loop may add to the graph.
 _UNROLLED = 20_000
 
 

@@ -118,7 +118,7 @@ def strided_slice(c: IrContext) -> IrValue:
     consumed = sum(not new and not dots for new, dots in zip(masks[2], masks[4], strict=False))
     if any(len(each) != len(begin) for each in (end, step, *masks)) or consumed > rank:
         raise c.error(
-            f"begin, end, step and masks must have equal lengths, {rank} at most, found {begin}, {end}, {step}"
+            f"begin, end, step and masks must have equal lengths, at most {rank}, found {begin}, {end}, {step}"
         )
     slices: dict[int, slice] = {}
     axis = 0

@@ -21,7 +21,7 @@ _WEIGHED = {
     "bicubic_pillow": ("cubic", True),
 }
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners")
-#: The most output elements along an axis: the host computes a table with an entry for each.
+#: Maximum number of output elements along an axis: the host computes a table with an entry for each.
 _MOST = 1 << 24
 
 
@@ -88,7 +88,7 @@ def _axes(c: IrContext, x: Tensor, coordinates: str) -> dict[int, ResizedAxis]:
     last = 3 if old else 2
     axes = c.integers(last) if len(c.values) > last else c.layer.integers("axes") or list(range(x.rank))
     factors = [float(value) for value in np.ravel(c.known(given))] if by_scales else [0.0] * len(axes)
-    if len(factors) != len(axes) or len(c.sizes) != x.rank or 0 in x.sizes:
+    if len(factors) != len(axes) or len(c.sizes) != x.rank or 0 in (*x.sizes, *c.sizes):
         raise c.error(f"sizes {x.sizes} do not become {c.sizes} along axes {axes} with {len(factors)} factors")
     if max(c.sizes) > _MOST:
         raise c.error(f"sizes {c.sizes}: more than {_MOST} along an axis are not supported")

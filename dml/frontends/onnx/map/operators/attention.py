@@ -49,7 +49,7 @@ def multi_head_attention(node: OnnxNode) -> list[OnnxValue | None]:
         new, value_size = key.shape[1], value.shape[2] // heads
     else:
         shapes = [item.shape for item in (query, key, value) if item is not None]
-        raise DMLError(f"query, key and value of shapes {shapes} are not ones that the operator takes")
+        raise DMLError(f"query, key and value of shapes {shapes} are not supported by the operator")
     past_key, past_value = node.optional(6, rank=4), node.optional(7, rank=4)
     past = past_key.shape[2] if past_key is not None else 0
     if past:
@@ -207,7 +207,7 @@ def _self_attention(
     heads = node.integer("num_heads", 1, least=1)
     sizes = node.each("qkv_hidden_sizes", 3, width // 3)
     if min(sizes) < heads or sum(sizes) != width or any(size % heads for size in sizes):
-        raise DMLError(f"qkv_hidden_sizes {sizes} are no multiples of {heads} heads that make up {width}")
+        raise DMLError(f"qkv_hidden_sizes {sizes} are not multiples of {heads} heads that add up to {width}")
     names = ("QueryTensor", "KeyTensor", "ValueTensor")
     fields: dict[str, Any] = {
         name: part(projected, 2, sum(sizes[:at]), size)

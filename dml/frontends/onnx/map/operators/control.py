@@ -67,7 +67,7 @@ def loop(node: OnnxNode) -> list[Any]:
     going = not node.has(1) or bool(node.single(1))
     state = list(node.inputs[2:])
     least = 1 + len(state)
-    node.check(len(body.output) >= least, f"its body must have {least} outputs at least, found {len(body.output)}")
+    node.check(len(body.output) >= least, f"its body must have at least {least} outputs, found {len(body.output)}")
     scans: list[list[OnnxValue]] = [[] for _ in range(len(body.output) - 1 - len(state))]
     round_ = 0
     while going and (most is None or round_ < most):
@@ -124,7 +124,7 @@ def _scanned(node: OnnxNode, inputs: list[OnnxValue]) -> list[Any]:
     body, count = node.required("body"), node.integer("num_scan_inputs", 1, least=1, most=len(inputs))
     states, scanned = inputs[: len(inputs) - count], inputs[len(inputs) - count :]
     outputs = len(body.output) - len(states)
-    node.check(outputs >= 0, f"its body must have {len(states)} outputs at least, found {len(body.output)}")
+    node.check(outputs >= 0, f"its body must have at least {len(states)} outputs, found {len(body.output)}")
     directions = node.each("directions" if node.version < 9 else "scan_input_directions", count, 0)
     axes = node.each("scan_input_axes", count, 0)
     axes = [checked_axis(axis, value.rank) for axis, value in zip(axes, scanned, strict=True)]

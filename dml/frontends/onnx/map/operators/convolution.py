@@ -39,9 +39,9 @@ def _window(node: OnnxNode, x: OnnxValue, weight: OnnxValue) -> tuple[tuple[int,
 
 def _checked(node: OnnxNode, x: OnnxValue, weight: OnnxValue, most: int) -> None:
     if x.rank != weight.rank or not x.rank >= 3:
-        raise DMLError(f"X and W must have the same rank of 3 at least, found {x.shape} and {weight.shape}")
+        raise DMLError(f"X and W must have the same rank, at least 3, found {x.shape} and {weight.shape}")
     if x.rank > most:
-        raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes {most - 2} at most")
+        raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes at most {most - 2}")
 
 
 @onnx_op("Conv")
@@ -129,7 +129,9 @@ def _wanted(node: OnnxNode, x: OnnxValue, strides: list[int]) -> list[int] | Non
 
 
 def _cut(full: Sequence[int], wanted: list[int], *, more_at_start: bool) -> tuple[list[int], list[int]]:
-    """Return how much to crop from both ends of too large a result: equally, an odd element at one end."""
+    """Return the numbers of elements to crop from both ends of a result that is too large: equal, with an odd element
+    at one end.
+    """
     cut = [halves(max(0, size - want), more_at_start=more_at_start) for size, want in zip(full, wanted, strict=True)]
     return [start for start, _ in cut], [end for _, end in cut]
 

@@ -50,7 +50,7 @@ def decoder_masked_multi_head_attention(node: OnnxNode) -> list[OnnxValue | None
         presents = []
         for past, row in zip(pasts, rows, strict=True):
             if past is None:
-                raise DMLError("past_key and past_value must be given where past_sequence_length is")
+                raise DMLError("past_key and past_value must be given if past_sequence_length is")
             _check_room(node, 7, past.shape[2])
             presents.append(written(row, past, past_length, in_place=shared))
         opened = _up_to(node, past_length, presents[0].shape[2])

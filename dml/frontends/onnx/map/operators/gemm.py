@@ -47,7 +47,7 @@ def product(a: OnnxValue, b: OnnxValue) -> OnnxValue:
     """Multiply as NumPy's matmul: vectors are rows on the left and columns on the right."""
     left, right = a.rank == 1, b.rank == 1
     if not a.rank or not b.rank:
-        raise DMLError("a matrix product needs tensors of rank 1 at least")
+        raise DMLError("a matrix product needs tensors of at least rank 1")
     a = reshape(a, (1, *a.shape)) if left else a
     b = reshape(b, (*b.shape, 1)) if right else b
     if a.shape[-1] != b.shape[-2]:
@@ -92,7 +92,7 @@ def _turned(node: OnnxNode, x: OnnxValue, side: str) -> OnnxValue:
 def _batched(a: OnnxValue, b: OnnxValue) -> tuple[OnnxValue, OnnxValue, tuple[int, ...]]:
     """Return both operands with equal batches in at most two leading dimensions, and the result's shape."""
     if not a.rank or not b.rank:
-        raise DMLError("a matrix product needs tensors of rank 1 at least")
+        raise DMLError("a matrix product needs tensors of at least rank 1")
     left, right = a.rank == 1, b.rank == 1
     a = reshape(a, (1, *a.shape)) if left else a
     b = reshape(b, (*b.shape, 1)) if right else b

@@ -58,7 +58,7 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
         if room >= window:
             return windowed(node, query, key, value)
         # A cache with less room than the window keeps all positions until it is full.
-        full = f"the cache holds {room} positions of a window of {window}, and no longer sequence"
+        full = f"the cache holds {room} positions of a window of {window}, too few for this sequence"
         node.limit(5, room, 1, full)
         node.limit(6, room, 0, full)
     if past_key is not None and node.has(4) and node.writes_in_place({3: 1, 4: 2}):

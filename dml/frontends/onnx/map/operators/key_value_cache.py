@@ -44,7 +44,7 @@ def written(new: OnnxValue, past: OnnxValue, at: OnnxValue, *, in_place: bool) -
 
 def full_cache(room: int) -> str:
     """Return the error message for a sequence longer than the cache."""
-    return f"the cache holds {room} positions, and no longer sequence"
+    return f"the cache has room for {room} positions"
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def reshape_(node: OnnxNode) -> OnnxValue:
     keep_zero = node.integer("allowzero", 0)
     sizes = [x.shape[at] if size == 0 and not keep_zero and at < x.rank else size for at, size in enumerate(wanted)]
     if sizes.count(-1) > 1 or any(size < -1 for size in sizes):
-        raise DMLError(f"shape {tuple(wanted)} must have one -1 at most")
+        raise DMLError(f"shape {tuple(wanted)} must have at most one -1")
     if -1 in sizes:
         given, own = [size for size in sizes if size != -1], x.shape
         if not all(given):  # (sizes of 0 are ignored, as in onnxruntime)
@@ -241,7 +241,7 @@ def pad(node: OnnxNode) -> OnnxValue:
         number = 0 if given is None else node.single(2)
     mode = node.text("mode", "constant")
     if mode not in _PADDING or len(pads) != 2 * len(axes):
-        raise DMLError(f"mode {mode!r} with pads {pads} is not ONNX's")
+        raise DMLError(f"mode {mode!r} with pads {pads} is not an ONNX mode")
     start, end = [0] * x.rank, [0] * x.rank
     for at, axis in enumerate(axes):
         start[axis], end[axis] = pads[at], pads[at + len(axes)]

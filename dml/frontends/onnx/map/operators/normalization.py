@@ -69,7 +69,7 @@ def group_normalization_21(node: OnnxNode) -> OnnxValue:
 def _group_normalization(node: OnnxNode, *, per_channel: bool) -> OnnxValue:
     x, scale, bias = node.input(0), node.input(1), node.input(2)
     if x.rank < 2:
-        raise DMLError(f"X must have rank 2 at least, found shape {x.shape}")
+        raise DMLError(f"X must have at least rank 2, found shape {x.shape}")
     channels = x.shape[1]
     groups = node.integer("num_groups", 0)
     if groups < 1 or channels % groups:
@@ -229,9 +229,9 @@ def mean_variance_normalization(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     # Before version 9 there is across_channels instead of axes.
     axes = node.ints("axes") or [0, *range(1 if node.integer("across_channels", 0) else 2, x.rank)]
-    # ONNX adds 1e-9 to the standard deviation, too little to change a float32 deviation.
     chosen = [checked_axis(axis, x.rank) for axis in axes]
-    return mean_variance(x, chosen, 0.0, variance=bool(node.integer("normalize_variance", 1)))
+    # ONNX adds 1e-9 to the standard deviation, which matters where that is 0: its square here has the same effect.
+    return mean_variance(x, chosen, 1e-18, variance=bool(node.integer("normalize_variance", 1)))
 
 
 @onnx_op("BatchNormalization")

@@ -30,7 +30,7 @@ from .window import Window, window_of
 def _planar(node: OnnxNode, x: OnnxValue, window: Window) -> tuple[OnnxValue, dict[str, Any]]:
     """Return the input with two or three spatial dimensions, and the window for it, as pooling operations take it."""
     if not 3 <= x.rank <= 5:
-        raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes 3 at most")
+        raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes at most 3")
     flat = x.rank == 3
     fields: dict[str, Any] = {
         "window": window.size,

@@ -45,50 +45,54 @@ class OnnxRecurrence:
         if x.rank != 3 or w.rank != 3 or r.rank != 3:
             raise DMLError("X, W and R must have rank 3")
         self.dtype = x.dtype
-        x = transpose(x, (1, 0, 2)) if self.batch_first else x
-        _, self.batch, size = x.shape
+        self.x = transpose(x, (1, 0, 2)) if self.batch_first else x
+        self.steps, self.batch, size = self.x.shape
         self.hidden = r.shape[2]
         if node.integer("hidden_size", self.hidden) != self.hidden:
             raise DMLError(f"hidden_size must be {self.hidden}, found {node.integer('hidden_size', 0)}")
-        bias, initial = node.optional(3), self.state(5)
-        self.network = recurrence.RecurrentLayer(
-            x=self.tensor(x),
-            weights=self.sized(w, "W", (self.directions, gates * self.hidden, size)),
-            recurrence=self.sized(r, "R", (self.directions, gates * self.hidden, self.hidden)),
-            bias=None if bias is None else self.sized(bias, "B", (self.directions, 2 * gates * self.hidden)),
-            initial=initial,
+        self.w = sized(w, "W", (self.directions, gates * self.hidden, size))
+        self.r = sized(r, "R", (self.directions, gates * self.hidden, self.hidden))
+        bias, lengths = node.optional(3), node.optional(4)
+        self.bias = None if bias is None else sized(bias, "B", (self.directions, 2 * gates * self.hidden))
+        self.lengths = None if lengths is None else sized(lengths, "sequence_lens", (self.batch,))
+        self.initial = self.state(5)
+        self.activations = self._activations(defaults)
+        self.direction = recurrence.DIRECTIONS[name]
+        self.clip = float(node.attributes["clip"]) if node.attributes.get("clip", 0.0) else None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.steps * self.batch
+
+    @property
+    def network(self) -> recurrence.RecurrentLayer:
+        """The network on the device, which needs at least one step and one batch element."""
+        return recurrence.RecurrentLayer(
+            x=on_device(self.x),
+            weights=on_device(self.w),
+            recurrence=on_device(self.r),
+            bias=on_device_if(self.bias),
+            initial=on_device_if(self.initial),
             lengths=self._lengths(),
-            activations=self._activations(defaults),
-            direction=recurrence.DIRECTIONS[name],
-            clip=float(node.attributes["clip"]) if node.attributes.get("clip", 0.0) else None,
+            activations=self.activations,
+            direction=self.direction,
+            clip=self.clip,
         )
 
-    def tensor(self, value: OnnxValue) -> Tensor:
-        """Return a tensor of FLOAT16 or FLOAT32; other types become FLOAT32."""
-        return (value if value.dtype in (FLOAT16, FLOAT32) else cast(value, FLOAT32)).tensor
-
-    def sized(self, value: OnnxValue, name: str, shape: tuple[int, ...]) -> Tensor:
-        if value.shape != shape:
-            raise DMLError(f"{name} must have shape {shape}, found {value.shape}")
-        return self.tensor(value)
-
-    def state(self, at: int) -> Tensor | None:
+    def state(self, at: int) -> OnnxValue | None:
         """Return an initial state as {D, B, H}."""
         value = self.node.optional(at)
         if value is None:
             return None
         if self.batch_first and value.rank == 3:
             value = transpose(value, (1, 0, 2))
-        return self.sized(value, "the initial state", (self.directions, self.batch, self.hidden))
+        return sized(value, "the initial state", (self.directions, self.batch, self.hidden))
 
     def _lengths(self) -> Tensor | None:
-        lengths = self.node.optional(4)
-        if lengths is None:
+        if self.lengths is None:
             return None
-        if lengths.shape != (self.batch,):
-            raise DMLError(f"sequence_lens must have shape {(self.batch,)}, found {lengths.shape}")
         # A negative length would become a huge UINT32.
-        return cast(maximum(lengths, lengths.filled(0)), UINT32).tensor
+        return cast(maximum(self.lengths, self.lengths.filled(0)), UINT32).tensor
 
     def _activations(self, defaults: Sequence[str]) -> tuple[OperatorDesc, ...]:
         attributes = self.node.attributes
@@ -102,12 +106,35 @@ class OnnxRecurrence:
 
     def results(self, sequence: Tensor, *states: Tensor) -> list[OnnxValue]:
         """Return Y {S, D, B, H} and the last states {D, B, H} in the node's layout and type."""
-        x = self.node.input(0)
-        values = [cast(x.made(t, t.sizes, FLOAT32 if self.dtype != FLOAT16 else FLOAT16), self.dtype)
-                  for t in (sequence, *states)]  # fmt: skip
-        if self.batch_first:
-            return [transpose(values[0], (2, 0, 1, 3)), *(transpose(value, (1, 0, 2)) for value in values[1:])]
-        return values
+        kind = FLOAT16 if self.dtype == FLOAT16 else FLOAT32
+        return self._laid_out(*(cast(self.x.made(t, t.sizes, kind), self.dtype) for t in (sequence, *states)))
+
+    def results_without_steps(self, *initial: OnnxValue | None) -> list[OnnxValue]:
+        """Return an empty Y and the initial states, or zeros, as the last ones."""
+        sequence = self.x.filled(0, (self.steps, self.directions, self.batch, self.hidden))
+        zeros = self.x.filled(0, sequence.shape[1:])
+        return self._laid_out(sequence, *(zeros if state is None else state for state in initial))
+
+    def _laid_out(self, sequence: OnnxValue, *states: OnnxValue) -> list[OnnxValue]:
+        if not self.batch_first:
+            return [sequence, *states]
+        return [transpose(sequence, (2, 0, 1, 3)), *(transpose(state, (1, 0, 2)) for state in states)]
+
+
+def on_device(value: OnnxValue) -> Tensor:
+    """Return a tensor of FLOAT16 or FLOAT32; other types become FLOAT32."""
+    return (value if value.dtype in (FLOAT16, FLOAT32) else cast(value, FLOAT32)).tensor
+
+
+def on_device_if(value: OnnxValue | None) -> Tensor | None:
+    return None if value is None else on_device(value)
+
+
+def sized(value: OnnxValue, name: str, shape: tuple[int, ...]) -> OnnxValue:
+    """Return the value if it has this shape."""
+    if value.shape != shape:
+        raise DMLError(f"{name} must have shape {shape}, found {value.shape}")
+    return value
 
 
 @onnx_op("GRU")
@@ -117,6 +144,8 @@ def gru(node: OnnxNode) -> list[OnnxValue]:
     The whole sequence Y is returned if the node names that output.
     """
     layer = OnnxRecurrence(node, 3, ("Sigmoid", "Tanh"))
+    if layer.is_empty:
+        return layer.results_without_steps(layer.initial)
     linear = bool(node.integer("linear_before_reset", 0))
     return layer.results(*recurrence.gru(layer.network, linear_before_reset=linear))
 
@@ -124,6 +153,8 @@ def gru(node: OnnxNode) -> list[OnnxValue]:
 @onnx_op("RNN")
 def rnn(node: OnnxNode) -> list[OnnxValue]:
     layer = OnnxRecurrence(node, 1, ("Tanh",))
+    if layer.is_empty:
+        return layer.results_without_steps(layer.initial)
     return layer.results(*recurrence.rnn(layer.network))
 
 
@@ -134,11 +165,15 @@ def lstm(node: OnnxNode) -> list[OnnxValue]:
 
 def lstm_of(node: OnnxNode, layer: OnnxRecurrence) -> list[OnnxValue]:
     """Compute an LSTM of this layer and the node's inputs 6 and 7."""
-    peephole = node.optional(7)
+    cell, peephole = layer.state(6), node.optional(7)
+    if peephole is not None:
+        sized(peephole, "P", (layer.directions, 3 * layer.hidden))
+    if layer.is_empty:
+        return layer.results_without_steps(layer.initial, cell)
     made = recurrence.lstm(
         layer.network,
-        initial_cell=layer.state(6),
-        peephole=None if peephole is None else layer.sized(peephole, "P", (layer.directions, 3 * layer.hidden)),
+        initial_cell=on_device_if(cell),
+        peephole=on_device_if(peephole),
         input_forget=bool(node.integer("input_forget", 0)),
     )
     return layer.results(*made)

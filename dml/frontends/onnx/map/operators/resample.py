@@ -124,7 +124,7 @@ def resized(x: OnnxValue, axes: Sequence[ResizedAxis], mode: str, rounding: str,
     if not changed:
         return x
     if mode == "nearest" and rounding not in ROUNDINGS:
-        raise DMLError(f"Resize: nearest_mode {rounding!r} is not ONNX's")
+        raise DMLError(f"Resize: nearest_mode {rounding!r} is not an ONNX mode")
     shape = [axis.output for axis in axes]
     if 0 in (*x.shape, *shape):
         return x.filled(0, shape)

@@ -10,6 +10,7 @@ from dml.shapes import with_size
 
 from ...dtypes import INT32
 from ...registry import onnx_op
+from ..functions import join, part
 from ..node import OnnxNode
 from ..value import OnnxValue, applied, binary, cast, expanded, reshape
 
@@ -29,9 +30,18 @@ def scatter_elements(node: OnnxNode) -> OnnxValue:
     if not indices.size or not x.size:
         return x
     if _reduction(node) == "none":
-        return applied(op.scatter_elements, x, x.shape, indices, updates, axis)
+        return _replaced(x, indices, updates, axis)
     reduction = _REDUCTIONS[_reduction(node)]
     return x.made(reduced_elements(x.tensor, cast(indices, INT32).tensor, updates.tensor, axis, reduction))
+
+
+def _replaced(x: OnnxValue, indices: OnnxValue, updates: OnnxValue, axis: int) -> OnnxValue:
+    """Replace elements along an axis. Elements beyond the indices' sizes along other axes stay."""
+    for at, count in enumerate(indices.shape):
+        if at != axis and count < x.shape[at]:
+            reached, rest = part(x, at, 0, count), part(x, at, count, x.shape[at] - count)
+            return join([_replaced(reached, indices, updates, axis), rest], at)
+    return applied(op.scatter_elements, x, x.shape, indices, updates, axis)
 
 
 @onnx_op("ScatterND", since=11)

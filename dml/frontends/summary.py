@@ -62,7 +62,7 @@ class ModelSummary:
     sizes: the symbolic sizes of the plan; assumed: those that were not given. memory: bytes on the device while it
     runs with these sizes, by use; None if it cannot be planned without running it: unplanned is the reason. largest:
     the largest initializers, with their bytes in the file and on the device; values derived from them do not count.
-    prepared: the largest results of initialization, by kernel and node, with their bytes.
+    prepared: the largest results of initialization, by kernel, node and constants read, with their bytes.
     """
 
     opsets: Mapping[str, int]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from dml.compiler.program import Program, Region, Space
+from dml.compiler.program import Dispatch, Program, Region, Space
 from dml.errors import HRESULT, DMLError
 from dml.runtime.arena import Islands, bound_regions
 from dml.runtime.memory_limit import VARIABLE
@@ -21,7 +21,7 @@ class MemoryNeeds:
     """Bytes on the device while a program runs.
 
     weights: constants, and the results of initialization. constants: bytes of each constant by name or number, largest
-    first. prepared: the same of each result of initialization, by kernel and node.
+    first. prepared: the same of each result of initialization, by kernel, node and the named constants that it reads.
     """
 
     weights: int
@@ -73,7 +73,7 @@ def memory_needs(program: Program) -> MemoryNeeds:
 
 
 def _prepared(program: Program, kept: list[Region]) -> Iterator[tuple[str, int]]:
-    """Yield kernel and node of the dispatch that fills each island of ``kept``, and the island's bytes."""
+    """Yield kernel, node and constants of the dispatch that fills each island of ``kept``, and the island's bytes."""
     islands = Islands(kept)
     names: dict[int, str] = {}
     for dispatch in program.initialize:
@@ -81,10 +81,18 @@ def _prepared(program: Program, kept: list[Region]) -> Iterator[tuple[str, int]]
             if region.space is Space.PERSISTENT and access.writes:
                 number = islands.number(region)
                 if number >= 0 and region.offset < islands.spans[number][1]:  # the others are initialization's own
-                    names[number] = f"{dispatch.label}{f' of {dispatch.node}' if dispatch.node else ''}"
+                    names[number] = _described(program, dispatch)
     for number, (start, end) in enumerate(islands.spans):
         if number in names:
             yield names[number], end - start
+
+
+def _described(program: Program, dispatch: Dispatch) -> str:
+    """Return a dispatch's kernel and node, and the names of the constants that it reads."""
+    read = [program.constants[region.index].Name for region, *_ in dispatch.bindings if region.space is Space.CONSTANT]
+    named = ", ".join(dict.fromkeys(filter(None, read)))
+    of = f" of {dispatch.node}" if dispatch.node else ""
+    return f"{dispatch.label}{of}{f', from {named}' if named else ''}"
 
 
 def _by_size(named: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:

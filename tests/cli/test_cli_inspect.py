@@ -69,6 +69,7 @@ def test_transformed_filters_are_listed(tmp_path):
     assert found.memory is not None
     ((name, size),) = found.prepared
     assert name.startswith("convolution/winograd_weights.comp")
+    assert name.endswith(", from w")
     assert size == 4 * filters.nbytes == found.memory["weights"]
 
 

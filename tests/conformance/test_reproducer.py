@@ -165,6 +165,17 @@ def test_a_folder_and_a_smallest_case(failing, tmp_path):
         write_reproducers(made, tmp_path / "new")
 
 
+def test_failures_with_the_same_smallest_case_share_a_folder(failing, tmp_path):
+    made = failing(CASE, "REVERSE_SUBSEQUENCES:type=FLOAT32", "REVERSE_SUBSEQUENCES:type=UINT32")
+    first, second, _ = made["runs"][0]["results"]
+    for outcome in (first, second):
+        outcome["failure"]["smallest"] = {"case": CASE, "message": "m", "command": "c"}
+    assert write_reproducers(made, tmp_path / "new") == 2
+    shared, alone = sorted(one for one in (tmp_path / "new").iterdir() if one.is_dir())
+    assert f"The same case reproduces:\n\n- `{second['case']}`" in (shared / "README.md").read_text()
+    assert "The same case reproduces" not in (alone / "README.md").read_text()
+
+
 def test_a_kernel_that_glslang_refuses_is_a_kind_of_its_own(failing, tmp_path):
     made = failing(CASE, fault=(KERNEL, READS, READS.replace("load(", "load((")))
     (outcome,) = made["runs"][0]["results"]

@@ -18,7 +18,7 @@ from dml.conformance.terminal import failure_lines
 from dml.errors import DMLError
 from dml.files import check_writable, write_whole
 
-#: Maximum failures of a run that get a folder: the first of each operator, data type and kind.
+#: Maximum folders of a run. The first failure of each operator, data type and kind gets one, or shares its case's.
 MOST = 20
 _BUILD = "gcc -O1 reproduce.c -lvulkan -lm -o reproduce && ./reproduce"
 
@@ -34,20 +34,20 @@ def check(path: Path) -> None:
 
 
 def write_reproducers(made: Record, path: Path) -> int:
-    """Write a folder for each failure of a report; return their number.
+    """Write a folder for each failure of a report; return the number of folders.
 
     path: a new or empty folder, or a .zip file. The report's devices must be on this machine, since they decide which
-    kernels a case has. A failure with a smallest case is reproduced by that one. Raises DMLError if a device is missing
+    kernels a case has. A failure with a smallest case is reproduced by that one; failures with the same smallest case
+    share a folder. Raises DMLError if a device is missing
     or the path cannot be written.
     """
     check(path)
     files: dict[str, bytes] = {}
     rows: list[str] = []
     for run in made["runs"]:
-        for outcome in _chosen(run):
+        for outcome, *others in _chosen(run):
             (place,) = find([run["device"]])
-            smallest = outcome["failure"]["smallest"]
-            case = Case.parse(smallest["case"] if smallest else outcome["case"])
+            case = Case.parse(_reproduced(outcome))
             name = "-".join(filter(None, (f"{len(rows) + 1:02}", case.subject.name, case.data_type)))
             try:
                 found = CaseFiles(place, case, made["suite"]["seed"])
@@ -55,7 +55,7 @@ def write_reproducers(made: Record, path: Path) -> int:
                 own, why = dict[str, bytes](), str(error)
             else:
                 own, why = found.files, found.uncompiled
-            own["README.md"] = _about(made, run, outcome, case, own, why).encode()
+            own["README.md"] = _about(made, run, outcome, others, case, own, why).encode()
             files |= {f"{name}/{file}": data for file, data in own.items()}
             rows.append(f"| `{name}` | {report.title(run['device'])} | {KINDS[kind_of(outcome)]} | `{case.id}` |")
     files["README.md"] = _overview(made, rows).encode()
@@ -67,18 +67,36 @@ def write_reproducers(made: Record, path: Path) -> int:
     return len(rows)
 
 
-def _chosen(run: Record) -> list[Record]:
+def _reproduced(outcome: Record) -> str:
+    """Return the id of the case that reproduces a failure: its smallest one, if that was found."""
+    smallest = outcome["failure"]["smallest"]
+    return str(smallest["case"] if smallest else outcome["case"])
+
+
+def _chosen(run: Record) -> list[list[Record]]:
+    """Return the failures that get folders, each followed by those of the same kind that the same case reproduces."""
     found: dict[tuple[str, str, str], Record] = {}
     for outcome in run["results"]:
         if outcome["status"] == "failed" and outcome["failure"].get("kind") != "suite":
             key = outcome["operator"], outcome["data_type"] or "", KINDS[kind_of(outcome)]
             if key not in found or (outcome["failure"]["smallest"] and not found[key]["failure"]["smallest"]):
                 found[key] = outcome
-    return list(found.values())[:MOST]
+    folders: dict[tuple[str, str], list[Record]] = {}
+    for (_, _, kind), outcome in found.items():
+        folders.setdefault((_reproduced(outcome), kind), []).append(outcome)
+    return list(folders.values())[:MOST]
 
 
-def _about(made: Record, run: Record, outcome: Record, case: Case, files: Mapping[str, bytes], why: str) -> str:
-    """Return the Markdown description of a reproducer's folder."""
+def _about(
+    made: Record,
+    run: Record,
+    outcome: Record,
+    others: Sequence[Record],
+    case: Case,
+    files: Mapping[str, bytes],
+    why: str,
+) -> str:
+    """Return the Markdown description of a reproducer's folder. others: further failures that it reproduces."""
     lines = [f"# {case.subject.name} {case.data_type}: {KINDS[kind_of(outcome)]}", ""]
     if "reproduce.c" in files:
         lines += [
@@ -103,6 +121,7 @@ def _about(made: Record, run: Record, outcome: Record, case: Case, files: Mappin
         "",
         *(f"    {line}" for line in failure_lines(run, outcome)),
         "",
+        *(["The same case reproduces:", "", *(f"- `{other['case']}`" for other in others), ""] if others else []),
         "The device:",
         "",
         *(f"    {line}" for line in bug_text(made, run).splitlines()),
@@ -139,7 +158,8 @@ def _overview(made: Record, rows: Sequence[str]) -> str:
         "",
         f"    {_BUILD}",
         "",
-        f"There are at most {MOST} folders for a device, one for each operator, data type and kind of failure.",
+        f"There are at most {MOST} folders for a device, one for each operator, data type and kind of failure;",
+        "failures that the same case reproduces share one.",
         "",
         "| folder | device | what is wrong | case |",
         "| --- | --- | --- | --- |",

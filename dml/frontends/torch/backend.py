@@ -19,6 +19,7 @@ from dml.errors import HRESULT, DMLError
 from dml.frontends.torch.arguments import Taken, numbers_of, taken, value_of
 from dml.frontends.torch.export import NotTaken, exported
 from dml.frontends.torch.modules import OnDevice, on_device
+from dml.frontends.torch.views import Views
 
 
 class EagerWarning(UserWarning):
@@ -87,6 +88,7 @@ class _DynamoGraph:
         self._settings = settings
         self._ints, self._floats = numbers_of(graph)
         self._fixed = frozenset(self._floats)
+        self._views = Views(graph)
         #: The exported graph and its function, by the values of the constant numbers.
         self._made: dict[tuple[Any, ...], tuple[Taken, Callable[..., Any]]] = {}
         self._eager: str | None = None
@@ -122,7 +124,7 @@ class _DynamoGraph:
     def _run(self, arguments: Sequence[Any]) -> Any:
         made = self._made.get(self._values(arguments)) or self._prepare(arguments)
         form, run = made
-        return run(*[arguments[at] for at in form.places])
+        return self._views.restore(arguments, run(*[arguments[at] for at in form.places]))
 
     def _values(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Return the values of the constant numbers; floats as bytes, because 0.0 and -0.0 compare equal."""

@@ -45,8 +45,8 @@ def _fresh():
 
 @pytest.fixture
 def compiled(device):
-    def compile_model(model, **options):
-        return torch.compile(model, backend=front.dml, options={"device": device, **options})
+    def compile_model(model, dynamic=None, **options):
+        return torch.compile(model, backend=front.dml, dynamic=dynamic, options={"device": device, **options})
 
     return compile_model
 
@@ -512,6 +512,36 @@ def test_tensors_that_are_views(compiled):
     model = nn.Linear(4, 4).eval()
     x = torch.randn(4, 6)[:, 1:5].t()
     check(model, compiled(model, fallback=False), x)
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x[1:],
+        lambda x: (x.t(), x * 2),
+        lambda x: (x.add_(1), x[:, 1]),
+        lambda x: (lambda y: (y[0], y))(x + 1),
+        lambda x: x.diagonal(),
+    ],
+    ids=["slice", "transposed", "written", "outputs", "diagonal"],
+)
+def test_views_share_memory(compiled, function, dynamic):
+    """Writes to outputs reach the input and the other outputs of which they are views, and only these elements."""
+    run = compiled(function, dynamic=dynamic)
+    for rows in (3, 5):
+        found = []
+        for call in (function, run):
+            memory = torch.arange(4.0 * rows + 2)
+            x = memory[2:].reshape(rows, 4)  # the input begins within its storage
+            with torch.no_grad():
+                outputs = call(x)
+            outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+            outputs[0].add_(5)
+            outputs[-1].mul_(2)
+            found.append([memory, *outputs])
+        for eager, here in zip(*found, strict=True):
+            assert torch.equal(eager, here)
 
 
 def test_options():

@@ -1,0 +1,106 @@
+"""Outputs of dynamo's graphs that share memory with inputs or other outputs, as PyTorch's views do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import fx
+
+
+class _View(NamedTuple):
+    """An output as a view.
+
+    base: the index of the argument, or of the output, that it is a view of; is_argument says which of both. sizes,
+    strides, offset: in elements, ints or SymInts; the offset counts from the base's first element. base_strides: the
+    base's, which it must have when the view is restored.
+    """
+
+    base: int
+    is_argument: bool
+    sizes: tuple[Any, ...]
+    strides: tuple[Any, ...]
+    offset: Any
+    base_strides: tuple[Any, ...]
+
+
+class Views:
+    """The outputs of a graph that are views of arguments or of other outputs.
+
+    The device computes every output as a tensor of its own; ``restore`` replaces views by views, so that a later write
+    to either is seen in both. A view is not restored if its sizes depend on data, if its data type is not its base's,
+    or if the tensor that outputs are views of is no output.
+    """
+
+    def __init__(self, graph: fx.GraphModule) -> None:
+        arguments = list(graph.graph.find_nodes(op="placeholder"))
+        (returned,) = graph.graph.find_nodes(op="output")
+        outputs = returned.args[0] if isinstance(returned.args[0], tuple | list) else ()
+        #: For each symbol, the index of an argument, and the axis if it is that tensor's size.
+        self._symbols: dict[str, tuple[int, int | None]] = {
+            str(size.node.expr): (at, axis)
+            for at, node in enumerate(arguments)
+            for axis, size in enumerate(getattr(_example(node), "shape", ()))
+            if isinstance(size, torch.SymInt)
+        }
+        self._symbols |= {
+            str(value.node.expr): (at, None)
+            for at, node in enumerate(arguments)
+            if isinstance(value := node.meta.get("example_value"), torch.SymInt)
+        }
+        self._views: dict[int, _View] = {}
+        bases = {key: (at, True, one) for at, _, one, key in reversed(list(_stored(arguments)))}
+        # (the first node with a storage allocates it)
+        owners = {key: node for _, node, _, key in reversed(list(_stored(graph.graph.nodes)))}
+        for at, node, one, key in _stored(outputs):
+            if key not in bases and owners[key] is node:
+                bases[key] = at, False, one
+        for at, _, one, key in _stored(outputs):
+            if key in bases:
+                base, is_argument, other = bases[key]
+                if one.dtype == other.dtype and (is_argument or base != at):
+                    offset = one.storage_offset() - other.storage_offset()
+                    shape = tuple(one.shape), tuple(one.stride()), offset
+                    self._views[at] = _View(base, is_argument, *shape, tuple(other.stride()))
+
+    def restore(self, arguments: Sequence[Any], outputs: Any) -> Any:
+        """Return the outputs of a run, with views in place of copies."""
+        if not self._views:
+            return outputs
+        found = list(outputs)
+        for at, view in self._views.items():
+            base = arguments[view.base] if view.is_argument else outputs[view.base]
+            sizes, strides, (offset,), base_strides = (
+                [self._value(number, arguments) for number in numbers]
+                for numbers in (view.sizes, view.strides, [view.offset], view.base_strides)
+            )
+            if None not in (*sizes, *strides, offset) and base_strides == list(base.stride()):
+                found[at] = base.detach().as_strided(sizes, strides, offset + base.storage_offset())
+        return tuple(found)
+
+    def _value(self, number: Any, arguments: Sequence[Any]) -> Any:
+        """Return an int's or SymInt's value for these arguments; None if a symbol is no size or int of theirs."""
+        if isinstance(number, int):
+            return number
+        expression = number.node.expr
+        values = {}
+        for symbol in expression.free_symbols:
+            if str(symbol) not in self._symbols:
+                return None
+            at, axis = self._symbols[str(symbol)]
+            values[symbol] = arguments[at] if axis is None else arguments[at].shape[axis]
+        return int(expression.subs(values))
+
+
+def _example(node: Any) -> Any:
+    """Return a node's tensor of the trace; None without one that has strides."""
+    value = node.meta.get("example_value") if isinstance(node, fx.Node) else None
+    return value if isinstance(value, torch.Tensor) and value.layout == torch.strided else None
+
+
+def _stored(nodes: Iterable[Any]) -> Iterable[tuple[int, Any, Any, int]]:
+    """Yield the index, the node, the tensor and the storage's address of each node that has a tensor."""
+    for at, node in enumerate(nodes):
+        if (one := _example(node)) is not None:
+            yield at, node, one, one.untyped_storage()._cdata

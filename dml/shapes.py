@@ -24,7 +24,7 @@ def each_dimension(*values: Sequence[int]) -> list[tuple[int, ...]]:
         return list(zip(*values, strict=True))
     except ValueError:
         lengths = ", ".join(str(len(one)) for one in values)
-        raise DMLError(f"each dimension needs a size, an offset and a step, found {lengths}") from None
+        raise DMLError(f"every argument needs one value for each dimension, found {lengths}") from None
 
 
 # --- single dimensions --------------------------------------------------------------------------------------------

@@ -298,7 +298,7 @@ def test_gathered_tuples_are_numpys(sizes, indices, batches):
     ],
 )
 def test_sequences_of_different_lengths_are_refused(call):
-    with pytest.raises(DMLError, match=r"each dimension needs a size, an offset and a step, found \d"):
+    with pytest.raises(DMLError, match=r"every argument needs one value for each dimension, found \d"):
         call()
 
 

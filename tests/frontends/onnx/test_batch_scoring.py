@@ -96,7 +96,7 @@ def test_a_lost_worker_and_a_second_run(folder: Path) -> None:
     run = started(folder, "--device", "llvmpipe")
     out, err = run.communicate()
     assert run.returncode == 1
-    assert out.startswith(f"3 inputs to score, {COUNT - 1} have their results\ndevices: llvmpipe")
+    assert out.startswith(f"3 inputs to score, {COUNT - 1} already have results\ndevices: llvmpipe")
     assert out.count("worker: ") == 1
     assert "text.npy: " in err
     assert "is not an .npy file: it begins with b'nothin'" in err
@@ -113,7 +113,7 @@ def test_nothing_to_do_needs_no_cluster(folder: Path) -> None:
     for number in range(COUNT):
         (folder / "results" / f"row{number}.npz").touch()
     out, _ = started(folder, "--address", "nowhere:1").communicate()
-    assert out == f"0 inputs to score, {COUNT} have their results\n"
+    assert out == f"0 inputs to score, {COUNT} already have results\n"
 
 
 def test_two_inputs_of_one_name(folder: Path) -> None:
@@ -121,7 +121,7 @@ def test_two_inputs_of_one_name(folder: Path) -> None:
     run = started(folder)
     _, err = run.communicate()
     assert run.returncode == 1
-    assert err.rstrip().endswith("would have one result; rename one")
+    assert err.rstrip().endswith("would have the same result; rename one")
 
 
 @pytest.fixture

@@ -199,7 +199,7 @@ def test_providers_choose_the_device(path: Path, device: dml.Device) -> None:
         assert made.get_provider_options()["DmlExecutionProvider"]["device_id"] == str(index)
     assert dml_onnx.get_available_providers() == ["DmlExecutionProvider", "CPUExecutionProvider"]
     assert made.get_providers() == ["DmlExecutionProvider"], "no node is on the host"
-    with pytest.warns(UserWarning, match="passed over: CUDAExecutionProvider"):
+    with pytest.warns(UserWarning, match="not available are ignored: CUDAExecutionProvider"):
         dml_onnx.InferenceSession(path, providers=["CUDAExecutionProvider", "DmlExecutionProvider"])
 
 

@@ -266,7 +266,7 @@ def _bound(of: AttentionOperands, written: Mapping[str, Operand]) -> dict[str, B
 
 
 def _stores(result: Operand) -> int:
-    """Return the number of adjacent elements of the result are stored at once: a vector, a word, or one element."""
+    """Return the number of adjacent result elements that are stored at once: a vector, a word, or one element."""
     bits = DATA_TYPES[result.data_type].bits
     if bits == 32:
         return 4 if adjacent((result,), result.rank - 1) == 4 else 1

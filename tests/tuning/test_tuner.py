@@ -79,7 +79,7 @@ def test_one_with_other_results_is_not_chosen(vulkan, monkeypatch):
     monkeypatch.setattr(tuning, "_are_alike", lambda found, expected: False)
     table, lines = measured(vulkan, {"": 1e-3})
     assert table == NOTHING_TUNED
-    assert any("gives other results" in line for line in lines)
+    assert any("gives different results" in line for line in lines)
 
 
 def test_alike_is_within_another_order_of_sums():
@@ -182,7 +182,7 @@ def test_time_runs_out(vulkan):
     lines = []
     tuner = tuning.Tuner(vulkan, lines.append, timer=fake({"": 100.0}), clock=lambda: 0.0)
     tuner.measure(gemm(), 10.0)
-    assert any("no time" in line for line in lines)
+    assert any("more than the time left" in line for line in lines)
 
 
 def test_an_interruption_keeps_what_was_measured(vulkan, monkeypatch):
@@ -224,7 +224,7 @@ def test_what_cannot_be_used_is_told_of_once_and_written_anew(spoil):
     tuned_file.keep("device", ONE)
     assert tuned_file.load("device").choices == (ONE,)
     spoil(tuned_file.path("device"))
-    with pytest.warns(UserWarning, match=r"device\.json is not used, it is "):
+    with pytest.warns(UserWarning, match=r"device\.json is not used, .*; `dml tune` measures again"):
         assert tuned_file.load("device") == NOTHING_TUNED
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -14,8 +14,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import contextmanager
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, cast
 
+import numpy as np
 import numpy.typing as npt
 
 from dml import enums
@@ -166,10 +167,10 @@ class Tensor(TensorArithmetic):
 
 def _integers(given: tuple[int | Sequence[int], ...], where: str) -> list[int]:
     """Return integers given one by one or as one sequence."""
-    if len(given) == 1 and not isinstance(given[0], SupportsIndex):
+    if len(given) == 1 and not isinstance(given[0], int | np.integer):
         given = tuple(given[0])
-    if any(not isinstance(one, SupportsIndex) or isinstance(one, bool) for one in given):
-        raise DMLError(f"{where} takes integers, or one sequence of integers, found {tuple(given)}")
+    if any(not isinstance(one, int | np.integer) or isinstance(one, bool) for one in given):
+        raise DMLError(f"{where} takes integers, or one sequence of integers, found {given}")
     return list(given)  # type: ignore[arg-type]
 
 

@@ -59,7 +59,7 @@ _DATA_TYPE = {dtype: data_type for data_type, dtype in _NUMPY.items() if data_ty
 def numpy_dtype(data_type: DML_TENSOR_DATA_TYPE | OWN_TENSOR_DATA_TYPE) -> np.dtype[Any]:
     """Return the NumPy dtype of a tensor data type; ml_dtypes' for 2 and 4 bits (one element per byte in memory)."""
     try:
-        return _NUMPY[data_type]
+        return _NUMPY[cast(_T, data_type)]
     except KeyError:
         raise DMLError(f"no NumPy dtype for tensor data type {data_type!r}") from None
 
@@ -89,7 +89,7 @@ def nearest_float(value: float, dtype: type[np.floating[Any]] = np.float32) -> f
 def element_bits(data_type: DML_TENSOR_DATA_TYPE | OWN_TENSOR_DATA_TYPE) -> int:
     """Return the bits of one element in a buffer: 2 to 64."""
     try:
-        return ELEMENT_BITS[data_type]
+        return ELEMENT_BITS[cast(_T, data_type)]
     except (KeyError, TypeError):
         raise DMLError(f"tensor data type {data_type!r} has no element size") from None
 

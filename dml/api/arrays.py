@@ -22,7 +22,7 @@ def _strided(words: npt.NDArray[np.uint32], desc: DML_BUFFER_TENSOR_DESC) -> Arr
 def _fields(words: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint8]:
     """Return the numbers of 2 or 4 bits in the words."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    return (words.view(np.uint8)[:, None] >> shifts & ((1 << bits) - 1)).reshape(-1)
+    return (words.view(np.uint8)[:, None] >> shifts & np.uint8((1 << bits) - 1)).reshape(-1)
 
 
 class TensorMemory:

@@ -118,14 +118,14 @@ def test_fewer_cores_are_filled_by_larger_tiles_and_fewer_parts() -> None:
     assert kernel(132, 1024, 512, 64).tile == (64, 64)
     assert kernel(132, 1024, 1024, 64).tile == (64, 128)
     assert kernel(66, 1024, 512, 64).tile == (64, 128)
-    assert kernel(132, 32, 32, 8192).parts == 16
-    assert kernel(2, 32, 32, 8192).parts == 4
+    assert kernel(132, 32, 32, 8192).split_k == 16
+    assert kernel(2, 32, 32, 8192).split_k == 4
     assert devices.filling(replace(H100, cores=1), 1) == 1
 
 
 @pytest.mark.parametrize("target", [DESKTOP, H100], ids=["unknown", "H100"])
 def test_what_was_measured_stays(target: Target) -> None:
-    assert product(target) == SharedProduct(64, 128, blocks=(2, 2), slab=16)
+    assert product(target) == SharedProduct(64, 128, blocks=(2, 2), tile_k=16)
     assert held_rows(target, 40960, 4) is not None
     assert half_steps(target.under(dml.DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION)) == (target is H100) * 8
 
@@ -144,7 +144,7 @@ def test_matrix_units_with_too_few_registers_are_left_alone() -> None:
     assert isinstance(product(chip("dg2"), float16=True), SharedProduct)
     lnl = product(chip("lnl"), float16=True)
     assert isinstance(lnl, MatrixProduct)
-    assert (lnl.tile, lnl.own, lnl.slab) == ((32, 32), (16, 16), 32)
+    assert (lnl.tile, lnl.subgroup_tile, lnl.tile_k) == ((32, 32), (16, 16), 32)
     assert not devices.has_room_for_matrices(chip("lnl"))
     assert devices.has_room_for_matrices(H100)
 

@@ -125,8 +125,8 @@ def test_unknown_names_and_other_devices_rows_are_refused():
         constants.wanted(["lines.NOTHING"], LLVMPIPE)
     with pytest.raises(DMLError, match=r"lines.GPU_BUSY is for GPUs, found a device of class cpu"):
         constants.wanted(["lines.GPU_BUSY"], LLVMPIPE)
-    with pytest.raises(DMLError, match=r"lines.CPU_TURNED is for drivers on CPUs, found a device of class discrete"):
-        constants.wanted(["lines.CPU_TURNED"], DESKTOP)
+    with pytest.raises(DMLError, match=r"lines.CPU_STAGGER is for drivers on CPUs, found a device of class discrete"):
+        constants.wanted(["lines.CPU_STAGGER"], DESKTOP)
     with pytest.raises(DMLError, match=r"is for llvmpipe"):
         constants.wanted(["TEXELS_BEFORE"], CPUS[2])
 

@@ -76,7 +76,7 @@ def test_one_that_loses_or_gains_too_little_is_not_chosen(vulkan):
 
 
 def test_one_with_other_results_is_not_chosen(vulkan, monkeypatch):
-    monkeypatch.setattr(tuning, "_are_alike", lambda found, expected: False)
+    monkeypatch.setattr(tuning, "_are_close", lambda found, expected: False)
     table, lines = measured(vulkan, {"": 1e-3})
     assert table == NOTHING_TUNED
     assert any("gives different results" in line for line in lines)
@@ -84,11 +84,11 @@ def test_one_with_other_results_is_not_chosen(vulkan, monkeypatch):
 
 def test_alike_is_within_another_order_of_sums():
     ones = np.ones(4, np.float32)
-    assert tuning._are_alike(ones * np.float32(1 + 1e-6), ones)
-    assert not tuning._are_alike(ones * np.float32(1.01), ones)
-    assert not tuning._are_alike(np.array([1, np.nan], np.float32), np.ones(2, np.float32))
-    assert tuning._are_alike(np.array([1, np.nan], np.float16), np.array([1, np.nan], np.float16))
-    assert not tuning._are_alike(np.array([1, 2], np.int32), np.array([1, 3], np.int32))
+    assert tuning._are_close(ones * np.float32(1 + 1e-6), ones)
+    assert not tuning._are_close(ones * np.float32(1.01), ones)
+    assert not tuning._are_close(np.array([1, np.nan], np.float32), np.ones(2, np.float32))
+    assert tuning._are_close(np.array([1, np.nan], np.float16), np.array([1, np.nan], np.float16))
+    assert not tuning._are_close(np.array([1, 2], np.int32), np.array([1, 3], np.int32))
 
 
 def tensor(*sizes, kind="FLOAT32"):

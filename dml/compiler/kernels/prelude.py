@@ -41,7 +41,7 @@ from dml.compiler.kernels.access import BoundSignature, single_bits, typed_acces
 from dml.compiler.kernels.epilogue import emit_epilogue, emit_finish_four, operand_name, values_of
 from dml.compiler.kernels.expression import Emitted
 from dml.compiler.kernels.float_modes import float_modes
-from dml.compiler.program import Access, Operand, Region, having
+from dml.compiler.program import Access, Operand, Region, fast_replace
 from dml.compiler.scalar import Constant
 from dml.traced import traced_apply, whole
 
@@ -109,7 +109,7 @@ def by_texels(tensors: Mapping[str, Bound], most: int) -> dict[str, Bound]:
         if is_read:
             most -= 1
             found.update(
-                {name: having(bound, texel=4 if vector else 1) for name, bound in zip(names, bounds, strict=True)}
+                {name: fast_replace(bound, texel=4 if vector else 1) for name, bound in zip(names, bounds, strict=True)}
             )
     return found
 

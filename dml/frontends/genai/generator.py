@@ -209,12 +209,12 @@ class Generator:
                 raise DMLError(f"Generator: the model has no input {name!r}; it has {', '.join(known)}")
         tokens = given.pop(decoder.ids, None)
         if encoder and features in given:
-            self._hear(encoder, given.pop(features))
+            self._encode_audio(encoder, given.pop(features))
         self._extra |= given
         if tokens is not None:
             self.append_tokens(tokens)
 
-    def _hear(self, encoder: AudioEncoder, features: npt.NDArray[Any]) -> None:
+    def _encode_audio(self, encoder: AudioEncoder, features: npt.NDArray[Any]) -> None:
         """Run the encoder; its outputs become inputs of every decoder step, repeated for each beam."""
         batch = self._options.batch_size
         if features.shape[:1] != (batch,):

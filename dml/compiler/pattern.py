@@ -103,7 +103,10 @@ class ProgramPattern:
             outputs=[size if size is None else get(size, size) for size in program.outputs],
             temporary_size=get(program.temporary_size, program.temporary_size),
             persistent_size=get(program.persistent_size, program.persistent_size),
-            constants=[one.at(numbers) if isinstance(one, TracedConstant) else one for one in program.constants],
+            constants=[
+                constant.at(numbers) if isinstance(constant, TracedConstant) else constant
+                for constant in program.constants
+            ],
             owned={slot: region_of(region) for slot, region in program.owned.items()},
             **stages,
         )

@@ -237,7 +237,7 @@ class _Compiler:
     def _apply(
         self, builder: ProgramBuilder, expression: Expression, result: Operand, inputs: Sequence[Operand]
     ) -> None:
-        named = {f"x{at}": operand for at, operand in enumerate(inputs)}
+        named = {f"x{index}": operand for index, operand in enumerate(inputs)}
 
         def work(inner: ProgramBuilder) -> None:
             apply(inner, expression, inner["result"], [inner[name] for name in named])

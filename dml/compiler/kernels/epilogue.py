@@ -61,7 +61,7 @@ def _steps(
     size, step, _ = dimensions[0]
     periods = [size * step] + [step for _, step, _ in dimensions]
     # A remainder determines inner positions only if it is a multiple of the inner period
-    used = max((at for at, (_, _, stride) in enumerate(dimensions) if stride != 0), default=0)
+    used = max((index for index, (_, _, stride) in enumerate(dimensions) if stride != 0), default=0)
     if any(outer % inner for outer, inner in itertools.pairwise(periods[: used + 1])):
         return None
     return tuple(

@@ -284,7 +284,7 @@ def _text(
 ) -> _Text:
     """Return the text. constants: names and types of the numbers after those of the layouts."""
     named = [*((name, "uint") for name in _layout_names(tensors, rank)), *constants]
-    types, places = dict(named), {name: at for at, (name, _) in enumerate(named)}
+    types, places = dict(named), {name: index for index, (name, _) in enumerate(named)}
     used = sources.identifiers(kernel).union(_WORD.findall(code), *(_WORD.findall(text) for _, text in epilogues))
     body = _body(tensors, rank, dict(epilogues), code, used, single_stores)
     used |= set(_WORD.findall(body))

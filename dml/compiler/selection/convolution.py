@@ -525,7 +525,7 @@ def elements_read(tile: DepthwiseTile, sizes: WindowSizes) -> tuple[int, int]:
 
     def along(axis: int, count: int) -> int:
         move, apart = (1, 1) if tile.gaps[axis - 1] > 1 else (sizes.strides[axis], sizes.dilations[axis])
-        return len({at * move + k * apart for at in range(count) for k in range(sizes.taps[axis])})
+        return len({index * move + k * apart for index in range(count) for k in range(sizes.taps[axis])})
 
     return along(1, tile.rows), along(2, tile.columns)
 

@@ -130,7 +130,7 @@ class Generator:
     def sequences(self) -> list[npt.NDArray[np.int32]]:
         """Return every sequence, as get_sequence does."""
         options = self._options
-        return [self.get_sequence(at) for at in range(options.batch_size * options.num_return_sequences)]
+        return [self.get_sequence(index) for index in range(options.batch_size * options.num_return_sequences)]
 
     def snapshot_state(self) -> None:
         """Do nothing, as onnxruntime-genai does for models without recurrent state: rewinding caches needs no

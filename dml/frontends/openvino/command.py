@@ -134,9 +134,9 @@ def inspect_network(path: Path, planner: Planner, sizes: Mapping[str, int]) -> M
     symbolic_sizes(inputs, sizes)
     shapes = {layer.name: assumed_shape(layer, sizes) for layer in parameters}
     taken = {
-        f"{layer.name}.{at}": shapes[layer.name][at]
+        f"{layer.name}.{index}": shapes[layer.name][index]
         for layer in parameters
-        for at, size in enumerate(layer.outputs[0].sizes)
+        for index, size in enumerate(layer.outputs[0].sizes)
         if size < 0
     }
     needs, unplanned = None, ""

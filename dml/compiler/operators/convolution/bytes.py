@@ -96,7 +96,7 @@ def convolve_bytes(
         operands["a_terms"] = row_terms(builder, weights, a, signed=signed, adds=x.has_point(signed=signed), less=0)
         adds = weights.has_point(signed=signed)
         operands["b_terms"] = _window_terms(builder, sums, runs, b, x, constants, signed=signed, adds=adds)
-    operands |= {f"extra{at}": operand for at, operand in enumerate(extra_operands)}
+    operands |= {f"extra{index}": operand for index, operand in enumerate(extra_operands)}
     tensors = {name: read(operand, vector=name == "a") for name, operand in operands.items()}
     fours = stores_fours(sums.result)
     dispatch_bytes(

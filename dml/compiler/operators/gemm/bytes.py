@@ -95,7 +95,7 @@ def product_of_bytes(
     for name, operand in operands.items():
         operands[name] = operand.broadcast((*batch, *operand.sizes[-2:]))
     operands["result"] = result
-    operands |= {f"extra{at}": operand.broadcast(result.sizes) for at, operand in enumerate(extra_operands)}
+    operands |= {f"extra{index}": operand.broadcast(result.sizes) for index, operand in enumerate(extra_operands)}
     operands = merge_batch(operands)
     result = operands["result"]
     fours = quads(result, store=True) == "row"

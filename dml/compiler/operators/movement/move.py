@@ -40,7 +40,7 @@ def move_each(
         unit = _elements_together(part, [named[name] for name in moved], [named[name] for name in still])
         # Epilogues need values, and moved vectors have values only as FLOAT32.
         values = part.epilogue is not None and any(
-            DATA_TYPES[one.data_type].bits < 32 for one in (part, *(named[name] for name in moved))
+            DATA_TYPES[item.data_type].bits < 32 for item in (part, *(named[name] for name in moved))
         )
         if part.rank - 1 in keep or values or any(pitch % unit for pitch in strides.values()):
             unit = 1

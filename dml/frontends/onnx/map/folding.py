@@ -105,11 +105,11 @@ def _evaluate(node: OnnxNode, arrays: list[Array | None]) -> list[Array] | None:
             return [made_here]
     proto = onnx.NodeProto()
     proto.op_type = node.op
-    proto.input.extend(f"i{at}" if array is not None else "" for at, array in enumerate(arrays))
+    proto.input.extend(f"i{index}" if array is not None else "" for index, array in enumerate(arrays))
     # (the reference would give the first result to the first output that is named)
-    proto.output.extend(f"o{at}" for at in range(len(node.proto.output)))
+    proto.output.extend(f"o{index}" for index in range(len(node.proto.output)))
     proto.attribute.extend(node.attribute_protos())
-    feeds = {f"i{at}": array for at, array in enumerate(arrays) if array is not None}
+    feeds = {f"i{index}": array for index, array in enumerate(arrays) if array is not None}
     try:
         with np.errstate(all="ignore"):
             results = _evaluator(proto.SerializeToString(), node.version).run(None, feeds)

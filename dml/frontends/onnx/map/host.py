@@ -116,7 +116,7 @@ def _range(node: OnnxNode, start: Array, end: Array, step: Array) -> Any:
 def _reshape(node: OnnxNode, x: Array, shape: Array | None = None) -> Any:
     if shape is None or node.attributes.get("allowzero", 0):
         return None
-    return x.reshape([x.shape[at] if size == 0 else size for at, size in enumerate(shape.tolist())])
+    return x.reshape([x.shape[index] if size == 0 else size for index, size in enumerate(shape.tolist())])
 
 
 def _constant_of_shape(node: OnnxNode, shape: Array) -> Any:

@@ -139,9 +139,9 @@ def computed_of_sizes(
 
     return TracedArray(
         tuple(rule(node, *arrays)),
-        made([None if one is None else one.now for one in given]),
-        tuple(dict.fromkeys(number for one in given if one is not None for number in one.numbers)),
-        lambda numbers: made([None if one is None else one.at(numbers) for one in given]),
+        made([None if item is None else item.now for item in given]),
+        tuple(dict.fromkeys(number for item in given if item is not None for number in item.numbers)),
+        lambda numbers: made([None if item is None else item.at(numbers) for item in given]),
     )
 
 
@@ -182,8 +182,8 @@ def _slices(node: OnnxNode, given: Sequence[Any]) -> Iterator[tuple[int, Any, An
     starts, ends, axes, steps = _bounds(node, given)
     assert starts is not None
     assert ends is not None
-    for at, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        yield at if axes is None else axes[at], start, end, 1 if steps is None else steps[at]
+    for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        yield index if axes is None else axes[index], start, end, 1 if steps is None else steps[index]
 
 
 def _slice(node: OnnxNode, x: Array, *given: Array | None) -> Array:
@@ -215,7 +215,7 @@ def _product(node: OnnxNode, x: Array, *axes: Array) -> Any:
 
 
 def _reshape(node: OnnxNode, x: Array, shape: Array) -> Array:
-    return x.reshape([x.shape[at] if size == 0 else size for at, size in enumerate(shape.tolist())])
+    return x.reshape([x.shape[index] if size == 0 else size for index, size in enumerate(shape.tolist())])
 
 
 _COMPARISONS: dict[str, Callable[..., Any]] = {
@@ -291,14 +291,14 @@ def _concat_shape(node: OnnxNode, *arrays: Any) -> Shape:
 def _unsqueeze_shape(node: OnnxNode, x: Any, axes: Any = None) -> Shape:
     rank = len(x.shape) + len(_axes(node, axes))
     places, sizes = {axis % rank for axis in _axes(node, axes)}, iter(x.shape)
-    return tuple([1 if at in places else next(sizes) for at in range(rank)])
+    return tuple([1 if index in places else next(sizes) for index in range(rank)])
 
 
 def _squeeze_shape(node: OnnxNode, x: Any, axes: Any = None) -> Shape:
     places = {axis % len(x.shape) for axis in _axes(node, axes)}
     if not places:
         raise UntracedError(f"{node}: Squeeze without axes cannot be traced")
-    return tuple([size for at, size in enumerate(x.shape) if at not in places])
+    return tuple([size for index, size in enumerate(x.shape) if index not in places])
 
 
 def _transpose_shape(node: OnnxNode, x: Any) -> Shape:

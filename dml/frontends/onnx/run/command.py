@@ -37,7 +37,9 @@ class ONNXRun:
             outputs = self._model.run(inputs)
         flat: dict[str, Array] = {}
         for name, item in zip(self._model.outputs, outputs, strict=True):
-            items = {f"{name}.{at}": one for at, one in enumerate(item)} if isinstance(item, list) else {name: item}
+            items = (
+                {f"{name}.{index}": one for index, one in enumerate(item)} if isinstance(item, list) else {name: item}
+            )
             flat.update({key: one for key, one in items.items() if one is not None})
         self._options.deliver(flat)
 
@@ -70,7 +72,7 @@ def times_by_part(parts: Sequence[WalkedPart], name: str) -> dict[str, list[Kern
     if len(parts) == 1:
         return {name: parts[0].times}
     where = ["on the host" if isinstance(each.part, HostPart) else "on the device" for each in parts]
-    return {f"{name}, part {at + 1}, {where[at]}": each.times for at, each in enumerate(parts)}
+    return {f"{name}, part {index + 1}, {where[index]}": each.times for index, each in enumerate(parts)}
 
 
 class WalkedPart(NamedTuple):

@@ -51,7 +51,7 @@ def test_matrices(shape: tuple[int, int, int], target: Target, size: int) -> Non
     assert (kernel.rows % kernel.subgroup_tile[0], kernel.columns % kernel.subgroup_tile[1]) == (0, 0)
 
 
-def test_what_is_too_small_for_matrices_goes_by_dots() -> None:
+def test_products_too_small_for_matrix_units_use_dot_products() -> None:
     target = replace(GPU, features=with_matrices(16, 16, 32))
     assert isinstance(byte_kernel(target, 64, 12, 64, 1), DotProduct)
     assert isinstance(byte_kernel(target, 4, 64, 64, 1), DotRows)

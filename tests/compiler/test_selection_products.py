@@ -236,7 +236,7 @@ def test_transposing_is_never_better_both_ways(target: Target) -> None:
             assert not (is_better_transposed(target, given) and is_better_transposed(target, turned)), (given, target)
 
 
-def test_columns_alone_are_better_transposed() -> None:
+def test_products_of_few_columns_are_transposed() -> None:
     for target in (LLVMPIPE, DESKTOP, MINIMUM):
         assert is_better_transposed(target, ProductSizes(4096, 1, 64, 1))
 
@@ -286,7 +286,7 @@ def test_direct_tiles(target: Target) -> None:
 
 
 @every_target
-def test_what_the_direct_kernel_copies_fits_a_binding(target: Target) -> None:
+def test_the_direct_kernels_copies_fit_a_binding(target: Target) -> None:
     small = replace(target, max_storage_buffer_range=1 << 16)
     refused = 0
     for sizes, tile in tiles(small):

@@ -216,7 +216,9 @@ class _Compiler:
             return
         ((port, value),) = filter(None, node.outputs)
         written = self._written(port, value, builder)
-        extra_operands = [self._read(value, port.tensor) for port, value in filter(None, node.inputs[node.own_inputs :])]
+        extra_operands = [
+            self._read(value, port.tensor) for port, value in filter(None, node.inputs[node.own_inputs :])
+        ]
         made = next(tensor for _, tensor in node.desc.outputs() if tensor is not None)
         assert isinstance(made, DML_BUFFER_TENSOR_DESC)
         epilogue = epilogue_of(node.epilogue, written, extra_operands, made.DataType)

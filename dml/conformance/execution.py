@@ -243,7 +243,7 @@ def _run(device: Device, run: RecordedCase) -> tuple[list[npt.NDArray[np.uint8]]
     found = [buffer.read(np.uint8, buffer.size) for buffer in run.outputs]
     this, before = replace(run, found=found), _BEFORE.pop(device, None)
     beyond_temporary = _beyond_temporary(this.temporary, _EARLIER)
-    if this.temporary is not None:  # atomic maxima change zeros, but no -1
+    if this.temporary is not None:  # an atomic maximum of unsigned words changes 0, but not -1
         this.temporary.Buffer.write(np.zeros(GUARD, np.uint8), this.temporary.SizeInBytes)
     this.again()
     beyond_temporary = beyond_temporary or _beyond_temporary(this.temporary, 0)

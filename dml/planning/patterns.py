@@ -132,7 +132,7 @@ def _single(sizes: Sequence[int]) -> list[int]:
 
 
 def _changing(seen: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """Return, for each size, the number of the one that it changes with, -1 if it is constant."""
+    """Number the sizes that change; sizes that are always equal share a number, and constant ones have -1."""
     numbers: dict[tuple[int, ...], int] = {}
     return tuple(
         -1 if min(column) == max(column) else numbers.setdefault(column, len(numbers))

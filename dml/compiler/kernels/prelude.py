@@ -399,7 +399,7 @@ def _layout_names(tensors: Sequence[BoundSignature], rank: int | None) -> list[s
 
 
 def _layout_numbers(tensors: Mapping[str, Bound], space: Sequence[int] | None) -> list[int]:
-    """Return the numbers of ``_layout_names``."""
+    """Return the values of the sizes and layouts that ``_layout_names`` names, in its order."""
     numbers = [] if space is None else [math.prod(space), *space]
     for bound in tensors.values():
         operand = bound.operand

@@ -561,8 +561,8 @@ FEWEST_TILES: int = threshold("convolution.FEWEST_TILES")
 USUAL: int = threshold("convolution.USUAL")
 #: Bounds of the side that is computed from USUAL.
 _MOST_USUAL, _LEAST_USUAL = 56, 7
-#: Cost of eight invocations of the input transform and of the result transform, in vector multiplications: mostly reads
-#: and writes.
+#: Cost of the input transform and of the result transform for eight invocations, in vector multiplications: mostly
+#: reads and writes.
 TRANSFORM_COSTS: tuple[float, float] = threshold("convolution.TRANSFORM_COSTS")
 #: TRANSFORM_COSTS where llvmpipe reads texels.
 TRANSFORM_COSTS_BY_TEXELS: tuple[float, float] = threshold("convolution.TRANSFORM_COSTS_BY_TEXELS")

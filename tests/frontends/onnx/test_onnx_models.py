@@ -351,7 +351,7 @@ def test_a_body_whose_input_has_the_name_of_the_nodes_output(device: dml.Device,
         ((0, 8, 8), (-1, 4), (0, 4)),
     ],
 )
-def test_a_size_that_is_inferred_of_a_tensor_without_elements(
+def test_an_inferred_size_of_an_empty_tensor(
     device: dml.Device, shape: tuple[int, ...], wanted: tuple[int, ...], made: tuple[int, ...]
 ) -> None:
     """The inferred size equals onnxruntime's, which knows the shapes at run time."""

@@ -260,6 +260,7 @@ UNSQUEEZE = Fold(_unsqueeze, _unsqueeze, shape=_unsqueeze_shape)
 SQUEEZE = Fold(_squeeze, _squeeze, shape=_squeeze_shape)
 # (if the first input has no elements, others may)
 CONCAT = Fold(_concat, _concat, shape=_concat_shape, empty=False)
+# (any dtype: the reference slices as NumPy does, not as ONNX says)
 SLICE = Fold(_slice, _slice, shape=_slice_shape, any_dtype=True)
 # Gathering rows of a large table costs as much here as uploading them, which would be repeated for each length.
 GATHER = Fold(_gather, _gather, shape=_gather_shape, size=_gather_size, large_table=True)

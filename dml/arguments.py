@@ -113,6 +113,8 @@ def _parameters(function: Callable[..., Any]) -> dict[str, _Parameter]:
     for name, parameter in inspect.signature(function).parameters.items():
         hint = hints.get(name, Any)
         written = parameter.annotation if isinstance(parameter.annotation, str) else str(hint)
+        if written.isidentifier() and typing.get_origin(hint) in _UNIONS:  # an alias, which callers cannot know
+            written = " | ".join((typing.get_origin(one) or one).__name__ for one in typing.get_args(hint))
         names = _enumeration(hint)
         takes = None if parameter.kind is parameter.VAR_KEYWORD else _test(hint, names)
         rest = parameter.kind is parameter.VAR_POSITIONAL

@@ -99,7 +99,7 @@ class Signature:
         return dict(zip(order, args, strict=False))
 
     def _has_number_for_array(self, args: tuple[Any, ...]) -> bool:
-        """Whether the short order has an array and C's a count where a number is given."""
+        """Whether a number is given at the position of an array in the short order and of a count in C's."""
         return self._differs is not None and len(args) > self._differs and _may_be_count(args[self._differs])
 
     def _orders(self) -> str:

@@ -244,7 +244,7 @@ class CompiledOperator(Dispatchable):
         return self._own().profile(inputs)
 
     def _own(self) -> Resident:
-        """Return the buffers and recordings of ``dispatch``, made once for all threads."""
+        """Return the buffers and recordings of ``dispatch``, which all threads share; create them at the first call."""
         with self._making:
             if self._resident is None:
                 check_fits(self.label, self.program, self._device.context.memory_limit)

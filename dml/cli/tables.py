@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import typer
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 
 
@@ -21,12 +22,45 @@ def table(title: str, *columns: str) -> Table:
 def show(made: Table | str) -> None:
     """Print a table, or text in Rich's markup.
 
-    A terminal limits the width; a pipe does not, so that each row is one line for other tools.
+    A terminal limits the width: columns wrap between words, and a table that is too wide even then becomes lines of
+    text. A pipe does not, so that each row is one line for other tools.
     """
     console = Console()
     if not console.is_terminal:
         console = Console(width=500)
-    console.print(made)
+    if isinstance(made, str) or _fit(console, made):
+        console.print(made)
+    else:
+        _print_lines(console, made)
+
+
+def _fit(console: Console, made: Table) -> bool:
+    """Set each column's width so that no word breaks; return False where the terminal is too narrow for that."""
+    cells = [[console.render_str(str(cell)) for cell in (one.header, *one.cells)] for one in made.columns]
+    least = [max(cell.__rich_measure__(console, console.options).minimum for cell in column) for column in cells]
+    most = [max(cell.cell_len for cell in column) for column in cells]
+    spare = console.width - sum(least) - 3 * len(least) - 1  # (borders and one space on each side)
+    if spare < 0:
+        return False
+    # Columns that lack little come first; long texts share the rest.
+    left = len(least)
+    for column, low, high in sorted(zip(made.columns, least, most, strict=True), key=lambda one: one[2] - one[1]):
+        more = min(high - low, spare // left)
+        column.width = low + more
+        spare -= more
+        left -= 1
+    return True
+
+
+def _print_lines(console: Console, made: Table) -> None:
+    """Print each row's first cell, and below it the others with their columns' names."""
+    console.print(f"[italic]{made.title}[/]")
+    first, *others = made.columns
+    for name, *row in zip(first.cells, *(one.cells for one in others), strict=True):
+        if name:
+            console.print(f"[bold]{name}[/]")
+        cells = "; ".join(f"{column.header}: {cell}" for column, cell in zip(others, row, strict=True) if cell)
+        console.print(Padding(cells, (0, 0, 0, 2), expand=False))
 
 
 def show_records(title: str, names: Sequence[str], records: Sequence[Sequence[str]]) -> None:

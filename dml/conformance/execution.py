@@ -202,7 +202,9 @@ class RecordedCase:
         self.commands.execute()
 
     def differing(self) -> str:
-        """Describe a difference between the outputs' bytes now and then; empty if there is none."""
+        """Describe a difference between the outputs' present bytes and those of an earlier run; empty if there is
+        none.
+        """
         for at, (buffer, before) in enumerate(zip(self.outputs, self.found, strict=True)):
             if (wrong := buffer.read(np.uint8, len(before)) != before).any():
                 return f"output {at} of {self.case} differs from its first run, from byte {int(np.argmax(wrong))} on"

@@ -45,7 +45,8 @@ class OperatorSummary:
 class TensorSummary:
     """An initializer: name, type as text, shape and bytes in the file.
 
-    device_bytes: its bytes that runs read on the device; None without a plan.
+    device_bytes: its bytes on the device, with those of copies that initialization transforms, 0 if it shares another
+    initializer's; None without a plan.
     """
 
     name: str
@@ -61,7 +62,7 @@ class ModelSummary:
 
     sizes: the symbolic sizes of the plan; assumed: those that were not given. memory: bytes on the device while it
     runs with these sizes, by use; None if it cannot be planned without running it: unplanned is the reason. largest:
-    the largest initializers, with their bytes in the file and on the device; values derived from them do not count.
+    the largest initializers, with their bytes in the file and on the device; what the host folds does not count.
     prepared: the largest results of initialization, by kernel, node and constants read, with their bytes.
     """
 
@@ -83,7 +84,7 @@ class ModelSummary:
 def largest_tensors(
     arrays: Iterable[tuple[str, npt.NDArray[Any]]], on_device: Mapping[str, int] | None = None
 ) -> tuple[TensorSummary, ...]:
-    """Summarize the largest of a model's constants. on_device: bytes that runs read there by name; None if unknown."""
+    """Summarize the largest of a model's constants. on_device: their bytes there by name; None if unknown."""
     found = sorted(arrays, key=lambda item: -item[1].nbytes)[:LISTED]
     return tuple(
         TensorSummary(

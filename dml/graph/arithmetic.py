@@ -7,7 +7,7 @@ inverts bits, as in both; operations.logical_not inverts truth.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
 import numpy as np
@@ -67,7 +67,7 @@ class TensorArithmetic:
 
         def broadcast(self, sizes: Any) -> Tensor: ...
 
-        def transpose(self, *axes: int) -> Tensor: ...
+        def transpose(self, *axes: int | Sequence[int]) -> Tensor: ...
 
     def _binary(
         self,
@@ -172,6 +172,28 @@ class TensorArithmetic:
     def __rmatmul__(self, other: Any) -> Tensor:
         return _product(self.builder.like(other, self), self)  # type: ignore[arg-type]
 
+    def __divmod__(self, other: Operand) -> tuple[Tensor, Tensor]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Tensor, Tensor]:
+        return other // self, other % self
+
+    def __round__(self, digits: int | None = None) -> Tensor:
+        """Round to integers, halves to even; integers stay. Raises DMLError for other digits than 0."""
+        from dml.graph.operations import round_
+
+        if digits:
+            raise DMLError(
+                f"round: a graph's tensor rounds to integers, not to {digits} digits; scale it before and after"
+            )
+        return round_(self) if self._is_float else +self  # type: ignore[arg-type]
+
+    def __floor__(self) -> Tensor:
+        return self._one(ew.DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC, self, ScaleBias=None) if self._is_float else +self
+
+    def __ceil__(self) -> Tensor:
+        return self._one(ew.DML_ELEMENT_WISE_CEIL_OPERATOR_DESC, self, ScaleBias=None) if self._is_float else +self
+
     def _one(self, cls: type[OperatorDesc], x: Any, **fields: Any) -> Tensor:
         return self.builder.one(cls, x.sizes, x.data_type, InputTensor=x, **fields)
 
@@ -194,13 +216,37 @@ class TensorArithmetic:
             "operations.logical_and, logical_or and logical_not to combine conditions, `is` to compare objects"
         )
 
-    if not TYPE_CHECKING:  # (type checkers take an object with this method for an array)
+    def __format__(self, spec: str) -> str:
+        return _without_values(f"the format {spec!r}") if spec else str(self)
+
+    if not TYPE_CHECKING:  # (type checkers take objects with these methods for arrays, numbers and mutable sequences)
 
         def __array__(self, *_: object, **__: object) -> NoReturn:
+            _without_values()
+
+        def __float__(self) -> NoReturn:
+            _without_values("float()")
+
+        def __int__(self) -> NoReturn:
+            _without_values("int()")
+
+        __trunc__ = __int__
+
+        def __complex__(self) -> NoReturn:
+            _without_values("complex()")
+
+        def __setitem__(self, *_: object) -> NoReturn:
             raise DMLError(
-                "a graph's tensor has no values before the graph runs: Builder.compile and dispatch give them, and "
-                "dml.graph.operations has functions that take it"
+                "a graph's tensor does not change: operations.if_ (by a mask), operations.join (of slices) and "
+                "operations.scatter_elements return a new one"
             )
+
+        __delitem__ = __setitem__
+
+        def __getattr__(self, name: str) -> NoReturn:
+            function = _FUNCTIONS_OF_METHODS.get(name)
+            hint = "" if function is None else f"; {function}"
+            raise AttributeError(f"a graph's tensor has no attribute {name!r}{hint}", name=name, obj=self)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Tensor:
         """Support NumPy's functions: np.exp(x), np.maximum(x, 0), array + x.
@@ -230,6 +276,28 @@ class TensorArithmetic:
     def T(self) -> Tensor:  # NumPy's name
         """The tensor with its dimensions reversed."""
         return self.transpose()
+
+
+#: What to write instead of arrays' attributes that a graph's tensor lacks.
+_FUNCTIONS_OF_METHODS: dict[str, str] = {
+    **dict.fromkeys(("sum", "mean", "max", "min", "prod", "argmax", "argmin", "all", "any"),
+                    "operations.reduce(x, function, axes) reduces"),
+    **dict.fromkeys(("item", "tolist", "numpy", "tobytes"),
+                    "it has no values before the graph runs: Builder.compile and dispatch give them"),
+    "astype": "operations.cast(x, data_type) converts",
+    "size": "math.prod(x.sizes) counts its elements",
+    "clip": "operations.clip(x, min, max) clamps",
+    "round": "round(x) rounds",
+    "flatten": "x.reshape(-1) flattens",
+    "squeeze": "x.reshape(*sizes) removes dimensions",
+}  # fmt: skip
+
+
+def _without_values(what: str = "") -> NoReturn:
+    raise DMLError(
+        f"a graph's tensor has no values before the graph runs{what and f', which {what} needs'}: Builder.compile and "
+        "dispatch give them, and dml.graph.operations has functions that take it"
+    )
 
 
 _add = _operator(ew.DML_ELEMENT_WISE_ADD_OPERATOR_DESC)

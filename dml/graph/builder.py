@@ -16,6 +16,7 @@ from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, cast
 
+import numpy as np
 import numpy.typing as npt
 
 from dml import enums
@@ -125,24 +126,27 @@ class Tensor(TensorArithmetic):
         return Tensor(self.builder, self.source, desc)
 
     @checked
-    def reshape(self, *sizes: int) -> Tensor:
+    def reshape(self, *sizes: int | Sequence[int]) -> Tensor:
         """Return other sizes of the same elements in row-major order; one size may be -1. Copies if strides require
-        it."""
+        it. The sizes may also be one sequence.
+        """
         count = self.desc.element_count
-        wanted = list(sizes)
+        given = _integers(sizes, "reshape")
+        wanted = list(given)
         if -1 in wanted:
             known = prod(size for size in wanted if size != -1)
             wanted[wanted.index(-1)] = count // known if known else 0
         if prod(wanted) != count or wanted.count(-1):
-            raise DMLError(f"reshape: {self.sizes} has {count} elements, {tuple(sizes)} does not fit")
+            raise DMLError(f"reshape: {self.sizes} has {count} elements, {tuple(given)} does not fit")
         return self.packed().view(wanted)
 
     @checked
-    def transpose(self, *axes: int) -> Tensor:
-        """Permute the dimensions (by default reverse them); nothing is computed."""
-        order = [axis % self.rank for axis in axes] or list(range(self.rank))[::-1]
+    def transpose(self, *axes: int | Sequence[int]) -> Tensor:
+        """Permute the dimensions (by default reverse them); nothing is computed. The axes may also be one sequence."""
+        given = _integers(axes, "transpose")
+        order = [axis % self.rank for axis in given] or list(range(self.rank))[::-1]
         if sorted(order) != list(range(self.rank)):
-            raise DMLError(f"transpose: {axes} is not an order of {self.rank} dimensions")
+            raise DMLError(f"transpose: {tuple(given)} is not an order of {self.rank} dimensions")
         strides = self.desc.strides
         return self.view([self.sizes[axis] for axis in order], [strides[axis] for axis in order])
 
@@ -159,6 +163,15 @@ class Tensor(TensorArithmetic):
         if self.desc.is_packed:
             return self
         return self.builder.written(self, packed_tensor(self.data_type, self.sizes))
+
+
+def _integers(given: tuple[int | Sequence[int], ...], where: str) -> list[int]:
+    """Return integers given one by one or as one sequence."""
+    if len(given) == 1 and not isinstance(given[0], int | np.integer):
+        given = tuple(given[0])
+    if any(not isinstance(one, int | np.integer) or isinstance(one, bool) for one in given):
+        raise DMLError(f"{where} takes integers, or one sequence of integers, found {given}")
+    return list(given)  # type: ignore[arg-type]
 
 
 #: Placeholder for graph inputs beyond those of the Builder.

@@ -38,7 +38,7 @@ class SharedConstants:
     def derived(
         self, array: npt.NDArray[Any], how: Hashable, make: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
     ) -> npt.NDArray[Any]:
-        """Return ``make(array)``, cached by ``how`` if the array is one of these."""
+        """Return ``make(array)``, named like the array and cached by ``how`` if that is one of these."""
         data = bytes_under(array)
         if data is None or id(data) not in self._nodes:
             return make(array)
@@ -46,7 +46,7 @@ class SharedConstants:
         if key not in self._derived:
             made = np.ascontiguousarray(make(array))
             held = made.reshape(-1).view(np.uint8).data.toreadonly()
-            self._nodes[id(held)] = DML_CONSTANT_DATA_GRAPH_NODE_DESC(held)
+            self._nodes[id(held)] = DML_CONSTANT_DATA_GRAPH_NODE_DESC(held, Name=self._nodes[id(data)].Name)
             self._derived[key] = np.frombuffer(held, made.dtype).reshape(made.shape)
         return self._derived[key]
 

@@ -51,10 +51,10 @@ def kompute() -> Any:
 
 
 def _remedy() -> str:
-    """Name the wheel of dml that brings Kompute for this Python and machine."""
+    """Name the wheel of dml that contains Kompute for this Python and machine."""
     python = f"cp{sys.version_info.major}{sys.version_info.minor}"
     wheel = f"{DISTRIBUTION.replace('-', '_')}-*-{python}-{python}-manylinux_*_{platform.machine()}.whl"
-    return f"install the wheel that brings it, {wheel} (tools/wheel in dml's sources builds it)"
+    return f"install the wheel that contains it, {wheel} (tools/wheel in dml's sources builds it)"
 
 
 #: Exceptions that Kompute raises.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dml.compiler.program import Dispatch, Program, Region, Space
 from dml.errors import HRESULT, DMLError
@@ -22,6 +24,8 @@ class MemoryNeeds:
 
     weights: constants, and the results of initialization. constants: bytes of each constant by name or number, largest
     first. prepared: the same of each result of initialization, by kernel, node and the named constants that it reads.
+    by_constant: of each named constant, its own bytes and those of the results of initialization that it is the largest
+    source of.
     """
 
     weights: int
@@ -30,6 +34,7 @@ class MemoryNeeds:
     intermediates: int
     constants: tuple[tuple[str, int], ...]
     prepared: tuple[tuple[str, int], ...] = ()
+    by_constant: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def by_use(self) -> Mapping[str, int]:
@@ -62,29 +67,79 @@ def memory_needs(program: Program) -> MemoryNeeds:
         names.setdefault(constant.digest, constant.Name or f"constant {region.index}")
     constants = [(names[digest], _covered(own)) for digest, own in regions.items()]
     kept = [*bound_regions(Space.PERSISTENT, program.dispatches), *program.owned.values()]
+    prepared = list(_prepared(program, kept))
     return MemoryNeeds(
         weights=sum(size for _, size in constants) + _covered(kept),
         inputs=sum(size for slot, size in enumerate(program.inputs) if size and slot not in program.owned),
         outputs=sum(filter(None, program.outputs)),
         intermediates=_covered(bound_regions(Space.TEMPORARY, program.dispatches)),
         constants=_by_size(constants),
-        prepared=_by_size(_prepared(program, kept)),
+        prepared=_by_size((one.name, one.bytes) for one in prepared),
+        by_constant=_by_constant(program, constants, prepared),
     )
 
 
-def _prepared(program: Program, kept: list[Region]) -> Iterator[tuple[str, int]]:
-    """Yield kernel, node and constants of the dispatch that fills each island of ``kept``, and the island's bytes."""
+class _Prepared(NamedTuple):
+    """A result of initialization. sources: indices of the constants that it depends on."""
+
+    name: str
+    bytes: int
+    sources: frozenset[int]
+
+
+def _prepared(program: Program, kept: list[Region]) -> Iterator[_Prepared]:
+    """Yield the contents of each island of ``kept`` that initialization fills, named by the last dispatch."""
     islands = Islands(kept)
     names: dict[int, str] = {}
-    for dispatch in program.initialize:
+    sources: dict[int, frozenset[int]] = {}
+    for dispatch, read in _initializing(program):
         for region, access, _ in dispatch.bindings:
             if region.space is Space.PERSISTENT and access.writes:
                 number = islands.number(region)
                 if number >= 0 and region.offset < islands.spans[number][1]:  # the others are initialization's own
                     names[number] = _described(program, dispatch)
+                    sources[number] = sources.get(number, frozenset()) | read
     for number, (start, end) in enumerate(islands.spans):
         if number in names:
-            yield names[number], end - start
+            yield _Prepared(names[number], end - start, sources[number])
+
+
+def _initializing(program: Program) -> Iterator[tuple[Dispatch, frozenset[int]]]:
+    """Yield each dispatch of initialization and the indices of the constants that its results depend on."""
+    written: list[tuple[Region, frozenset[int]]] = []
+    for dispatch in program.initialize:
+        read = frozenset[int]()
+        for region, *_ in dispatch.bindings:
+            if region.space is Space.CONSTANT:
+                read |= {region.index}
+            else:
+                read = read.union(*(sources for other, sources in written if other.overlaps(region)))
+        results = [binding.region for binding in dispatch.bindings if binding.access.writes]
+        written = [entry for entry in written if not any(_covers(result, entry[0]) for result in results)]
+        written += [(result, read) for result in results]
+        yield dispatch, read
+
+
+def _covers(region: Region, other: Region) -> bool:
+    """Whether a region contains another one."""
+    return region.overlaps(other) and (
+        region.offset <= other.offset and other.offset + other.size <= region.offset + region.size
+    )
+
+
+def _by_constant(
+    program: Program, constants: Iterable[tuple[str, int]], prepared: Iterable[_Prepared]
+) -> Mapping[str, int]:
+    """Return the bytes of ``MemoryNeeds.by_constant``."""
+    found = Counter[str]()
+    for name, size in constants:
+        found[name] += size
+    for one in prepared:
+        named = [program.constants[index] for index in one.sources if program.constants[index].Name]
+        if named:
+            largest = max(named, key=lambda constant: (constant.DataSize, constant.Name))
+            found[str(largest.Name)] += one.bytes
+    return found
 
 
 def _described(program: Program, dispatch: Dispatch) -> str:

@@ -62,7 +62,7 @@ class Tracing:
         return self._traced(terms)
 
     def _newest(self) -> TracedInt:
-        """Return the number that consists of the newest factor alone."""
+        """Return a number equal to the factor added last."""
         return self._traced((((len(self.factors) - 1,), 1),))
 
     def _traced(self, terms: Terms) -> TracedInt:

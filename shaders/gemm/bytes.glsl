@@ -47,8 +47,8 @@ int corrected(uint sum, uint at[RANK], uint m, uint n) {
 #define PICKED(four, p) four[p]
 #endif
 
-// Stores the finished sums of row m and four adjacent columns from n on. STORES: elements of a word of the result if
-// these four are contiguous and aligned to four, else 0.
+// Stores the finished sums of row m and four adjacent columns from n on. STORES: the number of elements in a word of
+// the result if these four are contiguous and aligned to four, else 0.
 void store_four(uint at[RANK], uint m, uint n, uvec4 sums) {
 #if STORES > 0
     const uint last = uint(STORES) - 1u;

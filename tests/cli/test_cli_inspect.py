@@ -17,6 +17,7 @@ from dml.frontends.onnx import prepare
 from dml.frontends.onnx.run.inspect import inspect_model
 from dml.planning.planner import Planner
 from dml.runtime import devices as runtime_devices
+from dml.words import bytes_text
 
 
 def run(*arguments):
@@ -57,20 +58,65 @@ def test_it_shows_what_a_model_is(path):
     assert " for batch=1 (assumed): 176 B at most (weights 128 B, inputs 32 B, outputs 16 B" in lines[-1]
 
 
-def test_transformed_filters_are_listed(tmp_path):
-    """A filter transformed for Winograd takes four times its bytes; other weights are no larger than in the file."""
-    filters = np.random.default_rng(0).standard_normal((128, 128, 3, 3), np.float32)
-    values = [helper.make_tensor_value_info(name, 1, [1, 128, 28, 28]) for name in "xy"]
-    node = helper.make_node("Conv", ["x", "w"], ["y"], "first", pads=[1] * 4)
-    graph = helper.make_graph([node], "g", values[:1], values[1:], [numpy_helper.from_array(filters, "w")])
-    path = tmp_path / "convolution.onnx"
+@pytest.fixture
+def convolutions(tmp_path):
+    """Return a model of two convolutions, the filters ``large`` and ``small`` and a bias, in a file."""
+    rng = np.random.default_rng(0)
+    shapes = {"large": (128, 128, 3, 3), "small": (64, 128, 1, 1), "bias": (128,)}
+    held = {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+    graph = helper.make_graph(
+        [
+            helper.make_node("Conv", ["x", "large", "bias"], ["h"], "first", pads=[1] * 4),
+            helper.make_node("Conv", ["h", "small"], ["y"], "second"),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", 1, [1, 128, 28, 28])],
+        [helper.make_tensor_value_info("y", 1, [1, 64, 28, 28])],
+        [numpy_helper.from_array(array, name) for name, array in held.items()],
+    )
+    path = tmp_path / "convolutions.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10), path)
+    return path, held
+
+
+def test_transformed_filters_are_listed(convolutions):
+    """A filter transformed for Winograd takes four times its bytes; other weights are no larger than in the file."""
+    path, held = convolutions
     found = inspect_model(path, Planner(Target(DeviceClass.CPU, subgroup_size=8)))
     assert found.memory is not None
-    ((name, size),) = found.prepared
+    name, size = found.prepared[0]
     assert name.startswith("convolution/winograd_weights.comp")
-    assert name.endswith(", from w")
-    assert size == 4 * filters.nbytes == found.memory["weights"]
+    assert name.endswith(", from large")
+    assert size == 4 * held["large"].nbytes
+    taken = {one.name: one.device_bytes for one in found.largest}
+    assert taken["large"] == 4 * held["large"].nbytes
+    assert taken["small"] >= held["small"].nbytes
+    assert sum(taken.values()) == found.memory["weights"]
+
+
+@pytest.mark.parametrize("kind", list(DeviceClass))
+def test_each_weight_has_its_bytes_on_the_device(convolutions, kind):
+    path, held = convolutions
+    found = inspect_model(path, Planner(Target(kind, subgroup_size=8)))
+    assert found.memory is not None
+    taken = {one.name: one.device_bytes for one in found.largest}
+    assert taken.keys() == held.keys()
+    assert all(taken[name] >= array.nbytes for name, array in held.items())
+    assert sum(taken.values()) == found.memory["weights"]
+
+
+def test_text_and_json_say_the_bytes_of_a_transformed_filter(convolutions, device):
+    path, _ = convolutions
+    found = inspect_model(path, Planner(device.vulkan.target))
+    facts = json.loads(run(path, "--json", "--device", device.vulkan.index).output)
+    assert {one["name"]: one["device_bytes"] for one in facts["largest"]} == {
+        one.name: one.device_bytes for one in found.largest
+    }
+    lines = run(path, "--device", device.vulkan.index).output.splitlines()
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if "│" in line]
+    for one in found.largest:
+        (row,) = [row for row in rows if row[0] == one.name]
+        assert row[3:] == [bytes_text(one.bytes), bytes_text(one.device_bytes)]
 
 
 def test_the_memory_is_what_a_run_takes(path, device):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -126,6 +127,16 @@ def test_what_is_refused(device: dml.Device) -> None:
         (lambda: 1 in x, "neither true nor false"),
         (lambda: 0 < x < 1, "neither true nor false"),
         (lambda: np.asarray(x), "no values before the graph runs"),
+        (lambda: float(x), r"no values before the graph runs, which float\(\) needs"),
+        (lambda: int(x), r"which int\(\) needs"),
+        (lambda: complex(x), r"which complex\(\) needs"),
+        (lambda: math.exp(x), "no values before the graph runs"),
+        (lambda: math.trunc(x), "no values before the graph runs"),
+        (lambda: f"{x:.2f}", "which the format '.2f' needs"),
+        (lambda: round(x, 2), "rounds to integers, not to 2 digits"),
+        (lambda: operator.setitem(x, 0, 1.0), "operations.if_"),
+        (lambda: operator.delitem(x, 0), "does not change"),
+        (lambda: x + "a", "takes Tensor . int . float . ndarray, found 'a'"),
         (lambda: np.exp2(x), "np.exp2 does not take"),
         (lambda: np.add.reduce(x), "np.add.reduce does not take"),
         (lambda: np.exp(x, out=np.zeros(2)), "np.exp with out"),
@@ -147,3 +158,44 @@ def test_what_no_operand_is(device: dml.Device) -> None:
     for function in (operator.add, operator.lt, operator.matmul, operator.pow, operator.floordiv):
         with pytest.raises(dml.DMLError):
             function(x, "x")
+
+
+def test_attributes_of_arrays_name_the_function(device: dml.Device) -> None:
+    x = Builder(device).input("x", (2,))
+    for name, hint in {"sum": "operations.reduce", "astype": "operations.cast", "item": "dispatch"}.items():
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'; .*{hint}"):
+            getattr(x, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'foo'$"):
+        _ = x.foo  # type: ignore[attr-defined]
+    assert not hasattr(x, "foo")
+    assert f"{x}" == str(x)
+
+
+@pytest.mark.parametrize("function", [round, math.floor, math.ceil])
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_rounding_to_integers(device: dml.Device, function: Any, dtype: Any) -> None:
+    a = np.array([-2.5, -1.5, -0.4, 0.5, 1.5, 2.5, 2.6]).astype(dtype)
+    np.testing.assert_array_equal(value(device, function, a), [function(one) for one in a.tolist()])
+
+
+def test_quotients_with_remainders(device: dml.Device) -> None:
+    a, b = np.array([7, -7, 7, -7], np.int32), np.array([3, 3, -3, -3], np.int32)
+    for part, at in ((operator.floordiv, 0), (operator.mod, 1)):
+        found = value(device, lambda x, y, at=at: divmod(x, y)[at], a, b)
+        np.testing.assert_array_equal(found, part(a, b))
+        found = value(device, lambda x, at=at: divmod(100, x)[at], b)
+        np.testing.assert_array_equal(found, part(np.int32(100), b))
+
+
+def test_sizes_and_axes_as_one_sequence(device: dml.Device) -> None:
+    x = Builder(device).input("x", (2, 3, 4))
+    assert x.reshape((4, -1)).sizes == x.reshape([4, 6]).sizes == (4, 6)
+    assert x.reshape(-1).sizes == (24,)
+    assert x.transpose((0, 2, 1)).sizes == x.transpose(0, 2, 1).sizes == (2, 4, 3)
+    assert x.transpose().sizes == (4, 3, 2)
+    with pytest.raises(dml.DMLError, match=r"\(5, 5\) does not fit"):
+        x.reshape([5, 5])
+    with pytest.raises(dml.DMLError, match=r"axes takes int . Sequence.int., found list of float, int"):
+        x.transpose([0, 1.5, 2])
+    with pytest.raises(dml.DMLError, match="transpose takes integers, or one sequence of integers"):
+        x.transpose(0, [1, 2])

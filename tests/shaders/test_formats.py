@@ -19,7 +19,7 @@ DOUBLE_EDGES = np.array(
         # Smallest and largest subnormal, smallest normal, and largest number; numbers next to 1
         *(5e-324, -5e-324, 2.225073858507201e-308, 2.2250738585072014e-308, 1.7976931348623157e308),
         *(1 + 2**-52, 1 - 2**-53),
-        # Around the limits of integers, and of the integers that a double represents
+        # Numbers around the limits of integer types, and around the largest integers that a double represents exactly
         *(2.0**31, -(2.0**31), 2.0**31 - 0.5, 2.0**32 - 0.5, 2.0**53 + 2, -(2.0**53) - 2, 2.0**63, -(2.0**63), 2.0**64),
         # Midpoints of adjacent floats, and one bit below: of the smallest two, of those around 1, of the largest and
         # infinity

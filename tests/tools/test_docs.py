@@ -50,7 +50,7 @@ def test_an_operators_page(name: str) -> None:
     for info in cls.fields_info:
         assert f"\n`{info.name}`\n: {info.kind.capitalize()}, `" in text
     assert f"](https://learn.microsoft.com/windows/{'' if 'ai/directml' in text else 'win32/'}" in text
-    assert "def " not in text, "a rule is told in words"
+    assert "def " not in text, "rules are sentences, not code"
     for path in re.findall(r"`((?:dml|shaders)/[\w/.]+)`", text):
         assert (ROOT / path).is_file(), path
     lowering = lowering_of(cls)

@@ -159,7 +159,7 @@ def test_a_process_that_takes_too_long_is_ended() -> None:
     with subprocess.Popen([sys.executable, "-c", endless], stdin=pipe, stdout=pipe, stderr=pipe) as process:
         found = compiling._Process(process, 0.1)
         assert found.device is None
-        assert found.last_line() == "no word (exit -9)"
+        assert found.last_line() == "no message (exit -9)"
 
 
 def test_graphs_of_the_conformance_run_are_lowered() -> None:

@@ -58,11 +58,11 @@ def test_times_of_cold_warm_and_steady_runs(device, tmp_path):
 @needs_runtime
 def test_models_that_do_not_answer_are_told_apart(device, tmp_path):
     def broken(path):
-        raise LookupError("no word for it")
+        raise LookupError("no such operator")
 
     index = str(device.vulkan.index)
     row = run(Entry("broken", broken, "nobody"), tmp_path / "broken", index, check=True)
-    assert (row.verdict, row.why) == (NOT_EXPORTED, "LookupError: no word for it")
+    assert (row.verdict, row.why) == (NOT_EXPORTED, "LookupError: no such operator")
     assert "absent_package" in run(Entry("a", relu, "onnx", needs=["absent_package"]), tmp_path, index, True).why
 
     entry = Entry("relu", relu, "onnx")

@@ -151,4 +151,4 @@ def test_the_command_prints_what_it_measured(vulkan, monkeypatch):
 def test_names_are_for_constants():
     found = CliRunner().invoke(app, ["tune", "product"])
     assert found.exit_code == 1
-    assert "names are those of constants" in found.output
+    assert "names of constants need --constants" in found.output

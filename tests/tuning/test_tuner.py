@@ -198,7 +198,7 @@ def test_an_interruption_keeps_what_was_measured(vulkan, monkeypatch):
     monkeypatch.setattr(tuning.Tuner.__init__, "__kwdefaults__", {"timer": timer, "clock": lambda: 0.0})
     result = CliRunner().invoke(app, ["tune", "--quick", "--families", "product", "--device", str(vulkan.index)])
     assert result.exit_code == 130
-    assert "1 choices that were made are kept" in result.stderr
+    assert "kept the choices made so far: 1" in result.stderr
     assert len(tuned_file.load(vulkan.file_name).choices) == 1
 
 

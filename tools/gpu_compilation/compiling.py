@@ -84,7 +84,7 @@ class _Process:
         status = self._process.wait()
         self._listener.join()
         said = b"".join(self._remarks[-1:]).decode(errors="replace").strip()
-        return f"{said or 'no word'} (exit {status})"
+        return f"{said or 'no message'} (exit {status})"
 
 
 @contextmanager

@@ -182,7 +182,7 @@ def _made(path: Path, command: list[str], rest: tuple[str, ...]) -> Path:
             environment = {**os.environ, "PYTHON": sys.executable}
             run = subprocess.run([*command, str(path), *rest], capture_output=True, text=True, env=environment)
             if run.returncode:
-                said = run.stderr.strip() or run.stdout.strip() or "no word"
+                said = run.stderr.strip() or run.stdout.strip() or "no message"
                 raise NoDriverError(said.splitlines()[-1])
     return path
 

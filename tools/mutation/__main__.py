@@ -136,7 +136,7 @@ def page(found: list[dict[str, Any]], reasons: Mapping[str, str]) -> str:
         "",
         "`tools/mutate` breaks one line of each shader in turn (an index, a bound, a constant, a barrier) and runs the",
         "cases of the default conformance run that enter the kernel, on lavapipe, plain and as a discrete GPU, until",
-        "one fails or is loose. Mutants that do not compile, and those that change the SPIR-V of no case's kernel, do",
+        "one fails or is loose. Mutants that do not compile, and mutants that change no case's SPIR-V, do",
         "not count. `tools/mutate --page` writes this page from the outcomes in `tools/mutation/mutants.json` and the",
         "reasons in `tools/mutation/reasons.json`; `tools/mutate --again` runs the mutants again that were not caught,",
         "and `--device SwiftShader` runs them on a driver that splits workgroups into smaller vectors.",

@@ -211,12 +211,10 @@ def _show_all(level: _Level, kinds: Sequence[_Type], json: bool) -> None:
         counts = {"available": available, "of": len(every)}
         print_json({"feature_level": short_name(level), **counts, "operators": rows})
         return
-    listed = table(f"Operators at feature level {short_name(level)}", "operator", "since", "available", "implemented",
-                   "in place")  # fmt: skip
+    listed = table(f"Operators at feature level {short_name(level)}", "operator", "since", "available", "in place")
     for kind in kinds:
         since = operator_introduced(kind)
-        marks = map(_mark, (since <= level, every[kind] in compiled, supports_in_place(kind)))
-        listed.add_row(short_name(kind), short_name(since), *marks)
+        listed.add_row(short_name(kind), short_name(since), _mark(since <= level), _mark(supports_in_place(kind)))
     show(listed)
     if len(kinds) == len(every):
         typer.echo(f"{available} of {len(every)} available, {len(compiled)} of {len(every)} implemented")

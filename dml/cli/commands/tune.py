@@ -53,7 +53,7 @@ def tune(
         if name not in FAMILIES:
             raise DMLError(f"--families: there is no family {name!r}; there are {', '.join(FAMILIES)}")
     if names and not constants:
-        raise DMLError(f"{' '.join(names)}: names are those of constants, for --constants")
+        raise DMLError(f"{' '.join(names)}: names of constants need --constants")
     found = choose(device or None)
     if constants:
         _remeasure(found, names or [], as_json=json)
@@ -111,7 +111,7 @@ def _measure(found: VulkanDevice, families: list[str], *, quick: bool) -> None:
             tuner.tune(families, quick=quick)
         except KeyboardInterrupt:
             count = len(tuner.table.choices)
-            raise fail(f"interrupted; {count} choices that were made are kept", INTERRUPTED) from None
+            raise fail(f"interrupted; kept the choices made so far: {count}", INTERRUPTED) from None
 
 
 def _show(found: VulkanDevice, kept: Tuned) -> None:

@@ -109,7 +109,7 @@ def _stores(tensor: BoundSignature, row: DataType, word: str, vector: str, eleme
 
 
 def _decode(name: str, row: DataType) -> str:
-    """Return t_decode(bits), the value of a word's low bits, and t_load(i)."""
+    """Return the GLSL functions t_decode(bits), the value of a word's low bits, and t_load(i)."""
     if row.bits == 64:
         return f"uvec2 {name}_load(uint i) {{ return uvec2({name}_word(2u * i), {name}_word(2u * i + 1u)); }}"
     decode = f"{row.glsl} {name}_decode(uint bits) {{ return {row.decode}; }}\n"
@@ -120,12 +120,12 @@ def _decode(name: str, row: DataType) -> str:
 
 
 def _encode(name: str, row: DataType) -> str:
-    """Return t_encode(v), the bits of an element."""
+    """Return the GLSL function t_encode(v), the bits of an element with the value v."""
     return f"uint {name}_encode({row.glsl} v) {{ return {row.encode}; }}" if row.encode else ""
 
 
 def _store(name: str, row: DataType, value: str, word: str, element: str) -> str:
-    """Return t_store(i, v), for a ``value``."""
+    """Return the GLSL function t_store(i, v), which stores v as element i. value: the GLSL type of v."""
     head = f"void {name}_store(uint i, {value} v) {{ "
     if row.bits == 64:
         return head + f"{name}_word_store(2u * i, v.x); {name}_word_store(2u * i + 1u, v.y); }}"

@@ -63,8 +63,8 @@ TILES: tuple[Three, ...] = threshold("convolution.TILES")
 NARROW_TILE: Three = threshold("convolution.NARROW_TILE")
 #: Maximum number of columns of a narrow result.
 NARROW: int = threshold("convolution.NARROW")
-#: Input channels times output channels from which NARROW_TILE is used; with fewer, the first of TILES, whatever the
-#: image.
+#: Minimum number of input channels times output channels for NARROW_TILE; with fewer, the first of TILES is used,
+#: whatever the image.
 MANY_PRODUCTS: int = threshold("convolution.MANY_PRODUCTS")
 #: Tiles for results of one row, where a second row would be empty.
 FLAT_TILES: tuple[Three, ...] = threshold("convolution.FLAT_TILES")
@@ -146,7 +146,7 @@ class DirectTile:
 
 
 def goes_by_phases(strides: Three) -> bool:
-    """Whether a backward convolution is made of forward ones, one for each position modulo the strides."""
+    """Whether a backward convolution is computed by forward ones, one for each position modulo the strides."""
     return math.prod(strides) <= _MOST_PHASES
 
 
@@ -331,9 +331,9 @@ def _with_table(target: Target, sizes: WindowSizes, tile: _Tile) -> _Tile:
 MATRIX_TILES: tuple[tuple[int, int, tuple[int, int], int], ...] = threshold("convolution.MATRIX_TILES")
 
 
-#: Taps from which it pays to copy x to channels-last order.
+#: Minimum number of taps for which a copy of x in channels-last order pays.
 TAPS_WORTH_A_COPY: int = threshold("convolution.TAPS_WORTH_A_COPY")
-#: Output channels from which it pays to copy x to channels-last order.
+#: Minimum number of output channels for which a copy of x in channels-last order pays.
 OUTPUTS_WORTH_A_COPY: int = threshold("convolution.OUTPUTS_WORTH_A_COPY")
 
 
@@ -372,7 +372,7 @@ def puts_channels_last(target: Target, sizes: WindowSizes, size: int) -> bool:
     return is_worth and sizes.inputs % 8 == 0 and size <= target.max_region
 
 
-#: Positions of an image from which a product per image fills its last tiles well enough.
+#: Minimum number of positions of an image with which a product per image fills its last tiles well enough.
 PLACES_OF_PRODUCTS: int = threshold("convolution.PLACES_OF_PRODUCTS")
 
 
@@ -387,8 +387,8 @@ def joins_images(target: Target, sizes: WindowSizes, bits: int) -> bool:
     return sizes.batch > 1 and not fills_tiles and implicit_tile(target, sizes) is not None
 
 
-#: Output channels from which CPU drivers copy the elements that strided windows of one element read, and multiply the
-#: copy.
+#: Minimum number of output channels for which CPU drivers copy the elements that strided windows of one element read,
+#: and multiply the copy.
 OUTPUTS_WORTH_THINNING: int = threshold("convolution.OUTPUTS_WORTH_THINNING")
 
 
@@ -434,7 +434,7 @@ def implicit_tile(target: Target, sizes: WindowSizes, *, halves: bool = False) -
 _MOST_READS = 128
 #: (rows, columns) of tiles on CPU drivers.
 STRIPS: tuple[tuple[int, int], ...] = threshold("convolution.STRIPS")
-#: Taps of a window up to which these tiles are faster than the direct kernel.
+#: Maximum number of a window's taps for which these tiles are faster than the direct kernel.
 MOST_TAPS: int = threshold("convolution.MOST_TAPS")
 #: Nanoseconds on llvmpipe: per invocation, per element read, per sum.
 STRIP_COSTS: tuple[float, float, float] = threshold("convolution.STRIP_COSTS")
@@ -541,7 +541,7 @@ def general_rounds(target: Target, per_word: int) -> int:
 
 # --- Winograd's products ----------------------------------------------------------------------------------------------
 
-#: Points at which the transforms evaluate: 6 x 6.
+#: Number of points at which the transforms evaluate: 6 x 6.
 WINOGRAD_POINTS = 36
 #: Maximum number of bytes of a transformed filter, which has four times the filter's elements: 512 x 512 channels.
 MOST_TRANSFORMED = 40 << 20
@@ -564,7 +564,8 @@ _MOST_USUAL, _LEAST_USUAL = 56, 7
 TRANSFORM_COSTS: tuple[float, float] = threshold("convolution.TRANSFORM_COSTS")
 #: TRANSFORM_COSTS where llvmpipe reads texels.
 TRANSFORM_COSTS_BY_TEXELS: tuple[float, float] = threshold("convolution.TRANSFORM_COSTS_BY_TEXELS")
-#: Milliseconds that the three transforms take llvmpipe to compile, beyond the direct kernel's own auxiliary kernels.
+#: Milliseconds that llvmpipe takes to compile the three transforms, less those for the direct kernel's auxiliary
+#: kernels.
 _TRANSFORMS_COMPILATION = 350.0
 #: Cost of loading a transformed weight from memory, in vector multiplications. A transformed filter has four times the
 #: filter's weights.

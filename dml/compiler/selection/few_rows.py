@@ -108,7 +108,8 @@ SLICES_OF_COLUMNS: dict[int, tuple[int, int]] = threshold(
 )
 #: _SMALL_WORKGROUP: supported by every device. _LARGE_WORKGROUP: used where b's vectors hold columns, if supported.
 _SMALL_WORKGROUP, _LARGE_WORKGROUP = 128, 512
-#: Columns from which a workgroup takes twice as many, in products of at most _ROWS_OF_MANY_COLUMNS rows.
+#: Minimum number of columns for which a workgroup takes twice as many, in products of at most _ROWS_OF_MANY_COLUMNS
+#: rows.
 MANY_COLUMNS: int = threshold("few_rows.MANY_COLUMNS")
 _ROWS_OF_MANY_COLUMNS = 4
 #: Columns per invocation and unroll of products of eight rows, by the elements of a vector of b along k.
@@ -186,9 +187,9 @@ def _across_k(target: Target, rows: int, n: int, k: int, batch: int, per_vector:
 MATRICES_ALONG: tuple[tuple[int, int, int], ...] = threshold("few_rows.MATRICES_ALONG")
 #: Tiles of gemm/few_matrix.comp where b is contiguous across k.
 MATRICES_ACROSS: tuple[tuple[int, int, int], ...] = threshold("few_rows.MATRICES_ACROSS")
-#: Rows from which matrix units are faster than the vector kernel, where b is contiguous along k.
+#: Minimum number of rows for which matrix units are faster than the vector kernel, where b is contiguous along k.
 ROWS_ALONG: int = threshold("few_rows.ROWS_ALONG")
-#: Rows from which matrix units are faster than the vector kernel, where b is contiguous across k.
+#: Minimum number of rows for which matrix units are faster than the vector kernel, where b is contiguous across k.
 ROWS_ACROSS: int = threshold("few_rows.ROWS_ACROSS")
 
 

@@ -44,7 +44,7 @@ from dml.compiler.target import Target
 #: (p, q): the product of the transposes is computed instead if p times its cost is below q times the product's. The
 #: cost estimate is too rough to exchange the operands for a smaller gain.
 WORTH_TRANSPOSING: tuple[int, int] = threshold("gemm.WORTH_TRANSPOSING")
-#: Uses of each element from which an operand is copied so that it can be read as vec4.
+#: Minimum number of uses of each element for which an operand is copied so that it can be read as vec4.
 WORTH_PACKING: int = threshold("gemm.WORTH_PACKING")
 #: Products of fewer rows than this have their own kernel on GPUs: tiles of 32 rows would be half empty at best.
 NARROW: int = threshold("gemm.NARROW")

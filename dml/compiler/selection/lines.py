@@ -83,7 +83,7 @@ MOST_SUMMED = 2048
 #: Maximum number of bytes of a chunk on CPU drivers: a core's cache keeps them until adjacent invocations have read
 #: their part.
 CACHED: int = threshold("lines.CACHED")
-#: Bytes up to which reductions on CPU drivers need no such chunks.
+#: Maximum number of bytes for which reductions on CPU drivers need no such chunks.
 CACHED_ANYWAY: int = threshold("lines.CACHED_ANYWAY")
 
 
@@ -119,8 +119,8 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int, comput
     return LineSharing(lanes, workgroup, chunks, together=together, subgroup=subgroup)
 
 
-#: Elements up to which a CPU driver's reductions read a row one element at a time: vectors gain little there, and one
-#: kernel serves images of every size.
+#: Maximum number of elements for which a CPU driver's reductions read a row one element at a time: vectors gain little
+#: there, and one kernel serves images of every size.
 CPU_FEW_REDUCED: int = threshold("lines.CPU_FEW_REDUCED")
 
 
@@ -188,10 +188,11 @@ CPU_LONG_ROWS: tuple[int, int] = threshold("lines.CPU_LONG_ROWS")
 GPU_LONG_ROWS: tuple[int, int] = threshold("lines.GPU_LONG_ROWS")
 
 
-#: Elements up to which a CPU driver's softmax reads one element at a time: that is slower, but one kernel serves rows
-#: of every length, and a decoder's rows grow with every token.
+#: Maximum number of elements for which a CPU driver's softmax reads one element at a time: that is slower, but one
+#: kernel serves rows of every length, and a decoder's rows grow with every token.
 CPU_FEW_ELEMENTS: int = threshold("lines.CPU_FEW_ELEMENTS")
-#: Elements from which a CPU driver's softmax reads two float32 vectors at a time, which take longer to compile.
+#: Minimum number of elements for which a CPU driver's softmax reads two float32 vectors at a time; such kernels take
+#: longer to compile.
 CPU_MANY_ELEMENTS: int = threshold("lines.CPU_MANY_ELEMENTS")
 #: Whether a CPU driver's softmax reads whole vectors where FLOAT32 rows start and end inside them.
 CPU_TAKES_RAGGED: bool = threshold("lines.CPU_TAKES_RAGGED")
@@ -323,7 +324,7 @@ class Rows:
 
 #: Rows that fill a CPU's vector with one invocation each.
 CPU_MANY_ROWS: int = threshold("lines.CPU_MANY_ROWS")
-#: Steps from which it pays to share a row among the invocations of a vector, despite the barriers.
+#: Minimum number of steps for which sharing a row among the invocations of a vector pays, despite the barriers.
 CPU_SHARED_STEPS: int = threshold("lines.CPU_SHARED_STEPS")
 #: On CPU drivers, rows with fewer iterations per pass take one dispatch, however few rows there are.
 SHORT_WALK: int = threshold("lines.SHORT_WALK")

@@ -14,7 +14,8 @@ from dml.compiler.target import Target
 
 #: Maximum number of rows of a workgroup, and minimum number of workgroups, so that two cores have work.
 _MOST_ROWS, _FEWEST_GROUPS = 8, 2
-#: Sequences up to which every workgroup has ROWS_OF_FEW rows, so that one sequence uses the kernel of several.
+#: Maximum number of sequences for which every workgroup has ROWS_OF_FEW rows, so that one sequence uses the kernel of
+#: several.
 FEW_SEQUENCES: int = threshold("recurrent.FEW_SEQUENCES")
 ROWS_OF_FEW: int = threshold("recurrent.ROWS_OF_FEW")
 #: _VECTOR: invocations in one of llvmpipe's vectors; a workgroup no wider need not wait at barriers. _MOST_INVOCATIONS:
@@ -27,7 +28,8 @@ PRODUCTS_OF_FEW_ROWS: int = threshold("recurrent.PRODUCTS_OF_FEW_ROWS")
 #: Maximum number of bytes of a direction's weights that invocations keep in private memory: a core's own cache holds
 #: these from step to step.
 RESIDENT_BYTES: int = threshold("recurrent.RESIDENT_BYTES")
-#: Multiplications from which it pays to load weights into private memory, and to compile a kernel with that much of it.
+#: Minimum number of multiplications for which loading weights into private memory pays, and compiling a kernel with
+#: that much of it.
 RESIDENT_WORK: int = threshold("recurrent.RESIDENT_WORK")
 #: Whether the invocations of an llvmpipe vector each read a different part of the state and share it, where weights are
 #: read as texels. Weights in private memory are slower there, and take far longer to compile.

@@ -21,7 +21,7 @@ _FEW_ROWS_OF_CPUS = 12
 _PART_BYTES = 16 << 20
 #: Maximum number of bytes of FLOAT16 weights that are kept as FLOAT32, by the operator that reads them.
 KEPT_WIDER: dict[str, int] = threshold("stored_weights.KEPT_WIDER")
-#: Rows from which CPU drivers widen FLOAT16 weights.
+#: Minimum number of rows for which CPU drivers widen FLOAT16 weights.
 WORTH_WIDENING: int = threshold("stored_weights.WORTH_WIDENING")
 #: Columns of a part are a multiple of this, so that every kernel has whole tiles.
 _COLUMNS = 256

@@ -21,29 +21,29 @@ FEW_ROWS: int = threshold("tiles.FEW_ROWS")
 #: Tiles (rows, columns) for few rows. Columns are read as vec4. No tile has more than 256 sums: more exceed the
 #: registers and the first-level cache of a CPU's core.
 _SHORT_ROW, _LONG_ROW = (1, 8), (1, 16)
-#: Weights from which a product of few rows uses the longer tile.
+#: Minimum number of weights for which a product of few rows uses the longer tile.
 LONG_ROWS_FROM: int = threshold("tiles.LONG_ROWS_FROM")
 #: Tiles for many rows: the larger, the faster, and the longer to compile. A workgroup with the last tile is 128 columns
 #: wide, too wide for products of fewer than 256.
 _SMALL, _MIDDLE, _LARGE = (8, 8), (16, 8), (16, 16)
 _FEWEST_COLUMNS_OF_LARGE = 256
-#: Weights of several products together (Winograd's) from which the middle tile is worth compiling.
+#: Minimum number of weights, over several products (Winograd's), for which the middle tile is worth compiling.
 MIDDLE_WEIGHTS: int = threshold("tiles.MIDDLE_WEIGHTS")
-#: Weights of one product from which the large tile is worth compiling.
+#: Minimum number of weights, of one product, for which the large tile is worth compiling.
 LARGE_WEIGHTS: int = threshold("tiles.LARGE_WEIGHTS")
-#: Multiplications of a product without weights from which the middle tile is worth compiling.
+#: Minimum number of multiplications, in a product without weights, for which the middle tile is worth compiling.
 MIDDLE_WORK: int = threshold("tiles.MIDDLE_WORK")
-#: Multiplications of a product without weights from which the large tile is worth compiling.
+#: Minimum number of multiplications, in a product without weights, for which the large tile is worth compiling.
 LARGE_WORK: int = threshold("tiles.LARGE_WORK")
-#: Multiplications from which the large tile is worth compiling for a convolution's weights on the left; with fewer they
-#: use the middle tile.
+#: Minimum number of multiplications for which the large tile is worth compiling for a convolution's weights on the
+#: left; with fewer they use the middle tile.
 LARGE_CONVOLUTION: int = threshold("tiles.LARGE_CONVOLUTION")
-#: Multiplications from which a product with fewer weights uses a larger tile too: the large one, or the middle one
-#: where half of the last large tile would be empty. A run that long makes up for much compilation.
+#: Minimum number of multiplications for which even a product with fewer weights uses a larger tile: the large one, or
+#: the middle one if half of the last large tile would be empty. Such a run takes so long that the compilation pays.
 MANY_ROWS_WORK: int = threshold("tiles.MANY_ROWS_WORK")
-#: Weights of a convolution from which llvmpipe takes them as the right operand (rows are positions, read as vec4 along
-#: columns). All of these use the middle tile: 16 x 16 runs no faster and takes longer to compile. (SwiftShader is
-#: slower with weights on the right.)
+#: Minimum number of weights for which llvmpipe takes a convolution's weights as the right operand (rows are positions,
+#: read as vec4 along columns). All of these use the middle tile: 16 x 16 runs no faster and takes longer to compile.
+#: (SwiftShader is slower with weights on the right.)
 MANY_WEIGHTS: int = threshold("tiles.MANY_WEIGHTS")
 #: Maximum number of positions of an image with weights on the right.
 MOST_PLACES: int = threshold("tiles.MOST_PLACES")

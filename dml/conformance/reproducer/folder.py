@@ -38,8 +38,7 @@ def write_reproducers(made: Record, path: Path) -> int:
 
     path: a new or empty folder, or a .zip file. The report's devices must be on this machine, since they decide which
     kernels a case has. A failure with a smallest case is reproduced by that one; failures with the same smallest case
-    share a folder. Raises DMLError if a device is missing
-    or the path cannot be written.
+    share a folder. Raises DMLError if a device is missing or the path cannot be written.
     """
     check(path)
     files: dict[str, bytes] = {}

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 class MultiModalProcessor:
-    """Made by ``model.create_multimodal_processor()``. Raises DMLError for models without audio features as input."""
+    """``model.create_multimodal_processor()`` creates it. Raises DMLError for models without audio features as
+    input.
+    """
 
     def __init__(self, model: Model) -> None:
         if model.encoder is None:

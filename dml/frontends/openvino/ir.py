@@ -173,7 +173,7 @@ class Network:
         if min(sizes, default=0) < 0 or prod(sizes) * dtype.itemsize != size:
             raise DMLError(f"{layer}: {size} bytes are not an array of shape {sizes} of {kind}")
         if offset < 0 or offset + size > len(self.weights):
-            has = f"the {len(self.weights)} of the .bin file" if self.weights else "a .bin file: there is none"
+            has = f"the {len(self.weights)} of the .bin file" if self.weights else "the .bin file, which is missing"
             raise DMLError(f"{layer}: bytes {offset} to {offset + size} lie outside {has}")
         check_unchanged(self.weights)
         found: npt.NDArray[Any] = np.frombuffer(self.weights[offset : offset + size], dtype).reshape(sizes)

@@ -58,7 +58,7 @@ class Binding:
 
 
 class Model:
-    """A compiled graph. Made by ``GraphBuilder.build``."""
+    """A compiled graph. ``GraphBuilder.build`` creates it."""
 
     def __init__(self, op: CompiledOperator, places: dict[int, int]) -> None:
         self.op = op

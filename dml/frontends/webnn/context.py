@@ -37,7 +37,7 @@ class MLContextLostInfo:
 
 
 class MLTensor:
-    """A tensor in the device's memory. Made by ``MLContext.create_tensor``."""
+    """A tensor in the device's memory. ``MLContext.create_tensor`` creates it."""
 
     def __init__(self, context: MLContext, descriptor: MLTensorDescriptor, *, is_constant: bool = False) -> None:
         self.context = context
@@ -83,7 +83,7 @@ class MLTensor:
 
 
 class MLContext:
-    """A device for which graphs are built and on which they run. Made by ``create_context``."""
+    """A device for which graphs are built and on which they run. ``create_context`` creates it."""
 
     def __init__(self, device: Device, power_preference: str = "default", *, owns_device: bool = False) -> None:
         self.device = device

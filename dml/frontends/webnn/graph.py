@@ -22,7 +22,7 @@ KEPT_RECORDINGS = 8
 
 
 class MLGraph:
-    """A compiled graph, made by ``MLGraphBuilder.build``. inputs, outputs: name -> descriptor."""
+    """A compiled graph, which ``MLGraphBuilder.build`` creates. inputs, outputs: name -> descriptor."""
 
     def __init__(
         self,

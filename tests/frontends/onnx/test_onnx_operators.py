@@ -130,6 +130,57 @@ def test_global_pooling_of_an_empty_batch(device: dml.Device, op: str) -> None:
     assert found.shape == (0, 4, 1, 1, 1)
 
 
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "LpPool"])
+@pytest.mark.parametrize(
+    ("attributes", "sizes"),
+    [
+        ({"kernel_shape": [4, 2], "strides": [2, 1]}, (1, 2)),
+        ({"kernel_shape": [4, 4], "strides": [3, 3], "auto_pad": "VALID"}, (1, 1)),
+        ({"kernel_shape": [6, 4], "strides": [3, 2], "pads": [1, 0, 1, 0], "ceil_mode": 1}, (1, 1)),
+        ({"kernel_shape": [4, 2]}, (0, 2)),
+        ({"kernel_shape": [5, 4], "strides": [2, 2]}, (0, 1)),
+    ],
+)
+def test_windows_larger_than_the_padded_input(
+    device: dml.Device, op: str, attributes: dict[str, Any], sizes: tuple[int, int]
+) -> None:
+    """A window less than a stride too large covers what there is; up to two strides give no windows."""
+    x = np.random.default_rng(3).standard_normal((1, 2, 3, 3)).astype(np.float32)
+    included: dict[str, Any] = {"count_include_pad": 1} if op == "AveragePool" else {}
+    model, given = node_model(op, {"x": x}, {"y": (4, np.float32)}, domain="", version=19, **attributes, **included)
+    (found,) = prepare(model, device).run(given)
+    assert found.shape == (1, 2, *sizes)
+    assert_close([found], in_onnxruntime(model, given), 1e-6)
+    if op == "MaxPool":
+        outputs = {"y": (4, np.float32), "indices": (4, np.int64)}
+        model, given = node_model(op, {"x": x}, outputs, domain="", version=12, **attributes)
+        assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), 1e-6)
+
+
+def test_pooling_windows_of_no_size_are_refused(device: dml.Device) -> None:
+    x = np.zeros((1, 1, 3, 3), np.float32)
+    for op, more in (("MaxPool", {"kernel_shape": [3, 5]}), ("Conv", {})):
+        inputs = {"x": x} | ({} if op == "MaxPool" else {"w": np.zeros((1, 1, 4, 4), np.float32)})
+        model, given = node_model(op, inputs, {"y": (4, np.float32)}, domain="", version=19, **more)
+        with pytest.raises(dml.DMLError, match=r"a window of [45] does not fit 3 elements and their padding"):
+            prepare(model, device, fallback=False).run(given)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", [np.float32, np.int32, np.int64])
+@pytest.mark.parametrize("op", ["ReduceMean", "ReduceSum", "ReduceSumSquare", "ReduceL1", "ReduceMax", "ReduceProd"])
+def test_reductions_of_nothing(device: dml.Device, op: str, kind: Any) -> None:
+    """The result has the input's data type; the mean of no floats is NaN, as NumPy's (ONNX leaves it undefined)."""
+    inputs = {"x": np.zeros((2, 0, 3), kind), "axes": np.array([1])}
+    model, given = node_model(op, inputs, {"y": (3, kind)}, domain="", version=20, constants=("axes",))
+    (found,) = prepare(model, device).run(given)
+    assert (found.shape, found.dtype) == ((2, 1, 3), kind)
+    if op != "ReduceMean":
+        assert_close([found], in_onnxruntime(model, given), 0)
+    elif kind == np.float32:
+        assert np.isnan(found).all()
+
+
 def test_mean_variance_normalization_of_equal_elements(device: dml.Device) -> None:
     """ONNX adds 1e-9 to the deviation, so the result is 0, not NaN."""
     inputs = {"x": np.full((2, 3, 4), 3.0, np.float32)}

@@ -356,7 +356,7 @@ def test_missing_files_and_inputs(device, tmp_path):
     with pytest.raises(dml.DMLError, match="cannot be read"):
         read_model(tmp_path / "none.xml")
     (tmp_path / "m.xml").write_text(GOOD)
-    with pytest.raises(dml.DMLError, match=r"lie outside a \.bin file: there is none"):
+    with pytest.raises(dml.DMLError, match=r"lie outside the \.bin file, which is missing"):
         read_model(tmp_path / "m.xml").compile(device)
     np.array([10, 20], np.float32).tofile(tmp_path / "m.bin")
     model = read_model(tmp_path / "m.xml").compile(device)

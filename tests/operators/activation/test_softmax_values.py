@@ -115,7 +115,7 @@ def test_rows_beyond_the_loops_of_a_driver(device: dml.Device) -> None:
     x = np.zeros((70, 30001), np.float32)
     x[:, -1] = 1
     found = harness.run(device, describe("SOFTMAX", like(x), (1,)), {"InputTensor": x})["OutputTensor"]
-    assert_ulp(found[3], reference("SOFTMAX", x[3], (0,)), 16, "sums of equal terms round alike")
+    assert_ulp(found[3], reference("SOFTMAX", x[3], (0,)), 16, "sums of equal terms round equally")
 
 
 def test_rows_keep_to_themselves(device: dml.Device) -> None:

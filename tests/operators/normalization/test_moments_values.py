@@ -48,7 +48,7 @@ def check(means: Array, variances: Array, rows: Array, most: float) -> None:
     unit = np.spacing(np.abs(exact).mean(1).astype(np.float32))
     worst = np.max(np.abs(means - exact.mean(1)) / unit)
     assert worst <= most, f"{worst} units of the terms' magnitude, allowed {most}"
-    assert_ulp(variances, exact.var(1), most, "sums of so many, and what cancels between them")
+    assert_ulp(variances, exact.var(1), most, "long sums whose terms partly cancel")
 
 
 @pytest.mark.parametrize("elements", list(SIXES))

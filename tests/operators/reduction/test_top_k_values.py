@@ -126,7 +126,7 @@ def test_special_values(device: dml.Device) -> None:
         found = harness.run(device, describe(like(x), 1, 5, direction), {"InputTensor": x})
         check(found, x, 1, 5, direction)
         zeros = found["OutputValueTensor"][0][:4] if direction == UP else found["OutputValueTensor"][0][1:]
-        assert np.signbit(zeros).tolist() == [False, True, False, True], "values are copied as they are"
+        assert np.signbit(zeros).tolist() == [False, True, False, True], "values are copied bit for bit"
 
 
 FIRST = np.array([[[[0, 1, 10, 11], [3, 2, 9, 8], [4, 5, 6, 7]]]], np.float32)

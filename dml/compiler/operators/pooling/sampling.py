@@ -1,8 +1,8 @@
 """Sampling of regions of interest: lists of the positions where a region's outputs read the image.
 
-Samples per output are rounded up to an integer and clamped. There may be billions. So samples between the same elements
-are summed at once, and maxima are sought at both ends of their range (see "pooling/roi_places.comp"): the input bounds
-the work. Work that exceeds an invocation's loops is split into further dispatches.
+The number of samples per output is rounded up to an integer and clamped; it may be in the billions. So samples between
+the same elements are summed at once, and maxima are found at both ends of their range (see "pooling/roi_places.comp"):
+the input bounds the work. Work that exceeds an invocation's loops is split into further dispatches.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def reduce(
     extents = cut(operands, most, dimensions) or sizes
     reduced_boxes = list(boxes(sizes[kept:], extents[kept:]))
     if len(reduced_boxes) > 1:
-        # Each part of the results keeps a partial result per box.
+        # While a part of the results is reduced, a temporary holds one partial result per box.
         shape = (*sizes[:kept], len(reduced_boxes))
         *outer, inner = packed_strides(shape)
         partial = words((*sizes, len(reduced_boxes)), (*outer, *(0 for _ in sizes[kept:]), inner))

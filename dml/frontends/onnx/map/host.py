@@ -36,7 +36,7 @@ def computed(node: OnnxNode, arrays: list[Array | None]) -> Array | None:
     compute = _COMPUTE.get(node.op)
     if compute is None or len(node.proto.output) != 1:
         return None
-    # (slicing differs from the reference's, which is NumPy's, and is the same for all dtypes)
+    # (a slice may have any dtype; it is computed here because the reference slices as NumPy does, not as ONNX says)
     if node.op != "Slice" and any(a is not None and a.dtype not in _TAKEN for a in arrays):
         return None
     found = compute(node, *arrays)

@@ -198,7 +198,9 @@ def _at(address: int, element_type: Any, shape: Sequence[int]) -> Array:
 
 
 class IOBinding:
-    """Inputs and outputs of a session, bound by name for ``run_with_iobinding``. ``session.io_binding()`` makes it."""
+    """Inputs and outputs of a session, bound by name for ``run_with_iobinding``. ``session.io_binding()`` creates
+    it.
+    """
 
     def __init__(self, session: InferenceSession) -> None:
         self._session = session

@@ -63,7 +63,7 @@ def inspect_model(
         assumed=stand.assumed,
         memory=None if needs is None else needs.by_use,
         unplanned=unplanned,
-        largest=largest_tensors(initial.items(), None if needs is None else dict(needs.constants)),
+        largest=largest_tensors(initial.items(), None if needs is None else needs.by_constant),
         prepared=() if needs is None else needs.prepared[:LISTED],
     )
 

@@ -1,4 +1,4 @@
-"""Elements gathered, counted and sorted, and tensors made of indices."""
+"""Elements gathered, counted and sorted, and tensors generated from indices."""
 
 from __future__ import annotations
 

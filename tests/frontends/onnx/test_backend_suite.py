@@ -20,8 +20,15 @@ from onnx.backend.test.loader import load_model_tests
 
 import dml
 from dml import cache
+from dml.capability import feature_level, operator_introduced, operator_support
+from dml.compiler.target import DeviceClass, Target
+from dml.conformance.layouts import tensors
 from dml.files import write_whole
 from dml.frontends.onnx import HostNodesWarning, load_model, prepare
+from dml.frontends.onnx.run.inspect import inspect_model
+from dml.graph import compile as compile_module
+from dml.graph.fusion import fuse as fuse_graph
+from dml.planning.planner import Planner
 
 
 def cases_of_nodes() -> list[Any]:
@@ -138,6 +145,34 @@ def test_case_with_nodes_on_the_host(device: dml.Device, case: Any) -> None:
         for inputs, outputs in sets:
             compare(list(prepared.run(inputs)), list(outputs), case)
     assert any(issubclass(one.category, HostNodesWarning) for one in said)
+
+
+@pytest.mark.parametrize("level", ["1_0", "2_1", "3_0", "4_0", "5_0", "6_1"])
+def test_no_operator_has_a_data_type_that_the_level_does_not_take(level: str, monkeypatch: Any) -> None:
+    """Operators from the mappings and from fusion. One that fusion takes from a later level, such as ACTIVATION_GELU,
+    has data types of its first level."""
+    given = feature_level(level)
+    found: set[tuple[Any, str, Any]] = set()
+
+    def fuse(graph: Any, target: Target) -> None:
+        fuse_graph(graph, target)
+        for desc in (node.desc for node in graph.nodes if node.desc is not None):
+            fields = (*desc.inputs(), *desc.outputs())
+            found.update((desc.OPERATOR_TYPE, name, tensor.DataType) for name, _, tensor in tensors(fields))
+
+    monkeypatch.setattr(compile_module, "fuse", fuse)
+    planner = Planner(Target(DeviceClass.CPU), given)
+    planned = 0
+    for case in CASES[::13]:
+        if case.model is not None and reason(case.name) is None:
+            names = [entry.name for entry in case.model.graph.input]
+            inputs = dict(zip(names, map(plain, case.data_sets[0][0]), strict=False))
+            planned += not inspect_model(case.model, planner, inputs=inputs).unplanned
+    assert planned > 5
+    for kind, name, data_type in found:
+        support = operator_support(kind, max(given, operator_introduced(kind)))
+        assert support is not None
+        assert data_type in support[name].data_types, (kind, name, data_type)
 
 
 def test_every_exclusion_excludes_something() -> None:

@@ -235,7 +235,7 @@ def _checked(name: str, item: Any, kind: Any) -> Any:
     dtype = dtype_of(kind.tensor_type.elem_type)
     if dtype.hasobject and isinstance(array, np.ndarray) and array.dtype.kind in "US":
         array = array.astype(object)
-    if isinstance(item, list | tuple | int | float):
+    if isinstance(item, list | tuple | int | float) and isinstance(array, np.ndarray):
         array = _in_type(array, dtype)
     if array.dtype != dtype:
         raise DMLError(f"input {name!r}: takes arrays of {dtype}, found {array.dtype}")

@@ -41,3 +41,16 @@ def test_bytes_stay_in_their_range(device: dml.Device, mode: str) -> None:
     expected = np.clip(in_onnxruntime(wide, floats)[0], 0, 255)
     assert {expected.min(), expected.max()} == {0, 255}
     assert (np.abs(result - expected) <= 1).all()
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize(
+    ("size", "scale", "output"), [(5, 2.6, 13), (3, 1.4, 4), (10, 1.1, 11), (7, 0.3, 2), (49, 1.3, 63)]
+)
+def test_sizes_are_products_of_float32(device: dml.Device, mode: str, size: int, scale: float, output: int) -> None:
+    """5 times the float32 next to 2.6 is 12.9999995, and 13 in float32."""
+    x = np.random.default_rng(5).standard_normal((1, 1, size, 4)).astype(np.float32)
+    model, given = resize(x, [1, 1, scale, 1], mode=mode, coordinate_transformation_mode="asymmetric")
+    (result,) = prepare(model, device).run(given)
+    assert result.shape == (1, 1, output, 4)
+    np.testing.assert_allclose(result, in_onnxruntime(model, given)[0], rtol=1e-5, atol=1e-5)

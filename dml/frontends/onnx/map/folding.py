@@ -5,6 +5,7 @@ Larger constants (transposed weights, for example) go to the device, where the g
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
@@ -111,7 +112,8 @@ def _evaluate(node: OnnxNode, arrays: list[Array | None]) -> list[Array] | None:
     proto.attribute.extend(node.attribute_protos())
     feeds = {f"i{at}": array for at, array in enumerate(arrays) if array is not None}
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             results = _evaluator(proto.SerializeToString(), node.version).run(None, feeds)
     except DMLError:
         raise
@@ -119,8 +121,19 @@ def _evaluate(node: OnnxNode, arrays: list[Array | None]) -> list[Array] | None:
         return None
     if any(isinstance(result, list) for result in results):
         return None  # sequences are left to the mapping
-    made = [np.asarray(result) for result in results]
+    made = _typed(node, arrays, [np.asarray(result) for result in results])
     return None if any(array.dtype == object for array in made) else made
+
+
+def _typed(node: OnnxNode, arrays: list[Array | None], results: list[Array]) -> list[Array]:
+    """Return the results in the data types of ONNX's schema, where NumPy chooses others (a sum of int32 is int64)."""
+    schema = onnx.defs.get_schema(node.op, node.version)
+    kinds = {one.type_str: array.dtype for one, array in zip(schema.inputs, arrays, strict=False) if array is not None}
+    names = [one.type_str for one in schema.outputs]
+    return [
+        result.astype(kinds.get(names[min(at, len(names) - 1)], result.dtype), copy=False)
+        for at, result in enumerate(results)
+    ]
 
 
 @lru_cache(maxsize=256)

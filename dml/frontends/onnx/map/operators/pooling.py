@@ -54,7 +54,7 @@ def _sizes(x: OnnxValue, window: Window) -> tuple[int, ...]:
 @onnx_op("AveragePool")
 def average_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
-    window = window_of(node, x.shape[2:], ())
+    window = window_of(node, x.shape[2:])
     counted = bool(node.integer("count_include_pad", 0))
     if counted and window.end != window.declared_end:
         # The mean counts declared padding, but not that of ceil_mode: so the declared padding becomes part of the
@@ -71,7 +71,7 @@ def average_pool(node: OnnxNode) -> OnnxValue:
 @onnx_op("LpPool")
 def lp_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
-    window = window_of(node, x.shape[2:], ())
+    window = window_of(node, x.shape[2:])
     view, fields = _planar(node, x, window)
     made = applied(op.lp_pooling, view, _sizes(x, window), p=node.integer("p", 2), **fields)
     return reshape(made, (*x.shape[:2], *window.output))
@@ -93,11 +93,13 @@ def channels_last_max_pool(node: OnnxNode) -> OnnxValue:
 
 
 def _max_pool(node: OnnxNode, x: OnnxValue) -> list[OnnxValue | None]:
-    window = window_of(node, x.shape[2:], ())
+    window = window_of(node, x.shape[2:])
     view, fields = _planar(node, x, window)
     sizes, shape = _sizes(x, window), (*x.shape[:2], *window.output)
     if not node.wants(1):
         return [reshape(applied(op.max_pooling, view, sizes, **fields), shape), None]
+    if 0 in shape:
+        return [x.filled(0, shape), x.filled(0, shape, INT64)]
     made, chosen = op.max_pooling_with_indices(view.tensor, **fields)
     indices = x.made(chosen, sizes, UINT32)
     if node.integer("storage_order", 0):

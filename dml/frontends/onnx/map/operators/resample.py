@@ -49,7 +49,12 @@ def _scaled(node: OnnxNode, x: OnnxValue, scales: list[float]) -> list[ResizedAx
     """Scale every axis; coordinates are asymmetric."""
     node.check(len(scales) == x.rank, f"scales must have {x.rank} items, found {scales}")
     _check_scales(node, scales)
-    return [ResizedAxis(size, floor(size * scale), scale) for size, scale in zip(x.shape, scales, strict=True)]
+    return [ResizedAxis(size, _scaled_size(size, scale), scale) for size, scale in zip(x.shape, scales, strict=True)]
+
+
+def _scaled_size(size: int, scale: float) -> int:
+    """Return the output's size; the product is one of float32, as in ONNX and onnxruntime (5 times 2.6 is 13)."""
+    return floor(size * scale if scale.is_integer() else np.float32(float(size)) * np.float32(scale))
 
 
 def _check_scales(node: OnnxNode, scales: list[float]) -> None:
@@ -80,7 +85,7 @@ def resize(node: OnnxNode) -> OnnxValue:
     else:
         factors = [float(scale) for scale in node.numbers(2)]
         _check_scales(node, factors)
-        outputs = [floor(x.shape[axis] * factor) for axis, factor in zip(order, factors, strict=True)]
+        outputs = [_scaled_size(x.shape[axis], factor) for axis, factor in zip(order, factors, strict=True)]
     if roi is not None and mode == "tf_crop_and_resize":
         roi = roi.reshape(-1)
         node.check(roi.size == 2 * len(order), f"roi must have {2 * len(order)} items, found {roi.size}")

@@ -31,8 +31,12 @@ def auto_pad(node: OnnxNode) -> str:
     return node.one_of("auto_pad", "NOTSET", choices) if node.text("auto_pad", "") else "NOTSET"
 
 
-def window_of(node: OnnxNode, spatial: Sequence[int], kernel: Sequence[int]) -> Window:
-    """Return the window of a node over spatial sizes, with auto_pad and ceil_mode resolved."""
+def window_of(node: OnnxNode, spatial: Sequence[int], kernel: Sequence[int] = ()) -> Window:
+    """Return the window of a node over spatial sizes, with auto_pad and ceil_mode resolved.
+
+    kernel: a convolution's. A window larger than the padded elements is refused for convolutions; when pooling, its
+    output size rounds towards zero, as in onnxruntime: one window if it is less than a stride too large.
+    """
     rank = len(spatial)
     strides = node.ints("strides") or [1] * rank
     dilations = node.ints("dilations") or [1] * rank
@@ -53,7 +57,12 @@ def window_of(node: OnnxNode, spatial: Sequence[int], kernel: Sequence[int]) -> 
     for at in range(rank):
         room = spatial[at] + start[at] + end[at] - reach[at]
         if room < 0:
-            raise DMLError(f"a window of {reach[at]} does not fit {spatial[at]} elements and their padding")
+            count = 1 - (-room) // strides[at]
+            if kernel or count < 0:
+                raise DMLError(f"a window of {reach[at]} does not fit {spatial[at]} elements and their padding")
+            end[at] -= room
+            output.append(count)
+            continue
         count = window_count(spatial[at] + start[at] + end[at], reach[at], strides[at])
         if node.integer("ceil_mode", 0) and room % strides[at] and count * strides[at] < spatial[at] + start[at]:
             # Pad for one more window; it must begin inside the input or its start padding

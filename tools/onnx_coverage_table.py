@@ -23,7 +23,12 @@ from dml.frontends.onnx.load.loading import nodes  # noqa: E402
 from dml.frontends.onnx.map.blocked import NCHWC  # noqa: E402
 from dml.frontends.onnx.registry import mapped  # noqa: E402
 
-_STRINGS = """\
+_CHOICES = """\
+RoiAlign's mode max takes the maximum of the bilinear interpolations at the sampled points, as ONNX's text and
+DirectML's page say, and as OpenVINO computes. onnx's reference (1.23), the stored output of test_roialign_mode_max and
+onnxruntime's CPU provider (1.32, which warns that this is incorrect) take the maximum of each neighbor's product with
+its weight instead (onnx issue 4764).
+
 Casts of floats to strings run on the host. ONNX's text asks for a plain floating-point representation and does not
 specify the number of digits (onnx issue 5574). onnxruntime, if installed, writes up to 8 significant digits, `1`,
 `INF` and `NaN`; onnx's reference and the stored outputs of onnx 1.18 and earlier have NumPy's shortest digits, `1.0`,
@@ -78,7 +83,7 @@ def main() -> None:
         "All operators of ONNX Runtime's DirectML provider are mapped: tests/frontends/onnx/test_onnx_operators.py has",
         "the list, for ONNX's domain, com.microsoft and com.microsoft.dml.",
         "",
-        _STRINGS,
+        _CHOICES,
         "| operator | mapped since | pass | excluded | why |",
         "| --- | --- | ---: | ---: | --- |",
     ]

@@ -92,6 +92,7 @@ MODELS: Mapping[str, tuple[str, ...]] = {
     ),
     "detection": (
         f"TOP_K1:{_FLOATS},sizes=1x217413|80x8400,k=1|70|half,direction=DECREASING",
+        f"TOP_K1:{_FLOATS},sizes=1x163200,k=1000,direction=DECREASING",
         f"NONZERO_COORDINATES:{_FLOATS},sizes=256x256|80x8400",
         f"RESAMPLE3:{_FLOATS},sizes=1x3x64x64",
         f"CONVOLUTION:{_FLOATS},sizes=1x3x640x640,outputs=32,window=3|6,strides=2,padding=1|2,bias=yes,{_WEIGHTS}",

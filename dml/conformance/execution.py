@@ -184,13 +184,14 @@ def _in_order(desc: OperatorDesc, outputs: Mapping[str, Expected | list[Expected
 
 @dataclass(frozen=True)
 class RecordedCase:
-    """A case that ran: its commands, its outputs, and their bytes."""
+    """A case that ran: its commands, its outputs, and their bytes. temporary: its temporary resource."""
 
     case: str
     commands: CommandList
     outputs: Sequence[Buffer]
     found: Sequence[npt.NDArray[np.uint8]]
     dispatches: int
+    temporary: DML_BUFFER_BINDING | None = None
 
     @property
     def bytes(self) -> int:
@@ -224,12 +225,13 @@ def _recorded_run(device: Device, compiled: CompiledOperator, data: CaseData, ca
     sizes = [int(tensor.TotalTensorSizeInBytes) for _, _, tensor in tensors(data.desc.outputs())]
     results = [device.create_buffer(np.full(size + 2 * GUARD, UNTOUCHED, np.uint8)) for size in sizes]
     places = [DML_BUFFER_BINDING(buffer, GUARD, size) for buffer, size in zip(results, sizes, strict=True)]
+    temporary = _scratch(device, compiled.get_binding_properties().TemporaryResourceSize)
     device.context.margin = GUARD
     try:
-        commands = recorded(device, compiled, given, places)
+        commands = recorded(device, compiled, given, places, temporary)
     finally:
         device.context.margin = 0
-    return RecordedCase(case.id, commands, results, (), len(compiled.program.dispatches))
+    return RecordedCase(case.id, commands, results, (), len(compiled.program.dispatches), temporary)
 
 
 def _run(device: Device, run: RecordedCase) -> tuple[list[npt.NDArray[np.uint8]], tuple[str, str] | None]:
@@ -240,12 +242,16 @@ def _run(device: Device, run: RecordedCase) -> tuple[list[npt.NDArray[np.uint8]]
     run.commands.execute()
     found = [buffer.read(np.uint8, buffer.size) for buffer in run.outputs]
     this, before = replace(run, found=found), _BEFORE.pop(device, None)
+    beyond_temporary = _beyond_temporary(this.temporary, _EARLIER)
+    if this.temporary is not None:  # atomic maxima change zeros, but no -1
+        this.temporary.Buffer.write(np.zeros(GUARD, np.uint8), this.temporary.SizeInBytes)
     this.again()
+    beyond_temporary = beyond_temporary or _beyond_temporary(this.temporary, 0)
     if before is not None:
         before.again()
     _BEFORE[device] = this
     wrong = None
-    if beyond := _beyond(found):
+    if beyond := _beyond(found) or beyond_temporary:
         wrong = "outside", beyond
     elif differing := this.differing() or (before.differing() if before is not None else ""):
         wrong = "repetition", differing
@@ -260,6 +266,16 @@ def _beyond(found: Sequence[npt.NDArray[np.uint8]]) -> str:
         if wrong.any():
             return f"output {at}: byte {int(np.argmax(wrong)) - GUARD}, outside the output, was written"
     return ""
+
+
+def _beyond_temporary(temporary: DML_BUFFER_BINDING | None, guard: int) -> str:
+    """Name the first byte after the temporary resource that differs from ``guard``; empty if there is none."""
+    if temporary is None:
+        return ""
+    wrong = temporary.Buffer.read(np.uint8, GUARD, temporary.SizeInBytes) != guard
+    if not wrong.any():
+        return ""
+    return f"byte {temporary.SizeInBytes + int(np.argmax(wrong))}, outside the temporary resource, was written"
 
 
 def last_run(device: Device) -> RecordedCase | None:
@@ -277,11 +293,12 @@ def recorded(
     compiled: CompiledOperator,
     inputs: Sequence[Buffer | DML_BUFFER_BINDING],
     outputs: Sequence[Buffer | DML_BUFFER_BINDING],
+    temporary: DML_BUFFER_BINDING | None,
 ) -> CommandList:
     """Record commands that run an operator through DirectML's own objects, with its initialization.
 
     inputs, outputs: a buffer, or a part of one, for each tensor present, in order. Inputs that DirectML owns are bound
-    to the initializer.
+    to the initializer. temporary: the temporary resource, if it needs one.
     """
     given = _bindings(compiled.input_slots, inputs)
     owned = compiled.program.owned
@@ -292,7 +309,7 @@ def recorded(
         initial = tuple(binding if at in owned else None for at, binding in enumerate(given))
         _initialize(device, compiled, initial, persistent)
         table.bind_persistent_resource(persistent)
-    table.bind_temporary_resource(_scratch(device, compiled.get_binding_properties().TemporaryResourceSize))
+    table.bind_temporary_resource(temporary)
     return _record(device, compiled, table)
 
 
@@ -321,7 +338,8 @@ def _disagreement(device: Device, desc: OperatorDesc, inputs: Inputs, found: Seq
     ]
     outputs = tensors(desc.outputs())
     results = [portable.create_buffer(int(tensor.TotalTensorSizeInBytes)) for _, _, tensor in outputs]
-    recorded(portable, compiled, given, results).execute()
+    temporary = _scratch(portable, compiled.get_binding_properties().TemporaryResourceSize)
+    recorded(portable, compiled, given, results, temporary).execute()
     for (name, _, tensor), one, other in zip(outputs, found, results, strict=True):
         there = from_bytes(other.read(np.uint8, len(one)), tensor)
         if wrong := samples.disagreement(from_bytes(one, tensor), there):

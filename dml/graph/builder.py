@@ -34,6 +34,7 @@ from dml.descriptors.graph import (
 from dml.descriptors.movement import DML_CAST_OPERATOR_DESC
 from dml.enums import (
     DML_EXECUTION_FLAGS,
+    DML_FEATURE_LEVEL,
     DML_TENSOR_DATA_TYPE,
     DML_TENSOR_DIMENSION_COUNT_MAX1,
 )
@@ -72,6 +73,9 @@ FLOAT32 = enums.DML_TENSOR_DATA_TYPE_FLOAT32
 
 class DeviceLike(Protocol[Compiled_co]):
     """The part of a device that a builder uses (dml.api.device imports this module)."""
+
+    @property
+    def feature_level(self) -> DML_FEATURE_LEVEL: ...
 
     def create_operator(self, desc: Any) -> Any: ...
 
@@ -386,7 +390,12 @@ class Builder(Generic[Compiled]):
         }
         for field, desc in outputs.items():
             found[field] = (desc if isinstance(desc, DML_BUFFER_TENSOR_DESC) else desc[0]).DataType
-        kinds = conversions(cls, tuple(found.items()), fields.get("Function"))  # type: ignore[arg-type]  # a class
+        kinds = conversions(
+            cls,  # type: ignore[arg-type]  # (a class is hashable)
+            tuple(found.items()),
+            fields.get("Function"),
+            self.device.feature_level,
+        )
         if not kinds:
             return self._node(cls, outputs, name, fields)
         for field in cls.input_names:

@@ -1,7 +1,7 @@
-"""Substitutes for data types that an operator does not accept.
+"""Substitutes for data types that an operator does not take.
 
-A format may allow an operation for more data types than DirectML's operator. A ``Builder`` that converts casts the
-inputs of such an operator to a data type that it accepts, and its outputs back.
+A format may allow an operation for more data types than DirectML's operator takes at the device's feature level. A
+``Builder`` that converts casts the inputs of such an operator to a data type that it takes, and its outputs back.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache, lru_cache
 
-from dml.capability import TensorSupport, operator_support, same_properties, short_name
+from dml.capability import LATEST, operator_support, same_properties, short_name
 from dml.descriptors.base import OperatorDesc
-from dml.enums import DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
+from dml.enums import DML_FEATURE_LEVEL, DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
+from dml.tensors import element_bits
 
 _T = DML_TENSOR_DATA_TYPE
 #: Data types that can replace another one, the best first.
@@ -51,27 +52,39 @@ def _type_groups(cls: type[OperatorDesc]) -> list[set[str]]:
 
 @lru_cache(maxsize=1024)
 def conversions(
-    cls: type[OperatorDesc], found: tuple[tuple[str, DML_TENSOR_DATA_TYPE], ...], function: DML_REDUCE_FUNCTION | None
+    cls: type[OperatorDesc],
+    found: tuple[tuple[str, DML_TENSOR_DATA_TYPE], ...],
+    function: DML_REDUCE_FUNCTION | None,
+    level: DML_FEATURE_LEVEL,
 ) -> Mapping[str, DML_TENSOR_DATA_TYPE]:
-    """Return the data types that replace unsupported ones, by tensor field.
+    """Return the data types that replace those that the feature level does not take, by tensor field.
 
-    found: the data type of each given tensor. function: of a reduction, whose data types depend on it.
+    found: the data type of each given tensor. function: of a reduction, whose data types depend on it. An operator that
+    the level lacks has no replacements.
 
     Raises DMLError (DXGI_ERROR_UNSUPPORTED) if no data type can replace one.
     """
     held = dict(found)
-    support: Mapping[str, TensorSupport] = operator_support(cls.OPERATOR_TYPE, function=function) or {}
-    result = {}
+    support, latest = (operator_support(cls.OPERATOR_TYPE, one, function) for one in (level, LATEST))
+    result: dict[str, DML_TENSOR_DATA_TYPE] = {}
+    if support is None or latest is None:
+        return result
     for group in _type_groups(cls):  # type: ignore[arg-type]  # a class is hashable
         present = [name for name in group if name in held]
         for kind in {held[name] for name in present}:
             names = [name for name in present if held[name] == kind]
+            # An older level refuses numbers that a narrower type may lose, if they are exact at the latest.
+            is_exact = all(kind in latest[name].data_types for name in names)
             for candidate in (kind, *_SUBSTITUTES.get(kind, ())):
+                if is_exact and element_bits(candidate) < element_bits(kind):
+                    continue
                 if all(candidate in support[name].data_types for name in names):
                     result.update({name: candidate for name in names if candidate != kind})
                     break
             else:
                 raise DMLError(
-                    f"{short_name(cls.OPERATOR_TYPE)} does not take {short_name(kind)}", HRESULT.DXGI_ERROR_UNSUPPORTED
+                    f"{short_name(cls.OPERATOR_TYPE)} does not take {short_name(kind)} at feature level "
+                    f"{short_name(level)}",
+                    HRESULT.DXGI_ERROR_UNSUPPORTED,
                 )
     return result

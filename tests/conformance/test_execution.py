@@ -43,6 +43,16 @@ def test_writes_beyond_a_region_are_seen(device, broken, case, fault):
     assert outcome["failure"]["kind"] == "outside", outcome["reason"]
 
 
+def test_writes_beyond_the_temporary_resource_are_seen(device, broken):
+    case = Case.parse("MAX_UNPOOLING:type=FLOAT32,sizes=1x1x8x8")
+    assert run_case(device, case)["status"] == "passed"
+    broken("pooling/claim.comp", "index < winner_SIZE_0", "index <= winner_SIZE_0")
+    outcome = run_case(device, case)
+    forget(device)
+    assert outcome["failure"]["kind"] == "outside"
+    assert outcome["reason"] == "byte 256, outside the temporary resource, was written"
+
+
 def test_reads_beyond_a_region_find_nan(device, broken):
     """A broken kernel reads the element after its input, which is NaN, not zero."""
     broken("movement/reverse_subsequences.comp", "return source_load(source_at(c));",

@@ -94,17 +94,21 @@ def test_a_broken_kernel_is_caught(tmp_path, change, names, outcome):
 def test_the_score_and_the_page():
     one = {"file": "a.comp", "line": 3, "kind": "bound", "before": "x < y", "after": "x <= y", "reason": "", "by": ""}
     found = [{**one, "outcome": outcome} for outcome in ("caught", "caught", "caught", "survived", "invalid", "unused")]
-    assert command.score(found) == (3, 4)
-    assert command.summary(found).splitlines() == [
+    equal = {"a.comp: x <= y": "Equal: y is odd"}
+    assert command.score(found, {}) == (3, 4, 0)
+    assert command.score(found, equal) == (3, 3, 1)
+    assert command.summary(found, {}).splitlines() == [
         "a.comp:3 bound: x <= y",
-        "caught 3 of 4 (75.0%); 1 do not compile, 1 change no kernel that a case enters on this device",
+        "caught 3 of 4 (75.0%); 0 change no result, 1 do not compile, "
+        "1 change no kernel that a case enters on this device",
     ]
     text = command.page(found, {"a.comp: x <= y": "y is even, and x odd"})
     assert "Tried: 6 mutants in 1 of" in text
-    assert "| of these, that can change a result | 3 | 4 | 75.0% |" in text
-    assert "| of these, that can change a result | 3 | 3 | 100.0% |" in command.page(
-        found, {"a.comp: x <= y": "Equal: y is odd"}
-    )
+    assert "Caught: 3 of the 4 that can change a result, 75.0%;" in text
+    assert "| bound | 3 | 4 |" in text
+    text_of_equal = command.page(found, equal)
+    assert "Caught: 3 of the 3 that can change a result, 100.0%;" in text_of_equal
+    assert "1 more change a kernel but no result." in text_of_equal
     assert "| a.comp:3 | `x <= y` | y is even, and x odd |" in text
     assert "not yet known" in command.page(found, {})
 

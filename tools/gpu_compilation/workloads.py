@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import dml
+from dml.capability import LATEST
 from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Program
 from dml.compiler.target import Target
@@ -79,6 +80,8 @@ class _Described:
 
 class _Compiler:
     """A stand-in for the builder's device that compiles for a target and runs nothing."""
+
+    feature_level = LATEST
 
     def __init__(self, target: Target) -> None:
         self._target = target

@@ -78,9 +78,10 @@ def main() -> None:
                 write_found(options.json, known | found)
         workers.close()
     every = list((known | found).values())
-    print(summary(every if options.page else list(found.values())))
+    reasons = json.loads(REASONS.read_text(encoding="utf-8"))
+    print(summary(every if options.page else list(found.values()), reasons))
     if options.page:
-        PAGE.write_text(page(every, json.loads(REASONS.read_text(encoding="utf-8"))), encoding="utf-8")
+        PAGE.write_text(page(every, reasons), encoding="utf-8")
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -108,19 +109,21 @@ def present(root: Path, found: Sequence[Mapping[str, Any]]) -> dict[Mutant, dict
     return kept
 
 
-def score(found: list[dict[str, Any]]) -> tuple[int, int]:
-    """Return the numbers of caught mutants and of mutants that change a kernel."""
-    counts = Counter(one["outcome"] for one in found)
-    return counts["caught"], counts["caught"] + counts["survived"]
+def score(found: list[dict[str, Any]], reasons: Mapping[str, str]) -> tuple[int, int, int]:
+    """Return the numbers of caught mutants, of mutants that can change a result, and of those that change only a
+    kernel, for a reason that begins with Equal."""
+    caught = sum(one["outcome"] == "caught" for one in found)
+    equal = sum(reasons.get(key(one), "").startswith("Equal") for one in _survivors(found))
+    return caught, caught + len(list(_survivors(found))) - equal, equal
 
 
-def summary(found: list[dict[str, Any]]) -> str:
+def summary(found: list[dict[str, Any]], reasons: Mapping[str, str]) -> str:
     """Return the summary: a line for each survivor, then the score."""
-    caught, of = score(found)
+    caught, of, equal = score(found, reasons)
     counts = Counter(one["outcome"] for one in found)
     lines = [f"{one['file']}:{one['line']} {one['kind']}: {one['after'].strip()}" for one in _survivors(found)]
-    told = f"caught {caught} of {of} ({caught / max(1, of):.1%}); {counts['invalid']} do not compile, "
-    return "\n".join([*lines, told + f"{counts['unused']} change no kernel that a case enters on this device"])
+    told = f"caught {caught} of {of} ({caught / max(1, of):.1%}); {equal} change no result, {counts['invalid']} do not "
+    return "\n".join([*lines, f"{told}compile, {counts['unused']} change no kernel that a case enters on this device"])
 
 
 def page(found: list[dict[str, Any]], reasons: Mapping[str, str]) -> str:
@@ -128,33 +131,28 @@ def page(found: list[dict[str, Any]], reasons: Mapping[str, str]) -> str:
     kinds: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for one in found:
         kinds[one["kind"]].append(one)
-    caught, of = score(found)
+    caught, of, equal = score(found, reasons)
     elsewhere = sum(one.get("on") == "SwiftShader" for one in found)
-    equal = sum(reasons.get(key(one), "").startswith("Equal") for one in _survivors(found))
     lines = [
         "# Mutations",
         "",
         "`tools/mutate` breaks one line of each shader in turn (an index, a bound, a constant, a barrier) and runs the",
         "cases of the default conformance run that enter the kernel, on lavapipe, plain and as a discrete GPU, until",
         "one fails or is loose. Mutants that do not compile, and mutants that change no case's SPIR-V, do",
-        "not count. `tools/mutate --page` writes this page from the outcomes in `tools/mutation/mutants.json` and the",
+        "not count, nor do those that change a kernel but no result: each has its reason below, which begins with",
+        "Equal. `tools/mutate --page` writes this page from the outcomes in `tools/mutation/mutants.json` and the",
         "reasons in `tools/mutation/reasons.json`; `tools/mutate --again` runs the mutants again that were not caught,",
         "and `--device SwiftShader` runs them on a driver that splits workgroups into smaller vectors.",
         "",
         f"Tried: {len(found)} mutants in {len({one['file'] for one in found})} of "
         f"{len(files(sources.directory()))} files.",
-        "",
-        "| mutants | caught | of | share |",
-        "| --- | --- | --- | --- |",
-        f"| that change a kernel | {caught} | {of} | {caught / max(1, of):.1%} |",
-        f"| of these, that can change a result | {caught} | {of - equal} | {caught / max(1, of - equal):.1%} |",
-        "",
-        f"{elsewhere} of these are caught only on SwiftShader. {equal} change a kernel but no result; "
-        "their reasons below begin with Equal.",
+        f"Caught: {caught} of the {of} that can change a result, {caught / max(1, of):.1%}; "
+        f"{elsewhere} only on SwiftShader.",
+        f"{equal} more change a kernel but no result.",
         "",
         "| kind | caught | of |",
         "| --- | --- | --- |",
-        *(f"| {kind} | {score(own)[0]} | {score(own)[1]} |" for kind, own in kinds.items()),
+        *(f"| {kind} | {score(own, reasons)[0]} | {score(own, reasons)[1]} |" for kind, own in kinds.items()),
         "",
         "## Survivors",
         "",

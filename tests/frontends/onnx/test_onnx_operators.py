@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
-from models import assert_close, in_onnxruntime, model_of, node_model
+from models import assert_close, in_onnxruntime, in_reference, model_of, node_model
 from onnx import helper
 
 import dml
-from dml.frontends.onnx import prepare
+from dml.frontends.onnx import HostNodesWarning, prepare
 from dml.frontends.onnx.registry import mapping_of
 
 #: Domain -> a version, and the provider's operators according to ONNX Runtime's docs/OperatorKernels.md.
@@ -197,3 +199,45 @@ def test_clip_by_nan_limits_nothing(device: dml.Device) -> None:
     assert_close(prepare(model, device).run(given), [np.array([-np.inf, -3, 4, 4], np.float32)], 0)
     model, given = node_model("Clip", {"x": x}, {"y": (1, np.float32)}, domain="", version=6, min=np.nan, max=np.nan)
     assert_close(prepare(model, device).run(given), [x], 0)
+
+
+def test_roi_align_takes_the_maximum_of_interpolated_samples(device: dml.Device) -> None:
+    """Not of each neighbor's weighted part, as onnx's reference does, whose values are smaller here."""
+    x = np.random.default_rng(5).uniform(1, 9, (1, 2, 8, 9)).astype(np.float32)
+    regions, samples = np.array([[1.0, 1.5, 7.0, 6.0], [2.5, 1.0, 5.5, 4.0]], np.float32), 2
+    expected = np.empty((2, 2, 3, 2))
+    for n, (left, top, right, bottom) in enumerate(regions.astype(np.float64) - 0.5):
+        for row, column in np.ndindex(3, 2):
+            ys = top + (bottom - top) / 3 * (row + (np.arange(samples) + 0.5) / samples)
+            xs = left + (right - left) / 2 * (column + (np.arange(samples) + 0.5) / samples)
+            points = [interpolated(x[0].astype(np.float64), py, px) for py in ys for px in xs]
+            expected[n, :, row, column] = np.max(points, axis=0)
+    model, given = node_model(
+        "RoiAlign", {"x": x, "rois": regions, "images": np.zeros(2, np.int64)}, {"y": (4, np.float32)}, domain="",
+        version=16, mode="max", output_height=3, output_width=2, sampling_ratio=samples,
+    )  # fmt: skip
+    assert_close(prepare(model, device).run(given), [expected.astype(np.float32)], 1e-5)
+    assert (in_reference(model, given)[0] < expected).all()
+
+
+def interpolated(image: Any, y: float, x: float) -> Any:
+    """Return all channels at a point between elements."""
+    top, left = int(y), int(x)
+    down, right = y - top, x - left
+    corners = image[:, top : top + 2, left : left + 2]
+    return np.einsum("cyx,y,x->c", corners, [1 - down, down], [1 - right, right])
+
+
+@pytest.mark.parametrize("runtime, written", [
+    ("onnxruntime", ["0.1", "1", "1.2345679e+08", "INF", "-INF", "NaN"]),
+    ("onnx's reference", ["0.1", "1.0", "1.2345679e+08", "inf", "-inf", "nan"]),
+])  # fmt: skip
+def test_floats_are_cast_to_strings_by_the_runtime_on_the_host(
+    device: dml.Device, monkeypatch: Any, runtime: str, written: list[str]
+) -> None:
+    if runtime != "onnxruntime":
+        monkeypatch.setitem(sys.modules, "onnxruntime", None)  # as if it were not installed
+    x = np.array([0.1, 1, 123456789, np.inf, -np.inf, np.nan], np.float32)
+    model, given = node_model("Cast", {"x": x}, {"y": (1, object)}, domain="", version=21, to=onnx.TensorProto.STRING)
+    with pytest.warns(HostNodesWarning):
+        assert prepare(model, device).run(given)[0].tolist() == written

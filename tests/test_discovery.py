@@ -67,6 +67,38 @@ def test_methods_by_cs_names_are_told_those_here(device: dml.Device, name: str, 
     assert not hasattr(device, name)
 
 
+def test_direct3ds_methods_are_told_what_to_write(device: dml.Device) -> None:
+    for name, hint in {
+        "close": "execute",
+        "Close": "execute",
+        "CopyBufferRegion": "create_buffer",
+        "Xyzzy": "'Xyzzy'$",
+    }.items():
+        with pytest.raises(AttributeError, match=hint):
+            getattr(device.create_command_list(), name)
+    with pytest.raises(AttributeError, match="needs no descriptor heap"):
+        getattr(device, "CreateDescriptor" + "Heap")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("Upsample2D", "did you mean upsample_2d"),
+        ("ActivationLeakyRelu", "did you mean leaky_relu"),
+        ("ConvolutionBuilder", "did you mean convolution"),
+        ("Reinterpret", "x.view"),
+        ("concat", "join"),
+        ("matmul", "gemm"),
+        ("softmx", "did you mean softmax"),
+        ("xyzzy", "'xyzzy'$"),
+        ("__wrapped__", "'__wrapped__'$"),
+    ],
+)
+def test_operations_by_other_libraries_names(name: str, hint: str) -> None:
+    with pytest.raises(AttributeError, match=hint):
+        getattr(dml.graph.operations, name)
+
+
 def relu(device: dml.Device) -> dml.CompiledOperator:
     return device.compile_operator(device.create_operator(dml.DML_ACTIVATION_RELU_OPERATOR_DESC(X, X)))
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.slow
 def test_small_models_are_measured(tmp_path: Path) -> None:
-    options = ["--scale", "0.0625", "--processes", "1", "--json", str(tmp_path / "m.json")]
+    options = ["--scale", "0.0625", "--processes", "0", "--json", str(tmp_path / "m.json")]
     command = [sys.executable, "-m", "tools.memory_of_models", *options]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr

@@ -95,6 +95,20 @@ def test_runs(ort: Any, path: Path, device: dml.Device) -> None:
     value = ort.OrtValue.ortvalue_from_numpy(X)
     (found,) = made.run_with_ort_values(["sum"], {"x": value, "state": value})
     assert found.numpy().tolist() == (3 * X).tolist()
+    (found,) = made.run(["sum"], {"x": X.tolist(), "state": X.astype(int).tolist()})
+    assert (found.dtype, found.tolist()) == (np.float32, (3 * X).tolist())
+
+
+def test_lists_of_numbers_that_the_type_cannot_hold(device: dml.Device) -> None:
+    sides = [helper.make_tensor_value_info(name, onnx.TensorProto.INT8, ["n"]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "same", sides[:1], sides[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    made = dml_onnx.InferenceSession(model.SerializeToString(), device=device)
+    (found,) = made.run(None, {"x": [1, -2.0]})
+    assert (found.dtype, found.tolist()) == (np.int8, [1, -2])
+    for wrong in ([1, 300], [0.5], ["a"], [True]):
+        with pytest.raises(dml.DMLError, match="input 'x'"):
+            made.run(None, {"x": wrong})
 
 
 @both
@@ -278,7 +292,7 @@ def test_wrong_names_and_values(path: Path, device: dml.Device) -> None:
         (lambda: binding.bind_output("sum", "cpu", 0, buffer_ptr=64), "needs element_type and shape"),
         (lambda: binding.bind_input("x", "cuda", 0, np.float32, [2, 3], 64), "device_type"),
         (lambda: dml_onnx.OrtValue.ortvalue_from_numpy(X).update_inplace(X[:1]), r"found float32 of shape \(1, 3\)"),
-        (lambda: dml_onnx.OrtValue.ortvalue_from_numpy(X, "dml").data_ptr(), "on the host have an address"),
+        (lambda: dml_onnx.OrtValue.ortvalue_from_numpy(X, "dml").data_ptr(), "host have an address; bind_ortvalue"),
     ):
         with pytest.raises(dml.DMLError, match=message):
             call()

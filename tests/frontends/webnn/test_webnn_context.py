@@ -270,3 +270,17 @@ def test_older_feature_levels_take_less(device):
     assert old.op_support_limits()["is_nan"]["a"].data_types == ("float32", "float16")
     assert old.op_support_limits()["gelu"]["input"].data_types == ()
     refused(HRESULT.E_INVALIDARG, builder.gelu, builder.input("x", VECTOR), words="gelu input float32")
+
+
+def test_names_in_camel_case_are_told_those_here(context):
+    builder = MLGraphBuilder(context)
+    for of, name, hint in (
+        (builder, "conv2D", "did you mean conv2d"),
+        (builder, "averagePool2d", "did you mean average_pool2d"),
+        (builder, "xyzzy", "'xyzzy'$"),
+        (context, "createTensor", "did you mean create_tensor"),
+        (context, "compute", "did you mean dispatch"),
+        (context, "__wrapped__", "'__wrapped__'$"),
+    ):
+        with pytest.raises(AttributeError, match=hint):
+            getattr(of, name)

@@ -237,6 +237,8 @@ def _checked(name: str, item: Any, kind: Any) -> Any:
     dtype = dtype_of(kind.tensor_type.elem_type)
     if dtype.hasobject and isinstance(array, np.ndarray) and array.dtype.kind in "US":
         array = array.astype(object)
+    if isinstance(item, list | tuple | int | float) and isinstance(array, np.ndarray):
+        array = _in_type(array, dtype)
     if array.dtype != dtype:
         raise DMLError(f"input {name!r}: takes arrays of {dtype}, found {array.dtype}")
     if kind.tensor_type.HasField("shape"):
@@ -248,6 +250,12 @@ def _checked(name: str, item: Any, kind: Any) -> Any:
                 wanted = tuple(d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in dims)
                 raise DMLError(f"input {name!r}: takes arrays of shape {wanted}, found {array.shape}")
     return array
+
+
+def _in_type(array: Array, dtype: Any) -> Array:
+    """Return Python's numbers, which have no data type of their own, in the model's type if it represents them."""
+    made = array.astype(dtype) if array.dtype.kind in "iuf" and dtype.kind in "iuf" else array
+    return made if dtype.kind == "f" or np.array_equal(made, array) else array
 
 
 @checked

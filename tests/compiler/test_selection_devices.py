@@ -171,6 +171,15 @@ def test_tiles_of_attention_are_smaller(name: str) -> None:
     assert ours.kept < usual.kept
 
 
+def test_short_heads_take_a_tile_that_is_no_deeper_than_needed() -> None:
+    def depth(size: int) -> int:
+        found = attention_sharing(DESKTOP, AttentionShape(8, 256, 256, size, 64, 4))
+        assert isinstance(found, AttentionTiles)
+        return found.depth
+
+    assert [depth(size) for size in (4, 16, 20, 64)] == [16, 16, 32, 32]
+
+
 def test_halves_without_conversions_take_registers_from_attention() -> None:
     """Adreno 6xx converts FLOAT16 in many instructions and gets a smaller tile; FLOAT32, and chips that convert in one
     instruction, keep the larger one.

@@ -146,6 +146,7 @@ def _tiles(
             "COLUMNS": chosen.columns,
             "STAGED": chosen.staged,
             "ACROSS": chosen.across,
+            "AT_ONCE": int(of.query.sizes[-1] <= chosen.depth),
         },
         parts,
         part_keys,

@@ -63,6 +63,8 @@ _TILES = (
     (16, 32, 16, 8, 128, 512),
     (16, 32, 16, 16, 256, 512),
 )
+#: Smallest depth of a tile. Deeper tiles of heads up to this size would multiply zeros.
+_LEAST_DEPTH = min(depth for _, _, depth, *_ in _TILES)
 
 
 #: Registers of attention/tiles.comp for queries, keys, loads in flight and addresses, and registers for converting
@@ -308,6 +310,8 @@ def _tiles(target: Target, of: AttentionShape) -> Iterator[AttentionTiles]:
     """
     beside = _BESIDE_TILES + (_CONVERTING if of.halves and not target.features.float16_exact else 0)
     for rows, keys, depth, across, workgroup, most in _TILES:
+        if depth > _LEAST_DEPTH >= of.size:
+            continue
         columns = -(-of.value_size // (4 * across)) * 4 * across
         values = keys
         while values > 4 and values * columns > max(2048, (rows + keys) * (depth + 4)):

@@ -31,13 +31,15 @@ from dml.traced import whole
 from ...dtypes import BOOL, INT64, dtype_of
 from ...load.loading import array_of
 from ...registry import onnx_op
+from .. import folds
 from ..functions import fill, gather, gather_elements, join, part, slice_
 from ..node import OnnxNode, Unsupported
 from ..slicing import taken
 from ..value import OnnxValue, applied, cast, emit, expanded, one, reshape, transpose, where
 
 
-@onnx_op("Identity", "MemcpyFromHost", "MemcpyToHost")
+@onnx_op("Identity", fold=folds.IDENTITY)
+@onnx_op("MemcpyFromHost", "MemcpyToHost")
 def identity(node: OnnxNode) -> list[object]:
     return [node.inputs[0]]
 
@@ -53,7 +55,7 @@ def dropout(node: OnnxNode) -> list[OnnxValue | None]:
     return [x, fill(node.builder, 1, x.shape, mask_type) if node.wants(1) else None]
 
 
-@onnx_op("Reshape")
+@onnx_op("Reshape", fold=folds.RESHAPE)
 def reshape_(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     wanted = node.ints("shape", 1) or []
@@ -69,7 +71,7 @@ def reshape_(node: OnnxNode) -> OnnxValue:
     return reshape(x, sizes)
 
 
-@onnx_op("Flatten")
+@onnx_op("Flatten", fold=folds.REFERENCE)
 def flatten(node: OnnxNode) -> OnnxValue:
     x, axis = node.input(0), node.integer("axis", 1)
     node.check(-x.rank <= axis <= x.rank, f"axis must be from -{x.rank} to {x.rank}, found {axis}")
@@ -77,7 +79,7 @@ def flatten(node: OnnxNode) -> OnnxValue:
     return reshape(x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
 
 
-@onnx_op("Squeeze")
+@onnx_op("Squeeze", fold=folds.SQUEEZE)
 def squeeze(node: OnnxNode) -> OnnxValue:
     x, axes = node.input(0), node.ints("axes", 1)
     gone = {at for at, size in enumerate(x.shape) if size == 1} if axes is None else {
@@ -88,7 +90,7 @@ def squeeze(node: OnnxNode) -> OnnxValue:
     return reshape(x, [size for at, size in enumerate(x.shape) if at not in gone])
 
 
-@onnx_op("Unsqueeze")
+@onnx_op("Unsqueeze", fold=folds.UNSQUEEZE)
 def unsqueeze(node: OnnxNode) -> OnnxValue:
     x, axes = node.input(0), node.ints("axes", 1) or []
     rank = x.rank + len(axes)
@@ -107,7 +109,7 @@ def expand_dimensions(node: OnnxNode) -> OnnxValue:
     return reshape(x, (*x.shape[:axis], 1, *x.shape[axis:]))
 
 
-@onnx_op("Transpose")
+@onnx_op("Transpose", fold=folds.TRANSPOSE)
 def transpose_(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     order = node.ints("perm") or list(range(x.rank))[::-1]
@@ -116,13 +118,13 @@ def transpose_(node: OnnxNode) -> OnnxValue:
     return transpose(x, order)
 
 
-@onnx_op("Expand", since=8)
+@onnx_op("Expand", since=8, fold=folds.EXPAND)
 def expand(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     return expanded(x, broadcast_sizes(x.shape, node.ints("shape", 1) or []))
 
 
-@onnx_op("Concat")
+@onnx_op("Concat", fold=folds.CONCAT)
 def concat(node: OnnxNode) -> OnnxValue:
     values = node.variadic()
     axis = node.axis("axis", 1, values[0].rank)
@@ -137,7 +139,7 @@ def check_joins(node: OnnxNode, values: list[OnnxValue], axis: int) -> None:
     node.check(same, f"shapes {[value.shape for value in values]} do not join along axis {axis}")
 
 
-@onnx_op("Split")
+@onnx_op("Split", fold=folds.REFERENCE)
 def split(node: OnnxNode) -> list[OnnxValue]:
     x = node.input(0)
     axis = node.axis("axis", 0, x.rank)
@@ -160,7 +162,7 @@ def split_sizes(node: OnnxNode, x: OnnxValue, axis: int, sizes: list[int]) -> li
     return [x.made(tensor, shape) for tensor, shape in zip(op.split(x.tensor, axis, sizes), shapes, strict=True)]
 
 
-@onnx_op("Slice")
+@onnx_op("Slice", fold=folds.SLICE)
 def slice_1(node: OnnxNode) -> OnnxValue:
     return sliced(node, node.ints("starts") or [], node.ints("ends") or [], node.ints("axes"), None)
 
@@ -195,19 +197,19 @@ def _end(end: int, step: int, size: int) -> int | None:
     return None if step < 0 and end < -size else end
 
 
-@onnx_op("Gather")
+@onnx_op("Gather", fold=folds.GATHER)
 def gather_(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     return gather(x, node.input(1), node.axis("axis", 0, x.rank))
 
 
-@onnx_op("GatherElements", since=11)
+@onnx_op("GatherElements", since=11, fold=folds.REFERENCE)
 def gather_elements_(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     return gather_elements(x, node.input(1), node.axis("axis", 0, x.rank))
 
 
-@onnx_op("GatherND", since=11)
+@onnx_op("GatherND", since=11, fold=folds.REFERENCE)
 @onnx_op("GatherND", domain="com.microsoft")
 def gather_nd(node: OnnxNode) -> OnnxValue:
     x, indices = node.input(0), node.input(1, least=1)
@@ -268,7 +270,7 @@ def padded(
     return applied(op.padding, x, shape, start, end, mode, np.asarray(number).item())
 
 
-@onnx_op("Tile", since=6)
+@onnx_op("Tile", since=6, fold=folds.TILE)
 def tile(node: OnnxNode) -> OnnxValue:
     x, repeats = node.input(0), node.ints("repeats", 1) or []
     if len(repeats) != x.rank or any(count < 0 for count in repeats):
@@ -337,7 +339,7 @@ def eye_like(node: OnnxNode) -> OnnxValue:
     return made["OutputTensor"]
 
 
-@onnx_op("Trilu", since=14)
+@onnx_op("Trilu", since=14, fold=folds.SAME_SHAPE)
 @onnx_op("Trilu", domain="com.microsoft")
 def trilu(node: OnnxNode) -> OnnxValue:
     """Keep one triangle; the other one is overwritten with zeros."""
@@ -345,7 +347,7 @@ def trilu(node: OnnxNode) -> OnnxValue:
     return applied(op.triangular, x, x.shape, upper=bool(node.integer("upper", 1)), diagonal=k)
 
 
-@onnx_op("ConstantOfShape", since=9)
+@onnx_op("ConstantOfShape", since=9, fold=folds.CONSTANT_OF_SHAPE)
 def constant_of_shape(node: OnnxNode) -> OnnxValue:
     shape = [whole(size) for size in node.numbers(0)]
     value = array_of(node.attributes["value"]) if "value" in node.attributes else np.zeros(1, np.float32)
@@ -355,7 +357,7 @@ def constant_of_shape(node: OnnxNode) -> OnnxValue:
     return fill(node.builder, value.reshape(-1)[0], shape, value.dtype)
 
 
-@onnx_op("Compress", since=9)
+@onnx_op("Compress", since=9, fold=folds.REFERENCE)
 def compress(node: OnnxNode) -> OnnxValue:
     """Select elements; the choice becomes a guard of the compiled graph."""
     x, condition = node.input(0), node.numbers(1)

@@ -1,11 +1,11 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// result = finish(ALPHA * a x b + BETA * c) for results of few rows, with b as numbers of BITS (2 or 4) bits,
-// in blocks of 2^BLOCK_SHIFT steps of k with a scale and a zero point each: (number - zero) * scale. b is {n, k}, bound
-// as vectors, each of one block or, if PARTS > 1, of PARTS blocks, and is never stored dequantized. A workgroup computes TILE_M rows of LANES * COLUMNS
-// columns; SLICES invocations share the products of each column, NEAR of which are adjacent along k; their sums are
-// then added in pairs, in a fixed order. UNROLL: vectors of a column in flight at once. IS_SIGNED: the numbers are
-// INT4. A_EIGHTS: rows of a are FLOAT16, read in vectors of eight.
+// result = finish(ALPHA * a x b + BETA * c) for results of few rows, with b as numbers of BITS (2 or 4) bits, in blocks
+// of 2^BLOCK_SHIFT steps of k with a scale and a zero point each: (number - zero) * scale. b is {n, k}, bound as
+// vectors, each of PARTS blocks or of part of one, and is never stored dequantized. A workgroup computes TILE_M rows of
+// LANES * COLUMNS columns; SLICES invocations share the products of each column, ADJACENT_SLICES of which are adjacent
+// along k; their sums are then added in pairs, in a fixed order. UNROLL: vectors of a column in flight at once.
+// IS_SIGNED: the numbers are INT4. A_EIGHTS: rows of a are FLOAT16, read in vectors of eight.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 
@@ -46,8 +46,9 @@ void main() {
     const uint tiles_m = (M + TILE_M - 1u) / TILE_M;
     const uint groups_n = (N + LANES * COLUMNS - 1u) / (LANES * COLUMNS);
     uint group = workgroup_index();
-    uint lane = gl_LocalInvocationIndex / NEAR % LANES;
-    uint slice = gl_LocalInvocationIndex / (NEAR * LANES) * NEAR + gl_LocalInvocationIndex % NEAR;
+    uint lane = gl_LocalInvocationIndex / ADJACENT_SLICES % LANES;
+    uint slice = gl_LocalInvocationIndex / (ADJACENT_SLICES * LANES) * ADJACENT_SLICES
+        + gl_LocalInvocationIndex % ADJACENT_SLICES;
     uint n0 = group % groups_n * (LANES * COLUMNS), m0 = group / groups_n * TILE_M;
     if (group >= groups_n * tiles_m) return;  // the whole workgroup
     uint at[RANK];
@@ -93,15 +94,16 @@ void main() {
                     ones[m] = 0.0;
                     [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) products[m][c] = 0.0;
                 }
-                [[unroll]] for (uint e = p * (PER_VECTOR / PARTS); e < (p + 1u) * (PER_VECTOR / PARTS); e += 8u) {
+                [[unroll]] for (uint e = 0u; e < PER_VECTOR / PARTS / 8u; ++e) {
+                    const uint word = p * (4u / PARTS) + e / (PER_WORD / 8u), first = e % (PER_WORD / 8u) * 8u;
                     vec4 even[COLUMNS], odd[COLUMNS];
                     [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-                        even[c] = four_numbers(b[u][c][e / PER_WORD], e % PER_WORD);
-                        odd[c] = four_numbers(b[u][c][e / PER_WORD], e % PER_WORD + 1u);
+                        even[c] = four_numbers(b[u][c][word], first);
+                        odd[c] = four_numbers(b[u][c][word], first + 1u);
                     }
                     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
                         FOUR low, high;
-                        eight_of_a(rows[m] + k + e, low, high);
+                        eight_of_a(rows[m] + k + word * PER_WORD + first, low, high);
                         FOUR of_even = FOUR(low.xz, high.xz), of_odd = FOUR(low.yw, high.yw);
                         ones[m] = with_products(with_products(ones[m], of_even, FOUR(1.0)), of_odd, FOUR(1.0));
                         [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {

@@ -55,7 +55,7 @@ def block_product(target: Target, m: int, bits: int) -> VectorProduct | ColumnsP
     """Return the sizes of gemm/blocks.comp, or on CPU drivers of gemm/blocks_columns.comp. bits: of a weight."""
     if target.is_cpu:
         return ColumnsProduct(min(4, rows_of_tile(m)), 4, lanes(target))
-    return VectorProduct(m, 4, 4, 32, True, VECTOR_BITS // bits, unroll=1, near=8)
+    return VectorProduct(m, 4, 4, 32, True, VECTOR_BITS // bits, unroll=1, adjacent_slices=8)
 
 
 def keeps_halves(target: Target) -> bool:

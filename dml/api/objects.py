@@ -6,11 +6,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from uuid import UUID
 
 from dml.arguments import checked
-from dml.enums.naming import did_you_mean
+from dml.enums.naming import did_you_mean, snake_case
 from dml.errors import HRESULT, DMLError
 
 if TYPE_CHECKING:
     from dml.api.device import Device
+
+
+#: What to write here for Direct3D 12's methods, which a port of a C++ program looks for.
+_DIRECT3D = {
+    **dict.fromkeys(("close", "execute_command_list"), "execute() closes and submits a command list"),
+    **dict.fromkeys(("copy_buffer_region", "copy_resource", "map", "unmap", "create_committed_resource"),
+                    "device.create_buffer makes a buffer, its write and read copy"),
+    **dict.fromkeys(("create_descriptor_heap", "set_descriptor_heaps"), "a binding table needs no descriptor heap"),
+    **dict.fromkeys(("create_command_allocator", "create_command_queue"), "device.create_command_list needs neither"),
+    **dict.fromkeys(("create_fence", "signal"), "execute(wait=False) returns a fence"),
+    "resource_barrier": "the runtime places barriers",
+}  # fmt: skip
 
 
 class DMLObject:
@@ -24,6 +36,8 @@ class DMLObject:
         def __getattr__(self, name: str) -> NoReturn:
             """Suggest this project's name for a C method name."""
             hint = "" if name.startswith("_") else did_you_mean(name, dir(self))
+            if not hint and (instead := _DIRECT3D.get(snake_case(name))):
+                hint = f"; {instead}"
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name)
 
     def __dir__(self) -> list[str]:

@@ -2,9 +2,9 @@
 #extension GL_EXT_control_flow_attributes : require
 // Attention by tiles of ROWS_TILE queries and KEYS_TILE keys, whose scores stay in the workgroup: each row keeps its
 // largest score so far, and rescales earlier sums when a larger score comes. Queries and keys are staged in shared
-// memory DEPTH elements at a time, values VALUES_TILE keys at a time, while the next ones are loaded to registers.
-// ACROSS adjacent invocations have the same rows, each with every ACROSS-th key of a tile and four columns of the
-// result. The prelude ends with q_unit(), k_unit() and v_unit(): adjacent elements as float.
+// memory DEPTH elements at a time (AT_ONCE: all elements), values VALUES_TILE keys at a time, while the next ones are
+// loaded to registers. ACROSS adjacent invocations have the same rows, each with every ACROSS-th key of a tile and four
+// columns of the result. The prelude ends with q_unit(), k_unit() and v_unit(): adjacent elements as float.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -96,16 +96,24 @@ void main() {
         [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) {
             [[unroll]] for (uint j = 0u; j < MY_KEYS; ++j) s[i][j] = 0.0;
         }
+#if AT_ONCE
+        {
+#else
         for (uint column = 0u; column < SIZE; column += DEPTH) {
+#endif
             barrier();
             KEEP(q, raw_q, ROWS_TILE, DEPTH, STAGED_ROW, 0u)
             KEEP(k, raw_k, KEYS_TILE, DEPTH, STAGED_ROW, ROWS_TILE * STAGED_ROW)
             barrier();
+#if AT_ONCE
+            FETCH_VALUES(tile)
+#else
             if (column + DEPTH < SIZE) {
                 FETCH_QUERIES_AND_KEYS(tile, column + DEPTH)
             } else {
                 FETCH_VALUES(tile)
             }
+#endif
             for (uint d = 0u; d < DEPTH / 4u; ++d) {
                 vec4 q[MY_ROWS];
                 [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) q[i] = staged[(ty + i * DOWN) * STAGED_ROW + d];

@@ -43,7 +43,11 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     # On virtual machines, the first touch of memory that the host has not backed yet is several times slower.
     parser.add_argument(
-        "--processes", type=int, default=3, help="processes to run; the fastest first result counts; default: 3"
+        "--processes",
+        type=int,
+        default=3,
+        help="processes to run with warm caches; the fastest first result counts (0: only one, with cold caches); "
+        "default: 3",
     )
     options = parser.parse_args()
     for name in options.models:
@@ -77,8 +81,8 @@ def _who(wanted: str | None, name: str) -> list[str]:
 
 
 def _run(who: str, made: Made, folder: Path, processes: int) -> dict[str, Any]:
-    """Run the model in several processes; return the figures of the last one, with the fastest first result of those
-    with warm caches.
+    """Run the model in a process that warms the caches and in several more; return the figures of the last one, with
+    the fastest first result of these.
     """
     feeds = folder / "feeds.npz"
     np.savez(feeds, **made.feeds)
@@ -91,7 +95,7 @@ def _run(who: str, made: Made, folder: Path, processes: int) -> dict[str, Any]:
         if ran.returncode:
             raise SystemExit(f"{made.path.stem} by {who} failed:\n{ran.stderr}")
         answers.append(json.loads(ran.stdout.splitlines()[-1]))
-    warm = answers[1:]
+    warm = answers[1:] or answers
     first = {unit: min(answer["first"][unit] for answer in warm) for unit in _UNITS}
     return {**warm[-1], "first": first}
 

@@ -24,6 +24,7 @@ from dml.frontends.webnn.operands import (
     MLTensorDescriptor,
     require_valid,
 )
+from dml.frontends.webnn.steps import NamedInSnakeCase
 from dml.runtime.buffer import Buffer
 
 POWER_PREFERENCES = ("default", "high-performance", "low-power")
@@ -82,7 +83,7 @@ class MLTensor:
         return f"MLTensor({self.data_type}, {self.shape}{', destroyed' if self.is_destroyed else ''})"
 
 
-class MLContext:
+class MLContext(NamedInSnakeCase):
     """A device for which graphs are built and on which they run. ``create_context`` creates it."""
 
     def __init__(self, device: Device, power_preference: str = "default", *, owns_device: bool = False) -> None:
@@ -265,5 +266,5 @@ def create_context(
     if device is None and not os.environ.get("DML_VULKAN_DEVICE"):
         low = DeviceClass.INTEGRATED if power_preference == "low-power" else None
         wanted = low if accelerated else DeviceClass.CPU
-        device = next((one.index for one in list_devices() if one.device_class is wanted), None)
+        device = next((item.index for item in list_devices() if item.device_class is wanted), None)
     return MLContext(create_device(device), power_preference, owns_device=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import numpy as np
 
+from dml.enums.naming import did_you_mean
 from dml.errors import HRESULT, DMLError
 from dml.frontends.webnn.limits import MLTensorLimits
 from dml.frontends.webnn.operands import (
@@ -147,7 +148,18 @@ class OperationStep:
         return [MLOperand(self._builder, one, made, index) for index, one in enumerate(descriptors)]
 
 
-class OperationBuilder:
+class NamedInSnakeCase:
+    """An interface of the specification; unknown names get the similar name here (conv2D: conv2d)."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            known = [one for one in dir(type(self)) if one[0] != "_"]
+            hint = "" if name.startswith("_") else did_you_mean("dispatch" if name == "compute" else name, known)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name)
+
+
+class OperationBuilder(NamedInSnakeCase):
     """Base class of the classes that define MLGraphBuilder's operations."""
 
     def __init_subclass__(cls) -> None:

@@ -4,6 +4,8 @@ Parameters are the operator's fields; see the descriptor's class for their meani
 device checks when the node is made. Attributes are named in snake_case. Element-wise functions broadcast as NumPy does.
 """
 
+from typing import TYPE_CHECKING
+
 from .activation import (
     celu,
     elu,
@@ -264,3 +266,29 @@ __all__ = [
     "upsample_2d",
     "value_scale_2d",
 ]
+
+if not TYPE_CHECKING:
+    #: What to write for functions of DirectMLX, NumPy and PyTorch that have another name here.
+    _NAMES = {
+        **dict.fromkeys(("concat", "concatenate", "cat"), "join(tensors, axis)"),
+        **dict.fromkeys(("matmul", "mm", "bmm"), "gemm(a, b), or a @ b"),
+        **dict.fromkeys(("conv2d", "conv3d", "conv"), "convolution(x, filter, bias)"),
+        **dict.fromkeys(("sum", "max", "min", "prod", "argmax", "argmin"), "reduce(x, function, axes)"),
+        **dict.fromkeys(("transpose", "permute", "reshape", "broadcast", "view"), "the tensor's method of that name"),
+        **dict.fromkeys(("reinterpret",), "x.view(sizes, strides, data_type)"),
+        **dict.fromkeys(("input_tensor", "constant_data"), "Builder.input and Builder.constant"),
+        **dict.fromkeys(("batch_norm", "layer_norm", "group_norm", "instance_norm"),
+                        "batch_normalization or mean_variance_normalization"),
+        **dict.fromkeys(("max_pool", "max_pool2d"), "max_pooling(x, window)"),
+        **dict.fromkeys(("avg_pool", "avg_pool2d"), "average_pooling(x, window)"),
+        **dict.fromkeys(("interpolate", "resize"), "resample(x, sizes)"),
+        "where": "if_(condition, a, b)",
+        "relu6": "clip(x, 0, 6)",
+    }  # fmt: skip
+
+    def __getattr__(name: str) -> object:
+        from dml.enums.naming import did_you_mean, snake_case
+
+        plain = snake_case(name).removeprefix("activation_").removesuffix("_builder")
+        hint = f"; did you mean {_NAMES[plain]}?" if plain in _NAMES else did_you_mean(plain, __all__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{'' if name[:1] == '_' else hint}")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import pickle
+import sys
 import warnings
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -13,26 +16,40 @@ import onnx
 import pytest
 from excluded import EXCLUDED, NOWHERE, RUNS_ON_HOST, reason
 from onnx import numpy_helper
+from onnx.backend.test.loader import load_model_tests
 
 import dml
+from dml import cache
 from dml.capability import feature_level, operator_introduced, operator_support
 from dml.compiler.target import DeviceClass, Target
 from dml.conformance.layouts import tensors
+from dml.files import write_whole
 from dml.frontends.onnx import HostNodesWarning, load_model, prepare
 from dml.frontends.onnx.run.inspect import inspect_model
 from dml.graph import compile as compile_module
 from dml.graph.fusion import fuse as fuse_graph
 from dml.planning.planner import Planner
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # the suite's own casts overflow on purpose
-    from onnx.backend.test.loader import load_model_tests
 
-    CASES = [
-        case
-        for kind in ("node", "simple", "pytorch-converted", "pytorch-operator")
-        for case in load_model_tests(kind=kind)
-    ]
+def cases_of_nodes() -> list[Any]:
+    """Return ONNX's cases of single nodes, from a file in the cache's folder if there is one: ONNX computes the
+    expected outputs in Python for some ten seconds, and each process that collects tests needs the names.
+    """
+    version = f"onnx{onnx.__version__}-numpy{np.__version__}-{sys.implementation.cache_tag}"
+    kept = cache.root() / "tests" / f"{version}.pickle"
+    with contextlib.suppress(Exception):  # missing, damaged, or of a class that has changed
+        return list(pickle.loads(kept.read_bytes()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the suite's own casts overflow on purpose
+        found = load_model_tests(kind="node")
+    with contextlib.suppress(dml.DMLError):
+        write_whole(kept, pickle.dumps(found))
+    return found
+
+
+CASES = cases_of_nodes()
+for kind in ("simple", "pytorch-converted", "pytorch-operator"):
+    CASES.extend(load_model_tests(kind=kind))
 #: Cases that run on every driver. The others use the same graph operators and are too slow to repeat.
 QUICK = ("test_gru_", "test_group_normalization_", "test_lstm_", "test_simple_rnn_")
 

@@ -172,7 +172,11 @@ class OrtValue:
     def data_ptr(self) -> int:
         """Return the address of the elements. Raises DMLError if they are not in host memory."""
         if self._on_device or not self.is_tensor():
-            raise DMLError("OrtValue.data_ptr: only arrays on the host have an address", HRESULT.E_NOTIMPL)
+            raise DMLError(
+                "OrtValue.data_ptr: only arrays on the host have an address; bind_ortvalue_input and "
+                "bind_ortvalue_output of an IOBinding take the OrtValue itself",
+                HRESULT.E_NOTIMPL,
+            )
         return int(self._value.ctypes.data)
 
 
@@ -261,7 +265,7 @@ class IOBinding:
         return list(self._results)
 
     def copy_outputs_to_cpu(self) -> list[Any]:
-        return [one.numpy() for one in self._results]
+        return [result.numpy() for result in self._results]
 
     def clear_binding_inputs(self) -> None:
         self._inputs.clear()

@@ -79,7 +79,7 @@ def node_of(op: str, arrays: list[Any], attributes: dict[str, Any]) -> OnnxNode:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{len(case[1])}")
-def test_numpy_computes_what_the_reference_does(case: tuple[str, list[Any], dict[str, Any]]) -> None:
+def test_numpy_results_equal_the_references(case: tuple[str, list[Any], dict[str, Any]]) -> None:
     op, arrays, attributes = case
     node = node_of(op, arrays, attributes)
     reference = ReferenceEvaluator(node.proto.raw, opsets={"": 21})
@@ -96,7 +96,7 @@ def test_numpy_computes_what_the_reference_does(case: tuple[str, list[Any], dict
 
 
 @pytest.mark.parametrize("case", WRONG, ids=lambda case: case[0])
-def test_what_neither_can_compute_is_the_mappings(case: tuple[str, list[Any], dict[str, Any]]) -> None:
+def test_nodes_that_neither_can_compute_are_left_to_mappings(case: tuple[str, list[Any], dict[str, Any]]) -> None:
     op, arrays, attributes = case
     assert folding._evaluate(node_of(op, arrays, attributes), registry.fold_of(op), list(arrays)) is None
 

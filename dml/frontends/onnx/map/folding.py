@@ -88,11 +88,11 @@ def _evaluate(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> list[Arr
         return [found]
     proto = onnx.NodeProto()
     proto.op_type = node.op
-    proto.input.extend(f"i{at}" if array is not None else "" for at, array in enumerate(arrays))
+    proto.input.extend(f"i{index}" if array is not None else "" for index, array in enumerate(arrays))
     # (the reference would give the first result to the first output that is named)
-    proto.output.extend(f"o{at}" for at in range(len(node.proto.output)))
+    proto.output.extend(f"o{index}" for index in range(len(node.proto.output)))
     proto.attribute.extend(node.attribute_protos())
-    feeds = {f"i{at}": array for at, array in enumerate(arrays) if array is not None}
+    feeds = {f"i{index}": array for index, array in enumerate(arrays) if array is not None}
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")

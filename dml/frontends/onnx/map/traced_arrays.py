@@ -136,9 +136,9 @@ def computed_of_sizes(
 
     return TracedArray(
         how.shape(node, *arrays),
-        made([None if one is None else one.now for one in given]),
-        tuple(dict.fromkeys(number for one in given if one is not None for number in one.numbers)),
-        lambda numbers: made([None if one is None else one.at(numbers) for one in given]),
+        made([None if item is None else item.now for item in given]),
+        tuple(dict.fromkeys(number for item in given if item is not None for number in item.numbers)),
+        lambda numbers: made([None if item is None else item.at(numbers) for item in given]),
     )
 
 

@@ -60,7 +60,9 @@ def reshape_(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     wanted = node.ints("shape", 1) or []
     keep_zero = node.integer("allowzero", 0)
-    sizes = [x.shape[at] if size == 0 and not keep_zero and at < x.rank else size for at, size in enumerate(wanted)]
+    sizes = [
+        x.shape[index] if size == 0 and not keep_zero and index < x.rank else size for index, size in enumerate(wanted)
+    ]
     if sizes.count(-1) > 1 or any(size < -1 for size in sizes):
         raise DMLError(f"shape {tuple(wanted)} must have at most one -1")
     if -1 in sizes:
@@ -98,7 +100,7 @@ def unsqueeze(node: OnnxNode) -> OnnxValue:
     if len(new) != len(axes):
         raise DMLError(f"axes {axes} must be different")
     sizes = iter(x.shape)
-    return reshape(x, [1 if at in new else next(sizes) for at in range(rank)])
+    return reshape(x, [1 if index in new else next(sizes) for index in range(rank)])
 
 
 @onnx_op("ExpandDims", domain="com.microsoft")
@@ -148,7 +150,7 @@ def split(node: OnnxNode) -> list[OnnxValue]:
         outputs = len(node.proto.output)
         count = node.integer("num_outputs", outputs, least=1, most=outputs)
         each = -(-x.shape[axis] // count)
-        sizes = [max(0, min(each, x.shape[axis] - each * at)) for at in range(count)]
+        sizes = [max(0, min(each, x.shape[axis] - each * index)) for index in range(count)]
     return split_sizes(node, x, axis, sizes)
 
 
@@ -157,7 +159,7 @@ def split_sizes(node: OnnxNode, x: OnnxValue, axis: int, sizes: list[int]) -> li
     if sum(sizes) != x.shape[axis] or any(size < 0 for size in sizes):
         raise DMLError(f"parts of sizes {sizes} do not make up the {x.shape[axis]} of axis {axis}")
     if not all(sizes) or len(sizes) == 1 or x.array is not None:
-        return [part(x, axis, sum(sizes[:at]), size) for at, size in enumerate(sizes)]
+        return [part(x, axis, sum(sizes[:index]), size) for index, size in enumerate(sizes)]
     shapes = [with_size(x.shape, axis, size) for size in sizes]
     return [x.made(tensor, shape) for tensor, shape in zip(op.split(x.tensor, axis, sizes), shapes, strict=True)]
 
@@ -181,13 +183,13 @@ def sliced(
     lengths = [len(given) for given in (starts, ends, axes, steps) if given is not None]
     node.check(len(set(lengths)) == 1, f"starts, ends, axes and steps must be equally long, found {lengths}")
     begin, counts, by = [0] * x.rank, list(x.shape), [1] * x.rank
-    for at, axis in enumerate(range(len(starts)) if axes is None else axes):
+    for index, axis in enumerate(range(len(starts)) if axes is None else axes):
         axis = checked_axis(axis, x.rank)
-        step = steps[at] if steps else 1
+        step = steps[index] if steps else 1
         if not step:
             raise DMLError("steps must not be zero")
         size = x.shape[axis]
-        begin[axis], counts[axis] = taken(starts[at], _end(ends[at], step, size), step, size)
+        begin[axis], counts[axis] = taken(starts[index], _end(ends[index], step, size), step, size)
         by[axis] = step
     return slice_(x, begin, counts, by)
 
@@ -245,8 +247,8 @@ def pad(node: OnnxNode) -> OnnxValue:
     if mode not in _PADDING or len(pads) != 2 * len(axes):
         raise DMLError(f"mode {mode!r} with pads {pads} is not an ONNX mode")
     start, end = [0] * x.rank, [0] * x.rank
-    for at, axis in enumerate(axes):
-        start[axis], end[axis] = pads[at], pads[at + len(axes)]
+    for index, axis in enumerate(axes):
+        start[axis], end[axis] = pads[index], pads[index + len(axes)]
     return padded(x, start, end, number, _PADDING[mode])
 
 

@@ -39,10 +39,10 @@ def scatter_elements(node: OnnxNode) -> OnnxValue:
 
 def _replaced(x: OnnxValue, indices: OnnxValue, updates: OnnxValue, axis: int) -> OnnxValue:
     """Replace elements along an axis. Elements beyond the indices' sizes along other axes stay."""
-    for at, count in enumerate(indices.shape):
-        if at != axis and count < x.shape[at]:
-            reached, rest = part(x, at, 0, count), part(x, at, count, x.shape[at] - count)
-            return join([_replaced(reached, indices, updates, axis), rest], at)
+    for index, count in enumerate(indices.shape):
+        if index != axis and count < x.shape[index]:
+            reached, rest = part(x, index, 0, count), part(x, index, count, x.shape[index] - count)
+            return join([_replaced(reached, indices, updates, axis), rest], index)
     return applied(op.scatter_elements, x, x.shape, indices, updates, axis)
 
 

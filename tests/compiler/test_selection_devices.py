@@ -218,7 +218,7 @@ def test_rows_are_held_by_what_a_workgroup_has() -> None:
     assert held_rows(nvk, 40960, 4) is None
 
 
-@pytest.fixture(params=["dg2", "m1", "a740", "a660"])
+@pytest.fixture(params=["dg2", "m1", "a740", "a660", "Mali"])
 def as_chip(request: pytest.FixtureRequest, seen_as: Any) -> dml.Device:
     """The device under test, with the kernels selected for a chip as far as it can run them."""
     found: dml.Device = seen_as("discrete", **CHIPS[request.param])

@@ -215,3 +215,14 @@ def loads_early(target: Target) -> bool:
 def has_few_registers(target: Target) -> bool:
     """Whether an invocation has fewer registers than on the H100 where the tables were measured."""
     return profile(target).registers < _H100.registers
+
+
+#: Registers per invocation up to which sizes and strides of results do not fit next to a loop's values: on ARM's,
+#: Broadcom's and Imagination's GPUs.
+_MOST_WITHOUT_STRIDES = 64
+
+
+def finds_places_first(target: Target) -> bool:
+    """Whether kernels find the places of their results before their loops, so that sizes and strides of results need no
+    registers in them."""
+    return profile(target).registers <= _MOST_WITHOUT_STRIDES

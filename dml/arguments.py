@@ -44,13 +44,13 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
             positional.extend(found.values())
             parameters.update(found)
         converted: list[Any] | None = None
-        for at, (value, parameter) in enumerate(zip(args, positional, strict=False)):
+        for index, (value, parameter) in enumerate(zip(args, positional, strict=False)):
             if parameter.takes is not None:
                 if parameter.rest:
-                    converted = [*args[:at], *map(parameter.check_one, args[at:])]
+                    converted = [*args[:index], *map(parameter.check_one, args[index:])]
                 elif not parameter.takes(value):
                     converted = list(args) if converted is None else converted
-                    converted[at] = parameter.named(value)
+                    converted[index] = parameter.named(value)
         for name, value in kwargs.items():
             parameter_ = parameters.get(name)
             if parameter_ is None:
@@ -103,7 +103,7 @@ def described(value: object) -> str:
     if value is None or isinstance(value, str | int | float):
         return repr(value)[:80]
     held = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    kinds = sorted({type(one).__name__ for one in held})
+    kinds = sorted({type(item).__name__ for item in held})
     return f"{type(value).__name__}{' of ' + ', '.join(kinds) if kinds else ''}"
 
 
@@ -125,9 +125,9 @@ def _parameters(function: Callable[..., Any]) -> dict[str, _Parameter]:
 
 def _enumeration(hint: Any) -> type[Enum] | None:
     """Return the integer enumeration in an annotation, alone or in a union."""
-    for one in typing.get_args(hint) if typing.get_origin(hint) in _UNIONS else (hint,):
-        if isinstance(one, type) and issubclass(one, Enum) and issubclass(one, int):
-            return one
+    for item in typing.get_args(hint) if typing.get_origin(hint) in _UNIONS else (hint,):
+        if isinstance(item, type) and issubclass(item, Enum) and issubclass(item, int):
+            return item
     return None
 
 

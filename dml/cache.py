@@ -31,9 +31,10 @@ _MAGIC = b"dml-entry-2\n"
 _HEAD = len(_MAGIC) + hashlib.sha256().digest_size
 #: An entry's modification time is its time of last use, with this precision in seconds.
 _TOUCHED = 3600.0
-#: Fraction of the limit, as its inverse, that is written between two prunings on average.
+#: On average the cache is pruned after this fraction of the limit (given as its inverse) was written.
 _PRUNE_PARTS = 128
-#: Fraction of the limit, as its inverse, that a pruning leaves free: eight times what is written until the next one.
+#: Pruning frees this fraction of the limit (given as its inverse): eight times the bytes written until the next
+#: pruning.
 _FREE_PARTS = _PRUNE_PARTS // 8
 
 

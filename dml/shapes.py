@@ -23,7 +23,7 @@ def each_dimension(*values: Sequence[int]) -> list[tuple[int, ...]]:
     try:
         return list(zip(*values, strict=True))
     except ValueError:
-        lengths = ", ".join(str(len(one)) for one in values)
+        lengths = ", ".join(str(len(value)) for value in values)
         raise DMLError(f"every argument needs one value for each dimension, found {lengths}") from None
 
 
@@ -92,12 +92,12 @@ def broadcast_sizes(*sizes: Sequence[int]) -> Sizes:
     rank = max(map(len, sizes), default=0)
     found: list[int] = [1] * rank
     for own in sizes:
-        for at, size in enumerate(own, rank - len(own)):
-            if size == found[at] or size == 1:
+        for index, size in enumerate(own, rank - len(own)):
+            if size == found[index] or size == 1:
                 continue
-            if found[at] != 1:
+            if found[index] != 1:
                 raise DMLError(f"sizes {', '.join(map(str, sizes))} do not broadcast to each other")
-            found[at] = whole(size)
+            found[index] = whole(size)
     return tuple(found)
 
 

@@ -79,13 +79,13 @@ def in_parts(data: Stored, start: int, end: int, size: int = _PART) -> Iterator[
     """
     file = _file_of(data)
     scratch = np.empty(0 if file is None else min(size, end - start), np.uint8)
-    for at in range(start, end, size):
-        stop = min(end, at + size)
+    for index in range(start, end, size):
+        stop = min(end, index + size)
         if file is None:
-            yield np.frombuffer(data, np.uint8, stop - at, at)
+            yield np.frombuffer(data, np.uint8, stop - index, index)
         else:
-            part = scratch[: stop - at]
-            _read(file, _place(file, data) + at, part)
+            part = scratch[: stop - index]
+            _read(file, _place(file, data) + index, part)
             yield part
 
 

@@ -61,7 +61,9 @@ class Signature:
         self._fields = frozenset(in_c)
         self._required = [field for field in in_c if field not in defaults]
         #: The first position at which the orders differ: an array in the short one, a number in C's.
-        self._differs = next((at for at, pair in enumerate(zip(in_c, short, strict=False)) if pair[0] != pair[1]), None)
+        self._differs = next(
+            (index for index, pair in enumerate(zip(in_c, short, strict=False)) if pair[0] != pair[1]), None
+        )
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return the values by field.

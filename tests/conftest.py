@@ -54,12 +54,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--all",
         action="store_true",
-        help="run all tests; otherwise, where no paths, -k or -m are given, some minutes' worth of them",
+        help="run all tests; without it, and without paths, -k or -m, a few minutes' worth run",
     )
     group.addoption(
         "--short",
         action="store_true",
-        help="of what paths, -k and -m choose, too, some minutes' worth: of a test with many parameters one set",
+        help="run a few minutes' worth of the chosen tests: a test with many parameters runs with one set",
     )
     group.addoption(
         "--as",

@@ -63,7 +63,7 @@ def calls_of_an_operator(device: dml.Device) -> list[CodeType]:
     return called
 
 
-def test_an_operator_goes_the_way_that_is_described(device: dml.Device) -> None:
+def test_calls_follow_the_described_path(device: dml.Device) -> None:
     steps = re.findall(rf"^\d+\. {FUNCTION}", TEXT, re.M)
     assert len(steps) == len(re.findall(r"^\d+\. ", TEXT, re.M)) > 15
     called = calls_of_an_operator(device)

@@ -121,7 +121,7 @@ def test_the_option(tmp_path: Path) -> None:
     assert "class integrated staged False" in run.stdout
 
 
-def test_an_unknown_axis_is_told_in_one_line(tmp_path: Path) -> None:
+def test_an_unknown_axis_is_a_one_line_error(tmp_path: Path) -> None:
     run = run_pytest(tmp_path, "--as", "discreet")
     assert run.returncode == pytest.ExitCode.USAGE_ERROR
     there = "plain, discrete, discrete64, subgroups, integrated, minimum, and all"

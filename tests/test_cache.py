@@ -43,13 +43,13 @@ def names():
     return sorted(path.name for name in cache.FOLDERS for path in cache.folder(name).rglob("*") if path.is_file())
 
 
-def test_it_lies_in_the_users_cache_directory(monkeypatch, tmp_path):
+def test_the_cache_is_in_the_users_cache_directory(monkeypatch, tmp_path):
     monkeypatch.delenv("DML_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache.folder("spirv") == Path(tmp_path, "dml", "spirv")
 
 
-def test_what_is_written_is_read():
+def test_written_reports_are_read_back():
     path = entry("a/b.bin", "pipelines")
     assert cache.read(path) is None
     cache.write(path, b"content")
@@ -69,14 +69,14 @@ def test_what_is_written_is_read():
         lambda data: b"x",
     ],
 )
-def test_a_damaged_entry_is_none(damage):
+def test_a_damaged_entry_is_ignored(damage):
     path = entry("a")
     cache.write(path, b"content")
     path.write_bytes(damage(path.read_bytes()))
     assert cache.read(path) is None
 
 
-def test_an_entry_in_anothers_place_is_none():
+def test_an_entry_at_another_entrys_path_is_ignored():
     """A swapped, copied or linked entry is refused: content is valid only under its own name."""
     a, b = entry("a"), entry("b")
     cache.write(a, b"of a")
@@ -122,7 +122,7 @@ def test_a_link_to_nothing_and_a_pipe_are_replaced():
     assert not (entry("a").parent / "nowhere").exists()
 
 
-def test_links_count_as_what_they_are_and_are_forgotten(tmp_path):
+def test_links_count_no_bytes_and_are_removed(tmp_path):
     """A link to a large file counts none of its bytes; it is removed, and the file stays."""
     large = tmp_path / "large"
     large.write_bytes(bytes(4 << 20))
@@ -141,7 +141,7 @@ def test_a_cache_may_be_moved(root, monkeypatch):
     assert cache.read(entry("ab/cd.spv")) == b"content"
 
 
-def test_a_root_that_is_no_folder_is_no_error(root):
+def test_a_root_that_is_not_a_folder_is_no_error(root):
     root.write_text("")
     cache.write(entry("a"), bytes(1 << 20))
     assert cache.read(entry("a")) is None
@@ -149,7 +149,7 @@ def test_a_root_that_is_no_folder_is_no_error(root):
     cache.clear()
 
 
-def test_what_was_unused_longest_is_forgotten():
+def test_the_least_recently_used_entry_is_removed():
     """The limit covers all folders together; the least recently used entry of any folder is removed."""
     keep("old", 300, "pipelines", age=9 * DAY)
     keep("older", 300, age=10 * DAY)
@@ -160,7 +160,7 @@ def test_what_was_unused_longest_is_forgotten():
     assert names() == ["new", "newer"]
 
 
-def test_what_is_read_is_used():
+def test_reading_counts_as_use():
     keep("a", 300, age=9 * DAY)
     keep("b", 300, age=10 * DAY)
     keep("c", 300, age=11 * DAY)
@@ -169,14 +169,14 @@ def test_what_is_read_is_used():
     assert names() == ["a", "c", "new"]
 
 
-def test_what_was_used_lately_is_not_touched_again():
+def test_recently_used_entries_are_not_touched_again():
     path = keep("a", 1, age=60.0)
     before = path.stat().st_mtime
     cache.read(path)
     assert path.stat().st_mtime == before
 
 
-def test_many_small_ones_are_counted_now_and_then(monkeypatch):
+def test_small_entries_are_counted_at_random(monkeypatch):
     """An entry of 1/1000 of the limit triggers a count of the cache with a probability of 128/1000."""
     counts = []
     monkeypatch.setattr(cache, "prune", lambda: counts.append(1))
@@ -198,7 +198,7 @@ def test_the_limit_holds_between_two_counts(monkeypatch):
     assert min(sizes[-20:]) > 900 << 10
 
 
-def test_two_processes_may_forget_at_a_time(monkeypatch):
+def test_two_processes_may_prune_at_once(monkeypatch):
     """One process finds an entry gone that it is about to remove, and counts it all the same."""
     keep("a", 400, age=2 * DAY)
     keep("b", 400, age=DAY)
@@ -214,7 +214,7 @@ def test_two_processes_may_forget_at_a_time(monkeypatch):
     assert names() == ["b", "new"]
 
 
-def test_processes_write_read_and_forget_at_a_time():
+def test_processes_write_read_and_prune_concurrently():
     code = (
         "import sys; from dml import cache\n"
         "for i in range(150):\n"
@@ -238,7 +238,7 @@ def test_a_limit_of_nothing_keeps_nothing(monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["much", "-1", "1.5", "1 MiB", "²"])
-def test_a_limit_that_is_no_number_is_refused(monkeypatch, text):
+def test_an_invalid_limit_is_refused(monkeypatch, text):
     monkeypatch.setenv("DML_CACHE_SIZE", text)
     with pytest.raises(DMLError, match=r"DML_CACHE_SIZE: must be a whole number of MiB, found") as caught:
         cache.write(entry("a"), b"content")
@@ -269,7 +269,7 @@ def test_the_command_shows_and_clears(root):
     assert (root / "wheels" / "kp.whl").exists()
 
 
-def test_the_command_says_what_is_wrong(monkeypatch):
+def test_the_command_reports_errors(monkeypatch):
     monkeypatch.setenv("DML_CACHE_SIZE", "much")
     shown = CliRunner().invoke(app, ["cache"])
     assert shown.exit_code == 1

@@ -28,7 +28,7 @@ def classes() -> dict[str, list[str]]:
     return found
 
 
-def test_a_class_name_stands_once():
+def test_class_names_are_unique():
     found = classes()
     assert len(found) > 177, "the operators' structures alone"
     for name in PYDIRECTML:

@@ -56,7 +56,7 @@ def test_a_failure_names_element_device_descriptor_and_command(vulkan: VulkanDev
 
 
 @pytest.mark.parametrize("processes", [(), ("-n", "2")])
-def test_a_device_that_is_not_there_is_told_in_one_line(tmp_path: Path, processes: tuple[str, ...]) -> None:
+def test_a_missing_device_is_a_one_line_error(tmp_path: Path, processes: tuple[str, ...]) -> None:
     found = run_pytest(tmp_path, "--device", "no such device", *processes)
     assert found.returncode == pytest.ExitCode.USAGE_ERROR
     (line,) = (found.stdout + found.stderr).strip().splitlines()

@@ -25,7 +25,7 @@ def starred() -> dict[str, Any]:
     return {name: value for name, value in found.items() if not name.startswith("__")}
 
 
-def test_a_star_has_what_is_public_and_nothing_else() -> None:
+def test_star_import_has_exactly_the_public_names() -> None:
     found = starred()
     assert {"create_device", "dispatch", "validate", "operator_support", "Device", "CompiledOperator"} <= found.keys()
     assert not {"Any", "importlib", "annotations", "TYPE_CHECKING", "enums"} & found.keys()
@@ -122,7 +122,7 @@ def test_reprs(device: dml.Device) -> None:
     assert int(dml.DML_FEATURE_LEVEL_6_4) == 0x6400
 
 
-def test_replace_computes_what_was_derived() -> None:
+def test_replace_recomputes_derived_fields() -> None:
     """Derived total sizes and counts are computed again from the new fields; explicit ones stay unchanged."""
     larger = dataclasses.replace(X, Sizes=(4, 5))
     assert larger == dml.DML_BUFFER_TENSOR_DESC("FLOAT32", (4, 5))
@@ -173,7 +173,7 @@ def test_a_buffer_where_a_binding_belongs(device: dml.Device) -> None:
             bind([3])
 
 
-def test_a_convolution_of_matrices_is_told_of_images() -> None:
+def test_a_convolution_of_matrices_gets_a_hint() -> None:
     x, w = dml.DML_BUFFER_TENSOR_DESC("FLOAT32", (4, 4)), dml.DML_BUFFER_TENSOR_DESC("FLOAT32", (2, 2))
     desc = dml.DML_CONVOLUTION_OPERATOR_DESC(
         InputTensor=x, FilterTensor=w, BiasTensor=None, OutputTensor=x, Mode="CROSS_CORRELATION", Direction="FORWARD",
@@ -185,7 +185,7 @@ def test_a_convolution_of_matrices_is_told_of_images() -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), [("model.onnx", "an ONNX model"), ("model.xml", "an OpenVINO model")])
-def test_validate_says_what_it_takes(tmp_path: Path, name: str, kind: str) -> None:
+def test_validate_names_accepted_types(tmp_path: Path, name: str, kind: str) -> None:
     result = CliRunner().invoke(app, ["validate", str(tmp_path / name)])
     assert result.exit_code != 0
     text = " ".join((result.output + str(result.exception)).split())

@@ -93,7 +93,7 @@ def test_every_file_named_exists(document: Path) -> None:
         assert any(place.exists() for place in places) or name == "operators/index.md", name
 
 
-def test_every_environment_variable_is_told() -> None:
+def test_every_environment_variable_is_documented() -> None:
     """The page has each variable that the package reads, and no other."""
     read: set[str] = set()
     for path in (ROOT / "dml").rglob("*.py"):

@@ -14,7 +14,7 @@ from dml.files import check_writable, reading, whole_file, write_whole
 @pytest.mark.parametrize(
     ("name", "reason"), [("none", "No such file or directory"), (".", "Is a directory"), ("a\0b", "embedded null byte")]
 )
-def test_what_cannot_be_read_is_named(tmp_path, name, reason):
+def test_unreadable_files_are_named(tmp_path, name, reason):
     path = tmp_path / name
     with pytest.raises(DMLError) as caught, reading(path):
         path.read_bytes()
@@ -32,7 +32,7 @@ def test_a_file_has_the_rights_of_the_users_other_files(tmp_path):
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["file"]
 
 
-def test_what_is_no_file_is_written_to(tmp_path):
+def test_pipes_and_devices_are_written_to(tmp_path):
     """A pipe stands for /dev/null, which root would otherwise replace by a file."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -58,7 +58,7 @@ def test_a_link_stays_one(tmp_path):
     [(OSError(28, "No space left on device"), DMLError), (KeyboardInterrupt(), KeyboardInterrupt)],
     ids=["full", "interrupted"],
 )
-def test_nothing_is_left_of_a_file_that_was_not_finished(tmp_path, error, raised):
+def test_an_unfinished_file_leaves_nothing(tmp_path, error, raised):
     (tmp_path / "file").write_bytes(b"before")
 
     def write():
@@ -74,7 +74,7 @@ def test_nothing_is_left_of_a_file_that_was_not_finished(tmp_path, error, raised
         assert caught.value.hresult == HRESULT.E_ACCESSDENIED
 
 
-def test_what_can_be_written_is_known_beforehand(tmp_path):
+def test_writability_is_checked_in_advance(tmp_path):
     (tmp_path / "file").write_bytes(b"text")
     for path in (tmp_path / "new" / "file", tmp_path / "file", Path(os.devnull)):
         check_writable(path)

@@ -43,7 +43,7 @@ def test_dispatching_needs_no_front_end():
     assert not any(name.startswith("dml.frontends") for name in names)
 
 
-def test_a_lowering_brings_its_own_family_alone():
+def test_a_lowering_imports_only_its_family():
     names = imported_by(
         "import dml\nfrom dml.compiler.lowering import lowering_of\nassert lowering_of(dml.DML_CAST_OPERATOR_DESC)"
     )
@@ -53,7 +53,7 @@ def test_a_lowering_brings_its_own_family_alone():
 
 
 @pytest.mark.parametrize("desc", dml.operators().values(), ids=lambda desc: desc.__name__)
-def test_a_lowering_lies_in_its_descriptors_family(desc):
+def test_lowerings_are_in_their_descriptors_family(desc):
     function = lowering.lowering_of(desc)
     assert function is not None
     assert function.__module__.split(".")[3] == desc.__module__.split(".")[2]

@@ -63,7 +63,7 @@ def test_a_wrong_name_tells_the_near_ones():
         named(dml.DML_OPERATOR_TYPE, "GELU", "here")
 
 
-def test_what_takes_enumerators_takes_names():
+def test_enumerators_may_be_given_by_name():
     tensor = dml.DML_BUFFER_TENSOR_DESC("FLOAT32", (1, 2, 3, 4), Flags="OWNED_BY_DML")
     assert tensor == dml.DML_BUFFER_TENSOR_DESC(
         dml.DML_TENSOR_DATA_TYPE_FLOAT32, (1, 2, 3, 4), Flags=dml.DML_TENSOR_FLAG_OWNED_BY_DML

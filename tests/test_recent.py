@@ -21,7 +21,7 @@ _STEPS = st.lists(
 
 
 @given(_STEPS, st.integers(1, 5), st.none() | st.integers(0, 20), st.integers(0, 2))
-def test_recent_keeps_what_a_list_keeps(steps, entries, size, always):
+def test_recent_equals_a_list_of_uses(steps, entries, size, always):
     recent: Recent[int, object] = Recent(entries, size, always=always)
     used: list[tuple[int, object, int]] = []  # least recently used first
     for step, number, weight in steps:

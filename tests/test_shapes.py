@@ -47,7 +47,7 @@ def positions(size: int, taps: int, stride: int, dilation: int, start: int, end:
 
 
 @given(axis_of())
-def test_an_axis_may_be_counted_from_behind(found):
+def test_negative_axes_count_from_the_end(found):
     sizes, axis = found
     rank = len(sizes)
     assert shapes.checked_axis(axis, rank) == shapes.checked_axis(axis - rank, rank) == axis
@@ -67,13 +67,13 @@ def test_with_size_repeats_along_one_axis(found, times):
 
 
 @given(axis_of())
-def test_without_axis_is_what_indexing_leaves(found):
+def test_without_axis_equals_indexing(found):
     sizes, axis = found
     assert shapes.without_axis(sizes, axis) == np.take(np.empty(sizes), 0, axis).shape
 
 
 @given(axis_of(), sizes)
-def test_replaced_is_what_taking_gives(found, others):
+def test_replaced_equals_take(found, others):
     sizes, axis = found
     assert shapes.replaced(sizes, axis, others) == np.take(np.empty(sizes), np.zeros(others, int), axis).shape
 

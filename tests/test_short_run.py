@@ -61,7 +61,7 @@ def suite(tmp_path):
 
 
 @pytest.mark.parametrize("processes", [[], ["-n", "2"]])
-def test_the_last_line_says_what_was_left_out(suite, processes):
+def test_the_last_line_counts_deselected_tests(suite, processes):
     """(Two processes must choose the same tests, or pytest-xdist runs none.)"""
     *_, counts, last = suite(*processes)
     assert counts.startswith(f"{SHORT} passed")
@@ -72,7 +72,7 @@ def test_the_last_line_says_what_was_left_out(suite, processes):
 @pytest.mark.parametrize(
     "choice, count", [(["--all"], ALL), (["test_cases.py"], ALL), (["-k", "test_many"], 43), (["-m", "slow"], 1)]
 )
-def test_what_is_chosen_runs_whole(suite, choice, count):
+def test_chosen_tests_run_completely(suite, choice, count):
     assert suite(*choice)[-1].startswith(f"{count} passed")
 
 

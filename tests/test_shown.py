@@ -50,7 +50,7 @@ def test_messages_show_tensors_short():
         dml.validate(gemm)
 
 
-def test_a_device_and_what_it_makes(device):
+def test_reprs_of_a_device_and_its_objects(device):
     vulkan = device.vulkan
     assert repr(device) == f"<Device: {vulkan.name}, {vulkan.driver}, feature level 6_4>"
     assert "largest binding" in device._repr_html_()

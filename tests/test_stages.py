@@ -60,7 +60,7 @@ def test_other_threads_are_counted_but_take_no_time_of_ours(clock):
     assert collected.distinct == {"kernels": {b"a"}}
 
 
-def test_what_is_equal_counts_once():
+def test_equal_objects_count_once():
     with stages.collect() as collected:
         for kernel in (b"a", b"b", b"a"):
             stages.saw("kernels", kernel)

@@ -51,7 +51,7 @@ def test_an_empty_file_has_no_bytes(tmp_path: Path) -> None:
     assert mapped(tmp_path / "empty") == b""
 
 
-def test_what_is_copied_from_a_file_outlives_it(path: Path) -> None:
+def test_copies_outlive_the_file(path: Path) -> None:
     text = path.read_bytes()
     array = np.frombuffer(mapped(path), np.uint8).reshape(3, -1)[1:]
     copy = detached(array)
@@ -93,9 +93,7 @@ def test_a_file_that_was_replaced_keeps_its_bytes(path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [shorten, overwrite])
-def test_constants_do_not_take_the_name_of_bytes_that_were_overwritten(
-    path: Path, change: Callable[[Path], None]
-) -> None:
+def test_overwritten_constants_get_another_name(path: Path, change: Callable[[Path], None]) -> None:
     """The name identifies the data on the device: the bytes before the change."""
     before = dml.DML_CONSTANT_DATA_GRAPH_NODE_DESC(mapped(path))
     name = before.digest

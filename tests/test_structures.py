@@ -68,7 +68,7 @@ def test_counts_before_arrays(in_c: Callable[[], Any], short: Callable[[], Any])
         (lambda: dml.DML_JOIN_OPERATOR_DESC(3, [T, T], T, 0), "InputCount: must be 2, found 3"),
     ],
 )
-def test_what_does_not_fit_either_order(make: Callable[[], Any], message: str) -> None:
+def test_values_that_fit_neither_order(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(DMLError, match=message):
         make()
 
@@ -116,13 +116,13 @@ def tensor_with(**fields: Any) -> Any:
         (lambda: sample("UPSAMPLE_2D").replace(ScaleSize=(2, 2)), "ScaleSize: must be a DML_SIZE_2D"),
     ],
 )  # fmt: skip
-def test_types_are_held_at_once(make: Callable[[], Any], message: str) -> None:
+def test_types_are_checked_at_once(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(DMLError, match=message):
         make()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_field_holds_what_it_cannot_be(name: str) -> None:
+def test_fields_refuse_wrong_types(name: str) -> None:
     desc = sample(name)
     for info in desc.fields_info:
         with pytest.raises(DMLError, match=f"{info.name}: must be "):

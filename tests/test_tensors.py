@@ -111,7 +111,7 @@ def test_nhwc_strides_are_those_of_a_transposed_array(sizes):
 
 
 @given(sizes, st.data())
-def test_broadcast_strides_read_what_numpy_broadcasts(target, data):
+def test_broadcast_strides_equal_numpys(target, data):
     kept = data.draw(st.integers(1, len(target)))
     own = [data.draw(st.sampled_from([1, size])) for size in target[len(target) - kept :]]
     array = np.arange(math.prod(own), dtype=np.int32).reshape(own)
@@ -126,7 +126,7 @@ def test_sizes_that_do_not_broadcast(own, to):
         dml.broadcast_strides(own, to)
 
 
-def test_layout_helpers_refuse_what_they_cannot_lay_out():
+def test_layout_helpers_refuse_invalid_sizes():
     with pytest.raises(DMLError, match="N and C"):
         dml.nhwc_strides((3,))
     with pytest.raises(DMLError, match="permutation"):

@@ -82,7 +82,7 @@ def by_pyright(folder: Path) -> Faults:
 
 
 @pytest.mark.parametrize("checker", [by_mypy, by_pyright], ids=["mypy", "pyright"])
-def test_what_runs_is_accepted_and_mistakes_are_refused(programs: Path, checker: object) -> None:
+def test_type_checkers_accept_valid_programs_and_refuse_mistakes(programs: Path, checker: object) -> None:
     assert callable(checker)
     faults: Faults = checker(programs)
     lines = (PROGRAMS / "refused.py").read_text(encoding="utf-8").splitlines()

@@ -53,7 +53,7 @@ def test_a_terminal_shows_kernels_done_of_all(shown):
     assert "3/54" in screen.getvalue()
 
 
-def test_what_is_done_is_not_shown(shown):
+def test_finished_work_shows_no_progress(shown):
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=100)
     with Waiting(console):
@@ -62,7 +62,7 @@ def test_what_is_done_is_not_shown(shown):
     assert "54/54" not in screen.getvalue()
 
 
-def test_what_is_said_ends_the_line_of_progress(shown):
+def test_messages_end_the_progress_line(shown):
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=100)
     with Waiting(console) as waiting:
@@ -87,7 +87,7 @@ def test_no_terminal_shows_nothing(monkeypatch):
     assert screen.getvalue() == ""
 
 
-def test_verbose_says_where_the_time_went(device, model):
+def test_verbose_shows_the_stages_times(device, model):
     result = CliRunner().invoke(app, [*arguments(device, model), "--verbose"])
     assert result.exit_code == 0, result.output
     assert "[1. 1. 1.]" in result.stdout

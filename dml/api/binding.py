@@ -111,17 +111,17 @@ class BindingTable(DeviceChild):
     def _tensors(self, compiled: CompiledOperator, given: Sequence[object], *, owned: bool) -> list[BoundRange | None]:
         self._expect(f"{compiled.label} inputs", len(given), len(compiled.input_slots))
         places: list[BoundRange | None] = []
-        for at, (slot, binding) in enumerate(zip(compiled.input_slots, given, strict=True)):
+        for index, (slot, binding) in enumerate(zip(compiled.input_slots, given, strict=True)):
             refused = ""
             if slot.tensor is None:
                 refused = "the description leaves this tensor out"
-            elif (at in compiled.program.owned) != owned:
+            elif (index in compiled.program.owned) != owned:
                 refused = (
                     "an initializer takes tensors with DML_TENSOR_FLAG_OWNED_BY_DML alone; bind it at each dispatch"
                     if owned
                     else "it has DML_TENSOR_FLAG_OWNED_BY_DML; bind it to the operator's initializer"
                 )
-            size = compiled.program.inputs[at] or 0
+            size = compiled.program.inputs[index] or 0
             places.append(self._range(binding, slot.where, refused, size, _alignment(slot.tensor), slot.tensor))
         return places
 
@@ -143,9 +143,9 @@ class BindingTable(DeviceChild):
         else:
             assert isinstance(dispatchable, CompiledOperator)
             self._expect(f"{dispatchable.label} outputs", len(given), len(dispatchable.output_slots))
-            for at, (slot, binding) in enumerate(zip(dispatchable.output_slots, given, strict=True)):
+            for index, (slot, binding) in enumerate(zip(dispatchable.output_slots, given, strict=True)):
                 refused = "the description leaves this tensor out" if slot.tensor is None else ""
-                size = dispatchable.program.outputs[at] or 0
+                size = dispatchable.program.outputs[index] or 0
                 places.append(self._range(binding, slot.where, refused, size, _alignment(slot.tensor), slot.tensor))
         bound.outputs = places
 
@@ -226,9 +226,9 @@ def _unwrapped(
         return []
     if not isinstance(bindings, Sequence):
         raise DMLError(f"{where}: {wanted}, found {described(bindings)}{_how_to_bind(bindings, '[', ']')}")
-    for at, binding in enumerate(bindings):
+    for index, binding in enumerate(bindings):
         if not isinstance(binding, DML_BINDING_DESC | DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None):
-            raise DMLError(f"{where}: {wanted}, found {described(binding)} at index {at}{_how_to_bind(binding)}")
+            raise DMLError(f"{where}: {wanted}, found {described(binding)} at index {index}{_how_to_bind(binding)}")
     return [_unwrap(binding) for binding in bindings]
 
 

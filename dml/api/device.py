@@ -138,14 +138,14 @@ class Device(DMLObject):
         They are only checked: a Vulkan driver moves memory by itself, and an evicted object can still be used.
         Reference: idmldevice-evict.
         """
-        for one in objects:
-            require_device(one, self, "Device.evict")
+        for item in objects:
+            require_device(item, self, "Device.evict")
 
     @checked
     def make_resident(self, objects: Sequence[Dispatchable]) -> None:
         """Declare that evicted objects are needed again. They are only checked. Reference: idmldevice-makeresident."""
-        for one in objects:
-            require_device(one, self, "Device.make_resident")
+        for item in objects:
+            require_device(item, self, "Device.make_resident")
 
     def check_feature_support(
         self,

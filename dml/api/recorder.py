@@ -120,7 +120,7 @@ class CommandList(DeviceChild):
         self._device.require_open()
         recordings, uses = self.current()
         follow(uses, "CommandList.profile")
-        return [taken for one in recordings if isinstance(one, Recording) for taken in one.profile()]
+        return [taken for recording in recordings if isinstance(recording, Recording) for taken in recording.profile()]
 
     def reset(self) -> None:
         """Remove all recorded dispatches."""

@@ -149,9 +149,9 @@ class Weights:
                     parts += [binding.access, self._relative(region), keys[number]]
                     numbers.append((number, binding.access.writes))
             own = _digest(*parts)
-            for at, (number, writes) in enumerate(numbers):
+            for index, (number, writes) in enumerate(numbers):
                 if writes:
-                    keys[number] = _digest(own, at)
+                    keys[number] = _digest(own, index)
                     rewritten |= {number} & read
             read |= {number for number, writes in numbers if not writes}
         return [None if number in rewritten else key for number, key in enumerate(keys)]
@@ -199,9 +199,9 @@ def _in_parts(work: Sequence[_Work]) -> Iterator[Sequence[_Work]]:
     sizes = [sum(region.size for region in bound_regions(Space.CONSTANT, [dispatch])) for dispatch, _ in work]
     most = max(_PART_BYTES, sum(sizes) // _PARTS)
     start = held = 0
-    for at, size in enumerate(sizes):
-        if at > start and held + size > most:
-            yield work[start:at]
-            start, held = at, 0
+    for index, size in enumerate(sizes):
+        if index > start and held + size > most:
+            yield work[start:index]
+            start, held = index, 0
         held += size
     yield work[start:]

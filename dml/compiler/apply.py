@@ -15,7 +15,7 @@ from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf
 from dml.compiler.selection import LONG_ARITHMETIC, unit_walk
-from dml.compiler.turned import apply_turned
+from dml.compiler.transposed import apply_transposed
 
 
 def copy_each(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
@@ -37,7 +37,7 @@ def apply(builder: ProgramBuilder, expression: Expression, result: Operand, inpu
         unit = _vector_elements(*part)
         if unit is not None:
             _apply_to_vectors(builder, emitted, unit, *part)
-        elif len(inputs) != 1 or not apply_turned(builder, emitted, *part, is_copy=expression == Leaf(0)):
+        elif len(inputs) != 1 or not apply_transposed(builder, emitted, *part, is_copy=expression == Leaf(0)):
             _apply_to_each(builder, emitted, *part)
 
 

@@ -18,7 +18,7 @@ from dml.compiler.kernels.prelude import (
     write,
 )
 from dml.compiler.parts import crop, in_parts
-from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space, StorageBinding, having
+from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space, StorageBinding, fast_replace
 from dml.compiler.scalar import Constant
 from dml.compiler.selection import fast_halves, reads_texels, single_stores, unit_walk
 from dml.compiler.target import Target
@@ -189,7 +189,7 @@ class ProgramBuilder:
         cropped = dict(tensors)
         for name, bound in tensors.items():
             if bound.operand.epilogue is not None or bound.operand.region.size > self.target.max_region:
-                cropped[name] = having(bound, operand=self.crop(bound.operand))
+                cropped[name] = fast_replace(bound, operand=self.crop(bound.operand))
         more = epilogue_operands(cropped)
         if any(bound.region.size > self.target.max_region for bound in more.values()):
             raise EpilogueTooWideError(f"{kernel}: an operand of its epilogue is larger than what one binding shows")
@@ -261,17 +261,17 @@ class ProgramBuilder:
         defines: Mapping[str, object] | None = None,
         code: str = "",
         steps: int = 1,
-        alike: Iterable[int] = (),
+        split_axes: Iterable[int] = (),
         reads_result: bool = False,
     ) -> None:
         """Run a kernel that defines ``result_VALUE value(uint c[RANK])`` once per element of ``result``.
 
         The kernel includes "lib/for_each.glsl" at its end. Invocations write whole words if the result is packed.
-        steps: of one element (see Dispatch). alike: dimensions along which value(c) reads every tensor at c alone (with
-        the result's sizes); tensors larger than a binding are split along them. reads_result: value(c) may also read
-        the result's old value at c.
+        steps: of one element (see Dispatch). split_axes: dimensions along which value(c) reads every tensor at c alone
+        (with the result's sizes); tensors larger than a binding are split along them. reads_result: value(c) may also
+        read the result's old value at c.
         """
-        for part, *others in in_parts((result, *tensors.values()), self.target.max_region, alike):
+        for part, *others in in_parts((result, *tensors.values()), self.target.max_region, split_axes):
             row = DATA_TYPES[part.data_type]
             elements = row.per_word if row.per_word > 1 and owns_whole_words(part) else 1
             named = {name: read(operand) for name, operand in zip(tensors, others, strict=True)}

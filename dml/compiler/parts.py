@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from dml.compiler.data_types import DATA_TYPES, VECTOR_BITS
-from dml.compiler.program import Epilogue, EpilogueOperand, Operand, Region, Space, having
+from dml.compiler.program import Epilogue, EpilogueOperand, Operand, Region, Space, fast_replace
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 
 #: Bytes of a vector. Bindings begin and end at multiples of it, since kernels read whole vectors.
@@ -87,7 +87,7 @@ def narrow(operand: Operand, axes: Sequence[int], box: Box) -> Operand:
     for axis, (start, size) in zip(axes, box, strict=True):
         sizes[axis] = size
         base += start * operand.steps[axis]
-    return having(operand, sizes=tuple(sizes), base=base)
+    return fast_replace(operand, sizes=tuple(sizes), base=base)
 
 
 def crop(operand: Operand, most: int) -> Operand:
@@ -97,9 +97,11 @@ def crop(operand: Operand, most: int) -> Operand:
     """
     if operand.region.size > most:
         region, skipped = _spanned(operand, *operand.span)
-        operand = having(operand, region=region, base=(operand.base - skipped) % 2**32)
+        operand = fast_replace(operand, region=region, base=(operand.base - skipped) % 2**32)
         if operand.epilogue is not None:
-            operand = having(operand, epilogue=replace(operand.epilogue, origin=operand.epilogue.origin - skipped))
+            operand = fast_replace(
+                operand, epilogue=replace(operand.epilogue, origin=operand.epilogue.origin - skipped)
+            )
     if operand.epilogue is not None:
         operand = replace(operand, epilogue=_crop_operands(operand.epilogue, operand.span, most))
     return operand

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from dml.compiler.program import Dispatch, Program, Region, StorageBinding, having
+from dml.compiler.program import Dispatch, Program, Region, StorageBinding, fast_replace
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.traced import Numbers, TracedInt, TracedValue, UntracedError
 
@@ -83,7 +83,7 @@ class ProgramPattern:
 
         def dispatch_of(dispatch: Dispatch, bound: list[int]) -> Dispatch:
             x, y, z = dispatch.groups
-            return having(
+            return fast_replace(
                 dispatch,
                 bindings=tuple([bindings[at] for at in bound]),
                 groups=(get(x, x), get(y, y), get(z, z)),
@@ -103,7 +103,10 @@ class ProgramPattern:
             outputs=[size if size is None else get(size, size) for size in program.outputs],
             temporary_size=get(program.temporary_size, program.temporary_size),
             persistent_size=get(program.persistent_size, program.persistent_size),
-            constants=[one.at(numbers) if isinstance(one, TracedConstant) else one for one in program.constants],
+            constants=[
+                constant.at(numbers) if isinstance(constant, TracedConstant) else constant
+                for constant in program.constants
+            ],
             owned={slot: region_of(region) for slot, region in program.owned.items()},
             **stages,
         )

@@ -24,7 +24,7 @@ REGION_ALIGNMENT = 256
 _Data = TypeVar("_Data")
 
 
-def having(data: _Data, **changes: Any) -> _Data:
+def fast_replace(data: _Data, **changes: Any) -> _Data:
     """Like ``dataclasses.replace``, but fast enough for planning."""
     made = object.__new__(type(data))
     made.__dict__.update(data.__dict__, **changes)
@@ -125,7 +125,7 @@ class Operand:
 
     def view(self, sizes: tuple[int, ...], strides: tuple[int, ...], base: int = 0) -> Operand:
         """View the same elements with other sizes and strides, ``base`` elements further on."""
-        return having(self, sizes=tuple(sizes), strides=tuple(strides), base=self.base + base)
+        return fast_replace(self, sizes=tuple(sizes), strides=tuple(strides), base=self.base + base)
 
     def broadcast(self, sizes: tuple[int, ...]) -> Operand:
         """Broadcast, right-aligned, to ``sizes``; dimensions of size 1 repeat.
@@ -144,15 +144,15 @@ class Operand:
 
     def as_type(self, data_type: DML_TENSOR_DATA_TYPE) -> Operand:
         """View the same bits as another data type of the same width."""
-        return having(self, data_type=data_type)
+        return fast_replace(self, data_type=data_type)
 
     def ends_in(self, epilogue: Epilogue) -> Operand:
         """Return the operand with an epilogue."""
-        return having(self, epilogue=epilogue)
+        return fast_replace(self, epilogue=epilogue)
 
     def over(self, region: Region, epilogue: Epilogue | None) -> Operand:
         """Copy, on another region."""
-        return having(self, region=region, epilogue=epilogue)
+        return fast_replace(self, region=region, epilogue=epilogue)
 
     @staticmethod
     def of(desc: DML_BUFFER_TENSOR_DESC, region: Region) -> Operand:
@@ -256,7 +256,7 @@ class Dispatch:
         """Copy, over other regions and, if given, of other nodes."""
         if node is None:
             node, nodes = self.node, self.nodes
-        return having(self, bindings=bindings, node=node, nodes=nodes)
+        return fast_replace(self, bindings=bindings, node=node, nodes=nodes)
 
     @property
     def work(self) -> int:

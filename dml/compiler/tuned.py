@@ -52,7 +52,7 @@ class Tuned:
         """
         return self._variants.get((family, work))
 
-    def having(self, *choices: TunedChoice) -> Tuned:
+    def with_choices(self, *choices: TunedChoice) -> Tuned:
         """Return the table with these choices, which replace older ones of the same family and work."""
         found = {(choice.family, choice.work): choice for choice in (*self.choices, *choices)}
         return Tuned(tuple(found[key] for key in sorted(found)))
@@ -82,7 +82,7 @@ def from_json(data: bytes, device: str) -> Tuned:
     choices = found.get("choices")
     if not isinstance(choices, list) or len(choices) > MOST_CHOICES:
         raise DMLError(f"it must have a list of at most {MOST_CHOICES} choices")
-    return NOTHING_TUNED.having(*map(_choice, choices))
+    return NOTHING_TUNED.with_choices(*map(_choice, choices))
 
 
 def _choice(found: Any) -> TunedChoice:

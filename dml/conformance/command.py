@@ -170,7 +170,7 @@ def compare(before: ReportPath, after: ReportPath) -> None:
     found = compare_reports(report.read(before), report.read(after), (before.name, after.name))
     for line in lines(found):
         typer.echo(line)
-    raise typer.Exit(WORSE if any(one.is_worse for one in found) else DONE)
+    raise typer.Exit(WORSE if any(item.is_worse for item in found) else DONE)
 
 
 @app.command(epilog=_STATUSES)
@@ -205,13 +205,13 @@ def show(
         write_page(read, html)
     if reproducers is not None:
         _reproduce(read[0], reproducers)
-    for one in read:
-        _write(one, None, junit, None)
+    for item in read:
+        _write(item, None, junit, None)
         if bug_report:
-            typer.echo(bug_report_of(one))
+            typer.echo(bug_report_of(item))
         else:
-            terminal.show(console(), one, by_type=types, failures=failures)
-    raise typer.Exit(max(_status(one, interrupted=False, strict=strict) for one in read))
+            terminal.show(console(), item, by_type=types, failures=failures)
+    raise typer.Exit(max(_status(item, interrupted=False, strict=strict) for item in read))
 
 
 def _write(made: report.Record, json: Path | None, junit: Path | None, html: Path | None) -> None:

@@ -56,9 +56,9 @@ def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "
 
 def lines(found: list[ReportDifference]) -> Iterator[str]:
     """Yield a line per case (a single one for the cases missing on a device), and the counts."""
-    yield from (str(one) for one in found if one.what != "gone")
-    gone = Counter(one.device for one in found if one.what == "gone")
+    yield from (str(item) for item in found if item.what != "gone")
+    gone = Counter(item.device for item in found if item.what == "gone")
     for device, count in gone.items():
         yield f"gone: {device}: {count} cases"
-    worse = sum(one.is_worse and one.what != "gone" for one in found)
+    worse = sum(item.is_worse and item.what != "gone" for item in found)
     yield f"{worse} worse, {gone.total()} gone, {len(found) - worse - gone.total()} better or new"

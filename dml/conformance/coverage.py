@@ -106,18 +106,18 @@ def total(record: Mapping[str, Any]) -> dict[str, int]:
     kernels = record["kernels"]
     return {
         "kernels": len(kernels),
-        "kernels_run": sum(1 for one in kernels if one["run"]),
-        "variants": sum(one["variants"] for one in kernels),
-        "variants_run": sum(one["run"] for one in kernels),
+        "kernels_run": sum(1 for kernel in kernels if kernel["run"]),
+        "variants": sum(kernel["variants"] for kernel in kernels),
+        "variants_run": sum(kernel["run"] for kernel in kernels),
     }
 
 
 def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Merge the coverage of several parts of one run."""
-    missing = [name for name in records[0]["missing"] if all(name in set(one["missing"]) for one in records[1:])]
+    missing = [name for name in records[0]["missing"] if all(name in set(item["missing"]) for item in records[1:])]
     left = Counter(map(kernel_of, missing))
-    kernels = [{**one, "run": one["variants"] - left[one["kernel"]]} for one in records[0]["kernels"]]
-    added = dict.fromkeys(case for one in records for case in one["added"])
+    kernels = [{**item, "run": item["variants"] - left[item["kernel"]]} for item in records[0]["kernels"]]
+    added = dict.fromkeys(case for item in records for case in item["added"])
     return {"kernels": kernels, "missing": missing, "added": list(added)}
 
 
@@ -301,8 +301,8 @@ def _numbers(case: Case) -> Iterator[tuple[str, int, int]]:
     """Yield the numbers in the labels of open parameters: (parameter, index, value)."""
     for name, values in case.subject.all_parameters.items():
         if isinstance(values, OpenLabels):
-            for at, number in enumerate(re.findall(r"\d+", case.labels[name])):
-                yield name, at, int(number)
+            for index, number in enumerate(re.findall(r"\d+", case.labels[name])):
+                yield name, index, int(number)
 
 
 def _with_number(case: Case, parameter: str, at: int, value: int) -> Case:

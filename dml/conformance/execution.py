@@ -206,9 +206,9 @@ class RecordedCase:
         """Describe a difference between the outputs' present bytes and those of an earlier run; empty if there is
         none.
         """
-        for at, (buffer, before) in enumerate(zip(self.outputs, self.found, strict=True)):
+        for index, (buffer, before) in enumerate(zip(self.outputs, self.found, strict=True)):
             if (wrong := buffer.read(np.uint8, len(before)) != before).any():
-                return f"output {at} of {self.case} differs from its first run, from byte {int(np.argmax(wrong))} on"
+                return f"output {index} of {self.case} differs from its first run, from byte {int(np.argmax(wrong))} on"
         return ""
 
 
@@ -243,7 +243,7 @@ def _run(device: Device, run: RecordedCase) -> tuple[list[npt.NDArray[np.uint8]]
     found = [buffer.read(np.uint8, buffer.size) for buffer in run.outputs]
     this, before = replace(run, found=found), _BEFORE.pop(device, None)
     beyond_temporary = _beyond_temporary(this.temporary, _EARLIER)
-    if this.temporary is not None:  # atomic maxima change zeros, but no -1
+    if this.temporary is not None:  # an atomic maximum of unsigned words changes 0, but not -1
         this.temporary.Buffer.write(np.zeros(GUARD, np.uint8), this.temporary.SizeInBytes)
     this.again()
     beyond_temporary = beyond_temporary or _beyond_temporary(this.temporary, 0)
@@ -260,11 +260,11 @@ def _run(device: Device, run: RecordedCase) -> tuple[list[npt.NDArray[np.uint8]]
 
 def _beyond(found: Sequence[npt.NDArray[np.uint8]]) -> str:
     """Name the first guard byte that was written; empty if none was."""
-    for at, data in enumerate(found):
+    for index, data in enumerate(found):
         wrong = data != UNTOUCHED
         wrong[GUARD : len(data) - GUARD] = False
         if wrong.any():
-            return f"output {at}: byte {int(np.argmax(wrong)) - GUARD}, outside the output, was written"
+            return f"output {index}: byte {int(np.argmax(wrong)) - GUARD}, outside the output, was written"
     return ""
 
 
@@ -303,10 +303,10 @@ def recorded(
     given = _bindings(compiled.input_slots, inputs)
     owned = compiled.program.owned
     table = device.create_binding_table(DML_BINDING_TABLE_DESC(compiled))
-    table.bind_inputs([None if at in owned else binding for at, binding in enumerate(given)])
+    table.bind_inputs([None if index in owned else binding for index, binding in enumerate(given)])
     table.bind_outputs(_bindings(compiled.output_slots, outputs))
     if persistent := _scratch(device, compiled.get_binding_properties().PersistentResourceSize):
-        initial = tuple(binding if at in owned else None for at, binding in enumerate(given))
+        initial = tuple(binding if index in owned else None for index, binding in enumerate(given))
         _initialize(device, compiled, initial, persistent)
         table.bind_persistent_resource(persistent)
     table.bind_temporary_resource(temporary)
@@ -365,7 +365,7 @@ def _scratch(device: Device, size: int) -> DML_BUFFER_BINDING | None:
 
 
 def _bindings(slots: Sequence[Slot], buffers: Sequence[Buffer | DML_BUFFER_BINDING]) -> list[DML_BUFFER_BINDING | None]:
-    left = (one if isinstance(one, DML_BUFFER_BINDING) else _whole(one) for one in buffers)
+    left = (buffer if isinstance(buffer, DML_BUFFER_BINDING) else _whole(buffer) for buffer in buffers)
     return [None if slot.tensor is None else next(left) for slot in slots]
 
 

@@ -155,7 +155,7 @@ def tensors(fields: Iterator[tuple[str, Any]]) -> list[tuple[str, int | None, Te
     found: list[tuple[str, int | None, Tensor]] = []
     for name, field in fields:
         if isinstance(field, tuple):
-            found += [(name, at, tensor) for at, tensor in enumerate(field)]
+            found += [(name, index, tensor) for index, tensor in enumerate(field)]
         elif field is not None:
             found.append((name, None, field))
     return found

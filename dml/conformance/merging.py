@@ -32,7 +32,9 @@ def merge(reports: Sequence[Record], names: Sequence[str]) -> Record:
             device = tuple(run["device"][key] for key in IDENTITY)
             runs.setdefault((*device, seen[device]), []).append((run, name))
             seen[device] += 1
-    shards = _together([(one["suite"]["shard"], name) for one, name in zip(reports, names, strict=True)], alike=True)
+    shards = _together(
+        [(one["suite"]["shard"], name) for one, name in zip(reports, names, strict=True)], may_repeat=True
+    )
     counts = {one["suite"]["shard"]: one["suite"]["cases"] for one in reports}
     suite = {**first["suite"], "shard": shards, "cases": sum(counts.values())}
     merged = [_merge_runs(parts, shards) for parts in runs.values()]
@@ -52,8 +54,8 @@ def _merge_runs(parts: Sequence[tuple[Record, str]], shards: str) -> Record:
     }
 
 
-def _together(shards: Sequence[tuple[str, str]], *, alike: bool = False) -> str:
-    """Merge shards: 1/3 and 3/3 -> 1+3/3. alike: a shard may repeat, for another device."""
+def _together(shards: Sequence[tuple[str, str]], *, may_repeat: bool = False) -> str:
+    """Merge shards: 1/3 and 3/3 -> 1+3/3. may_repeat: a shard may repeat, for another device."""
     found: dict[int, str] = {}
     total = shards[0][0].partition("/")[2]
     for text, name in shards:
@@ -61,7 +63,7 @@ def _together(shards: Sequence[tuple[str, str]], *, alike: bool = False) -> str:
         if of != total:
             raise DMLError(f"{name}: is shard {text}, {shards[0][1]} is of {total} shards")
         for part in map(int, parts.split("+")):
-            if part in found and not alike:
+            if part in found and not may_repeat:
                 raise DMLError(f"{name}: holds shard {part}/{of}, as {found[part]} does")
             found[part] = name
     return "1/1" if len(found) == int(total) else f"{'+'.join(map(str, sorted(found)))}/{total}"

@@ -118,7 +118,7 @@ def sizes(*texts: str) -> dict[str, tuple[int, ...]]:
 
 def enumerators(enumeration: Iterable[IntEnum]) -> dict[str, Any]:
     """Return enumerators by their short names."""
-    return {short_name(one): one for one in enumeration}
+    return {short_name(item): item for item in enumeration}
 
 
 def flags() -> dict[str, bool]:

@@ -80,10 +80,10 @@ def domain(low: float, high: float, *others: tuple[float, float], whole: tuple[i
 
     def inputs(desc: OperatorDesc, values: Values) -> Inputs:
         found = {}
-        for at, (name, field) in enumerate(desc.inputs()):
+        for index, (name, field) in enumerate(desc.inputs()):
             assert isinstance(field, Tensor)
             if is_float(numpy_dtype(field.DataType)):
-                found[name] = drawn(values, field, *ranges[min(at, len(ranges) - 1)])
+                found[name] = drawn(values, field, *ranges[min(index, len(ranges) - 1)])
             elif getattr(desc, "ScaleBias", None) is not None:
                 found[name] = values.between(field, -30, 30)
             elif whole is not None:
@@ -157,7 +157,7 @@ def bits_of(array: Array) -> Array:
 
 def attribute_sets(*sets: Mapping[str, float]) -> dict[str, Mapping[str, float]]:
     """Return sets of attributes, labelled by their values: 0.2_0.5."""
-    return {"_".join(f"{value:g}" for value in one.values()): one for one in sets}
+    return {"_".join(f"{value:g}" for value in item.values()): item for item in sets}
 
 
 def modes(field: str, enumeration: Any) -> dict[str, Mapping[str, Any]]:

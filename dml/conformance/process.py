@@ -106,7 +106,7 @@ def _telling(lines: Iterable[str]) -> list[str]:
     """Return the most informative lines: the error and the main thread's innermost calls if Python printed them (it
     prints other threads first), else the last ones."""
     found = [line for line in lines if line and not line.startswith("Extension modules:")]
-    threads = [at for at, line in enumerate(found) if re.match(r"(Current thread|Thread) 0x", line)]
+    threads = [index for index, line in enumerate(found) if re.match(r"(Current thread|Thread) 0x", line)]
     if not threads:
         return found[-LINES:]
     fatal = [line for line in found if line.startswith("Fatal Python error")]

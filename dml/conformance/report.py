@@ -99,11 +99,11 @@ def read(path: Path) -> Record:
         raise DMLError(f"{path}: a report of version {found.get('version')!r}; this dml reads version {VERSION}")
     _need(found, "", f"{path}: ")
     _need(found["suite"], "suite", f"{path}: suite.")
-    for at, run in enumerate(_list(found["runs"], f"{path}: runs")):
-        _need(run, "run", f"{path}: runs[{at}].")
-        _need(run["device"], "device", f"{path}: runs[{at}].device.")
-        for place, outcome in enumerate(_list(run["results"], f"{path}: runs[{at}].results")):
-            where = f"{path}: runs[{at}].results[{place}]."
+    for index, run in enumerate(_list(found["runs"], f"{path}: runs")):
+        _need(run, "run", f"{path}: runs[{index}].")
+        _need(run["device"], "device", f"{path}: runs[{index}].device.")
+        for place, outcome in enumerate(_list(run["results"], f"{path}: runs[{index}].results")):
+            where = f"{path}: runs[{index}].results[{place}]."
             _need(outcome, "result", where)
             if outcome["status"] not in STATUSES:
                 raise DMLError(f"{where}status: must be one of {', '.join(STATUSES)}, found {outcome['status']!r}")

@@ -68,9 +68,11 @@ def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
     interrupted = False
     try:
         with journal:
-            for at, place in enumerate(chosen):
-                parts[at] = _part(suite, place, cases, console)
-                left[at] = _run_place(at, place, parts[at].cases, suite.seed, conduct, journal, console) or left[at]
+            for index, place in enumerate(chosen):
+                parts[index] = _part(suite, place, cases, console)
+                left[index] = (
+                    _run_place(index, place, parts[index].cases, suite.seed, conduct, journal, console) or left[index]
+                )
     except KeyboardInterrupt:
         interrupted = True
     made = journal.report(parts, left)

@@ -260,8 +260,8 @@ class _Thread:
         self._doing = "the end"
         for block in self._blocks:
             self._check(block, 0, block.buffer.size // 4)
-        for one in self._kept:
-            self._same(one)
+        for item in self._kept:
+            self._same(item)
 
     # --- work ---
 
@@ -283,13 +283,13 @@ class _Thread:
     def _again(self) -> None:
         """Run some of the kept cases again, in another order, with a transfer in between."""
         chosen = self._rng.sample(self._kept, min(len(self._kept), 4))
-        for one in chosen:
-            one.again()
-            self._shared.count(dispatches=one.dispatches, submissions=1, bytes=one.bytes)
+        for item in chosen:
+            item.again()
+            self._shared.count(dispatches=item.dispatches, submissions=1, bytes=item.bytes)
             if self._rng.random() < 0.3:
                 self._transfer()
-        for one in chosen:
-            self._same(one)
+        for item in chosen:
+            self._same(item)
 
     def _same(self, one: execution.RecordedCase) -> None:
         self._shared.count(compared=1, bytes=one.bytes)

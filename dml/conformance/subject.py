@@ -69,7 +69,7 @@ class Subject:
         found: dict[str, Any] = {}
         for name, tensor in desc.inputs():
             if isinstance(tensor, tuple):
-                found[name] = [values.fill(one) for one in tensor]
+                found[name] = [values.fill(item) for item in tensor]
             elif tensor is not None:
                 found[name] = values.fill(tensor)
         return found

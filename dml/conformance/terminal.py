@@ -93,8 +93,8 @@ def _title(console: Console, run: Record) -> None:
 
 def _total(run: Record) -> Text:
     line = Text(f"{report.title(run['device'])}: ", style="bold")
-    for at, (status, count) in enumerate(report.counts(run["results"]).items()):
-        line.append(f"{', ' if at else ''}{count} {words(status)}", style=_COLORS[status] if count else "not bold")
+    for index, (status, count) in enumerate(report.counts(run["results"]).items()):
+        line.append(f"{', ' if index else ''}{count} {words(status)}", style=_COLORS[status] if count else "not bold")
     line.append(f" of {len(run['results'])} cases in {run['seconds']:.0f} s", style="not bold")
     if not run["complete"]:
         line.append("; not complete", style="bold yellow")

@@ -407,8 +407,8 @@ def _numbers(desc: OperatorDesc) -> Iterator[Any]:
         elif isinstance(value, OperatorDesc):
             yield from _numbers(value)
         elif info.type == "operator_array":
-            for one in value:
-                yield from _numbers(one)
+            for item in value:
+                yield from _numbers(item)
 
 
 def unwrap(desc: OperatorDesc | DML_OPERATOR_DESC) -> OperatorDesc:

@@ -114,7 +114,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     in_snake_case = snake_case(name).removeprefix("dml_").rstrip("0123456789")
     if in_snake_case in names:
         return f"; did you mean {in_snake_case}?"
-    by_letters = {one.lower(): one for one in names}
+    by_letters = {item.lower(): item for item in names}
     close = get_close_matches(name.lower(), by_letters, n=1, cutoff=0.7)
     return f"; did you mean {by_letters[close[0]]}?" if close else ""
 

@@ -15,7 +15,7 @@ from dml.runtime.recording import KernelTime
 _GRAPH_NODE = re.compile(r"\bnode (\d+) \(")
 
 
-def in_the_models_words(times: Sequence[KernelTime], names: Mapping[int, str]) -> list[KernelTime]:
+def with_node_names(times: Sequence[KernelTime], names: Mapping[int, str]) -> list[KernelTime]:
     """Insert the model's node names, by number in the compiled graph, into labels: conv1 (CONVOLUTION)."""
 
     def name(found: re.Match[str]) -> str:

@@ -34,7 +34,7 @@ def needed_level(
     Files are DxDispatch's JSON, ONNX models and OpenVINO's; nodes that run on the host are ignored. Needs no device.
     Raises DMLError for operators that no level supports, and for a file that cannot be read.
     """
-    return max((one.level for one in needed_levels(what)), default=_LOWEST)
+    return max((level.level for level in needed_levels(what)), default=_LOWEST)
 
 
 def needed_levels(

@@ -30,7 +30,9 @@ def neighbours(points: Tensor, size: int, mode: str, padding: str, corners: bool
     rest = exact - base
     weights = [1.0 - rest, rest] if mode == "linear" else _cubic(rest)
     first = 0 if mode == "linear" else -1
-    return [_inside(base + float(first + at), weight, size, padding, corners) for at, weight in enumerate(weights)]
+    return [
+        _inside(base + float(first + index), weight, size, padding, corners) for index, weight in enumerate(weights)
+    ]
 
 
 def _cubic(rest: Tensor) -> list[Tensor]:

@@ -76,7 +76,7 @@ class Options:
         random inputs are printed. Raises DMLError that lists the missing inputs.
         """
         given = self.arrays()
-        missing = [one for one in wanted if not given.keys() & {one.name, *one.aliases}]
+        missing = [item for item in wanted if not given.keys() & {item.name, *item.aliases}]
         if not missing:
             return given
         if not self.random:
@@ -86,14 +86,14 @@ class Options:
                 "numbers with --random (--size NAME=NUMBER for sizes with names)"
             )
         known = dict(self.sizes)
-        for one in wanted:
-            array = given.get(one.name)
-            if array is not None and one.shape is not None and array.ndim == len(one.shape):
-                known |= {size: n for size, n in zip(one.shape, array.shape, strict=True) if isinstance(size, str)}
+        for item in wanted:
+            array = given.get(item.name)
+            if array is not None and item.shape is not None and array.ndim == len(item.shape):
+                known |= {size: n for size, n in zip(item.shape, array.shape, strict=True) if isinstance(size, str)}
         rng = np.random.default_rng(0)
-        for one in missing:
-            given[one.name] = one.random(rng, known)
-            self.say(f"{one.name}: random {given[one.name].dtype} {given[one.name].shape}")
+        for item in missing:
+            given[item.name] = item.random(rng, known)
+            self.say(f"{item.name}: random {given[item.name].dtype} {given[item.name].shape}")
         return given
 
     def deliver(self, outputs: Mapping[str, npt.NDArray[Any]]) -> None:

@@ -96,7 +96,7 @@ def largest_tensors(
 
 def symbolic_sizes(inputs: Iterable[ValueSummary], sizes: Mapping[str, int] | None) -> list[str]:
     """Return the names of the inputs' symbolic sizes, sorted. Raises DMLError if ``sizes`` has another name."""
-    named = sorted({size for one in inputs for size in one.shape or () if isinstance(size, str)})
+    named = sorted({size for item in inputs for size in item.shape or () if isinstance(size, str)})
     for name in sizes or {}:
         if name not in named:
             raise DMLError(f"the model has no size {name!r}; it has {', '.join(named) or 'none'}")

@@ -208,7 +208,7 @@ class TensorArithmetic:
         return self.sizes[0]
 
     def __iter__(self) -> Iterator[Tensor]:
-        return (self[at] for at in range(len(self)))
+        return (self[index] for index in range(len(self)))
 
     def __bool__(self) -> NoReturn:
         raise DMLError(

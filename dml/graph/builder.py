@@ -235,7 +235,7 @@ def _of_type(
         return desc
     if isinstance(desc, DML_BUFFER_TENSOR_DESC):
         return DML_BUFFER_TENSOR_DESC(kind, desc.Sizes, desc.Strides)
-    return [DML_BUFFER_TENSOR_DESC(kind, one.Sizes, one.Strides) for one in desc]
+    return [DML_BUFFER_TENSOR_DESC(kind, item.Sizes, item.Strides) for item in desc]
 
 
 Operand: TypeAlias = Tensor | int | float | npt.NDArray[Any]
@@ -410,7 +410,7 @@ class Builder(Generic[Compiled]):
 
     def _as_type(self, value: Tensor | Sequence[Tensor], kind: DML_TENSOR_DATA_TYPE) -> Tensor | list[Tensor]:
         """Cast a tensor, or each of several."""
-        return self._cast(value, kind) if isinstance(value, Tensor) else [self._cast(one, kind) for one in value]
+        return self._cast(value, kind) if isinstance(value, Tensor) else [self._cast(item, kind) for item in value]
 
     def _cast(self, tensor: Tensor, kind: DML_TENSOR_DATA_TYPE) -> Tensor:
         if tensor.data_type == kind:
@@ -428,12 +428,12 @@ class Builder(Generic[Compiled]):
         for field in cls.input_names:
             value = fields.pop(field, None)
             several = isinstance(value, list | tuple)
-            for one in value if several else (value,):
-                if one is not None and not (isinstance(one, Tensor) and one.builder is self):
-                    raise DMLError(f"{cls.__name__}.{field}: takes Tensors of this Builder, found {one!r}")
-                sources.append(one)
+            for item in value if several else (value,):
+                if item is not None and not (isinstance(item, Tensor) and item.builder is self):
+                    raise DMLError(f"{cls.__name__}.{field}: takes Tensors of this Builder, found {item!r}")
+                sources.append(item)
             if several:
-                described[field] = [None if one is None else one.desc for one in value]
+                described[field] = [None if item is None else item.desc for item in value]
             else:
                 described[field] = None if value is None else value.desc
         described.update({field: outputs.get(field) for field in cls.output_names})
@@ -638,5 +638,5 @@ class Builder(Generic[Compiled]):
         if seen is None:
             tensors = outputs.values() if isinstance(outputs, Mapping) else outputs
             unused = [_UNUSED] * (parts.input_count - len(self._inputs))
-            seen = [*self._input_descs, *unused], [self.output(one.data_type, one.sizes) for one in tensors]
+            seen = [*self._input_descs, *unused], [self.output(tensor.data_type, tensor.sizes) for tensor in tensors]
         return self.device._compile_graph(assemble(parts), flags, optimize=optimize, inputs=seen[0], outputs=seen[1])

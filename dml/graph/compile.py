@@ -216,10 +216,12 @@ class _Compiler:
             return
         ((port, value),) = filter(None, node.outputs)
         written = self._written(port, value, builder)
-        besides = [self._read(value, port.tensor) for port, value in filter(None, node.inputs[node.own_inputs :])]
+        extra_operands = [
+            self._read(value, port.tensor) for port, value in filter(None, node.inputs[node.own_inputs :])
+        ]
         made = next(tensor for _, tensor in node.desc.outputs() if tensor is not None)
         assert isinstance(made, DML_BUFFER_TENSOR_DESC)
-        epilogue = epilogue_of(node.epilogue, written, besides, made.DataType)
+        epilogue = epilogue_of(node.epilogue, written, extra_operands, made.DataType)
         as_made = reshaped(written, made.Sizes)
         if epilogue is not None and as_made is not None:
             fused = {**operands, port.name: as_made.ends_in(epilogue)}
@@ -229,7 +231,7 @@ class _Compiler:
         self._lower(node.desc, builder, {**operands, port.name: between})
         seen = reshaped(between, written.sizes)
         assert seen is not None
-        self._apply(builder, node.epilogue, written, [seen, *besides])
+        self._apply(builder, node.epilogue, written, [seen, *extra_operands])
 
     def _lower(self, desc: OperatorDesc, builder: ProgramBuilder, operands: Mapping[str, OperandOrArray]) -> None:
         repeated(builder, (lower, desc.key), operands, lambda inner: lower(desc, inner))
@@ -237,7 +239,7 @@ class _Compiler:
     def _apply(
         self, builder: ProgramBuilder, expression: Expression, result: Operand, inputs: Sequence[Operand]
     ) -> None:
-        named = {f"x{at}": operand for at, operand in enumerate(inputs)}
+        named = {f"x{index}": operand for index, operand in enumerate(inputs)}
 
         def work(inner: ProgramBuilder) -> None:
             apply(inner, expression, inner["result"], [inner[name] for name in named])

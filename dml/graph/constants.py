@@ -32,8 +32,8 @@ class SharedConstants:
         """Raise DMLError if a file that contains constants has changed; called before a graph is built from their
         elements.
         """
-        for one in self._files:
-            check_unchanged(one)
+        for file in self._files:
+            check_unchanged(file)
 
     def derived(
         self, array: npt.NDArray[Any], how: Hashable, make: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]

@@ -18,7 +18,7 @@ from dml.compiler.operators.normalization.batch import batch_expressions
 from dml.compiler.repeated import expression_key
 from dml.compiler.scalar import Expression, Leaf, ScalarNode, depth_of, node, substitute
 from dml.compiler.selection import single_stores
-from dml.compiler.selection.convolution import adds_apart
+from dml.compiler.selection.convolution import adds_separately
 from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC
@@ -231,7 +231,7 @@ def _is_better_apart(at: Node, producer: Node, target: Target) -> bool:
         return False
     ((made, result),) = filter(None, at.outputs)
     whole = sum(2 * value.size > result.size for _, value in filter(None, at.inputs))
-    return whole > 1 and adds_apart(target, math.prod(made.tensor.Sizes[1:]))
+    return whole > 1 and adds_separately(target, math.prod(made.tensor.Sizes[1:]))
 
 
 def _is_stored(port: Port, target: Target) -> bool:

@@ -21,21 +21,21 @@ def indexed(x: Tensor, key: Any) -> Tensor:
     keys = _expanded(x, key if isinstance(key, tuple) else (key,))
     offsets, windows, steps, sizes = [], [], [], []
     axis = 0
-    for one in keys:
-        if one is None:
+    for item in keys:
+        if item is None:
             sizes.append(1)
             continue
         size = x.sizes[axis]
         axis += 1
-        if isinstance(one, slice):
-            taken = _range(x, one, size)
+        if isinstance(item, slice):
+            taken = _range(x, item, size)
             low, high = min(taken[0], taken[-1]), max(taken[0], taken[-1])
             offsets.append(low)
             windows.append(high - low + 1)
             steps.append(taken.step if len(taken) > 1 else 1)
             sizes.append(len(taken))
         else:
-            at = _index(x, one)
+            at = _index(x, item)
             if not -size <= at < size:
                 raise DMLError(f"index {at} is out of range for a dimension of size {size} of sizes {x.sizes}")
             offsets.append(at % size)

@@ -92,9 +92,9 @@ class _Reader:
         graph = assemble(GraphParts(self.nodes, desc.InputCount, desc.OutputCount, input_edges, edges, output_edges))
         sorted_nodes = {node.labels[0].number for node in graph.nodes}
         in_cycle = [
-            self.labels[at]
-            for at, node in enumerate(self.nodes)
-            if at not in sorted_nodes and not isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC)
+            self.labels[index]
+            for index, node in enumerate(self.nodes)
+            if index not in sorted_nodes and not isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC)
         ]
         if in_cycle:
             raise DMLError(f"DML_GRAPH_DESC: the graph has a cycle through {', '.join(in_cycle)}")
@@ -205,8 +205,8 @@ class _Reader:
         for number, (label, node, (inputs, _)) in enumerate(zip(self.labels, self.nodes, self.ports, strict=True)):
             if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
                 continue
-            for at, port in enumerate(inputs):
-                if port is not None and (number, at) not in self.connected:
-                    raise DMLError(f"{label}: its input {port} (index {at}) is not connected")
+            for index, port in enumerate(inputs):
+                if port is not None and (number, index) not in self.connected:
+                    raise DMLError(f"{label}: its input {port} (index {index}) is not connected")
             if number not in self.read_from:
                 raise DMLError(f"{label}: none of its outputs is connected")

@@ -40,7 +40,7 @@ def apply_ufunc(
             f"np.{found} does not take a graph's tensors; dml.graph.operations has DirectML's functions; "
             f"supported NumPy functions are {', '.join(sorted(_FUNCTIONS))}"
         )
-    first, *rest = [_operand(one) for one in inputs]
+    first, *rest = [_operand(item) for item in inputs]
     return _FUNCTIONS[name](tensor.builder.like(first, tensor), *rest)
 
 

@@ -73,7 +73,7 @@ def graph_picture(
 
 
 def _tensors(fields: Iterable[tuple[str, Any]]) -> list[DML_BUFFER_TENSOR_DESC | None]:
-    return [one for _, tensor in fields for one in (tensor if isinstance(tensor, tuple) else (tensor,))]
+    return [item for _, tensor in fields for item in (tensor if isinstance(tensor, tuple) else (tensor,))]
 
 
 def _node(desc: OperatorDesc, name: str, number: int, outputs: list[DML_BUFFER_TENSOR_DESC | None]) -> PictureNode:
@@ -82,7 +82,7 @@ def _node(desc: OperatorDesc, name: str, number: int, outputs: list[DML_BUFFER_T
         if info.kind == "attribute" and info.counts is None and getattr(desc, info.name) is not None
     ]  # fmt: skip
     kind = short_name(desc.OPERATOR_TYPE)
-    values = [_value(_name(number, at), tensor) for at, tensor in enumerate(outputs) if tensor is not None]
+    values = [_value(_name(number, index), tensor) for index, tensor in enumerate(outputs) if tensor is not None]
     level = short_name(needed_level(desc))
     return PictureNode("node", kind, name, [], values, attributes, [kind], level)
 

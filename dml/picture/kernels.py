@@ -30,7 +30,7 @@ def kernels_of(compiled: CompiledOperator | None, owner: Mapping[int, int]) -> l
 
 def add_times(kernels: Sequence[PictureKernel], times: Sequence[KernelTime]) -> None:
     """Add the measured times of ``CompiledOperator.profile`` to the kernels that run each time, in order."""
-    for kernel, time in zip((one for one in kernels if not one.once), times, strict=True):
+    for kernel, time in zip((item for item in kernels if not item.once), times, strict=True):
         kernel.nanoseconds = time.nanoseconds
 
 
@@ -41,7 +41,7 @@ def facts_of(
     facts = [("device", f"{device.vulkan.name}, {device.vulkan.driver}")]
     if operators:
         facts.append(("feature level", short_name(max(map(needed_level, operators)))))
-    programs = [one.program for one in compiled]
+    programs = [item.program for item in compiled]
     if programs:
         constants = {id(constant.Data): len(constant.Data) for program in programs for constant in program.constants}
         persistent = sum(program.persistent_size for program in programs)

@@ -62,7 +62,7 @@ def layout(boxes: Sequence[Box], edges: Sequence[Edge]) -> list[list[Point]]:
     Lines of one value share their path as far as possible. Raises DMLError if the edges form a cycle.
     """
     _layers(boxes, edges)
-    places = [_Place(box.width, box.height, box.layer, at) for at, box in enumerate(boxes)]
+    places = [_Place(box.width, box.height, box.layer, index) for index, box in enumerate(boxes)]
     ways = _bends(places, edges)
     layers = _rows(places)
     _order(layers)
@@ -75,8 +75,8 @@ def layout(boxes: Sequence[Box], edges: Sequence[Edge]) -> list[list[Point]]:
         tops.append(top)
         top += height + LAYER_GAP
     left = min((place.x - place.width / 2 for layer in layers for place in layer), default=0.0)
-    for at, box in enumerate(boxes):
-        box.x = places[at].x - box.width / 2 - left
+    for index, box in enumerate(boxes):
+        box.x = places[index].x - box.width / 2 - left
         box.y = tops[box.layer] + (heights[box.layer] - box.height) / 2
     lines = []
     for (start, end, _), way in zip(edges, ways, strict=True):

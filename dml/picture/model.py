@@ -90,11 +90,11 @@ def measured(kernels: Iterable[PictureKernel]) -> list[int]:
 
 def relate(nodes: list[PictureNode], kernels: list[PictureKernel]) -> None:
     """Set each node's kernels, time, fusions and fate."""
-    for at, kernel in enumerate(kernels):
+    for index, kernel in enumerate(kernels):
         for number in kernel.nodes:
-            nodes[number].kernels.append(at)
-    for at, node in enumerate(nodes):
-        times = measured(kernels[number] for number in node.kernels if kernels[number].nodes[0] == at)
+            nodes[number].kernels.append(index)
+    for index, node in enumerate(nodes):
+        times = measured(kernels[number] for number in node.kernels if kernels[number].nodes[0] == index)
         node.nanoseconds = sum(times) if times else None
     _join_groups(nodes, kernels)
     for node in nodes:
@@ -112,8 +112,8 @@ def _join_groups(nodes: list[PictureNode], kernels: list[PictureKernel]) -> None
 
     for kernel in kernels:
         if not kernel.once:
-            for one in kernel.nodes[1:]:
-                leader[found(one)] = found(kernel.nodes[0])
+            for item in kernel.nodes[1:]:
+                leader[found(item)] = found(kernel.nodes[0])
     members: dict[int, list[int]] = {}
     for at, node in enumerate(nodes):
         if node.kind == "node":

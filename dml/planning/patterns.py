@@ -47,7 +47,7 @@ class _Pattern(NamedTuple):
         for size, own, number in zip(sizes, self.sizes, self.changing, strict=True):
             if size != (own if number < 0 else given.setdefault(number, size)):
                 return None
-        numbers = self.formula.numbers([given[at] for at in range(len(given))])
+        numbers = self.formula.numbers([given[index] for index in range(len(given))])
         try:
             return None if numbers is None else self.filled(numbers)
         except UntracedError:
@@ -92,7 +92,7 @@ class PlanPatterns:
         with self._lock:
             self._seen.append(sizes)
             del self._seen[: -4 * PATIENCE]
-            alike = [one for one in self._seen if _single(one) == _single(sizes)]
+            alike = [item for item in self._seen if _single(item) == _single(sizes)]
             changing = _changing(alike)
             if len(alike) <= PATIENCE or max(changing) < 0 or self.tried >= TRIALS + self.saved:
                 return
@@ -132,7 +132,7 @@ def _single(sizes: Sequence[int]) -> list[int]:
 
 
 def _changing(seen: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """Return, for each size, the number of the one that it changes with, -1 if it is constant."""
+    """Number the sizes that change; sizes that are always equal share a number, and constant ones have -1."""
     numbers: dict[tuple[int, ...], int] = {}
     return tuple(
         -1 if min(column) == max(column) else numbers.setdefault(column, len(numbers))

@@ -247,11 +247,11 @@ _CORES = (
 
 def cores(vk: Any, physical: Any) -> int:
     """Return the number of compute units, shader cores or multiprocessors; 0 if no extension reports it."""
-    extensions = {one.extensionName for one in vk.vkEnumerateDeviceExtensionProperties(physical, None)}
-    for one in _CORES:
-        if one.extension in extensions:
-            words = _properties(vk, physical, structure(vk, one.type, [False] * one.words))
-            return math.prod(int(words[4 + at]) for at in one.factors)
+    extensions = {item.extensionName for item in vk.vkEnumerateDeviceExtensionProperties(physical, None)}
+    for item in _CORES:
+        if item.extension in extensions:
+            words = _properties(vk, physical, structure(vk, item.type, [False] * item.words))
+            return math.prod(int(words[4 + at]) for at in item.factors)
     return 0
 
 

@@ -74,7 +74,7 @@ def memory_needs(program: Program) -> MemoryNeeds:
         outputs=sum(filter(None, program.outputs)),
         intermediates=_covered(bound_regions(Space.TEMPORARY, program.dispatches)),
         constants=_by_size(constants),
-        prepared=_by_size((one.name, one.bytes) for one in prepared),
+        prepared=_by_size((item.name, item.bytes) for item in prepared),
         by_constant=_by_constant(program, constants, prepared),
     )
 
@@ -134,11 +134,11 @@ def _by_constant(
     found = Counter[str]()
     for name, size in constants:
         found[name] += size
-    for one in prepared:
-        named = [program.constants[index] for index in one.sources if program.constants[index].Name]
+    for item in prepared:
+        named = [program.constants[index] for index in item.sources if program.constants[index].Name]
         if named:
             largest = max(named, key=lambda constant: (constant.DataSize, constant.Name))
-            found[str(largest.Name)] += one.bytes
+            found[str(largest.Name)] += item.bytes
     return found
 
 

@@ -84,9 +84,9 @@ class Recording:
         writer = Writer(context, Parameters(context, dispatches), timed=timed)
         if dispatches or uploads or downloads:
             writer.begin(uploads)
-        for at, (dispatch, kernel) in enumerate(zip(dispatches, kernels, strict=True), 1):
+        for index, (dispatch, kernel) in enumerate(zip(dispatches, kernels, strict=True), 1):
             writer.dispatch(dispatch, kernel, [place(binding.region) for binding in dispatch.bindings])
-            stages.progress("pipelines", at, len(dispatches))
+            stages.progress("pipelines", index, len(dispatches))
         writer.end(downloads)
         self._sequences = writer.record()
         #: The writer of the sequences, kept to record them again.
@@ -143,10 +143,10 @@ class Recording:
 
     def run_step_by_step(self) -> None:
         """Run one sequence at a time: each compiles a kernel, and Ctrl-C is noticed in between."""
-        for at, sequence in enumerate(self._sequences, 1):
+        for index, sequence in enumerate(self._sequences, 1):
             with stages.stage("first run"):
                 self.start([sequence]).wait()
-            stages.progress("first run", at, len(self._sequences))
+            stages.progress("first run", index, len(self._sequences))
         for pipeline in self._pipelines:
             pipeline.ran = True
 

@@ -65,7 +65,7 @@ def keep(device: str, *choices: TunedChoice) -> None:
     """Add choices to the table on disk; does nothing if it cannot be written."""
     with _lock:
         for _ in range(_TRIES):
-            table = load(device).having(*choices)
+            table = load(device).with_choices(*choices)
             cache.write(path(device), as_json(table, device))
             if set(choices) <= set(load(device).choices):
                 return

@@ -288,9 +288,9 @@ class Formula:
     def numbers(self, given: Sequence[int]) -> Numbers | None:
         """Evaluate each TracedInt for the given numbers, in the order of tracing; None if a condition fails."""
         known: list[int] = []
-        for at, (function, operands, _, least) in enumerate(self._factors):
+        for index, (function, operands, _, least) in enumerate(self._factors):
             if function is None:
-                number = given[at]
+                number = given[index]
                 if number < least:
                     return None
             else:
@@ -299,7 +299,7 @@ class Formula:
                 except (ArithmeticError, ValueError):
                     return None
             known.append(number)
-            for terms, compare, other in self._conditions.get(at, ()):
+            for terms, compare, other in self._conditions.get(index, ()):
                 if not compare(_sum(terms, known), other):
                     return None
         return Numbers({number: _sum(terms, known) for number, terms in self._made.items()})

@@ -124,7 +124,7 @@ class Tuner:
             choice = _Contest(self, work, question, end).choice()
             if choice is None:
                 continue
-            self.table = self.table.having(choice)
+            self.table = self.table.with_choices(choice)
             tuned_file.keep(self._vulkan.file_name, choice)
             beside = (
                 "as the rules say" if choice.variant == choice.rule else f"{choice.rule} {_ms(choice.rule_seconds)}"
@@ -224,7 +224,7 @@ class _Contest:
                 return None
             bound.recorded(1)
             found = bound.results()
-            if not all(_are_alike(found[name], expected[name]) for name in expected):
+            if not all(_are_close(found[name], expected[name]) for name in expected):
                 self._say(f"{variant} gives different results and is excluded")
                 return None
             if wrong := self._wrong(found):
@@ -260,7 +260,7 @@ class _Contest:
     def _bound(self, variant: str) -> MeasuredOperator:
         question = self._question
         choice = TunedChoice(question.family, question.work, variant, 1.0, question.rule, 1.0)
-        device = self._tuner.device(self._tuner.table.having(choice))
+        device = self._tuner.device(self._tuner.table.with_choices(choice))
         operator = compiled(device, self._work.desc, self._work.weights, self._work.scale)
         for slot in operator.input_slots:
             if slot.name not in self._buffers and isinstance(slot.tensor, DML_BUFFER_TENSOR_DESC):
@@ -271,7 +271,7 @@ class _Contest:
         self._tuner.say(f"{self._question.family}, {self._question.work}: {text}")
 
 
-def _are_alike(found: Any, expected: Any) -> bool:
+def _are_close(found: Any, expected: Any) -> bool:
     """Whether floating results differ by no more than reordered sums explain, and others are equal."""
     most = _DIFFERENCE.get(expected.dtype)
     if most is None:

@@ -1,7 +1,7 @@
 #version 450
 // Softmax or its logarithm along rows that are contiguous in memory. LANES adjacent invocations of a workgroup share a
-// row; a step is UNIT adjacent elements. TURNED: if not 0, each invocation has a row of its own and starts writing at a
-// different position: invocation i at element i * TURNED of its row, modulo the length. RAGGED: rows are contiguous,
+// row; a step is UNIT adjacent elements. STAGGER: if not 0, each invocation has a row of its own and starts writing at
+// a different position: invocation i at element i * STAGGER of its row, modulo the length. RAGGED: rows are contiguous,
 // and a step may span the end of one and the start of the next. The generated prelude ends with row_coordinates(),
 // load_step() and store_step().
 #include "prelude.glsl"
@@ -89,7 +89,7 @@ void main() {
 #else
     float scale = finite ? reciprocal(total) : NOT_A_NUMBER;
 #endif
-    uint first = TURNED != 0u ? gl_LocalInvocationIndex * TURNED % LENGTH : lane * UNIT;
+    uint first = STAGGER != 0u ? gl_LocalInvocationIndex * STAGGER % LENGTH : lane * UNIT;
     uint stop = from + end;
     from += first;
     to += first;
@@ -110,7 +110,7 @@ void main() {
 #endif
         from += LANES * UNIT;
         to += LANES * UNIT;
-        if (TURNED != 0u && from >= stop) {
+        if (STAGGER != 0u && from >= stop) {
             from -= LENGTH;
             to -= LENGTH;
         }

@@ -3,9 +3,9 @@
 // result = finish(ALPHA * a x b + BETA * c) for results of few rows, with b as numbers of 4 bits, in blocks of
 // 2^BLOCK_SHIFT (32 or more) steps of k with a scale and a zero point each: (number - zero) * scale. b is {n, k}, bound
 // as vectors of 32 numbers, and is never stored dequantized. A workgroup computes TILE_M rows of LANES * COLUMNS
-// columns; SLICES invocations share the products of each column, NEAR of which are adjacent along k; their sums are
-// then added in pairs, in a fixed order. UNROLL: vectors of a column in flight at once. IS_SIGNED: the numbers are
-// INT4. A_EIGHTS: rows of a are FLOAT16, read in vectors of eight.
+// columns; SLICES invocations share the products of each column, ADJACENT_SLICES of which are adjacent along k; their
+// sums are then added in pairs, in a fixed order. UNROLL: vectors of a column in flight at once. IS_SIGNED: the numbers
+// are INT4. A_EIGHTS: rows of a are FLOAT16, read in vectors of eight.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 
@@ -43,8 +43,9 @@ void main() {
     const uint tiles_m = (M + TILE_M - 1u) / TILE_M;
     const uint groups_n = (N + LANES * COLUMNS - 1u) / (LANES * COLUMNS);
     uint group = workgroup_index();
-    uint lane = gl_LocalInvocationIndex / NEAR % LANES;
-    uint slice = gl_LocalInvocationIndex / (NEAR * LANES) * NEAR + gl_LocalInvocationIndex % NEAR;
+    uint lane = gl_LocalInvocationIndex / ADJACENT_SLICES % LANES;
+    uint slice = gl_LocalInvocationIndex / (ADJACENT_SLICES * LANES) * ADJACENT_SLICES
+        + gl_LocalInvocationIndex % ADJACENT_SLICES;
     uint n0 = group % groups_n * (LANES * COLUMNS), m0 = group / groups_n * TILE_M;
     if (group >= groups_n * tiles_m) return;  // the whole workgroup
     uint at[RANK];

@@ -6,8 +6,8 @@
 //
 // B_ALONG COLUMN: a vector holds PER steps of k of a column, and adjacent invocations take adjacent vectors. ROW: it
 // holds PER (= COLUMNS) columns, an invocation takes four steps of k, and adjacent invocations adjacent columns.
-// A_EIGHTS: rows of a are FLOAT16, also read in vectors of eight. UNROLL: number of these in flight at once. K_PART,
-// K_PART_STRIDE: as in shared.comp.
+// A_EIGHTS: rows of a are FLOAT16, also read in vectors of eight. UNROLL: number of these in flight at once.
+// ADJACENT_SLICES: as in blocks.comp. K_PART, K_PART_STRIDE: as in shared.comp.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 
@@ -125,8 +125,9 @@ void main() {
     const uint groups_n = (N + LANES * COLUMNS - 1u) / (LANES * COLUMNS);
     uint group = workgroup_index();
 #if B_ALONG == COLUMN
-    uint lane = gl_LocalInvocationIndex / NEAR % LANES;
-    uint slice = gl_LocalInvocationIndex / (NEAR * LANES) * NEAR + gl_LocalInvocationIndex % NEAR;
+    uint lane = gl_LocalInvocationIndex / ADJACENT_SLICES % LANES;
+    uint slice = gl_LocalInvocationIndex / (ADJACENT_SLICES * LANES) * ADJACENT_SLICES
+        + gl_LocalInvocationIndex % ADJACENT_SLICES;
 #else
     uint lane = gl_LocalInvocationIndex % LANES, slice = gl_LocalInvocationIndex / LANES;
 #endif

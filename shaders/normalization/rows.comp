@@ -1,8 +1,8 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // Normalizes rows in one dispatch: statistics first, then the result. LANES adjacent invocations of a workgroup share a
-// row of SEGMENTS segments of LENGTH elements; a step is UNIT adjacent elements. TURNED: if not 0, each invocation has
-// a row of its own and starts writing at a different position: invocation i at element i * TURNED of its row, modulo
+// row of SEGMENTS segments of LENGTH elements; a step is UNIT adjacent elements. STAGGER: if not 0, each invocation has
+// a row of its own and starts writing at a different position: invocation i at element i * STAGGER of its row, modulo
 // the length. The generated prelude ends with row_coordinates(), segment_coordinates(), step_sums(), start_segment()
 // and write_step(), which uses row_mean and row_factor.
 #include "prelude.glsl"
@@ -155,11 +155,11 @@ void main() {
     for (uint segment = 0u; segment < SEGMENTS; ++segment) {
         segment_coordinates(segment, c);
         start_segment(c);
-        uint at = TURNED != 0u ? gl_LocalInvocationIndex * TURNED % LENGTH : lane * UNIT;
+        uint at = STAGGER != 0u ? gl_LocalInvocationIndex * STAGGER % LENGTH : lane * UNIT;
         for (uint done = lane * UNIT; done < LENGTH; done += LANES * UNIT) {
             write_step(at);
             at += LANES * UNIT;
-            if (TURNED != 0u && at >= LENGTH) at = 0u;
+            if (STAGGER != 0u && at >= LENGTH) at = 0u;
         }
     }
 }

@@ -11,18 +11,18 @@
 // LANES adjacent invocations of a workgroup share WIDE adjacent results. The reduced elements are cut into CHUNKS,
 // which give partial results of their own. A step takes UNIT adjacent reduced elements of each of the WIDE results.
 //
-// APART: the LANES of a result are not adjacent; adjacent invocations have adjacent results, and so read adjacent
-// elements. SUBGROUP: as in "lib/reduce_lanes.glsl".
+// STRIDED_LANES: the LANES of a result are not adjacent; adjacent invocations have adjacent results, and so read
+// adjacent elements. SUBGROUP: as in "lib/reduce_lanes.glsl".
 #include "prelude.glsl"
 #include "lib/reduce.glsl"
 
 const uint SLOTS = WORKGROUP / LANES;
 
-#if APART
+#if STRIDED_LANES
 shared ACC of_others[WIDE][WORKGROUP / 2u];
 
 // Reduces the lanes' values into the first lane, by halves: the order never changes.
-void reduce_apart(inout ACC total[WIDE], uint lane, uint slot) {
+void reduce_strided(inout ACC total[WIDE], uint lane, uint slot) {
     [[dont_unroll]] for (uint half_ = LANES / 2u; half_ > 0u; half_ /= 2u) {
         if (lane >= half_ && lane < 2u * half_) {
             for (uint j = 0u; j < WIDE; ++j) of_others[j][(lane - half_) * SLOTS + slot] = total[j];
@@ -36,13 +36,13 @@ void reduce_apart(inout ACC total[WIDE], uint lane, uint slot) {
 }
 #elif SUBGROUP
 #include "lib/reduce_lanes.glsl"
-LANES_REDUCTION(reduce_near, ACC, combine)
+LANES_REDUCTION(reduce_adjacent, ACC, combine)
 #elif LANES > 1
 WORKGROUP_REDUCTION(reduce_lanes, ACC, combine)
 #endif
 
 void main() {
-#if APART
+#if STRIDED_LANES
     uint own = gl_LocalInvocationIndex % SLOTS, lane = gl_LocalInvocationIndex / SLOTS;
 #elif SUBGROUP
     uint own = place() / LANES, lane = place() % LANES;
@@ -82,10 +82,10 @@ void main() {
         }
         for (uint j = 0u; j < WIDE; ++j) total[j] = combine(total[j], block[j]);
     }
-#if APART
-    reduce_apart(total, lane, own);
+#if STRIDED_LANES
+    reduce_strided(total, lane, own);
 #elif SUBGROUP
-    total[0] = reduce_near(total[0], lane);
+    total[0] = reduce_adjacent(total[0], lane);
 #elif LANES > 1
     total[0] = reduce_lanes(total[0], lane, LANES);
 #endif

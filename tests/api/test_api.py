@@ -104,7 +104,7 @@ def test_owned_by_dml_the_short_way(device):
     np.testing.assert_array_equal(compiled.dispatch({"ATensor": a, "BTensor": 3 * a})["OutputTensor"], 4 * a)
 
 
-def test_a_wrapped_description_does_for_the_operators_own(device):
+def test_wrapped_descriptions_are_accepted(device):
     wrapped = dml.DML_OPERATOR_DESC(dml.DML_OPERATOR_ELEMENT_WISE_ADD, add_desc())
     ones = np.ones((2, 3), np.float32)
     inputs = {"ATensor": ones, "BTensor": ones}
@@ -113,7 +113,7 @@ def test_a_wrapped_description_does_for_the_operators_own(device):
         np.testing.assert_array_equal(outputs["OutputTensor"], 2 * ones)
 
 
-def test_dispatch_in_one_call_leaves_inputs_alone(device):
+def test_dispatch_does_not_change_its_inputs(device):
     a = np.arange(6, dtype=np.float32).reshape(2, 3)
     kept = a.copy()
     result = dml.dispatch(add_desc(), {"ATensor": a, "BTensor": a[::-1]}, device)["OutputTensor"]
@@ -224,7 +224,7 @@ def test_a_buffer_above_the_limit(device):
     assert error.value.hresult == dml.HRESULT.E_OUTOFMEMORY
 
 
-def test_buffers_refuse_what_does_not_fit(device):
+def test_transfers_beyond_a_buffer_are_refused(device):
     buffer = device.create_buffer(16)
     with pytest.raises(dml.DMLError, match="not within a buffer of 16 bytes"):
         buffer.write(np.zeros(5, np.float32))
@@ -278,7 +278,7 @@ def test_a_binding_without_a_size_is_the_rest_of_the_buffer(device):
             dml.DML_BUFFER_BINDING(buffer, **wrong)
 
 
-def test_an_initializer_takes_none_for_what_is_not_owned(device):
+def test_an_initializer_takes_none_for_inputs_that_are_not_owned(device):
     b, persistent = device.create_buffer(np.full(6, 5, np.float32)), device.create_buffer(256)
     owning, plain = compiled_add(device, OWNED), compiled_add(device)
     table = table_of(device, device.create_operator_initializer([owning, plain, plain]))
@@ -313,7 +313,7 @@ def test_layouts_of_arrays(device, dtype, layout):
         np.testing.assert_array_equal(y.astype(np.float64), x.astype(np.float64))
 
 
-def test_private_objects_are_held_until_they_are_replaced(device):
+def test_private_objects_live_until_replaced(device):
     """idmlobject-setprivatedatainterface; one GUID has either bytes or an object."""
 
     class Held:
@@ -346,7 +346,7 @@ def test_the_parent_device(device):
     device.set_mute_debug_output(False)
 
 
-def test_initialization_is_asked_for_where_something_persists(device):
+def test_initialization_is_required_for_persistent_resources(device):
     """An operator without a persistent resource runs with or without initialization."""
     compiled = compiled_add(device)
     assert compiled.get_binding_properties().PersistentResourceSize == 0
@@ -369,7 +369,7 @@ def test_initialization_is_asked_for_where_something_persists(device):
         np.testing.assert_array_equal(out.read(np.float32), np.full(6, 2, np.float32))
 
 
-def test_an_initializer_of_nothing_does_nothing(device):
+def test_an_initializer_without_operators_is_a_no_op(device):
     """idmldevice-createoperatorinitializer: "Executing such an initializer is a no-op"."""
     initializer = device.create_operator_initializer()
     table = device.create_binding_table(dml.DML_BINDING_TABLE_DESC(initializer))

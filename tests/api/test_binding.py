@@ -53,7 +53,7 @@ def test_binding_nothing_unbinds_all(device: dml.Device, what: str, nothing: tup
     assert read(out) == [4]
 
 
-def test_what_is_unbound_makes_no_hazard(device: dml.Device) -> None:
+def test_unbound_ranges_cause_no_hazard(device: dml.Device) -> None:
     """A range that partly overlaps an output is refused until it is unbound."""
     compiled = add(device)
     table, shared = table_for(device, compiled), device.create_buffer(64)
@@ -142,7 +142,7 @@ def test_volatile_bindings_are_checked_at_execution(device: dml.Device) -> None:
     commands.execute()
 
 
-def test_a_reset_leaves_volatile_bindings_alone(device: dml.Device) -> None:
+def test_a_reset_keeps_volatile_bindings(device: dml.Device) -> None:
     compiled = add(device, VOLATILE)
     table, out = table_for(device, compiled), holding(device, 0)
     table.bind_inputs([holding(device, 1)] * 2)
@@ -154,7 +154,7 @@ def test_a_reset_leaves_volatile_bindings_alone(device: dml.Device) -> None:
     assert read(out) == [2]
 
 
-def test_without_the_flag_what_was_bound_counts(device: dml.Device) -> None:
+def test_without_the_flag_recorded_bindings_are_used(device: dml.Device) -> None:
     compiled = add(device)
     table, out = table_for(device, compiled), holding(device, 0)
     table.bind_inputs([holding(device, 1)] * 2)

@@ -44,7 +44,7 @@ def test_what_goes_to_the_device_comes_back(each_kind, array):
     assert each_kind.to_device(there) is there
 
 
-def test_what_is_no_array_is_refused(device):
+def test_values_that_are_no_arrays_are_refused(device):
     for wrong in ("a", 1j):
         with pytest.raises(dml.DMLError, match="takes an array of numbers"):
             device.to_device(np.array([wrong]))
@@ -95,7 +95,7 @@ def test_one_array_as_both_inputs_and_views_of_it(each_kind):
     assert_exact(seen.numpy(), 2 * X.ravel())
 
 
-def test_what_is_kept_is_bounded(each_kind):
+def test_kept_outputs_are_bounded(each_kind):
     add = compiled(each_kind, addition())
     for at in range(3 * bound.MOST_RECORDINGS):
         there = each_kind.to_device(X + at)
@@ -115,7 +115,7 @@ def test_memory_comes_back_when_the_operator_and_the_arrays_are_gone(device):
     assert_exact(kept.numpy(), x + x)
 
 
-def test_layouts_that_differ_go_by_the_host(each_kind):
+def test_different_layouts_are_converted_on_the_host(each_kind):
     padded = addition(layout="padded")
     first = compiled(each_kind, padded).dispatch({"ATensor": X, "BTensor": X}, keep=["OutputTensor"])["OutputTensor"]
     assert_exact(first.numpy(), 2 * X)

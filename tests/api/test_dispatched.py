@@ -68,13 +68,13 @@ def test_a_known_description_is_prepared_once(opened, monkeypatch):
     assert calls == []
 
 
-def test_results_are_the_callers_own(opened):
+def test_results_are_not_overwritten(opened):
     first = dml.dispatch(scaled(2), {"InputTensor": X}, opened)["OutputTensor"]
     dml.dispatch(scaled(2), {"InputTensor": X + 1}, opened)
     np.testing.assert_array_equal(first, 2 * X)
 
 
-def test_so_many_are_kept_the_most_recent_ones(opened):
+def test_the_most_recent_operators_are_kept(opened):
     opened.dispatched._kept.most_entries = 3
     for scale in (1, 2, 3, 1, 4):
         assert values(opened, scaled(scale)) == (X * scale).ravel().tolist()
@@ -82,7 +82,7 @@ def test_so_many_are_kept_the_most_recent_ones(opened):
     assert [opened.dispatched.find(scaled(scale)) is not None for scale in (1, 2, 3, 4)] == [True, False, True, True]
 
 
-def test_what_is_forgotten_goes(opened):
+def test_dropped_operators_free_their_memory(opened):
     values(opened, scaled(1))
     gone = weakref.ref(opened.dispatched.find(scaled(1)))
     assert gone() is not None
@@ -115,12 +115,12 @@ def test_bytes_are_counted_with_weights_and_once(opened):
         ),
     ],
 )
-def test_descriptions_are_told_apart(one, other):
+def test_descriptions_are_distinguished(one, other):
     assert one.key != other.key
     assert one.key == one.replace().key
 
 
-def test_what_dml_owns_is_given_each_time(opened):
+def test_owned_inputs_are_required_in_each_call(opened):
     for k in (1, 2, 2, 3):
         result = dml.dispatch(product(), {"ATensor": X, "BTensor": X * k}, opened)
         np.testing.assert_array_equal(result["OutputTensor"], X * X * k)
@@ -171,7 +171,7 @@ def test_memory_that_is_short_comes_back(opened, monkeypatch):
     assert kept == [1, 0]
 
 
-def test_threads_share_what_is_kept(opened):
+def test_threads_share_kept_operators(opened):
     def run(k: int) -> bool:
         return values(opened, scaled(k % 3)) == (X * (k % 3)).ravel().tolist()
 

@@ -17,14 +17,14 @@ def allowing(computes_in_halves: dml.Device) -> dml.Device:
     return dml.Device(computes_in_halves.vulkan, dml.DML_FEATURE_LEVEL_6_4, ALLOW)
 
 
-def test_a_call_says_whether_halves_are_allowed(computes_in_halves: dml.Device) -> None:
+def test_a_call_may_allow_half_precision(computes_in_halves: dml.Device) -> None:
     operator = computes_in_halves.create_operator(desc())
     for flags, expected in ((dml.DML_EXECUTION_FLAG_NONE, IN_FLOAT), (ALLOW, IN_HALVES), (ALLOW | 2, IN_HALVES)):
         result = computes_in_halves.compile_operator(operator, flags).dispatch(inputs())["OutputTensor"]
         np.testing.assert_array_equal(result, expected)
 
 
-def test_a_device_says_so_for_all_calls(computes_in_halves: dml.Device, allowing: dml.Device) -> None:
+def test_a_device_may_allow_half_precision_for_all_calls(computes_in_halves: dml.Device, allowing: dml.Device) -> None:
     """``dispatch`` keeps compiled operators of both devices separately."""
     for _ in range(2):
         for device, expected in ((computes_in_halves, IN_FLOAT), (allowing, IN_HALVES)):

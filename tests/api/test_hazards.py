@@ -44,7 +44,7 @@ def scratch(device: dml.Device, compiled: Any) -> Any:
 
 
 def resized(desc: dml.OperatorDesc, sizes: tuple[int, ...], dtype: str, layout: str) -> dml.OperatorDesc:
-    """Give tensors of the output's sizes these sizes and layout; those of the output's data type become ``dtype``."""
+    """Replace sizes and layout of the tensors that have the output's sizes, and by ``dtype`` the output's data type."""
     _, first = next(desc.outputs())
     changes = {}
     for name, one in (*desc.inputs(), *desc.outputs()):

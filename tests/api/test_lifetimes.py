@@ -103,7 +103,7 @@ def test_another_initialization_over_the_bytes_ends_it(device: dml.Device) -> No
     beside.computes(beside.list_of(beside.dispatch))
 
 
-def test_what_could_not_be_recorded_initializes_nothing(device: dml.Device) -> None:
+def test_a_failed_recording_initializes_nothing(device: dml.Device) -> None:
     one = Program(device)
     initializer = device.create_operator_initializer([one.compiled])
     table = device.create_binding_table(dml.DML_BINDING_TABLE_DESC(initializer))

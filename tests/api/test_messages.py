@@ -95,7 +95,7 @@ def test_a_number_in_an_arrays_place():
         ("CONVOLUTION", "5_0", "ACTIVATION_RELU", "ELEMENT_WISE_CLIP"),
     ],
 )
-def test_what_can_be_fused_is_listed(operator, level, more, less):
+def test_fusable_activations_are_listed(operator, level, more, less):
     desc = sample(operator).replace(FusedActivation=sample("ACTIVATION_HARD_SWISH"))
     with pytest.raises(DMLError, match=r"FusedActivation: must be an activation that can be fused") as caught:
         dml.validate(desc, level)

@@ -25,7 +25,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_no_element_covers_is_zero(case: str) -> None:
+def test_gaps_between_elements_are_zero(case: str) -> None:
     desc, expected = CASES[case]
     words = np.full(int(desc.TotalTensorSizeInBytes or 0) // 4, 0xFFFFFFFF, np.uint32)
     memory = TensorMemory(words, desc)

@@ -54,7 +54,7 @@ void main() { y[push_.to] = value; }
 )
 
 
-def test_what_is_computed_with_other_parameters_is_not_the_same(device: dml.Device) -> None:
+def test_results_with_other_parameters_are_not_shared(device: dml.Device) -> None:
     found = []
     for value in (3, 4, 3):
         program = Program()
@@ -67,9 +67,7 @@ def test_what_is_computed_with_other_parameters_is_not_the_same(device: dml.Devi
     assert found[0][0].buffer is found[2][0].buffer
 
 
-def test_initialization_holds_few_of_the_constants_that_it_alone_reads(
-    device: dml.Device, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_initialization_uploads_its_constants_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(6)
     builder = Builder(device)
     known = [rng.uniform(1, 2, (1, 1, 64, 64)).astype(np.float32) for _ in range(5)]
@@ -95,7 +93,7 @@ def test_initialization_holds_few_of_the_constants_that_it_alone_reads(
     assert max(held) <= 2 * size
 
 
-def test_what_initialization_alone_reads_is_freed(device: dml.Device) -> None:
+def test_constants_for_initialization_are_freed(device: dml.Device) -> None:
     """Runs read only the row sums of 4 MiB of square roots, so the roots are freed after initialization."""
     rng = np.random.default_rng(6)
     known = rng.uniform(1, 2, (1, 1, 1024, 1024)).astype(np.float32)

@@ -49,7 +49,7 @@ def functions_of(name):
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_support_is_what_the_table_says(name):
+def test_support_matches_the_table(name):
     kind = dml.DML_OPERATOR_TYPE[f"DML_OPERATOR_{name}"]
     for level in LEVELS:
         for function in functions_of(name):
@@ -68,7 +68,7 @@ def test_support_is_what_the_table_says(name):
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_validation_answers_as_the_table_for_every_tensor(name):
+def test_validation_of_tensors_matches_the_table(name):
     """Covers each level, tensor, dimension count and data type, through the validator's own check of one tensor
     field.
     """
@@ -100,7 +100,7 @@ def accepted(desc_class, level, info, tensor, support):
 
 @given(st.sampled_from(sorted(TABLE)), st.sampled_from(LEVELS), st.sampled_from(TENSORS), st.data())
 @settings(max_examples=400)
-def test_validate_answers_as_the_table_for_whole_descriptions(name, level, tensor, data):
+def test_validation_of_descriptions_matches_the_table(name, level, tensor, data):
     """There is a capability message exactly where the table refuses; other messages come from other rules."""
     desc_class = dml.operators()[dml.DML_OPERATOR_TYPE[f"DML_OPERATOR_{name}"]]
     samples = {
@@ -135,7 +135,7 @@ def test_validate_answers_as_the_table_for_whole_descriptions(name, level, tenso
     assert supported is not refused, message
 
 
-def test_reduce_without_a_function_is_what_any_function_accepts():
+def test_reduce_without_a_function_covers_all_functions():
     union = dml.operator_support(dml.DML_OPERATOR_REDUCE, dml.DML_FEATURE_LEVEL_2_1)
     each = [dml.operator_support(dml.DML_OPERATOR_REDUCE, dml.DML_FEATURE_LEVEL_2_1, f) for f in DML_REDUCE_FUNCTION]
     for tensor in ("InputTensor", "OutputTensor"):
@@ -166,12 +166,12 @@ def test_in_place_operators():
 
 
 @pytest.mark.parametrize("wrong", [0, 178, "GRUU", "INVALID"])
-def test_what_is_no_operator_is_refused(wrong):
+def test_unknown_operators_are_refused(wrong):
     with pytest.raises(DMLError, match="operator type"):
         dml.operator_support(wrong)
 
 
-def test_what_is_no_level_or_function_is_refused():
+def test_unknown_levels_and_functions_are_refused():
     with pytest.raises(DMLError, match="feature level"):
         dml.operator_support(dml.DML_OPERATOR_GRU, 0x3300)
     with pytest.raises(DMLError, match="function"):
@@ -198,7 +198,7 @@ def test_no_level_supports_the_unknown_data_type():
         cap.tensor_data_type_supported(14)
 
 
-def test_feature_levels_answers_the_highest_that_was_asked_for():
+def test_feature_levels_returns_the_highest_requested():
     query = dml.DML_FEATURE_QUERY_FEATURE_LEVELS([0x1000, 0x5100, 0x2000])
     for level, highest in ((0x6400, 0x5100), (0x5000, 0x2000), (0x1000, 0x1000)):
         answer = cap.check_feature_support(dml.DML_FEATURE_FEATURE_LEVELS, query, DML_FEATURE_LEVEL(level))

@@ -42,7 +42,7 @@ def test_a_terminal_breaks_no_word(vulkan, monkeypatch, columns):
         assert text in output, text
 
 
-def test_the_largest_binding_is_what_kernels_get(vulkan):
+def test_the_largest_binding_is_the_limit_of_kernels(vulkan):
     assert vulkan.max_binding == min(vulkan.target.max_storage_buffer_range - 256, vulkan.max_allocation)
 
 
@@ -66,7 +66,7 @@ def test_all_of_a_device(vulkan, option):
                    for line in output.splitlines() if line.count("│") == 3), name  # fmt: skip
 
 
-def test_without_a_driver_it_says_what_to_install():
+def test_without_a_driver_packages_to_install_are_named():
     nowhere = {**os.environ, "VK_DRIVER_FILES": "/nonexistent", "VK_ICD_FILENAMES": "/nonexistent"}
     result = subprocess.run([sys.executable, "-m", "dml", "devices"], capture_output=True, text=True, env=nowhere)
     assert result.returncode == 3
@@ -76,7 +76,7 @@ def test_without_a_driver_it_says_what_to_install():
 
 
 @pytest.mark.parametrize("command", ["devices", "run model.onnx", "run model.json", "explain model.onnx"])
-def test_every_command_says_it(monkeypatch, tmp_path, command):
+def test_every_command_names_the_packages(monkeypatch, tmp_path, command):
     """Without devices, every command exits with 3 and names the packages to install."""
     monkeypatch.setattr(runtime_devices, "list_devices", lambda: ())
     monkeypatch.chdir(tmp_path)

@@ -47,7 +47,7 @@ def pooling(tmp_path: Path) -> Path:
     return saved(tmp_path, nodes, [value("x", FLOAT, ["n", 3, "h", "w"])], [value("y", FLOAT, None)])
 
 
-def test_sizes_that_were_assumed_are_said_where_they_do_not_fit(explain: Any, pooling: Path) -> None:
+def test_errors_report_assumed_sizes(explain: Any, pooling: Path) -> None:
     result = explain(pooling)
     assert result.exit_code == 1
     assert "does not fit 1 elements" in result.output
@@ -56,7 +56,7 @@ def test_sizes_that_were_assumed_are_said_where_they_do_not_fit(explain: Any, po
     assert "sizes assumed: h=1, n=1, w=1" in inspected.output
 
 
-def test_sizes_are_given_and_told(explain: Any, pooling: Path, tmp_path: Path) -> None:
+def test_given_sizes_are_reported(explain: Any, pooling: Path, tmp_path: Path) -> None:
     result = explain(pooling, "--size", "h=8", "--size", "w=6")
     assert result.exit_code == 0, result.output
     assert "sizes assumed: n=1 (--size n=NUMBER gives one)" in result.output
@@ -117,7 +117,7 @@ def test_no_node_runs_on_the_host(explain: Any, tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.filterwarnings("ignore::dml.errors.HostNodesWarning")
-def test_what_comes_behind_an_unknown_rank_has_no_plan(explain: Any, tmp_path: Path) -> None:
+def test_nodes_after_an_unknown_rank_have_no_plan(explain: Any, tmp_path: Path) -> None:
     """ONNX cannot infer shapes of onnxruntime's operators."""
     nodes = [
         helper.make_node("Unique", ["x"], ["u"], name="unique"),

@@ -45,7 +45,7 @@ def path(tmp_path):
     return tmp_path / "model.onnx"
 
 
-def test_it_shows_what_a_model_is(path):
+def test_a_model_is_described(path):
     result = run(path)
     assert result.exit_code == 0
     lines = result.output.splitlines()
@@ -119,7 +119,7 @@ def test_text_and_json_say_the_bytes_of_a_transformed_filter(convolutions, devic
         assert row[3:] == [bytes_text(one.bytes), bytes_text(one.device_bytes)]
 
 
-def test_the_memory_is_what_a_run_takes(path, device):
+def test_predicted_memory_equals_a_runs(path, device):
     """The predicted memory for a given size equals that of the model compiled for the device."""
     facts = json.loads(run(path, "--size", "batch=64", "--json", "--device", device.vulkan.index).output)
     assert facts["sizes"] == {"batch": 64}
@@ -142,14 +142,14 @@ def test_it_needs_no_device(monkeypatch, path):
     assert result.exit_code == 3
 
 
-def test_an_operator_without_a_mapping_is_told():
+def test_an_operator_without_a_mapping_is_reported():
     facts = inspect_model(model(operator="Mystery", domain="some.where"), Planner(Target(DeviceClass.DISCRETE)))
     assert {one.name: one.how for one in facts.operators} == {"MatMul": "mapped", "Mystery": "host"}
     assert facts.memory is None
     assert facts.unplanned
 
 
-def test_a_plan_that_needs_values_says_so():
+def test_a_plan_that_needs_values_is_reported():
     """A Tile whose repeats are computed from an input cannot be planned without values."""
     nodes = [
         helper.make_node("Cast", ["n"], ["r"], to=7),

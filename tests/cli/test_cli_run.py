@@ -131,7 +131,7 @@ def test_an_explanation_tells_nodes_apart(run: Any, layers: Path) -> None:
     assert lines[-1] == "sizes assumed: batch=1 (--size batch=NUMBER gives one)"
 
 
-def test_a_feature_level_that_is_none_is_a_wrong_command_line(run: Any, layers: Path) -> None:
+def test_an_unknown_feature_level_is_a_usage_error(run: Any, layers: Path) -> None:
     result = run(layers, "--random", "--feature-level", "9_9")
     assert result.exit_code == 2
     assert "must be a DML_FEATURE_LEVEL, found '9_9'" in result.output

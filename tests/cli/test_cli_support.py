@@ -94,7 +94,7 @@ def test_json_of_all():
     assert found["available"] == sum(one["available"] for one in found["operators"])
 
 
-def test_what_a_newer_level_has_more():
+def test_differences_between_levels():
     result = run("--diff", "5_0", "6_4")
     listed = rows(result.output)
     assert ["FOLD", "", "the operator"] in listed
@@ -136,7 +136,7 @@ def test_a_difference_of_one_operator():
         (("INVALID",), "must be a DML_OPERATOR_TYPE that names an operator"),
     ],
 )
-def test_it_says_what_is_wrong(arguments, message):
+def test_wrong_arguments_are_reported(arguments, message):
     result = run(*arguments)
     assert result.exit_code == (2 if message.startswith("--feature-level") else 1)
     assert message in result.stderr

@@ -75,7 +75,7 @@ def test_a_near_name(write):
     assert "'GELU' is not a DML_OPERATOR_TYPE; near it: ACTIVATION_GELU" in run(write({"Type": "GELU"})).output
 
 
-def test_what_else_is_wrong_with_a_model(write):
+def test_other_faults_of_a_model(write):
     value = model(good=relu())
     value["commands"] = [{"type": "dispatch", "dispatchable": "none", "bindings": {}}]
     result = run(write(value))
@@ -101,7 +101,7 @@ def test_several_files_and_json(write):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"dispatchables": 3}', "\xff"])
-def test_what_is_no_model_is_one_fault(tmp_path, text):
+def test_a_file_that_is_no_model_is_one_fault(tmp_path, text):
     path = tmp_path / "a.json"
     path.write_bytes(text.encode("latin-1"))
     result = run(path)
@@ -117,7 +117,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_dml_writes_is_right(write, name):
+def test_files_written_by_dml_are_valid(write, name):
     """Every operator's descriptor in a conformance report is valid."""
     (found,) = faults_of_file(write(dispatchable(sample(name))))
     assert (found.operator, found.faults) == (name, ())

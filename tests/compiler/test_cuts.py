@@ -69,7 +69,7 @@ def test_every_element_is_in_one_part(seed: int) -> None:
     assert sorted(numbers) == sorted(zip(*map(places, tensors), strict=True))
 
 
-def test_what_fits_stays_whole() -> None:
+def test_operands_that_fit_are_not_split() -> None:
     sizes = (5, 6)
     tensor = Operand(Region(Space.OUTPUT, 0, 0, 120), TYPES[3], sizes, packed_strides(sizes))
     assert list(in_parts([tensor], 120)) == [(tensor,)]

@@ -122,7 +122,7 @@ def test_range_and_significand(row):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=names(ROWS))
-def test_what_a_store_may_lose(row):
+def test_precision_lost_by_stores(row):
     value = DATA_TYPES[WORDS[row.kind]] if row.kind in WORDS else row
     assert row.rounds == (row.kind == "float" and row.significand < value.significand)
     assert row.wraps == (row.kind in ("int", "uint") and row.highest < value.highest)

@@ -28,7 +28,7 @@ def texts(program: Program) -> list[str]:
 
 
 @pytest.mark.parametrize("layout", ["packed", "padded"])
-def test_kernels_of_halves_alone_ask_for_them(layout: str) -> None:
+def test_only_float16_kernels_request_float_modes(layout: str) -> None:
     floats, halves = (sample("ELEMENT_WISE_ADD", layout, kind) for kind in ("FLOAT32", "FLOAT16"))
     assert compile_operator(floats, PORTABLE) == compile_operator(floats, EXACT)
     assert all("half_hardware" in text for text in texts(compile_operator(halves, EXACT)))

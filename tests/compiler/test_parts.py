@@ -127,7 +127,7 @@ def test_every_operator_in_parts(seen_as: SeenAs, name: str, layout: str) -> Non
 
 @pytest.mark.parametrize("layout", ["packed", "padded"])
 @pytest.mark.parametrize("name", sorted(REFUSED))
-def test_what_cannot_is_refused_by_name(name: str, layout: str) -> None:
+def test_operators_that_cannot_be_split_are_refused_by_name(name: str, layout: str) -> None:
     desc = sample(name, layout)
     dml.validate(desc)
     with pytest.raises(dml.DMLError) as error:

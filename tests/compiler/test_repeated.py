@@ -97,7 +97,7 @@ def test_other_regions_are_no_other_work(operands: tuple[Operand, Operand]) -> N
         (at(0), at(0, region=Region(Space.INPUT, 0, 32, 64))),
     ],
 )
-def test_whatever_else_differs_is(operands: tuple[Operand, Operand]) -> None:
+def test_other_differences_prevent_copies(operands: tuple[Operand, Operand]) -> None:
     assert work_of(*operands) == 2
 
 

@@ -34,7 +34,7 @@ def test_the_dot_product(target: Target) -> None:
         assert kernel.workgroup <= target.max_workgroup_invocations
         # Each invocation loads whole vectors
         assert isinstance(kernel, DotRows) or not any(
-            side * kernel.slab % (16 * kernel.workgroup) for side in kernel.tile
+            side * kernel.tile_k % (16 * kernel.workgroup) for side in kernel.tile
         )
 
 
@@ -47,11 +47,11 @@ def test_matrices(shape: tuple[int, int, int], target: Target, size: int) -> Non
     assert kernel.shared_bytes <= target.shared_memory
     assert kernel.workgroup <= target.max_workgroup_invocations
     m, n, k = shape
-    assert (kernel.own[0] % m, kernel.own[1] % n, kernel.slab % k) == (0, 0, 0)
-    assert (kernel.rows % kernel.own[0], kernel.columns % kernel.own[1]) == (0, 0)
+    assert (kernel.subgroup_tile[0] % m, kernel.subgroup_tile[1] % n, kernel.tile_k % k) == (0, 0, 0)
+    assert (kernel.rows % kernel.subgroup_tile[0], kernel.columns % kernel.subgroup_tile[1]) == (0, 0)
 
 
-def test_what_is_too_small_for_matrices_goes_by_dots() -> None:
+def test_products_too_small_for_matrix_units_use_dot_products() -> None:
     target = replace(GPU, features=with_matrices(16, 16, 32))
     assert isinstance(byte_kernel(target, 64, 12, 64, 1), DotProduct)
     assert isinstance(byte_kernel(target, 4, 64, 64, 1), DotRows)

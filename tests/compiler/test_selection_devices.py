@@ -118,14 +118,14 @@ def test_fewer_cores_are_filled_by_larger_tiles_and_fewer_parts() -> None:
     assert kernel(132, 1024, 512, 64).tile == (64, 64)
     assert kernel(132, 1024, 1024, 64).tile == (64, 128)
     assert kernel(66, 1024, 512, 64).tile == (64, 128)
-    assert kernel(132, 32, 32, 8192).parts == 16
-    assert kernel(2, 32, 32, 8192).parts == 4
+    assert kernel(132, 32, 32, 8192).split_k == 16
+    assert kernel(2, 32, 32, 8192).split_k == 4
     assert devices.filling(replace(H100, cores=1), 1) == 1
 
 
 @pytest.mark.parametrize("target", [DESKTOP, H100], ids=["unknown", "H100"])
-def test_what_was_measured_stays(target: Target) -> None:
-    assert product(target) == SharedProduct(64, 128, blocks=(2, 2), slab=16)
+def test_measured_tiles_stay_on_the_h100(target: Target) -> None:
+    assert product(target) == SharedProduct(64, 128, blocks=(2, 2), tile_k=16)
     assert held_rows(target, 40960, 4) is not None
     assert half_steps(target.under(dml.DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION)) == (target is H100) * 8
 
@@ -140,11 +140,11 @@ def test_sums_of_products(name: str, blocks: tuple[int, int]) -> None:
     assert found.blocks == blocks
 
 
-def test_matrix_units_with_too_few_registers_are_left_alone() -> None:
+def test_matrix_units_with_too_few_registers_are_not_used() -> None:
     assert isinstance(product(chip("dg2"), float16=True), SharedProduct)
     lnl = product(chip("lnl"), float16=True)
     assert isinstance(lnl, MatrixProduct)
-    assert (lnl.tile, lnl.own, lnl.slab) == ((32, 32), (16, 16), 32)
+    assert (lnl.tile, lnl.subgroup_tile, lnl.tile_k) == ((32, 32), (16, 16), 32)
     assert not devices.has_room_for_matrices(chip("lnl"))
     assert devices.has_room_for_matrices(H100)
 
@@ -209,7 +209,7 @@ def test_few_registers_compute_with_few_elements_at_once() -> None:
         assert reduction_sharing(H100, 4, 16384, 0, computed).together == 4
 
 
-def test_rows_are_held_by_what_a_workgroup_has() -> None:
+def test_held_rows_depend_on_a_workgroups_registers() -> None:
     assert held_rows(chip("a660"), 40960, 4) is None
     held = held_rows(chip("a660"), 4096, 4)
     assert held is not None

@@ -90,18 +90,18 @@ def shared_bytes(kernel: ProductKernel) -> int:
     """Return the shared memory that the kernel's shader declares, in bytes."""
     match kernel:
         case SharedProduct():
-            return 16 * kernel.slab * (kernel.rows // 4 + 1 + kernel.columns // 4 + 1)
+            return 16 * kernel.tile_k * (kernel.rows // 4 + 1 + kernel.columns // 4 + 1)
         case VectorProduct():
             return 4 * kernel.slices * kernel.lanes * kernel.columns
         case FewMatrixProduct():
             rows, columns = kernel.tile
-            return kernel.subgroups * (2 * (rows + columns) * (kernel.slab + 8) + 4 * rows * columns)
+            return kernel.subgroups * (2 * (rows + columns) * (kernel.tile_k + 8) + 4 * rows * columns)
         case MatrixProduct():
             # The larger of the two slab layouts: lines along k, or across it.
-            lines = [(size, kernel.slab) for size in kernel.tile]
+            lines = [(size, kernel.tile_k) for size in kernel.tile]
             slabs = sum(max(a * (b // 8 | 1), b * (a // 8 | 1)) for a, b in lines)
             # At the end, a row of matrices of each subgroup passes through the same memory.
-            return 16 * max(slabs, kernel.subgroups * kernel.shape[0] * (kernel.own[1] // 4 + 2))
+            return 16 * max(slabs, kernel.subgroups * kernel.shape[0] * (kernel.subgroup_tile[1] // 4 + 2))
         case NarrowProduct():
             return 4 * kernel.rows * kernel.lanes * kernel.slices
     return 0
@@ -216,7 +216,7 @@ def test_parts_of_k_are_all_of_it(target: Target) -> None:
         part = part_of_k(kernel, 4096)
         assert part == 4096 or part % 16 == 0, case
         if isinstance(kernel, SharedProduct | VectorProduct | FewMatrixProduct | MatrixProduct):
-            assert -(-4096 // part) <= kernel.parts, case
+            assert -(-4096 // part) <= kernel.split_k, case
 
 
 @every_target
@@ -236,7 +236,7 @@ def test_transposing_is_never_better_both_ways(target: Target) -> None:
             assert not (is_better_transposed(target, given) and is_better_transposed(target, turned)), (given, target)
 
 
-def test_columns_alone_are_better_transposed() -> None:
+def test_products_of_few_columns_are_transposed() -> None:
     for target in (LLVMPIPE, DESKTOP, MINIMUM):
         assert is_better_transposed(target, ProductSizes(4096, 1, 64, 1))
 
@@ -286,7 +286,7 @@ def test_direct_tiles(target: Target) -> None:
 
 
 @every_target
-def test_what_the_direct_kernel_copies_fits_a_binding(target: Target) -> None:
+def test_the_direct_kernels_copies_fit_a_binding(target: Target) -> None:
     small = replace(target, max_storage_buffer_range=1 << 16)
     refused = 0
     for sizes, tile in tiles(small):

@@ -90,7 +90,7 @@ def test_reductions(target: Target) -> None:
         chunk = check_chunks(sharing, length)
         check_lanes(target, sharing, length)
         assert -(-chunk // sharing.lanes) <= min(MOST_SUMMED, max_steps(target))
-        assert (sharing.lanes > 1 and row > 0) == sharing.apart
+        assert (sharing.lanes > 1 and row > 0) == sharing.strided_lanes
         assert not sharing.subgroup or (sharing.lanes > 1 and not row and sharing.workgroup % sharing.subgroup == 0)
 
 
@@ -107,10 +107,10 @@ def test_results_enough_for_the_device_are_not_split(target: Target) -> None:
 
 
 def test_scans(target: Target) -> None:
-    for lines, length, beside, unit in product(COUNTS, LENGTHS, (False, True), (1, 4, 8, 16)):
+    for lines, length, interleaved, unit in product(COUNTS, LENGTHS, (False, True), (1, 4, 8, 16)):
         if length % unit:
             continue
-        sharing = scan_sharing(target, lines, length, beside=beside, unit=unit)
+        sharing = scan_sharing(target, lines, length, interleaved=interleaved, unit=unit)
         chunk = check_chunks(sharing, length)
         assert not sharing.vectors or sharing.items == unit > 1
         check_lanes(target, sharing, length)
@@ -133,11 +133,11 @@ def test_softmax(target: Target) -> None:
 
 
 def test_normalizations(target: Target) -> None:
-    for rows, segments, steps, beside in product(COUNTS, (1, 3, 50), LENGTHS, (False, True)):
-        shape = Rows(rows, segments, steps, beside)
+    for rows, segments, steps, interleaved in product(COUNTS, (1, 3, 50), LENGTHS, (False, True)):
+        shape = Rows(rows, segments, steps, interleaved)
         sharing = normalization_sharing(target, shape)
         check_lanes(target, sharing, steps)
-        assert not beside or sharing.lanes == 1
+        assert not interleaved or sharing.lanes == 1
         if normalization_fits_one_dispatch(target, shape):
             assert WALKS * shape.iterations(sharing.lanes) <= max_steps(target)
 

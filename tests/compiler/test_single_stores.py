@@ -28,7 +28,7 @@ def prelude(kind: str, layout: str, features: Features, name: str = "ELEMENT_WIS
 
 
 @pytest.mark.parametrize("kind", STORAGE)
-def test_only_what_is_stored_alone(kind: str) -> None:
+def test_only_single_stores_need_the_feature(kind: str) -> None:
     both = Features(storage_16bit=True, storage_8bit=True)
     assert "_elements[" in prelude(kind, "padded", both)
     assert "atomicOr" not in prelude(kind, "padded", both)

@@ -228,7 +228,7 @@ def longest(program: Program) -> dict[str, int]:
     return found
 
 
-def test_what_a_class_of_devices_allows() -> None:
+def test_steps_of_each_class_of_devices() -> None:
     assert max_steps(Target(DeviceClass.CPU)) == CPU_ITERATIONS
     assert max_steps(Target(DeviceClass.INTEGRATED)) == max_steps(Target()) == GPU_STEPS
     assert max_steps(Target(fewer_steps=FEW)) == FEW
@@ -327,7 +327,7 @@ def loops(path: str) -> bool:
     return bool(_LOOP.search(text)) or any(loops(included) for included in _INCLUDE.findall(text))
 
 
-def test_every_kernel_that_loops_says_for_how_long() -> None:
+def test_every_kernel_with_a_loop_declares_its_steps() -> None:
     kernels = {str(path.relative_to(_SHADERS)) for path in _SHADERS.glob("*/*.comp")}
     # Their loops are generated.
     looping = {kernel for kernel in kernels if loops(kernel)} | {"movement/fold.comp", "resample/resample.comp"}

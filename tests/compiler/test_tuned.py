@@ -72,7 +72,7 @@ def test_every_variant_that_is_enumerated_is_one_the_device_can_run(target: Targ
                     assert dispatch.invocations <= target.max_workgroup_size[0], (question, variant)
 
 
-def test_gpus_and_cpus_are_both_asked_about_every_family_that_has_variants_there() -> None:
+def test_every_family_with_variants_is_tuned_on_gpus_and_cpus() -> None:
     asked = {
         name: {question.family for family in FAMILIES for work in works(family) for question in asked_by(t, work.desc)}
         for name, t in TARGETS.items()
@@ -81,7 +81,7 @@ def test_gpus_and_cpus_are_both_asked_about_every_family_that_has_variants_there
     assert asked["desktop with matrices"] == set(FAMILIES)
 
 
-def test_products_of_bytes_are_asked_about() -> None:
+def test_products_of_bytes_are_tuned() -> None:
     """Devices with both matrix units and dot products offer both as variants."""
     works_of_bytes = [work for work in works("product") if work.name.startswith("INT8")]
     asked = [question for w in works_of_bytes for question in asked_by(TARGETS["desktop with matrices"], w.desc)]
@@ -90,17 +90,17 @@ def test_products_of_bytes_are_asked_about() -> None:
         assert {variant.split()[0] for variant in question.variants} == {"ByteMatrixProduct", "DotProduct"}
 
 
-def test_what_was_measured_is_chosen() -> None:
+def test_measured_variants_are_chosen() -> None:
     sizes = ProductSizes(1024, 1024, 1024, 1)
     by_rule = product_kernel(DESKTOP, sizes, a_along_columns=False, b_along_k=False)
-    wanted = SharedProduct(32, 32, blocks=(1, 1), slab=16)
+    wanted = SharedProduct(32, 32, blocks=(1, 1), tile_k=16)
     name = selection.variant_name(wanted)
     work = "32 bits, 1048576+ sums of 512+"
     target = replace(DESKTOP, tuned=Tuned((TunedChoice("product", work, name, 1.0, "", 2.0),)))
     found = product_kernel(target, sizes, a_along_columns=False, b_along_k=False)
     assert isinstance(found, SharedProduct)
     assert by_rule != found
-    assert replace(found, parts=1) == wanted
+    assert replace(found, split_k=1) == wanted
     # sizes in the same class of work take the measured variant, sizes in another class do not
     near = product_kernel(target, ProductSizes(1300, 900, 600, 1), a_along_columns=False, b_along_k=False)
     assert near.tile == wanted.tile
@@ -110,13 +110,13 @@ def test_what_was_measured_is_chosen() -> None:
     )
 
 
-def test_what_a_device_lacks_is_not_chosen() -> None:
+def test_variants_beyond_the_device_are_not_chosen() -> None:
     """If matrix units are turned off, or a tile exceeds shared memory, selection ignores the table."""
     full = TARGETS["desktop with matrices"]
     sizes = ProductSizes(1024, 1024, 1024, 1)
     on_units = product_kernel(full, sizes, a_along_columns=False, b_along_k=False, halves=True)
     assert isinstance(on_units, MatrixProduct)
-    name = selection.variant_name(replace(on_units, parts=1))
+    name = selection.variant_name(replace(on_units, split_k=1))
     table = Tuned((TunedChoice("product", "FLOAT16, 1048576+ sums of 512+", name, 1.0, "", 2.0),))
     for target in (replace(full, features=NO_FEATURES), replace(full, shared_memory=16384)):
         by_rule = product_kernel(target, sizes, a_along_columns=False, b_along_k=False, halves=True)
@@ -169,15 +169,15 @@ OTHER = TunedChoice("rows", "some", "HeldManner steps=0", 0.5, "by rule", 1.0)
 
 
 def test_a_table_is_read_as_it_was_written() -> None:
-    table = NOTHING_TUNED.having(OTHER, ONE)
+    table = NOTHING_TUNED.with_choices(OTHER, ONE)
     assert from_json(as_json(table, "a"), "a") == table == Tuned((ONE, OTHER))
     assert not NOTHING_TUNED
     assert table
 
 
-def test_a_newer_choice_takes_the_place_of_an_older_one() -> None:
+def test_a_newer_choice_replaces_an_older_one() -> None:
     newer = replace(ONE, variant="SharedProduct rows=32")
-    assert NOTHING_TUNED.having(ONE, OTHER).having(newer).choices == (newer, OTHER)
+    assert NOTHING_TUNED.with_choices(ONE, OTHER).with_choices(newer).choices == (newer, OTHER)
 
 
 def written(**changes: object) -> bytes:
@@ -203,6 +203,6 @@ def written(**changes: object) -> bytes:
         (written(choices=[{**ONE.__dict__, "seconds": "1"}]), "seconds must be a number of seconds"),
     ],
 )
-def test_what_is_no_table_is_refused_with_the_reason(data: bytes, reason: str) -> None:
+def test_invalid_tables_are_refused_with_a_reason(data: bytes, reason: str) -> None:
     with pytest.raises(dml.DMLError, match=reason):
         from_json(data, "a")

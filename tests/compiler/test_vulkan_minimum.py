@@ -74,7 +74,7 @@ def test_shared_buffers(seen_as: Callable[..., dml.Device], name: str, layout: s
         assert (found[~inside] == UNTOUCHED).all()
 
 
-def test_what_dml_owns_is_copied_once(seen_as: Callable[..., dml.Device]) -> None:
+def test_owned_inputs_are_copied_once(seen_as: Callable[..., dml.Device]) -> None:
     def tensor_of(*sizes: int, **more: Any) -> Tensor:
         return tensor("FLOAT32", sizes, **more)
 

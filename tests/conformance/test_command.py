@@ -131,7 +131,7 @@ def wait_for_lines(process, path, count):
     raise AssertionError(process.communicate())
 
 
-def test_a_killed_run_goes_on(package, vulkan):
+def test_a_killed_run_is_resumed(package, vulkan):
     journal = package.folder / "killed.jsonl"
     with start(package, vulkan, "--resume", "killed.jsonl") as process:
         wait_for_lines(process, journal, 3)
@@ -154,7 +154,7 @@ def test_a_killed_run_goes_on(package, vulkan):
     assert len(lines) == made["suite"]["cases"]
 
 
-def test_an_interrupted_run_says_what_it_has_and_how_to_go_on(package, vulkan):
+def test_an_interrupted_run_reports_its_results_and_how_to_resume(package, vulkan):
     journal = package.folder / "interrupted.jsonl"
     with start(package, vulkan, "--resume", "interrupted.jsonl", "--json", "interrupted.json") as process:
         wait_for_lines(process, journal, 2)
@@ -224,7 +224,7 @@ def test_reports_of_different_suites_are_not_compared(tmp_path):
 
 
 @pytest.mark.parametrize("option", ["--json", "--junit", "--html"])
-def test_a_report_that_cannot_be_written_is_told_before_anything_runs(tmp_path, monkeypatch, option):
+def test_an_unwritable_report_is_refused_before_the_run(tmp_path, monkeypatch, option):
     monkeypatch.setattr("dml.conformance.running.run", lambda *_: pytest.fail("it ran"))
     (tmp_path / "file").write_text("")
     for path, reason in ((tmp_path / "file" / "report", "exists|Not a directory"), (tmp_path, "Is a directory")):
@@ -234,7 +234,7 @@ def test_a_report_that_cannot_be_written_is_told_before_anything_runs(tmp_path, 
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_a_bug_report_has_the_device_and_what_failed(tmp_path):
+def test_a_bug_report_has_the_device_and_the_failures(tmp_path):
     report.write(tmp_path / "sample.json", sample_report())
     found = invoke("show", tmp_path / "sample.json", "--bug-report")
     assert found.exit_code == 1
@@ -258,7 +258,7 @@ def test_a_bug_report_has_the_device_and_what_failed(tmp_path):
     (["--case", "ELEMENT_WISE_ADD", "--quick"], 2, "--case excludes"),
     (["show", "/dev/null"], 3, "/dev/null is not a report"),
 ])  # fmt: skip
-def test_what_cannot_be_is_told_in_a_line(monkeypatch, arguments, code, message):
+def test_impossible_options_are_one_line_errors(monkeypatch, arguments, code, message):
     use_few(monkeypatch)
     found = invoke(*arguments)
     assert found.exit_code == code, found.output
@@ -266,7 +266,7 @@ def test_what_cannot_be_is_told_in_a_line(monkeypatch, arguments, code, message)
     assert found.stdout == ""
 
 
-def test_no_device_says_what_to_install(package):
+def test_without_devices_packages_to_install_are_named(package):
     found = package.dml("conformance", "--quick", VK_DRIVER_FILES="/dev/null", VK_ICD_FILENAMES="/dev/null")
     assert found.returncode == 3
     assert "install Vulkan's loader and a driver" in found.stderr

@@ -138,7 +138,7 @@ def test_the_worst_element_is_named_and_the_others_counted():
     assert result.histogram == (4, 0, 0, 0, 0, 2)
 
 
-def test_the_histogram_goes_by_shares_of_what_is_allowed():
+def test_the_histogram_counts_shares_of_the_allowed_error():
     steps = np.array([0, 1, 2, 4, 8, 9])  # of 8 allowed ulp
     found = (1.5 + steps * 2.0**-23).astype(np.float32)
     assert compare(found, Expected(np.full(6, 1.5), ulp=8)).histogram == (1, 1, 1, 1, 1, 1)
@@ -149,7 +149,7 @@ def test_sizes_that_differ_are_a_fault_of_the_suite():
         compare(np.zeros((2, 3), np.float32), Expected(np.zeros((3, 2))))
 
 
-def test_what_an_operator_leaves_undefined_may_be_anything():
+def test_undefined_elements_may_have_any_value():
     undefined = np.array([False, True, False])
     for kind in (np.uint32, np.float32):
         expected = Expected(np.array([1, 0, 3], kind), undefined=undefined)

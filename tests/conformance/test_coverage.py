@@ -74,7 +74,7 @@ def few(monkeypatch, tmp_path):
     use_few(monkeypatch)
 
 
-def test_the_share_is_held_and_every_variant_of_a_full_suite(few):
+def test_the_required_share_of_variants_is_reached(few):
     default, full = Suite(), Suite("full")
     found = default.coverage(GPU)
     own = found.record(default.cases())
@@ -96,7 +96,7 @@ def test_no_value_of_a_macro_is_left_out():
     assert "gemm/vector.comp a:float16" in features(found.names)
 
 
-def test_it_is_kept_until_the_code_or_the_target_changes(few, monkeypatch):
+def test_coverage_is_cached_until_code_or_target_change(few, monkeypatch):
     found = Suite().coverage(GPU)
     monkeypatch.setattr("dml.conformance.coverage._Search.coverage", lambda *_: pytest.fail("computed anew"))
     assert Suite().coverage(GPU) == dataclasses.replace(found, entered={k: list(v) for k, v in found.entered.items()})
@@ -140,7 +140,7 @@ def test_its_key_changes_with_the_files_that_decide(tmp_path, file, decides):
     assert (digest_of_code.__wrapped__(tmp_path / "dml", tmp_path / "shaders") != before) == decides
 
 
-def test_it_is_of_whole_operators_only(few):
+def test_coverage_is_for_whole_operators_only(few):
     assert Suite("quick").coverage(GPU) is None
     assert Suite(filter=("float16",)).coverage(GPU) is None
     assert Suite(only=("ACTIVATION_RELU",)).coverage(GPU) is None

@@ -73,7 +73,7 @@ def test_temporaries_that_nothing_wrote_hold_nan(device, broken):
     assert outcome["failure"]["found"] == "nan"
 
 
-def test_bytes_beside_an_output_that_are_written_are_seen(device, monkeypatch):
+def test_writes_next_to_an_output_are_detected(device, monkeypatch):
     """The output is bound as a part of a buffer; changes of the other bytes are detected."""
     case = Case.parse("ELEMENT_WISE_ADD:type=INT8,sizes=7")
     assert run_case(device, case)["status"] == "passed"

@@ -28,7 +28,7 @@ def path(monkeypatch, tmp_path):
     return path
 
 
-def test_the_last_outcome_stands_and_the_rest_is_not_tested(path):
+def test_the_last_outcome_counts_and_other_cases_are_not_tested(path):
     made = Journal.resume(path).report([PlacePart(CASES, None)] * 2, ["the run was ended", "the device was lost"])
     first, second = made["runs"]
     assert [one["status"] for one in first["results"]] == ["not_tested", "passed"]
@@ -62,7 +62,7 @@ def test_a_journal_of_another_checkout_is_refused(path):
     ('{"format": "dml-conformance-journal", "version": 2}\n', "a journal of version 2; this dml reads version 1"),
     ('{"format": "dml-conformance", "version": 1}\n', "is not a journal"),
 ])  # fmt: skip
-def test_what_is_no_journal_is_refused_and_left_alone(path, text, message):
+def test_other_files_are_refused_and_unchanged(path, text, message):
     path.write_text(text)
     with pytest.raises(dml.DMLError, match=message):
         Journal.resume(path)

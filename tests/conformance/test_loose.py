@@ -58,7 +58,7 @@ def test_a_subnormal_product_around_a_function_may_be_flushed(found, is_loose):
     assert (made.loose is not None) == is_loose
 
 
-def test_steps_one_after_the_other_keep_the_sum_of_what_each_keeps():
+def test_limits_of_consecutive_steps_add_up():
     both = TANH.and_then(LIBRARY)
     assert both.tight is not None
     assert list(both.tight.ulp) == [8, 1.02]
@@ -69,7 +69,7 @@ def test_steps_one_after_the_other_keep_the_sum_of_what_each_keeps():
 @pytest.mark.parametrize(("found", "wanted"), [
     (0.0, -0.0), (-0.0, 0.0), (0.0, 1e-40), (2e-40, 1e-40), (np.inf, -np.inf), (np.nan, 1.0), (1.0, np.nan),
 ])  # fmt: skip
-def test_what_is_moved_keeps_signs_of_zeros_and_subnormals(found, wanted):
+def test_copies_keep_signs_of_zeros_and_subnormals(found, wanted):
     for kind in ("f4", "f8"):
         one, other = np.array([found], kind), np.array([wanted], kind)
         assert [compare(array, moved(other)).mismatch is None for array in (one, other)] == [False, True]
@@ -140,7 +140,7 @@ def test_a_second_run_must_give_the_same_bits(device, monkeypatch):
     assert f"output 0 of {case.id} differs from its first run, from byte 4 on" in outcome["reason"]
 
 
-def test_the_case_before_runs_again_behind_the_next(device, monkeypatch):
+def test_the_previous_case_runs_again_after_the_next(device, monkeypatch):
     first, second = Case.parse("ACTIVATION_RELU:type=FLOAT32"), Case.parse("ELEMENT_WISE_ADD:type=FLOAT32")
     order = []
     again = execution.RecordedCase.again
@@ -167,7 +167,7 @@ def loose_report():
 
 
 @pytest.mark.parametrize(("options", "code"), [([], 0), (["--strict"], 1)])
-def test_loose_results_are_failures_for_the_strict_alone(tmp_path, options, code):
+def test_loose_results_fail_only_with_strict(tmp_path, options, code):
     path = tmp_path / "report.json"
     report.write(path, loose_report())
     found = CliRunner().invoke(app, ["show", str(path), *options])

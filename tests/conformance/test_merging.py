@@ -25,7 +25,7 @@ def shards(count, whole):
     return parts
 
 
-def test_all_shards_are_the_whole():
+def test_all_shards_merge_to_the_whole():
     whole = sample_report()
     for run in whole["runs"]:
         run["seconds"] = 3.0
@@ -36,7 +36,7 @@ def test_all_shards_are_the_whole():
     assert merge([half, second], ["half", "b"]) == whole
 
 
-def test_devices_stand_beside_each_other():
+def test_devices_are_listed_separately():
     whole = sample_report()
     one, other = copy.deepcopy(whole), copy.deepcopy(whole)
     one["runs"], other["runs"] = whole["runs"][:1], whole["runs"][1:]
@@ -72,7 +72,7 @@ def test_a_device_that_lacks_a_shard_is_not_complete():
     (lambda r: None, "b, llvmpipe: holds shard 1/1, as a, llvmpipe does"),
     (lambda r: r["suite"].update(shard="1/2"), "b: is shard 1/2, a is of 1 shards"),
 ])  # fmt: skip
-def test_what_does_not_belong_together_is_refused(change, message):
+def test_reports_of_different_suites_are_refused(change, message):
     other = sample_report()
     change(other)
     with pytest.raises(dml.DMLError, match=message):

@@ -25,7 +25,7 @@ def three(vulkan, monkeypatch):
     return known
 
 
-def test_all_devices_where_none_is_named(three):
+def test_the_default_is_all_devices(three):
     assert places([], []) == [DeviceAxis(device, "plain") for device in three]
     assert places(["other", "all"], []) == [DeviceAxis(three[at], "plain") for at in (2, 0, 1)]
     assert [place.axis for place in places(["1"], ["all"])] == list(AXES)
@@ -62,7 +62,7 @@ def test_no_devices(monkeypatch):
         places([], [])
 
 
-def test_a_record_has_what_the_axis_changes(vulkan):
+def test_a_record_has_the_axis_changes(vulkan):
     plain, minimum = (DeviceAxis(vulkan, axis).record() for axis in ("plain", "minimum"))
     assert plain["limits"]["max_workgroup_invocations"] == vulkan.target.max_workgroup_invocations
     assert minimum["limits"]["max_workgroup_invocations"] == 128

@@ -46,7 +46,7 @@ def test_the_schema_refuses(change):
         jsonschema.validate(sample, SCHEMA, jsonschema.Draft202012Validator)
 
 
-def test_what_is_written_is_read(tmp_path):
+def test_written_reports_are_read_back(tmp_path):
     path = tmp_path / "made" / "report.json"
     report.write(path, sample_report())
     assert report.read(path) == sample_report()
@@ -68,7 +68,7 @@ def broken(change):
     (broken(lambda r: r["runs"][0]["device"].pop("axis")), "runs[0].device.axis: is missing"),
     (broken(lambda r: r["runs"][1]["results"][2].update(status="")), "runs[1].results[2].status: must be one of"),
 ])  # fmt: skip
-def test_what_is_no_report_is_refused(tmp_path, text, message):
+def test_other_files_are_refused(tmp_path, text, message):
     path = tmp_path / "report.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(dml.DMLError) as caught:
@@ -85,7 +85,7 @@ def test_files_that_cannot_be_used_are_named(tmp_path):
         report.write(tmp_path / "file" / "report.json", sample_report())
 
 
-def test_where_it_was_made():
+def test_the_reports_origin():
     made = report.started({"size": "quick"})
     assert made["dml_version"] == dml.__version__
     assert made["commit"] is None or len(made["commit"].removesuffix("-dirty")) == 40

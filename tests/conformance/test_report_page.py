@@ -126,7 +126,7 @@ def test_changes_between_two_reports():
     assert changes(FIRST, FIRST)["cases"] == []
 
 
-def test_runs_that_stand_beside_none():
+def test_runs_without_a_match():
     lone = report(DEVICES[2:], ("plain", "discrete"), broken=False)
     found = changes(report(DEVICES[:1], ("plain",)), lone)
     assert found["pairs"] == [["llvmpipe (LLVM 15.0.6, 256 bits) (plain)", "NVIDIA H100 80GB HBM3 (plain)"]]

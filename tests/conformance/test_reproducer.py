@@ -176,7 +176,7 @@ def test_failures_with_the_same_smallest_case_share_a_folder(failing, tmp_path):
     assert "The same case reproduces" not in (alone / "README.md").read_text()
 
 
-def test_a_kernel_that_glslang_refuses_is_a_kind_of_its_own(failing, tmp_path):
+def test_compilation_failures_have_their_own_kind(failing, tmp_path):
     made = failing(CASE, fault=(KERNEL, READS, READS.replace("load(", "load((")))
     (outcome,) = made["runs"][0]["results"]
     assert outcome["failure"]["kind"] == "compilation"

@@ -48,7 +48,7 @@ def test_cases_run_and_pass(run):
     ("leave", 120, "the process ended with exit status 7", "the driver says why"),
     ("lost", 120, "the device was lost [DXGI_ERROR_DEVICE_REMOVED 0x887A0005]", "the device was lost"),
 ])  # fmt: skip
-def test_what_ends_a_process_fails_alone(run, how, seconds, reason, told):
+def test_a_crash_fails_only_its_case(run, how, seconds, reason, told):
     made, found = run(odd={ODD: how}, seconds=seconds)
     assert [found[case]["status"] for case in CASES] == ["passed", "failed", "passed"], found
     failed = found[ODD]
@@ -60,7 +60,7 @@ def test_what_ends_a_process_fails_alone(run, how, seconds, reason, told):
     assert made.left == ""
 
 
-def test_what_cannot_be_compiled_fails_alone(run, monkeypatch):
+def test_a_compilation_error_fails_only_its_case(run, monkeypatch):
     """A compiler fault ends the worker's process; meeting it again in this process must not end the run."""
 
     def fault(*_):
@@ -73,7 +73,7 @@ def test_what_cannot_be_compiled_fails_alone(run, monkeypatch):
     assert made.left == ""
 
 
-def test_a_device_that_loses_case_after_case_is_left_alone(run, monkeypatch):
+def test_a_device_that_keeps_failing_is_abandoned(run, monkeypatch):
     monkeypatch.setattr(runner, "MOST_LOST", 2)
     made, found = run(odd={FIRST: "leave", ODD: "leave"}, seconds=120)
     assert set(found) == {FIRST, ODD}
@@ -113,7 +113,7 @@ def test_the_smallest_case_is_looked_for(run):
     assert "--case ELEMENT_WISE_ADD:type=FLOAT16,sizes=1 " in smallest["command"]
 
 
-def test_a_case_that_is_the_smallest_has_none_smaller(run):
+def test_the_smallest_case_is_not_reduced_further(run):
     start = "ELEMENT_WISE_ADD:type=FLOAT16,sizes=1"
     _, found = run([start], odd={"wrong": "FLOAT16"}, seconds=120)
     assert found[start]["status"] == "failed"

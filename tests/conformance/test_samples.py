@@ -29,7 +29,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_part_has_the_results_of_the_whole(name):
+def test_samples_have_the_results_of_the_whole(name):
     case = Case.parse(name)
     desc, inputs = case.desc, case.inputs()
     part = samples.sample(desc, np.random.default_rng(0))
@@ -44,7 +44,7 @@ def test_a_part_has_the_results_of_the_whole(name):
     "GEMM:type=FLOAT32,activation=SOFTMAX", "CONVOLUTION:type=FLOAT32,direction=BACKWARD",
     "MULTIHEAD_ATTENTION:type=FLOAT32,mask=BOOLEAN", "ACTIVATION_SOFTMAX:type=FLOAT32,sizes=13", "CAST:type=FLOAT32",
 ])  # fmt: skip
-def test_what_has_no_part_is_judged_whole(name):
+def test_operators_without_samples_are_judged_whole(name):
     assert samples.sample(Case.parse(name).desc, np.random.default_rng(0)) is None
 
 

@@ -36,7 +36,7 @@ def test_nothing_is_wrong(vulkan):
     assert 4 * MIB < done.held <= stress.SHARE * 16 * MIB
 
 
-def test_the_time_is_kept(vulkan):
+def test_the_duration_is_respected(vulkan):
     done = strain(vulkan, "discrete", Strain(seconds=1.5, threads=2, memory=8 * MIB))
     assert done.wrong == ""
     assert done.seconds >= 1.5
@@ -104,7 +104,7 @@ def test_a_chain_that_loses_an_addition_is_wrong(vulkan, monkeypatch):
     assert "a chain of " in strained(vulkan, 3).wrong
 
 
-def test_refused_memory_is_no_fault(vulkan, monkeypatch):
+def test_a_failed_allocation_is_not_a_failure(vulkan, monkeypatch):
     def refused(create, *_):
         raise dml.DMLError("no memory", dml.HRESULT.E_OUTOFMEMORY)
 
@@ -125,7 +125,7 @@ def run(vulkan, monkeypatch, code, **asked):
     return right, file.getvalue()
 
 
-def test_it_ends_with_what_was_done(vulkan, monkeypatch):
+def test_the_work_done_is_reported(vulkan, monkeypatch):
     right, text = run(vulkan, monkeypatch, "", seconds=600, threads=1, memory=8 * MIB, steps=8)
     assert right
     assert ": nothing wrong" in text
@@ -148,7 +148,7 @@ def test_a_process_that_ends_is_a_failure(vulkan, monkeypatch, ending, how):
     assert "--memory 64" in text
 
 
-def test_a_wrong_result_names_what_does_it_again(vulkan, monkeypatch):
+def test_a_wrong_result_names_the_command_that_repeats_it(vulkan, monkeypatch):
     answer = json.dumps({**stress.Done(wrong="thread 1, step 4 (case): GEMM is wrong").record(), "last": True})
     right, text = run(vulkan, monkeypatch, f"print({answer!r})", seed=5)
     assert not right

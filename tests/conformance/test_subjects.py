@@ -28,7 +28,7 @@ def test_every_operator_has_a_subject():
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
-def test_labels_are_told_by_ids(subject: Subject):
+def test_ids_identify_labels(subject: Subject):
     for name, values in subject.all_parameters.items():
         assert LABEL.fullmatch(name)
         assert values

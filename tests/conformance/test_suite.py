@@ -54,7 +54,7 @@ def test_exactly_these():
 
 
 @pytest.mark.parametrize("text", ["0/2", "3/2", "1/0", "1", "a/b", "1/2/3", "-1/2"])
-def test_what_is_no_shard(text):
+def test_invalid_shards(text):
     with pytest.raises(dml.DMLError, match=f"--shard {text}: must be i/n"):
         parse_shard(text)
 

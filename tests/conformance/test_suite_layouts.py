@@ -45,7 +45,7 @@ def test_a_nibble_written_into_a_gap_is_found():
 
 
 @pytest.mark.parametrize("kind", [kind for kind, bits in ELEMENT_BITS.items() if bits < 32])
-def test_what_pads_the_last_word_may_be_written(kind):
+def test_padding_of_the_last_word_may_be_written(kind):
     tensor = described(kind, (3, 1), "packed")
     data = to_bytes(np.zeros((3, 1), tensor.dtype), tensor)
     end = 3 * tensor.element_bits
@@ -54,7 +54,7 @@ def test_what_pads_the_last_word_may_be_written(kind):
     assert gaps_touched(data, tensor) is None
 
 
-def test_broadcast_repeats_inputs_alone():
+def test_broadcast_repeats_only_inputs():
     x = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_FLOAT32, (1, 2, 3))
     desc = laid_out(dml.DML_ACTIVATION_RELU_OPERATOR_DESC(x, x), "broadcast")
     assert dict(desc.inputs())["InputTensor"].Strides == (6, 0, 1)
@@ -80,7 +80,7 @@ def test_mixed_layouts_differ_from_tensor_to_tensor_and_are_the_same_each_time()
 
 
 @pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if layout != "mixed"])
-def test_what_a_description_repeats_stays_repeated(layout):
+def test_dimensions_with_stride_0_stay_repeated(layout):
     x = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_FLOAT32, (2, 3, 4))
     row = dml.DML_BUFFER_TENSOR_DESC(x.DataType, x.Sizes, (0, 0, 1))
     desc = laid_out(dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(x, row, x), layout)

@@ -46,7 +46,7 @@ def test_a_row_per_data_type(sample):
     assert found[4][2:4] == ["16", "8"]
 
 
-def test_failures_are_told_in_full_one_of_each_kind_first(sample):
+def test_failures_are_shown_in_full_one_of_each_kind_first(sample):
     text = shown(sample, failures=2)
     _, failed = report.failures(sample)[-1]
     assert failed["operator"] == "ROI_ALIGN"
@@ -56,7 +56,7 @@ def test_failures_are_told_in_full_one_of_each_kind_first(sample):
     assert "54 of CUMULATIVE_SUMMATION, ELEMENT_WISE_ADD, GATHER: needs 5 storage buffers" in text
 
 
-def test_a_run_that_is_not_complete_says_so(sample):
+def test_incomplete_runs_are_marked(sample):
     sample["runs"][0]["complete"] = False
     assert "s; not complete" in shown(sample)
 

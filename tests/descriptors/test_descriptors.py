@@ -43,7 +43,7 @@ def test_fields_are_those_of_the_structure_in_c_order(name):
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_docstrings_say_what_it_is_and_where_to_read_on(name):
+def test_docstrings_have_a_summary_and_a_reference(name):
     text = " ".join(getattr(dml, f"DML_{name}_OPERATOR_DESC").__doc__.split())
     page = "dml_reverse_subsequences_desc" if name == "REVERSE_SUBSEQUENCES" else f"dml_{name.lower()}_operator_desc"
     assert text.endswith(f" Reference: {page}.")

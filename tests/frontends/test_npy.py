@@ -60,7 +60,7 @@ def archive(**arrays):
         (saved(X).replace(b"(3, 4), }        ", b"(99999999, 9999)}"), "is cut off: its header says"),
     ],
 )
-def test_it_says_what_a_file_is_instead(tmp_path, data, message):
+def test_errors_say_what_another_file_is(tmp_path, data, message):
     path = tmp_path / "x.npy"
     path.write_bytes(data)
     with pytest.raises(DMLError, match=message) as caught:
@@ -105,7 +105,7 @@ def test_a_damaged_file_is_an_array_or_a_dml_error(tmp_path, seed):
     ],
     ids=["c", "fortran", "strided", "scalar", "none", "empty", "bool", "text"],
 )
-def test_what_is_written_is_numpys(tmp_path, array):
+def test_written_files_equal_numpys(tmp_path, array):
     write_npy(tmp_path / "new" / "x.npy", array)
     found = np.load(tmp_path / "new" / "x.npy", allow_pickle=False)
     assert found.dtype == array.dtype
@@ -114,7 +114,7 @@ def test_what_is_written_is_numpys(tmp_path, array):
 
 
 @pytest.mark.parametrize("room", [0, 100, 5000])
-def test_a_full_disk_is_told_and_nothing_is_left_on_it(tmp_path, room):
+def test_a_full_disk_is_reported_and_leaves_no_file(tmp_path, room):
     """A separate process uses RLIMIT_FSIZE to simulate a full disk."""
     code = f"""
 import resource, signal, sys

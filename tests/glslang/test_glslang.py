@@ -77,7 +77,7 @@ def test_files_are_included_once_and_nested(tmp_path):
     assert glslang.compile(Source("a.comp", text), include_dirs=[tmp_path])
 
 
-def test_an_include_beside_the_includer(tmp_path):
+def test_an_include_next_to_the_includer(tmp_path):
     shaders = tmp_path / "shaders"
     (shaders / "gru").mkdir(parents=True)
     (shaders / "gru" / "gates.glsl").write_text("#define GATES 3u\n")
@@ -182,7 +182,7 @@ def test_a_damaged_entry_is_compiled_again(fresh_cache, runs, damage):
     assert entry.read_bytes() == intact
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
+def test_an_unwritable_cache_is_no_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path / "file" / "below"))
     assert glslang.compile(Source("a.comp", HEAD + "void main() { b[0] = 1u; }\n"))
@@ -236,7 +236,7 @@ def test_texts_do_not_run_into_each_other(runs):
     assert len(runs) == 3
 
 
-def test_nothing_is_put_together_for_what_is_kept(monkeypatch):
+def test_cached_sources_are_not_flattened(monkeypatch):
     source = Source("a.comp", HEAD + "void main() { b[0] = 1u; }\n")
     spirv = glslang.compile(source)
     glslang._memory.clear()
@@ -260,7 +260,7 @@ def test_many_reports_an_error():
         glslang.compile_many([Source("good.comp", HEAD + "void main() {}\n"), Source("bad.comp", HEAD + "void x\n")])
 
 
-def test_without_the_compiler_the_error_says_what_to_install(tmp_path):
+def test_without_a_compiler_the_error_names_packages(tmp_path):
     code = NO_SET_UP + "from dml.glslang import *\ncompile(Source('a.comp', '#version 450\\nvoid main() {}'))"
     environment = {**os.environ, "PATH": str(tmp_path), "DML_CACHE_DIR": str(tmp_path), "DML_GLSLANG": "process"}
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)

@@ -69,7 +69,7 @@ def assert_the_same(in_process, sources_, debug):
             assert expected is not None
 
 
-def test_it_says_the_version_that_the_program_says(in_process):
+def test_library_and_program_have_the_same_version(in_process):
     assert in_process.version == process.version()
     assert in_process.version.startswith("Glslang Version: ")
 
@@ -140,7 +140,7 @@ def test_a_chain_deeper_than_the_callers_stack(in_process):
     assert len(spirv) > 30_000
 
 
-def test_threads_at_a_time(in_process):
+def test_concurrent_threads(in_process):
     texts = [flattened(HEAD + f"void main() {{ b[0] = b[{i}] * {i}u; }}\n") for i in range(24)]
     alone = [in_process.compile(text, glslang.TARGET) for text in texts]
     results = {}
@@ -159,7 +159,7 @@ def test_threads_at_a_time(in_process):
     assert results == {(k, i): alone[i] for k in range(4) for i in range(24)}
 
 
-def test_what_it_cannot_say_the_program_says(in_process, monkeypatch, tmp_path):
+def test_errors_that_the_library_cannot_report_come_from_the_program(in_process, monkeypatch, tmp_path):
     text = flattened(HEAD + "void main() { b[0] = 1u; }\n")
     assert in_process.compile(text, "vulkan9.9") is None
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path))
@@ -167,7 +167,7 @@ def test_what_it_cannot_say_the_program_says(in_process, monkeypatch, tmp_path):
         glslang.compile(Source("a.comp", text.text), target="vulkan9.9")
 
 
-def test_which_compiler_there_is(in_process, monkeypatch):
+def test_the_compiler_in_words(in_process, monkeypatch):
     assert re.fullmatch(r"glslang [\d:.]+, in process", glslang.compiler())
     monkeypatch.setenv("DML_GLSLANG", "process")
     assert re.fullmatch(r"glslang [\d:.]+, a process for each shader", glslang.compiler())
@@ -195,7 +195,7 @@ def test_shaders_need_no_program_where_there_is_a_library(in_process, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_the_set_up_builds_shows_nothing_of_glslang(in_process, tmp_path):
+def test_the_library_exports_no_symbols_of_glslang(in_process, tmp_path):
     """A driver or a layer in the process may have another glslang."""
     if not shutil.which("nm"):
         pytest.skip("nm is missing")

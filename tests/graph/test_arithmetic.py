@@ -150,7 +150,7 @@ def test_what_is_refused(device: dml.Device) -> None:
             function()
 
 
-def test_what_no_operand_is(device: dml.Device) -> None:
+def test_objects_that_are_not_operands(device: dml.Device) -> None:
     """With an object that is not an operand, comparisons are Python's own and arithmetic is refused."""
     x = Builder(device).input("x", (2,))
     assert (x == None, x != None, x == "x") == (False, True, False)  # noqa: E711

@@ -252,7 +252,7 @@ def test_256_mib_of_four_bits_take_no_more_than_300(kind, m):
 
 
 @pytest.mark.parametrize("kind", list(TARGETS))
-def test_a_part_is_whole_tiles_within_its_bytes(kind):
+def test_parts_consist_of_whole_tiles_within_a_bound(kind):
     target = TARGETS[kind]
     for column in (4 * 64, 4 * 16384, 4 << 20):
         columns = columns_in_part(target, column)
@@ -297,7 +297,7 @@ def test_gathers_dequantize_what_they_gather(device, monkeypatch, kind, points):
     assert_sums(found["z"], a.astype(np.float64) @ table.T, abs(a).astype(np.float64) @ abs(table).T, k + 4)
 
 
-def test_a_gather_of_a_large_table_takes_no_table_more():
+def test_a_gather_of_a_large_table_copies_no_table():
     """The table has 128,256 tokens of 4,096 numbers of 4 bits."""
     rows, k, block = 128256, 4096, 32
     for target in TARGETS.values():

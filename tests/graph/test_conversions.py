@@ -29,14 +29,14 @@ def test_a_product_of_float64_is_computed_in_float32(device):
     assert_exact(builder.compile({"y": product}).dispatch({"a": a, "b": b})["y"], a @ b)
 
 
-def test_other_builders_refuse_what_the_operator_does_not_take(device):
+def test_other_builders_refuse_unsupported_data_types(device):
     builder = Builder(device)
     x = builder.input("x", (2, 3), FLOAT64)
     with pytest.raises(dml.DMLError, match=r"GEMM.*FLOAT64"):
         op.gemm(x, x, transpose_b=True)
 
 
-def test_nothing_is_added_where_the_operator_takes_the_data_types(device):
+def test_supported_data_types_are_not_cast(device):
     counts = []
     for converts in (False, True):
         builder = Builder(device, converts=converts)

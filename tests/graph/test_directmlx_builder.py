@@ -128,7 +128,7 @@ def test_a_policy_moves_elements_and_changes_none(device: Any, optimize: bool) -
         near(found[interleaved_channel][name], expected)
 
 
-def test_an_output_lies_as_the_policy_says(device: Any) -> None:
+def test_an_output_has_the_policys_layout(device: Any) -> None:
     """The bytes of the bound output buffer have the policy's layout."""
     x = random(1, 3, 4, 5)
     graph = Builder(device, tensor_policy=interleaved_channel)

@@ -44,7 +44,7 @@ def test_filled_and_random_tensors(device: Any) -> None:
     assert len(set(found["whole"].tolist())) == 8
 
 
-def test_coordinates_of_what_is_not_zero(device: Any) -> None:
+def test_coordinates_of_nonzero_elements(device: Any) -> None:
     x = (RNG.uniform(size=(1, 3, 4)) < 0.4).astype(np.uint8)
 
     def make(t: Tensor) -> dict[str, Tensor]:

@@ -122,7 +122,7 @@ def test_known_parameters_become_weights(device, dtype, groups, window, bias, gi
     network.check(compiled, total, None if fused else normal)
 
 
-def test_the_normalizations_own_activation(device):
+def test_a_normalization_with_an_activation(device):
     network = Network(device)
     _, y = network.convolution(network.constant)
     activation = dml.DML_ACTIVATION_ELU_OPERATOR_DESC(InputTensor=None, OutputTensor=None, Alpha=1.5)
@@ -166,7 +166,7 @@ def test_an_activation_between_them_keeps_them_apart(device):
     network.check(compiled, v["scale"] * (made - v["mean"]) / np.sqrt(v["variance"] + 1e-3) + v["shift"])
 
 
-def test_large_means_cost_what_they_do_apart(device):
+def test_large_means_cost_no_precision(device):
     """Bias and mean cancel in the folded offset before anything is rounded."""
     network = Network(device, bias=True)
     network.values["bias"] = network.values["bias"] + np.float32(1000)

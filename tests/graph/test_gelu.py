@@ -96,7 +96,7 @@ def test_what_others_see_is_computed(device: Any, seen: str) -> None:
     np.testing.assert_allclose(found["y"], expected["product"] / 2, rtol=2e-6)
 
 
-def test_behind_a_product(device: Any, monkeypatch: Any) -> None:
+def test_gelu_after_a_product(device: Any, monkeypatch: Any) -> None:
     """A GELU after a matrix product becomes its epilogue."""
     a, b = (random(np.random.default_rng(4), "FLOAT32", sizes) for sizes in ((9, 16), (16, 24)))
     graph = Builder(device)

@@ -34,7 +34,7 @@ def test_gaps_do_not_stay():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_what_lives_together_lies_apart(seed):
+def test_live_temporaries_do_not_overlap(seed):
     rng = random.Random(seed)
     sizes = [rng.randrange(1, 40) for _ in range(40)]
     ends = [min(39, i + rng.choice((1, 1, 2, 5))) for i in range(40)]

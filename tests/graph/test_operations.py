@@ -230,7 +230,7 @@ def test_elements_moved(device: Any) -> None:
         np.testing.assert_array_equal(found[name], value, name)
 
 
-def test_elements_by_their_indices(device: Any) -> None:
+def test_gathers_and_scatters(device: Any) -> None:
     rng = np.random.default_rng(8)
     x = rng.standard_normal((3, 4, 5)).astype(np.float32)
     along = rng.integers(0, 4, (3, 2, 5)).astype(np.int32)

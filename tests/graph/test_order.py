@@ -46,7 +46,7 @@ def test_levels(described: list[str], order: str, barriers: tuple[int, int]) -> 
     assert between == barriers[1]
 
 
-def test_parts_of_a_resource_that_lie_apart_do_not_wait() -> None:
+def test_disjoint_ranges_of_a_resource_need_no_barrier() -> None:
     both = [dispatch("1", "x", "a"), dispatch("2", "x", "a", 256)]
     assert count_barriers(both) == 0
     assert count_barriers([*both, dispatch("3", "x", "a", 128)]) == 1

@@ -43,7 +43,7 @@ def factorizations(count: int) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_what_is_seen_are_the_elements_in_their_order(name):
+def test_readers_see_the_elements_in_order(name):
     """Views are read with every 3D shape, in order and with the first two dimensions exchanged."""
     view = VIEWS[name]
     made = DML_BUFFER_TENSOR_DESC(FLOAT, view.shape)

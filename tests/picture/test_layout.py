@@ -57,7 +57,7 @@ def test_inputs_stand_above_their_first_reader():
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_no_box_lies_on_another_or_on_a_line(seed):
+def test_boxes_overlap_neither_boxes_nor_lines(seed):
     chance = random.Random(seed)
     count = 60
     edges = [

@@ -94,7 +94,7 @@ def test_edges_lead_from_writers_to_readers(picture):
     assert len(edges) == len(set(edges))
 
 
-def test_what_became_of_nodes(picture, device):
+def test_fates_of_nodes(picture, device):
     group = named(picture, "block/conv1").group
     assert group is not None
     assert {node.name for node in picture.nodes if node.group == group} == {

@@ -27,7 +27,7 @@ def test_each_distribution_has_its_command(monkeypatch, tmp_path, os_release, co
 
 
 @pytest.mark.parametrize("text", [None, "", "ID=plan9", "no assignment at all"])
-def test_another_system_is_told_what_is_needed(monkeypatch, tmp_path, text):
+def test_other_systems_get_a_list_of_requirements(monkeypatch, tmp_path, text):
     if text is not None:
         (tmp_path / "os-release").write_text(text)
     monkeypatch.setenv("OS_RELEASE", str(tmp_path / "os-release"))
@@ -38,7 +38,7 @@ def test_another_system_is_told_what_is_needed(monkeypatch, tmp_path, text):
     )
 
 
-def test_what_hides_drivers_is_told(monkeypatch):
+def test_variables_that_hide_drivers_are_reported(monkeypatch):
     monkeypatch.setenv("VK_ICD_FILENAMES", "/x.json")
     assert "these variables may hide drivers: VK_" in what_to_install()
     assert "VK_ICD_FILENAMES=/x.json" in what_to_install()

@@ -37,7 +37,7 @@ def ones_into(device: dml.Device, buffer) -> None:
     commands.execute()
 
 
-def test_a_partial_write_leaves_what_the_device_wrote(seen):
+def test_a_partial_write_keeps_other_bytes(seen):
     buffer = seen.create_buffer(48)
     ones_into(seen, buffer)
     buffer.write(np.float32([99]), 0)
@@ -111,7 +111,7 @@ def test_two_threads_share_one_operator(seen):
     assert not wrong
 
 
-def test_many_buffers_are_few_allocations(seen):
+def test_many_buffers_share_few_allocations(seen):
     """Buffers share allocations: drivers may allow only 4,096."""
     context = Context(seen.vulkan)
     buffers = [context.buffer(1000) for _ in range(5000)]
@@ -119,7 +119,7 @@ def test_many_buffers_are_few_allocations(seen):
     assert len({(id(b.piece.native), b.piece.offset) for b in buffers}) == 5000
 
 
-def test_an_error_says_what_memory_there_is(seen):
+def test_allocation_errors_summarize_memory(seen):
     context = Context(replace(seen.vulkan, max_allocation=1 << 62))
     kept = context.buffer(4096)
     with pytest.raises(dml.DMLError, match="allocating") as error:
@@ -131,7 +131,7 @@ def test_an_error_says_what_memory_there_is(seen):
     assert kept.size == 4096
 
 
-def test_owned_weights_lie_once_on_the_device(seen):
+def test_owned_weights_are_stored_once_on_the_device(seen):
     """After initialization there is no staging copy and no input buffer; a second operator shares the weights."""
     context = seen.context
     count = 4 << 20

@@ -33,7 +33,7 @@ def read_again() -> Iterator[Callable[[], tuple[VulkanDevice, ...]]]:
     list_devices.cache_clear()
 
 
-def test_what_this_driver_is_known_for(vulkan: VulkanDevice) -> None:
+def test_known_features_of_this_driver(vulkan: VulkanDevice) -> None:
     if "llvmpipe Mesa" in vulkan.driver:
         expected = {"storage_16bit", "storage_8bit", "float16", "int8", "integer_dot_product", "memory_model"}
         assert expected <= set(vulkan.features)
@@ -44,7 +44,7 @@ def test_what_this_driver_is_known_for(vulkan: VulkanDevice) -> None:
         pytest.skip("no expectations of this driver")
 
 
-def test_the_device_is_created_with_what_its_target_says(device: dml.Device) -> None:
+def test_the_device_is_created_with_its_targets_features(device: dml.Device) -> None:
     target, manager = device.vulkan.target, device.context.manager
     _, structures = features.opening(target.features, device.vulkan.api_version)
     assert manager.features == structures
@@ -96,7 +96,7 @@ def test_an_unknown_name_in_the_variable_is_refused(
         read_again()
 
 
-def test_what_cannot_be_compiled_is_left_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_features_that_cannot_be_compiled_are_unused_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cooperative matrices need glslang 13 or later."""
     has = Features(float16=True, memory_model=True, cooperative_matrices=(MATRIX,))
     monkeypatch.setattr(features, "_read", lambda *_: has)

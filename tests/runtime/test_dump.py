@@ -67,7 +67,7 @@ def compiled_again(path, tmp_path, *options):
     return result.read_bytes()
 
 
-def test_nothing_is_written_unless_asked_for(tmp_path, monkeypatch):
+def test_nothing_is_dumped_without_the_variable(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(DUMP_VARIABLE, raising=False)
     spirv([dispatch()])
@@ -171,7 +171,7 @@ def test_debuggers_find_the_text_and_its_lines(folder, debugging):
     assert "#line" not in text
 
 
-def test_debug_information_is_asked_for_and_cached_apart(monkeypatch, tmp_path):
+def test_debug_information_is_optional_and_cached_separately(monkeypatch, tmp_path):
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path))
     source = Source("a.comp", TEXT)
     plain = glslang.compile(source)

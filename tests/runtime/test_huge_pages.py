@@ -43,7 +43,7 @@ def test_a_large_buffer_of_a_cpu_asks_for_them(device):
     np.testing.assert_array_equal(buffer.read(np.uint32), numbers)
 
 
-def test_pages_around_the_memory_are_left_alone():
+def test_pages_around_the_memory_are_unchanged():
     whole = np.frombuffer(mmap.mmap(-1, SIZE), np.uint8)
     start = -whole.ctypes.data % (2 << 20)
     huge_pages(whole[start + 1 : start + (4 << 20) - 1])  # neither of the two large pages is complete

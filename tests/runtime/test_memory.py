@@ -59,7 +59,7 @@ def test_large_pieces_go_back_at_once():
     assert small.size == PIECE_ALIGNMENT
 
 
-def test_large_pieces_use_what_is_kept_for_them():
+def test_large_pieces_reuse_kept_allocations():
     pool_ = pool()
     small, first = pool_.take(100, keep=True), pool_.take(1 << 20, keep=True)
     kept = first.native
@@ -81,7 +81,7 @@ def test_large_pieces_use_what_is_kept_for_them():
     assert not pool_.keeps
 
 
-def test_what_is_free_is_used_again():
+def test_free_ranges_are_reused():
     pool_ = pool()
     for _ in range(1000):
         pool_.take(10000)

@@ -67,7 +67,7 @@ def test_a_program_that_cannot_fit_is_refused_before_upload(
     np.testing.assert_allclose(compiled.dispatch({"x": x})["y"], expected, rtol=1e-4, atol=1e-3)
 
 
-def test_running_out_says_what_the_program_needs(limited: dml.Device) -> None:
+def test_out_of_memory_errors_name_the_programs_needs(limited: dml.Device) -> None:
     """Each program fits alone; the second does not fit as well."""
     columns = 48 * MIB * 6 // 10 // (4096 * 256) * 256
     first, x, _ = layer(limited, 1024, columns, seed=1)

@@ -51,7 +51,7 @@ def test_each_dispatch_reads_its_own_block(each_kind):
         buffer.write(np.zeros(4 * WORDS, np.uint32))
 
 
-def test_blocks_outlive_what_made_them(each_kind):
+def test_blocks_live_as_long_as_their_recording(each_kind):
     """A recording's parameter memory returns to its pool when the recording is freed, not before."""
     context = each_kind.context
     buffers = [context.buffer(4 * WORDS) for _ in range(8)]

@@ -54,7 +54,7 @@ def kept(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_what_was_kept_is_given_back(vulkan, folder):
+def test_kept_data_is_restored(vulkan, folder):
     assert given(vulkan) is None
     data = header(vulkan) + bytes(range(256)) * 40
     pipeline_cache.keep(vulkan, Driver(data))
@@ -108,13 +108,13 @@ def test_a_foreign_header_is_ignored(vulkan, folder, changed):
     assert given(vulkan) is None
 
 
-def test_a_header_alone_is_not_kept(vulkan, folder):
+def test_an_empty_cache_is_not_kept(vulkan, folder):
     for nothing in (header(vulkan), header(vulkan)[:16], b""):
         pipeline_cache.keep(vulkan, Driver(nothing))
     assert not kept(folder)
 
 
-def test_what_has_grown_too_large_begins_anew(vulkan, folder, monkeypatch):
+def test_a_cache_that_grew_too_large_starts_again(vulkan, folder, monkeypatch):
     data = header(vulkan) + bytes(100)
     pipeline_cache.keep(vulkan, Driver(data))
     monkeypatch.setattr(pipeline_cache, "MOST_BYTES", 100)
@@ -123,7 +123,7 @@ def test_what_has_grown_too_large_begins_anew(vulkan, folder, monkeypatch):
     assert not kept(folder)
 
 
-def test_a_folder_that_cannot_be_written_is_no_error(vulkan, monkeypatch, tmp_path):
+def test_an_unwritable_folder_is_no_error(vulkan, monkeypatch, tmp_path):
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path / "file" / "below"))
     pipeline_cache.keep(vulkan, Driver(header(vulkan) + b"data"))
@@ -139,7 +139,7 @@ def test_a_driver_that_refuses_is_no_error(vulkan, folder):
     pipeline_cache.load(vulkan, Refusing())
 
 
-def test_a_context_begins_with_what_there_is(vulkan, folder):
+def test_a_context_loads_existing_data(vulkan, folder):
     """A driver accepts its own header. Only new data is written when the context is closed."""
     cache.write(pipeline_cache._entry(vulkan), header(vulkan))
     context = Context(vulkan)

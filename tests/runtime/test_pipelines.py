@@ -87,7 +87,7 @@ def test_one_for_a_kernel_and_its_layout(pipelines_of):
     assert made.made == 5
 
 
-def test_what_was_begun_is_found(pipelines_of):
+def test_requested_pipelines_are_found(pipelines_of):
     """Two pipelines are created at once, on two cores: each waits for the other."""
     both = threading.Barrier(2, timeout=30)
     made = pipelines_of(driver := Driver(lambda kernel: both.wait()))
@@ -97,7 +97,7 @@ def test_what_was_begun_is_found(pipelines_of):
     del held
 
 
-def test_what_nobody_holds_any_more_is_not_made(pipelines_of):
+def test_dropped_requests_are_cancelled(pipelines_of):
     started, go = threading.Event(), threading.Event()
 
     def wait(kernel):
@@ -154,7 +154,7 @@ def test_threads_that_ask_for_the_same_get_the_same(pipelines_of):
     assert all(found[k] is found[k % 4] for k in range(64))
 
 
-def test_an_operator_has_its_pipelines_made_when_it_is_compiled(device, monkeypatch):
+def test_pipelines_are_created_when_an_operator_is_compiled(device, monkeypatch):
     """Pipelines are created before anything is dispatched; dispatching creates none."""
     made = device.context.pipelines
     x = np.linspace(0.1, 1, 7, dtype=np.float32)
@@ -169,7 +169,7 @@ def test_an_operator_has_its_pipelines_made_when_it_is_compiled(device, monkeypa
     assert made.made == before
 
 
-def test_a_process_that_ends_meanwhile_ends_as_ever(vulkan):
+def test_a_process_can_exit_during_compilation(vulkan):
     """At exit, pipelines in progress are waited for, and no others are begun."""
     code = f"""
         from dml.compiler.program import Access, Dispatch, Region, Space, StorageBinding
@@ -188,7 +188,7 @@ def test_a_process_that_ends_meanwhile_ends_as_ever(vulkan):
 
 
 @pytest.mark.parametrize("late, trims", [(True, 1), (False, 0)], ids=["cpu", "gpu"])
-def test_what_a_cpus_compiler_frees_goes_back_to_the_system(pipelines_of, monkeypatch, late, trims):
+def test_memory_freed_by_a_cpus_compiler_is_returned(pipelines_of, monkeypatch, late, trims):
     trimmed: list[int] = []
     done = threading.Event()
 

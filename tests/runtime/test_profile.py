@@ -50,7 +50,7 @@ def test_each_dispatch_is_timed(clock, compiled):
     np.testing.assert_array_equal(compiled.dispatch(data())["y"], before)
 
 
-def test_a_profile_runs_on_what_it_is_given(clock, compiled):
+def test_a_profile_uses_the_given_inputs(clock, compiled):
     before = compiled.dispatch(data(2))["y"]
     compiled.profile(data(-1))
     assert not np.array_equal(compiled.dispatch(data(-1))["y"], before)
@@ -58,7 +58,7 @@ def test_a_profile_runs_on_what_it_is_given(clock, compiled):
         compiled.profile({})
 
 
-def test_the_first_profile_follows_a_run_which_compiles(compiled, monkeypatch):
+def test_the_first_profile_excludes_compilation(compiled, monkeypatch):
     """An unmeasured run comes first, so that no kernel's time includes the driver's compilation."""
     done = []
     for name in ("run", "profile"):

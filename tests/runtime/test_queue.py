@@ -197,7 +197,7 @@ def test_daemon_threads_end_with_the_interpreter(device):
 
 
 @pytest.mark.no_validation
-def test_an_interrupt_is_heard_while_kernels_are_prepared(device):
+def test_an_interrupt_is_noticed_during_compilation(device):
     """Ctrl-C ends a program cleanly after the kernel that the driver is compiling, not after all of them."""
     process = python(
         device,

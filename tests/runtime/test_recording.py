@@ -115,7 +115,7 @@ def test_regions_begin_anywhere(device, offset):
     assert not buffer.read(np.uint8, 2 * SIZE - SIZE, offset + SIZE).any(), "nothing else was written"
 
 
-def test_an_arena_keeps_apart_what_does_not_overlap(device):
+def test_an_arena_separates_disjoint_regions(device):
     parts = [Region(Space.TEMPORARY, 0, *span) for span in ((0, SIZE), (SIZE, SIZE), (2 * SIZE, SIZE), (2 * SIZE, 256))]
     arena = Arena(device.context, Islands(parts))
     places = [arena.place(part) for part in parts]
@@ -134,7 +134,7 @@ def test_pipelines_are_the_devices(device):
     assert len(context.pipelines) == 1
 
 
-def test_what_is_compiled_is_one_sequence(device):
+def test_compiled_kernels_are_one_sequence(device):
     """A driver that compiles at first use gets a sequence per kernel on the first run; later runs are one sequence."""
     context = Context(device.vulkan)
     kernels = [Source("tests/factor.comp", STEP.text.replace("2u", f"{k + 2}u")) for k in range(3)]
@@ -173,7 +173,7 @@ def test_discrete_gpus_with_matrix_units_get_more_at_once(device_class: DeviceCl
     assert most(Features(cooperative_matrices=(halves,))) == times * most(Features())
 
 
-def test_long_work_goes_in_several_submissions(device, monkeypatch):
+def test_long_work_is_split_into_submissions(device, monkeypatch):
     """A dispatch of many workgroups is split along its grid into several submissions, with the same result."""
     context = device.context
     whole = run(context, CHAIN)

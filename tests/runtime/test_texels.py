@@ -41,7 +41,7 @@ def texels(desc, target=LLVMPIPE) -> list[tuple[Access, int]]:
     return [(b.access, b.texel) for d in compile_operator(desc, target).dispatches for b in d.bindings]
 
 
-def test_what_is_only_read_comes_by_texels():
+def test_buffers_that_are_only_read_become_texels():
     t = tensor("FLOAT32", (8, 8))
     none = dml.DML_MATRIX_TRANSFORM_NONE
     found = texels(dml.DML_GEMM_OPERATOR_DESC(t, t, None, t, none, none, Alpha=1.0, Beta=0.0))
@@ -49,7 +49,7 @@ def test_what_is_only_read_comes_by_texels():
     assert {texel for access, texel in found if access is not Access.READ} == {0}
 
 
-def test_what_may_be_written_over_stays_a_storage_buffer():
+def test_inputs_that_may_be_overwritten_stay_storage_buffers():
     """RELU works in place: its input may share its output's memory."""
     t = tensor("FLOAT32", (8, 8))
     assert {texel for _, texel in texels(dml.DML_ACTIVATION_RELU_OPERATOR_DESC(t, t))} == {0}
@@ -67,7 +67,7 @@ SIZES = [*range(4, 2000, 36), 4096, 65280, 65536, 65792, (1 << 20) - 256, 1 << 2
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_what_llvmpipe_looks_at_is_alike(size):
+def test_buffer_sizes_that_llvmpipe_treats_equally(size):
     allocated = buffer_size(-(-size // PIECE_ALIGNMENT) * PIECE_ALIGNMENT)
     assert allocated & (allocated - 1) != 0
     assert view_size(size) >> 8 & 0xFF != 0

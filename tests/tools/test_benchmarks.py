@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("benchmarks")
 
 
 @pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.stem)
-def test_what_was_measured_on_a_device(path: Path) -> None:
+def test_recorded_measurements(path: Path) -> None:
     from roofline.work import cases
 
     report = json.loads(path.read_text())
@@ -44,7 +44,7 @@ def test_every_case_is_a_valid_operator() -> None:
         assert set(work.weights) <= {name for name, _ in work.desc.inputs()}
 
 
-def test_what_bounds_a_case() -> None:
+def test_the_bound_of_a_case() -> None:
     from roofline.main import bound
     from roofline.work import Work
 

@@ -34,7 +34,7 @@ def run(tmp_path: Path) -> Run:
     return with_failing
 
 
-def test_every_step_is_told(run: Run) -> None:
+def test_every_step_is_reported(run: Run) -> None:
     done = run("")
     assert done.returncode == 0, done.stdout + done.stderr
     told = re.findall(r"^=== (\w+): (?:(exit)|\S+)", done.stdout, re.M)

@@ -139,7 +139,7 @@ def test_nothing_stays_mounted(debian, machine, end):
 
 
 @needs_mounts
-def test_a_machine_that_was_not_finished_is_made_anew(debian, machine):
+def test_an_unfinished_machine_is_created_again(debian, machine):
     run = debian("trixie", "--root", machine, debootstrap=MAKE + "touch half; kill -KILL 0")
     assert run.returncode == -9
     assert not machine.exists()
@@ -149,14 +149,14 @@ def test_a_machine_that_was_not_finished_is_made_anew(debian, machine):
 
 
 @needs_mounts
-def test_without_a_network_one_line_and_nothing_left(debian, machine):
+def test_without_a_network_one_line_and_no_files(debian, machine):
     run = debian("trixie", "--root", machine, debootstrap="#!/bin/bash\necho 'E: no mirror answers'; exit 1")
     assert_refused(run, NO_MACHINE, "E: no mirror answers")
     assert sorted(path.name for path in machine.parent.glob("machine*")) == ["machine.lock", "machine.log"]
 
 
 @needs_mounts
-def test_a_folder_of_something_else_is_left_alone(debian, machine):
+def test_other_folders_are_not_touched(debian, machine):
     machine.mkdir()
     (machine / "letter").touch()
     assert_refused(debian("trixie", "--root", machine), NO_MACHINE, str(machine))
@@ -164,7 +164,7 @@ def test_a_folder_of_something_else_is_left_alone(debian, machine):
 
 
 @needs_mounts
-def test_a_folder_of_another_suite_is_left_alone(debian, machine):
+def test_a_folder_of_another_suite_is_not_touched(debian, machine):
     assert debian("trixie", "--root", machine, "env").returncode == 0
     assert_refused(debian("bookworm", "--root", machine, "env"), NO_MACHINE, "holds trixie, not bookworm")
 
@@ -200,7 +200,7 @@ def may_emulate():
 
 
 @pytest.mark.skipif(not may_emulate(), reason="needs binfmt_misc of a user namespace")
-def test_another_architecture_has_an_emulator_of_its_own(arm64, machine, tmp_path):
+def test_another_architecture_runs_in_an_emulator(arm64, machine, tmp_path):
     link = [shutil.which("cc") or "false", "-static", "-x", "c", "-", "-o", tmp_path / "static"]
     if subprocess.run(link, input=EMULATOR, text=True, capture_output=True).returncode:
         pytest.skip("no static program can be made here")

@@ -70,7 +70,7 @@ def test_names_in_sizes_are_explained(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["GRU", "LSTM", "RNN"])
-def test_fields_and_rule_tell_sizes_alike(name: str) -> None:
+def test_fields_and_rules_use_the_same_sizes(name: str) -> None:
     said = operators.meanings(name)
     sizes = {field: found[1] for field, words in said.items() if (found := re.search(r"\{(.*?)\}", words))}
     ruled = [re.fullmatch(r"`(\w+)` must have sizes \([\d, ]+\) \((.*)\)", one) for one in in_words(sample(name))]
@@ -85,7 +85,7 @@ def test_every_field_is_explained(name: str) -> None:
     assert [info.name for info in cls.fields_info if info.counts is None and not said[info.name]] == []
 
 
-def test_a_fields_words_are_the_extended_operators_where_it_has_none() -> None:
+def test_fields_inherit_the_extended_operators_text() -> None:
     assert operators.extended("RESAMPLE3") == "RESAMPLE2"
     assert operators.extended("MULTIHEAD_ATTENTION1") == "MULTIHEAD_ATTENTION"
     assert operators.extended("RESAMPLE_GRAD1") == "RESAMPLE_GRAD"
@@ -168,7 +168,7 @@ def test_a_formula_says_what_is_computed(name: str, device: Any) -> None:
     np.testing.assert_allclose(output.astype(np.float64), np.asarray(expected, np.float64), rtol=1e-5, atol=1e-6)
 
 
-def test_what_fields_are_comes_from_the_docstring() -> None:
+def test_meanings_of_fields_come_from_docstrings() -> None:
     said = operators.said_of(dml.DML_ADAM_OPTIMIZER_OPERATOR_DESC)
     assert said["TrainingStepTensor"] == "one element, t."
     said = operators.said_of(dml.DML_GEMM_OPERATOR_DESC)

@@ -85,7 +85,7 @@ def test_rounds_give_medians(first_result):
     assert first_result.medians(rounds) == {"first": {"cpu": 2}, "warm": 2}
 
 
-def test_who_fails_is_said(first_result, tiny, monkeypatch):
+def test_failing_contenders_are_named(first_result, tiny, monkeypatch):
     monkeypatch.setitem(importlib.import_module("answers").CONTENDERS, "none", None)
     found = first_result.measure(tiny, "", 1, ["none"])
     assert "KeyError" in found["none"]["fails"]

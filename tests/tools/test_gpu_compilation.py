@@ -49,7 +49,7 @@ def test_as_good_as_recorded(changes: dict[str, int]) -> None:
         ({"milliseconds": 2001.0}, "takes 2001 ms to compile"),
     ],
 )
-def test_what_got_worse(changes: dict[str, int], said: str) -> None:
+def test_regressions(changes: dict[str, int], said: str) -> None:
     (failure,) = judge(report(replace(FIGURES, **changes)), recorded()).failures
     assert failure.startswith("GEMM: gemm/shared ")
     assert said in failure
@@ -68,7 +68,7 @@ def test_another_compiler_is_not_compared_and_still_must_not_spill() -> None:
     assert judge(report(SPILLS, mesa="27.0.0"), recorded()).failures
 
 
-def test_a_new_kernel_is_said_and_must_not_spill() -> None:
+def test_a_new_kernel_is_reported_and_must_not_spill() -> None:
     verdict = judge(report(name="ADD: vector"), recorded())
     assert (verdict.failures, verdict.new, verdict.gone) == ([], ["ADD: vector"], ["GEMM: gemm/shared"])
     assert judge(report(SPILLS, name="ADD: vector"), recorded()).failures
@@ -110,7 +110,7 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.name)
-def test_what_is_committed(vendor: drivers.Vendor, tmp_path: Path) -> None:
+def test_the_committed_record(vendor: drivers.Vendor, tmp_path: Path) -> None:
     """The record has each chip that CI checks, in the format of --record, so that diffs show only changes."""
     known = load(vendor.name)
     assert {*vendor.usual} <= {*known.figures} <= {*vendor.chips}
@@ -154,7 +154,7 @@ def test_a_part_of_the_kernels_is_spread_over_all(monkeypatch: pytest.MonkeyPatc
     assert chosen == [[every[at * len(every) // 4] for at in range(4)], [*every]]
 
 
-def test_a_process_that_takes_too_long_is_ended() -> None:
+def test_a_process_that_takes_too_long_is_killed() -> None:
     pipe, endless = subprocess.PIPE, "import signal; signal.pause()"
     with subprocess.Popen([sys.executable, "-c", endless], stdin=pipe, stdout=pipe, stderr=pipe) as process:
         found = compiling._Process(process, 0.1)
@@ -168,7 +168,7 @@ def test_graphs_of_the_conformance_run_are_lowered() -> None:
     assert chosen.lower(Target(DeviceClass.DISCRETE)).dispatches
 
 
-def test_cases_that_cannot_be_lowered_are_told_by_name() -> None:
+def test_cases_that_cannot_be_lowered_are_named() -> None:
     def fail(_: Target) -> Program:
         raise DMLError("too large")
 

@@ -38,7 +38,7 @@ def test_the_innermost_loop_with_the_most_products() -> None:
     assert str(hottest(NESTED, "amd")) == "2 / 5"
 
 
-def test_where_there_is_none() -> None:
+def test_kernels_without_a_loop() -> None:
     straight = (
         "BB0:\n\tv_fma_f32 v0, v1, v2, v3 ; d54b0000\n\ts_cbranch_scc1 BB2 ; bf850001\nBB2:\n\ts_endpgm ; bf810000\n"
     )

@@ -56,7 +56,7 @@ def test_a_device_is_created_with_features(manager):
         assert kp.Manager(0, features=wanted, api_version=1 << 22 | 3 << 12).features == wanted
 
 
-def test_it_stands_alone():
+def test_kompute_is_self_contained():
     """The wheel needs no libfmt, includes the licenses of its code, and sets no upper bound on NumPy."""
     files = {path.name for path in importlib.metadata.files("kp") or ()}
     assert {"LICENSE", "LICENSE.fmt", "LICENSE.pybind11"} <= files
@@ -95,7 +95,7 @@ def test_a_barrier_on_staging_memory_that_is_not_there_is_an_error(manager):
         manager.sequence().record(kp.OpMemoryBarrier([storage], barrier_on_primary=False))
 
 
-def test_running_out_of_memory_is_an_error_and_leaves_nothing_behind(manager):
+def test_out_of_memory_is_an_error_and_leaks_nothing(manager):
     """The process has little address space, for drivers that allocate in the process."""
     code = """
         import resource, sys
@@ -313,7 +313,7 @@ def test_heaps_have_sizes_and_budgets(manager):
 # --- the pipelines' cache (0016) --------------------------------------------------------------------------------------
 
 
-def test_what_a_driver_keeps_of_pipelines_begins_the_next_managers_cache():
+def test_pipeline_data_initializes_the_next_managers_cache():
     spirv = compile(Source("add.comp", ADD))
     first = kp.Manager(0)
     first.pipeline(spirv, [3], 1, 4)

@@ -31,14 +31,14 @@ def test_a_small_model_is_measured(tmp_path: Path) -> None:
     assert ratios_of(found) == {}
 
 
-def test_without_node_it_says_so_in_a_line(tmp_path: Path) -> None:
+def test_without_node_one_line_is_printed(tmp_path: Path) -> None:
     ran = speed("--peers", "llama.cpp", PATH=str(tmp_path))
     assert ran.returncode == 125, ran.stderr
     assert ran.stderr == "tools/bench --language: llama.cpp runs in Node.js: install node and npm\n"
 
 
 @pytest.mark.parametrize("path", sorted(LANGUAGE.glob("*.json")), ids=lambda path: path.stem)
-def test_what_was_measured_on_a_device(path: Path) -> None:
+def test_recorded_measurements(path: Path) -> None:
     found = json.loads(path.read_text())
     ratios = ratios_of(found)
     assert found["driver"]

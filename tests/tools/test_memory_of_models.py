@@ -39,7 +39,7 @@ def test_an_unknown_model_is_refused() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(MEASURED.glob("*.json")), ids=lambda path: path.stem)
-def test_what_was_measured_has_every_model_at_its_size(path: Path) -> None:
+def test_recorded_measurements_cover_every_model(path: Path) -> None:
     found = json.loads(path.read_text())
     assert found["scale"] == 1
     assert list(found["models"]) == list(MODELS)

@@ -62,7 +62,7 @@ def test_every_file_has_mutants_and_a_sample_is_always_the_same():
     }  # fmt: skip
 
 
-def test_what_a_shader_includes():
+def test_includes_of_a_shader():
     assert {"lib/for_each.glsl"} <= command.included("movement/gather.comp")
     assert "lib/math.glsl" not in command.included("movement/copy_words.comp")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_hooks_run_what_ci_runs() -> None:
+def test_hooks_equal_ci() -> None:
     text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     asked = re.findall(
         r"^ +step \w+ \.venv/bin/(ruff check|ruff format|mypy|lint-imports)", (ROOT / ".ci/run").read_text(), re.M

@@ -39,7 +39,7 @@ def machine(tmp_path):
     return run
 
 
-def test_fedora_is_told_its_packages(machine):
+def test_fedoras_packages_are_named(machine):
     run = machine("setup", "--test", os_release='ID=fedora\nVERSION_ID="44"\n', rpm="[[ $3 == cmake || $3 == patch ]]")
     assert run.returncode == 1
     assert run.stderr == (
@@ -48,20 +48,20 @@ def test_fedora_is_told_its_packages(machine):
     )
 
 
-def test_a_browser_is_installed_only_where_it_is_asked_for(machine):
+def test_a_browser_is_installed_only_on_request(machine):
     arch = {"os_release": "ID=arch\n", "pacman": "[[ $2 != chromium ]]", "python3": "exit 1"}
     assert machine("setup", "--browser", **arch).stderr == f"{AS_ROOT}pacman -S --needed chromium python\n"
     assert machine("setup", "--test", **arch).stderr == f"{AS_ROOT}pacman -S --needed python\n"
 
 
-def test_ubuntu_brings_its_own_browser(machine):
+def test_ubuntus_browser_is_used(machine):
     ubuntu = {"os_release": "ID=ubuntu\nID_LIKE=debian\n", "dpkg_query": "echo installed", "python3": "exit 1"}
     said = machine("setup", "--browser", apt_get="exit 1", **ubuntu).stderr
     assert "no browser package is known here" in said
     assert "install chromium" not in said
 
 
-def test_arch_is_told_its_packages(machine):
+def test_archs_packages_are_named(machine):
     run = machine("setup", os_release="ID=arch\n", pacman="[[ $2 == glslang ]]")
     assert run.returncode == 1
     assert run.stderr == (
@@ -117,7 +117,7 @@ def test_a_check_installs_nothing(machine, tmp_path):
     assert not (tmp_path / "calls").exists()
 
 
-def test_an_unknown_system_is_told_what_the_packages_must_bring(machine):
+def test_unknown_systems_get_a_list_of_requirements(machine):
     run = machine("setup", os_release="ID=gentoo\n", make="", cmake="")
     assert run.returncode == 1
     assert run.stderr == (
@@ -126,7 +126,7 @@ def test_an_unknown_system_is_told_what_the_packages_must_bring(machine):
     )
 
 
-def test_a_python_that_was_named_and_is_none(machine):
+def test_a_named_python_that_does_not_exist(machine):
     run = machine("setup", os_release="ID=arch\n", pacman="", environment={"PYTHON": "/nowhere/python3"})
     assert run.returncode == 1
     assert run.stderr == "setup: PYTHON=/nowhere/python3 is not Python 3.10 to 3.14\n"
@@ -135,7 +135,7 @@ def test_a_python_that_was_named_and_is_none(machine):
 NO_PACKAGE = {"apt_get": "[[ $1 == update ]]", "dpkg_deb": ""}
 
 
-def test_ubuntu_goes_without_swiftshader(machine, tmp_path):
+def test_ubuntu_lacks_swiftshader(machine, tmp_path):
     run = machine("swiftshader", tmp_path / "driver", os_release="ID=ubuntu\nID_LIKE=debian\n", **NO_PACKAGE)
     assert run.returncode == 0
     assert run.stderr.count("\n") == 1

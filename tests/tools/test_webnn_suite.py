@@ -105,7 +105,7 @@ def run(device, *arguments):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
 
 
-def test_what_passes(device, suite, tmp_path):
+def test_passing_files(device, suite, tmp_path):
     report = tmp_path / "report.json"
     made = run(device, suite, "--filter", "conformance", "--json", report, "--as", "discrete")
     assert made.returncode == 0, made.stdout + made.stderr
@@ -116,7 +116,7 @@ def test_what_passes(device, suite, tmp_path):
     assert [case["name"] for case in written["cases"]] == ["sums", "refusals", "destruction"]
 
 
-def test_what_fails(device, suite):
+def test_failing_files(device, suite):
     made = run(device, suite)
     assert made.returncode == 1, made.stdout + made.stderr
     assert "arithmetic: Error: two and two" in made.stdout

@@ -43,7 +43,7 @@ def test_the_wheels_kompute_comes_before_somebody_elses(places):
     assert places(dml__vendor_kp=ours, kp=types.SimpleNamespace()) is ours
 
 
-def test_a_checkouts_kompute_is_a_package_of_its_own(places):
+def test_a_checkouts_kompute_is_separate(places):
     ours = patched()
     assert places(kp=ours) is ours
 

@@ -47,11 +47,11 @@ def compiled(found, folder):
     return len(collected.distinct.get("compilations", ()))
 
 
-def test_an_installed_package_compiles_none_of_them(made):
+def test_an_installed_package_compiles_nothing(made):
     assert compiled(*made) == 0
 
 
-def test_what_has_changed_is_compiled(made):
+def test_changed_kernels_are_compiled(made):
     found, folder = made
     for path in folder.rglob("*.glsl"):
         path.write_text(path.read_text() + "// changed\n")

@@ -56,7 +56,7 @@ def test_times_of_cold_warm_and_steady_runs(device, tmp_path):
 
 
 @needs_runtime
-def test_models_that_do_not_answer_are_told_apart(device, tmp_path):
+def test_models_without_results_have_distinct_verdicts(device, tmp_path):
     def broken(path):
         raise LookupError("no such operator")
 
@@ -72,7 +72,7 @@ def test_models_that_do_not_answer_are_told_apart(device, tmp_path):
     assert "no such device" in refused.why
 
 
-def test_compare_finds_what_is_wrong():
+def test_compare_finds_wrong_results():
     y = np.array([1, -4], np.float32)
     assert compare([y], [y], "float32", [None]) == 0
     assert compare([y + np.float32(2**-16)], [y], "float32", [None]) == pytest.approx(2**-18)
@@ -91,7 +91,7 @@ def test_compare_finds_what_is_wrong():
             compare(ours, theirs, precision, [step] * len(theirs))
 
 
-def test_steps_are_the_scales_of_what_makes_the_outputs(tmp_path):
+def test_steps_are_the_scales_of_the_outputs_nodes(tmp_path):
     nodes = [
         helper.make_node("DequantizeLinear", ["x", "scale"], ["y"]),
         helper.make_node("Relu", ["y"], ["z"]),
@@ -103,7 +103,7 @@ def test_steps_are_the_scales_of_what_makes_the_outputs(tmp_path):
     assert steps(tmp_path / "model.onnx") == [0.25, None]
 
 
-def test_the_command_says_what_lacks(tmp_path):
+def test_the_command_names_missing_packages(tmp_path):
     """A package that cannot be imported hides PyTorch."""
     (tmp_path / "torch.py").write_text("raise ModuleNotFoundError('no torch', name='torch')\n")
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}

@@ -52,7 +52,7 @@ def test_a_wrong_result_is_found(device: dml.Device, tmp_path: Path, monkeypatch
     assert not generating.compare(tmp_path / "folder", tmp_path, "fp32", str(device.vulkan.index))["right"]
 
 
-def test_the_table_says_what_came_of_each_folder() -> None:
+def test_the_table_shows_each_folders_verdict() -> None:
     rows = [
         LanguageRow("llama", "int4", "dml", RIGHT, judge="onnxruntime-genai", error=1e-3, same=9),
         LanguageRow("llama", "fp32", "cpu", WRONG, judge="transformers", error=0.5, on_host=["Loop"]),

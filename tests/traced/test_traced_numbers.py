@@ -71,9 +71,7 @@ _number = st.integers(2, 60)
 
 @settings(max_examples=400, deadline=None)
 @given(st.integers(0, 10**6), st.tuples(_number, _number), st.lists(st.tuples(_number, _number), max_size=12))
-def test_a_formula_gives_what_plain_numbers_give(
-    seed: int, now: tuple[int, int], others: list[tuple[int, int]]
-) -> None:
+def test_formulas_equal_plain_arithmetic(seed: int, now: tuple[int, int], others: list[tuple[int, int]]) -> None:
     tracing, traced = _traced(now)
     made = _program(seed, traced)
     formula = Formula(tracing, numbers_in(made))
@@ -98,7 +96,7 @@ def test_conditions_are_those_that_were_met() -> None:
     assert filled([n + 1], found) == [26]
 
 
-def test_what_holds_for_any_numbers_is_no_condition() -> None:
+def test_tautologies_are_not_recorded() -> None:
     tracing, (n, m) = _traced([8, 9])
     assert n > 0
     assert n * m + 4 >= 8
@@ -118,7 +116,7 @@ def test_the_same_sum_is_the_same_number() -> None:
     assert type(n - n) is int
 
 
-def test_what_cannot_be_traced_holds_for_this_number_alone() -> None:
+def test_untraceable_operations_hold_for_one_number() -> None:
     uses: list[Callable[[Any], Any]] = [float, int, lambda n: n / 3, lambda n: n * 0.3, lambda n: n**2, lambda n: 2**n]
     for use in uses:
         tracing, (n,) = _traced([6])
@@ -149,7 +147,7 @@ def test_what_cannot_be_traced_holds_for_this_number_alone() -> None:
         lambda n: np.arange(4) // n,
     ],
 )
-def test_what_would_lose_the_trace_fails_or_is_a_condition(use: Callable[[Any], Any]) -> None:
+def test_operations_that_lose_the_trace_fail_or_add_a_condition(use: Callable[[Any], Any]) -> None:
     tracing, (n,) = _traced([6])
     try:
         made = use(n)
@@ -159,7 +157,7 @@ def test_what_would_lose_the_trace_fails_or_is_a_condition(use: Callable[[Any], 
     assert Formula(tracing, []).numbers([7]) is None
 
 
-def test_what_does_not_fail_makes_something_else() -> None:
+def test_untraced_results_differ_from_plain_ones() -> None:
     _, (n,) = _traced([6])
     assert list(range(n)) != list(range(6))
     assert list("abcdefgh"[:n]) != list("abcdef")

@@ -69,7 +69,7 @@ def test_each_alternative_changes_a_program(row):
 
 
 @pytest.mark.parametrize("row", rows().values(), ids=rows())
-def test_each_row_says_where_it_was_measured(row):
+def test_each_row_names_its_driver_and_date(row):
     assert row.device in TARGETS
     assert row.driver
     assert len(row.date) == len("2026-11-24")
@@ -115,7 +115,7 @@ def test_a_bad_value_is_found(vulkan, monkeypatch):
     assert constants.as_json(found, "driver")["holds"] is False
 
 
-def test_a_value_without_effect_is_said(vulkan, monkeypatch):
+def test_a_value_without_effect_is_reported(vulkan, monkeypatch):
     monkeypatch.setattr(constants, "workload", lambda named: workload({"softmax": {"rows": 1, "length": 8}}))
     assert remeasured(vulkan, {32: 1.0}, monkeypatch).verdict == "makes no difference on this device"
 
@@ -125,8 +125,8 @@ def test_unknown_names_and_other_devices_rows_are_refused():
         constants.wanted(["lines.NOTHING"], LLVMPIPE)
     with pytest.raises(DMLError, match=r"lines.GPU_BUSY is for GPUs, found a device of class cpu"):
         constants.wanted(["lines.GPU_BUSY"], LLVMPIPE)
-    with pytest.raises(DMLError, match=r"lines.CPU_TURNED is for drivers on CPUs, found a device of class discrete"):
-        constants.wanted(["lines.CPU_TURNED"], DESKTOP)
+    with pytest.raises(DMLError, match=r"lines.CPU_STAGGER is for drivers on CPUs, found a device of class discrete"):
+        constants.wanted(["lines.CPU_STAGGER"], DESKTOP)
     with pytest.raises(DMLError, match=r"is for llvmpipe"):
         constants.wanted(["TEXELS_BEFORE"], CPUS[2])
 
@@ -136,7 +136,7 @@ def test_without_names_all_rows_of_the_device_are_measured():
     assert {row.device for row in constants.wanted([], DESKTOP)} == {"gpu", "any"}
 
 
-def test_the_command_prints_what_it_measured(vulkan, monkeypatch):
+def test_the_command_prints_its_measurements(vulkan, monkeypatch):
     monkeypatch.setattr(constants, "wanted", lambda names, target: [row()])
     monkeypatch.setattr(constants, "ROUNDS", 1)
     arguments = ["tune", "--device", vulkan.name, "--constants", "lines.NONZERO_CHUNK"]

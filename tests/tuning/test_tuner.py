@@ -76,19 +76,19 @@ def test_one_that_loses_or_gains_too_little_is_not_chosen(vulkan):
 
 
 def test_one_with_other_results_is_not_chosen(vulkan, monkeypatch):
-    monkeypatch.setattr(tuning, "_are_alike", lambda found, expected: False)
+    monkeypatch.setattr(tuning, "_are_close", lambda found, expected: False)
     table, lines = measured(vulkan, {"": 1e-3})
     assert table == NOTHING_TUNED
     assert any("gives different results" in line for line in lines)
 
 
-def test_alike_is_within_another_order_of_sums():
+def test_close_means_another_order_of_sums():
     ones = np.ones(4, np.float32)
-    assert tuning._are_alike(ones * np.float32(1 + 1e-6), ones)
-    assert not tuning._are_alike(ones * np.float32(1.01), ones)
-    assert not tuning._are_alike(np.array([1, np.nan], np.float32), np.ones(2, np.float32))
-    assert tuning._are_alike(np.array([1, np.nan], np.float16), np.array([1, np.nan], np.float16))
-    assert not tuning._are_alike(np.array([1, 2], np.int32), np.array([1, 3], np.int32))
+    assert tuning._are_close(ones * np.float32(1 + 1e-6), ones)
+    assert not tuning._are_close(ones * np.float32(1.01), ones)
+    assert not tuning._are_close(np.array([1, np.nan], np.float32), np.ones(2, np.float32))
+    assert tuning._are_close(np.array([1, np.nan], np.float16), np.array([1, np.nan], np.float16))
+    assert not tuning._are_close(np.array([1, 2], np.int32), np.array([1, 3], np.int32))
 
 
 def tensor(*sizes, kind="FLOAT32"):
@@ -185,7 +185,7 @@ def test_time_runs_out(vulkan):
     assert any("more than the time left" in line for line in lines)
 
 
-def test_an_interruption_keeps_what_was_measured(vulkan, monkeypatch):
+def test_an_interruption_keeps_measured_choices(vulkan, monkeypatch):
     if not vulkan.target.is_cpu:
         pytest.skip("the sizes are those of CPUs' drivers")
 
@@ -220,7 +220,7 @@ def foreign(path):
 
 
 @pytest.mark.parametrize("spoil", [damaged, older, foreign])
-def test_what_cannot_be_used_is_told_of_once_and_written_anew(spoil):
+def test_an_unusable_file_is_reported_once_and_replaced(spoil):
     tuned_file.keep("device", ONE)
     assert tuned_file.load("device").choices == (ONE,)
     spoil(tuned_file.path("device"))
@@ -303,7 +303,7 @@ def test_a_family_that_there_is_not():
     assert "there is no family 'cooking'; there are product, few rows, " in result.stderr
 
 
-def test_a_cache_that_cannot_be_written_is_told_before_anything_is_measured(vulkan, tmp_path, monkeypatch):
+def test_an_unwritable_cache_is_reported_before_measuring(vulkan, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path / "file"))
     monkeypatch.setattr("dml.tuning.tuner.Tuner.tune", lambda *_, **__: pytest.fail("it measured"))

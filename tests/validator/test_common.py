@@ -56,7 +56,7 @@ def refused(desc, message, level=dml.DML_FEATURE_LEVEL_6_4):
     assert re.search(message, caught.value.message), caught.value.message
 
 
-def test_accepts_what_is_right_in_any_wrapping():
+def test_valid_descriptions_are_accepted_in_any_wrapper():
     desc = identity()
     assert dml.validate(desc) is None
     dml.validate(dml.DML_OPERATOR_DESC(dml.DML_OPERATOR_ELEMENT_WISE_IDENTITY, desc))
@@ -194,7 +194,7 @@ FLOAT_MAX = float(np.finfo(np.float32).max)
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, 0, 1e-300, FLOAT_MAX, -FLOAT_MAX])
-def test_what_float32_holds_is_a_float(value):
+def test_floats_must_fit_float32(value):
     dml.validate(gemm(Alpha=value))
 
 
@@ -269,7 +269,7 @@ def test_data_types_and_dimension_counts_have_a_level():
             dml.DML_FEATURE_LEVEL_2_1)  # fmt: skip
 
 
-def test_reduce_is_held_to_its_function():
+def test_reduce_uses_its_functions_table():
     fields = {"InputTensor": tensor(4, of=U32), "OutputTensor": tensor(1, of=U32), "Axes": (0,)}
     dml.validate(dml.DML_REDUCE_OPERATOR_DESC(Function=dml.DML_REDUCE_FUNCTION_SUM, **fields))
     refused(dml.DML_REDUCE_OPERATOR_DESC(Function=dml.DML_REDUCE_FUNCTION_AVERAGE, **fields), r"InputTensor\.DataType")

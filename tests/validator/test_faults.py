@@ -36,7 +36,7 @@ def raised(desc):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_right_description_has_none(name):
+def test_valid_descriptions_have_no_faults(name):
     assert dml.validate(sample(name), all=True) == []
 
 
@@ -89,7 +89,7 @@ def test_a_level_that_lacks_the_operator_is_one_fault():
     assert len(messages(sample("FOLD"), "1_0")) == 1
 
 
-def test_a_fault_in_a_rule_is_no_excuse_for_a_fault_of_ours(monkeypatch):
+def test_bugs_in_rules_are_not_swallowed(monkeypatch):
     """An exception that a rule raises without having found a fault is not swallowed."""
     from dml.validator import base
 

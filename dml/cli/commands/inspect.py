@@ -58,9 +58,9 @@ def _show(model: Path, facts: ModelSummary, device: str) -> None:
     show(values)
     opsets = ", ".join(f"{domain} {version}" for domain, version in facts.opsets.items())
     listed = table("Operators", "operator", "nodes", "mapped")
-    for one in facts.operators:
-        domain = "" if one.domain == "ai.onnx" else f"{one.domain}::"
-        listed.add_row(escape(f"{domain}{one.name}"), str(one.count), _HOW[one.how])
+    for operator in facts.operators:
+        domain = "" if operator.domain == "ai.onnx" else f"{operator.domain}::"
+        listed.add_row(escape(f"{domain}{operator.name}"), str(operator.count), _HOW[operator.how])
     show(listed)
     _show_weights(facts)
     typer.echo(f"opsets: {opsets}{f', made by {facts.producer}' if facts.producer else ''}")
@@ -79,10 +79,10 @@ def _show(model: Path, facts: ModelSummary, device: str) -> None:
 def _show_weights(facts: ModelSummary) -> None:
     if facts.largest:
         weights = table("Largest weights", "name", "type", "shape", "in the file", "on the device")
-        for one in facts.largest:
-            there = "unknown" if one.device_bytes is None else bytes_text(one.device_bytes)
-            shape = " x ".join(map(str, one.shape)) or "scalar"
-            weights.add_row(escape(one.name), one.kind, shape, bytes_text(one.bytes), there)
+        for item in facts.largest:
+            there = "unknown" if item.device_bytes is None else bytes_text(item.device_bytes)
+            shape = " x ".join(map(str, item.shape)) or "scalar"
+            weights.add_row(escape(item.name), item.kind, shape, bytes_text(item.bytes), there)
         show(weights)
     if facts.prepared:
         prepared = table("Largest weights that initialization makes", "by", "on the device")

@@ -140,17 +140,17 @@ def _show_lowest(path: Path, json: bool) -> None:
     from ...frontends.levels import needed_levels
 
     found = needed_levels(path)
-    level = max((one.level for one in found), default=_Level.DML_FEATURE_LEVEL_1_0)
+    level = max((item.level for item in found), default=_Level.DML_FEATURE_LEVEL_1_0)
     if json:
         print_json(
             {
                 "file": str(path),
                 "feature_level": short_name(level),
-                "operators": [{"what": one.what, "feature_level": short_name(one.level)} for one in found],
+                "operators": [{"what": item.what, "feature_level": short_name(item.level)} for item in found],
             }
         )
         return
-    highest = [one.what for one in found if one.level == level]
+    highest = [item.what for item in found if item.level == level]
     typer.echo(f"{path}: feature level {short_name(level)}")
     for what in highest[:5] if level > _Level.DML_FEATURE_LEVEL_1_0 else []:
         typer.echo(f"  {what}")
@@ -236,24 +236,25 @@ def _show_difference(older: _Level, newer: _Level, kinds: Sequence[_Type] | None
                 "older": {"feature_level": short_name(older), "available": counts[older]},
                 "newer": {"feature_level": short_name(newer), "available": counts[newer]},
                 "operators": [
-                    {"operator": short_name(one.operator), "new": one.is_new, "changes": one.lists()} for one in found
+                    {"operator": short_name(item.operator), "new": item.is_new, "changes": item.lists()}
+                    for item in found
                 ],
             }
         )
         return
     title = f"From feature level {short_name(older)} to {short_name(newer)}"
     listed = table(title, "operator", "tensors", "what is new")
-    for one in found:
-        if one.is_new:
-            listed.add_row(short_name(one.operator), "", "the operator")
+    for item in found:
+        if item.is_new:
+            listed.add_row(short_name(item.operator), "", "the operator")
             continue
         by_change: dict[str, list[str]] = {}
-        for name, change in one.changes().items():
+        for name, change in item.changes().items():
             by_change.setdefault(change, []).append(name)
-        for at, (change, tensors) in enumerate(by_change.items()):
-            listed.add_row("" if at else short_name(one.operator), ", ".join(tensors), escape(change))
+        for index, (change, tensors) in enumerate(by_change.items()):
+            listed.add_row("" if index else short_name(item.operator), ", ".join(tensors), escape(change))
     show(listed)
-    new = sum(one.is_new for one in found)
+    new = sum(item.is_new for item in found)
     typer.echo(
         f"{short_name(older)} has {counts[older]} of {len(all_operators())} operators, {short_name(newer)} has "
         f"{counts[newer]}; of those here {new} are new, {len(found) - new} take more"

@@ -67,7 +67,9 @@ def tune(
         _measure(found, wanted, quick=quick)
     kept = tuned_file.load(found.file_name)
     if json:
-        print_json({"device": found.name, "driver": found.driver, "choices": [asdict(one) for one in kept.choices]})
+        print_json(
+            {"device": found.name, "driver": found.driver, "choices": [asdict(choice) for choice in kept.choices]}
+        )
     else:
         _show(found, kept)
     if tuned_file.is_disabled():
@@ -119,9 +121,9 @@ def _show(found: VulkanDevice, kept: Tuned) -> None:
         typer.echo(f"{found.name}: nothing was measured; rules decide")
         return
     listed = table(escape(f"{found.name}, {found.driver}"), "family", "work", "fastest", "ms", "by rules", "ms")
-    for one in kept.choices:
+    for choice in kept.choices:
         listed.add_row(
-            one.family, escape(one.work), escape(one.variant), f"{1e3 * one.seconds:.4g}",
-            "" if one.rule == one.variant else escape(one.rule), f"{1e3 * one.rule_seconds:.4g}",
+            choice.family, escape(choice.work), escape(choice.variant), f"{1e3 * choice.seconds:.4g}",
+            "" if choice.rule == choice.variant else escape(choice.rule), f"{1e3 * choice.rule_seconds:.4g}",
         )  # fmt: skip
     show(listed)

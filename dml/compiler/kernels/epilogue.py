@@ -61,7 +61,7 @@ def _steps(
     size, step, _ = dimensions[0]
     periods = [size * step] + [step for _, step, _ in dimensions]
     # A remainder determines inner positions only if it is a multiple of the inner period
-    used = max((at for at, (_, _, stride) in enumerate(dimensions) if stride != 0), default=0)
+    used = max((index for index, (_, _, stride) in enumerate(dimensions) if stride != 0), default=0)
     if any(outer % inner for outer, inner in itertools.pairwise(periods[: used + 1])):
         return None
     return tuple(
@@ -92,7 +92,7 @@ def _dimensions(sizes: tuple[int, ...], strides: tuple[int, ...], operand: tuple
 
 def operand_name(name: str, number: int) -> str:
     """Return an epilogue operand's name in the kernel. name: the tensor with the epilogue."""
-    return f"{name}_beside{number}"
+    return f"{name}_operand{number}"
 
 
 def values_of(epilogue: Epilogue) -> DataType:
@@ -105,7 +105,7 @@ def emit_epilogue(name: str, epilogue: Epilogue, types: Sequence[str], row: Data
     """Return ``t_epilogue(v, i)`` for the value stored at index i. types: the operands' value types. row: of the
     result.
 
-    It calls ``t_apply(v, ...)``, the expression, and ``t_beside0_index(i)``, the index of an operand's element. It is
+    It calls ``t_apply(v, ...)``, the expression, and ``t_operand0_index(i)``, the index of an operand's element. It is
     preceded by ``t_made(bits)``, the value of such bits, and ``t_stored(v)``, the bits of a result.
     """
     made = values_of(epilogue)

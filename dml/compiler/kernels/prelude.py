@@ -41,7 +41,7 @@ from dml.compiler.kernels.access import BoundSignature, single_bits, typed_acces
 from dml.compiler.kernels.epilogue import emit_epilogue, emit_finish_four, operand_name, values_of
 from dml.compiler.kernels.expression import Emitted
 from dml.compiler.kernels.float_modes import float_modes
-from dml.compiler.program import Access, Operand, Region, having
+from dml.compiler.program import Access, Operand, Region, fast_replace
 from dml.compiler.scalar import Constant
 from dml.traced import traced_apply, whole
 
@@ -109,7 +109,7 @@ def by_texels(tensors: Mapping[str, Bound], most: int) -> dict[str, Bound]:
         if is_read:
             most -= 1
             found.update(
-                {name: having(bound, texel=4 if vector else 1) for name, bound in zip(names, bounds, strict=True)}
+                {name: fast_replace(bound, texel=4 if vector else 1) for name, bound in zip(names, bounds, strict=True)}
             )
     return found
 
@@ -284,7 +284,7 @@ def _text(
 ) -> _Text:
     """Return the text. constants: names and types of the numbers after those of the layouts."""
     named = [*((name, "uint") for name in _layout_names(tensors, rank)), *constants]
-    types, places = dict(named), {name: at for at, (name, _) in enumerate(named)}
+    types, places = dict(named), {name: index for index, (name, _) in enumerate(named)}
     used = sources.identifiers(kernel).union(_WORD.findall(code), *(_WORD.findall(text) for _, text in epilogues))
     body = _body(tensors, rank, dict(epilogues), code, used, single_stores)
     used |= set(_WORD.findall(body))
@@ -399,7 +399,7 @@ def _layout_names(tensors: Sequence[BoundSignature], rank: int | None) -> list[s
 
 
 def _layout_numbers(tensors: Mapping[str, Bound], space: Sequence[int] | None) -> list[int]:
-    """Return the numbers of ``_layout_names``."""
+    """Return the values of the sizes and layouts that ``_layout_names`` names, in its order."""
     numbers = [] if space is None else [math.prod(space), *space]
     for bound in tensors.values():
         operand = bound.operand

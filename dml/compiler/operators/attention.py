@@ -141,8 +141,8 @@ def _parts_of_rows(builder: ProgramBuilder, query: Operand, keys: int, *, whole_
     together = batch if whole_batch or batch * row <= room else 1
     count = max(1, room // (together * row))
     for first in range(0, batch, together):
-        for at in range(0, queries, count):
-            yield _Rows((first, together), (at, min(count, queries - at)))
+        for index in range(0, queries, count):
+            yield _Rows((first, together), (index, min(count, queries - index)))
 
 
 def _mask(desc: AttentionDesc, builder: ProgramBuilder) -> Operand | None:

@@ -176,7 +176,7 @@ def _on_matrices(
         {
             "ROWS_TILE": f"{chosen.rows}u",
             "KEYS_TILE": f"{chosen.keys}u",
-            "SUB_ROWS": f"{chosen.own}u",
+            "SUB_ROWS": f"{chosen.subgroup_rows}u",
             "DEPTH": f"{chosen.depth}u",
             "COLUMNS": f"{chosen.columns}u",
             "TILES": chosen.tiles,
@@ -323,5 +323,5 @@ def _merge(builder: ProgramBuilder, of: AttentionOperands, written: Mapping[str,
         {"sums": seen("sums", size, 1), "statistics": seen("statistics", 2, 0)},
         constants={"PARTS": parts, "VALUE_SIZE": size},
         steps=2 * parts,
-        alike=(0, 1),
+        split_axes=(0, 1),
     )

@@ -303,7 +303,7 @@ def _in_parts(builder: ProgramBuilder, task: Resampling, count: int, sampled: Ca
             constants=task.constants | ({"FROM": begin, "TO": end} if len(parts) > 1 else {}),
             code="\n".join([_head(task.kernel), *sampled(to, parted=len(parts) > 1)]),
             steps=end - begin,
-            alike=[at for at in range(task.result.rank) if at not in task.places],
+            split_axes=[index for index in range(task.result.rank) if index not in task.places],
         )
         tensors["carry"] = to
 

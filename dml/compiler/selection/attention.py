@@ -69,7 +69,7 @@ _LEAST_DEPTH = min(depth for _, _, depth, *_ in _TILES)
 
 #: Registers of attention/tiles.comp for queries, keys, loads in flight and addresses, and registers for converting
 #: FLOAT16 without the device's instructions (Adreno 6xx).
-_BESIDE_TILES, _CONVERTING = 105, 12
+_TILE_REGISTERS, _CONVERTING = 105, 12
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ class AttentionTiles:
 
 @dataclass(frozen=True)
 class AttentionMatrices:
-    """Parameters of attention/matrices.comp and attention/in_registers.comp. rows: of a workgroup's tile. own: rows per
-    subgroup. shape: (m, n, k) of the matrix instruction.
+    """Parameters of attention/matrices.comp and attention/in_registers.comp. rows: of a workgroup's tile.
+    subgroup_rows: rows per subgroup. shape: (m, n, k) of the matrix instruction.
 
     depth, columns: key and value sizes rounded up to whole matrices. in_registers: scores do not go to shared memory.
     half_weights: weights are rounded to FLOAT16 once instead of being kept as two FLOAT16 parts.
@@ -137,7 +137,7 @@ class AttentionMatrices:
 
     rows: int
     keys: int
-    own: int
+    subgroup_rows: int
     shape: tuple[int, int, int]
     depth: int
     columns: int
@@ -149,29 +149,29 @@ class AttentionMatrices:
 
     @property
     def workgroup(self) -> int:
-        return self.rows // self.own * self.subgroup
+        return self.rows // self.subgroup_rows * self.subgroup
 
     @property
     def tiles(self) -> int:
         """Vectors of shared memory for queries, reused for keys and values, and with ``in_registers`` for a matrix of
         sums per subgroup."""
         key, value = self.depth // 8 | 1, self.columns // 8 | 1
-        sums = self.rows // self.own * self.shape[0] * self.shape[1] // 4
+        sums = self.rows // self.subgroup_rows * self.shape[0] * self.shape[1] // 4
         return max(self.keys * (key + value), self.rows * key, sums if self.in_registers else 0)
 
     @property
     def scores(self) -> int:
         """Vectors of shared memory for the scores of a subgroup, later reused for its weights."""
         halves = 1 if self.half_weights else 2
-        return self.own * max(self.keys // 4 | 1, halves * (self.keys // 8 | 1))
+        return self.subgroup_rows * max(self.keys // 4 | 1, halves * (self.keys // 8 | 1))
 
     @property
     def shared(self) -> int:
         """Bytes of shared memory."""
-        subgroups = self.rows // self.own
+        subgroups = self.rows // self.subgroup_rows
         if self.in_registers:
             return 16 * self.tiles + 8 * self.rows + 4 * self.shape[0] * self.shape[1]
-        vectors = self.tiles + subgroups * (self.scores + self.own * self.shape[1] // 4)
+        vectors = self.tiles + subgroups * (self.scores + self.subgroup_rows * self.shape[1] // 4)
         return 16 * vectors + 4 * self.workgroup + 8 * self.rows
 
 
@@ -236,8 +236,8 @@ def _few(target: Target, of: AttentionShape) -> AttentionFew:
     groups = of.heads * -(-of.rows // rows)
     steps = -(-of.keys // tile) * (lanes + tile)
     parts = _parts(target, of, groups, steps, tile)
-    near = shuffled(target)
-    return AttentionFew(rows, lanes, round_, parts, -(-steps // parts), near if lanes <= near else 0)
+    subgroup_size = shuffled(target)
+    return AttentionFew(rows, lanes, round_, parts, -(-steps // parts), subgroup_size if lanes <= subgroup_size else 0)
 
 
 #: Tiles for matrix units, best first: rows, keys, matrices per subgroup along the rows.
@@ -283,16 +283,16 @@ def _matrices(
     """Return a tile of ``rows`` rows and ``keys`` keys, with ``down`` matrices per subgroup; None if it does not divide
     or fit."""
     shape = m, n, k = half_matrices(target)[0]
-    own, depth, columns = m * down, -(-of.size // k) * k, -(-of.value_size // n) * n
+    subgroup_rows, depth, columns = m * down, -(-of.size // k) * k, -(-of.value_size // n) * n
     found = AttentionMatrices(
-        rows, keys, own, shape, depth, columns, target.subgroup_size,
+        rows, keys, subgroup_rows, shape, depth, columns, target.subgroup_size,
         in_registers=in_registers, half_weights=target.allows_half,
     )  # fmt: skip
-    if rows % own or keys % max(n, k):
+    if rows % subgroup_rows or keys % max(n, k):
         return None
-    lanes = target.subgroup_size // own
+    lanes = target.subgroup_size // subgroup_rows
     # With scores in shared memory, the scores of a row are divided among lanes.
-    if not in_registers and (not lanes or keys // lanes % 8 or target.subgroup_size % own):
+    if not in_registers and (not lanes or keys // lanes % 8 or target.subgroup_size % subgroup_rows):
         return None
     if found.shared > target.shared_memory or found.workgroup > target.max_workgroup_invocations:
         return None
@@ -308,7 +308,7 @@ def _tiles(target: Target, of: AttentionShape) -> Iterator[AttentionTiles]:
 
     Rows of many columns are shared by sixteen invocations, since the sums would not fit the registers of eight.
     """
-    beside = _BESIDE_TILES + (_CONVERTING if of.halves and not target.features.float16_exact else 0)
+    beside = _TILE_REGISTERS + (_CONVERTING if of.halves and not target.features.float16_exact else 0)
     for rows, keys, depth, across, workgroup, most in _TILES:
         if depth > _LEAST_DEPTH >= of.size:
             continue

@@ -27,7 +27,7 @@ class DotProduct(BlockTile):
 
     @property
     def shared_bytes(self) -> int:
-        return self.slab * (self.rows + self.columns + 8)
+        return self.tile_k * (self.rows + self.columns + 8)
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class DotRows(SlicedTile):
     """gemm/bytes_rows.comp."""
 
     @property
-    def slab(self) -> int:
+    def tile_k(self) -> int:
         """Steps of k per iteration."""
         return self.slices * VECTOR
 
@@ -47,7 +47,7 @@ class ByteMatrixProduct(MatrixTile):
     @property
     def shared_bytes(self) -> int:
         m, n, _ = self.shape
-        lines = (self.rows + self.columns) * VECTOR * (self.slab // VECTOR | 1)
+        lines = (self.rows + self.columns) * VECTOR * (self.tile_k // VECTOR | 1)
         return lines + 4 * m * n * self.subgroups
 
 
@@ -55,10 +55,10 @@ ByteKernel = DotProduct | DotRows | ByteMatrixProduct
 
 #: (tile, number of tiles that fills a device), largest first; the numbers are those of float32 products (see gemm.py).
 _DOT_TILES = (
-    (DotProduct(64, 128, blocks=(2, 2), slab=32), 128),
-    (DotProduct(64, 64, blocks=(2, 2), slab=32), 128),
-    (DotProduct(64, 64, blocks=(1, 1), slab=64), 128),
-    (DotProduct(32, 32, blocks=(1, 1), slab=32), 1),
+    (DotProduct(64, 128, blocks=(2, 2), tile_k=32), 128),
+    (DotProduct(64, 64, blocks=(2, 2), tile_k=32), 128),
+    (DotProduct(64, 64, blocks=(1, 1), tile_k=64), 128),
+    (DotProduct(32, 32, blocks=(1, 1), tile_k=32), 1),
 )
 #: Tiles for matrix units: (rows, columns), (rows, columns) per subgroup, slab, number of tiles that fills a device. The
 #: numbers are those of float16 products.
@@ -121,8 +121,8 @@ def _on_matrices(target: Target) -> Iterator[tuple[ByteMatrixProduct, int]]:
     """Yield the tiles that fit, each with the number of tiles that fills the device; none without matrix units for
     bytes."""
     for shape in byte_matrices(target)[:1]:
-        for (rows, columns), own, slab, enough in _MATRIX_TILES:
-            tile = ByteMatrixProduct(rows, columns, own, shape, slab, target.subgroup_size)
+        for (rows, columns), subgroup_tile, tile_k, enough in _MATRIX_TILES:
+            tile = ByteMatrixProduct(rows, columns, subgroup_tile, shape, tile_k, target.subgroup_size)
             if fits(target, tile) and tile.is_whole:
                 yield tile, enough
 

@@ -17,7 +17,7 @@ from dml.compiler.selection.devices import (
     has_few_registers,
     has_room_for_matrices,
     keeps,
-    keeps_beside_places,
+    keeps_with_positions,
 )
 from dml.compiler.selection.product_tiles import FEWEST_SUMS, half_steps
 from dml.compiler.selection.thresholds import threshold
@@ -37,7 +37,7 @@ _MOST_PHASES = 36
 
 #: Largest image (elements) for which CPU drivers run a residual addition as its own kernel. A fused tile would have to
 #: be compiled too, once more for larger images, and gains nothing on small ones.
-_ADDED_APART = 1 << 20
+_ADDED_SEPARATELY = 1 << 20
 
 
 def clips_results(target: Target) -> bool:
@@ -48,9 +48,9 @@ def clips_results(target: Target) -> bool:
     return target.is_cpu
 
 
-def adds_apart(target: Target, image: int) -> bool:
+def adds_separately(target: Target, image: int) -> bool:
     """Whether a residual addition to a convolution's result is a kernel of its own. image: elements of a result."""
-    return target.is_cpu and image <= _ADDED_APART
+    return target.is_cpu and image <= _ADDED_SEPARATELY
 
 
 # --- The direct kernel ------------------------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ ALONE: float = threshold("convolution.ALONE")
 
 @dataclass(frozen=True)
 class ImplicitTile:
-    """Results per workgroup of implicit.comp: channels x positions, computed ``slab`` steps of k at a time.
+    """Results per workgroup of implicit.comp: channels x positions, computed ``tile_k`` steps of k at a time.
 
     fours: blocks of 4 x 4 sums per invocation, down and across. weight: speed relative to the first tile. table: steps
     of k in a table in shared memory, a power of two, or 0. half_steps: see selection.product_tiles.
@@ -261,7 +261,7 @@ class ImplicitTile:
     places: int
     fours: tuple[int, int]
     workgroup: int
-    slab: int = 8
+    tile_k: int = 8
     weight: float = 1.0
     table: int = 0
     half_steps: int = 0
@@ -273,7 +273,7 @@ class ImplicitTile:
 
     def memory(self) -> int:
         """Return the maximum number of bytes of shared memory."""
-        return 4 * self.slab * (self.channels + self.places) + 8 * self.table
+        return 4 * self.tile_k * (self.channels + self.places) + 8 * self.table
 
 
 #: Channels, positions, fours, workgroup and weight of each tile. (Two slabs in shared memory leave fewer workgroups per
@@ -288,28 +288,28 @@ _IMPLICIT_HALF_TILES = (ImplicitTile(64, 128, (2, 1), 256), *IMPLICIT_TILES[1:])
 
 @dataclass(frozen=True)
 class ImplicitMatrixTile:
-    """Results per workgroup of implicit_matrix.comp: channels x positions, computed ``slab`` steps of k at a time.
+    """Results per workgroup of implicit_matrix.comp: channels x positions, computed ``tile_k`` steps of k at a time.
 
-    own: channels and positions per subgroup, in matrices of ``shape`` (m, n, k). table: see ImplicitTile.
+    subgroup_tile: channels and positions per subgroup, in matrices of ``shape`` (m, n, k). table: see ImplicitTile.
     """
 
     channels: int
     places: int
-    own: tuple[int, int]
-    slab: int
+    subgroup_tile: tuple[int, int]
+    tile_k: int
     shape: tuple[int, int, int]
     subgroup_size: int
     table: int = 0
 
     @property
     def workgroup(self) -> int:
-        return self.channels // self.own[0] * (self.places // self.own[1]) * self.subgroup_size
+        return self.channels // self.subgroup_tile[0] * (self.places // self.subgroup_tile[1]) * self.subgroup_size
 
     def memory(self) -> int:
         """Return the bytes of shared memory for the worse of the two layouts of x."""
-        lines = self.slab * (self.channels // 8 | 1)
-        lines += max(self.slab * (self.places // 8 | 1), self.places * (self.slab // 8 | 1))
-        staged = self.workgroup // self.subgroup_size * self.shape[0] * (self.own[1] // 4 + 2)
+        lines = self.tile_k * (self.channels // 8 | 1)
+        lines += max(self.tile_k * (self.places // 8 | 1), self.places * (self.tile_k // 8 | 1))
+        staged = self.workgroup // self.subgroup_size * self.shape[0] * (self.subgroup_tile[1] // 4 + 2)
         return 16 * max(lines, staged) + 8 * self.table
 
 
@@ -320,9 +320,9 @@ def _with_table(target: Target, sizes: WindowSizes, tile: _Tile) -> _Tile:
     """Return the tile with a table of the element that each step of k reads, where input channels are few and the table
     fits."""
     reaches = (window_reach(taps, apart) for taps, apart in zip(sizes.taps, sizes.dilations, strict=True))
-    if sizes.inputs % tile.slab == 0 or max(reaches) > _MOST_REACH:
+    if sizes.inputs % tile.tile_k == 0 or max(reaches) > _MOST_REACH:
         return tile
-    table = 1 << (-(-sizes.products // tile.slab) * tile.slab - 1).bit_length()
+    table = 1 << (-(-sizes.products // tile.tile_k) * tile.tile_k - 1).bit_length()
     found = replace(tile, table=table)
     return found if table <= _LARGEST_TABLE and found.memory() <= target.shared_memory else tile
 
@@ -342,22 +342,24 @@ def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTi
     shapes = half_matrices(target) if has_room_for_matrices(target) else []
     if target.is_cpu or not shapes or sizes.outputs < _FEWEST_OUTPUTS or sizes.products < 16:
         return None
-    slab = 32 if sizes.inputs % 32 == 0 else 16
+    tile_k = 32 if sizes.inputs % 32 == 0 else 16
     fitting: list[ImplicitMatrixTile] = []
     places = sizes.batch * math.prod(sizes.places)
     rule: ImplicitMatrixTile | None = None
-    for channels, beside, own, enough in MATRIX_TILES:
-        tile = ImplicitMatrixTile(channels, beside, own, slab, shapes[0], target.subgroup_size)
+    for channels, beside, subgroup_tile, enough in MATRIX_TILES:
+        tile = ImplicitMatrixTile(channels, beside, subgroup_tile, tile_k, shapes[0], target.subgroup_size)
         m, n, k = tile.shape
         threads = min(target.max_workgroup_invocations, target.max_workgroup_size[0])
-        divides = own[0] % m == own[1] % n == slab % k == 0 and tile.workgroup % (beside // 2) == 0
+        divides = (
+            subgroup_tile[0] % m == subgroup_tile[1] % n == tile_k % k == 0 and tile.workgroup % (beside // 2) == 0
+        )
         if divides and tile.workgroup <= threads and tile.memory() <= target.shared_memory:
             fitting.append(tile)
             tiles = sizes.groups * -(-sizes.outputs // channels) * -(-places // beside)
             if rule is None and sizes.outputs > channels // 2 and tiles >= filling(target, enough):
                 rule = tile
-    too_long = sizes.products // slab >= max_steps(target)
-    matrix = 2 * sizes.groups * (sizes.products + slab) * (sizes.outputs + 8)
+    too_long = sizes.products // tile_k >= max_steps(target)
+    matrix = 2 * sizes.groups * (sizes.products + tile_k) * (sizes.outputs + 8)
     if too_long or not fitting or matrix > target.max_region:
         return None
     chosen: ImplicitMatrixTile | None = rule or fitting[-1]
@@ -415,16 +417,16 @@ def implicit_tile(target: Target, sizes: WindowSizes, *, halves: bool = False) -
     tiles = [replace(tile, half_steps=steps) for tile in (_IMPLICIT_HALF_TILES if steps else IMPLICIT_TILES)]
     most = target.max_workgroup_invocations
     fitting = [
-        t for t in tiles if t.workgroup <= most and (t.sums <= FEWEST_SUMS or keeps_beside_places(target, t.sums))
+        t for t in tiles if t.workgroup <= most and (t.sums <= FEWEST_SUMS or keeps_with_positions(target, t.sums))
     ]
     kind = "implicit in halves" if steps else "implicit"
     tile = tuned(target, "convolution", lambda: f"{kind} {_work(sizes)}", min(fitting, key=cost), lambda: fitting)
-    larger = tile if has_few_registers(target) else replace(tile, slab=16)
+    larger = tile if has_few_registers(target) else replace(tile, tile_k=16)
     if larger.memory() > target.shared_memory or (sizes.inputs % 16 and sizes.inputs % 8 == 0):
         larger = tile
     larger = _with_table(target, sizes, larger)
-    matrix = 4 * sizes.groups * -(-sizes.products // larger.slab) * larger.slab * -(-sizes.outputs // 4) * 4
-    too_long = sizes.products // larger.slab >= max_steps(target)
+    matrix = 4 * sizes.groups * -(-sizes.products // larger.tile_k) * larger.tile_k * -(-sizes.outputs // 4) * 4
+    too_long = sizes.products // larger.tile_k >= max_steps(target)
     return None if matrix > target.max_region or too_long else larger
 
 
@@ -523,7 +525,7 @@ def elements_read(tile: DepthwiseTile, sizes: WindowSizes) -> tuple[int, int]:
 
     def along(axis: int, count: int) -> int:
         move, apart = (1, 1) if tile.gaps[axis - 1] > 1 else (sizes.strides[axis], sizes.dilations[axis])
-        return len({at * move + k * apart for at in range(count) for k in range(sizes.taps[axis])})
+        return len({index * move + k * apart for index in range(count) for k in range(sizes.taps[axis])})
 
     return along(1, tile.rows), along(2, tile.columns)
 
@@ -559,8 +561,8 @@ FEWEST_TILES: int = threshold("convolution.FEWEST_TILES")
 USUAL: int = threshold("convolution.USUAL")
 #: Bounds of the side that is computed from USUAL.
 _MOST_USUAL, _LEAST_USUAL = 56, 7
-#: Cost of eight invocations of the input transform and of the result transform, in vector multiplications: mostly reads
-#: and writes.
+#: Cost of the input transform and of the result transform for eight invocations, in vector multiplications: mostly
+#: reads and writes.
 TRANSFORM_COSTS: tuple[float, float] = threshold("convolution.TRANSFORM_COSTS")
 #: TRANSFORM_COSTS where llvmpipe reads texels.
 TRANSFORM_COSTS_BY_TEXELS: tuple[float, float] = threshold("convolution.TRANSFORM_COSTS_BY_TEXELS")

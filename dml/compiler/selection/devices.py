@@ -147,7 +147,7 @@ def keeps(target: Target, values: int, *, workgroup: int = 1, others: int | None
     return _KEPT * values <= has if others is None else values + others <= has
 
 
-def keeps_beside_places(target: Target, sums: int) -> bool:
+def keeps_with_positions(target: Target, sums: int) -> bool:
     """Whether an invocation can hold ``sums`` sums together with the positions of a convolution's windows.
 
     Intel's cannot hold 32: Mesa compiles matrix products with 32 sums to 124 of 128 registers, and spilled 3 to 45

@@ -27,8 +27,8 @@ class VectorProduct:
     """gemm/vector.comp: ``slices`` invocations share the products of each of ``lanes`` times ``columns`` columns.
 
     along_k: a vector of b holds elements that are adjacent along k, else ``columns`` adjacent columns. per_vector:
-    elements of a vector. parts: split-k factor; each part has its own workgroups. unroll: steps per loop iteration.
-    near: with along_k, adjacent invocations that share a column.
+    elements of a vector. split_k: parts of k, each with its own workgroups. unroll: steps per loop iteration.
+    adjacent_slices: with along_k, adjacent invocations that share a column.
     """
 
     rows: int
@@ -37,9 +37,9 @@ class VectorProduct:
     slices: int
     along_k: bool
     per_vector: int
-    parts: int = 1
+    split_k: int = 1
     unroll: int = 2
-    near: int = 32
+    adjacent_slices: int = 32
 
     @property
     def tile(self) -> tuple[int, int]:
@@ -62,19 +62,19 @@ class VectorProduct:
 
 @dataclass(frozen=True)
 class FewMatrixProduct:
-    """gemm/few_matrix.comp: ``subgroups`` subgroups share the products of ``matrices`` matrices of columns, ``slab``
+    """gemm/few_matrix.comp: ``subgroups`` subgroups share the products of ``matrices`` matrices of columns, ``tile_k``
     steps of k each.
 
-    shape: (m, n, k) of a matrix; m are columns of the result and n its rows. parts: split-k factor, as in
+    shape: (m, n, k) of a matrix; m are columns of the result and n its rows. split_k: parts of k, as in
     SharedProduct.
     """
 
     matrices: int
     subgroups: int
-    slab: int
+    tile_k: int
     shape: tuple[int, int, int]
     subgroup_size: int
-    parts: int = 1
+    split_k: int = 1
 
     @property
     def tile(self) -> tuple[int, int]:
@@ -93,8 +93,8 @@ class FewMatrixProduct:
     @property
     def shared_bytes(self) -> int:
         rows, columns = self.tile
-        lines = max(columns * (self.slab // 8 | 1), self.slab * (columns // 8 | 1))
-        return self.subgroups * (16 * (rows * (self.slab // 8 | 1) + lines) + 4 * rows * columns)
+        lines = max(columns * (self.tile_k // 8 | 1), self.tile_k * (columns // 8 | 1))
+        return self.subgroups * (16 * (rows * (self.tile_k // 8 | 1) + lines) + 4 * rows * columns)
 
 
 #: Maximum number of rows of a product that is bound by the memory bandwidth of b.
@@ -169,7 +169,7 @@ def _along_k(rows: int, per_vector: int, n: int) -> VectorProduct:
     columns, unroll = 4 if rows > 1 or n >= 4096 else 1, 2
     if rows == 8:
         columns, unroll = COLUMNS_OF_EIGHT_ROWS["4" if per_vector == 4 else "8"]
-    return VectorProduct(rows, columns, 4, 32, True, per_vector, unroll=unroll, near=8)
+    return VectorProduct(rows, columns, 4, 32, True, per_vector, unroll=unroll, adjacent_slices=8)
 
 
 def _across_k(target: Target, rows: int, n: int, k: int, batch: int, per_vector: int, lanes: int) -> VectorProduct:
@@ -178,8 +178,8 @@ def _across_k(target: Target, rows: int, n: int, k: int, batch: int, per_vector:
     slices = min(slices, (_LARGE_WORKGROUP if is_large else _SMALL_WORKGROUP) // lanes)
     groups = batch * -(-n // (lanes * per_vector))
     enough = enough_groups(target) * _SMALL_WORKGROUP // (groups * lanes * slices)
-    parts = max(1, min(MOST_PARTS, k // 512, enough))
-    return VectorProduct(rows, per_vector, lanes, slices, False, per_vector, parts, unroll)
+    split_k = max(1, min(MOST_PARTS, k // 512, enough))
+    return VectorProduct(rows, per_vector, lanes, slices, False, per_vector, split_k, unroll)
 
 
 #: Tiles of gemm/few_matrix.comp where b is contiguous along k, best first: matrices per workgroup, subgroups, k steps
@@ -200,8 +200,8 @@ def _on_matrices(target: Target, m: int, b_along_k: bool) -> Iterator[FewMatrixP
     if not shapes or m < (ROWS_ALONG if b_along_k else ROWS_ACROSS):
         return
     shape = min(shapes, key=lambda shape: (shape[1], -shape[0] * shape[2]))
-    for matrices, subgroups, slab in MATRICES_ALONG if b_along_k else MATRICES_ACROSS:
-        slab = min(slab, 32) if has_few_registers(target) else slab
-        found = FewMatrixProduct(matrices, subgroups, slab, shape, target.subgroup_size)
-        if fits(target, found) and slab % shape[2] == 0:
+    for matrices, subgroups, tile_k in MATRICES_ALONG if b_along_k else MATRICES_ACROSS:
+        tile_k = min(tile_k, 32) if has_few_registers(target) else tile_k
+        found = FewMatrixProduct(matrices, subgroups, tile_k, shape, target.subgroup_size)
+        if fits(target, found) and tile_k % shape[2] == 0:
             yield found

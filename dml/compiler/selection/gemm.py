@@ -73,24 +73,25 @@ class NarrowProduct(SlicedTile):
 
 @dataclass(frozen=True)
 class SharedProduct(BlockTile):
-    """gemm/shared.comp, through shared memory. parts: split-k factor; each part has its own workgroups. half_steps: see
-    selection.product_tiles."""
+    """gemm/shared.comp, through shared memory. split_k: parts of k, each with its own workgroups. half_steps:
+    see selection.product_tiles.
+    """
 
-    parts: int = 1
+    split_k: int = 1
     half_steps: int = 0
     #: Products added to each sum per step.
     depth: int = 1
 
     @property
     def shared_bytes(self) -> int:
-        return self.slab * 4 * (self.rows + self.columns + 8)
+        return self.tile_k * 4 * (self.rows + self.columns + 8)
 
 
 @dataclass(frozen=True)
 class MatrixProduct(MatrixTile):
-    """gemm/cooperative.comp. parts: split-k factor. band: rows of tiles in flight together."""
+    """gemm/cooperative.comp. split_k: parts of k. band: rows of tiles in flight together."""
 
-    parts: int = 1
+    split_k: int = 1
     band: int = 8
 
     @property
@@ -101,8 +102,8 @@ class MatrixProduct(MatrixTile):
     @property
     def shared_bytes(self) -> int:
         """Shared memory for the worse of the two operand orientations, whose padded lines take more."""
-        slabs = sum(max(size * (self.slab // 8 | 1), self.slab * (size // 8 | 1)) for size in self.tile)
-        staged = self.subgroups * self.shape[0] * (self.own[1] // 4 + 2)
+        slabs = sum(max(size * (self.tile_k // 8 | 1), self.tile_k * (size // 8 | 1)) for size in self.tile)
+        staged = self.subgroups * self.shape[0] * (self.subgroup_tile[1] // 4 + 2)
         return 16 * max(slabs, staged)
 
 
@@ -139,7 +140,7 @@ def part_of_k(kernel: ProductKernel, k: int) -> int:
     """Return the steps of k that one workgroup sums: with split-k, a multiple of every kernel's step."""
     if not isinstance(kernel, SharedProduct | VectorProduct | FewMatrixProduct | MatrixProduct):
         return k
-    return -(-k // kernel.parts // _PART_OF_K) * _PART_OF_K
+    return -(-k // kernel.split_k // _PART_OF_K) * _PART_OF_K
 
 
 def _narrow(m: int, b_along_k: bool) -> NarrowProduct:
@@ -162,23 +163,23 @@ SHARED_TILES: tuple[tuple[SharedProduct, int], ...] = threshold(
 #: Tiles with additional FLOAT16 sums, which take half as many registers again. Blocks of 2 x 2 spill on gfx1100 and
 #: halve the waves of AMD's navi21. Not measured on a GPU.
 _HALF_TILES: tuple[tuple[SharedProduct, int], ...] = (
-    (SharedProduct(64, 128, blocks=(2, 1), slab=16), 128),
-    (SharedProduct(64, 64, blocks=(2, 1), slab=16), 128),
-    (SharedProduct(32, 32, blocks=(1, 1), slab=16), 1),
+    (SharedProduct(64, 128, blocks=(2, 1), tile_k=16), 128),
+    (SharedProduct(64, 64, blocks=(2, 1), tile_k=16), 128),
+    (SharedProduct(32, 32, blocks=(1, 1), tile_k=16), 1),
 )
 #: Tiles for invocations with fewer registers than an H100's.
 _TILES_OF_FEW_REGISTERS: tuple[tuple[SharedProduct, int], ...] = (
-    (SharedProduct(64, 128, blocks=(2, 1), slab=16), 128),
-    (SharedProduct(64, 64, blocks=(2, 1), slab=16), 128),
-    (SharedProduct(32, 32, blocks=(1, 1), slab=8), 1),
+    (SharedProduct(64, 128, blocks=(2, 1), tile_k=16), 128),
+    (SharedProduct(64, 64, blocks=(2, 1), tile_k=16), 128),
+    (SharedProduct(32, 32, blocks=(1, 1), tile_k=8), 1),
 )
 #: Further candidates for `dml tune`: other devices may run them faster.
 _SLOWER_TILES = (
-    SharedProduct(128, 64, blocks=(2, 2), slab=16),
-    SharedProduct(128, 128, blocks=(2, 2), slab=8),
-    SharedProduct(64, 64, blocks=(1, 1), slab=16),
-    SharedProduct(32, 64, blocks=(1, 1), slab=16),
-    SharedProduct(32, 32, blocks=(1, 1), slab=32),
+    SharedProduct(128, 64, blocks=(2, 2), tile_k=16),
+    SharedProduct(128, 128, blocks=(2, 2), tile_k=8),
+    SharedProduct(64, 64, blocks=(1, 1), tile_k=16),
+    SharedProduct(32, 64, blocks=(1, 1), tile_k=16),
+    SharedProduct(32, 32, blocks=(1, 1), tile_k=32),
 )
 
 
@@ -210,7 +211,7 @@ def _through_memory(
     shortest, enough = SHORTEST_PART, enough_groups(target)
     if isinstance(tile, MatrixProduct):
         shortest, enough = 2 * shortest, enough // 2
-    return replace(tile, parts=max(1, min(MOST_PARTS, k // shortest, enough // tiles)))
+    return replace(tile, split_k=max(1, min(MOST_PARTS, k // shortest, enough // tiles)))
 
 
 #: Steps of k per part, where split-k parts count as workgroups in the choice of a tile.
@@ -222,10 +223,10 @@ def _fed_by_k(
 ) -> MatrixProduct:
     """Return the first (largest) tile that makes enough workgroups, counting split-k parts where m and n fill the tile;
     else the last."""
-    parts = max(1, min(MOST_PARTS, k // PART_LIKE_A_TILE))
+    split_k = max(1, min(MOST_PARTS, k // PART_LIKE_A_TILE))
     for tile, enough in tiles:
         fills = m >= tile.rows and n >= tile.columns
-        if batch * -(-m // tile.rows) * -(-n // tile.columns) * (parts if fills else 1) >= filling(target, enough):
+        if batch * -(-m // tile.rows) * -(-n // tile.columns) * (split_k if fills else 1) >= filling(target, enough):
             return tile
     return tiles[-1][0]
 
@@ -242,8 +243,8 @@ def multiplies_on_matrices(target: Target, m: int, n: int, k: int) -> bool:
 def _on_matrices(target: Target) -> Iterator[tuple[MatrixProduct, int]]:
     """Yield the matrix unit tiles that fit, each with the number of tiles that fills the device."""
     shape = half_matrices(target)[0]
-    for (rows, columns), own, slab, enough in MATRIX_TILES:
-        tile = MatrixProduct(rows, columns, own, shape, slab, target.subgroup_size)
+    for (rows, columns), subgroup_tile, tile_k, enough in MATRIX_TILES:
+        tile = MatrixProduct(rows, columns, subgroup_tile, shape, tile_k, target.subgroup_size)
         if fits(target, tile) and tile.is_whole:
             yield tile, enough
 

@@ -32,9 +32,9 @@ GPU_TOGETHER: int = threshold("lines.GPU_TOGETHER")
 COMPUTED_TOGETHER = 16
 #: Invocations that share a result where the elements of adjacent results are contiguous. A workgroup of 128 then has 8
 #: adjacent results, and reads 128 contiguous bytes.
-APART = 16
+STRIDED_LANES = 16
 #: Minimum number of steps per invocation where a reduction starts twice as many invocations as fill a GPU.
-APART_STEPS: int = threshold("lines.APART_STEPS")
+STRIDED_STEPS: int = threshold("lines.STRIDED_STEPS")
 #: Steps that kernels sum into a block before they add the block to the total (BLOCK in "reduction/reduce.comp"). Chunks
 #: have at least one block.
 SUM_BLOCK = 32
@@ -46,10 +46,10 @@ class LineSharing:
 
     lanes: adjacent invocations, a power of two, that share a chunk. chunks: independent parts of each line, whose
     results another dispatch combines. items: adjacent elements that a lane takes at a time. together: steps of a
-    reduction whose loads are in flight at once. apart: a chunk's lanes are not adjacent; adjacent invocations have
-    adjacent lines. subgroup: invocations that combine results without shared memory, or 0. vectors: the items are whole
-    16-byte vectors. turned: elements by which each invocation starts further along its line than the previous one,
-    wrapping around, where the order is free.
+    reduction whose loads are in flight at once. strided_lanes: a chunk's lanes are not adjacent; adjacent invocations
+    have adjacent lines. subgroup: invocations that combine results without shared memory, or 0. vectors: the items are
+    whole 16-byte vectors. stagger: elements by which each invocation starts further along its line than the previous
+    one, wrapping around, where the order is free.
     """
 
     lanes: int
@@ -57,10 +57,10 @@ class LineSharing:
     chunks: int = 1
     items: int = 1
     together: int = 1
-    apart: bool = False
+    strided_lanes: bool = False
     subgroup: int = 0
     vectors: bool = False
-    turned: int = 0
+    stagger: int = 0
 
     def cut(self, steps: int) -> tuple[int, int]:
         """Return the steps of a chunk and the number of such chunks, for lines of ``steps`` steps."""
@@ -106,16 +106,22 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int, comput
     if computed and has_few_registers(target):
         together = max(1, min(together, COMPUTED_TOGETHER // computed))
     # The lanes of a subgroup need no barrier, so they share a line if there are enough subgroups to fill the GPU.
-    near = shuffled(target)
-    most = APART if row else near if near and results * near >= filling(target, GPU_PARALLEL) else None
+    subgroup_size = shuffled(target)
+    most = (
+        STRIDED_LANES
+        if row
+        else subgroup_size
+        if subgroup_size and results * subgroup_size >= filling(target, GPU_PARALLEL)
+        else None
+    )
     lanes = _lanes(target, steps, each=GPU_TOGETHER, most=most)
     parallel = min(filling(target, GPU_PARALLEL) // max(1, results * lanes), steps // (SUM_BLOCK * lanes))
     chunks = max(1, parallel, -(-steps // (longest * lanes)))
     workgroup = min(HOLDERS, target.max_workgroup_invocations)
     if row:
-        more = min(2 * filling(target, GPU_PARALLEL) // max(1, results * lanes), steps // (APART_STEPS * lanes))
-        return LineSharing(lanes, workgroup, max(chunks, more), together=together, apart=lanes > 1)
-    subgroup = near if lanes > 1 and workgroup % max(1, near) == 0 else 0
+        more = min(2 * filling(target, GPU_PARALLEL) // max(1, results * lanes), steps // (STRIDED_STEPS * lanes))
+        return LineSharing(lanes, workgroup, max(chunks, more), together=together, strided_lanes=lanes > 1)
+    subgroup = subgroup_size if lanes > 1 and workgroup % max(1, subgroup_size) == 0 else 0
     return LineSharing(lanes, workgroup, chunks, together=together, subgroup=subgroup)
 
 
@@ -139,25 +145,25 @@ SCAN_ROUNDS: int = threshold("lines.SCAN_ROUNDS")
 MANY_LINES: int = threshold("lines.MANY_LINES")
 
 
-def scan_sharing(target: Target, lines: int, length: int, *, beside: bool, unit: int = 1) -> LineSharing:
+def scan_sharing(target: Target, lines: int, length: int, *, interleaved: bool, unit: int = 1) -> LineSharing:
     """Return the division of running sums along ``lines`` lines of ``length`` elements.
 
-    beside: the elements of adjacent lines are contiguous. unit: elements per vector along a line, else 1.
+    interleaved: the elements of adjacent lines are contiguous. unit: elements per vector along a line, else 1.
     """
     most = max_steps(target)
     if target.is_cpu:
         chunks = max(1, min(CPU_PARALLEL // lines, length // CPU_SCANNED), -(-length // most))
         return LineSharing(1, min(CPU_WORKGROUP, target.max_workgroup_invocations), chunks)
-    lanes, items, near = 1, 1, shuffled(target)
+    lanes, items, subgroup_size = 1, 1, shuffled(target)
     vectors = 1 < unit <= 2 * SCAN_ITEMS
-    if not beside or lines < MANY_LINES:
+    if not interleaved or lines < MANY_LINES:
         items = unit if vectors else SCAN_ITEMS
         # The lanes of a subgroup need no barrier, so they share a line if there are enough subgroups to fill the GPU.
-        fills = near and lines * near >= filling(target, GPU_PARALLEL)
-        lanes = _lanes(target, length, each=items, most=near if fills else None)
+        fills = subgroup_size and lines * subgroup_size >= filling(target, GPU_PARALLEL)
+        lanes = _lanes(target, length, each=items, most=subgroup_size if fills else None)
     chunks = min(filling(target, GPU_PARALLEL) // max(1, lines * lanes), length // (SCAN_ROUNDS * lanes * items))
     longest = most // items * items * lanes
-    subgroup = near if lanes > 1 and target.workgroup % max(1, near) == 0 else 0
+    subgroup = subgroup_size if lanes > 1 and target.workgroup % max(1, subgroup_size) == 0 else 0
     return LineSharing(
         lanes,
         target.workgroup,
@@ -215,13 +221,13 @@ def softmax_takes_ragged(target: Target) -> bool:
 #: Elements by which each invocation starts further along its row than the previous one: whole steps and whole cache
 #: lines. Rows a power of two apart map to the same cache sets, for reads and writes; so each invocation starts at a
 #: cache line of its own.
-CPU_TURNED: int = threshold("lines.CPU_TURNED")
+CPU_STAGGER: int = threshold("lines.CPU_STAGGER")
 
 
 def softmax_sharing(target: Target, steps: int) -> LineSharing:
     """Return the division of rows of ``steps`` steps that each take one dispatch."""
     if target.is_cpu:
-        return LineSharing(1, min(CPU_VECTOR, target.max_workgroup_invocations), turned=CPU_TURNED)
+        return LineSharing(1, min(CPU_VECTOR, target.max_workgroup_invocations), stagger=CPU_STAGGER)
     return LineSharing(_lanes(target, steps, each=1), target.workgroup)
 
 
@@ -293,8 +299,10 @@ def _held(target: Target, length: int, unit: int, few: int) -> HeldRows | None:
     if not each or each * unit > min(MOST_HELD, HELD_OF_REGISTERS * registers(target, lanes)):
         return None
     workgroup = max(lanes, min(HOLDERS, target.max_workgroup_invocations))
-    near = shuffled(target)
-    return HeldRows(lanes, each, workgroup, near if lanes > 1 and workgroup % max(1, near) == 0 else 0)
+    subgroup_size = shuffled(target)
+    return HeldRows(
+        lanes, each, workgroup, subgroup_size if lanes > 1 and workgroup % max(1, subgroup_size) == 0 else 0
+    )
 
 
 def holds_vectors(target: Target, bits: int) -> bool:
@@ -308,13 +316,13 @@ def holds_vectors(target: Target, bits: int) -> bool:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows to normalize: each has ``segments`` segments of ``steps`` steps. beside: elements of adjacent rows are
+    """Rows to normalize: each has ``segments`` segments of ``steps`` steps. interleaved: elements of adjacent rows are
     contiguous."""
 
     rows: int
     segments: int
     steps: int
-    beside: bool
+    interleaved: bool
 
     def iterations(self, lanes: int) -> int:
         """Return an invocation's loop iterations for one pass over its share of a row, including those over blocks
@@ -333,7 +341,7 @@ SHORT_WALK: int = threshold("lines.SHORT_WALK")
 GPU_SHORT_WALK: int = threshold("lines.GPU_SHORT_WALK")
 #: Maximum number of iterations per pass on CPU drivers where elements of adjacent rows are contiguous: each pass brings
 #: the neighbours' memory into the cache.
-CPU_WALK_BESIDE: int = threshold("lines.CPU_WALK_BESIDE")
+CPU_WALK_INTERLEAVED: int = threshold("lines.CPU_WALK_INTERLEAVED")
 #: CPU_BUSY: invocations that keep a CPU busy, so that longer passes are acceptable. GPU_WALK: iterations that a GPU's
 #: pass must stay below.
 CPU_BUSY, GPU_WALK = 16, 4096
@@ -347,10 +355,10 @@ def normalization_sharing(target: Target, rows: Rows) -> LineSharing:
     if target.is_cpu:
         # One invocation per row where that fills a vector and fits the loop limit, else one vector per row.
         few = rows.rows < CPU_MANY_ROWS or WALKS * rows.iterations(1) >= max_steps(target)
-        shared = few and rows.steps >= CPU_SHARED_STEPS and not rows.beside
-        turned = 0 if shared or rows.beside else CPU_TURNED
-        return LineSharing(CPU_VECTOR if shared else 1, CPU_VECTOR, turned=turned)
-    if rows.beside:
+        shared = few and rows.steps >= CPU_SHARED_STEPS and not rows.interleaved
+        stagger = 0 if shared or rows.interleaved else CPU_STAGGER
+        return LineSharing(CPU_VECTOR if shared else 1, CPU_VECTOR, stagger=stagger)
+    if rows.interleaved:
         return LineSharing(1, target.workgroup)
     # A row too long to hold is read again from a cache, as long as few rows are in flight.
     wide = _lanes(target, rows.steps, each=4, most=min(MOST_HOLDERS, target.max_workgroup_invocations))
@@ -364,7 +372,7 @@ def normalization_fits_one_dispatch(target: Target, rows: Rows) -> bool:
     share = rows.iterations(lanes)
     if WALKS * share >= max_steps(target):
         return False
-    if target.is_cpu and rows.beside and share > CPU_WALK_BESIDE:
+    if target.is_cpu and rows.interleaved and share > CPU_WALK_INTERLEAVED:
         return False
     if share < (SHORT_WALK if target.is_cpu else GPU_SHORT_WALK):
         return True

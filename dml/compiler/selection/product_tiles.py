@@ -69,13 +69,13 @@ class SlicedTile:
 class BlockTile:
     """``rows`` x ``columns`` of the result; an invocation holds ``blocks`` (down, across) blocks of 4 x 4 sums.
 
-    slab: steps of k per iteration.
+    tile_k: steps of k per iteration.
     """
 
     rows: int
     columns: int
     blocks: tuple[int, int]
-    slab: int
+    tile_k: int
 
     @property
     def tile(self) -> tuple[int, int]:
@@ -95,16 +95,16 @@ class BlockTile:
 
 @dataclass(frozen=True)
 class MatrixTile:
-    """``rows`` x ``columns`` of the result on matrix units: each subgroup computes ``own`` (rows, columns).
+    """``rows`` x ``columns`` of the result on matrix units: each subgroup computes ``subgroup_tile`` (rows, columns).
 
-    shape: (m, n, k) of its matrices. slab: as in BlockTile. subgroup_size: the device's.
+    shape: (m, n, k) of its matrices. tile_k: as in BlockTile. subgroup_size: the device's.
     """
 
     rows: int
     columns: int
-    own: tuple[int, int]
+    subgroup_tile: tuple[int, int]
     shape: tuple[int, int, int]
-    slab: int
+    tile_k: int
     subgroup_size: int
 
     @property
@@ -115,16 +115,16 @@ class MatrixTile:
     @property
     def sums(self) -> int:
         """Sums per invocation."""
-        return self.own[0] * self.own[1] // self.subgroup_size
+        return self.subgroup_tile[0] * self.subgroup_tile[1] // self.subgroup_size
 
     @property
     def loads(self) -> int:
         """Return the words of a slab that an invocation loads into shared memory; elements have at most 16 bits."""
-        return (self.rows + self.columns) * self.slab // 2 // self.workgroup
+        return (self.rows + self.columns) * self.tile_k // 2 // self.workgroup
 
     @property
     def subgroups(self) -> int:
-        return self.rows // self.own[0] * (self.columns // self.own[1])
+        return self.rows // self.subgroup_tile[0] * (self.columns // self.subgroup_tile[1])
 
     @property
     def workgroup(self) -> int:
@@ -134,7 +134,7 @@ class MatrixTile:
     def is_whole(self) -> bool:
         """Whether the tile consists of whole matrices."""
         m, n, k = self.shape
-        return not (self.own[0] % m or self.own[1] % n or self.slab % k)
+        return not (self.subgroup_tile[0] % m or self.subgroup_tile[1] % n or self.tile_k % k)
 
 
 _Tile = TypeVar("_Tile", bound=ProductTile)

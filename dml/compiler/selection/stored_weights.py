@@ -53,7 +53,7 @@ def block_product(target: Target, m: int) -> VectorProduct | ColumnsProduct:
     """Return the sizes of gemm/blocks.comp, or on CPU drivers of gemm/blocks_columns.comp."""
     if target.is_cpu:
         return ColumnsProduct(min(4, rows_of_tile(m)), 4, lanes(target))
-    return VectorProduct(m, 4, 4, 32, True, VECTOR_BITS // 4, unroll=1, near=8)
+    return VectorProduct(m, 4, 4, 32, True, VECTOR_BITS // 4, unroll=1, adjacent_slices=8)
 
 
 def keeps_halves(target: Target) -> bool:

@@ -248,7 +248,7 @@ def _in_parts(choice: Choice) -> _Parts:
     if choice.axis == "first" and rank == 1:
         raise Skip("with one dimension, the first is the last")
     x = tensor(choice.type, choice.sizes)
-    joined = tensor(choice.type, [3 * size if at == axis else size for at, size in enumerate(choice.sizes)])
+    joined = tensor(choice.type, [3 * size if index == axis else size for index, size in enumerate(choice.sizes)])
 
     def build(builder: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         a, b = inputs["ATensor"], inputs["BTensor"]

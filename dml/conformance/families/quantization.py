@@ -58,7 +58,7 @@ def _parameters(desc: Any, values: Values) -> list[Any]:
     """Return scales of both signs, and zero points of any value."""
     scale, *zero_point = desc.QuantizationTensors
     made = values.between(scale, 0.05, 2) * np.where(values.rng.random(scale.Sizes) < 0.2, -1, 1)
-    whole = [values.integers(one, *integer_range(numpy_dtype(one.DataType))) for one in zero_point]
+    whole = [values.integers(item, *integer_range(numpy_dtype(item.DataType))) for item in zero_point]
     return [made.astype(numpy_dtype(scale.DataType)), *whole]
 
 
@@ -82,7 +82,7 @@ def _dequantize_inputs(desc: Any, values: Values) -> Inputs:
 
 def _spread(desc: Any, given: Inputs) -> tuple[Any, Any]:
     """Return the scale and the zero point of each element."""
-    scale, *zero_point = (quantization.spread(one, desc.InputTensor.Sizes) for one in given["QuantizationTensors"])
+    scale, *zero_point = (quantization.spread(item, desc.InputTensor.Sizes) for item in given["QuantizationTensors"])
     return scale, zero_point[0] if zero_point else None
 
 

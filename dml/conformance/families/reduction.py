@@ -126,14 +126,14 @@ def _reduced(desc: d.DML_REDUCE_OPERATOR_DESC, inputs: Inputs) -> Outputs:
         return {"OutputTensor": exact(values)}
     count = x.size // values.size
     ulp = _WEBNN[function](count)
-    absolute = _beside_cancellation(function, x, desc.Axes, values, kind)
+    absolute = _absolute_error(function, x, desc.Axes, values, kind)
     why = f"WebNN: {ulp} ulp for {count} elements; a sum near zero"
     kept = _TIGHT.get(function)
     tight = None if kept is None or kept >= ulp else Tight(kept, absolute, f"a sum in any order, then {kept} ulp")
     return {"OutputTensor": Expected(values, ulp, absolute, why, tight=tight)}
 
 
-def _beside_cancellation(function: str, x: Array, axes: Any, values: Array, kind: np.dtype[Any]) -> Array | float:
+def _absolute_error(function: str, x: Array, axes: Any, values: Array, kind: np.dtype[Any]) -> Array | float:
     """Return the absolute error of a result that is small compared with its terms, where ulps are meaningless."""
     count = x.size // values.size
     rounded = 2.0**-24

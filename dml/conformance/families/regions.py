@@ -157,11 +157,13 @@ def _align_grad(desc: Any, inputs: Inputs) -> Outputs:
     found = [sampling.grad(x, gradient, rois, batches) for rois in moved]
     terms = sampling.grad(x, gradient, moved[0], batches, terms=True)
     outputs: dict[str, Any] = {}
-    for at, name in enumerate(("OutputGradientTensor", "OutputROIGradientTensor")):
+    for index, name in enumerate(("OutputGradientTensor", "OutputROIGradientTensor")):
         output = getattr(desc, name)
         if output is not None:
-            parts = [each[at].reshape(output.Sizes) for each in found]
-            outputs[name] = _expected(parts, terms[at].reshape(output.Sizes), 64, output, "float32 sums in any order")
+            parts = [each[index].reshape(output.Sizes) for each in found]
+            outputs[name] = _expected(
+                parts, terms[index].reshape(output.Sizes), 64, output, "float32 sums in any order"
+            )
     return outputs
 
 

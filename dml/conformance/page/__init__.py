@@ -44,7 +44,7 @@ def page(reports: Sequence[Mapping[str, Any]]) -> str:
     }  # fmt: skip
     known = {short_name(kind) for kind in operators()}
     shown = {
-        "reports": [{"letter": chr(ord("A") + at), **report} for at, report in enumerate(reports)],
+        "reports": [{"letter": chr(ord("A") + index), **report} for index, report in enumerate(reports)],
         "runs": [{**run, "bug_text": bug_text(reports[run["report"]], run)} for run in runs],
         "totals": {name: sum(run["counts"][name] for run in runs) for name in runs[0]["counts"]} if runs else {},
         "operators": sum(name in known for name, _ in data["operators"]),

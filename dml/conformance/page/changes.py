@@ -16,7 +16,7 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
     """
     pairs = _pairs(before, after)
     cases = []
-    for at, (old_run, new_run) in enumerate(pairs):
+    for index, (old_run, new_run) in enumerate(pairs):
         old = {outcome["case"]: outcome for outcome in old_run["results"]}
         new = {outcome["case"]: outcome for outcome in new_run["results"]}
         # Cases added for a device's kernels change with selection, and are neither new nor gone.
@@ -25,7 +25,7 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
             what = _what(old.get(case), new.get(case))
             if what is not None:
                 sides = {"before": _side(old.get(case)), "after": _side(new.get(case))}
-                cases.append({"what": what, "pair": at, "case": case, **sides})
+                cases.append({"what": what, "pair": index, "case": case, **sides})
     alone = [
         [_label(run) for run in report["runs"] if not any(run is pair[side] for pair in pairs)]
         for side, report in enumerate((before, after))
@@ -40,7 +40,7 @@ def _pairs(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[Ma
     for keys in (("name", "axis"), ("axis",)):
         taken = [old for old, _ in pairs]
         for old in before["runs"]:
-            if any(old is one for one in taken):
+            if any(old is item for item in taken):
                 continue
             found = next((new for new in left if all(new["device"][k] == old["device"][k] for k in keys)), None)
             if found is not None:

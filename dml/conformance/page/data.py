@@ -23,11 +23,11 @@ ONE_TYPE = "its own"
 def runs_of(reports: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return every report's runs, numbered from 1, with the report's index and the counts by status."""
     runs: list[dict[str, Any]] = []
-    for at, report in enumerate(reports):
+    for index, report in enumerate(reports):
         for run in report["runs"]:
             found = Counter(outcome["status"] for outcome in run["results"])
             counts = {status: found[status] for status, _, _ in STATUSES}
-            runs.append({**run, "number": len(runs) + 1, "report": at, "counts": counts})
+            runs.append({**run, "number": len(runs) + 1, "report": index, "counts": counts})
     return runs
 
 
@@ -54,14 +54,14 @@ def matrix(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     of cases that were not tested or unsupported, with their numbers.
     """
     outcomes: dict[tuple[str, str, int], list[Mapping[str, Any]]] = defaultdict(list)
-    for at, run in enumerate(runs):
+    for index, run in enumerate(runs):
         for outcome in run["results"]:
-            outcomes[outcome["operator"], outcome["data_type"] or ONE_TYPE, at].append(outcome)
+            outcomes[outcome["operator"], outcome["data_type"] or ONE_TYPE, index].append(outcome)
     families = _families()
     names = sorted({name for name, _, _ in outcomes}, key=lambda name: (families.get(name, "other"), name))
     types = sorted({kind for _, kind, _ in outcomes}, key=_type_order)
-    operator_at = {name: at for at, name in enumerate(names)}
-    type_at = {name: at for at, name in enumerate(types)}
+    operator_at = {name: index for index, name in enumerate(names)}
+    type_at = {name: index for index, name in enumerate(types)}
     cells = [
         {"operator": operator_at[name], "type": type_at[kind], "run": run, **_cell(found)}
         for (name, kind, run), found in outcomes.items()
@@ -73,8 +73,8 @@ def matrix(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def failures(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the failed outcomes by kind, each with its run's index and its kind in words."""
     found = [
-        {**outcome, "run": at, "data_type": outcome["data_type"] or ONE_TYPE, "kind": KINDS[kind_of(outcome)]}
-        for at, run in enumerate(runs)
+        {**outcome, "run": index, "data_type": outcome["data_type"] or ONE_TYPE, "kind": KINDS[kind_of(outcome)]}
+        for index, run in enumerate(runs)
         for outcome in run["results"]
         if outcome["status"] == "failed"
     ]

@@ -38,13 +38,13 @@ def level_tables() -> dict[str, Any]:
 
 def _steps(kind: DML_OPERATOR_TYPE, function: DML_REDUCE_FUNCTION | None) -> list[dict[str, Any]]:
     steps: list[dict[str, Any]] = []
-    for at, level in enumerate(sorted(DML_FEATURE_LEVEL)):
+    for index, level in enumerate(sorted(DML_FEATURE_LEVEL)):
         found = operator_support(kind, level, function)
         if found is None:
             continue
         tensors = [_row(name, tensor) for name, tensor in found.items()]
         if not steps or steps[-1]["tensors"] != tensors:
-            steps.append({"from": at, "tensors": tensors})
+            steps.append({"from": index, "tensors": tensors})
     return steps
 
 

@@ -26,7 +26,7 @@ def suppress(
             if len(kept) == most or (least is not None and own[box] <= least):
                 break
             shares = (share(corners[box], corners[other]) for other in kept)
-            if not any(one > overlap or (inclusive and one == overlap) for one in shares):
+            if not any(item > overlap or (inclusive and item == overlap) for item in shares):
                 kept.append(int(box))
         found += [(image, class_, box) for box in kept]
     return found

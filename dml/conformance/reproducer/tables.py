@@ -58,7 +58,7 @@ class CaseFiles:
         self._kernels: dict[Any, str] = {}
         #: Why a kernel has no SPIR-V; empty if all have.
         self.uncompiled = ""
-        dispatches = [self._dispatch(at, dispatch) for at, dispatch in enumerate(self._dispatches)]
+        dispatches = [self._dispatch(index, dispatch) for index, dispatch in enumerate(self._dispatches)]
         if self.uncompiled:
             return
         parts = [
@@ -83,7 +83,7 @@ class CaseFiles:
         """Return C definitions of the extensions and features to open the device with."""
         extensions, structures = features.opening(self._features, self._place.device.api_version)
         rows = [
-            f"{{{kind}u, {len(on)}, {{{', '.join(str(int(one)) for one in on)}}}}}" for kind, on in structures.items()
+            f"{{{kind}u, {len(on)}, {{{', '.join(str(int(item)) for item in on)}}}}}" for kind, on in structures.items()
         ]
         names = [*map(_text, extensions), "NULL"]
         return [

@@ -56,7 +56,7 @@ def faults_of_file(path: Path, feature_level: DML_FEATURE_LEVEL | str = LATEST) 
         found = [_operator(value, feature_level) for _, value in root.need("dispatchables").members()]
     except DMLError as error:
         return [OperatorFaults("", "", (error,))]
-    if not any(one.faults for one in found):
+    if not any(item.faults for item in found):
         try:
             read(data, Folder(path.parent, False))
         except DMLError as error:

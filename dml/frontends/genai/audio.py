@@ -48,7 +48,7 @@ class Audios:
     @classmethod
     def open_bytes(cls, *data: bytes) -> Audios:
         """Decode the contents of WAV files."""
-        return cls([_decoded(bytes(one), f"Audios.open_bytes: number {at}") for at, one in enumerate(data)])
+        return cls([_decoded(bytes(one), f"Audios.open_bytes: number {index}") for index, one in enumerate(data)])
 
 
 class LogMel:
@@ -143,7 +143,7 @@ def _operations(values: Mapping[str, Any], path: Path) -> dict[str, Mapping[str,
     """Return operation type -> attributes, for each operation of a feature extraction."""
     try:
         sequence = values["feature_extraction"]["sequence"]
-        return {str(one["operation"]["type"]): one["operation"].get("attrs", {}) for one in sequence}
+        return {str(item["operation"]["type"]): item["operation"].get("attrs", {}) for item in sequence}
     except (KeyError, TypeError):
         raise DMLError(f"{path}: feature_extraction.sequence must be a list of operations") from None
 

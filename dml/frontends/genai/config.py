@@ -105,7 +105,7 @@ class Config:
         """Return the token ids in model.``name``, which holds one or several; [] if it is missing."""
         found = self.section("model").get(name)
         given = found if isinstance(found, list) else [] if found is None else [found]
-        if not all(isinstance(one, int) for one in given):
+        if not all(isinstance(item, int) for item in given):
             raise DMLError(f"{self.folder / _FILE}: model.{name} must be a token id or several, found {found!r}")
         return given
 

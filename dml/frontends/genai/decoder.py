@@ -65,13 +65,13 @@ class Decoder:
         self._ranks = {entry.name: len(entry.type.tensor_type.shape.dim) for entry in graph.input}
         self.cache = self._caches(config, given, made)
         writers = {
-            name: node.output[1 + at]
+            name: node.output[1 + index]
             for node in graph.node
             if node.op_type == _WRITES_IN_PLACE
-            for at, name in enumerate(node.input[3:5])
+            for index, name in enumerate(node.input[3:5])
         }
         #: Whether attention can write every cache in the buffer of the past.
-        self.can_share = bool(self.cache) and all(writers.get(one.past) == one.present for one in self.cache)
+        self.can_share = bool(self.cache) and all(writers.get(item.past) == item.present for item in self.cache)
 
     def _caches(self, config: Config, given: Mapping[str, Any], made: Mapping[str, Any]) -> list[CacheEntry]:
         decoder = config.section("model.decoder")
@@ -137,8 +137,8 @@ class DecoderState:
 
         Raises DMLError where the caches have no room for them.
         """
-        for at in range(0, tokens.shape[1], self._chunk):
-            logits = self._run(tokens[:, at : at + self._chunk], extra)
+        for index in range(0, tokens.shape[1], self._chunk):
+            logits = self._run(tokens[:, index : index + self._chunk], extra)
         return logits
 
     def _run(self, tokens: npt.NDArray[Any], extra: Mapping[str, Any]) -> DeviceArray:
@@ -155,9 +155,9 @@ class DecoderState:
             feeds[name] = decoder.numbers(role, self._rows, start, end, self._room if self._shares else end)
         feeds |= self._cache
         prepared = decoder.prepared
-        shared = {one.present: one.past for one in decoder.cache} if self._shares else None
+        shared = {item.present: item.past for item in decoder.cache} if self._shares else None
         found = dict(zip(prepared.outputs, prepared.run(feeds, keep=prepared.outputs, shared=shared), strict=True))
-        self._cache = {one.past: found[one.present] for one in decoder.cache}
+        self._cache = {item.past: found[item.present] for item in decoder.cache}
         self.inputs, self.outputs, self.length = feeds, found, end
         logits: DeviceArray = found[decoder.logits]
         return logits
@@ -167,31 +167,31 @@ class DecoderState:
         returns larger ones."""
         entries = self._decoder.cache
         if not self._shares:
-            self._cache = self._cache or {one.past: one.zeros(self._rows, 0) for one in entries}
+            self._cache = self._cache or {entry.past: entry.zeros(self._rows, 0) for entry in entries}
         elif positions > self._room:
             room = min(self._limit, max(_FIRST_ROOM, 1 << (positions - 1).bit_length()))
             more = (0, 0, room - self._room, 0)
             before, self._room = self._room, room
-            for one in entries:
+            for entry in entries:
                 if before:
-                    kept = self._laid_out(self._cache[one.past], room, lambda x: op.padding(x, (0,) * 4, more))
-                    self._cache[one.past] = kept
+                    kept = self._laid_out(self._cache[entry.past], room, lambda x: op.padding(x, (0,) * 4, more))
+                    self._cache[entry.past] = kept
                 else:
-                    self._cache[one.past] = self._decoder.prepared.device.to_device(one.zeros(self._rows, room))
+                    self._cache[entry.past] = self._decoder.prepared.device.to_device(entry.zeros(self._rows, room))
 
     def rewind(self, length: int) -> None:
         """Discard the positions from ``length`` on."""
         self.length = min(self.length, length)
         if self._shares:
             return  # (discarded positions are overwritten before they are read)
-        for one in self._decoder.cache:
-            past = self._cache.get(one.past)
+        for item in self._decoder.cache:
+            past = self._cache.get(item.past)
             if past is None or past.shape[_POSITIONS] == self.length:
                 continue
             if not self.length:
-                self._cache[one.past] = one.zeros(self._rows, 0)
+                self._cache[item.past] = item.zeros(self._rows, 0)
                 continue
-            self._cache[one.past] = self._laid_out(past, self.length, self._first)
+            self._cache[item.past] = self._laid_out(past, self.length, self._first)
 
     def _first(self, past: Tensor) -> Tensor:
         """Return the positions that are kept."""
@@ -221,10 +221,11 @@ class DecoderState:
         if key not in self._layouts:
             builder = Builder(self._decoder.prepared.device)
             given: list[Tensor] = [
-                builder.input(str(at), one.shape, data_type_of(one.dtype)) for at, one in enumerate((array, *more))
+                builder.input(str(index), one.shape, data_type_of(one.dtype))
+                for index, one in enumerate((array, *more))
             ]
             self._layouts[key] = builder.compile({"y": make(*given)})
-        feeds = {str(at): one for at, one in enumerate((array, *more))}
+        feeds = {str(index): one for index, one in enumerate((array, *more))}
         made: DeviceArray = self._layouts[key].dispatch(feeds, keep=["y"])["y"]
         return made
 

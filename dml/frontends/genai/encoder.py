@@ -29,7 +29,7 @@ class AudioEncoder:
         self.features = str(config.section("model.encoder.inputs").get("audio_features", "audio_features"))
         if self.features not in prepared.inputs:
             raise DMLError(f"{file}: has no {self.features!r}; it has {', '.join(prepared.inputs)}")
-        (entry,) = (one for one in prepared.model.graph.input if one.name == self.features)
+        (entry,) = (item for item in prepared.model.graph.input if item.name == self.features)
         self.dtype = dtype_of(entry.type.tensor_type.elem_type)
         made, taken = prepared.outputs, decoder.prepared.inputs
         #: Encoder output -> decoder input.

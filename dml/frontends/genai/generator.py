@@ -130,7 +130,7 @@ class Generator:
     def sequences(self) -> list[npt.NDArray[np.int32]]:
         """Return every sequence, as get_sequence does."""
         options = self._options
-        return [self.get_sequence(at) for at in range(options.batch_size * options.num_return_sequences)]
+        return [self.get_sequence(index) for index in range(options.batch_size * options.num_return_sequences)]
 
     def snapshot_state(self) -> None:
         """Do nothing, as onnxruntime-genai does for models without recurrent state: rewinding caches needs no
@@ -209,12 +209,12 @@ class Generator:
                 raise DMLError(f"Generator: the model has no input {name!r}; it has {', '.join(known)}")
         tokens = given.pop(decoder.ids, None)
         if encoder and features in given:
-            self._hear(encoder, given.pop(features))
+            self._encode_audio(encoder, given.pop(features))
         self._extra |= given
         if tokens is not None:
             self.append_tokens(tokens)
 
-    def _hear(self, encoder: AudioEncoder, features: npt.NDArray[Any]) -> None:
+    def _encode_audio(self, encoder: AudioEncoder, features: npt.NDArray[Any]) -> None:
         """Run the encoder; its outputs become inputs of every decoder step, repeated for each beam."""
         batch = self._options.batch_size
         if features.shape[:1] != (batch,):

@@ -123,10 +123,10 @@ def _repeating(sequences: npt.NDArray[np.int32], size: int) -> Blocked | None:
         return None
     tokens = np.zeros((len(rows), _width(rows)), np.uint32)
     scores = np.zeros(tokens.shape, np.float32)
-    for at, row in enumerate(rows):
+    for index, row in enumerate(rows):
         if len(row):
-            tokens[at] = np.pad(row, (0, tokens.shape[1] - len(row)), mode="edge")
-            scores[at] = LOWEST
+            tokens[index] = np.pad(row, (0, tokens.shape[1] - len(row)), mode="edge")
+            scores[index] = LOWEST
     return Blocked(tokens, scores)
 
 

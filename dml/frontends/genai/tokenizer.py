@@ -176,7 +176,7 @@ class Tokenizer:
             return path.read_text(encoding="utf-8")
         found = self._tokenizer_config().get("chat_template")
         if isinstance(found, list):  # named templates
-            found = next((one.get("template") for one in found if one.get("name") == "default"), None)
+            found = next((item.get("template") for item in found if item.get("name") == "default"), None)
         if not isinstance(found, str):
             raise DMLError(
                 f"{self._folder}: no chat template, in chat_template.jinja or tokenizer_config.json", _NOT_FOUND
@@ -217,7 +217,7 @@ def _ids(tokens: npt.ArrayLike, where: str) -> list[int]:
     found = np.asarray(tokens)
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iu") or np.any(found < 0):
         raise DMLError(f"{where}: takes a list of token ids, found {tokens!r}")
-    return [int(one) for one in found]
+    return [int(item) for item in found]
 
 
 def _parsed(text: str, what: str) -> Any:

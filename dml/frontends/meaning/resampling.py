@@ -147,11 +147,11 @@ def _kernel(x: _Array, mode: str, a: float) -> _Array:
 def resample_groups(rank: int, changed: Sequence[int]) -> list[list[int]] | None:
     """Merge adjacent dimensions that keep their sizes, to at most RESAMPLE's four; None if more remain."""
     groups: list[list[int]] = []
-    for at in range(rank):
-        if at in changed or not groups or groups[-1][-1] in changed:
-            groups.append([at])
+    for index in range(rank):
+        if index in changed or not groups or groups[-1][-1] in changed:
+            groups.append([index])
         else:
-            groups[-1].append(at)
+            groups[-1].append(index)
     return groups if len(groups) <= 4 else None
 
 

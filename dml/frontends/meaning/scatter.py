@@ -51,12 +51,12 @@ def reduced_elements(
     reduction: one of REDUCTIONS. use_initial: include x's own elements where updates reach them. Raises DMLError
     (DXGI_ERROR_UNSUPPORTED) for too many comparisons.
     """
-    order = (axis, *(at for at in range(x.rank) if at != axis))
+    order = (axis, *(index for index in range(x.rank) if index != axis))
     x, indices, updates = (tensor.transpose(*order) for tensor in (x, indices, updates))
     indices = _from_zero(indices, x.sizes[0])
-    for at in range(1, x.rank):
-        indices = _filled(indices, at, x.sizes[at], -1)  # (-1 matches no row)
-        updates = _filled(updates, at, x.sizes[at], 0)
+    for index in range(1, x.rank):
+        indices = _filled(indices, index, x.sizes[index], -1)  # (-1 matches no row)
+        updates = _filled(updates, index, x.sizes[index], 0)
     columns = prod(x.sizes[1:])
     rows = [tensor.reshape(tensor.sizes[0], columns) for tensor in (x, indices, updates)]
     made = _reduced_rows(rows[0], rows[1], rows[2], reduction, use_initial)
@@ -71,7 +71,7 @@ def reduced_parts(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, *
     depth = indices.sizes[-1]
     count, each = indices.desc.element_count // depth, prod(x.sizes[depth:])
     sizes = np.array(x.sizes[:depth], np.int32)
-    steps = np.array([prod(x.sizes[at + 1 : depth]) for at in range(depth)], np.int32)
+    steps = np.array([prod(x.sizes[index + 1 : depth]) for index in range(depth)], np.int32)
     places = _from_zero(indices.reshape(count, depth), x.builder.constant(sizes))
     row = op.reduce(places * x.builder.constant(steps), enums.DML_REDUCE_FUNCTION_SUM, [1])
     made = _reduced_rows(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
@@ -20,8 +21,39 @@ _Mapping = TypeVar("_Mapping", bound=Mapping)
 _MAPPINGS: dict[tuple[str, str], list[tuple[int, Mapping]]] = {}
 
 
-def onnx_op(*names: str, since: int = 1, domain: str = "") -> Callable[[_Mapping], _Mapping]:
-    """Register a mapping of operators, beginning with a version of their domain."""
+@dataclass(frozen=True)
+class Fold:
+    """How ONNX's own operator is computed on the host when its inputs are constants.
+
+    ONNX's reference computes what these functions, which take the node and its inputs, leave out or answer with None.
+
+    compute: the only output, from arrays of the dtypes of shapes, or with any_dtype from all arrays.
+    numbers: the same from arrays of a few integers (dtype object), of which some are traced.
+    shape: the output's shape, from constants of which some are traced.
+    size: the output's number of elements; by default the product of the inputs'.
+    large_table: the first input may be large. constants: compute nodes of small constants, and not only those without
+    elements. empty: evaluate a node whose first input has no elements, whatever the others hold.
+    """
+
+    compute: Callable[..., Any] | None = None
+    numbers: Callable[..., Any] | None = None
+    shape: Callable[..., tuple[int, ...]] | None = None
+    size: Callable[..., int] | None = None
+    any_dtype: bool = False
+    large_table: bool = False
+    constants: bool = True
+    empty: bool = True
+
+
+#: Operator of ONNX's own domain -> how all of its versions are folded.
+_FOLDS: dict[str, Fold] = {}
+_UNKNOWN = Fold(constants=False)
+
+
+def onnx_op(*names: str, since: int = 1, domain: str = "", fold: Fold | None = None) -> Callable[[_Mapping], _Mapping]:
+    """Register a mapping of operators, beginning with a version of their domain, and how all versions are folded."""
+    if fold is not None:
+        onnx_fold(*names, fold=fold)
 
     def register(function: _Mapping) -> _Mapping:
         for name in names:
@@ -31,6 +63,11 @@ def onnx_op(*names: str, since: int = 1, domain: str = "") -> Callable[[_Mapping
         return function
 
     return register
+
+
+def onnx_fold(*names: str, fold: Fold) -> None:
+    """Register how operators are folded, for those that need no mapping."""
+    _FOLDS.update(dict.fromkeys(names, fold))
 
 
 @cache
@@ -54,6 +91,12 @@ def mapping_of(name: str, domain: str, version: int) -> Mapping | None:
         if since <= version:
             return function
     return None
+
+
+def fold_of(name: str) -> Fold:
+    """Return how an operator of ONNX's own domain is folded."""
+    _load()
+    return _FOLDS.get(name, _UNKNOWN)
 
 
 def mapped() -> dict[tuple[str, str], int]:

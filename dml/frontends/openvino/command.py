@@ -14,7 +14,7 @@ import numpy.typing as npt
 from dml.api.device import Device
 from dml.enums import DML_FEATURE_LEVEL
 from dml.errors import DMLError
-from dml.frontends.kernel_times import in_the_models_words
+from dml.frontends.kernel_times import with_node_names
 from dml.frontends.openvino.convert import is_mapped
 from dml.frontends.openvino.ir import IrLayer, Network, with_sizes
 from dml.frontends.openvino.model import read_model
@@ -75,7 +75,7 @@ class OpenVINORun:
         given = options.complete(self._inputs()) if options.random else options.arrays()
         model = self._static(given)
         times = model.compiled.profile(model.prepare(with_zeros(model, given)))
-        return {self._name: in_the_models_words(times, model.layer_names)}
+        return {self._name: with_node_names(times, model.layer_names)}
 
     def _static(self, given: Mapping[str, npt.NDArray[Any]]) -> CompiledNetwork:
         return static_model(whole(self._model), given, self._options.sizes)[0]
@@ -134,9 +134,9 @@ def inspect_network(path: Path, planner: Planner, sizes: Mapping[str, int]) -> M
     symbolic_sizes(inputs, sizes)
     shapes = {layer.name: assumed_shape(layer, sizes) for layer in parameters}
     taken = {
-        f"{layer.name}.{at}": shapes[layer.name][at]
+        f"{layer.name}.{index}": shapes[layer.name][index]
         for layer in parameters
-        for at, size in enumerate(layer.outputs[0].sizes)
+        for index, size in enumerate(layer.outputs[0].sizes)
         if size < 0
     }
     needs, unplanned = None, ""

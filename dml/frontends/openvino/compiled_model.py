@@ -119,7 +119,11 @@ class CompiledModel:
     def states(self, values: Values) -> list[VariableState]:
         """Return the model's variables, backed by these values."""
         network = self.network
-        return [VariableState(one, values) for one in network.variables] if isinstance(network, StatefulNetwork) else []
+        return (
+            [VariableState(variable, values) for variable in network.variables]
+            if isinstance(network, StatefulNetwork)
+            else []
+        )
 
     def feeds(self, inputs: Any) -> dict[ConstOutput, _Array]:
         """Return the given arrays by port."""
@@ -163,5 +167,5 @@ def _array(value: Any) -> _Array:
 
 def empty_tensor(port: ConstOutput) -> Tensor:
     """Return a tensor of zeros for a port; a dynamic size is 0."""
-    sizes = [one.min_length if one.is_static else 0 for one in port.partial_shape]
+    sizes = [item.min_length if item.is_static else 0 for item in port.partial_shape]
     return Tensor(np.zeros(sizes, type_of(port.element_type).to_dtype()), shared_memory=True)

@@ -49,7 +49,7 @@ class Core:
     def available_devices(self) -> list[str]:
         """The Vulkan devices: GPU, or GPU.0, GPU.1 and so on if there are several."""
         count = len(list_devices())
-        return ["GPU"] if count == 1 else [f"GPU.{at}" for at in range(count)]
+        return ["GPU"] if count == 1 else [f"GPU.{index}" for index in range(count)]
 
     def get_available_devices(self) -> list[str]:
         return self.available_devices
@@ -164,7 +164,7 @@ def _index(name: str, properties: DeviceProperties) -> int | None:
     """Return a device's index from OpenVINO's name; None means the default device."""
     kind, _, rest = name.partition(":")
     if kind == "AUTO":
-        first = next((one.strip() for one in rest.split(",") if one.strip().startswith("GPU")), "GPU")
+        first = next((item.strip() for item in rest.split(",") if item.strip().startswith("GPU")), "GPU")
         return _index(first, properties)
     kind, dot, number = name.partition(".")
     if kind != "GPU" or (dot and not number.isdecimal()):

@@ -77,7 +77,7 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
             elif header["does"] == "run":
                 request = models[header["model"]].create_infer_request()
                 found = request.infer(arrays_of(header["arrays"], parts))
-                kinds, data = described([np.array(found[at]) for at in range(len(found))])
+                kinds, data = described([np.array(found[index]) for index in range(len(found))])
                 send(replies, {"arrays": kinds}, data)
             else:
                 models.pop(header["model"], None)

@@ -192,12 +192,12 @@ class InferRequest:
         network, times = self._model.profile(self._feeds())
         return [
             ProfilingInfo(
-                *_layer(network.layer_names, one.node),
-                one.kernel,
-                timedelta(microseconds=one.nanoseconds / 1000),
+                *_layer(network.layer_names, item.node),
+                item.kernel,
+                timedelta(microseconds=item.nanoseconds / 1000),
                 timedelta(),
             )
-            for one in times
+            for item in times
         ]
 
     def get_profiling_info(self) -> list[ProfilingInfo]:

@@ -157,7 +157,7 @@ class Model:
         given: dict[str, tuple[int, ...]] = {}
         for key, shape in wanted.items():
             port = port_of(self.inputs, key, "input")
-            sizes = tuple(one.min_length if one.is_static else -1 for one in _partial(shape))
+            sizes = tuple(item.min_length if item.is_static else -1 for item in _partial(shape))
             if len(sizes) != len(port.partial_shape):
                 raise DMLError(f"Model.reshape: {port.any_name} has {len(port.partial_shape)} sizes, found {shape}")
             given[port.key] = sizes

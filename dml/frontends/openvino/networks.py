@@ -38,7 +38,7 @@ class CompiledNetwork:
         self.compiled = graph.compile(built.outputs or {"nothing": graph.constant(np.zeros(1, np.float32))})
         made_by = {number: layer.name for layer, numbers in built.nodes.items() for number in numbers}
         #: Node of the compiled graph -> name of the layer that it belongs to.
-        self.layer_names = {at: made_by[number] for at, number in enumerate(graph.built) if number in made_by}
+        self.layer_names = {index: made_by[number] for index, number in enumerate(graph.built) if number in made_by}
         assert graph.graph is not None
         #: The graph before compilation.
         self.graph = graph.graph
@@ -165,7 +165,7 @@ def static_model(
         port = layer.outputs[0]
         if not given.keys() & {name, *port.names}:
             shape = assumed_shape(layer, sizes)
-            taken |= {f"{name}.{at}": shape[at] for at, size in enumerate(port.sizes) if size < 0}
+            taken |= {f"{name}.{index}": shape[index] for index, size in enumerate(port.sizes) if size < 0}
             given[name] = np.broadcast_to(np.zeros(()), shape)
     return model.compiled_for(given), taken
 
@@ -177,11 +177,11 @@ def parameter_summary(parameter: IrLayer) -> ValueSummary:
 
 def port_summary(name: str, port: IrPort) -> ValueSummary:
     """Summarize any value as ``parameter_summary`` does."""
-    sizes = tuple(f"{name}.{at}" if size < 0 else size for at, size in enumerate(port.sizes))
+    sizes = tuple(f"{name}.{index}" if size < 0 else size for index, size in enumerate(port.sizes))
     return ValueSummary(name, str(np.dtype(ELEMENT_TYPES[port.element_type])), sizes)
 
 
 def assumed_shape(parameter: IrLayer, sizes: Mapping[str, int]) -> tuple[int, ...]:
     """Return a parameter's sizes; a dynamic one, such as "x.0", is looked up in ``sizes``, else 1."""
     name, own = parameter.name, parameter.outputs[0].sizes
-    return tuple(sizes.get(f"{name}.{at}", 1) if size < 0 else size for at, size in enumerate(own))
+    return tuple(sizes.get(f"{name}.{index}", 1) if size < 0 else size for index, size in enumerate(own))

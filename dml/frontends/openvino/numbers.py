@@ -32,7 +32,7 @@ def _scattered(c: IrContext, x: _Numbers, indices: _Numbers, updates: _Numbers, 
 
 def _broadcast(c: IrContext, x: _Numbers, sizes: _Numbers, axes: _Numbers | None = None) -> _Numbers:
     if axes is not None:  # mode "explicit"
-        x = x.reshape([x.shape[list(axes).index(at)] if at in axes else 1 for at in range(sizes.size)])
+        x = x.reshape([x.shape[list(axes).index(index)] if index in axes else 1 for index in range(sizes.size)])
     return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(map(int, sizes))))
 
 
@@ -41,7 +41,7 @@ def _one_hot(c: IrContext, x: _Numbers, depth: _Numbers, on: _Numbers, off: _Num
     axis = c.axis(c.layer.integer("axis", -1), rank)
     if c.layer.text("negative_indices_mode", "ignore_negative") == "normalize":
         x = np.where(x < 0, x + count, x)
-    classes = np.arange(count).reshape([-1 if at == axis else 1 for at in range(rank)])
+    classes = np.arange(count).reshape([-1 if index == axis else 1 for index in range(rank)])
     return np.where(np.expand_dims(x, axis) == classes, on.reshape(()), off.reshape(()))
 
 

@@ -52,7 +52,7 @@ class CutLayer:
 
     def __init__(self, layer: IrLayer) -> None:
         self.layer = layer
-        self.output = [_name(layer, at) for at in range(len(layer.outputs))]
+        self.output = [_name(layer, index) for index in range(len(layer.outputs))]
 
     def reads(self) -> set[str]:
         return {_name(source, index) for source, index in self.layer.inputs}
@@ -68,8 +68,8 @@ def on_host(network: Network) -> list[IrLayer]:
 
 
 def _is_taken(layer: IrLayer) -> bool:
-    inside = [one for body in layer.bodies.values() for one in body.network.layers if one.type not in _SPECIAL]
-    counts = any(_is_counted(source, index) for one in inside for source, index in one.inputs)
+    inside = [item for body in layer.bodies.values() for item in body.network.layers if item.type not in _SPECIAL]
+    counts = any(_is_counted(source, index) for item in inside for source, index in item.inputs)
     return is_mapped(layer.type) and not counts and all(map(_is_taken, inside))
 
 
@@ -130,13 +130,13 @@ class PartedNetwork:
         late = read_late(network)
         parts = cut(
             nodes,
-            {at for at, node in enumerate(nodes) if node.layer in host},
+            {index for index, node in enumerate(nodes) if node.layer in host},
             [_name(layer, 0) for layer in self.parameters.values()],
             [],
             list(dict.fromkeys(self._results.values())),
-            {at for at, node in enumerate(nodes) if node.layer in late},
+            {index for index, node in enumerate(nodes) if node.layer in late},
         )
-        self.parts = [_NetworkPart(network, one, device) for one in parts]
+        self.parts = [_NetworkPart(network, part, device) for part in parts]
         if host:
             warnings.warn(
                 f"layers of the model run on the host, without DirectML: {'; '.join(map(str, host))}; "

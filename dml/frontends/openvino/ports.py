@@ -133,7 +133,7 @@ class ConstOutput:
 def inputs_of(network: Network) -> list[ConstOutput]:
     """Return the parameters' ports, in the file's order."""
     layers = [layer for layer in network.layers if layer.type == "Parameter"]
-    return [ConstOutput(layer, layer.name, "input", at) for at, layer in enumerate(layers)]
+    return [ConstOutput(layer, layer.name, "input", index) for index, layer in enumerate(layers)]
 
 
 def outputs_of(network: Network) -> list[ConstOutput]:
@@ -141,7 +141,7 @@ def outputs_of(network: Network) -> list[ConstOutput]:
     made: list[ConstOutput] = []
     for layer in network.layers:
         if layer.type == "Result":
-            name = result_name(layer, [one.key for one in made])
+            name = result_name(layer, [item.key for item in made])
             made.append(ConstOutput(layer, name, "output", len(made)))
     return made
 

@@ -28,8 +28,8 @@ def reshaped(network: Network, given: Mapping[str, tuple[int, ...]]) -> Network:
             layer.bodies = {name: replace(body, network=_opened(body.network)) for name, body in layer.bodies.items()}
             counted = counted_outputs(layer)
             layer.outputs = [
-                port if at < counted else replace(port, sizes=(-1,) * len(port.sizes))
-                for at, port in enumerate(layer.outputs)
+                port if index < counted else replace(port, sizes=(-1,) * len(port.sizes))
+                for index, port in enumerate(layer.outputs)
             ]
     return made
 

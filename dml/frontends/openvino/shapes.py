@@ -109,7 +109,7 @@ class PartialShape:
 
     def __init__(self, dimensions: Iterable[Any] | str = ()) -> None:
         given = _parsed(dimensions) if isinstance(dimensions, str) else dimensions
-        self._dimensions = [_dimension(one) for one in given]
+        self._dimensions = [_dimension(item) for item in given]
 
     def __repr__(self) -> str:
         return f"<PartialShape: {self}>"
@@ -154,7 +154,7 @@ class PartialShape:
 
     @property
     def is_static(self) -> bool:
-        return all(one.is_static for one in self)
+        return all(item.is_static for item in self)
 
     @property
     def is_dynamic(self) -> bool:
@@ -169,16 +169,16 @@ class PartialShape:
 
     def to_shape(self) -> Shape:
         """Return the sizes. Raises DMLError if one is dynamic."""
-        return Shape(one.get_length() for one in self)
+        return Shape(item.get_length() for item in self)
 
     get_shape = to_shape
 
     def get_min_shape(self) -> Shape:
-        return Shape(one.min_length for one in self)
+        return Shape(item.min_length for item in self)
 
     def get_max_shape(self) -> Shape:
         """Return the largest sizes; -1 means no limit."""
-        return Shape(one.max_length for one in self)
+        return Shape(item.max_length for item in self)
 
     def compatible(self, other: PartialShape) -> bool:
         return len(self) == len(other) and all(a.compatible(b) for a, b in zip(self, other, strict=True))

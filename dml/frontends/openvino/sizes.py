@@ -103,7 +103,7 @@ def _shape_of(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
 def _reshape(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     x, wanted = inputs[0], c.integers(1)
     if c.layer.flag("special_zero"):
-        wanted = [x[at] if size == 0 else size for at, size in enumerate(wanted)]
+        wanted = [x[index] if size == 0 else size for index, size in enumerate(wanted)]
     rest = prod(size for size in wanted if size >= 0)
     return tuple(prod(x) // rest if size < 0 else size for size in wanted)
 
@@ -114,7 +114,7 @@ def _squeeze(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     if len(c.values) < 2:
         return tuple(size for size in x if size != 1)
     axes = {c.axis(axis, len(x)) for axis in c.integers(1)}
-    return tuple(size for at, size in enumerate(x) if at not in axes)
+    return tuple(size for index, size in enumerate(x) if index not in axes)
 
 
 @size_rule("Unsqueeze")
@@ -122,7 +122,7 @@ def _unsqueeze(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     axes = c.integers(1)
     rank = len(inputs[0]) + len(axes)
     ones, rest = {c.axis(axis, rank) for axis in axes}, iter(inputs[0])
-    return tuple(1 if at in ones else next(rest, 1) for at in range(rank))
+    return tuple(1 if index in ones else next(rest, 1) for index in range(rank))
 
 
 @size_rule("Transpose")
@@ -247,7 +247,7 @@ def _top_k(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
 
 @size_rule("Range")
 def _range(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
-    start, stop, step = (np.ravel(c.known(at))[0].item() for at in range(3))
+    start, stop, step = (np.ravel(c.known(index))[0].item() for index in range(3))
     return (max(0, ceil((stop - start) / step)),)
 
 
@@ -268,8 +268,8 @@ def _reduced(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     x = inputs[0]
     axes = {c.axis(axis, len(x)) for axis in c.integers(1)}
     if c.layer.flag("keep_dims"):
-        return tuple(1 if at in axes else size for at, size in enumerate(x))
-    return tuple(size for at, size in enumerate(x) if at not in axes)
+        return tuple(1 if index in axes else size for index, size in enumerate(x))
+    return tuple(size for index, size in enumerate(x) if index not in axes)
 
 
 def _windows(c: IrContext, sizes: Sequence[int], window: Sequence[int], up: str = "floor") -> _Sizes:

@@ -174,19 +174,19 @@ class StatefulNetwork:
         for variable in self.variables:
             if variable.parameter in given:
                 raise DMLError(f"no parameter {variable.parameter!r}; the model has {', '.join(self.parameters)}")
-        absent = [one for one in self.variables if one.parameter is not None and one.name not in values]
+        absent = [item for item in self.variables if item.parameter is not None and item.name not in values]
         begun: dict[str, _Array] = {}
-        if self._initial is not None and any(one.name in self._begins for one in absent):
+        if self._initial is not None and any(item.name in self._begins for item in absent):
             begun = self._initial({name: array for name, array in given.items() if self._takes(name)})
-        for one in self.variables:
-            if one.parameter is not None:
-                found = values.get(one.name)
+        for item in self.variables:
+            if item.parameter is not None:
+                found = values.get(item.name)
                 if found is None:
-                    found = begun[self._begins[one.name]] if one.name in self._begins else one.zeros()
-                given[one.parameter] = found
+                    found = begun[self._begins[item.name]] if item.name in self._begins else item.zeros()
+                given[item.parameter] = found
         outputs = self.inner(given)
-        written = {one.name: outputs.pop(one.result) for one in self.variables if one.result is not None}
-        kept = {one.name: np.asarray(given[one.parameter]) for one in self.variables if one.parameter is not None}
+        written = {item.name: outputs.pop(item.result) for item in self.variables if item.result is not None}
+        kept = {item.name: np.asarray(given[item.parameter]) for item in self.variables if item.parameter is not None}
         values.update(kept | written)
         return outputs
 

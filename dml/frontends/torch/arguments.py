@@ -36,8 +36,10 @@ def numbers_of(graph: fx.GraphModule) -> tuple[set[int], set[int]]:
     """
     places = list(graph.graph.find_nodes(op="placeholder"))
     sizes = {symbol for node in places for symbol in _symbols(node).values()}
-    ints = {at for at, node in enumerate(places) if _is_number(node) and node.users and _symbol(node) not in sizes}
-    floats = {at for at, node in enumerate(places) if node.users and _is_float(node)}
+    ints = {
+        index for index, node in enumerate(places) if _is_number(node) and node.users and _symbol(node) not in sizes
+    }
+    floats = {index for index, node in enumerate(places) if node.users and _is_float(node)}
     return ints, floats
 
 
@@ -62,9 +64,9 @@ def taken(graph: fx.GraphModule, arguments: Sequence[Any], fixed: AbstractSet[in
     last = places[-1] if places else None
     wide = any(isinstance(value, torch.Tensor) and value.dtype == torch.float64 and value.ndim for value in arguments)
     gone: list[fx.Node] = []
-    for at, (node, value, original) in enumerate(zip(places, arguments, originals, strict=True)):
+    for index, (node, value, original) in enumerate(zip(places, arguments, originals, strict=True)):
         is_tensor = isinstance(value, torch.Tensor)
-        if at in fixed:
+        if index in fixed:
             number = value_of(value)
             for user in _items(node) if is_tensor else [node]:
                 _replace(user, number)
@@ -84,7 +86,7 @@ def taken(graph: fx.GraphModule, arguments: Sequence[Any], fixed: AbstractSet[in
                     gone.append(user)
             if is_weight(value):
                 found.weights.add(len(found.places))
-            found.places.append(at)
+            found.places.append(index)
             found.dynamic.append(_symbols(original) if is_tensor else None)
             continue
         gone.append(node)

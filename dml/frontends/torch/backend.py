@@ -129,7 +129,7 @@ class _DynamoGraph:
     def _values(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Return the values of the constant numbers; floats as bytes, because 0.0 and -0.0 compare equal."""
         found = (value_of(arguments[at]) for at in sorted(self._fixed))
-        return tuple(struct.pack("d", one) if isinstance(one, float) else one for one in found)
+        return tuple(struct.pack("d", item) if isinstance(item, float) else item for item in found)
 
     def _prepare(self, arguments: Sequence[Any]) -> tuple[Taken, Callable[..., Any]]:
         """Export the graph for these numbers. Raises NotTaken where that is impossible."""
@@ -139,11 +139,11 @@ class _DynamoGraph:
             tries = [before, before | self._ints] if self._ints else [before]
         elif (changed := self._changed(arguments)) & self._floats:
             tries = [before - changed, before]
-        for at, fixed in enumerate(tries):
+        for index, fixed in enumerate(tries):
             try:
-                found = self._exported(arguments, fixed, whole=at < len(tries) - 1)
+                found = self._exported(arguments, fixed, whole=index < len(tries) - 1)
             except NotTaken:
-                if at == len(tries) - 1:
+                if index == len(tries) - 1:
                     raise
                 continue
             if fixed != before:

@@ -43,11 +43,11 @@ def on_device(
         raise NotTaken(f"ONNX cannot express {', '.join(left)}")
     say(f"{', '.join(left)} run with PyTorch, the rest in {len(names)} parts on the device")
     written = _written(program)
-    places = {node: at for at, node in enumerate(module.graph.find_nodes(op="placeholder"))}
+    places = {node: index for index, node in enumerate(module.graph.find_nodes(op="placeholder"))}
     weights = weights - set(written)
     for node in module.graph.find_nodes(op="call_module"):
         if node.target in names:
-            own = {at for at, given in enumerate(node.args) if places.get(given) in weights}
+            own = {index for index, given in enumerate(node.args) if places.get(given) in weights}
             setattr(module, node.target, _Part(getattr(module, node.target), own, device, freeze, say))
 
     def run(*given: Any) -> tuple[Any, ...]:
@@ -142,7 +142,7 @@ class _Part(torch.nn.Module):  # type: ignore[misc]  # (Any to mypy)
         self._returns_one = not isinstance(returned.args[0], tuple | list)
 
     def forward(self, *inputs: Any) -> Any:
-        shapes = tuple((one.shape, one.dtype) if isinstance(one, torch.Tensor) else one for one in inputs)
+        shapes = tuple((item.shape, item.dtype) if isinstance(item, torch.Tensor) else item for item in inputs)
         made = self._made.get(shapes)
         if made is None:
             self._made.shrink(_MOST_SHAPES - 1)  # (before the export, which needs memory)

@@ -101,6 +101,6 @@ def _example(node: Any) -> Any:
 
 def _stored(nodes: Iterable[Any]) -> Iterable[tuple[int, Any, Any, int]]:
     """Yield the index, the node, the tensor and the storage's address of each node that has a tensor."""
-    for at, node in enumerate(nodes):
+    for index, node in enumerate(nodes):
         if (one := _example(node)) is not None:
-            yield at, node, one, one.untyped_storage()._cdata
+            yield index, node, one, one.untyped_storage()._cdata

@@ -185,7 +185,7 @@ class _LoweredGraph:
 
     def _output(self, operand: MLOperand, made_by: OperationRecord) -> Tensor:
         if made_by not in self._operations:
-            made = made_by.lower(*(None if one is None else self._made[one] for one in made_by.inputs))
+            made = made_by.lower(*(None if item is None else self._made[item] for item in made_by.inputs))
             self._operations[made_by] = (made,) if isinstance(made, Tensor) else made
         found = self._operations[made_by][operand.index]
         sizes = operand.descriptor.sizes

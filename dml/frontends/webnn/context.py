@@ -266,5 +266,5 @@ def create_context(
     if device is None and not os.environ.get("DML_VULKAN_DEVICE"):
         low = DeviceClass.INTEGRATED if power_preference == "low-power" else None
         wanted = low if accelerated else DeviceClass.CPU
-        device = next((one.index for one in list_devices() if one.device_class is wanted), None)
+        device = next((item.index for item in list_devices() if item.device_class is wanted), None)
     return MLContext(create_device(device), power_preference, owns_device=True)

@@ -20,7 +20,7 @@ from dml.errors import DMLError
 from dml.graph.builder import Operand, Tensor
 from dml.shapes import convolved_sizes, each_dimension, transposed_sizes
 
-from .sizes import given_or, told_by
+from .sizes import given_or, named_by
 
 
 @checked
@@ -92,7 +92,7 @@ def transposed_convolution(
     strides, dilations = given_or(strides, ones), given_or(dilations, ones)
     start, end = given_or(start_padding, zeros), given_or(end_padding, zeros)
     beyond = given_or(output_padding, zeros)
-    with told_by("transposed_convolution"):
+    with named_by("transposed_convolution"):
         if output_sizes is not None:
             least = transposed_sizes(x.sizes, w.sizes, strides, dilations, start, end)[2:]
             beyond = tuple(size - inside for size, inside in each_dimension(output_sizes, least))
@@ -211,7 +211,7 @@ def _forward(
         "StartPadding": given_or(start, zeros),
         "EndPadding": given_or(end, zeros),
     }
-    with told_by(name):
+    with named_by(name):
         return convolved_sizes(x.sizes, w.sizes, *fields.values()), fields
 
 

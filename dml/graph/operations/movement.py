@@ -36,7 +36,7 @@ from dml.shapes import (
 )
 
 from .attributes import scalar_of
-from .sizes import given_or, sizes_of, told_by
+from .sizes import given_or, named_by, sizes_of
 
 
 @checked
@@ -45,7 +45,7 @@ def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Seq
     strides go backwards from the window's end.
     """
     steps = given_or(strides, (1,) * x.rank)
-    with told_by("slice_"):
+    with named_by("slice_"):
         sliced = sliced_sizes(sizes, steps)
     return x.builder.one(
         DML_SLICE1_OPERATOR_DESC,
@@ -96,7 +96,7 @@ def padding(
         cls = DML_PADDING1_OPERATOR_DESC
         number = scalar_of("padding: value", value, x.data_type)
         fields = {"PaddingValue": number, "PaddingValueDataType": x.data_type}
-    with told_by("padding"):
+    with named_by("padding"):
         sizes = padded_sizes(x.sizes, start, end)
     return x.builder.one(
         cls,
@@ -112,7 +112,7 @@ def padding(
 @checked
 def tile(x: Tensor, repeats: Sequence[int]) -> Tensor:
     """Repeat x along each dimension."""
-    with told_by("tile"):
+    with named_by("tile"):
         sizes = scaled_sizes(x.sizes, repeats)
     return x.builder.one(DML_TILE_OPERATOR_DESC, sizes, InputTensor=x, Repeats=tuple(repeats))
 

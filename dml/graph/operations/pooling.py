@@ -27,7 +27,7 @@ from dml.graph.builder import Tensor
 from dml.shapes import covered_size, each_dimension, pooled_sizes, window_count, window_reach
 
 from .movement import padding
-from .sizes import given_or, told_by
+from .sizes import given_or, named_by
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def _windows(
     zeros, ones = (0,) * len(window), (1,) * len(window)
     steps, gaps = given_or(strides, ones), given_or(dilations, ones)
     before, after = given_or(start, zeros), given_or(end, zeros)
-    with told_by(name):
+    with named_by(name):
         if ceil_mode or output_sizes is not None:
             wanted = output_sizes if output_sizes is not None else _rounded_up(x, window, steps, gaps, before, after)
             after = _end_padding(x, window, steps, gaps, before, wanted)

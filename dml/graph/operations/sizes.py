@@ -10,7 +10,7 @@ from dml.graph.builder import Tensor
 
 
 @contextmanager
-def told_by(name: str) -> Iterator[None]:
+def named_by(name: str) -> Iterator[None]:
     """Prefix DMLErrors raised in the block with the function's name."""
     try:
         yield

@@ -54,7 +54,7 @@ def invoke(device, *arguments):
     return CliRunner().invoke(app, [*map(str, arguments), "--adapter", device.vulkan.name])
 
 
-def test_a_model_with_folders_of_its_own(device, model, tmp_path):
+def test_input_and_output_folders(device, model, tmp_path):
     folders = ["--input_path", tmp_path / "in", "--output_path", tmp_path / "out"]
     made = invoke(device, model, *folders, "-i", 4, "-r", 2, "-v", 2, "--print_commands")
     assert made.exit_code == 0, made.output
@@ -78,7 +78,7 @@ def test_devices_and_versions(device):
     assert f"numpy: {np.__version__}" in shown.output
 
 
-def test_shaders_are_forgotten_when_asked(device, tmp_path, monkeypatch):
+def test_the_shader_cache_is_cleared_on_request(device, tmp_path, monkeypatch):
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path / "cache"))
     kept = cache.folder(cache.FOLDERS[0]) / "kept"
     cache.write(kept, b"a shader")

@@ -93,7 +93,7 @@ def folder(tmp_path_factory):
     return Folder(tmp_path_factory.mktemp("model"))
 
 
-def test_the_whole_model_can_be_read(folder):
+def test_the_unbroken_model_is_read(folder):
     assert len(read(json.dumps(WHOLE).encode(), folder).commands) == 3
 
 

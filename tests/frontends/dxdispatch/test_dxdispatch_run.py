@@ -55,13 +55,13 @@ def test_a_dispatch_and_a_print(device, tmp_path, compile_type):
     assert run(device, path) == ["Resource 'Out': 6, 10, -2"]
 
 
-def test_resources_keep_what_was_written(device, tmp_path):
+def test_resources_keep_written_values(device, tmp_path):
     again = {"ATensor": "Out", "BTensor": "B", "OutputTensor": "A"}
     commands = [dispatch("add", **BOUND), dispatch("add", **again), {"type": "print", "resource": "A"}]
     assert run(device, write(tmp_path, ABC, {"add": ADD}, commands)) == ["Resource 'A': 11, 18, -7"]
 
 
-def test_fields_beside_the_type_and_descriptions_in_desc(device, tmp_path):
+def test_fields_next_to_the_type_and_in_desc(device, tmp_path):
     """Enumerators without prefix, a tensor with its own data type, a fused activation in either form."""
     tensor = {"Type": "BUFFER", "Desc": {"DataType": "DML_TENSOR_DATA_TYPE_FLOAT32", "Sizes": [3], "Strides": [1]}}
     for fused in ({"Type": "ACTIVATION_ELU", "Alpha": 0.5}, {"Type": "ACTIVATION_ELU", "Desc": {"Alpha": 0.5}}):
@@ -243,7 +243,7 @@ def test_the_command_runs_explains_and_profiles(device, tmp_path):
     assert kernel["dur"] > 0
 
 
-def test_the_command_says_what_is_wrong(tmp_path):
+def test_the_command_reports_errors(tmp_path):
     (tmp_path / "model.json").write_text("{")
     for name, message in (
         ("model.json", "line 1, column 2"),

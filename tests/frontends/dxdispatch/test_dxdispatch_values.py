@@ -38,7 +38,7 @@ def test_comment_marks_and_commas_in_strings_stay(tmp_path):
     assert list(found) == ["a // b /* c */ ,]"]
 
 
-def test_what_follows_the_root_is_ignored(tmp_path):
+def test_text_after_the_root_is_ignored(tmp_path):
     path = tmp_path / "model.json"
     path.write_text('{"resources": {}, "dispatchables": {}, "commands": []} whatever {')
     assert load(path).resources == {}

@@ -36,7 +36,7 @@ def test_a_prompt_is_gone_on_from(device: dml.Device, folder: Path) -> None:
     assert again.stdout == result.stdout
 
 
-def test_a_chat_answers_until_it_is_told_to_quit(device: dml.Device, folder: Path) -> None:
+def test_a_chat_answers_until_quit(device: dml.Device, folder: Path) -> None:
     result = generate(device, folder, "--chat", "--tokens", 4, said="hi\n\nand?\n/quit\nnever\n")
     assert result.exit_code == 0, result.output
     assert result.stdout.count("> ") == 4

@@ -61,7 +61,7 @@ def test_a_name_is_refused_or_here() -> None:
     assert not hasattr(og.Engine, "__wrapped__")
 
 
-def test_the_page_lists_what_is_refused() -> None:
+def test_the_page_lists_refused_names() -> None:
     """The page lists exactly the refused names, with their reasons."""
     text = PAGE.read_text(encoding="utf-8")
     listed: dict[str, str] = {}

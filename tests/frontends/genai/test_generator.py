@@ -160,7 +160,7 @@ def test_caches_written_in_place_or_grown_and_chunks_give_the_same(model: og.Mod
     assert made.get_output("present.0.key").shape[2] == min(16, length)
 
 
-def test_a_cache_grows_by_doubling_and_keeps_what_it_has(model: og.Model) -> None:
+def test_a_cache_doubles_and_keeps_its_contents(model: og.Model) -> None:
     prompt = np.random.default_rng(1).integers(3, 300, 300)
     made = generator(model, max_length=512)
     made.append_tokens(prompt[:250])
@@ -185,7 +185,7 @@ def test_steps_with_a_shared_cache_make_no_new_plans(model: og.Model) -> None:
     assert all(isinstance(one, dml.DeviceArray) for one in made._state._cache.values())
 
 
-def test_a_prompt_of_2000_tokens_goes_in_chunks(
+def test_long_prompts_are_split_into_chunks(
     tmp_path: Path, device: dml.Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Chunks of any size, and short submissions, give the same tokens as one pass."""
@@ -216,7 +216,7 @@ def test_a_prompt_of_2000_tokens_goes_in_chunks(
 
 
 @pytest.mark.parametrize("share", [True, False])
-def test_a_full_cache_says_its_length(model: og.Model, share: bool) -> None:
+def test_a_full_cache_is_refused_with_its_length(model: og.Model, share: bool) -> None:
     made = generator(model, max_length=8, past_present_share_buffer=share)
     made.append_tokens(PROMPT)
     with pytest.raises(dml.DMLError, match="the cache is full: 4 tokens after 5 exceed max_length = 8") as caught:
@@ -284,7 +284,7 @@ def test_rewinding_forgets(model: og.Model, share: bool) -> None:
         made.rewind_to(7)
 
 
-def test_rows_of_a_batch_are_those_alone(model: og.Model) -> None:
+def test_rows_of_a_batch_equal_separate_generations(model: og.Model) -> None:
     prompts = np.array([PROMPT, [9, 8, 7, 6, 5]])
     made = written(model, prompts, batch_size=2, max_length=14)
     for row, prompt in enumerate(prompts):

@@ -46,7 +46,7 @@ def sequences(made: Any, count: int) -> list[list[int]]:
     return [[int(one) for one in made.get_sequence(at)] for at in range(count)]
 
 
-def test_tokens_are_those_of_every_position_computed_anew(model: og.Model, weights: tuple[Path, SpeechWeights]) -> None:
+def test_tokens_equal_a_search_without_a_cache(model: og.Model, weights: tuple[Path, SpeechWeights]) -> None:
     heard = features(1)
     made = generator(model)
     made.set_inputs({"audio_features": heard, "input_ids": np.array([PROMPT], np.int32)})
@@ -55,7 +55,7 @@ def test_tokens_are_those_of_every_position_computed_anew(model: og.Model, weigh
     assert all(isinstance(one, dml.DeviceArray) for name, one in made._extra.items() if "cross" in name)
 
 
-def test_rows_of_a_batch_hear_their_own_sounds(model: og.Model, weights: tuple[Path, SpeechWeights]) -> None:
+def test_each_row_of_a_batch_has_its_own_sound(model: og.Model, weights: tuple[Path, SpeechWeights]) -> None:
     heard = features(2)
     made = generator(model, batch_size=2)
     made.set_inputs({"audio_features": heard})
@@ -65,7 +65,7 @@ def test_rows_of_a_batch_hear_their_own_sounds(model: og.Model, weights: tuple[P
         assert found[: len(alone)] == alone
 
 
-def test_one_beam_of_several_continues_what_is_likeliest(model: og.Model, weights: tuple[Path, SpeechWeights]) -> None:
+def test_beam_search_for_one_token_returns_the_likeliest(model: og.Model, weights: tuple[Path, SpeechWeights]) -> None:
     """For a single new token, beam search returns the likeliest token."""
     heard = features(2)
     made = generator(model, batch_size=2, num_beams=3, max_length=len(PROMPT) + 1, min_length=CONTEXT - 1)
@@ -162,7 +162,7 @@ def test_generate_hears_a_file(weights: tuple[Path, SpeechWeights], tmp_path: Pa
     assert (result.exit_code, "--chat and --audio exclude each other" in result.stderr) == (2, True)
 
 
-def test_what_cannot_be_heard(model: og.Model, weights: tuple[Path, SpeechWeights], tmp_path: Path,
+def test_unusable_audio(model: og.Model, weights: tuple[Path, SpeechWeights], tmp_path: Path,
                               device: dml.Device) -> None:  # fmt: skip
     made = generator(model)
     with pytest.raises(dml.DMLError, match="append_tokens: call set_inputs with audio_features first"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ import pytest
 from onnx import helper
 
 import dml
-from dml.frontends import openvino, webnn
+from dml.frontends import openvino, pydirectml, webnn
 from dml.frontends.onnx import prepare
 
 Array = npt.NDArray[Any]
@@ -88,3 +89,37 @@ def by_openvino(device: dml.Device, folder: Path, make: Callable[..., Any], *arr
     ov.save_model(ov.Model(results, inputs, "m"), str(path), compress_to_fp16=False)
     feeds: Mapping[str, Array] = {f"x{at}": array for at, array in enumerate(arrays)}
     return [np.asarray(one) for one in openvino.read_model(path).compile(device)(feeds).values()]
+
+
+def by_pydirectml(device: dml.Device, make: Callable[..., Any], *arrays: Array) -> list[Array]:
+    """Run a PyDirectML script. make(*expressions): calls functions of the module, DirectMLX's included."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("DML_VULKAN_DEVICE", str(device.vulkan.index))
+        script = pydirectml.Device()
+    script.vulkan = device  # (as another kind of device)
+    builder = pydirectml.GraphBuilder(script)
+    inputs, bindings = [], []
+    for at, array in enumerate(arrays):
+        kind = pydirectml.TensorDataType[array.dtype.name.upper()]
+        described = pydirectml.TensorDesc(kind, pydirectml.TensorFlags.NONE, array.shape)
+        inputs.append(pydirectml.input_tensor(builder, at, described))
+        bindings.append(pydirectml.Binding(inputs[-1], array))
+    made = make(*inputs)
+    outputs = made if isinstance(made, list) else [made]
+    model = builder.build(pydirectml.ExecutionFlags.NONE, outputs)
+    return [np.asarray(one) for one in script.compute(model, bindings, outputs)]
+
+
+def by_torch(device: dml.Device, function: Callable[..., Any], *arrays: Array) -> list[Array]:
+    """Run a function of PyTorch's tensors that torch.compile has compiled with our backend, whole."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("onnxscript")
+    front = pytest.importorskip("dml.frontends.torch")
+    torch._dynamo.reset()
+    run = torch.compile(function, backend=front.dml, fullgraph=True, options={"device": device})
+    with torch.no_grad(), warnings.catch_warnings():
+        for category in (FutureWarning, DeprecationWarning):
+            warnings.simplefilter("ignore", category)
+        warnings.simplefilter("error", front.EagerWarning)
+        made = run(*(torch.from_numpy(array) for array in arrays))
+    return [one.numpy() for one in (made if isinstance(made, list | tuple) else [made])]

@@ -230,7 +230,7 @@ def test_the_sparse_mixer(device: dml.Device) -> None:
     assert_close(found, [expected.astype(FLOAT)], 2e-5)
 
 
-def test_few_tokens_read_their_experts_alone(device: dml.Device) -> None:
+def test_few_tokens_read_only_their_experts(device: dml.Device) -> None:
     """One token multiplies only its k experts: intermediate results have the size of k experts' weights."""
     rng = np.random.default_rng(0)
     fed = {"x": rng.uniform(-1, 1, (1, 64)).astype(FLOAT), "router": rng.uniform(-1, 1, (1, 16)).astype(FLOAT),
@@ -242,7 +242,7 @@ def test_few_tokens_read_their_experts_alone(device: dml.Device) -> None:
     assert plan.compiled.program.temporary_size < 3 * 2 * 128 * 64 * 4
 
 
-def test_what_mixtures_refuse(device: dml.Device) -> None:
+def test_refused_mixtures(device: dml.Device) -> None:
     inputs, options, rows = case(np.random.default_rng(0), 2, 3, 1, (8, 4), KINDS[0], False)
     fed = {"x": inputs["x"], "router": inputs["router"], "w1": np.zeros((3, rows, 8), FLOAT), "b1": None,
            "w2": np.zeros((3, 8, 4), FLOAT)}  # fmt: skip

@@ -120,7 +120,7 @@ def test_a_table_of_8_bit_floats(device: dml.Device) -> None:
     assert np.array_equal(found, data.astype(FLOAT)[[4, 0]] * 0.25)
 
 
-def test_what_gather_refuses(device: dml.Device) -> None:
+def test_refused_gathers(device: dml.Device) -> None:
     inputs = {"data": np.zeros((3, 16), np.uint8), "indices": np.array([0]), "scales": np.zeros((3, 2), FLOAT)}
     for attributes, message in (
         ({"bits": 5}, "attribute 'bits' must be 2, 4 or 8, found 5"),
@@ -299,7 +299,7 @@ def test_products_of_bnb4(
         assert_close([found], [given_["a"] @ weights], 1e-5)
 
 
-def test_what_bnb4_refuses(device: dml.Device) -> None:
+def test_refused_products_of_bnb4(device: dml.Device) -> None:
     inputs = {"a": np.zeros((2, 32), FLOAT), "b": np.zeros(48, np.uint8), "absmax": np.zeros(6, FLOAT)}
     for changes, message in (
         ({"b": np.zeros(47, np.uint8)}, "B be 48 bytes, found"),

@@ -69,7 +69,7 @@ def test_a_growing_past_allocates_by_doubling(each_kind: dml.Device, taken: Any,
     assert np.asarray(past).shape == (TOKENS + 1, WIDTH)
 
 
-def test_what_grew_is_right_when_it_is_small_again(each_kind: dml.Device) -> None:
+def test_shorter_inputs_after_longer_ones(each_kind: dml.Device) -> None:
     """Runs with shorter inputs do not read leftovers of longer ones."""
     model = cache(each_kind)
     rng = np.random.default_rng(1)
@@ -92,7 +92,7 @@ def test_lengths_from_many_threads(device: dml.Device) -> None:
         np.testing.assert_array_equal(present, np.concatenate([past, x]))
 
 
-def test_the_memory_goes_with_the_model(each_kind: dml.Device) -> None:
+def test_memory_is_freed_with_the_model(each_kind: dml.Device) -> None:
     """Evicting a plan frees its memory immediately, and deleting the model frees the rest."""
 
     def used() -> int:

@@ -97,7 +97,7 @@ def test_without_onnxruntime_the_reference_computes(device: dml.Device, monkeypa
     assert {part.runtime for part in prepared.parts if part.on_host} == {"onnx's reference evaluator"}
 
 
-def test_a_runtime_that_failed_for_its_numbers_is_asked_again(device: dml.Device) -> None:
+def test_a_runtime_that_failed_for_its_numbers_is_tried_again(device: dml.Device) -> None:
     model, inputs = determinants()
     prepared = prepared_with(model, device, "Det")
     prepared.run(inputs)
@@ -120,7 +120,7 @@ def test_a_runtime_that_failed_for_its_numbers_is_asked_again(device: dml.Device
     assert first.runtime == RUNTIME
 
 
-def test_a_runtime_that_takes_no_such_node_is_not_asked_again(
+def test_a_runtime_that_refuses_the_node_is_not_tried_again(
     device: dml.Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[str] = []
@@ -186,7 +186,7 @@ def test_a_node_whose_types_are_refused_goes_to_the_host_when_they_are_seen(devi
         prepare(model, device, fallback=False).run([x])
 
 
-def test_a_branch_with_unmapped_nodes_goes_whole(device: dml.Device) -> None:
+def test_a_branch_with_unmapped_nodes_runs_on_the_host(device: dml.Device) -> None:
     """The nested graph reads a value from the device, and a weight that no other node reads."""
     x = np.array([[2, 1], [1, 3]], np.float32)
     then = helper.make_graph(
@@ -206,7 +206,7 @@ def test_a_branch_with_unmapped_nodes_goes_whole(device: dml.Device) -> None:
         assert_close(prepared.run(feeds), in_onnxruntime(model, feeds), 1e-6)
 
 
-def test_a_loop_too_long_to_unroll_goes_whole(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_too_long_to_unroll_runs_on_the_host(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nodes after the loop stay on the device."""
     monkeypatch.setattr(trace, "_UNROLLED", 40)
     body = helper.make_graph(
@@ -296,7 +296,7 @@ def test_large_initializers_reach_the_host(device: dml.Device) -> None:
     assert_close(prepared_with(model, device, "Unique").run([x]), in_onnxruntime(model, {"x": x}), 0)
 
 
-def test_what_no_runtime_knows_is_refused_at_load(device: dml.Device) -> None:
+def test_unknown_operators_are_refused_at_load(device: dml.Device) -> None:
     """The host also knows operators that only onnxruntime or only onnx has."""
     x = np.ones(2, np.float32)
     for domain in ("nobody", "com.microsoft"):
@@ -315,7 +315,7 @@ def test_what_no_runtime_knows_is_refused_at_load(device: dml.Device) -> None:
     assert prepared.run([np.array(["a b"], object)])[0].tolist() == [["a", "b"]]
 
 
-def test_what_every_runtime_refuses_is_named(device: dml.Device) -> None:
+def test_nodes_that_every_runtime_refuses_are_named(device: dml.Device) -> None:
     x = np.ones((2, 3), np.float32)
     model = model_of([node("Abs", ["x"], ["a"]), node("Det", ["a"], ["y"])], {"x": x}, ["y"], 21, ranks={"y": 0})
     prepared = prepared_with(model, device, "Det")
@@ -368,7 +368,7 @@ def test_nodes_of_more_than_eight_dimensions(
         assert caught.value.hresult == dml.HRESULT.DXGI_ERROR_UNSUPPORTED
 
 
-def test_explain_and_profile_name_what_the_host_does(device: dml.Device, tmp_path: Path) -> None:
+def test_explain_and_profile_name_host_nodes(device: dml.Device, tmp_path: Path) -> None:
     model, feeds = determinants()
     rows = explain(prepared_with(model, device, "Det"), feeds).rows
     on_host = [row for row in rows if row.on_host]
@@ -399,7 +399,7 @@ def cuts(nodes: list[Any], host: set[int], outputs: list[str], constants: tuple[
             for one in cut(facts, host, ["x"], constants, outputs)]  # fmt: skip
 
 
-def test_what_constants_make_is_in_each_part_that_needs_it() -> None:
+def test_constant_nodes_are_in_each_part_that_needs_them() -> None:
     nodes = [node("Neg", ["w"], ["n"]), node("Add", ["x", "n"], ["a"]), node("Det", ["a"], ["d"]),
              node("Mul", ["d", "n"], ["y"])]  # fmt: skip
     assert cuts(nodes, {2}, ["y"], ("w",)) == [
@@ -409,7 +409,7 @@ def test_what_constants_make_is_in_each_part_that_needs_it() -> None:
     ]
 
 
-def test_what_nothing_needs_is_left_out() -> None:
+def test_unneeded_nodes_are_left_out() -> None:
     nodes = [node("Det", ["x"], ["d"]), node("Abs", ["x"], ["y"])]
     assert cuts(nodes, {0}, ["y"]) == [(False, ["y"], ("x",), ("y",))]
 

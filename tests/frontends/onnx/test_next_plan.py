@@ -39,7 +39,7 @@ def test_results_are_a_fresh_models_to_the_bit(device: dml.Device, name: str) ->
             assert found.tobytes() == expected.tobytes()
 
 
-def test_the_next_length_maps_only_what_depends_on_it(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_length_maps_only_dependent_nodes(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 70 nodes, only those that compute positions and those of one layer that read caches are mapped; other layers
     reuse these.
     """
@@ -59,7 +59,7 @@ def test_the_next_length_maps_only_what_depends_on_it(device: dml.Device, monkey
     assert len(kept) <= len(positions) + 2 + 8, kept
 
 
-def test_what_is_kept_of_nodes_is_bounded(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kept_mappings_are_bounded(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dml.frontends.onnx.map.mapped.MOST_NODES", 40)
     prepared = prepare(decoder(), device)
     for past in range(1, 6):

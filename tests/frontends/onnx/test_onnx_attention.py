@@ -75,7 +75,7 @@ def test_rotary_embedding_from_a_first_position(device: dml.Device) -> None:
     agree(device, "RotaryEmbedding", inputs, {"y": 4}, 1e-6, scale=2.0)
 
 
-def test_rotary_embedding_names_what_it_does_not_take(device: dml.Device) -> None:
+def test_refused_rotary_embeddings(device: dml.Device) -> None:
     inputs: dict[str, Array | None] = {
         "x": floats(2, 3, 16), "p": np.zeros((2, 3), np.int64), "c": floats(8, 4), "s": floats(8, 4)
     }  # fmt: skip
@@ -147,7 +147,7 @@ def test_products_whose_columns_say_their_group(device: dml.Device, bits: int, z
         assert_close(in_onnxruntime(model, given), [expected], 1e-4)
 
 
-def test_products_with_weights_of_few_bits_name_what_they_do_not_take(device: dml.Device) -> None:
+def test_refused_products_with_weights_of_few_bits(device: dml.Device) -> None:
     inputs: dict[str, Array | None] = {"a": floats(3, 32), "b": bytes_(5, 2, 4), "s": floats(5, 2)}
     sizes = {"N": 5, "K": 32, "block_size": 16}
     message = refused(device, "MatMulNBits", inputs, {"y": 2}, bits=3, **sizes)
@@ -311,7 +311,7 @@ def test_a_growing_past_in_a_tensor_with_room_is_one_compiled_model(device: dml.
     assert prepared.compiled_for(longer)[0] is not plan
 
 
-def test_group_query_attention_names_what_it_does_not_take(device: dml.Device) -> None:
+def test_refused_group_query_attention(device: dml.Device) -> None:
     inputs = {name: array for name, array in cache(2, 3, 0, (0, 0), 3).items() if array is not None}
     inputs = {"q": inputs["q"], "k": inputs["k"], "v": inputs["v"], "pk": None, "pv": None,
               "lengths": inputs["lengths"], "total": inputs["total"]}  # fmt: skip
@@ -371,7 +371,7 @@ def test_attention_with_a_bias_and_sizes(device: dml.Device) -> None:
     agree(device, "Attention", inputs, {"y": 3}, num_heads=2, qkv_hidden_sizes=[8, 8, 12])
 
 
-def test_attention_names_what_it_does_not_take(device: dml.Device) -> None:
+def test_refused_attention(device: dml.Device) -> None:
     inputs: dict[str, Array | None] = {"x": floats(2, 3, 8), "w": floats(8, 24), "b": floats(24)}
     message = refused(device, "Attention", inputs, {"y": 3}, num_heads=2, do_rotary=1)
     assert message == "node Attention: do_rotary = 1 is not mapped"

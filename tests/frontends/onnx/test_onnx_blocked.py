@@ -65,7 +65,7 @@ def test_channels_of_any_number(device: dml.Device, tmp_path: Path, channels: in
     assert {one.how for one in inspect_model(path, Planner(Target(DeviceClass.DISCRETE))).operators} == {"mapped"}
 
 
-def test_what_onnxruntime_puts_between(device: dml.Device, tmp_path: Path) -> None:
+def test_operators_between_blocked_ones(device: dml.Device, tmp_path: Path) -> None:
     """Groups, concatenated blocks, pooling, both kinds of resizing, additions, automatic padding."""
     x = floats(1, 32, 10, 12)
     held = {
@@ -175,7 +175,7 @@ def test_the_size_by_the_channels(filters: tuple[int, int], channels: int | None
     assert block_size(nodes, {"w": np.zeros((*filters, 1, 1), np.float32)}) == expected
 
 
-def test_all_or_none_of_them_run_on_the_host(device: dml.Device) -> None:
+def test_blocked_operators_run_on_one_side(device: dml.Device) -> None:
     """A filter that is an input needs the host; values between these operators are blocked, so all run there."""
     size = _of_this_machine()
     if size is None:

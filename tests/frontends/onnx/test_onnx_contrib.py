@@ -265,7 +265,7 @@ def test_product_with_an_activation(device: dml.Device, activation: str) -> None
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_an_activation_that_is_none_is_named(device: dml.Device) -> None:
+def test_an_unknown_activation_is_named(device: dml.Device) -> None:
     with pytest.raises(dml.DMLError, match=r"^node FusedMatMulActivation: activation 'Cosh' is not mapped"):
         run(device, "FusedMatMulActivation", {"a": floats(2, 3), "b": floats(3, 2)}, 2, activation="Cosh")
 

@@ -94,7 +94,7 @@ def test_a_detector_is_onnxruntimes(device: dml.Device) -> None:
     assert "Conv" not in {row.node for of_part in plans[1:] for plan in of_part for row in plan.record}
 
 
-def test_non_maximum_suppression_picks_what_is_then_gathered(device: dml.Device) -> None:
+def test_selected_boxes_are_gathered(device: dml.Device) -> None:
     rng = np.random.default_rng(1)
     corners = rng.uniform(0, 8, (1, 40, 2)).astype(np.float32)
     boxes = np.concatenate([corners, corners + rng.uniform(1, 4, (1, 40, 2)).astype(np.float32)], 2)
@@ -114,7 +114,7 @@ def test_non_maximum_suppression_picks_what_is_then_gathered(device: dml.Device)
     assert_close(prepared.run(feeds), in_onnxruntime(model, feeds), 0)
 
 
-def test_what_counts_can_stay_on_the_device_or_be_an_output(device: dml.Device) -> None:
+def test_counted_results_can_stay_on_the_device_or_be_outputs(device: dml.Device) -> None:
     """Coordinates are read on the device, kept there, and may be empty."""
     x = np.array([[0, 2, 0], [3, 0, 4]], np.float32)
     nodes = [
@@ -138,7 +138,7 @@ def test_what_counts_can_stay_on_the_device_or_be_an_output(device: dml.Device) 
     assert y.numpy().tolist() == [2, 3, 4]
 
 
-def test_what_counts_shapes_is_known_beforehand(device: dml.Device) -> None:
+def test_counts_of_constant_shapes_are_known_beforehand(device: dml.Device) -> None:
     """Older exporters write a range as NonZero of ones; its size is known, so the model is not split."""
     x = np.arange(5000, dtype=np.float32)
     nodes = [
@@ -154,7 +154,7 @@ def test_what_counts_shapes_is_known_beforehand(device: dml.Device) -> None:
     assert len(prepared.parts) == 1
 
 
-def test_what_counts_inside_a_loop_is_a_guard(device: dml.Device) -> None:
+def test_counts_inside_a_loop_are_guards(device: dml.Device) -> None:
     """A loop's body cannot be split into parts."""
     body = helper.make_graph(
         [

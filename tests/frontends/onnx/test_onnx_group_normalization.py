@@ -137,7 +137,7 @@ def test_skip_group_norm(device: dml.Device, last: int, skip: str, activation: i
     assert_close(found, [expected.astype(np.float32), added.astype(np.float32)], 1e-5)
 
 
-def test_skip_group_norm_takes_what_fits(device: dml.Device) -> None:
+def test_skip_group_norm_refuses_misfitting_shapes(device: dml.Device) -> None:
     inputs = {"x": (2, 3, 3, 6), "gamma": (6,), "beta": (6,), "skip": (2, 5)}
     arrays = {name: np.zeros(shape, np.float32) for name, shape in inputs.items()}
     node = helper.make_node("SkipGroupNorm", list(arrays), ["y"], domain="com.microsoft", groups=3)

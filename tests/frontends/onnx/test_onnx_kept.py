@@ -68,7 +68,7 @@ def test_types_and_ranks_are_the_models(device: dml.Device, dtype: Any) -> None:
     assert model.run([once])[0] == model.run([expected])[0]
 
 
-def test_values_that_decide_shapes_may_lie_there_too(device: dml.Device) -> None:
+def test_values_that_decide_shapes_may_be_on_the_device(device: dml.Device) -> None:
     x = np.arange(6, dtype=np.float32)
     inputs = {"x": x, "shape": np.array([2, 3])}
     model = prepare(model_of([node("Reshape", ["x", "shape"], ["y"])], inputs, ["y"], 21, ranks={"y": 2}), device)
@@ -89,7 +89,7 @@ def test_constants_inputs_and_sequences_can_be_kept(device: dml.Device) -> None:
     assert same.numpy().tolist() == x.tolist()
 
 
-def test_what_is_between_parts_of_the_device_stays_there(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_between_device_parts_stay_there(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """s goes to a host node and to a later device part; the host node's output can be kept, too."""
     x = np.array([[2, 1], [1, 3]], np.float32)
     nodes = [node("Mul", ["x", "x"], ["s"]), node("Det", ["s"], ["d"]), node("Mul", ["s", "d"], ["y"])]
@@ -111,7 +111,7 @@ def test_what_is_between_parts_of_the_device_stays_there(device: dml.Device, mon
     np.testing.assert_allclose(y, x * x * 35, rtol=1e-6)
 
 
-def test_threads_keep_what_is_theirs(device: dml.Device) -> None:
+def test_threads_do_not_share_kept_values(device: dml.Device) -> None:
     """Each thread counts with its own step on one model; none overwrites another's values."""
     x = np.ones((2, 3), np.float32)
     nodes = [node("Add", ["x", "step"], ["y"])]

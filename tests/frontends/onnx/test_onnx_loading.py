@@ -113,7 +113,7 @@ def test_external_data_needs_a_path(tmp_path: Path) -> None:
         load_model(addition(external("weights.bin")).SerializeToString())
 
 
-def test_an_invalid_model_names_what_is_wrong() -> None:
+def test_errors_of_invalid_models_name_the_fault() -> None:
     model = addition()
     model.graph.node[0].input[1] = "nothing"
     with pytest.raises(dml.DMLError, match="nothing"):

@@ -39,7 +39,7 @@ def test_symbolic_sizes_are_bound_at_run_time_and_compiled_once(device: dml.Devi
     assert len(prepared.parts[0].plans) == 2
 
 
-def test_a_shape_given_as_an_input_is_part_of_what_is_compiled(device: dml.Device) -> None:
+def test_a_shape_given_as_an_input_is_compiled_in(device: dml.Device) -> None:
     x = np.arange(6, dtype=np.float32)
     inputs = {"x": x, "shape": np.array([2, 3])}
     prepared = prepare(model_of([node("Reshape", ["x", "shape"], ["y"])], inputs, ["y"], 21, ranks={"y": 2}), device)
@@ -135,7 +135,7 @@ def test_every_node_that_cannot_be_mapped_is_named_before_anything_runs(device: 
     assert caught.value.hresult == dml.HRESULT.E_NOTIMPL
 
 
-def test_what_only_shapes_and_types_tell_is_named_at_once_too(device: dml.Device) -> None:
+def test_faults_that_depend_on_shapes_and_types_are_named_at_once(device: dml.Device) -> None:
     x = np.ones((1, 2, 3, 3), np.float32)
     nodes = [
         node("Dropout", ["x", "", "yes"], ["a"], name="first"),
@@ -202,7 +202,7 @@ def test_a_chain_in_other_types(device: dml.Device, dtype: str) -> None:
     assert y.astype(int).tolist() == np.concatenate([x.astype(int) ** 2, x.astype(int)], 1).tolist()
 
 
-def test_a_model_with_functions_of_its_own(device: dml.Device) -> None:
+def test_a_model_with_its_own_functions(device: dml.Device) -> None:
     body = [node("Mul", ["a", "a"], ["square"]), node("LeakyRelu", ["square"], ["b"])]
     body[1].attribute.add(name="alpha", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT)
     function = helper.make_function("mine", "Square", ["a"], ["b"], body, [helper.make_opsetid("", 21)], ["slope"])
@@ -280,7 +280,7 @@ def test_the_level_is_that_of_the_tensors(device: dml.Device, dtype: Any, shape:
             dml.validate(desc, below)
 
 
-def test_explain_says_what_was_planned_without_values(device: dml.Device, tmp_path: Path) -> None:
+def test_explain_reports_parts_planned_without_values(device: dml.Device, tmp_path: Path) -> None:
     """A loop whose count is an input is unrolled for the given count, or zero times without one."""
     body = graph(
         [node("Add", ["v", "v"], ["next"]), node("Identity", ["go"], ["on"])],
@@ -351,7 +351,7 @@ def test_a_body_whose_input_has_the_name_of_the_nodes_output(device: dml.Device,
         ((0, 8, 8), (-1, 4), (0, 4)),
     ],
 )
-def test_a_size_that_is_inferred_of_a_tensor_without_elements(
+def test_an_inferred_size_of_an_empty_tensor(
     device: dml.Device, shape: tuple[int, ...], wanted: tuple[int, ...], made: tuple[int, ...]
 ) -> None:
     """The inferred size equals onnxruntime's, which knows the shapes at run time."""

@@ -59,7 +59,7 @@ def test_scatter_nd_reduces(device: dml.Device, reduction: str) -> None:
     agree(device, "ScatterND", inputs, reduction=reduction)
 
 
-def test_a_reduction_that_is_none_is_named(device: dml.Device) -> None:
+def test_an_unknown_reduction_is_named(device: dml.Device) -> None:
     inputs = {"x": numbers(np.float32, 3), "i": np.zeros((1, 1), np.int64), "u": numbers(np.float32, 1)}
     model, given = node_model("ScatterND", inputs, {"y": (1, np.float32)}, domain="", version=18, reduction="mean")
     with pytest.raises(
@@ -69,7 +69,7 @@ def test_a_reduction_that_is_none_is_named(device: dml.Device) -> None:
         prepare(model, device, fallback=False).run(given)
 
 
-def test_what_would_take_too_long_is_named(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_comparisons_are_refused(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scatter, "_PARTS", 3)
     monkeypatch.setattr(scatter, "_PAIRS", 3)
     inputs = {"x": numbers(np.float32, 3), "i": np.zeros((4, 1), np.int64), "u": numbers(np.float32, 4)}

@@ -62,7 +62,7 @@ both = pytest.mark.parametrize("ort", [onnxruntime, dml_onnx], ids=["onnxruntime
 
 
 @both
-def test_what_a_model_says_of_itself(ort: Any, path: Path, device: dml.Device) -> None:
+def test_model_metadata(ort: Any, path: Path, device: dml.Device) -> None:
     made = session(ort, str(path), device)
     assert [(one.name, one.type, one.shape) for one in made.get_inputs()] == [
         ("x", "tensor(float)", ["batch", 3]), ("state", "tensor(float)", ["batch", 3]),
@@ -194,7 +194,7 @@ def test_a_session_pickles_by_its_path(path: Path, device: dml.Device, monkeypat
         pickle.dumps(dml_onnx.InferenceSession(path.read_bytes(), device=device))
 
 
-def test_a_session_pickles_what_its_device_was_opened_with(path: Path, device: dml.Device) -> None:
+def test_a_pickled_session_keeps_its_devices_options(path: Path, device: dml.Device) -> None:
     half = dml.DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION
     own = dml.create_device(device.vulkan.index, feature_level="6_2", execution_flags=half)
     again = pickle.loads(pickle.dumps(dml_onnx.InferenceSession(path, device=own))).device
@@ -237,7 +237,7 @@ def test_providers_choose_the_device(path: Path, device: dml.Device) -> None:
         ({"sess_options": dml_onnx.SessionOptions(optimized_model_filepath="x")}, "dml run --explain"),
     ],
 )
-def test_what_is_not_here_is_refused(path: Path, arguments: dict[str, Any], message: str) -> None:
+def test_missing_features_are_refused(path: Path, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(dml.DMLError, match=message):
         dml_onnx.InferenceSession(path, **arguments)
 

@@ -135,7 +135,7 @@ def test_a_profile_is_a_trace_of_every_run(device: dml.Device, tmp_path: Path, m
     assert session.get_profiling_start_time_ns() == 0
 
 
-def test_no_profile_unless_asked_for(device: dml.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_profiles_only_on_request(device: dml.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     session = ort.InferenceSession(small(), device=device)
     session.run(None, {"x": X})
@@ -169,7 +169,7 @@ def unchanged_severity() -> Any:
 
 
 @pytest.mark.usefixtures("unchanged_severity")
-def test_severity_says_which_warnings_are_said(device: dml.Device) -> None:
+def test_severity_selects_warnings(device: dml.Device) -> None:
     names = helper.make_node("StringNormalizer", ["s"], ["t"], case_change_action="LOWER")
     entries = [helper.make_tensor_value_info(name, onnx.TensorProto.STRING, [2]) for name in "st"]
     graph = helper.make_graph([names], "text", entries[:1], entries[1:])
@@ -192,7 +192,7 @@ def test_severity_says_which_warnings_are_said(device: dml.Device) -> None:
         ort.set_default_logger_severity(5)
 
 
-def test_providers_of_the_options_and_set_anew(device: dml.Device, tmp_path: Path) -> None:
+def test_providers_from_options_and_set_providers(device: dml.Device, tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(small())
     options = ort.SessionOptions()
     assert not options.has_providers()
@@ -206,7 +206,7 @@ def test_providers_of_the_options_and_set_anew(device: dml.Device, tmp_path: Pat
         ort.InferenceSession(small(), device=device).set_providers()
 
 
-def test_a_session_that_is_not_made_anew_stays_as_it_was(device: dml.Device, tmp_path: Path) -> None:
+def test_a_failed_set_providers_keeps_the_session(device: dml.Device, tmp_path: Path) -> None:
     x = np.ones((2, 3), np.float32)
     path = tmp_path / "m.onnx"
     onnx.save(model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": x}, ["y"], 21), path)
@@ -297,7 +297,7 @@ def test_a_seed_reaches_both_runtimes() -> None:
         np.random.set_state(state)
 
 
-def test_a_session_says_what_it_is(device: dml.Device) -> None:
+def test_a_sessions_repr(device: dml.Device) -> None:
     session = ort.InferenceSession(small(), device=device)
     assert repr(session) == f"<InferenceSession: a model of bytes on {device.vulkan.name}; inputs x [2, 3]>"
     assert repr(session.io_binding()) == "<IOBinding: inputs none; outputs none>"

@@ -144,7 +144,7 @@ def shapes_in_order() -> bytes:
     return bytes(model.SerializeToString())
 
 
-def test_what_is_computed_of_sizes(device: dml.Device) -> None:
+def test_values_computed_from_sizes(device: dml.Device) -> None:
     model = shapes_in_order()
     prepared = prepare(model, device)
     for rows, length in ((2, 9), (3, 12), (4, 16), (5, 17), (6, 20), (2, 24), (3, 32), (4, 21), (5, 40)):
@@ -209,7 +209,7 @@ def test_patterns_hold_where_their_conditions_do() -> None:
     assert list(_plans(known, [10, 20, 30, 50, 7, 9, 8, 70])) == [False, False, True, True, False, True, True, True]
 
 
-def test_what_saves_nothing_is_not_tried_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_patterns_that_save_nothing_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     known = PlanPatterns()
     tries = 0
 
@@ -224,7 +224,7 @@ def test_what_saves_nothing_is_not_tried_for_ever(monkeypatch: pytest.MonkeyPatc
     assert tries == known.tried == patterns.TRIALS
 
 
-def test_a_pattern_that_is_another_plan_is_not_kept() -> None:
+def test_a_pattern_with_a_different_plan_is_not_kept() -> None:
     known = PlanPatterns()
     for size in range(2, 8):
         known.learn((size,), _Plan([size]), lambda traced: (traced, lambda numbers: _Plan([1])))
@@ -245,7 +245,7 @@ def test_patterns_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.integers(0, 9), st.integers(-12, 12), st.integers(-12, 12) | st.none(), st.integers(-3, 3).filter(bool))
-def test_a_slice_takes_what_onnx_takes(size: int, start: int, end: int | None, step: int) -> None:
+def test_traced_slices_equal_onnxs(size: int, start: int, end: int | None, step: int) -> None:
     """Python's slice, but that a step backwards from before the first element begins at that."""
     at = max(start, -size) if step < 0 else start
     expected = range(*slice(at, end if end is not None or step < 0 else size, step).indices(size))

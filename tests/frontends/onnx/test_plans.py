@@ -30,7 +30,7 @@ class Fake:
         return self.right
 
 
-def test_the_plan_unused_longest_goes():
+def test_the_least_recently_used_plan_is_dropped():
     plans = Plans(most=3)
     kept = [Fake(0) for _ in range(4)]
     for number, plan in enumerate(kept[:3]):
@@ -50,7 +50,7 @@ def test_bytes_are_bounded_and_the_newest_stays():
     assert plans.find(5, {}).kept
 
 
-def test_what_plans_share_counts_once():
+def test_memory_shared_by_plans_counts_once():
     plans = Plans(most_bytes=100)
     for number in range(3):
         plans.add(number, Fake(10, kernel=60))
@@ -59,7 +59,7 @@ def test_what_plans_share_counts_once():
     assert len(plans) == 1
 
 
-def test_a_plan_that_goes_frees_its_memory_at_once(device: dml.Device) -> None:
+def test_a_dropped_plan_frees_its_memory_at_once(device: dml.Device) -> None:
     """An evicted plan has no reference cycles, which would wait for Python's collector."""
     product = helper.make_node("MatMul", ["x", "w"], ["y"])
     x, w = np.ones((1, 64), np.float32), np.ones((64, 8), np.float32)
@@ -82,7 +82,7 @@ def test_plans_of_one_shape_differ_by_values():
     assert plans.find("shape", {}) is None
 
 
-def test_weights_lie_once_whatever_the_shapes(device: dml.Device) -> None:
+def test_weights_are_stored_once_for_all_shapes(device: dml.Device) -> None:
     """Ten batch sizes together take less additional memory than a second copy of the weights."""
     weights = np.random.default_rng(0).random((1024, 2048), np.float32)
     product = helper.make_node("MatMul", ["x", "w"], ["y"])

@@ -234,7 +234,7 @@ def test_an_output_that_nothing_writes_in_place_is_a_new_array(device: dml.Devic
         assert np.array_equal(binding.get_outputs()[1].numpy(), (x + count - 1) ** 2)
 
 
-def test_shared_names_what_the_model_lacks(device: dml.Device) -> None:
+def test_shared_refuses_unknown_names(device: dml.Device) -> None:
     decoder = Decoder(device, batch=1)
     model = decoder.session._model
     with pytest.raises(dml.DMLError, match="shared: the model has no output 'past_k' or no input 'past_k'"):
@@ -264,7 +264,7 @@ def test_a_cache_that_holds_a_window(device: dml.Device, room: int, window: int,
             decoder.caches[name], theirs[name] = own, other
 
 
-def test_a_cache_smaller_than_its_window_takes_what_it_holds(device: dml.Device) -> None:
+def test_a_cache_smaller_than_its_window(device: dml.Device) -> None:
     """A cache smaller than the window never discards positions, and longer sequences are refused. onnxruntime refuses
     such a cache.
     """

@@ -55,7 +55,7 @@ def test_both_parts_are_the_model() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bytes", "path"])
-def test_loaded_is_what_protobuf_loads(kind: str, tmp_path: Path) -> None:
+def test_loaded_models_equal_protobufs(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(DATA)
     found, wanted = load(DATA if kind == "bytes" else path), load(MODEL)
@@ -104,7 +104,7 @@ def field(number: int, data: bytes) -> bytes:
     return bytes([number << 3 | 2, *coded, length]) + data
 
 
-def test_what_is_unusual_is_left_to_protobuf() -> None:
+def test_unusual_files_are_left_to_protobuf() -> None:
     tensor = MODEL.graph.initializer[0].SerializeToString()
     twice = field(7, field(5, tensor + field(9, bytes(8192))))
     group = DATA + bytes([100 << 3 & 127 | 3 | 128, 6, 100 << 3 & 127 | 4 | 128, 6])
@@ -135,7 +135,7 @@ def test_damaged_bytes_make_the_model_that_protobuf_makes(seed: int) -> None:
         assert found is None or found == wanted
 
 
-def test_every_cut_is_left_to_protobuf_or_whole() -> None:
+def test_truncated_files_are_left_to_protobuf_or_complete() -> None:
     for length in (1, 5, 20, 100, 5000, 1228900, len(DATA) - 9000, len(DATA) - 150, len(DATA) - 1):
         found = put_together(DATA[:length])
         assert found is None or found == onnx.ModelProto.FromString(DATA[:length])

@@ -234,7 +234,7 @@ def large() -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", list(TARGETS))
-def test_no_wide_copy_is_whole_in_memory(tmp_path: Any, kind: str) -> None:
+def test_no_dequantized_copy_is_complete_in_memory(tmp_path: Any, kind: str) -> None:
     """Plans hold a chunk of 16 MiB and a rearranged copy of it; weights take no more memory than in the file."""
     for at, (name, (model, given_)) in enumerate(large()):
         path = tmp_path / f"{at}.onnx"

@@ -151,7 +151,7 @@ def test_a_model_with_a_loop_is_reshaped(device, tmp_path):
         np.testing.assert_allclose(value, wanted, rtol=2e-5, atol=2e-5)
 
 
-def test_what_a_loop_needs_to_know(device, tmp_path):
+def test_refused_loops(device, tmp_path):
     """The trip count must be known and small; an unmapped layer in the body is named."""
     x = o.parameter([1, 3], np.float32, name="x")
     node, total = counted(x, 10**7, lambda step: o.constant(np.array(True)))

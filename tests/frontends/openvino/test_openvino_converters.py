@@ -70,7 +70,7 @@ def test_pooling_rounded_up(device, tmp_path, rounding):
     both(device, tmp_path, make, random(1, 2, 7, 9))
 
 
-def test_counted_padding_of_what_is_rounded_up(device, tmp_path):
+def test_counted_padding_of_rounded_up_sizes(device, tmp_path):
     """Where the output size is rounded up, elements beyond the padding do not count, as in PyTorch and the layer's
     documentation. (The CPU plugin is inconsistent.)
     """

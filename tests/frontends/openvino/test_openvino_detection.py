@@ -96,7 +96,7 @@ def test_soft_suppression_is_refused(device: dml.Device, tmp_path: Path) -> None
         read_model(tmp_path / "m.xml").compile(device)
 
 
-def test_damaged_sizes_of_what_is_counted(device: dml.Device, tmp_path: Path) -> None:
+def test_damaged_sizes_of_counted_results(device: dml.Device, tmp_path: Path) -> None:
     """Wrong sizes of a data-dependent output, and a result without an input, raise a DMLError."""
     x = o.parameter([2, 3], np.float32, name="x")
     ov.save_model(ov.Model([o.result(o.transpose(o.non_zero(x), np.array([1, 0])))], [x], "m"), str(tmp_path / "m.xml"))

@@ -43,7 +43,7 @@ def test_every_name_of_the_package_is_here_or_refused() -> None:
     assert lacking == set()
 
 
-def test_what_is_refused_says_why() -> None:
+def test_refused_names_have_reasons() -> None:
     for name, why in REFUSED.items():
         owner, _, member = name.partition(".")
         assert member or owner not in ours.__all__
@@ -55,7 +55,7 @@ def test_what_is_refused_says_why() -> None:
         _ = ours.nonsense  # type: ignore[attr-defined]
 
 
-def test_the_guide_lists_what_is_refused() -> None:
+def test_the_guide_lists_refused_names() -> None:
     text = GUIDE.read_text(encoding="utf-8")
     listed: dict[str, str] = {}
     for names, why in re.findall(r"^\| (`.*?`) \| (.*?) \|$", text.partition("## Refused")[2], re.M):
@@ -390,7 +390,7 @@ def test_errors_of_other_threads_reach_who_waits(device: dml.Device, path: Path)
     assert [userdata for _, userdata in called] == [None, "last"]
 
 
-def test_reshape_refuses_what_does_not_fit(path: Path) -> None:
+def test_reshape_refuses_misfitting_sizes(path: Path) -> None:
     model = ours.read_model(path)
     before = str(model)
     for shape, words in (

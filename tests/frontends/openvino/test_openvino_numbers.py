@@ -28,7 +28,7 @@ def test_arithmetic_of_sizes(device, tmp_path):
     both(device, tmp_path, make, random(6, 8, 3))
 
 
-def test_repeats_along_the_axis_that_a_size_says(device, tmp_path):
+def test_repeats_along_a_computed_axis(device, tmp_path):
     def make(x):
         rows = o.gather(o.shape_of(x), np.int64(0), np.int64(0))
         hot = o.one_hot(o.subtract(rows, np.int64(1)), np.int64(3), np.int64(4), np.int64(1), -1)

@@ -97,7 +97,7 @@ def test_a_loop_with_such_a_layer_is_on_the_host(device: dml.Device, tmp_path: P
     agree(model, path, {"x": random(4, 3), "h": random(1, 3)})
 
 
-def test_layers_read_what_others_count(device: dml.Device, tmp_path: Path) -> None:
+def test_layers_read_counted_results(device: dml.Device, tmp_path: Path) -> None:
     """The next part is compiled for the actual number of rows, which may be zero. No layer runs on the host."""
     x = o.parameter([-1, 4], np.float32, name="x")
     places = o.transpose(o.non_zero(o.greater(x, np.float32(0))), np.array([1, 0]))
@@ -154,7 +154,7 @@ def test_without_openvino_they_are_refused(device: dml.Device, tmp_path: Path, m
         ours.read_model(path).compile(device)
 
 
-def test_what_openvino_refuses_is_refused_at_load(device: dml.Device, tmp_path: Path) -> None:
+def test_layers_that_openvino_refuses_are_refused_at_load(device: dml.Device, tmp_path: Path) -> None:
     x = o.parameter([1, 4], np.float32, name="x")
     path = saved(tmp_path / "m.xml", [o.bucketize(x, BOUNDS)], [x])
     text = path.read_text("utf-8")

@@ -64,7 +64,7 @@ def test_whole_numbers(device, tmp_path, reduction):
     both(device, tmp_path, make, *numbers)
 
 
-def test_what_a_reduction_is_not(device, tmp_path):
+def test_unknown_reductions(device, tmp_path):
     x = o12.parameter([4, 5], np.float32, name="x")
     made = o12.scatter_elements_update(x, np.zeros((2, 5), np.int64), np.zeros((2, 5), np.float32), np.int64(0), "sum")
     path = tmp_path / "model.xml"

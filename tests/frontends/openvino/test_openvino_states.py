@@ -105,7 +105,7 @@ def test_a_cache_that_grows(api: tuple[Any, Any], tmp_path: Path, begins: int) -
         request.reset_state()
 
 
-def test_a_network_of_its_own_keeps_them_too(device: dml.Device, counting: Path) -> None:
+def test_networks_keep_variables_too(device: dml.Device, counting: Path) -> None:
     network = read_model(counting).compile(device)
     assert list(network.parameters) == ["x"]
     np.testing.assert_allclose(network({"x": X})["y0"], 3 * X, rtol=1e-6)

@@ -128,7 +128,7 @@ def test_outputs_reinterpreted_shared_and_unwanted(builder):
     assert len(pydirectml.Device().compute(model, bindings, [None, flat, None])) == 1
 
 
-def test_inputs_go_by_their_numbers(builder):
+def test_inputs_are_identified_by_number(builder):
     """Inputs may be created in any order and may be unused."""
     descs = [pydirectml.TensorDesc(FLOAT32, [1, 1, 1, size]) for size in (2, 3, 2)]
     last, unused, first = (pydirectml.input_tensor(builder, 2 - i, descs[i]) for i in range(3))
@@ -142,7 +142,7 @@ def test_inputs_go_by_their_numbers(builder):
     assert np.array(pydirectml.Device().compute(model, data, [y])[0]).ravel().tolist() == [3, 3]
 
 
-def test_wrong_use_says_so(builder):
+def test_misuse_is_refused(builder):
     desc = pydirectml.TensorDesc(FLOAT32, [1, 1, 1, 2])
     x = pydirectml.input_tensor(builder, 0, desc)
     with pytest.raises(dml.DMLError, match="already has an input 0"):

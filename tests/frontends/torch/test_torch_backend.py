@@ -126,7 +126,7 @@ def test_half_precision(compiled):
     check(model, compiled(model, fallback=False), torch.randn(3, 8).half(), rtol=4e-3, atol=4e-3)
 
 
-def test_bfloat16_is_held_as_float32(compiled):
+def test_bfloat16_is_stored_as_float32(compiled):
     model = nn.Sequential(nn.Linear(8, 8), nn.ReLU()).eval().bfloat16()
     check(model, compiled(model, fallback=False), torch.randn(3, 8).bfloat16(), rtol=2e-2, atol=2e-2)
 
@@ -177,7 +177,7 @@ def exports(monkeypatch):
 
 
 @pytest.mark.parametrize("wide", [4, 300])
-def test_weights_that_change_are_taken_anew(compiled, monkeypatch, wide):
+def test_changed_weights_are_uploaded_again(compiled, monkeypatch, wide):
     """Any kind of write is noticed, and the graph is exported once. wide: weights around the largest size whose bytes
     are all hashed.
     """
@@ -283,7 +283,7 @@ def test_floats_that_have_to_be_constants(device, monkeypatch):
         check(model, run, x, 9.25)
 
 
-def test_minus_zero_is_a_constant_of_its_own(device, monkeypatch):
+def test_minus_zero_is_a_separate_constant(device, monkeypatch):
     made = exports(monkeypatch)
 
     def model(x, slope):
@@ -304,7 +304,7 @@ def exhausted(*_, **__):
     raise dml_package.DMLError("the device has no memory for 1 byte", dml_package.HRESULT.E_OUTOFMEMORY)
 
 
-def test_a_device_that_ran_out_of_memory_is_asked_again(compiled, monkeypatch):
+def test_a_device_that_ran_out_of_memory_is_tried_again(compiled, monkeypatch):
     model = nn.Linear(4, 4).eval()
     run = compiled(model)
     x = torch.randn(2, 4)
@@ -497,7 +497,7 @@ def test_gradients_are_pytorchs(compiled):
     check(model, run, x)  # without them it runs on the device
 
 
-def test_results_are_the_callers_own(compiled):
+def test_results_are_not_overwritten(compiled):
     """Later runs do not overwrite earlier results."""
     model = nn.Sequential(nn.Linear(4, 4)).eval()
     run = compiled(model, fallback=False)

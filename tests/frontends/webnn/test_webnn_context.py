@@ -45,7 +45,7 @@ def refused(hresult, *args, words):
         assert word in caught.value.message, caught.value.message
 
 
-def test_a_tensor_begins_as_zeros_and_keeps_what_is_written(context):
+def test_a_tensor_starts_as_zeros_and_keeps_written_values(context):
     for kind in ("float32", "float16", "int64", "uint64", "int8", "uint8"):
         made = tensor(context, kind=kind, shape=(5,))
         np.testing.assert_array_equal(context.read_tensor(made), np.zeros(5, kind))
@@ -56,7 +56,7 @@ def test_a_tensor_begins_as_zeros_and_keeps_what_is_written(context):
     assert context.read_tensor(scalar) == 7
 
 
-def test_four_bit_elements_lie_two_to_a_byte(context):
+def test_four_bit_elements_are_packed_two_per_byte(context):
     made = context.create_tensor(MLTensorDescriptor("int4", (3,), readable=True, writable=True))
     context.write_tensor(made, bytes([0x7F, 0x08]))
     np.testing.assert_array_equal(context.read_tensor(made).astype(int), [-1, 7, -8])
@@ -100,7 +100,7 @@ def test_states_stream_through_a_graph_without_the_host(context):
     np.testing.assert_array_equal(context.read_tensor(states[0]), [10, 20, 30])
 
 
-def test_recordings_are_kept_up_to_a_number_and_go_with_their_tensors(context):
+def test_recordings_are_bounded_and_dropped_with_their_tensors(context):
     graph = accumulator(context)
     x, results = tensor(context, [1, 1, 1]), [tensor(context) for _ in range(KEPT_RECORDINGS + 3)]
     for result in results:
@@ -133,7 +133,7 @@ def test_dispatch_wants_each_tensor_once_as_described(context, device):
     )
 
 
-def test_what_is_destroyed_does_nothing_more(device):
+def test_destroyed_objects_are_unusable(device):
     context = create_context(device)
     graph, builder = accumulator(context), MLGraphBuilder(context)
     held, (a, b, c) = tensor(context, [1, 2, 3]), (tensor(context) for _ in range(3))
@@ -158,14 +158,14 @@ def test_what_is_destroyed_does_nothing_more(device):
     assert not device.is_closed
 
 
-def test_a_context_of_its_own_closes_its_device(device):
+def test_a_context_closes_the_device_it_opened(device):
     context = create_context(device.vulkan.name)
     context.destroy()
     assert context.device.is_closed
     refused(HRESULT.E_INVALIDARG, lambda: create_context(device, power_preference="auto"), words="power_preference")
 
 
-def test_hints_choose_among_devices_where_none_is_named(device, monkeypatch):
+def test_hints_choose_a_device_if_none_is_named(device, monkeypatch):
     """The hints choose among the machine's devices, and among simulated ones of other kinds."""
     opened = []
     monkeypatch.delenv("DML_VULKAN_DEVICE", raising=False)

@@ -40,7 +40,7 @@ def test_the_operations_are_the_specifications():
             "scatter_nd", "triangular", "where"} <= set(OPERATIONS)  # fmt: skip
 
 
-def test_every_operation_says_its_limits(context):
+def test_every_operation_reports_its_limits(context):
     limits = context.op_support_limits()
     assert limits["max_tensor_byte_length"] == 2**31 - 1
     assert limits["preferred_input_layout"] == "nchw"
@@ -155,7 +155,7 @@ def test_labels_stand_first_and_operands_belong_to_their_builder(context, builde
         MLGraphBuilder(context).relu(x(builder, 2), label="here")
 
 
-def test_what_an_operand_says(builder):
+def test_operand_properties(builder):
     made = builder.conv2d(x(builder, 1, 8, 8, 3), x(builder, 4, 3, 3, 3), input_layout="nhwc", padding=[1, 1, 1, 1])
     assert isinstance(made, MLOperand)
     assert (made.data_type, made.shape, made.rank) == ("float32", (1, 8, 8, 4), 4)

@@ -107,7 +107,7 @@ def test_logic(device):
     np.testing.assert_array_equal(compute(device, Builder.logical_not, a), [1, 1, 0, 0])
 
 
-def test_what_is_no_number(device):
+def test_values_that_are_no_numbers(device):
     x = np.array([1, np.nan, np.inf, -np.inf], np.float32)
     np.testing.assert_array_equal(compute(device, Builder.is_nan, x), [0, 1, 0, 0])
     np.testing.assert_array_equal(compute(device, Builder.is_infinite, x), [0, 0, 1, 1])
@@ -197,7 +197,7 @@ def test_products_of_matrices(device):
     close(compute(device, Builder.matmul, a, b), a.astype(np.float64) @ b, 1e-5)
 
 
-def test_what_moves_elements(device):
+def test_operations_that_move_elements(device):
     x = RNG.integers(-99, 99, (3, 4, 5), np.int32)
     same = np.testing.assert_array_equal
     same(compute(device, lambda b, *each: b.concat(list(each), 1), x, x[:, :2]), np.concatenate([x, x[:, :2]], 1))

@@ -51,10 +51,10 @@ def test_types_and_layouts(without_matrices, dtype, layout, case):
     check(without_matrices, *made)
 
 
-@pytest.mark.parametrize("slab", [8, 16])
+@pytest.mark.parametrize("tile_k", [8, 16])
 @pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_slabs(as_discrete, monkeypatch, slab, direction):
-    chosen = replace(selection.IMPLICIT_TILES[2], slab=slab)
+def test_slabs(as_discrete, monkeypatch, tile_k, direction):
+    chosen = replace(selection.IMPLICIT_TILES[2], tile_k=tile_k)
     monkeypatch.setattr("dml.compiler.operators.convolution.convolve.implicit_tile", lambda *_, **__: chosen)
     case = {**CASES[0], "strides": (2, 2), "direction": BACKWARD} if direction == "backward" else CASES[0]
     made = build("FLOAT32", 2, **case)

@@ -31,7 +31,7 @@ def described(**changes: Any) -> OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC:
     return OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC(**(fields | changes))
 
 
-def test_it_is_none_of_directmls(device: dml.Device) -> None:
+def test_the_operator_is_not_one_of_directmls(device: dml.Device) -> None:
     """It has rules and a lowering like DirectML's operators, but none of DirectML's names, numbers or lists includes
     it.
     """

@@ -79,7 +79,7 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
         of_halves = y.data_type == DML_TENSOR_DATA_TYPE_FLOAT16 and not logarithm
         own: dict[str, object] = {"STEPS": sharing.steps, "SUBGROUP": sharing.subgroup, "OF_HALVES": int(of_halves)}
     else:
-        own = {"TURNED": f"{0 if ragged else sharing.turned}u", "RAGGED": int(ragged)}
+        own = {"STAGGER": f"{0 if ragged else sharing.stagger}u", "RAGGED": int(ragged)}
     builder.dispatch(
         HELD_KERNEL if held else KERNEL,
         {"x": read(x, vector=unit > 1), "y": write(y, vector=unit > 1)},
@@ -219,5 +219,5 @@ def hardmax_operator(desc: d.DML_ACTIVATION_HARDMAX_OPERATOR_DESC, builder: Prog
         result,
         {"first": first.broadcast(result.sizes)},
         code=f"result_VALUE value(uint c[RANK]) {{ {value} }}",
-        alike=[axis for axis in range(result.rank) if axis not in axes],
+        split_axes=[axis for axis in range(result.rank) if axis not in axes],
     )

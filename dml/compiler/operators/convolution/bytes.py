@@ -64,13 +64,13 @@ def convolve_bytes(
     x_point: Operand | None,
     weights_point: Operand | None,
     finish: Expression,
-    besides: Sequence[Operand],
+    extra_operands: Sequence[Operand],
 ) -> bool:
     """Compute ``result = finish(sums)`` after subtracting the zero points; return False if the device has no kernel for
     it.
 
     x_point: of one element. weights_point: {group, output channel}. finish: an expression of the sum modulo 2^32, an
-    int (leaf 0), and of the elements of ``besides`` {group, output channel, 1} (leaves 1, 2, ...).
+    int (leaf 0), and of the elements of ``extra_operands`` {group, output channel, 1} (leaves 1, 2, ...).
     """
     sizes, windows, target = sums.sizes, sums.windows, builder.target
     channels, merges = byte_runs(sizes)
@@ -96,7 +96,7 @@ def convolve_bytes(
         operands["a_terms"] = row_terms(builder, weights, a, signed=signed, adds=x.has_point(signed=signed), less=0)
         adds = weights.has_point(signed=signed)
         operands["b_terms"] = _window_terms(builder, sums, runs, b, x, constants, signed=signed, adds=adds)
-    operands |= {f"beside{at}": beside for at, beside in enumerate(besides)}
+    operands |= {f"extra{index}": operand for index, operand in enumerate(extra_operands)}
     tensors = {name: read(operand, vector=name == "a") for name, operand in operands.items()}
     fours = stores_fours(sums.result)
     dispatch_bytes(

@@ -21,11 +21,17 @@ from dml.compiler.operators.convolution.general import general
 from dml.compiler.operators.convolution.geometry import Convolution
 from dml.compiler.operators.convolution.implicit import implicit, implicit_on_matrices
 from dml.compiler.operators.convolution.parts import parts
-from dml.compiler.operators.convolution.product import by_product, is_one_matrix, is_product, takes_some, thinned
+from dml.compiler.operators.convolution.product import (
+    by_product,
+    is_one_matrix,
+    is_product,
+    is_strided_product,
+    thinned,
+)
 from dml.compiler.operators.convolution.windows import WindowedSum, windowed_sums
-from dml.compiler.operators.convolution.winograd import is_by_threes, winograd
+from dml.compiler.operators.convolution.winograd import is_three_by_three, winograd
 from dml.compiler.operators.gemm.matmul import sum_type
-from dml.compiler.program import having
+from dml.compiler.program import fast_replace
 from dml.compiler.scalar import Expression, Leaf, node, substitute
 from dml.compiler.selection.convolution import (
     clips_results,
@@ -62,7 +68,7 @@ def _clipped(convolution: Convolution, finish: Expression) -> tuple[Convolution,
     bounds = bounds_of(finish if epilogue is None else substitute(epilogue.expression, [finish]))
     if bounds is None:
         return convolution, finish
-    return convolution.to(having(result, epilogue=None)), within(*bounds, Leaf(0))
+    return convolution.to(fast_replace(result, epilogue=None)), within(*bounds, Leaf(0))
 
 
 def _sum_of(builder: ProgramBuilder, summands: list[Convolution], finish: Expression) -> None:
@@ -93,10 +99,10 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
     if len(sums) == 1 and _goes_by_product(builder.target, sums[0], bits):
         by_product(builder, sums[0], finish)
         return
-    if len(sums) == 1 and takes_some(sums[0]) and is_worth_thinning(builder.target, sums[0].sizes):
+    if len(sums) == 1 and is_strided_product(sums[0]) and is_worth_thinning(builder.target, sums[0].sizes):
         by_product(builder, thinned(builder, sums[0]), finish, one_by_one=True)
         return
-    if len(sums) == 1 and is_by_threes(sums[0]) and is_cheaper_by_winograd(builder.target, sums[0].sizes):
+    if len(sums) == 1 and is_three_by_three(sums[0]) and is_cheaper_by_winograd(builder.target, sums[0].sizes):
         winograd(builder, sums[0], finish)
         return
     matrices, are_halves = None, _are_halves(convolution)

@@ -57,7 +57,7 @@ def _tiled_weights(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile)
     words = DML_TENSOR_DATA_TYPE_FLOAT16 if keeps else sum_type(sums.result)[1]
     tiled = stage.temporary(words, (tiles, inputs, *sums.windows.taps, tile.channels))
     *planes_and_rows, taps = sums.windows.taps
-    if lays_weights_in_fours(builder.target) and _lie_as_taken(sums):
+    if lays_weights_in_fours(builder.target) and _has_kernel_layout(sums):
         length = inputs * math.prod(sums.windows.taps)
         rows = sums.weights.view((groups, outputs, length), (*sums.weights.strides[:2], 1))
         aligned = not any(number % 4 for number in (length, rows.base, *rows.strides[:2]))
@@ -81,7 +81,7 @@ def _tiled_weights(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile)
     return tiled
 
 
-def _lie_as_taken(sums: WindowedSum) -> bool:
+def _has_kernel_layout(sums: WindowedSum) -> bool:
     """Whether each output channel's elements are contiguous and 32-bit, as the kernel needs."""
     weights, windows = sums.weights, sums.windows
     rows = weights.view(weights.sizes[2:], weights.strides[2:])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dml.compiler.program import Operand, having
+from dml.compiler.program import Operand, fast_replace
 from dml.compiler.selection.convolution import Three
 from dml.enums import DML_CONVOLUTION_DIRECTION_BACKWARD, DML_CONVOLUTION_MODE_CONVOLUTION
 
@@ -85,7 +85,7 @@ class Convolution:
 
     def to(self, result: Operand) -> Convolution:
         """Return the convolution with another result tensor."""
-        return having(self, result=result)
+        return fast_replace(self, result=result)
 
     def without_bias(self) -> Convolution:
-        return having(self, bias=None)
+        return fast_replace(self, bias=None)

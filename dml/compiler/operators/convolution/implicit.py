@@ -25,13 +25,13 @@ from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT16
 def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, finish: Expression) -> None:
     """Compute ``result = finish(sums)``, with an expression of Leaf(0)."""
     kind, words = sum_type(sums.result)
-    one_tap = sums.sizes.inputs % tile.slab == 0
+    one_tap = sums.sizes.inputs % tile.tile_k == 0
     x_fours = one_tap and DATA_TYPES[sums.x.data_type].bits == 32 and _reads_channels(sums.x, 4)
     bits = DATA_TYPES[sums.result.data_type].bits
     fours = bits in (16, 32) and stores_fours(sums.result)
     steps = tile.half_steps
     halves = bool(steps) or sums.weights.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
-    matrix = _matrix(builder, sums, DML_TENSOR_DATA_TYPE_FLOAT16 if halves else words, tile.slab, 4)
+    matrix = _matrix(builder, sums, DML_TENSOR_DATA_TYPE_FLOAT16 if halves else words, tile.tile_k, 4)
     tensors = {
         "x": read(sums.x, vector=x_fours),
         "filter": read(matrix, vector=not halves),
@@ -56,19 +56,19 @@ def implicit_on_matrices(
     builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitMatrixTile, finish: Expression
 ) -> None:
     """Like ``implicit``, for FLOAT16 tensors on matrix units."""
-    one_tap = sums.sizes.inputs % tile.slab == 0
+    one_tap = sums.sizes.inputs % tile.tile_k == 0
     x = sums.x
     if one_tap and not _reads_channels(x, 8) and puts_channels_last(builder.target, sums.sizes, 2 * x.count):
         x = _with_channels_last(builder, x)
     x_eights = one_tap and _reads_channels(x, 8)
     tensors = {
         "x": read(x, vector=x_eights),
-        "filter": read(_matrix(builder, sums, DML_TENSOR_DATA_TYPE_FLOAT16, tile.slab, 8), vector=True),
+        "filter": read(_matrix(builder, sums, DML_TENSOR_DATA_TYPE_FLOAT16, tile.tile_k, 8), vector=True),
         "result": write(sums.result),
     }
     defines = {
-        "SUB_M": f"{tile.own[0]}u",
-        "SUB_N": f"{tile.own[1]}u",
+        "SUB_M": f"{tile.subgroup_tile[0]}u",
+        "SUB_N": f"{tile.subgroup_tile[1]}u",
         **{f"MATRIX_{axis}": f"{size}u" for axis, size in zip("MNK", tile.shape, strict=True)},
         "SUM_IS_INT": 0,
         "ONE_TAP": int(one_tap),
@@ -100,7 +100,7 @@ def _dispatch(
         constants |= {f"TAPS_{d}": windows.taps[d], f"MOVE_{d}": windows.strides[d]}
         constants |= {f"DILATION_{d}": windows.dilations[d], f"PADDING_{d}": np.int32(windows.padding[d])}
     k = tensors["filter"].operand.sizes[1]
-    together = tile.slab * tile.channels * tile.places // tile.workgroup
+    together = tile.tile_k * tile.channels * tile.places // tile.workgroup
     builder.dispatch(
         kernel,
         tensors,
@@ -110,20 +110,20 @@ def _dispatch(
         defines={
             "TILE_M": f"{tile.channels}u",
             "TILE_N": f"{tile.places}u",
-            "TILE_K": f"{tile.slab}u",
+            "TILE_K": f"{tile.tile_k}u",
             "TABLE": tile.table,
             "HAS_BIAS": int(sums.bias is not None),
             **defines,
         },
         push={"K": k},  # not a constant, as in gemm/shared.comp
         code=half_arithmetic(steps) + emitted.code,
-        steps=k // tile.slab,
+        steps=k // tile.tile_k,
         each=-(-together // MATRIX_UNITS) if isinstance(tile, ImplicitMatrixTile) else together,
     )
 
 
 def _matrix(
-    builder: ProgramBuilder, sums: WindowedSum, data_type: DML_TENSOR_DATA_TYPE, slab: int, together: int
+    builder: ProgramBuilder, sums: WindowedSum, data_type: DML_TENSOR_DATA_TYPE, tile_k: int, together: int
 ) -> Operand:
     """Return the filter as {group, window element and input channel, output channel}; prepared once if static.
 
@@ -131,7 +131,7 @@ def _matrix(
     """
     sizes, windows = sums.sizes, sums.windows
     stage = builder.prepare(sums.weights)
-    deep = -(-sizes.products // slab) * slab
+    deep = -(-sizes.products // tile_k) * tile_k
     matrix = stage.temporary(data_type, (sizes.groups, deep, -(-sizes.outputs // together) * together))
     stage.for_each(
         "convolution/filter.comp",

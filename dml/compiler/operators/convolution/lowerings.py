@@ -67,9 +67,9 @@ def _integers(
     windowed = windowed_sums(Convolution(volume(x), volume(weights), None, volume(result), geometry))
     if windowed is not None and len(windowed) == 1:
         point = weights_point and by_group(along_dimension(weights_point, result.rank, 1))
-        besides = [by_group(beside) for beside in finish.besides]
+        extra_operands = [by_group(operand) for operand in finish.extra_operands]
         if convolve_bytes(
-            builder, windowed[0], x_point and x_point.view((1,), (0,)), point, finish.expression, besides
+            builder, windowed[0], x_point and x_point.view((1,), (0,)), point, finish.expression, extra_operands
         ):
             return
     x = without_zero_point(builder, x, x_point, 1)

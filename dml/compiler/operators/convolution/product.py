@@ -26,7 +26,7 @@ def is_product(sums: WindowedSum) -> bool:
     )
 
 
-def takes_some(sums: WindowedSum) -> bool:
+def is_strided_product(sums: WindowedSum) -> bool:
     """Whether windows are single elements of x with a stride above one, and the result's positions merge into one
     dimension."""
     windows, result = sums.windows, sums.result

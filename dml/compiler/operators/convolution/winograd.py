@@ -22,7 +22,7 @@ from dml.compiler.selection.convolution import WINOGRAD_POINTS, WINOGRAD_WORKGRO
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 
 
-def is_by_threes(sums: WindowedSum) -> bool:
+def is_three_by_three(sums: WindowedSum) -> bool:
     """Whether the sums are floating-point sums over 3 x 3 windows that move by one, in a single group."""
     windows = sums.windows
     return (
@@ -36,7 +36,7 @@ def is_by_threes(sums: WindowedSum) -> bool:
 
 
 def winograd(builder: ProgramBuilder, sums: WindowedSum, finish: Expression) -> None:
-    """Compute ``result = finish(sums)``, with an expression of Leaf(0), if ``is_by_threes``.
+    """Compute ``result = finish(sums)``, with an expression of Leaf(0), if ``is_three_by_three``.
 
     x and result are FLOAT32 or FLOAT16, sums accumulate in float32. An infinity in x makes the 4 x 4 results around it
     NaN.

@@ -179,7 +179,11 @@ def _stream(
     vector = VECTOR_BITS // b.bits
     if isinstance(kernel, VectorProduct):
         shader, workgroup, depth, steps = "gemm/blocks.comp", kernel.workgroup, kernel.depth, -(-k // kernel.depth) + 16
-        defines |= {"SLICES": f"{kernel.slices}u", "NEAR": f"{kernel.near}u", "UNROLL": f"{kernel.unroll}u"}
+        defines |= {
+            "SLICES": f"{kernel.slices}u",
+            "ADJACENT_SLICES": f"{kernel.adjacent_slices}u",
+            "UNROLL": f"{kernel.unroll}u",
+        }
         defines["A_EIGHTS"] = int(eights)
     else:
         shader, workgroup, depth, steps = "gemm/blocks_columns.comp", kernel.lanes, vector, k // vector + k // block

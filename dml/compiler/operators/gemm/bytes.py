@@ -62,21 +62,27 @@ def multiplies_signed(kernel: ByteKernel, *factors: Bytes) -> bool:
 
 
 def product_of_bytes(
-    builder: ProgramBuilder, a: Bytes, b: Bytes, result: Operand, finish: Expression, besides: Sequence[Operand] = ()
+    builder: ProgramBuilder,
+    a: Bytes,
+    b: Bytes,
+    result: Operand,
+    finish: Expression,
+    extra_operands: Sequence[Operand] = (),
 ) -> bool:
     """Compute ``result = finish(a x b)``; return False if the device has no kernel for it.
 
     a {..., M, K}, b {..., N, K} (transposed), minus their zero points. finish: an expression of the sum modulo 2^32, an
-    int (leaf 0), and of the elements of ``besides``, which broadcast to ``result`` {..., M, N} (leaves 1, 2, ...).
+    int (leaf 0), and of the elements of ``extra_operands``, which broadcast to ``result`` {..., M, N} (leaves 1, 2,
+    ...).
     """
     target, (m, n), k = builder.target, result.sizes[-2:], a.operand.sizes[-1]
     if is_better_exchanged(target, m, n):
         a, b, m, n = b, a, n, m
-        besides = [transposed(beside.broadcast(result.sizes)) for beside in besides]
+        extra_operands = [transposed(operand.broadcast(result.sizes)) for operand in extra_operands]
         result = transposed(result)
     batch = result.sizes[:-2]
     kernel = byte_kernel(target, m, n, k, math.prod(batch))
-    bound = (operand.region.size for operand in (a.operand, b.operand, result, *besides))
+    bound = (operand.region.size for operand in (a.operand, b.operand, result, *extra_operands))
     largest = max(*bound, *(math.prod(factor.operand.sizes[:-1]) * _filled(k) for factor in (a, b)))
     if kernel is None or largest > target.max_region:
         return False
@@ -89,7 +95,7 @@ def product_of_bytes(
     for name, operand in operands.items():
         operands[name] = operand.broadcast((*batch, *operand.sizes[-2:]))
     operands["result"] = result
-    operands |= {f"beside{at}": operand.broadcast(result.sizes) for at, operand in enumerate(besides)}
+    operands |= {f"extra{index}": operand.broadcast(result.sizes) for index, operand in enumerate(extra_operands)}
     operands = merge_batch(operands)
     result = operands["result"]
     fours = quads(result, store=True) == "row"
@@ -129,16 +135,18 @@ def dispatch_bytes(
     defines: Mapping[str, object],
     constants: Mapping[str, Constant] | None = None,
 ) -> None:
-    """Dispatch a kernel of gemm/bytes.glsl over bound tensors; ``finish`` reads those named ``beside0``, ...
+    """Dispatch a kernel of gemm/bytes.glsl over bound tensors; ``finish`` reads those named ``extra0``, ...
 
     sizes: M, N and K, which is padded. flips: whether 128 is subtracted from the bytes of a and of b.
     """
     m, n, k = sizes
-    besides = [name for name in tensors if name.startswith("beside")]
-    kinds = [DATA_TYPES[tensors[name].operand.data_type].glsl for name in besides]
+    extra_operands = [name for name in tensors if name.startswith("extra")]
+    kinds = [DATA_TYPES[tensors[name].operand.data_type].glsl for name in extra_operands]
     result_type = DATA_TYPES[tensors["result"].operand.made].glsl
     emitted = emit(finish, ["int", *kinds], "finish", result_type)
-    loads = [f"{name}_load({name}_batch(at) + m * {name.upper()}_ROW + n * {name.upper()}_COLUMN)" for name in besides]
+    loads = [
+        f"{name}_load({name}_batch(at) + m * {name.upper()}_ROW + n * {name.upper()}_COLUMN)" for name in extra_operands
+    ]
     finished = f"""{result_type} finished(int sum, uint at[RANK], uint m, uint n) {{
     return finish({", ".join(["sum", *loads])});
 }}"""
@@ -156,19 +164,19 @@ def dispatch_bytes(
         defines={
             **defines,
             **tile,
-            "LONG_FINISH": int(bool(besides) or tensors["result"].operand.epilogue is not None),
+            "LONG_FINISH": int(bool(extra_operands) or tensors["result"].operand.epilogue is not None),
         },
         push={"K": k},  # not a constant, as in gemm/shared.comp
         code="\n".join([code, emitted.code, finished]),
-        steps=-(-k // kernel.slab) + 6,
-        each=kernel.slab * math.prod(kernel.tile) // kernel.workgroup // 4,
+        steps=-(-k // kernel.tile_k) + 6,
+        each=kernel.tile_k * math.prod(kernel.tile) // kernel.workgroup // 4,
     )
 
 
 def _kernel_defines(kernel: ByteKernel) -> tuple[str, dict[str, object]]:
     """Return the kernel's shader and the defines of its tile."""
     rows, columns = kernel.tile
-    defines: dict[str, object] = {"TILE_M": f"{rows}u", "TILE_N": f"{columns}u", "TILE_K": f"{kernel.slab}u"}
+    defines: dict[str, object] = {"TILE_M": f"{rows}u", "TILE_N": f"{columns}u", "TILE_K": f"{kernel.tile_k}u"}
     match kernel:
         case DotProduct():
             down, across = kernel.blocks
@@ -176,7 +184,7 @@ def _kernel_defines(kernel: ByteKernel) -> tuple[str, dict[str, object]]:
         case DotRows():
             return "gemm/bytes_rows.comp", {**defines, "LANES": f"{kernel.lanes}u", "SLICES": f"{kernel.slices}u"}
         case ByteMatrixProduct():
-            own = {f"SUB_{axis}": f"{size}u" for axis, size in zip("MN", kernel.own, strict=True)}
+            own = {f"SUB_{axis}": f"{size}u" for axis, size in zip("MN", kernel.subgroup_tile, strict=True)}
             shape = {f"MATRIX_{axis}": f"{size}u" for axis, size in zip("MNK", kernel.shape, strict=True)}
             return "gemm/bytes_matrix.comp", {**defines, **own, **shape, "HALF_VECTORS": int(kernel.shape[2] < VECTOR)}
 

@@ -56,11 +56,11 @@ class Finish:
     ...)."""
 
     expression: Expression
-    besides: Sequence[Operand] = ()
+    extra_operands: Sequence[Operand] = ()
 
     def of(self, builder: ProgramBuilder, sums: Operand, result: Operand) -> None:
         """Compute the result in a separate kernel."""
-        apply(builder, self.expression, result, [sums, *self.besides])
+        apply(builder, self.expression, result, [sums, *self.extra_operands])
 
 
 def requantization(
@@ -75,18 +75,18 @@ def requantization(
     mathematically equal to quantizing a dequantized product; as in ONNX Runtime, the three scales are first combined to
     one float32 factor.
     """
-    besides = list(scales)
+    extra_operands = list(scales)
     total: Expression = Leaf(0)
     if bias is not None:
-        besides.append(bias)
-        total = node("$x0 + $x1", total, Leaf(len(besides)), glsl="int")
+        extra_operands.append(bias)
+        total = node("$x0 + $x1", total, Leaf(len(extra_operands)), glsl="int")
     offset: Expression | None = None
     if zero_point is not None:
-        besides.append(zero_point)
-        offset = Leaf(len(besides))
+        extra_operands.append(zero_point)
+        offset = Leaf(len(extra_operands))
     factor = node("divide_nearest($x0 * $x1, $x2)", Leaf(1), Leaf(2), Leaf(3), includes=[MATH])
     rounded = node("roundEven(float($x0) * $x1)", total, factor)
-    return Finish(quantized(tensor, rounded, offset), besides)
+    return Finish(quantized(tensor, rounded, offset), extra_operands)
 
 
 def _product(builder: ProgramBuilder, result: Operand, finish: Finish) -> None:
@@ -97,7 +97,7 @@ def _product(builder: ProgramBuilder, result: Operand, finish: Finish) -> None:
         point and along_dimension(point, result.rank, axis) for point, axis in zip(points, (-2, -1), strict=True)
     )
     factors = Bytes(a, rows), Bytes(transposed(b), columns and transposed(columns))
-    if product_of_bytes(builder, *factors, result, finish.expression, finish.besides):
+    if product_of_bytes(builder, *factors, result, finish.expression, finish.extra_operands):
         return
     a, b = without_zero_point(builder, a, points[0], -2), without_zero_point(builder, b, points[1], -1)
     if isinstance(finish.expression, Leaf):

@@ -198,27 +198,27 @@ def _kernel_defines(
                 "LANES": f"{kernel.lanes}u",
                 "SLICES": f"{kernel.slices}u",
                 "UNROLL": f"{kernel.unroll}u",
-                "NEAR": f"{kernel.near}u",
+                "ADJACENT_SLICES": f"{kernel.adjacent_slices}u",
             }
         case FewMatrixProduct():
             return "gemm/few_matrix.comp", {
                 "MATRICES": f"{kernel.matrices}u",
                 "SUBGROUPS": f"{kernel.subgroups}u",
-                "SLAB": f"{kernel.slab}u",
+                "SLAB": f"{kernel.tile_k}u",
                 **{f"MATRIX_{axis}": f"{size}u" for axis, size in zip("MNK", kernel.shape, strict=True)},
             }
         case MatrixProduct():
             return "gemm/cooperative.comp", {
                 "TILE_M": f"{kernel.rows}u",
                 "TILE_N": f"{kernel.columns}u",
-                "TILE_K": f"{kernel.slab}u",
-                "SUB_M": f"{kernel.own[0]}u",
-                "SUB_N": f"{kernel.own[1]}u",
+                "TILE_K": f"{kernel.tile_k}u",
+                "SUB_M": f"{kernel.subgroup_tile[0]}u",
+                "SUB_N": f"{kernel.subgroup_tile[1]}u",
                 **{f"MATRIX_{axis}": f"{size}u" for axis, size in zip("MNK", kernel.shape, strict=True)},
                 "BAND": f"{kernel.band}u",
             }
     (rows, columns), (down, across) = kernel.tile, kernel.blocks
-    defines: dict[str, object] = {"TILE_M": f"{rows}u", "TILE_N": f"{columns}u", "TILE_K": f"{kernel.slab}u"}
+    defines: dict[str, object] = {"TILE_M": f"{rows}u", "TILE_N": f"{columns}u", "TILE_K": f"{kernel.tile_k}u"}
     defines |= {"FOURS_M": f"{down}u", "FOURS_N": f"{across}u"}
     defines |= {"HALF_STEPS": kernel.half_steps, "PLACES_FIRST": int(finds_places_first(target))}
     for name, row, along in (("a", False, "A_ALONG_M"), ("b", True, "B_ALONG_N")):
@@ -296,19 +296,19 @@ def _product(
     if part >= k:
         _dispatch(builder, kernel, operands, alpha, beta, finish, one_by_one=one_by_one)
         return
-    parts = -(-k // part)
-    sums = builder.temporary(sum_type(result)[1], (parts, *result.sizes))
+    split_k = -(-k // part)
+    sums = builder.temporary(sum_type(result)[1], (split_k, *result.sizes))
     stride = sums.strides[0]
     first = sums.view(result.sizes, sums.strides[1:])
     products = {"a": operands["a"], "b": operands["b"], "result": first}
-    _dispatch(builder, kernel, products, 1.0, 0.0, Leaf(0), parts, stride)
-    _add_parts(builder, first, parts, stride, operands, alpha, beta, finish)
+    _dispatch(builder, kernel, products, 1.0, 0.0, Leaf(0), split_k, stride)
+    _add_parts(builder, first, split_k, stride, operands, alpha, beta, finish)
 
 
 def _add_parts(
     builder: ProgramBuilder,
     first: Operand,
-    parts: int,
+    split_k: int,
     stride: int,
     operands: Mapping[str, Operand],
     alpha: float,
@@ -321,11 +321,11 @@ def _add_parts(
         "gemm/parts.comp",
         operands["result"],
         {"parts": first, **{name: operand for name, operand in operands.items() if name == "c"}},
-        constants={"PARTS": parts, "PARTS_STRIDE": stride, "ALPHA": float(alpha), "BETA": float(beta)}
+        constants={"PARTS": split_k, "PARTS_STRIDE": stride, "ALPHA": float(alpha), "BETA": float(beta)}
         | emitted.constants,
         defines={"HAS_C": int("c" in operands), "SUM_IS_INT": int(kind == "int")},
         code=emitted.code,
-        steps=parts,
+        steps=split_k,
     )
 
 
@@ -336,12 +336,12 @@ def _dispatch(
     alpha: float,
     beta: float,
     finish: Expression,
-    parts: int = 1,
+    split_k: int = 1,
     stride: int = 0,
     *,
     one_by_one: bool = False,
 ) -> None:
-    """Add the dispatch. parts: split-k factor; the matrix of each part's results starts ``stride`` elements after the
+    """Add the dispatch. split_k: parts of k; the matrix of each part's results starts ``stride`` elements after the
     previous one."""
     shader, tile = _kernel_defines(builder.target, kernel, operands)
     result = operands["result"]
@@ -369,7 +369,7 @@ def _dispatch(
         shader,
         tensors,
         space=batch,
-        groups=parts * math.prod(batch) * -(-m // kernel.tile[0]) * -(-n // kernel.tile[1]),
+        groups=split_k * math.prod(batch) * -(-m // kernel.tile[0]) * -(-n // kernel.tile[1]),
         workgroup=kernel.workgroup,
         constants={**constants, "BETA": float(beta), **emitted.constants},
         defines=defines,

@@ -124,7 +124,7 @@ def reverse(builder: ProgramBuilder, result: Operand, source: Operand, lengths: 
         {"source": source, "lengths": lengths},
         constants={"AXIS_SIZE": source.sizes[at]},
         defines={"AXIS": at},
-        alike=[axis for axis in range(result.rank) if axis != at],
+        split_axes=[axis for axis in range(result.rank) if axis != at],
     )
 
 
@@ -138,5 +138,5 @@ def value_scale_2d(desc: d.DML_VALUE_SCALE_2D_OPERATOR_DESC, builder: ProgramBui
         {"source": source},
         constants={"SCALE": desc.Scale, **{f"BIAS_{c}": desc.Bias[min(c, desc.ChannelCount - 1)] for c in range(3)}},
         defines={"CHANNEL": at},
-        alike=[axis for axis in range(result.rank) if axis != at],
+        split_axes=[axis for axis in range(result.rank) if axis != at],
     )

@@ -80,7 +80,7 @@ def one_hot(desc: d.DML_ONE_HOT_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     indices = builder["IndicesTensor"].broadcast(result.sizes)
     axis, (result, indices) = merge_around(desc.Axis, result, indices)
     # The second element follows along the last dimension with more than one element.
-    fastest = max(at for at, size in enumerate(values.sizes) if size > 1)
+    fastest = max(index for index, size in enumerate(values.sizes) if size > 1)
     builder.for_each(
         "movement/one_hot.comp",
         result,

@@ -55,7 +55,7 @@ def unfold(desc: d.DML_UNFOLD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
         {"source": source},
         constants=_constants(desc),
         code="\n".join(lines),
-        alike=(0, 1),
+        split_axes=(0, 1),
     )
 
 
@@ -79,7 +79,7 @@ def fold(desc: d.DML_FOLD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
             },
             code=_gathered(desc, source, result),
             steps=math.prod(end - begin for begin, end in taps),
-            alike=(0, 1),
+            split_axes=(0, 1),
         )
         tensors["carry"] = to
 

@@ -24,7 +24,7 @@ def move_each(
     constants: Mapping[str, Constant] | None = None,
     keep: Sequence[int] = (),
     code: str = "",
-    alike: Iterable[int] = (),
+    split_axes: Iterable[int] = (),
     reads_result: bool = False,
 ) -> None:
     """Run a kernel that defines ``ELEMENT value(uint c[RANK])``, like ``for_each`` but by whole uvec4 if possible.
@@ -32,15 +32,15 @@ def move_each(
     The kernel includes "movement/move.glsl", which reads elements of ``moved`` tensors with name_ELEMENT(i). It moves
     vectors if the last dimension allows it: ``moved`` tensors are contiguous and aligned along it, tensors in ``still``
     (read singly) do not vary along it, and it is not in ``keep``. pitches: constants that count elements of moved
-    tensors. alike, reads_result: as in ``for_each``.
+    tensors. split_axes, reads_result: as in ``for_each``.
     """
     strides = pitches or {}
-    for part, *others in in_parts((result, *moved.values(), *still.values()), builder.target.max_region, alike):
+    for part, *others in in_parts((result, *moved.values(), *still.values()), builder.target.max_region, split_axes):
         named = dict(zip((*moved, *still), others, strict=True))
         unit = _elements_together(part, [named[name] for name in moved], [named[name] for name in still])
         # Epilogues need values, and moved vectors have values only as FLOAT32.
         values = part.epilogue is not None and any(
-            DATA_TYPES[one.data_type].bits < 32 for one in (part, *(named[name] for name in moved))
+            DATA_TYPES[item.data_type].bits < 32 for item in (part, *(named[name] for name in moved))
         )
         if part.rank - 1 in keep or values or any(pitch % unit for pitch in strides.values()):
             unit = 1

@@ -64,7 +64,7 @@ def _pad(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, build
         {},
         constants=constants,
         keep=places,
-        alike=[axis for axis in range(result.rank) if axis not in places],
+        split_axes=[axis for axis in range(result.rank) if axis not in places],
         code="\n".join([
             '#include "movement/element.glsl"',
             f"#if VECTORS\nuvec4 padding() {{ return {_repeated(value, result)}; }}",

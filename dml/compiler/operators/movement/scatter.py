@@ -72,7 +72,7 @@ def _write(
         pitches=pitches,
         constants=extents,
         code=code,
-        alike=range(result.rank),
+        split_axes=range(result.rank),
     )
 
 

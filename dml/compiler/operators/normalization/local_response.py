@@ -48,8 +48,8 @@ class LocalRegion:
         for axis, (window, start) in enumerate(zip(windows, starts, strict=True)):
             constants.update({f"WINDOW_{axis}": window, f"START_{axis}": start})
             constants.update({f"STEP_{axis}": 1, f"DILATION_{axis}": 1})
-        alike = (0, 1, 3, 4) if self._across else (0, 1)
-        return BoxKernel(name, tensors, math.prod(windows), {**constants, **self._factors}, alike=alike)
+        split_axes = (0, 1, 3, 4) if self._across else (0, 1)
+        return BoxKernel(name, tensors, math.prod(windows), {**constants, **self._factors}, split_axes=split_axes)
 
 
 @lowering(d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, epilogue=Epilogues.ANY)

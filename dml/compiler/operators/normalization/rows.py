@@ -47,7 +47,11 @@ def normalize_rows(builder: ProgramBuilder, what: Normalization) -> bool:
     """Add the dispatch; return False if the rows need reductions that split them."""
     whole = _operands(what)
     views, outer, most = tuple(whole.named.values()), range(whole.kept), builder.target.max_region
-    held = None if whole.rows.beside else held_rows(builder.target, whole.rows.segments * whole.x.sizes[-1], whole.unit)
+    held = (
+        None
+        if whole.rows.interleaved
+        else held_rows(builder.target, whole.rows.segments * whole.x.sizes[-1], whole.unit)
+    )
     if held is None and not normalization_fits_one_dispatch(builder.target, whole.rows):
         return False
     if cut(views, most, outer) is None:
@@ -133,7 +137,7 @@ def _dispatch(builder: ProgramBuilder, what: Normalization, of: RowOperands) -> 
         },
         defines={
             "LANES": sharing.lanes,
-            "TURNED": f"{sharing.turned}u",
+            "STAGGER": f"{sharing.stagger}u",
             "TOGETHER": sharing.together,
             "UNIT": of.unit,
             "USE_MEAN": int(what.use_mean),

@@ -63,9 +63,9 @@ class RowOperands:
     @cached_property
     def rows(self) -> Rows:
         sizes = self.x.sizes
-        beside = self.x.strides[self.kept - 1] == 1 and self.x.strides[-1] != 1
+        interleaved = self.x.strides[self.kept - 1] == 1 and self.x.strides[-1] != 1
         segments = math.prod(sizes[self.kept : -1])
-        return Rows(math.prod(sizes[: self.kept]), segments, sizes[-1] // self.unit, beside)
+        return Rows(math.prod(sizes[: self.kept]), segments, sizes[-1] // self.unit, interleaved)
 
 
 def kernel_code(

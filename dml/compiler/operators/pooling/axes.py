@@ -41,8 +41,8 @@ def along_axes(
     units = lines_of_windows(builder.target, lines, math.prod(source.sizes))
     if units is None or DATA_TYPES[source.data_type].bits != WORD_BITS:
         return False
-    for at, (line, unit) in enumerate(zip(lines, units, strict=True)):
-        is_last = at == len(lines) - 1
+    for index, (line, unit) in enumerate(zip(lines, units, strict=True)):
+        is_last = index == len(lines) - 1
         left = tuple(line.results if d == line.axis else size for d, size in enumerate(source.sizes))
         into = result if is_last else builder.temporary(source.data_type, left)
         for y, x in in_parts([into, source], builder.target.max_region, (0, 1)):

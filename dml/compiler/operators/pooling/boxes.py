@@ -19,7 +19,7 @@ class BoxKernel:
     """A kernel that ends in "pooling/store.glsl", to run for each element of the tensor ``result``.
 
     places: maximum positions visited per element (seldom_full: most elements visit far fewer). cost: loop iterations
-    per position. alike: as for ``ProgramBuilder.for_each``.
+    per position. split_axes: as for ``ProgramBuilder.for_each``.
     """
 
     kernel: str
@@ -29,7 +29,7 @@ class BoxKernel:
     defines: Mapping[str, object] = field(default_factory=dict)
     cost: int = 1
     seldom_full: bool = False
-    alike: tuple[int, ...] = ()
+    split_axes: tuple[int, ...] = ()
 
 
 def each_result(builder: ProgramBuilder, what: BoxKernel) -> None:
@@ -44,7 +44,7 @@ def each_result(builder: ProgramBuilder, what: BoxKernel) -> None:
             HRESULT.E_OUTOFMEMORY,
         )
     operands = [bound.operand for bound in what.tensors.values()]
-    for part in in_parts(operands, builder.target.max_region, what.alike):
+    for part in in_parts(operands, builder.target.max_region, what.split_axes):
         _each_result(
             builder,
             what,

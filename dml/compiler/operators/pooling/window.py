@@ -115,7 +115,7 @@ def average(
             math.prod(desc.WindowSize),
             {**constants, "INCLUDE_PADDING": desc.IncludePadding},
             sizes,
-            alike=PLANES,
+            split_axes=PLANES,
         ),
     )
 
@@ -132,7 +132,7 @@ def lp(desc: d.DML_LP_POOLING_OPERATOR_DESC | d.DML_LP_POOLING1_OPERATOR_DESC, b
             {**constants, "P": desc.P},
             sizes,
             cost=1 if desc.P == 1 else 2 + desc.P.bit_length(),  # a power takes two rounds and one per bit of P
-            alike=PLANES,
+            split_axes=PLANES,
         ),
     )
 
@@ -162,7 +162,7 @@ def maximum(desc: Any, builder: ProgramBuilder) -> None:
             math.prod(desc.WindowSize),
             constants,
             {"INDICES_ALONE": 0, **sizes},
-            alike=PLANES if indices is None else (),  # indices refer to the whole tensor
+            split_axes=PLANES if indices is None else (),  # indices refer to the whole tensor
         ),
     )
 
@@ -215,7 +215,7 @@ def _gather(builder: ProgramBuilder, desc: Any, constants: Mapping[str, Constant
             math.prod(windows),
             {**window(desc), **box, **constants},
             {"MAXIMUM": int(winner is not None)},
-            alike=PLANES if winner is None else (),
+            split_axes=PLANES if winner is None else (),
         ),
     )
 
@@ -248,6 +248,6 @@ def quantized_average(desc: d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
             math.prod(desc.WindowSize),
             {**constants, "INCLUDE_PADDING": desc.IncludePadding},
             sizes,
-            alike=PLANES,
+            split_axes=PLANES,
         ),
     )

@@ -112,7 +112,7 @@ def _reduce_whole(builder: ProgramBuilder, layout: ReductionLayout, what: Combin
             "BLOCK": SUM_BLOCK,
             # (SwiftShader takes minutes to compile norms that appear several times.)
             "TOGETHER": sharing.together if one_word else 1,
-            "APART": int(sharing.apart),
+            "STRIDED_LANES": int(sharing.strided_lanes),
             "SUBGROUP": sharing.subgroup if one_word else 0,
         },
         code=code,

@@ -56,8 +56,8 @@ def scan(
 def _scan(builder: ProgramBuilder, monoid: Monoid, x: Operand, y: Operand, *, exclusive: bool, backwards: bool) -> None:
     """Scan along the last dimension."""
     length, lines = x.sizes[-1], math.prod(x.sizes[:-1])
-    beside = lines > 1 and 0 < x.strides[-2] < x.strides[-1]
-    sharing = scan_sharing(builder.target, lines, length, beside=beside, unit=adjacent((x, y), x.rank - 1))
+    interleaved = lines > 1 and 0 < x.strides[-2] < x.strides[-1]
+    sharing = scan_sharing(builder.target, lines, length, interleaved=interleaved, unit=adjacent((x, y), x.rank - 1))
     unit = sharing.items if sharing.vectors else 1
     chunk, chunks = sharing.cut(length // unit)
     chunk *= unit

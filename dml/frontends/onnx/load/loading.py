@@ -91,8 +91,8 @@ def _loaded(source: ModelSource, fill: bool) -> Loaded:
     own = len(model.graph.initializer)  # (these come first)
     files = ModelFolder(folder)
     read = [
-        check_tensor(tensor, where, files, fill or at >= own or prod(tensor.dims) <= _SMALL, apart.get(at))
-        for at, (where, tensor) in enumerate(tensors(model))
+        check_tensor(tensor, where, files, fill or index >= own or prod(tensor.dims) <= _SMALL, apart.get(index))
+        for index, (where, tensor) in enumerate(tensors(model))
     ]
     light = outline(model)
     mend(light)
@@ -375,7 +375,7 @@ def sparse_array_of(sparse: Any) -> Array:
     if prod(dims) > _SPARSE_LIMIT or any(size < 0 for size in dims):
         raise DMLError(f"sparse tensor {name!r}: at most {_SPARSE_LIMIT} elements are made dense, found {dims}")
     dense = np.zeros(prod(dims), values.dtype)
-    flat = indices if indices.ndim == 1 else indices @ np.array([prod(dims[at + 1 :]) for at in range(len(dims))])
+    flat = indices if indices.ndim == 1 else indices @ np.array([prod(dims[index + 1 :]) for index in range(len(dims))])
     if flat.shape != values.shape or (flat.size and not (flat.min() >= 0 and flat.max() < dense.size)):
         raise DMLError(f"sparse tensor {name!r}: its indices do not fit its values and dimensions {dims}")
     dense[flat] = values

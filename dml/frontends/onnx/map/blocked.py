@@ -53,7 +53,7 @@ def block_size(nodes: Iterable[Any], initial: Mapping[str, Array]) -> int | None
         elif node.op_type == "ReorderOutput":
             before = makers.get(node.input[0])
             filters = initial.get(before.input[1]) if before is not None and before.op_type == "Conv" else None
-            channels = next((one.i for one in node.attribute if one.name == "channels"), 0)
+            channels = next((item.i for item in node.attribute if item.name == "channels"), 0)
             if filters is not None and filters.shape[0] - channels >= 8:
                 possible.discard(8)
     return possible.pop() if len(possible) == 1 else None

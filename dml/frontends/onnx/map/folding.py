@@ -18,7 +18,8 @@ import onnx
 from dml.errors import DMLError
 
 from ..dtypes import Array
-from .host import computed
+from ..registry import Fold, fold_of
+from .folds import DTYPES
 from .traced_arrays import TracedArray, computed_of_sizes, is_traced
 from .value import OnnxValue
 
@@ -28,89 +29,70 @@ if TYPE_CHECKING:
 #: Maximum elements of an input, and of all results together, of a node folded on the host.
 _INPUT_LIMIT, _OUTPUT_LIMIT = 4096, 2**20
 
-_FOLDABLE = frozenset(
-    """
-    Abs Add And ArgMax ArgMin Cast CastLike Ceil Clip Compress Concat ConstantOfShape Cos CumSum Div Equal Exp
-    Expand Flatten Floor Gather GatherElements GatherND Greater GreaterOrEqual Identity Less LessOrEqual Log Max
-    Mean Min Mod Mul Neg NonZero Not Or Pow Range Reciprocal ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
-    Relu Reshape Round ScatterElements ScatterND Sigmoid Sign Sin Slice Split Sqrt Squeeze Sub Sum Tanh Tile TopK
-    Transpose Trilu Unique Unsqueeze Where Xor BlackmanWindow HammingWindow HannWindow MelWeightMatrix
-    """.split()  # noqa: SIM905  # more readable than a list of eighty strings
-)
-
 
 def fold(node: OnnxNode) -> Sequence[Array | TracedArray] | None:
     """Return the node's outputs if it can be computed here, else None."""
-    if node.domain or node.op in ("Constant", "If", "Loop", "Scan", "Shape", "Size"):
+    if node.domain:
         return None
     values = [item for item in node.inputs if item is not None]
     if not values or not all(isinstance(item, OnnxValue) for item in values):
         return None
+    how = fold_of(node.op)
     # A node without elements gives the device nothing to do, whatever its other inputs hold.
-    empty = not values[0].size and all(item.size <= _INPUT_LIMIT for item in values)
-    # (the reference gives the result of GlobalMaxPool too many dimensions)
-    if empty and node.op not in ("Concat", "GlobalMaxPool") and _evaluable(node):
-        return _evaluate(node, [None if item is None else node.trace.known(item) for item in node.inputs])
-    # Gathering rows of a large table costs as much here as uploading them, which would be repeated for each length.
-    small = values[1:] if node.op == "Gather" else values
-    if node.op not in _FOLDABLE or any(item.constant is None for item in values):
+    if how.empty and not values[0].size and all(item.size <= _INPUT_LIMIT for item in values) and _evaluable(node):
+        return _evaluate(node, how, [None if item is None else node.trace.known(item) for item in node.inputs])
+    if not how.constants or any(item.constant is None for item in values):
         return None
-    if any(item.size > _INPUT_LIMIT for item in small):
+    if any(item.size > _INPUT_LIMIT for item in (values[1:] if how.large_table else values)):
         return None
     constants = [None if item is None else item.constant for item in node.inputs]
     if any(map(is_traced, constants)):
-        made = computed_of_sizes(node, constants, partial(_evaluate, node))
-        of_numbers = node.op in ("ConstantOfShape", "Expand", "Gather", "Range", "Tile")
-        size = made.size if of_numbers else prod(item.size for item in values)
+        made = computed_of_sizes(node, how, constants, partial(_evaluate, node, how))
+        size = prod(item.size for item in values) if how.size is None else made.size
         return [made] if size <= _OUTPUT_LIMIT else None
     arrays = [None if item is None else item.array for item in node.inputs]
-    return _evaluate(node, arrays) if _result_size(node, arrays) <= _OUTPUT_LIMIT else None
+    return _evaluate(node, how, arrays) if _result_size(node, how, arrays) <= _OUTPUT_LIMIT else None
 
 
 def _evaluable(node: OnnxNode) -> bool:
     return not any(hasattr(value, "node") for value in node.attributes.values())
 
 
-def _result_size(node: OnnxNode, arrays: list[Array | None]) -> int:
+def _result_size(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> int:
     """Return the number of result elements, or a lower bound where it exceeds the inputs'."""
-    op = node.op
-    first, second = (arrays[at] if at < len(arrays) else None for at in (0, 1))
-    if first is None:
-        return 0
-    if op == "Gather" and second is not None and first.ndim:
-        return int(first.size // max(1, first.shape[node.axis("axis", 0, first.ndim)]) * second.size)
-    if op == "ConstantOfShape":
-        return abs(prod(int(size) for size in first.reshape(-1)))
-    if op == "Expand" and second is not None:
-        return first.size * abs(prod(int(size) for size in second.reshape(-1)))
-    if op == "Tile" and second is not None:
-        return first.size * abs(prod(int(count) for count in second.reshape(-1)))
-    if op == "Range" and second is not None and arrays[2] is not None:
-        if not first.size == second.size == arrays[2].size == 1:
-            return 0
-        start, end, step = (float(a.item()) for a in (first, second, arrays[2]))
-        return int(abs((end - start) / step)) + 1 if step else 2**62
-    if op.endswith("Window"):
-        return int(first.reshape(-1)[:1].sum())
-    if op == "MelWeightMatrix":
-        return prod(int(a.reshape(-1)[:1].sum()) for a in arrays[:2] if a is not None)
-    return prod(a.size for a in arrays if a is not None)
+    if how.size is None:
+        return prod(a.size for a in arrays if a is not None)
+    try:
+        return how.size(node, *arrays)
+    except (AttributeError, TypeError):  # (an input is missing, which the mapping reports)
+        return _OUTPUT_LIMIT + 1
 
 
-def _evaluate(node: OnnxNode, arrays: list[Array | None]) -> list[Array] | None:
-    """Evaluate the node by NumPy or ONNX's reference; None if they cannot."""
+def _computed(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> Array | None:
+    """Compute the node's only output by NumPy; None if it has others, or if that is left to the reference."""
+    if how.compute is None or len(node.proto.output) != 1:
+        return None
+    if not how.any_dtype and any(a is not None and a.dtype not in DTYPES for a in arrays):
+        return None
     # (after a failure here, the reference computes the result or refuses)
     with suppress(Exception), np.errstate(all="ignore"):
-        made_here = computed(node, arrays)
-        if made_here is not None:
-            return [made_here]
+        found = how.compute(node, *arrays)
+        return None if found is None else np.asarray(found)
+    return None
+
+
+def _evaluate(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> list[Array] | None:
+    """Evaluate the node by NumPy or ONNX's reference; None if they cannot."""
+    found = _computed(node, how, arrays)
+    if found is not None:
+        return [found]
     proto = onnx.NodeProto()
     proto.op_type = node.op
-    proto.input.extend(f"i{at}" if array is not None else "" for at, array in enumerate(arrays))
+    proto.input.extend(f"i{index}" if array is not None else "" for index, array in enumerate(arrays))
     # (the reference would give the first result to the first output that is named)
-    proto.output.extend(f"o{at}" for at in range(len(node.proto.output)))
+    proto.output.extend(f"o{index}" for index in range(len(node.proto.output)))
     proto.attribute.extend(node.attribute_protos())
-    feeds = {f"i{at}": array for at, array in enumerate(arrays) if array is not None}
+    feeds = {f"i{index}": array for index, array in enumerate(arrays) if array is not None}
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -106,8 +106,8 @@ def gather_elements(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
     """Gather single elements: the index replaces the coordinate along the axis. The indices may have smaller sizes."""
     if indices.size and indices.rank == x.rank:
         counts = [
-            size if at == axis else min(size, count)
-            for at, (size, count) in enumerate(zip(x.shape, indices.shape, strict=True))
+            size if index == axis else min(size, count)
+            for index, (size, count) in enumerate(zip(x.shape, indices.shape, strict=True))
         ]
         x = slice_(x, [0] * x.rank, counts)
     return applied(op.gather_elements, x, indices.shape, indices, axis)

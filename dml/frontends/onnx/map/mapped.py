@@ -131,7 +131,7 @@ class MappedNodes:
                 source = tensor.source
                 layout = sources.setdefault(source, len(sources)), source[0], tensor.desc
             parts.append((value.shape, value.dtype, numbers, layout))
-        if len(inputs) > 1 and len(places := {id(value): at for at, value in enumerate(inputs)}) < len(inputs):
+        if len(inputs) > 1 and len(places := {id(value): index for index, value in enumerate(inputs)}) < len(inputs):
             parts.append(tuple([places[id(value)] for value in inputs]))
         # (a node without inputs has no Builder)
         return (HashedOnce(tuple(parts)), list(sources)) if any(value is not None for value in inputs) else None
@@ -162,9 +162,9 @@ class MappedNodes:
         if any(item is _UNKNOWN for item in described):
             return
         held = [
-            (at, value.held.source[1] - first, value.held.desc)
-            for at, value in enumerate(inputs)
-            if value is not None and value.held is not None and not before[at]
+            (index, value.held.source[1] - first, value.held.desc)
+            for index, value in enumerate(inputs)
+            if value is not None and value.held is not None and not before[index]
         ]
         size = sum(item.array.nbytes for item in described if item is not None and item.array is not None)
         for one in fragment.nodes:
@@ -173,7 +173,7 @@ class MappedNodes:
         if size > MOST_BYTES // 64:
             return
         own = tuple(one._replace(numbers=range(one.numbers.start - first, one.numbers.stop - first)) for one in records)
-        given = tuple(at for at, value in enumerate(inputs) if value is not None)
+        given = tuple(index for index, value in enumerate(inputs) if value is not None)
         made = MappedNode(fragment, tuple(described), given, tuple(held), node, own, count)
         self._kept.put(key, made, size)
 
@@ -197,9 +197,9 @@ def _described(item: Any, inputs: Sequence[OnnxValue | None], sources: Sequence[
         return None
     if type(item) is not OnnxValue:
         return _UNKNOWN
-    for at, value in enumerate(inputs):
+    for index, value in enumerate(inputs):
         if value is item:
-            return _Result(at, (), None, None, None, None)
+            return _Result(index, (), None, None, None, None)
     if item.traced is not None or (item.array is not None and item.array.dtype.hasobject):
         return _UNKNOWN
     tensor, place = item.held, None

@@ -123,7 +123,7 @@ class OnnxNode:
     def variadic(self) -> list[OnnxValue]:
         """Return all inputs of a variadic node, at least one."""
         self.check(bool(self.inputs), "at least one input must be given")
-        return [self.input(at) for at in range(len(self.inputs))]
+        return [self.input(index) for index in range(len(self.inputs))]
 
     def wants(self, at: int) -> bool:
         """Return whether the node names the output."""

@@ -97,7 +97,7 @@ class Repeated(NamedTuple):
 
 def written_out(record: Sequence[NodeRecord | Repeated]) -> list[NodeRecord]:
     """Return the record of every node."""
-    return [one for made in record for one in (made.records() if isinstance(made, Repeated) else [made])]
+    return [item for made in record for item in (made.records() if isinstance(made, Repeated) else [made])]
 
 
 class Guard:
@@ -222,7 +222,9 @@ class GraphFacts:
     @classmethod
     def of(cls, graph: Any) -> GraphFacts:
         """Read a GraphProto."""
-        return cls(initial_arrays(graph), [NodeFacts(one) for one in graph.node], [one.name for one in graph.output])
+        return cls(
+            initial_arrays(graph), [NodeFacts(item) for item in graph.node], [item.name for item in graph.output]
+        )
 
 
 class Trace:

@@ -69,8 +69,8 @@ def unmapped(model: Any, opsets: Mapping[str, int]) -> list[Uncovered]:
 
 def unknown(found: Iterable[Uncovered]) -> list[Uncovered]:
     """Return the nodes that no host runtime supports: neither onnxruntime, if installed, nor onnx."""
-    beyond_onnx = [one for one in found if not onnx.defs.has(one.operator, one.domain)]
-    return [one for one in beyond_onnx if (one.domain, one.operator) not in _operators_of_onnxruntime()]
+    beyond_onnx = [item for item in found if not onnx.defs.has(item.operator, item.domain)]
+    return [item for item in beyond_onnx if (item.domain, item.operator) not in _operators_of_onnxruntime()]
 
 
 @cache

@@ -86,10 +86,10 @@ def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: objec
     if len(src) != len(dst):
         raise DMLError(f"copy_tensors: src and dst must have equal lengths, found {len(src)} and {len(dst)}")
     pairs = [(source.numpy(), target) for source, target in zip(src, dst, strict=True)]
-    for at, (array, target) in enumerate(pairs):
+    for index, (array, target) in enumerate(pairs):
         wanted, found = _kind(array), _kind(target.numpy())
         if wanted != found:
-            raise DMLError(f"copy_tensors: dst[{at}] must be {wanted}, as src[{at}] is, found {found}")
+            raise DMLError(f"copy_tensors: dst[{index}] must be {wanted}, as src[{index}] is, found {found}")
     for array, target in pairs:
         target.update_inplace(array)
 

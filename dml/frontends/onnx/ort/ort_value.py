@@ -265,7 +265,7 @@ class IOBinding:
         return list(self._results)
 
     def copy_outputs_to_cpu(self) -> list[Any]:
-        return [one.numpy() for one in self._results]
+        return [result.numpy() for result in self._results]
 
     def clear_binding_inputs(self) -> None:
         self._inputs.clear()

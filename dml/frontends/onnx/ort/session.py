@@ -93,7 +93,7 @@ class InferenceSession:
 
     def __repr__(self) -> str:
         model = self._path or "a model of bytes"
-        inputs = ", ".join(f"{one.name} {one.shape}" for one in self._inputs.values())
+        inputs = ", ".join(f"{item.name} {item.shape}" for item in self._inputs.values())
         return f"<InferenceSession: {model} on {self.device.vulkan.name}; inputs {inputs}>"
 
     # Description
@@ -157,7 +157,7 @@ class InferenceSession:
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
         """Run with OrtValues; the outputs stay on the device if one of the inputs is there."""
-        stay = any(isinstance(one, OrtValue) and one.is_on_device for one in input_dict_ort_values.values())
+        stay = any(isinstance(value, OrtValue) and value.is_on_device for value in input_dict_ort_values.values())
         found = self._run(input_dict_ort_values, dict.fromkeys(output_names or self._outputs, stay), run_options)
         return [OrtValue(found[name]) for name in output_names or self._outputs]
 
@@ -314,8 +314,8 @@ def _paired(providers: Sequence[Any] | None, options: Sequence[Any] | None) -> l
     if options and len(options) != len(providers):
         raise DMLError(f"provider_options: takes one for each of {len(providers)} providers, found {len(options)}")
     paired: list[tuple[str, Mapping[str, Any]]] = []
-    for at, one in enumerate(providers):
-        name, own = one if isinstance(one, tuple | list) and len(one) == 2 else (one, options[at] if options else {})
+    for index, one in enumerate(providers):
+        name, own = one if isinstance(one, tuple | list) and len(one) == 2 else (one, options[index] if options else {})
         if not isinstance(name, str) or not isinstance(own, Mapping):
             raise DMLError(f"providers: takes names, or names with options, found {one!r}")
         paired.append((name, own))

@@ -84,7 +84,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
     def _cut(self, refused: Mapping[int, str]) -> None:
         """Partition the graph again, with these additional nodes on the host."""
         self._on_host.update(refused)
-        blocked = [at for at, node in enumerate(self._nodes) if node.domain == NCHWC]
+        blocked = [index for index, node in enumerate(self._nodes) if node.domain == NCHWC]
         if not self._on_host.keys().isdisjoint(blocked):  # (values between these nodes have another layout on the host)
             refused = {**dict.fromkeys(blocked, "others of its domain are on the host"), **refused}
             self._on_host = {**refused, **self._on_host}
@@ -92,8 +92,8 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         given = self._types
         constants = [name for name in self._initial if name not in given]
         parts = cut(self._nodes, self._on_host.keys(), given, constants, self.outputs, self._late)
-        self.parts = [self._part(one) for one in parts]
-        self._device_inputs = {name for one in self.parts if not one.on_host for name in one.inputs}
+        self.parts = [self._part(part) for part in parts]
+        self._device_inputs = {name for part in self.parts if not part.on_host for name in part.inputs}
 
     def _warn(self) -> None:
         """Warn about the nodes on the host that were not named before."""
@@ -160,7 +160,9 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
                 for part in self.parts:
                     values.update(step(part, values))
             except Unsupported as error:
-                refused = {at: why for at, node in enumerate(self._nodes) for one, why in error.nodes if one is node}
+                refused = {
+                    index: why for index, node in enumerate(self._nodes) for one, why in error.nodes if one is node
+                }
                 if isinstance(error, LateCount):
                     self._late |= refused.keys()
                     self._cut({})
@@ -224,7 +226,7 @@ def _checked(name: str, item: Any, kind: Any) -> Any:
     if kind.HasField("sequence_type"):
         if not isinstance(item, Sequence):
             raise DMLError(f"input {name!r}: a sequence of arrays must be given")
-        return [_checked(f"{name}[{at}]", inner, kind.sequence_type.elem_type) for at, inner in enumerate(item)]
+        return [_checked(f"{name}[{index}]", inner, kind.sequence_type.elem_type) for index, inner in enumerate(item)]
     if kind.HasField("map_type"):
         if not isinstance(item, Mapping):
             raise DMLError(f"input {name!r}: a mapping must be given")

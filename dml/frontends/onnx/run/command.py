@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from dml.api.device import Device
 from dml.enums import DML_FEATURE_LEVEL
-from dml.frontends.kernel_times import in_the_models_words
+from dml.frontends.kernel_times import with_node_names
 from dml.frontends.options import ModelInput, Options
 from dml.frontends.summary import Explained, Explanation, operators_of, symbolic_sizes
 from dml.runtime.recording import KernelTime
@@ -37,7 +37,9 @@ class ONNXRun:
             outputs = self._model.run(inputs)
         flat: dict[str, Array] = {}
         for name, item in zip(self._model.outputs, outputs, strict=True):
-            items = {f"{name}.{at}": one for at, one in enumerate(item)} if isinstance(item, list) else {name: item}
+            items = (
+                {f"{name}.{index}": one for index, one in enumerate(item)} if isinstance(item, list) else {name: item}
+            )
             flat.update({key: one for key, one in items.items() if one is not None})
         self._options.deliver(flat)
 
@@ -70,7 +72,7 @@ def times_by_part(parts: Sequence[WalkedPart], name: str) -> dict[str, list[Kern
     if len(parts) == 1:
         return {name: parts[0].times}
     where = ["on the host" if isinstance(each.part, HostPart) else "on the device" for each in parts]
-    return {f"{name}, part {at + 1}, {where[at]}": each.times for at, each in enumerate(parts)}
+    return {f"{name}, part {index + 1}, {where[index]}": each.times for index, each in enumerate(parts)}
 
 
 class WalkedPart(NamedTuple):
@@ -168,7 +170,7 @@ def _profiled(plan: OnnxPlan, feeds: Mapping[str, Array]) -> list[KernelTime]:
     names = {
         plan.graph_nodes[at]: record.label for record in plan.record for at in record.numbers if at in plan.graph_nodes
     }
-    return in_the_models_words(found, names)
+    return with_node_names(found, names)
 
 
 def explain(
@@ -183,7 +185,7 @@ def explain(
         part, plan = walked_part.part, walked_part.plan
         if plan is not None:
             rows += [
-                Explained(_told_apart(made.node, made.label), *operators_of(made.operators)) for made in plan.record
+                Explained(_described_node(made.node, made.label), *operators_of(made.operators)) for made in plan.record
             ]
             guards = (guard for guard in plan.guards if not given.issuperset(guard.inputs))
             readers |= dict.fromkeys([*(guard.reader for guard in guards), *plan.late_nodes])
@@ -194,7 +196,7 @@ def explain(
             else:
                 where = f"on the device; its operators depend on the shape of {', '.join(walked_part.unknown)}"
             rows.append(
-                Explained(_told_apart(str(node), node.label), [], DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0, where)
+                Explained(_described_node(str(node), node.label), [], DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0, where)
             )
     still_open = [name for walked_part in walked.parts for name in walked_part.open]
     host = f"sizes known only after a run on the host, assumed to be 1: {', '.join(still_open)}" if still_open else ""
@@ -214,6 +216,6 @@ def _numbers(model: PreparedModel, stand: StandIns, given: Collection[str], read
     return f"planned by numbers, which are {words} (--input {missing[0]}=file.npy gives numbers): {', '.join(readers)}"
 
 
-def _told_apart(node: str, label: str) -> str:
+def _described_node(node: str, label: str) -> str:
     """Describe a node; an unnamed one by its first output."""
     return node if repr(label) in node else f"{node} -> {label}"

@@ -156,7 +156,7 @@ def _stays(result: Result) -> bool:
 
 def _described(item: Any, name: str) -> Any:
     if isinstance(item, list):
-        return [_described(inner, f"{name}[{at}]") for at, inner in enumerate(item)]
+        return [_described(inner, f"{name}[{index}]") for index, inner in enumerate(item)]
     if isinstance(item, LateRows):
         return LateResult(name, f"{name}#count", item.dtype, item.turned)
     return None if item is None else Result(item.shape, item.dtype, detached(item.constant))
@@ -177,13 +177,13 @@ def _are_same(one: Any, other: Any) -> bool:
 def flat(name: str, item: Any) -> list[tuple[str, Any]]:
     """Return (name, tensor) for each tensor of an item, which may be a list or None."""
     if isinstance(item, list):
-        return [pair for at, inner in enumerate(item) for pair in flat(f"{name}[{at}]", inner)]
+        return [pair for index, inner in enumerate(item) for pair in flat(f"{name}[{index}]", inner)]
     return [] if item is None else [(name, item)]
 
 
 def _collect(name: str, item: Any, made: Mapping[str, Any]) -> Any:
     if isinstance(item, list):
-        return [_collect(f"{name}[{at}]", inner, made) for at, inner in enumerate(item)]
+        return [_collect(f"{name}[{index}]", inner, made) for index, inner in enumerate(item)]
     if item is None:
         return None
     if isinstance(item, LateResult):
@@ -324,7 +324,7 @@ class _Shaped(NamedTuple):
 def _fed(name: str, item: Any, feeds: dict[str, Array]) -> Any:
     """Return an item's shapes and dtypes, and add its arrays to ``feeds`` by name."""
     if isinstance(item, list):
-        return tuple(_fed(f"{name}[{at}]", inner, feeds) for at, inner in enumerate(item))
+        return tuple(_fed(f"{name}[{index}]", inner, feeds) for index, inner in enumerate(item))
     if item is None:
         return None
     if not hasattr(item, "shape"):
@@ -335,5 +335,5 @@ def _fed(name: str, item: Any, feeds: dict[str, Array]) -> Any:
 
 def _enter(trace: Trace, name: str, item: Any) -> Any:
     if isinstance(item, list):
-        return [_enter(trace, f"{name}[{at}]", inner) for at, inner in enumerate(item)]
+        return [_enter(trace, f"{name}[{index}]", inner) for index, inner in enumerate(item)]
     return None if item is None else trace.input(name, item.shape, item.dtype)

@@ -114,8 +114,10 @@ def value_summary(entry: Any) -> ValueSummary:
         entry.name,
         name,
         tuple(
-            dim.dim_value if dim.HasField("dim_value") and dim.dim_value > 0 else dim.dim_param or f"{entry.name}.{at}"
-            for at, dim in enumerate(tensor.shape.dim)
+            dim.dim_value
+            if dim.HasField("dim_value") and dim.dim_value > 0
+            else dim.dim_param or f"{entry.name}.{index}"
+            for index, dim in enumerate(tensor.shape.dim)
         ),
     )
 

@@ -114,8 +114,8 @@ def _part(c: IrContext, entry: PortMap, step: int) -> IrValue:
     start = first + step * entry.stride - (entry.part if entry.stride < 0 else 0)
     x = c.as_tensor(_outer(c, entry))
     axis = c.axis(entry.axis, x.rank)
-    counts = [entry.part if at == axis else size for at, size in enumerate(x.sizes)]
-    return op.slice_(x, [start if at == axis else 0 for at in range(x.rank)], counts, [1] * x.rank)
+    counts = [entry.part if index == axis else size for index, size in enumerate(x.sizes)]
+    return op.slice_(x, [start if index == axis else 0 for index in range(x.rank)], counts, [1] * x.rank)
 
 
 def _goes_on(c: IrContext, body: IrBody, found: dict[int, IrValue]) -> bool:

@@ -39,7 +39,7 @@ def non_max_suppression(c: IrContext) -> Sequence[Made]:
 
     In every version of the layer, the outputs have only as many rows as boxes were kept.
     """
-    boxes, scores = (op.cast(c.tensor(at), FLOAT32) for at in range(2))
+    boxes, scores = (op.cast(c.tensor(index), FLOAT32) for index in range(2))
     if boxes.rank != 3 or scores.rank != 3 or boxes.sizes != (scores.sizes[0], scores.sizes[2], 4):
         raise c.error(f"takes boxes {{N, B, 4}} and scores {{N, C, B}}, found {boxes.sizes} and {scores.sizes}")
     encoding = c.layer.text("box_encoding", "corner")

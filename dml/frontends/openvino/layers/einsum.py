@@ -18,8 +18,8 @@ def einsum(c: IrContext) -> IrValue:
     terms, output = _equation(c, tensors)
     operands = [_diagonal(tensor, term) for tensor, term in zip(tensors, terms, strict=True)]
     made, labels = operands[0]
-    for at, (tensor, own) in enumerate(operands[1:], 1):
-        needed = set(output).union(*(term for _, term in operands[at + 1 :]))
+    for index, (tensor, own) in enumerate(operands[1:], 1):
+        needed = set(output).union(*(term for _, term in operands[index + 1 :]))
         made, labels = _contracted(*_summed(made, labels, {*own, *needed}), tensor, own, needed)
     made, labels = _summed(made, labels, set(output))
     order = [labels.index(label) for label in output]
@@ -45,7 +45,7 @@ def _equation(c: IrContext, tensors: list[Tensor]) -> tuple[list[str], str]:
         raise c.error(f"equation {left!r} has {len(sides)} operands, found {len(tensors)}")
     hidden = [tensor.rank - len(side.replace("...", "")) for side, tensor in zip(sides, tensors, strict=True)]
     widest = max(0, *hidden)
-    dots = [chr(0xE000 + at) for at in range(widest)]
+    dots = [chr(0xE000 + index) for index in range(widest)]
     if any(count < 0 or (count and "..." not in side) for side, count in zip(sides, hidden, strict=True)):
         raise c.error(f"equation {left!r} does not fit tensors of sizes {[tensor.sizes for tensor in tensors]}")
     terms = [side.replace("...", "".join(dots[widest - n :])) for side, n in zip(sides, hidden, strict=True)]
@@ -69,11 +69,11 @@ def _diagonal(tensor: Tensor, term: str) -> tuple[Tensor, str]:
 
 def _summed(tensor: Tensor, labels: str, kept: set[str]) -> tuple[Tensor, str]:
     """Sum over the dimensions whose labels are not in ``kept``; return the tensor and its labels."""
-    gone = [at for at, label in enumerate(labels) if label not in kept]
+    gone = [index for index, label in enumerate(labels) if label not in kept]
     if not gone:
         return tensor, labels
     left = "".join(label for label in labels if label in kept)
-    sizes = [tensor.sizes[at] for at in range(tensor.rank) if at not in gone]
+    sizes = [tensor.sizes[index] for index in range(tensor.rank) if index not in gone]
     return op.reduce(tensor, enums.DML_REDUCE_FUNCTION_SUM, gone).reshape(*(sizes or [1])), left
 
 

@@ -156,7 +156,7 @@ def pad(c: IrContext) -> IrValue:
         if mode not in ("constant", "edge"):
             raise c.error(f"negative padding is not supported with pad_mode {mode!r}, found {start} and {end}")
         bounds = zip(x.sizes, start, end, strict=True)
-        x = _window(c, x, {at: slice(max(0, -s), size + min(0, e)) for at, (size, s, e) in enumerate(bounds)})
+        x = _window(c, x, {index: slice(max(0, -s), size + min(0, e)) for index, (size, s, e) in enumerate(bounds)})
         start, end = ([max(0, count) for count in counts] for counts in (start, end))
     value = np.ravel(c.known(3))[0].item() if len(c.values) > 3 else 0
     return op.padding(x, start, end, modes[mode], value)

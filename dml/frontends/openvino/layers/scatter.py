@@ -30,7 +30,7 @@ def scatter_elements_update(c: IrContext) -> IrValue:
     if reduction == "none":
         return op.scatter_elements(x, indices, updates, axis)
     fits = all(
-        at == axis or size <= whole for at, (size, whole) in enumerate(zip(indices.sizes, x.sizes, strict=False))
+        index == axis or size <= whole for index, (size, whole) in enumerate(zip(indices.sizes, x.sizes, strict=False))
     )
     if indices.rank != x.rank or indices.sizes != updates.sizes or not fits:
         raise c.error(f"indices {indices.sizes} and updates {updates.sizes} do not fit data {x.sizes}")

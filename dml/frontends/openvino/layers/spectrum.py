@@ -102,7 +102,7 @@ def _complex(x: Tensor, axis: int, size: int, *, inverse: bool) -> Tensor:
 
 def _first(x: Tensor, axis: int, count: int) -> tuple[list[int], list[int], list[int]]:
     """Return slice_'s arguments for the first ``count`` elements along an axis."""
-    return [0] * x.rank, [count if at == axis else size for at, size in enumerate(x.sizes)], [1] * x.rank
+    return [0] * x.rank, [count if index == axis else size for index, size in enumerate(x.sizes)], [1] * x.rank
 
 
 def _product(x: Tensor, axis: int, matrix: npt.NDArray[np.float64], parts: int) -> Tensor:

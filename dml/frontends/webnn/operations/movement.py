@@ -33,14 +33,16 @@ class MovementOperations(OperationBuilder):
         step.add("inputs", inputs)
         first = inputs[0]
         step.axis(axis, first)
-        for one in inputs[1:]:
-            step.same_types(inputs=first, other=one)
+        for item in inputs[1:]:
+            step.same_types(inputs=first, other=item)
             step.require(
-                one.rank == first.rank
-                and all(a == b for at, (a, b) in enumerate(zip(one.shape, first.shape, strict=True)) if at != axis),
-                f"the shapes {first.shape} and {one.shape} may differ only along axis {axis}",
+                item.rank == first.rank
+                and all(
+                    a == b for index, (a, b) in enumerate(zip(item.shape, first.shape, strict=True)) if index != axis
+                ),
+                f"the shapes {first.shape} and {item.shape} may differ only along axis {axis}",
             )
-        total = sum(one.shape[axis] for one in inputs)
+        total = sum(item.shape[axis] for item in inputs)
         shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
         return step.output(first.data_type, shape, lambda *tensors: op.join(tensors, axis))
 
@@ -100,7 +102,7 @@ class MovementOperations(OperationBuilder):
         """Reverse the elements along the axes, by default all."""
         step = self.step("reverse", label, input=input)
         chosen = step.axes(range(input.rank) if axes is None else axes, input)
-        strides = tuple(-1 if at in chosen else 1 for at in range(input.rank))
+        strides = tuple(-1 if index in chosen else 1 for index in range(input.rank))
 
         def lower(x: Tensor) -> Tensor:
             return op.slice_(x, (0,) * input.rank, input.shape, strides) if chosen else x

@@ -45,7 +45,7 @@ class NormalizationOperations(OperationBuilder):
             def along(value: Tensor | None, default: float) -> Tensor:
                 if value is None:
                     value = x.builder.constant(np.full(x.sizes[axis], default), x.data_type)
-                return value.reshape(*(size if at == axis else 1 for at, size in enumerate(x.sizes)))
+                return value.reshape(*(size if index == axis else 1 for index, size in enumerate(x.sizes)))
 
             return op.batch_normalization(
                 x, along(mean, 0), along(variance, 1), along(scale, 1), along(bias, 0), epsilon=epsilon

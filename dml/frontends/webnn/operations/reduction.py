@@ -18,7 +18,7 @@ from dml.shapes import ones_along
 
 def reduced(shape: Sequence[int], axes: Sequence[int], keep: bool) -> list[int]:
     """Return the shape after a reduction; keep: the reduced axes remain, with size 1."""
-    return [1 if at in axes else size for at, size in enumerate(shape) if keep or at not in axes]
+    return [1 if index in axes else size for index, size in enumerate(shape) if keep or index not in axes]
 
 
 def _reduction(name: str, function: DML_REDUCE_FUNCTION, doc: str) -> Callable[..., MLOperand]:

@@ -40,14 +40,14 @@ class ResampleOperations(OperationBuilder):
         step = self.step("resample2d", label, input=input)
         step.one_of("mode", mode, tuple(INTERPOLATION_MODES))
         factors = (1.0, 1.0) if scales is None else tuple(scales)
-        step.finite(**{f"scales[{at}]": factor for at, factor in enumerate(factors)})
+        step.finite(**{f"scales[{index}]": factor for index, factor in enumerate(factors)})
         step.require(len(factors) == 2 and min(factors) > 0, f"scales takes two numbers above 0, found {factors}")
         chosen = step.axes((2, 3) if axes is None else axes, input)
         step.require(len(chosen) == 2, f"axes takes two numbers, found {chosen}")
         shape, scale = list(input.shape), [1.0] * input.rank
         wanted = None if sizes is None else step.numbers("sizes", sizes, (1, 1), 1)
-        for at, axis in enumerate(chosen):
-            shape[axis] = math.floor(input.shape[axis] * factors[at]) if wanted is None else wanted[at]
+        for index, axis in enumerate(chosen):
+            shape[axis] = math.floor(input.shape[axis] * factors[index]) if wanted is None else wanted[index]
             step.require(is_dimension(shape[axis]), f"the dimension {axis} would have the size {shape[axis]}")
             scale[axis] = shape[axis] / input.shape[axis]
 

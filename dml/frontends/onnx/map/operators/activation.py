@@ -12,12 +12,14 @@ from dml.errors import DMLError
 from dml.frontends.meaning.activations import ACTIVATIONS, Activation
 
 from ...registry import onnx_op
+from .. import folds
 from ..functions import part
 from ..node import OnnxNode, Unsupported
 from ..value import OnnxValue, Operation, reshape, unary
 
 
-@onnx_op(*ACTIVATIONS)
+@onnx_op(*ACTIVATIONS.keys() - {"Relu", "Sigmoid", "Tanh"})
+@onnx_op("Relu", "Sigmoid", "Tanh", fold=folds.ELEMENT_WISE)
 def activation(node: OnnxNode) -> OnnxValue:
     return _activated(node, node.input(0), ACTIVATIONS[node.op], "")
 

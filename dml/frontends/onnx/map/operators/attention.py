@@ -210,14 +210,14 @@ def _self_attention(
         raise DMLError(f"qkv_hidden_sizes {sizes} are not multiples of {heads} heads that add up to {width}")
     names = ("QueryTensor", "KeyTensor", "ValueTensor")
     fields: dict[str, Any] = {
-        name: part(projected, 2, sum(sizes[:at]), size)
-        for at, (name, size) in enumerate(zip(names, sizes, strict=True))
+        name: part(projected, 2, sum(sizes[:index]), size)
+        for index, (name, size) in enumerate(zip(names, sizes, strict=True))
     }
     before, count = node.optional(past, rank=5), 0
     if before is not None and before.size:
         count = before.shape[3]
-        for at, name in enumerate(("PastKeyTensor", "PastValueTensor")):
-            fields[name] = reshape(part(before, 0, at, 1), before.shape[1:])
+        for index, name in enumerate(("PastKeyTensor", "PastValueTensor")):
+            fields[name] = reshape(part(before, 0, index, 1), before.shape[1:])
     key_size, value_size = sizes[1] // heads, sizes[2] // heads
     all_sizes = (batch, heads, steps, count + steps)
     fields |= _mask(node, node.optional(mask), all_sizes, count)

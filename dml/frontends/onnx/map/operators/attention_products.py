@@ -36,10 +36,10 @@ def products(
     if row * steps <= MOST_SCORES or steps == 1:
         return _attended(node, query, held, opened, bias)
     count, made = max(1, MOST_SCORES // row), []
-    for at in range(0, steps, count):
-        own = min(count, steps - at)
-        given = [x if x is None or x.shape[2] == 1 else part(x, 2, at, own) for x in (opened, bias)]
-        made.append(_attended(node, part(query, 1, at, own), held, *given))
+    for index in range(0, steps, count):
+        own = min(count, steps - index)
+        given = [x if x is None or x.shape[2] == 1 else part(x, 2, index, own) for x in (opened, bias)]
+        made.append(_attended(node, part(query, 1, index, own), held, *given))
     return join(made, 1)
 
 

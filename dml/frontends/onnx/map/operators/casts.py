@@ -14,6 +14,7 @@ from dml.tensors import numpy_dtype
 
 from ...dtypes import BFLOAT16, BOOL, FLOAT8, FLOAT32, HELD_AS_FLOAT32, INT32, UINT32, DType, dtype_of, storage
 from ...registry import onnx_op
+from .. import folds
 from ..few_bits import dequantized_blocks
 from ..node import OnnxNode, Unsupported
 from ..value import OnnxValue, Operation, applied, binary, cast, constant, unary, where
@@ -22,12 +23,12 @@ from ..value import OnnxValue, Operation, applied, binary, cast, constant, unary
 NARROW = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
 
 
-@onnx_op("Cast", since=6)
+@onnx_op("Cast", since=6, fold=folds.CAST)
 def cast_(node: OnnxNode) -> OnnxValue:
     return _cast(node, node.input(0), dtype_of(node.integer("to", 1)))
 
 
-@onnx_op("CastLike", since=15)
+@onnx_op("CastLike", since=15, fold=folds.SAME_SHAPE)
 def cast_like(node: OnnxNode) -> OnnxValue:
     return _cast(node, node.input(0), node.input(1).dtype)
 

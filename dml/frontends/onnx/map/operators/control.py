@@ -18,6 +18,7 @@ from dml.traced import whole
 
 from ...dtypes import dtype_of
 from ...registry import onnx_op
+from .. import folds
 from ..functions import join, part
 from ..node import OnnxNode, Unsupported
 from ..trace import Scope
@@ -33,7 +34,7 @@ def _branch(node: OnnxNode, name: str, inputs: Sequence[Any] = ()) -> list[Any]:
     return trace.body(trace.facts(graph), scope, dict(zip(wanted, inputs, strict=True)))
 
 
-@onnx_op("If")
+@onnx_op("If", fold=folds.NEVER)
 def if_(node: OnnxNode) -> list[Any]:
     condition = node.input(0)
     counts = [len(node.required(name).output) for name in ("then_branch", "else_branch")]
@@ -60,7 +61,7 @@ def _both(node: OnnxNode, condition: OnnxValue) -> list[Any] | None:
     return [where(reshape(condition, ()), a, b) for a, b in pairs]
 
 
-@onnx_op("Loop")
+@onnx_op("Loop", fold=folds.NEVER)
 def loop(node: OnnxNode) -> list[Any]:
     body = node.required("body")
     most = whole(node.single(0)) if node.has(0) else None
@@ -100,7 +101,7 @@ def _stacked(node: OnnxNode, values: list[OnnxValue], axis: int, entry: Any) -> 
     return join([reshape(v, with_axis(v.shape, axis)) for v in values], axis)
 
 
-@onnx_op("Scan")
+@onnx_op("Scan", fold=folds.NEVER)
 def scan(node: OnnxNode) -> list[Any]:
     """Scan; version 8 has a leading batch dimension, whose items are scanned separately, and an input of lengths."""
     if node.version < 9:
@@ -111,13 +112,13 @@ def scan(node: OnnxNode) -> list[Any]:
 
 
 def _batched(node: OnnxNode) -> list[Any]:
-    inputs = [node.input(at, least=1) for at in range(1, len(node.inputs))]
+    inputs = [node.input(index, least=1) for index in range(1, len(node.inputs))]
     batches = {value.shape[0] for value in inputs}
     node.check(len(batches) == 1, f"its inputs must have one batch size, found {sorted(batches)}")
     runs = []
     for item in range(inputs[0].shape[0]):
         runs.append(_scanned(node, [reshape(part(v, 0, item, 1), v.shape[1:]) for v in inputs]))
-    return [_stacked(node, [run[at] for run in runs], 0, None) for at in range(len(runs[0]))]
+    return [_stacked(node, [run[index] for run in runs], 0, None) for index in range(len(runs[0]))]
 
 
 def _scanned(node: OnnxNode, inputs: list[OnnxValue]) -> list[Any]:

@@ -70,7 +70,7 @@ def decoder_masked_self_attention(node: OnnxNode) -> list[OnnxValue | None]:
     width = projected.shape[2] // 3
     fits = projected.shape[2] == 3 * width and width % heads == 0
     node.check(fits, f"the weights must be those of query, key and value, found shape {weights.shape}")
-    query, key, value = (part(projected, 2, at * width, width) for at in range(3))
+    query, key, value = (part(projected, 2, index * width, width) for index in range(3))
     batch = x.shape[0]
     rows = join([_split(one_, heads) for one_ in (key, value)], 0)
     past = node.optional(4, rank=5)
@@ -86,7 +86,7 @@ def decoder_masked_self_attention(node: OnnxNode) -> list[OnnxValue | None]:
             length = _past_length(node, 6, 2 * batch)
             present = written(rows, reshape(past, flat), length, in_place=node.writes_in_place({4: 1}))
             opened = _up_to(node, part(length, 0, 0, batch), past.shape[3])
-    held = [cast(_of_beams(node, part(present, 0, at * batch, batch), 7, 8), FLOAT32) for at in range(2)]
+    held = [cast(_of_beams(node, part(present, 0, index * batch, batch), 7, 8), FLOAT32) for index in range(2)]
     made = products(node, query, held, opened, _bias(node, 3, 5, present.shape[2]))
     return [made, reshape(present, (2, batch, *present.shape[1:]))]
 
@@ -194,7 +194,7 @@ def sparse_attention(node: OnnxNode) -> list[OnnxValue | None]:
     size, room = past_key.shape[3], past_key.shape[2]
     if key is None or value is None:
         widths = (heads * size, key_heads * size, key_heads * size)
-        query, key, value = (part(query, 2, sum(widths[:at]), width) for at, width in enumerate(widths))
+        query, key, value = (part(query, 2, sum(widths[:index]), width) for index, width in enumerate(widths))
     batch, steps = query.shape[:2]
     node.limit(8, room, 0, full_cache(room))
     node.check(steps <= room, f"{full_cache(room)}, found {steps} new positions")

@@ -39,8 +39,8 @@ def non_max_suppression(node: OnnxNode) -> OnnxValue | LateRows:
     most = min(known, count)
     if most <= 0 or not boxes.size or not scores.size:
         return node.constant(np.zeros((0, 3), np.int64))
-    inputs = [one for one in (boxes, scores, limit, overlap, least) if one is not None and one.array is None]
-    late = node.is_late(next((one for one in inputs if node.builder.depends_on_inputs(one.tensor)), boxes))
+    inputs = [item for item in (boxes, scores, limit, overlap, least) if item is not None and item.array is None]
+    late = node.is_late(next((item for item in inputs if node.builder.depends_on_inputs(item.tensor)), boxes))
     room = images * classes * most
     made = node.builder.node(
         OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC,

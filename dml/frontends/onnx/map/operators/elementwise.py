@@ -14,6 +14,7 @@ from dml.tensors import nearest_float, numpy_dtype
 
 from ...dtypes import BOOL, FLOATS, storage
 from ...registry import onnx_op
+from .. import folds
 from ..functions import fill, scalar
 from ..node import OnnxNode
 from ..value import OnnxValue, Operation, binary, cast, emit, maximum, minimum, reshape, unary, where
@@ -65,7 +66,9 @@ COMPARISONS: dict[str, Operation] = {
 }
 
 
-@onnx_op(*UNARY)
+@onnx_op(*UNARY.keys() - {"Not", "Sqrt"}, fold=folds.ELEMENT_WISE)
+@onnx_op("Not", fold=folds.NOT)
+@onnx_op("Sqrt", fold=folds.SQRT)
 def unary_operator(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     if node.op == "Abs" and x.dtype.kind == "u":
@@ -77,7 +80,7 @@ def unary_operator(node: OnnxNode) -> OnnxValue:
     return made
 
 
-@onnx_op("Round", since=11)
+@onnx_op("Round", since=11, fold=folds.ELEMENT_WISE)
 def round_half_to_even(node: OnnxNode) -> OnnxValue:
     mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
     return unary(op.round_, node.input(0), rounding_mode=mode)
@@ -111,12 +114,22 @@ def operands(node: OnnxNode) -> tuple[OnnxValue, OnnxValue]:
     return a, b
 
 
-@onnx_op(*BINARY)
+@onnx_op("Add", fold=folds.ADD)
+@onnx_op("Sub", fold=folds.SUB)
+@onnx_op("Mul", fold=folds.MUL)
+@onnx_op("Div", fold=folds.DIV)
+@onnx_op("And", fold=folds.AND)
+@onnx_op("Or", fold=folds.OR)
+@onnx_op("Xor", "BitwiseAnd", "BitwiseOr", "BitwiseXor", fold=folds.ELEMENT_WISE)
 def binary_operator(node: OnnxNode) -> OnnxValue:
     return binary(BINARY[node.op], *operands(node))
 
 
-@onnx_op(*COMPARISONS)
+@onnx_op("Equal", fold=folds.EQUAL)
+@onnx_op("Greater", fold=folds.GREATER)
+@onnx_op("GreaterOrEqual", fold=folds.GREATER_OR_EQUAL)
+@onnx_op("Less", fold=folds.LESS)
+@onnx_op("LessOrEqual", fold=folds.LESS_OR_EQUAL)
 def comparison(node: OnnxNode) -> OnnxValue:
     return binary(COMPARISONS[node.op], *operands(node), BOOL)
 
@@ -146,12 +159,12 @@ def bit_not(x: OnnxValue) -> OnnxValue:
     return unary(op.bit_not, x)
 
 
-@onnx_op("Mod", since=10)
+@onnx_op("Mod", since=10, fold=folds.MOD)
 def modulus(node: OnnxNode) -> OnnxValue:
     return binary(op.modulus_truncate if node.integer("fmod", 0) else op.modulus_floor, *operands(node))
 
 
-@onnx_op("Pow")
+@onnx_op("Pow", fold=folds.ELEMENT_WISE)
 def power(node: OnnxNode) -> OnnxValue:
     x, exponent = operands(node)
     if exponent.array is not None and exponent.size == 1 and x.dtype in FLOATS and exponent.rank <= x.rank:
@@ -161,7 +174,9 @@ def power(node: OnnxNode) -> OnnxValue:
     return binary(op.pow_, x, exponent)
 
 
-@onnx_op("Max", "Min", "Sum", "Mean")
+@onnx_op("Max", fold=folds.MAX)
+@onnx_op("Min", fold=folds.MIN)
+@onnx_op("Sum", "Mean", fold=folds.ELEMENT_WISE)
 def variadic(node: OnnxNode) -> OnnxValue:
     values = node.variadic()
     made = values[0]
@@ -175,12 +190,12 @@ def bias_add(node: OnnxNode) -> OnnxValue:
     return node.input(0) + node.input(1) + node.input(2)
 
 
-@onnx_op("Where", since=9)
+@onnx_op("Where", since=9, fold=folds.WHERE)
 def where_(node: OnnxNode) -> OnnxValue:
     return where(node.input(0), node.input(1), node.input(2))
 
 
-@onnx_op("Clip")
+@onnx_op("Clip", fold=folds.ELEMENT_WISE)
 def clip_6(node: OnnxNode) -> OnnxValue:
     return clipped(node.input(0), node.number("min", -3.4028234663852886e38), node.number("max", 3.4028234663852886e38))
 
@@ -216,7 +231,7 @@ def clipped(x: OnnxValue, low: float | None, high: float | None) -> OnnxValue:
     return unary(op.clip, x, min=low, max=high)
 
 
-@onnx_op("Range", since=11)
+@onnx_op("Range", since=11, fold=folds.RANGE)
 @onnx_op("Range", domain="com.microsoft")
 def range_(node: OnnxNode) -> OnnxValue:
     first, last = node.single(0), node.single(1)

@@ -46,7 +46,9 @@ class _Layer:
     def of(self, x: OnnxValue, chosen: OnnxValue | None) -> OnnxValue:
         """Multiply x {P, t, K} by the transposed weights of the chosen experts {P} (None: of all), and add their
         bias."""
-        picked = [one if one is None or chosen is None else gather(one, chosen, 0) for one in (*self.packed, self.bias)]
+        picked = [
+            item if item is None or chosen is None else gather(item, chosen, 0) for item in (*self.packed, self.bias)
+        ]
         made = matmul(x, cast(self.numbers(tuple(picked[:-1])), x.dtype), transpose_b=True)
         bias = picked[-1]
         return made if bias is None else made + reshape(cast(bias, x.dtype), (bias.shape[0], 1, bias.shape[1]))
@@ -82,7 +84,7 @@ def quantized_mixture_of_experts(node: OnnxNode) -> OnnxValue:
         raise Unsupported("weights_prepacked = 1 is not mapped")
     width = node.input(0, least=2).shape[-1]
     depths = {"fc1": width, "fc2": None, "fc3": width}
-    layers = [_quantized_layer(node, at, name, depth) for at, (name, depth) in enumerate(depths.items())]
+    layers = [_quantized_layer(node, index, name, depth) for index, (name, depth) in enumerate(depths.items())]
     return _mixed(node, layers, router_weights=node.optional(14, rank=2))
 
 
@@ -155,10 +157,10 @@ def _mixed(node: OnnxNode, layers: list[_Layer | None], *, router_weights: OnnxV
     weights = _spread(chosen, shares, experts)
     count = max(1, MOST_BYTES // (4 * experts * max(width, first.rows)))
     parts = []
-    for at in range(0, tokens, count):
-        own = min(count, tokens - at)
-        batch = expanded(reshape(part(rows, 0, at, own), (1, own, width)), (experts, own, width))
-        made = cast(through(batch, None), FLOAT32) * reshape(part(weights, 1, at, own), (experts, own, 1))
+    for index in range(0, tokens, count):
+        own = min(count, tokens - index)
+        batch = expanded(reshape(part(rows, 0, index, own), (1, own, width)), (experts, own, width))
+        made = cast(through(batch, None), FLOAT32) * reshape(part(weights, 1, index, own), (experts, own, 1))
         parts.append(cast(total(made, [0], keep=False), x.dtype))
     return reshape(join(parts, 0), x.shape)
 

@@ -53,9 +53,9 @@ def gather_block_quantized(node: OnnxNode) -> OnnxValue:
 
 
 def _check_scales(node: OnnxNode, scales: OnnxValue, shape: tuple[int, ...], along: int, block: int) -> None:
-    wanted = tuple(-(-size // block) if at == along else size for at, size in enumerate(shape))
+    wanted = tuple(-(-size // block) if index == along else size for index, size in enumerate(shape))
     fits = scales.rank == len(shape) and all(
-        a == b or (a == 1 and at != along) for at, (a, b) in enumerate(zip(scales.shape, wanted, strict=True))
+        a == b or (a == 1 and index != along) for index, (a, b) in enumerate(zip(scales.shape, wanted, strict=True))
     )
     if not fits:
         raise DMLError(f"scales must have shape {wanted}, found {scales.shape}")

@@ -220,10 +220,10 @@ def einsum(node: OnnxNode) -> OnnxValue:
     terms, output = _equation(node.text("equation", ""), values)
     operands = [_diagonal(value, term) for value, term in zip(values, terms, strict=True)]
     made, labels = operands[0]
-    for at, (value, own) in enumerate(operands[1:], 1):
-        needed = set(output).union(*(term for _, term in operands[at + 1 :]))
+    for index, (value, own) in enumerate(operands[1:], 1):
+        needed = set(output).union(*(term for _, term in operands[index + 1 :]))
         made, labels = _contract(made, labels, value, own, needed)
-    gone = [at for at, label in enumerate(labels) if label not in output]
+    gone = [index for index, label in enumerate(labels) if label not in output]
     if gone:
         made = total(made, gone, keep=False)
         labels = [label for label in labels if label in output]
@@ -247,7 +247,7 @@ def _equation(equation: str, values: list[OnnxValue]) -> tuple[list[list[str]], 
         output = _labels(right, widest)
     else:
         counts = [label for term in terms for label in term]
-        output = [str(at) for at in range(widest, 0, -1)]
+        output = [str(index) for index in range(widest, 0, -1)]
         output += sorted({label for label in counts if counts.count(label) == 1 and not label.isdigit()})
     known = {label for term in terms for label in term}
     if not set(output) <= known or len(set(output)) != len(output):
@@ -257,7 +257,7 @@ def _equation(equation: str, values: list[OnnxValue]) -> tuple[list[list[str]], 
 
 def _labels(side: str, hidden: int) -> list[str]:
     before, dots, after = side.partition("...")
-    return [*before, *([str(at) for at in range(hidden, 0, -1)] if dots else []), *after]
+    return [*before, *([str(index) for index in range(hidden, 0, -1)] if dots else []), *after]
 
 
 def _diagonal(value: OnnxValue, term: list[str]) -> tuple[OnnxValue, list[str]]:
@@ -280,12 +280,12 @@ def _contract(
     a: OnnxValue, a_labels: list[str], b: OnnxValue, b_labels: list[str], needed: set[str]
 ) -> tuple[OnnxValue, list[str]]:
     """Multiply two operands and sum over the shared labels that nothing else needs."""
-    for_sum = [at for at, label in enumerate(a_labels) if label not in b_labels and label not in needed]
+    for_sum = [index for index, label in enumerate(a_labels) if label not in b_labels and label not in needed]
     if for_sum:
-        a, a_labels = total(a, for_sum, keep=False), [la for at, la in enumerate(a_labels) if at not in for_sum]
-    for_sum = [at for at, label in enumerate(b_labels) if label not in a_labels and label not in needed]
+        a, a_labels = total(a, for_sum, keep=False), [la for index, la in enumerate(a_labels) if index not in for_sum]
+    for_sum = [index for index, label in enumerate(b_labels) if label not in a_labels and label not in needed]
     if for_sum:
-        b, b_labels = total(b, for_sum, keep=False), [la for at, la in enumerate(b_labels) if at not in for_sum]
+        b, b_labels = total(b, for_sum, keep=False), [la for index, la in enumerate(b_labels) if index not in for_sum]
     sizes = dict(zip(b_labels, b.shape, strict=True))
     for label, size in zip(a_labels, a.shape, strict=True):
         other = sizes.get(label, size)

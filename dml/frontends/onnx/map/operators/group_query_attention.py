@@ -192,7 +192,7 @@ def _parts(node: OnnxNode, heads: int, key_heads: int) -> list[OnnxValue]:
     widths = [heads * size, key_heads * size, key_heads * size]
     if not size or sum(widths) != query.shape[2]:
         raise DMLError(f"a query of shape {query.shape} does not hold {heads} and twice {key_heads} heads")
-    return [part(query, 2, sum(widths[:at]), width) for at, width in enumerate(widths)]
+    return [part(query, 2, sum(widths[:index]), width) for index, width in enumerate(widths)]
 
 
 def _mask(node: OnnxNode, sizes: tuple[int, int, int, int], past: OnnxValue | None) -> dict[str, Any]:
@@ -247,11 +247,11 @@ def _composed(
     size = new[0].shape[2] // key_heads
     total = steps if past is None else room
     presents, held = [], []
-    for at, x in enumerate(new):
-        cache = KeyValueCache.of(node, at, key_heads, size)
+    for index, x in enumerate(new):
+        cache = KeyValueCache.of(node, index, key_heads, size)
         split = transpose(reshape(x, (batch, steps, key_heads, size)), (0, 2, 1, 3))
         rows = cache.stored(split)
-        before = node.optional(3 + at, rank=4)
+        before = node.optional(3 + index, rank=4)
         if in_place and past is not None and before is not None:
             rows = inserted_in_place(cast(rows, before.dtype), before.shape, past)
         elif past is not None and before is not None:

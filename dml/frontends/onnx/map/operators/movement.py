@@ -31,13 +31,15 @@ from dml.traced import whole
 from ...dtypes import BOOL, INT64, dtype_of
 from ...load.loading import array_of
 from ...registry import onnx_op
+from .. import folds
 from ..functions import fill, gather, gather_elements, join, part, slice_
 from ..node import OnnxNode, Unsupported
 from ..slicing import taken
 from ..value import OnnxValue, applied, cast, emit, expanded, one, reshape, transpose, where
 
 
-@onnx_op("Identity", "MemcpyFromHost", "MemcpyToHost")
+@onnx_op("Identity", fold=folds.IDENTITY)
+@onnx_op("MemcpyFromHost", "MemcpyToHost")
 def identity(node: OnnxNode) -> list[object]:
     return [node.inputs[0]]
 
@@ -53,12 +55,14 @@ def dropout(node: OnnxNode) -> list[OnnxValue | None]:
     return [x, fill(node.builder, 1, x.shape, mask_type) if node.wants(1) else None]
 
 
-@onnx_op("Reshape")
+@onnx_op("Reshape", fold=folds.RESHAPE)
 def reshape_(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     wanted = node.ints("shape", 1) or []
     keep_zero = node.integer("allowzero", 0)
-    sizes = [x.shape[at] if size == 0 and not keep_zero and at < x.rank else size for at, size in enumerate(wanted)]
+    sizes = [
+        x.shape[index] if size == 0 and not keep_zero and index < x.rank else size for index, size in enumerate(wanted)
+    ]
     if sizes.count(-1) > 1 or any(size < -1 for size in sizes):
         raise DMLError(f"shape {tuple(wanted)} must have at most one -1")
     if -1 in sizes:
@@ -69,7 +73,7 @@ def reshape_(node: OnnxNode) -> OnnxValue:
     return reshape(x, sizes)
 
 
-@onnx_op("Flatten")
+@onnx_op("Flatten", fold=folds.REFERENCE)
 def flatten(node: OnnxNode) -> OnnxValue:
     x, axis = node.input(0), node.integer("axis", 1)
     node.check(-x.rank <= axis <= x.rank, f"axis must be from -{x.rank} to {x.rank}, found {axis}")
@@ -77,7 +81,7 @@ def flatten(node: OnnxNode) -> OnnxValue:
     return reshape(x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
 
 
-@onnx_op("Squeeze")
+@onnx_op("Squeeze", fold=folds.SQUEEZE)
 def squeeze(node: OnnxNode) -> OnnxValue:
     x, axes = node.input(0), node.ints("axes", 1)
     gone = {at for at, size in enumerate(x.shape) if size == 1} if axes is None else {
@@ -88,7 +92,7 @@ def squeeze(node: OnnxNode) -> OnnxValue:
     return reshape(x, [size for at, size in enumerate(x.shape) if at not in gone])
 
 
-@onnx_op("Unsqueeze")
+@onnx_op("Unsqueeze", fold=folds.UNSQUEEZE)
 def unsqueeze(node: OnnxNode) -> OnnxValue:
     x, axes = node.input(0), node.ints("axes", 1) or []
     rank = x.rank + len(axes)
@@ -96,7 +100,7 @@ def unsqueeze(node: OnnxNode) -> OnnxValue:
     if len(new) != len(axes):
         raise DMLError(f"axes {axes} must be different")
     sizes = iter(x.shape)
-    return reshape(x, [1 if at in new else next(sizes) for at in range(rank)])
+    return reshape(x, [1 if index in new else next(sizes) for index in range(rank)])
 
 
 @onnx_op("ExpandDims", domain="com.microsoft")
@@ -107,7 +111,7 @@ def expand_dimensions(node: OnnxNode) -> OnnxValue:
     return reshape(x, (*x.shape[:axis], 1, *x.shape[axis:]))
 
 
-@onnx_op("Transpose")
+@onnx_op("Transpose", fold=folds.TRANSPOSE)
 def transpose_(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     order = node.ints("perm") or list(range(x.rank))[::-1]
@@ -116,13 +120,13 @@ def transpose_(node: OnnxNode) -> OnnxValue:
     return transpose(x, order)
 
 
-@onnx_op("Expand", since=8)
+@onnx_op("Expand", since=8, fold=folds.EXPAND)
 def expand(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     return expanded(x, broadcast_sizes(x.shape, node.ints("shape", 1) or []))
 
 
-@onnx_op("Concat")
+@onnx_op("Concat", fold=folds.CONCAT)
 def concat(node: OnnxNode) -> OnnxValue:
     values = node.variadic()
     axis = node.axis("axis", 1, values[0].rank)
@@ -137,7 +141,7 @@ def check_joins(node: OnnxNode, values: list[OnnxValue], axis: int) -> None:
     node.check(same, f"shapes {[value.shape for value in values]} do not join along axis {axis}")
 
 
-@onnx_op("Split")
+@onnx_op("Split", fold=folds.REFERENCE)
 def split(node: OnnxNode) -> list[OnnxValue]:
     x = node.input(0)
     axis = node.axis("axis", 0, x.rank)
@@ -146,7 +150,7 @@ def split(node: OnnxNode) -> list[OnnxValue]:
         outputs = len(node.proto.output)
         count = node.integer("num_outputs", outputs, least=1, most=outputs)
         each = -(-x.shape[axis] // count)
-        sizes = [max(0, min(each, x.shape[axis] - each * at)) for at in range(count)]
+        sizes = [max(0, min(each, x.shape[axis] - each * index)) for index in range(count)]
     return split_sizes(node, x, axis, sizes)
 
 
@@ -155,12 +159,12 @@ def split_sizes(node: OnnxNode, x: OnnxValue, axis: int, sizes: list[int]) -> li
     if sum(sizes) != x.shape[axis] or any(size < 0 for size in sizes):
         raise DMLError(f"parts of sizes {sizes} do not make up the {x.shape[axis]} of axis {axis}")
     if not all(sizes) or len(sizes) == 1 or x.array is not None:
-        return [part(x, axis, sum(sizes[:at]), size) for at, size in enumerate(sizes)]
+        return [part(x, axis, sum(sizes[:index]), size) for index, size in enumerate(sizes)]
     shapes = [with_size(x.shape, axis, size) for size in sizes]
     return [x.made(tensor, shape) for tensor, shape in zip(op.split(x.tensor, axis, sizes), shapes, strict=True)]
 
 
-@onnx_op("Slice")
+@onnx_op("Slice", fold=folds.SLICE)
 def slice_1(node: OnnxNode) -> OnnxValue:
     return sliced(node, node.ints("starts") or [], node.ints("ends") or [], node.ints("axes"), None)
 
@@ -179,13 +183,13 @@ def sliced(
     lengths = [len(given) for given in (starts, ends, axes, steps) if given is not None]
     node.check(len(set(lengths)) == 1, f"starts, ends, axes and steps must be equally long, found {lengths}")
     begin, counts, by = [0] * x.rank, list(x.shape), [1] * x.rank
-    for at, axis in enumerate(range(len(starts)) if axes is None else axes):
+    for index, axis in enumerate(range(len(starts)) if axes is None else axes):
         axis = checked_axis(axis, x.rank)
-        step = steps[at] if steps else 1
+        step = steps[index] if steps else 1
         if not step:
             raise DMLError("steps must not be zero")
         size = x.shape[axis]
-        begin[axis], counts[axis] = taken(starts[at], _end(ends[at], step, size), step, size)
+        begin[axis], counts[axis] = taken(starts[index], _end(ends[index], step, size), step, size)
         by[axis] = step
     return slice_(x, begin, counts, by)
 
@@ -195,19 +199,19 @@ def _end(end: int, step: int, size: int) -> int | None:
     return None if step < 0 and end < -size else end
 
 
-@onnx_op("Gather")
+@onnx_op("Gather", fold=folds.GATHER)
 def gather_(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     return gather(x, node.input(1), node.axis("axis", 0, x.rank))
 
 
-@onnx_op("GatherElements", since=11)
+@onnx_op("GatherElements", since=11, fold=folds.REFERENCE)
 def gather_elements_(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     return gather_elements(x, node.input(1), node.axis("axis", 0, x.rank))
 
 
-@onnx_op("GatherND", since=11)
+@onnx_op("GatherND", since=11, fold=folds.REFERENCE)
 @onnx_op("GatherND", domain="com.microsoft")
 def gather_nd(node: OnnxNode) -> OnnxValue:
     x, indices = node.input(0), node.input(1, least=1)
@@ -243,8 +247,8 @@ def pad(node: OnnxNode) -> OnnxValue:
     if mode not in _PADDING or len(pads) != 2 * len(axes):
         raise DMLError(f"mode {mode!r} with pads {pads} is not an ONNX mode")
     start, end = [0] * x.rank, [0] * x.rank
-    for at, axis in enumerate(axes):
-        start[axis], end[axis] = pads[at], pads[at + len(axes)]
+    for index, axis in enumerate(axes):
+        start[axis], end[axis] = pads[index], pads[index + len(axes)]
     return padded(x, start, end, number, _PADDING[mode])
 
 
@@ -268,7 +272,7 @@ def padded(
     return applied(op.padding, x, shape, start, end, mode, np.asarray(number).item())
 
 
-@onnx_op("Tile", since=6)
+@onnx_op("Tile", since=6, fold=folds.TILE)
 def tile(node: OnnxNode) -> OnnxValue:
     x, repeats = node.input(0), node.ints("repeats", 1) or []
     if len(repeats) != x.rank or any(count < 0 for count in repeats):
@@ -337,7 +341,7 @@ def eye_like(node: OnnxNode) -> OnnxValue:
     return made["OutputTensor"]
 
 
-@onnx_op("Trilu", since=14)
+@onnx_op("Trilu", since=14, fold=folds.SAME_SHAPE)
 @onnx_op("Trilu", domain="com.microsoft")
 def trilu(node: OnnxNode) -> OnnxValue:
     """Keep one triangle; the other one is overwritten with zeros."""
@@ -345,7 +349,7 @@ def trilu(node: OnnxNode) -> OnnxValue:
     return applied(op.triangular, x, x.shape, upper=bool(node.integer("upper", 1)), diagonal=k)
 
 
-@onnx_op("ConstantOfShape", since=9)
+@onnx_op("ConstantOfShape", since=9, fold=folds.CONSTANT_OF_SHAPE)
 def constant_of_shape(node: OnnxNode) -> OnnxValue:
     shape = [whole(size) for size in node.numbers(0)]
     value = array_of(node.attributes["value"]) if "value" in node.attributes else np.zeros(1, np.float32)
@@ -355,7 +359,7 @@ def constant_of_shape(node: OnnxNode) -> OnnxValue:
     return fill(node.builder, value.reshape(-1)[0], shape, value.dtype)
 
 
-@onnx_op("Compress", since=9)
+@onnx_op("Compress", since=9, fold=folds.REFERENCE)
 def compress(node: OnnxNode) -> OnnxValue:
     """Select elements; the choice becomes a guard of the compiled graph."""
     x, condition = node.input(0), node.numbers(1)

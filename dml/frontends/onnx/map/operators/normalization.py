@@ -239,7 +239,7 @@ def batch_normalization(node: OnnxNode) -> list[OnnxValue | None]:
     """Normalize (versions 1 to 15); the outputs of training (from 14 on) are the running mean and variance."""
     x = node.input(0)
     channels = (1, x.shape[1], *(1,) * (x.rank - 2)) if x.rank > 1 else (1,)
-    scale, bias, middle, variance = (node.input(at) for at in range(1, 5))
+    scale, bias, middle, variance = (node.input(index) for index in range(1, 5))
     epsilon = node.number("epsilon", 1e-5)
     spatial = bool(node.integer("spatial", 1))
     if not spatial:  # (before version 9: statistics for each element of a sample)

@@ -19,6 +19,7 @@ from dml.traced import whole
 
 from ...dtypes import INT64, UINT32
 from ...registry import onnx_op
+from .. import folds
 from ..functions import join, mean, part, reduce
 from ..node import OnnxNode, Unsupported
 from ..value import OnnxValue, applied, binary, cast, maximum, one, reshape
@@ -127,7 +128,7 @@ def global_average_pool(node: OnnxNode) -> OnnxValue:
     return mean(x, range(2, x.rank))
 
 
-@onnx_op("GlobalMaxPool")
+@onnx_op("GlobalMaxPool", fold=folds.NEVER)
 def global_max_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     return reduce(x, enums.DML_REDUCE_FUNCTION_MAX, range(2, x.rank))

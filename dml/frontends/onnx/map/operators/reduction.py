@@ -18,6 +18,7 @@ from dml.traced import whole
 
 from ...dtypes import FLOAT32, INT64, UINT8, UINT32
 from ...registry import onnx_op
+from .. import folds
 from ..functions import part, reduce, total
 from ..node import OnnxNode
 from ..value import LateRows, OnnxValue, applied, cast, emit, one, reshape, transpose
@@ -42,7 +43,9 @@ _FRACTIONS = (
 )
 
 
-@onnx_op(*_FUNCTIONS)
+@onnx_op("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare")
+@onnx_op("ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", fold=folds.REFERENCE)
+@onnx_op("ReduceProd", fold=folds.REDUCE_PROD)
 def reduction(node: OnnxNode) -> OnnxValue:
     """Reduce; ``axes`` is an attribute, in newer versions an input. With noop_with_empty_axes, empty axes reduce
     nothing."""
@@ -72,7 +75,7 @@ def _each(x: OnnxValue, function: DML_REDUCE_FUNCTION) -> OnnxValue:
     return reshape(_reduced(reshape(x, (*x.shape, 1)), function, [x.rank], True), x.shape)
 
 
-@onnx_op("ArgMax", "ArgMin")
+@onnx_op("ArgMax", "ArgMin", fold=folds.REFERENCE)
 def arg_extreme(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     axis = node.axis("axis", 0, x.rank)
@@ -84,7 +87,7 @@ def arg_extreme(node: OnnxNode) -> OnnxValue:
     return made if node.integer("keepdims", 1) else reshape(made, without_axis(x.shape, axis))
 
 
-@onnx_op("TopK")
+@onnx_op("TopK", fold=folds.REFERENCE)
 def top_k(node: OnnxNode) -> list[OnnxValue]:
     x = node.input(0)
     axis = node.axis("axis", -1, x.rank)
@@ -100,7 +103,7 @@ def top_k(node: OnnxNode) -> list[OnnxValue]:
     return [x.made(values, shape), cast(x.made(indices, shape, UINT32), INT64)]
 
 
-@onnx_op("CumSum", since=11)
+@onnx_op("CumSum", since=11, fold=folds.SAME_SHAPE)
 @onnx_op("CumProd", since=26)
 def cumulative(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
@@ -110,7 +113,7 @@ def cumulative(node: OnnxNode) -> OnnxValue:
     return applied(function, x, x.shape, axis, direction, exclusive=bool(node.integer("exclusive", 0)))
 
 
-@onnx_op("NonZero", since=9)
+@onnx_op("NonZero", since=9, fold=folds.REFERENCE)
 def nonzero(node: OnnxNode) -> OnnxValue | LateRows:
     """Return the coordinates, computed on the device; the graph is split where their count is needed.
 

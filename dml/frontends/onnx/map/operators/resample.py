@@ -124,7 +124,7 @@ def resized(x: OnnxValue, axes: Sequence[ResizedAxis], mode: str, rounding: str,
     if mode not in ("nearest", "linear", "cubic"):
         raise DMLError(f"Resize: mode must be nearest, linear or cubic, found {mode!r}")
     changed = {
-        at: axis for at, axis in enumerate(axes) if axis.size != axis.output or axis.mode == "tf_crop_and_resize"
+        index: axis for index, axis in enumerate(axes) if axis.size != axis.output or axis.mode == "tf_crop_and_resize"
     }
     if not changed:
         return x

@@ -10,6 +10,7 @@ from dml.shapes import with_size
 
 from ...dtypes import INT32
 from ...registry import onnx_op
+from .. import folds
 from ..functions import join, part
 from ..node import OnnxNode
 from ..value import OnnxValue, applied, binary, cast, expanded, reshape
@@ -18,7 +19,8 @@ from ..value import OnnxValue, applied, binary, cast, expanded, reshape
 _REDUCTIONS = {"add": "sum", "mul": "prod", "max": "max", "min": "min"}
 
 
-@onnx_op("Scatter", "ScatterElements")
+@onnx_op("Scatter")
+@onnx_op("ScatterElements", fold=folds.REFERENCE)
 def scatter_elements(node: OnnxNode) -> OnnxValue:
     x, indices, updates = node.input(0), node.input(1), node.input(2)
     axis = node.axis("axis", 0, x.rank)
@@ -37,14 +39,14 @@ def scatter_elements(node: OnnxNode) -> OnnxValue:
 
 def _replaced(x: OnnxValue, indices: OnnxValue, updates: OnnxValue, axis: int) -> OnnxValue:
     """Replace elements along an axis. Elements beyond the indices' sizes along other axes stay."""
-    for at, count in enumerate(indices.shape):
-        if at != axis and count < x.shape[at]:
-            reached, rest = part(x, at, 0, count), part(x, at, count, x.shape[at] - count)
-            return join([_replaced(reached, indices, updates, axis), rest], at)
+    for index, count in enumerate(indices.shape):
+        if index != axis and count < x.shape[index]:
+            reached, rest = part(x, index, 0, count), part(x, index, count, x.shape[index] - count)
+            return join([_replaced(reached, indices, updates, axis), rest], index)
     return applied(op.scatter_elements, x, x.shape, indices, updates, axis)
 
 
-@onnx_op("ScatterND", since=11)
+@onnx_op("ScatterND", since=11, fold=folds.REFERENCE)
 def scatter_nd(node: OnnxNode) -> OnnxValue:
     x, indices, updates = node.input(0), node.input(1, least=1), node.input(2)
     if not indices.size or not x.size:

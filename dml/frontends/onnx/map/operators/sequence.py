@@ -89,7 +89,7 @@ def split_to_sequence(node: OnnxNode) -> list[Any]:
     axis = node.axis("axis", 0, x.rank)
     size = x.shape[axis]
     if known is None:
-        pieces = [part(x, axis, at, 1) for at in range(size)]
+        pieces = [part(x, axis, index, 1) for index in range(size)]
         if not node.integer("keepdims", 1):
             pieces = [reshape(p, without_axis(x.shape, axis)) for p in pieces]
         return [pieces]
@@ -98,7 +98,7 @@ def split_to_sequence(node: OnnxNode) -> list[Any]:
     each = int(known)
     if each < 1:
         raise DMLError(f"split must be positive, found {each}")
-    return [split_sizes(node, x, axis, [min(each, size - at) for at in range(0, size, each)])]
+    return [split_sizes(node, x, axis, [min(each, size - index) for index in range(0, size, each)])]
 
 
 @onnx_op("Optional", since=15)

@@ -7,10 +7,16 @@ import numpy as np
 from dml.errors import DMLError
 
 from ...load.loading import array_of, sparse_array_of
-from ...registry import onnx_op
+from ...registry import onnx_fold, onnx_op
+from .. import folds
 from ..node import OnnxNode
 from ..traced_arrays import of_sizes
 from ..value import OnnxValue
+
+# These have no mapping: ONNX defines most as functions, and the shape of Unique's result depends on values.
+onnx_fold("Unique", fold=folds.REFERENCE)
+onnx_fold("BlackmanWindow", "HammingWindow", "HannWindow", fold=folds.WINDOW)
+onnx_fold("MelWeightMatrix", fold=folds.MEL_WEIGHT_MATRIX)
 
 
 @onnx_op("Constant")
@@ -27,13 +33,13 @@ def constant(node: OnnxNode) -> OnnxValue:
     raise DMLError("has no value")
 
 
-@onnx_op("Shape")
+@onnx_op("Shape", fold=folds.NEVER)
 def shape(node: OnnxNode) -> OnnxValue:
     end = node.attributes.get("end")
     sizes = node.input(0).shape[node.integer("start", 0) : None if end is None else int(end)]
     return node.constant(of_sizes(sizes))
 
 
-@onnx_op("Size")
+@onnx_op("Size", fold=folds.NEVER)
 def size(node: OnnxNode) -> OnnxValue:
     return node.constant(of_sizes(node.input(0).size))

@@ -29,7 +29,7 @@ def _transformed(node: OnnxNode, x: OnnxValue, length: int, bins: int, inverse: 
     count, parts = x.shape[-2:]
     if not 1 <= length <= _LIMIT:
         raise Unsupported(f"transforms are of 1 to {_LIMIT} samples, found {length}")
-    a = max(at for at in range(1, isqrt(length) + 1) if length % at == 0)
+    a = max(index for index in range(1, isqrt(length) + 1) if length % index == 0)
     if a == 1 or count * parts * bins * 2 <= _LONG:
         return _product(x, _matrix(node, count, parts, length, bins, inverse))
     b = length // a
@@ -83,7 +83,7 @@ def dft(node: OnnxNode) -> OnnxValue:
     if axis == x.rank - 1 or x.shape[-1] not in (1, 2):
         raise DMLError(f"axis {axis} of a tensor of shape {x.shape} must be one of samples")
     inverse, onesided = bool(node.integer("inverse", 0)), bool(node.integer("onesided", 0))
-    order = [*(at for at in range(x.rank) if at not in (axis, x.rank - 1)), axis, x.rank - 1]
+    order = [*(index for index in range(x.rank) if index not in (axis, x.rank - 1)), axis, x.rank - 1]
     moved = transpose(x, order)
     count = moved.shape[-2]
     length = int(node.single(1)) if node.has(1) else count
@@ -91,7 +91,7 @@ def dft(node: OnnxNode) -> OnnxValue:
         made = _from_half(node, moved, length if node.has(1) else 2 * (count - 1))
     else:
         made = _transformed(node, moved, length, length // 2 + 1 if onesided else length, inverse)
-    return transpose(made, [order.index(at) for at in range(x.rank)])
+    return transpose(made, [order.index(index) for index in range(x.rank)])
 
 
 def _from_half(node: OnnxNode, x: OnnxValue, length: int) -> OnnxValue:

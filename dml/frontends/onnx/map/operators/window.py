@@ -54,19 +54,23 @@ def window_of(node: OnnxNode, spatial: Sequence[int], kernel: Sequence[int] = ()
     elif auto == "VALID":
         start, end = [0] * rank, [0] * rank
     declared, output = list(end), []
-    for at in range(rank):
-        room = spatial[at] + start[at] + end[at] - reach[at]
+    for index in range(rank):
+        room = spatial[index] + start[index] + end[index] - reach[index]
         if room < 0:
-            count = 1 - (-room) // strides[at]
+            count = 1 - (-room) // strides[index]
             if kernel or count < 0:
-                raise DMLError(f"a window of {reach[at]} does not fit {spatial[at]} elements and their padding")
-            end[at] -= room
+                raise DMLError(f"a window of {reach[index]} does not fit {spatial[index]} elements and their padding")
+            end[index] -= room
             output.append(count)
             continue
-        count = window_count(spatial[at] + start[at] + end[at], reach[at], strides[at])
-        if node.integer("ceil_mode", 0) and room % strides[at] and count * strides[at] < spatial[at] + start[at]:
+        count = window_count(spatial[index] + start[index] + end[index], reach[index], strides[index])
+        if (
+            node.integer("ceil_mode", 0)
+            and room % strides[index]
+            and count * strides[index] < spatial[index] + start[index]
+        ):
             # Pad for one more window; it must begin inside the input or its start padding
-            end[at] += count * strides[at] - room
+            end[index] += count * strides[index] - room
             count += 1
         output.append(count)
     return Window(size, strides, dilations, start, end, declared, output)

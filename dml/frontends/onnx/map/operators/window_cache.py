@@ -47,8 +47,8 @@ def windowed(node: OnnxNode, query: OnnxValue, key: OnnxValue, value: OnnxValue)
     source = where(wanted < reshape(before, by_batch), wanted - first_kept, wanted - reshape(before, by_batch) + room)
     source = minimum(maximum(source, source.filled(0)), source.filled(room + steps - 1))
     held, presents = [], []
-    for at, (x, past) in enumerate(((key, past_key), (value, past_value))):
-        cache = KeyValueCache.of(node, at, heads, size)
+    for index, (x, past) in enumerate(((key, past_key), (value, past_value))):
+        cache = KeyValueCache.of(node, index, heads, size)
         rows = cache.stored(transpose(reshape(x, (batch, steps, heads, size)), (0, 2, 1, 3)))
         rows = join([past, cast(rows, past.dtype)], 2)
         held.append(cast(cache.loaded(rows), FLOAT32))

@@ -18,7 +18,9 @@ from dml.enums import DML_TENSOR_DATA_TYPE_UINT16
 _HALVES = 8
 
 
-def apply_turned(builder: ProgramBuilder, emitted: Emitted, result: Operand, source: Operand, *, is_copy: bool) -> bool:
+def apply_transposed(
+    builder: ProgramBuilder, emitted: Emitted, result: Operand, source: Operand, *, is_copy: bool
+) -> bool:
     """Add the dispatch; return False if rows share words, or on CPU drivers if they are not whole vectors.
 
     emitted: the expression, from ``apply``. is_copy: whether it is the element itself.

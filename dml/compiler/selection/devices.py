@@ -217,12 +217,16 @@ def has_few_registers(target: Target) -> bool:
     return profile(target).registers < _H100.registers
 
 
-#: Registers per invocation up to which sizes and strides of results do not fit next to a loop's values: on ARM's,
-#: Broadcom's and Imagination's GPUs.
-_MOST_WITHOUT_STRIDES = 64
+#: The registers of an invocation on ARM's, Broadcom's and Imagination's GPUs, at most.
+_FEWEST = 64
+
+
+def has_fewest_registers(target: Target) -> bool:
+    """Whether registers are too few for a long slab of a product, or for anything that a loop does not need."""
+    return profile(target).registers <= _FEWEST
 
 
 def finds_places_first(target: Target) -> bool:
     """Whether kernels find the places of their results before their loops, so that sizes and strides of results need no
     registers in them."""
-    return profile(target).registers <= _MOST_WITHOUT_STRIDES
+    return has_fewest_registers(target)

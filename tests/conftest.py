@@ -102,10 +102,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that run on a device, so that `-m device` skips those that are the same on all devices."""
+    """Mark the tests that run on a device, so that `-m device` skips those that are the same on all devices, and the
+    tests that --as changes, so that `-m kind` skips those that choose the kinds of device themselves.
+    """
     for item in items:
-        if "vulkan" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.device)
+        for name, mark in (("vulkan", pytest.mark.device), ("device", pytest.mark.kind)):
+            if name in getattr(item, "fixturenames", ()):
+                item.add_marker(mark)
 
 
 _names: dict[tuple[str, ...], list[str]] = {}
@@ -153,11 +156,11 @@ def device(request: pytest.FixtureRequest, vulkan: VulkanDevice) -> dml.Device:
 
 
 @pytest.fixture(scope="session")
-def seen_as(device: dml.Device) -> Callable[..., dml.Device]:
+def seen_as(vulkan: VulkanDevice) -> Callable[..., dml.Device]:
     """``seen_as("discrete", max_workgroup_invocations=256)``: the device under test on this axis of ``axes.AXES``, with
     these limits; without an axis, with the limits alone.
     """
-    return functools.partial(axes.open_as, device.vulkan)
+    return functools.partial(axes.open_as, vulkan)
 
 
 @pytest.fixture(scope="session")

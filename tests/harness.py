@@ -12,7 +12,7 @@ import dml
 import last_run
 from dml.compiler.program import Program
 from dml.conformance.compare import Mismatch
-from dml.conformance.execution import recorded
+from dml.conformance.execution import recorded, scratch
 from dml.runtime.buffer import Buffer
 
 Array = npt.NDArray[Any]
@@ -91,7 +91,8 @@ def run_on(device: dml.Device, desc: dml.OperatorDesc, inputs: Sequence[Buffer],
     """
     last_run.note(device, desc)
     compiled = device.compile_operator(device.create_operator(desc))
-    recorded(device, compiled, inputs, outputs).execute()
+    temporary = scratch(device, compiled.get_binding_properties().TemporaryResourceSize)
+    recorded(device, compiled, inputs, outputs, temporary).execute()
     return compiled.program
 
 

@@ -45,7 +45,7 @@ def suite(tmp_path):
     """Return a function that runs a suite of these cases with its own pytest."""
     (tmp_path / "test_cases.py").write_text(CASES, encoding="utf-8")
     (tmp_path / "pytest.ini").write_text(
-        "[pytest]\ntestpaths = .\nmarkers =\n    slow\n    every_parameter\n    device\n"
+        "[pytest]\ntestpaths = .\nmarkers =\n    slow\n    every_parameter\n    device\n    kind\n"
     )
 
     def run(*arguments):

@@ -76,7 +76,7 @@ def keeps_its_layout(producer: str, layout: str) -> bool:
 @pytest.fixture(autouse=True)
 def small_sums_too(monkeypatch):
     """Fuse additions to small results, too, which selection keeps separate on CPU drivers."""
-    monkeypatch.setattr("dml.graph.fusion.adds_apart", lambda target, image: False)
+    monkeypatch.setattr("dml.graph.fusion.adds_separately", lambda target, image: False)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from harness import can_bind
 @pytest.fixture(autouse=True)
 def small_sums_too(monkeypatch):
     """Fuse additions to small results, too, which selection keeps separate on CPU drivers."""
-    monkeypatch.setattr("dml.graph.fusion.adds_apart", lambda target, image: False)
+    monkeypatch.setattr("dml.graph.fusion.adds_separately", lambda target, image: False)
 
 
 SIZES = (2, 6, 9, 8)

@@ -21,10 +21,13 @@ import numpy.typing as npt
 from .arguments import checked, is_number
 from .enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_FLAGS, DML_TENSOR_TYPE
 from .enums.naming import did_you_mean, short_name
+from .enums.own import OWN_TENSOR_DATA_TYPE
 from .errors import DMLError
 from .structures import Derived, derive_count, enumerator, integer, integers, not_converted, structure
 
 _T = DML_TENSOR_DATA_TYPE
+#: Four elements per byte. DEQUANTIZE alone takes it.
+UINT2 = cast(_T, OWN_TENSOR_DATA_TYPE.OWN_TENSOR_DATA_TYPE_UINT2)
 
 #: Bits per element in a buffer and NumPy type of every data type that has elements.
 _ELEMENTS: dict[DML_TENSOR_DATA_TYPE, tuple[int, type[Any]]] = {
@@ -41,6 +44,7 @@ _ELEMENTS: dict[DML_TENSOR_DATA_TYPE, tuple[int, type[Any]]] = {
     _T.DML_TENSOR_DATA_TYPE_INT16: (16, np.int16),
     _T.DML_TENSOR_DATA_TYPE_INT8: (8, np.int8),
     _T.DML_TENSOR_DATA_TYPE_INT4: (4, ml_dtypes.int4),
+    UINT2: (2, ml_dtypes.uint2),
 }
 #: Element size in bits of every data type that has elements.
 ELEMENT_BITS: dict[DML_TENSOR_DATA_TYPE, int] = {data_type: bits for data_type, (bits, _) in _ELEMENTS.items()}
@@ -48,14 +52,14 @@ ELEMENT_BITS: dict[DML_TENSOR_DATA_TYPE, int] = {data_type: bits for data_type, 
 _NUMPY: dict[DML_TENSOR_DATA_TYPE, np.dtype[Any]] = {
     data_type: np.dtype(kind) for data_type, (_, kind) in _ELEMENTS.items()
 }
-_DATA_TYPE = {dtype: data_type for data_type, dtype in _NUMPY.items()}
+_DATA_TYPE = {dtype: data_type for data_type, dtype in _NUMPY.items() if data_type is not UINT2}
 
 
 @checked
-def numpy_dtype(data_type: DML_TENSOR_DATA_TYPE) -> np.dtype[Any]:
-    """Return the NumPy dtype of a tensor data type; INT4 and UINT4 are ml_dtypes' (one element per byte in memory)."""
+def numpy_dtype(data_type: DML_TENSOR_DATA_TYPE | OWN_TENSOR_DATA_TYPE) -> np.dtype[Any]:
+    """Return the NumPy dtype of a tensor data type; ml_dtypes' for 2 and 4 bits (one element per byte in memory)."""
     try:
-        return _NUMPY[data_type]
+        return _NUMPY[cast(_T, data_type)]
     except KeyError:
         raise DMLError(f"no NumPy dtype for tensor data type {data_type!r}") from None
 
@@ -82,10 +86,10 @@ def nearest_float(value: float, dtype: type[np.floating[Any]] = np.float32) -> f
 
 
 @checked
-def element_bits(data_type: DML_TENSOR_DATA_TYPE) -> int:
-    """Return the bits of one element in a buffer: 4 to 64."""
+def element_bits(data_type: DML_TENSOR_DATA_TYPE | OWN_TENSOR_DATA_TYPE) -> int:
+    """Return the bits of one element in a buffer: 2 to 64."""
     try:
-        return ELEMENT_BITS[data_type]
+        return ELEMENT_BITS[cast(_T, data_type)]
     except (KeyError, TypeError):
         raise DMLError(f"tensor data type {data_type!r} has no element size") from None
 
@@ -150,11 +154,11 @@ def broadcast_strides(sizes: Sequence[int], to: Sequence[int], strides: Sequence
 
 @checked
 def calc_buffer_tensor_size(
-    data_type: DML_TENSOR_DATA_TYPE, sizes: Sequence[int], strides: Sequence[int] | None = None
+    data_type: DML_TENSOR_DATA_TYPE | OWN_TENSOR_DATA_TYPE, sizes: Sequence[int], strides: Sequence[int] | None = None
 ) -> int:
     """Return the smallest buffer size for a tensor, in bytes, a multiple of 4 (DMLCalcBufferTensorSize).
 
-    The index after the last element's, times the element size; two 4-bit elements share a byte.
+    The index after the last element's, times the element size; smaller elements share bytes.
     """
     if strides is not None and len(strides) != len(sizes):
         raise DMLError(f"{len(strides)} strides for {len(sizes)} sizes")
@@ -171,8 +175,13 @@ def _size_in_bytes(bits: int, sizes: Sequence[int], strides: Sequence[int] | Non
     return (elements * bits + 31) // 32 * 4
 
 
-_data_type = enumerator(DML_TENSOR_DATA_TYPE)
+_directml_type = enumerator(DML_TENSOR_DATA_TYPE)
 _flags = enumerator(DML_TENSOR_FLAGS)
+
+
+def _data_type(value: Any) -> DML_TENSOR_DATA_TYPE:
+    return cast(_T, value) if type(value) is OWN_TENSOR_DATA_TYPE else _directml_type(value)
+
 
 #: Converter and expected type, in words, of each field.
 _FIELDS: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -322,7 +331,7 @@ class DML_BUFFER_TENSOR_DESC:
 
     @property
     def element_bits(self) -> int:
-        """Bits of one element: 4 to 64."""
+        """Bits of one element: 2 to 64."""
         return element_bits(self.DataType)
 
     @property

@@ -19,9 +19,10 @@ def _strided(words: npt.NDArray[np.uint32], desc: DML_BUFFER_TENSOR_DESC) -> Arr
     return np.ndarray(desc.Sizes, dtype, words, strides=steps)
 
 
-def _nibbles(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
-    data = words.view(np.uint8)
-    return np.stack([data & 15, data >> 4], axis=-1).reshape(-1)
+def _fields(words: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint8]:
+    """Return the numbers of 2 or 4 bits in the words."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    return (words.view(np.uint8)[:, None] >> shifts & np.uint8((1 << bits) - 1)).reshape(-1)
 
 
 class TensorMemory:
@@ -30,7 +31,8 @@ class TensorMemory:
     def __init__(self, words: npt.NDArray[np.uint32], desc: DML_BUFFER_TENSOR_DESC) -> None:
         self._words = words
         self._desc = desc
-        self._elements = None if element_bits(desc.DataType) == 4 else _strided(words, desc)
+        self._bits = element_bits(desc.DataType)
+        self._elements = None if self._bits < 8 else _strided(words, desc)
         #: Index that selects the first element along strides of 0, whose value is stored; None without such strides.
         self._once: tuple[slice, ...] | None = None
         self._written = self._elements
@@ -51,17 +53,18 @@ class TensorMemory:
         if self._written is not None:
             self._written[...] = array
             return
-        flat = _nibbles(self._words)
+        bits, flat = self._bits, _fields(self._words, self._bits)
         elements = np.lib.stride_tricks.as_strided(flat, array.shape, self._desc.strides)
-        elements[...] = array.astype(np.int8).astype(np.uint8) & 15
-        self._words.view(np.uint8)[:] = flat[0::2] | flat[1::2] << 4
+        elements[...] = array.astype(np.int8).astype(np.uint8) & ((1 << bits) - 1)
+        shifted = flat.reshape(-1, 8 // bits) << np.arange(0, 8, bits, dtype=np.uint8)
+        self._words.view(np.uint8)[:] = np.bitwise_or.reduce(shifted, axis=-1)
 
     def load(self) -> Array:
         """Return a packed copy of the elements."""
         if self._elements is not None:
             return self._elements.copy()
         desc = self._desc
-        values = np.lib.stride_tricks.as_strided(_nibbles(self._words), desc.Sizes, desc.strides)
+        values = np.lib.stride_tricks.as_strided(_fields(self._words, self._bits), desc.Sizes, desc.strides)
         dtype = numpy_dtype(desc.DataType)
         signed = np.where(values > 7, values.astype(np.int8) - 16, values) if dtype.name == "int4" else values
         return signed.astype(np.int8).astype(dtype)
@@ -71,7 +74,7 @@ def packed_bytes(array: Array, desc: DML_BUFFER_TENSOR_DESC) -> npt.NDArray[np.u
     """Return all bytes of the tensor, with elements placed by its strides; the array's own bytes if the layouts
     agree."""
     size = int(desc.TotalTensorSizeInBytes or 0)
-    if element_bits(desc.DataType) != 4 and desc.strides == packed_strides(desc.Sizes) and array.nbytes == size:
+    if element_bits(desc.DataType) >= 8 and desc.strides == packed_strides(desc.Sizes) and array.nbytes == size:
         return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     words = np.zeros(-(-size // 4), np.uint32)
     TensorMemory(words, desc).store(array)

@@ -17,7 +17,7 @@ import numpy as np
 from dml import enums
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
-from dml.tensors import element_bits, numpy_dtype
+from dml.tensors import UINT2, element_bits, numpy_dtype
 
 #: Bits of a uvec4, the unit that kernels move, and of a word, the unit of their buffers.
 VECTOR_BITS, WORD_BITS = 128, 32
@@ -133,6 +133,7 @@ _ROWS = (
     DataType(enums.DML_TENSOR_DATA_TYPE_UINT16, "uint", "uint", "bits & 65535u", "uint(v) & 65535u"),
     DataType(enums.DML_TENSOR_DATA_TYPE_UINT8, "uint", "uint", "bits & 255u", "uint(v) & 255u"),
     DataType(enums.DML_TENSOR_DATA_TYPE_UINT4, "uint", "uint", "bits & 15u", "uint(v) & 15u"),
+    DataType(UINT2, "uint", "uint", "bits & 3u", "uint(v) & 3u"),
     DataType(enums.DML_TENSOR_DATA_TYPE_INT32, "int", "int", "int(bits)", "uint(v)"),
     DataType(enums.DML_TENSOR_DATA_TYPE_INT16, "int", "int", "bitfieldExtract(int(bits), 0, 16)", "uint(v) & 65535u"),
     DataType(enums.DML_TENSOR_DATA_TYPE_INT8, "int", "int", "bitfieldExtract(int(bits), 0, 8)", "uint(v) & 255u"),

@@ -109,3 +109,11 @@ def cases(subject: Subject, strength: int, seed: int = 0) -> Iterator[Case]:
         if case.id not in seen:
             seen.add(case.id)
             yield case
+
+
+def case_ids(subject: Subject, strength: int, seed: int = 0) -> tuple[str, ...]:
+    """Return the ids of a subject's cases; these take time, so they are kept for other targets."""
+    key = strength, seed
+    if key not in subject.kept_ids:
+        subject.kept_ids[key] = tuple(case.id for case in cases(subject, strength, seed))
+    return subject.kept_ids[key]

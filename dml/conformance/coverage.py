@@ -24,7 +24,7 @@ from dml import cache as disk
 from dml.compiler.kernels.sources import directory
 from dml.compiler.target import Target
 from dml.conformance import catalogue
-from dml.conformance.case import Case, cases
+from dml.conformance.case import Case, case_ids
 from dml.conformance.graphs import check
 from dml.conformance.layouts import tensors
 from dml.conformance.parameters import OpenLabels, Skip
@@ -162,8 +162,8 @@ class _Search:
         triples = [
             one
             for subject in self._subjects
-            for case in cases(subject, 3, self._seed)
-            if (one := self._lowered(case.id)) is not None
+            for name in case_ids(subject, 3, self._seed)
+            if (one := self._lowered(name)) is not None
         ]
         known = entered.union(*(one.variants for one in triples))
         small = list(self._smallest(shapes, known))

@@ -6,6 +6,8 @@ import itertools
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from operator import itemgetter
+from typing import Any
 
 Row = tuple[str, ...]
 
@@ -29,28 +31,34 @@ def covering(
     def allowed(row: Row) -> bool:
         return makes_sense(dict(zip(names, row, strict=True)))
 
-    columns = list(itertools.combinations(range(len(names)), min(strength, len(names))))
-    missing = dict.fromkeys(
-        (at, combination) for at in columns for combination in itertools.product(*(labels[i] for i in at))
-    )
+    strength = min(strength, len(names))
+    columns = list(itertools.combinations(range(len(names)), strength))
+    # Keys: (number of the columns, labels), or a single label for strength 1, as itemgetter returns.
+    missing: dict[tuple[int, Any], None] = {
+        (number, combination if strength > 1 else combination[0]): None
+        for number, at in enumerate(columns)
+        for combination in itertools.product(*(labels[i] for i in at))
+    }
+    parts = [itemgetter(*at) for at in columns]
 
     def brought(row: Row) -> int:
-        return sum((at, tuple(row[i] for i in at)) in missing for at in columns)
+        return sum((number, part(row)) in missing for number, part in enumerate(parts))
 
     def take(row: Row) -> None:
         rows.append(dict(zip(names, row, strict=True)))
-        for at in columns:
-            missing.pop((at, tuple(row[i] for i in at)), None)
+        for number, part in enumerate(parts):
+            missing.pop((number, part(row)), None)
 
     rows: list[dict[str, str]] = []
     first = tuple(of[0] for of in labels)
     if allowed(first):
         take(first)
     while missing:
-        at, combination = next(iter(missing))
-        fixed = dict(zip(at, combination, strict=True))
+        wanted = next(iter(missing))
+        number, combination = wanted
+        fixed = dict(zip(columns[number], combination if strength > 1 else (combination,), strict=True))
         best: Row | None = None
-        found = 0
+        most = found = 0
         # First near the defaults, where most combinations are possible, then anywhere.
         for attempt in range(_TRIES):
             free = 0.5 if attempt % 2 else 1.0
@@ -61,12 +69,12 @@ def covering(
             if not allowed(row):
                 continue
             found += 1
-            if best is None or brought(row) > brought(best):
-                best = row
+            if (new := brought(row)) > most:
+                best, most = row, new
             if found == _CANDIDATES:
                 break
         if best is None:
-            missing.pop((at, combination))  # these exclude each other
+            missing.pop(wanted)  # these exclude each other
         else:
             take(best)
     return rows

@@ -62,6 +62,11 @@ class Subject:
             "values": {label: label for label in self.values},
         }
 
+    @cached_property
+    def kept_ids(self) -> dict[tuple[int, int], tuple[str, ...]]:
+        """Its cases' ids by strength and seed; see ``case.case_ids``."""
+        return {}
+
     def make_inputs(self, desc: OperatorDesc, values: Values) -> Inputs:
         """Make the inputs of a description by field."""
         if self.inputs is not None:
@@ -87,13 +92,13 @@ def subject(operator: type[OperatorDesc] | type[GraphDesc], **fields: Any) -> Su
 
 
 @cache
-def load(folders: tuple[str, ...]) -> None:
-    """Import the families' modules in these folders, once."""
+def load(folders: tuple[str, ...]) -> Mapping[str, Subject]:
+    """Import the families' modules in these folders, once; return the subjects in the order of the operator types."""
     for module in pkgutil.iter_modules(folders):
         importlib.import_module(f"{families.__name__}.{module.name}")
+    return dict(sorted(_SUBJECTS.items(), key=lambda item: item[1].operator.OPERATOR_TYPE))
 
 
 def subjects() -> Mapping[str, Subject]:
     """Return every operator's subject by the operator's short name, in the order of the operator types."""
-    load(tuple(families.__path__))
-    return dict(sorted(_SUBJECTS.items(), key=lambda item: item[1].operator.OPERATOR_TYPE))
+    return load(tuple(families.__path__))

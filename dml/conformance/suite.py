@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from dml.compiler.target import Target
-from dml.conformance.case import Case, cases
+from dml.conformance.case import Case, case_ids
 from dml.conformance.coverage import Coverage, coverage
 from dml.conformance.options import OptionError
 from dml.conformance.subject import Subject, subjects
@@ -53,7 +53,7 @@ class Suite:
                 return [Case.parse(text).id for text in self.only]
             except DMLError as error:
                 raise OptionError(error.message) from None
-        found = [case.id for subject in self._subjects() for case in cases(subject, SIZES[self.size], self.seed)]
+        found = [name for subject in self._subjects() for name in case_ids(subject, SIZES[self.size], self.seed)]
         for text in self.filter:
             if not any(_fits(text, case) for case in found):
                 raise OptionError(

@@ -1,7 +1,7 @@
-"""Operators of this package that front ends need and DirectML lacks.
+"""Operators and a data type of this package that front ends need and DirectML lacks.
 
-They are not members of ``DML_OPERATOR_TYPE``, so queries and lists of its operators leave them out. Their numbers
-differ from its numbers.
+They are not members of ``DML_OPERATOR_TYPE`` and ``DML_TENSOR_DATA_TYPE``, so queries and lists of these leave them
+out. Their numbers differ from DirectML's numbers.
 """
 
 from __future__ import annotations
@@ -14,3 +14,10 @@ class OWN_OPERATOR_TYPE(IntEnum):
 
     OWN_OPERATOR_NON_MAX_SUPPRESSION = 1 << 31
     OWN_OPERATOR_INSERT_ROWS = (1 << 31) + 1
+
+
+class OWN_TENSOR_DATA_TYPE(IntEnum):
+    """This package's own data types, numbered far above DirectML's. Descriptions take the enumerators, no numbers or
+    names."""
+
+    OWN_TENSOR_DATA_TYPE_UINT2 = 1 << 31

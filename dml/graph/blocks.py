@@ -1,4 +1,4 @@
-"""Weights of 4, 8 and 16 bits that products, convolutions and gathers read in their stored form and widen
+"""Weights of 2, 4, 8 and 16 bits that products, convolutions and gathers read in their stored form and widen
 themselves.
 """
 
@@ -103,7 +103,7 @@ def _weights(node: Node) -> _Weights | None:
     if node.epilogue is not None or len(node.labels) != 1 or len([*filter(None, node.outputs)]) != 1:
         return None
     if isinstance(desc, DML_DEQUANTIZE_OPERATOR_DESC):
-        source, bits, scales = desc.InputTensor, (4, 8), desc.QuantizationTensors[0].Sizes
+        source, bits, scales = desc.InputTensor, (2, 4, 8), desc.QuantizationTensors[0].Sizes
     elif isinstance(desc, DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC):
         source, bits = desc.InputTensor, (8,)
         tensors = [tensor for tensor in (desc.ScaleTensor, desc.ZeroPointTensor) if tensor is not None]

@@ -16,7 +16,7 @@ def computed_once(graph: Graph, target: Target) -> set[Node]:
     """Return the nodes that depend on constants and owned inputs alone, and that initialization computes.
 
     A result that later nodes read stays on the device, so it may be no larger than its constants and inputs: weights of
-    4 and 8 bits stay narrow. Exceptions take ``SMALL`` bytes in total. A node whose results only such nodes read is
+    2 to 8 bits stay narrow. Exceptions take ``SMALL`` bytes in total. A node whose results only such nodes read is
     computed with them, whatever its size.
     """
     static = static_values(graph)

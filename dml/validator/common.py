@@ -22,6 +22,7 @@ from ..capability import (
     same_properties,
     short_name,
 )
+from ..capability.own import takes_own_type
 from ..descriptors import FieldInfo
 from ..enums import (
     DML_FEATURE_LEVEL,
@@ -211,8 +212,11 @@ def check_tensor_field(check: Check, info: FieldInfo, support: TensorSupport) ->
         named = [(info.name, value)]
     for field, tensor in named:
         check.attempt(_check_tensor_once, check, field, tensor)
-        if tensor.rank not in support.dimension_counts or tensor.DataType not in support.data_types:
-            check_support(check, field, tensor, support)
+        takes = tensor.DataType in support.data_types or takes_own_type(
+            check.desc.OPERATOR_TYPE, info.name, tensor.DataType
+        )
+        if tensor.rank not in support.dimension_counts or not takes:
+            check_support(check, field, tensor, support, takes)
         if info.kind == "output":
             check.attempt(check_output, check, field, tensor)
 
@@ -271,13 +275,15 @@ def _check_memory(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> N
         check.fail(f"{field}.GuaranteedBaseOffsetAlignment", rule, alignment)
 
 
-def check_support(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC, support: TensorSupport) -> None:
-    """Require a dimension count and data type of the capability table."""
+def check_support(
+    check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC, support: TensorSupport, takes: bool
+) -> None:
+    """Require a dimension count of the capability table, and a data type that the tensor ``takes``."""
     at = f"at feature level {short_name(check.level)}"
     sizes = f", {support.sizes_in_words}{' (NCHW)' if support.is_image else ''}" if support.sizes else ""
     check.attempt(check.that, tensor.rank in support.dimension_counts, f"{field}.DimensionCount",
                   f"must be {support.counts_in_words} {at}{sizes}", tensor.rank)  # fmt: skip
-    check.attempt(check.that, tensor.DataType in support.data_types, f"{field}.DataType",
+    check.attempt(check.that, takes, f"{field}.DataType",
                   f"must be one of {support.data_types_in_words} {at}", tensor.DataType)  # fmt: skip
 
 

@@ -1,13 +1,15 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// result = finish(ALPHA * a x b + BETA * c) for results of few rows, with b as numbers of 4 bits, in blocks of
-// 2^BLOCK_SHIFT (32 or more) steps of k with a scale and a zero point each: (number - zero) * scale. b is {n, k}, bound
-// as vectors of 32 numbers, and is never stored dequantized. A workgroup computes TILE_M rows of LANES * COLUMNS
-// columns; SLICES invocations share the products of each column, ADJACENT_SLICES of which are adjacent along k; their
-// sums are then added in pairs, in a fixed order. UNROLL: vectors of a column in flight at once. IS_SIGNED: the numbers
-// are INT4. A_EIGHTS: rows of a are FLOAT16, read in vectors of eight.
+// result = finish(ALPHA * a x b + BETA * c) for results of few rows, with b as numbers of BITS (2 or 4) bits, in blocks
+// of 2^BLOCK_SHIFT steps of k with a scale and a zero point each: (number - zero) * scale. b is {n, k}, bound as
+// vectors, each of PARTS blocks or of part of one, and is never stored dequantized. A workgroup computes TILE_M rows of
+// LANES * COLUMNS columns; SLICES invocations share the products of each column, ADJACENT_SLICES of which are adjacent
+// along k; their sums are then added in pairs, in a fixed order. UNROLL: vectors of a column in flight at once.
+// IS_SIGNED: the numbers are INT4. A_EIGHTS: rows of a are FLOAT16, read in vectors of eight.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
+
+const uint PER_WORD = 32u / BITS, PER_VECTOR = 128u / BITS;
 
 shared FOUR partial[SLICES][LANES * COLUMNS / 4u];
 
@@ -23,13 +25,14 @@ void eight_of_a(uint at, out FOUR low, out FOUR high) {
 #endif
 }
 
-// Returns every second of a word's numbers from `first` on, each as 1 + number / 16: its bits become the upper bits of
-// a float's mantissa, without a conversion.
+// Returns every second of a word's numbers from `first` on, each as 1 + number / 2^BITS: its bits become the upper bits
+// of a float's mantissa, without a conversion.
 vec4 four_numbers(uint word, uint first) {
+    const uint to = 23u - BITS, mask = ((1u << BITS) - 1u) << to;
     uvec4 bits;
     [[unroll]] for (uint q = 0u; q < 4u; ++q) {
-        uint from = 4u * (first + 2u * q);
-        bits[q] = (from < 19u ? word << (19u - min(from, 19u)) : word >> (max(from, 19u) - 19u)) & 0x780000u | 0x3f800000u;
+        uint from = BITS * (first + 2u * q);
+        bits[q] = (from < to ? word << (to - min(from, to)) : word >> (max(from, to) - to)) & mask | 0x3f800000u;
     }
     return uintBitsToFloat(bits);
 }
@@ -59,56 +62,61 @@ void main() {
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
         [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) sums[m][c] = 0.0;
     }
-    for (uint first_k = slice * 32u; first_k < K; first_k += UNROLL * SLICES * 32u) {
+    for (uint first_k = slice * PER_VECTOR; first_k < K; first_k += UNROLL * SLICES * PER_VECTOR) {
         uvec4 b[UNROLL][COLUMNS];
-        SUM scale[UNROLL][COLUMNS], zero[UNROLL][COLUMNS];
+        SUM scale[UNROLL][COLUMNS][PARTS], zero[UNROLL][COLUMNS][PARTS];
         [[unroll]] for (uint u = 0u; u < UNROLL; ++u) {
             // Past the last block, that block is read again and not added.
-            uint k = min(first_k + u * (SLICES * 32u), K - 32u), block = k >> BLOCK_SHIFT;
+            uint k = min(first_k + u * (SLICES * PER_VECTOR), K - PER_VECTOR);
             [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-                b[u][c] = b_vector((b_BASE + columns[c] * b_STRIDE_0 + k) / 32u);
-                scale[u][c] = scales_load(scales_BASE + columns[c] * scales_STRIDE_0 + block * scales_STRIDE_1);
-#if HAS_ZEROS
-                zero[u][c] = float(zeros_load(zeros_BASE + columns[c] * zeros_STRIDE_0 + block * zeros_STRIDE_1));
-#else
-                zero[u][c] = 0.0;
-#endif
+                b[u][c] = b_vector((b_BASE + columns[c] * b_STRIDE_0 + k) / PER_VECTOR);
 #if IS_SIGNED
                 // Make the numbers unsigned, each larger by eight.
                 b[u][c] ^= uvec4(0x88888888u);
-                zero[u][c] += 8.0;
 #endif
+                [[unroll]] for (uint p = 0u; p < PARTS; ++p) {
+                    uint block = (k >> BLOCK_SHIFT) + p;
+                    scale[u][c][p] = scales_load(scales_BASE + columns[c] * scales_STRIDE_0 + block * scales_STRIDE_1);
+                    zero[u][c][p] = IS_SIGNED == 1 ? 8.0 : 0.0;
+#if HAS_ZEROS
+                    zero[u][c][p] += float(zeros_load(zeros_BASE + columns[c] * zeros_STRIDE_0 + block * zeros_STRIDE_1));
+#endif
+                }
             }
         }
         [[unroll]] for (uint u = 0u; u < UNROLL; ++u) {
-            uint k = first_k + u * (SLICES * 32u);
+            uint k = first_k + u * (SLICES * PER_VECTOR);
             if (u > 0u && k >= K) break;
-            // Zero points and the implicit 1 of each number are subtracted using the sums of a.
-            SUM products[TILE_M][COLUMNS], ones[TILE_M];
-            [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
-                ones[m] = 0.0;
-                [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) products[m][c] = 0.0;
-            }
-            [[unroll]] for (uint w = 0u; w < 4u; ++w) {
-                vec4 even[COLUMNS], odd[COLUMNS];
-                [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-                    even[c] = four_numbers(b[u][c][w], 0u);
-                    odd[c] = four_numbers(b[u][c][w], 1u);
-                }
+            [[unroll]] for (uint p = 0u; p < PARTS; ++p) {
+                // Zero points and the implicit 1 of each number are subtracted using the sums of a.
+                SUM products[TILE_M][COLUMNS], ones[TILE_M];
                 [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
-                    FOUR low, high;
-                    eight_of_a(rows[m] + k + 8u * w, low, high);
-                    FOUR of_even = FOUR(low.xz, high.xz), of_odd = FOUR(low.yw, high.yw);
-                    ones[m] = with_products(with_products(ones[m], of_even, FOUR(1.0)), of_odd, FOUR(1.0));
+                    ones[m] = 0.0;
+                    [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) products[m][c] = 0.0;
+                }
+                [[unroll]] for (uint e = 0u; e < PER_VECTOR / PARTS / 8u; ++e) {
+                    const uint word = p * (4u / PARTS) + e / (PER_WORD / 8u), first = e % (PER_WORD / 8u) * 8u;
+                    vec4 even[COLUMNS], odd[COLUMNS];
                     [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-                        products[m][c] = with_products(products[m][c], of_even, even[c]);
-                        products[m][c] = with_products(products[m][c], of_odd, odd[c]);
+                        even[c] = four_numbers(b[u][c][word], first);
+                        odd[c] = four_numbers(b[u][c][word], first + 1u);
+                    }
+                    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+                        FOUR low, high;
+                        eight_of_a(rows[m] + k + word * PER_WORD + first, low, high);
+                        FOUR of_even = FOUR(low.xz, high.xz), of_odd = FOUR(low.yw, high.yw);
+                        ones[m] = with_products(with_products(ones[m], of_even, FOUR(1.0)), of_odd, FOUR(1.0));
+                        [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
+                            products[m][c] = with_products(products[m][c], of_even, even[c]);
+                            products[m][c] = with_products(products[m][c], of_odd, odd[c]);
+                        }
                     }
                 }
-            }
-            [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
-                [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-                    sums[m][c] += scale[u][c] * (16.0 * products[m][c] - (16.0 + zero[u][c]) * ones[m]);
+                const SUM steps = SUM(1u << BITS);
+                [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+                    [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
+                        sums[m][c] += scale[u][c][p] * (steps * products[m][c] - (steps + zero[u][c][p]) * ones[m]);
+                    }
                 }
             }
         }

@@ -1,14 +1,15 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // result = finish(ALPHA * a x b + BETA * c) without shared memory, for results of few rows, with b as numbers of BITS
-// (4 or 8) bits, in blocks of 2^BLOCK_SHIFT steps of k with a scale and a zero point each: (number - zero) * scale. b
-// is {n, k}, bound as vectors that each lie in one block. An invocation computes TILE_M rows of COLUMNS (4) adjacent
+// (2, 4 or 8) bits, in blocks of 2^BLOCK_SHIFT steps of k with a scale and a zero point each: (number - zero) * scale.
+// b is {n, k}, bound as vectors that each lie in one block, or, if a vector has PARTS > 1 blocks, as words. An invocation computes TILE_M rows of COLUMNS (4) adjacent
 // columns; adjacent invocations take adjacent columns, so that a workgroup reads the same elements of a. IS_SIGNED: the
 // numbers are INT4 or INT8.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 
-const uint PER_WORD = 32u / BITS, PER_VECTOR = 128u / BITS;
+// WORDS of a column are read at a time.
+const uint PER_WORD = 32u / BITS, WORDS = 4u / PARTS;
 
 // XOR with SIGNS makes signed numbers unsigned, each larger by 2^(BITS - 1).
 const uint SIGNS = BITS == 4u ? 0x88888888u : 0x80808080u;
@@ -48,13 +49,18 @@ void main() {
             ones[m] = 0.0;
             [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) products[m][c] = 0.0;
         }
-        for (uint k = begin; k < begin + (1u << BLOCK_SHIFT); k += PER_VECTOR) {
+        for (uint k = begin; k < begin + (1u << BLOCK_SHIFT); k += WORDS * PER_WORD) {
             uvec4 b[COLUMNS];
             [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-                b[c] = b_vector((b_BASE + columns[c] * b_STRIDE_0 + k) / PER_VECTOR);
+                uint first = (b_BASE + columns[c] * b_STRIDE_0 + k) / PER_WORD;
+#if PARTS == 1
+                b[c] = b_vector(first / 4u);
+#else
+                [[unroll]] for (uint w = 0u; w < WORDS; ++w) b[c][w] = b_word(first + w);
+#endif
                 if (IS_SIGNED == 1) b[c] ^= uvec4(SIGNS);
             }
-            [[unroll]] for (uint w = 0u; w < 4u; ++w) {
+            [[unroll]] for (uint w = 0u; w < WORDS; ++w) {
                 [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
                     [[unroll]] for (uint f = 0u; f < PER_WORD; f += 4u) {
                         vec4 four = a_four(rows[m] + k + PER_WORD * w + f);

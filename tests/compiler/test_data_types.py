@@ -21,6 +21,7 @@ from dml.enums import (
     DML_TENSOR_DATA_TYPE_UINT32,
     DML_TENSOR_DATA_TYPE_UNKNOWN,
 )
+from dml.enums.own import OWN_TENSOR_DATA_TYPE
 from dml.errors import DMLError
 from dml.runtime.recording import Place, Recording, spirv
 from harness import Array, assert_exact
@@ -55,7 +56,7 @@ def bit_patterns(bits: int) -> Array:
 
 def elements(patterns: Array, row: DataType) -> Array:
     """Return bit patterns as an array of the type's numbers."""
-    if row.bits == 4:
+    if row.bits < 8:
         return patterns.astype(np.uint8).view(row.dtype)
     return patterns.astype(f"<u{row.bits // 8}").view(row.dtype)
 
@@ -88,7 +89,7 @@ def convert(device: dml.Device, words: Array, count: int, source: DataType, resu
 
 
 def test_every_type_with_elements_has_a_row():
-    assert set(DATA_TYPES) == set(DML_TENSOR_DATA_TYPE) - {DML_TENSOR_DATA_TYPE_UNKNOWN}
+    assert set(DATA_TYPES) == {*DML_TENSOR_DATA_TYPE, *OWN_TENSOR_DATA_TYPE} - {DML_TENSOR_DATA_TYPE_UNKNOWN}
 
 
 @pytest.mark.parametrize("unknown", [DML_TENSOR_DATA_TYPE_UNKNOWN, 99])
@@ -100,7 +101,7 @@ def test_an_unknown_type_raises(unknown):
 @pytest.mark.parametrize("row", ROWS, ids=names(ROWS))
 def test_sizes(row):
     assert row.dtype.itemsize * 8 == max(8, row.bits)
-    assert row.per_word == {4: 8, 8: 4, 16: 2, 32: 1, 64: 1}[row.bits]
+    assert row.per_word == {2: 16, 4: 8, 8: 4, 16: 2, 32: 1, 64: 1}[row.bits]
     assert row.per_vector * row.bits == 128
     assert row.is_atomic == (row.bits < 32)
     assert (DATA_TYPES[UNSIGNED[row.bits]].bits, DATA_TYPES[UNSIGNED[row.bits]].lowest) == (row.bits, 0)
@@ -144,7 +145,7 @@ def test_exact_squares(row):
 @pytest.mark.parametrize("row", SINGLE, ids=names(SINGLE))
 def test_decode_and_encode(device, row):
     patterns = bit_patterns(row.bits)
-    patterns = np.resize(patterns, -(-patterns.size // 32) * 32)  # whole vectors
+    patterns = np.resize(patterns, -(-patterns.size // 64) * 64)  # whole vectors
     word = DATA_TYPES[WORDS[row.kind]]
     expected = elements(patterns, row).astype(word.dtype)
     decoded = convert(device, pack(patterns, row.bits), patterns.size, row, word).view(word.dtype)

@@ -1,4 +1,4 @@
-"""Matrix products with weights of 4, 8 and 16 bits: kernels read quantized weights, or weights are dequantized in
+"""Matrix products with weights of 2, 4, 8 and 16 bits: kernels read quantized weights, or weights are dequantized in
 chunks.
 """
 
@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dml
+from dml.api.arrays import packed_bytes
 from dml.compiler.program import Program, Space
 from dml.compiler.selection import stored_weights
 from dml.compiler.selection.stored_weights import columns_in_part, streams_blocks
@@ -22,11 +23,14 @@ from dml.graph import operations as op
 from dml.graph.builder import Builder, Tensor
 from dml.planning.planner import Planner
 from dml.runtime.arena import Islands, bound_regions
+from dml.tensors import UINT2
 from harness import assert_sums
 
 #: The kernels that read quantized weights directly, on GPUs and on CPU drivers.
 STREAMING = {"gemm/blocks.comp", "gemm/blocks_columns.comp"}
-KINDS = {"uint4": ml_dtypes.uint4, "int4": ml_dtypes.int4, "uint8": np.uint8, "int8": np.int8}
+KINDS = {
+    "uint2": ml_dtypes.uint2, "uint4": ml_dtypes.uint4, "int4": ml_dtypes.int4, "uint8": np.uint8, "int8": np.int8,
+}  # fmt: skip
 MIB = 1 << 20
 
 
@@ -39,13 +43,21 @@ def weights(rng: np.random.Generator, n: int, k: int, block: int, kind: Any) -> 
     return numbers, (rng.random((n, k // block), np.float32) + 0.5).astype(np.float32), zeros
 
 
+def held(graph: Builder, numbers: Any) -> Tensor:
+    """Add a constant, of 2 bits too: its bytes, seen as such numbers."""
+    if numbers.dtype != ml_dtypes.uint2:
+        return graph.constant(numbers)
+    desc = dml.DML_BUFFER_TENSOR_DESC(UINT2, numbers.shape)
+    return Tensor(graph, graph.constant(packed_bytes(numbers, desc)).source, desc)
+
+
 def dequantized(graph: Builder, numbers: Any, scales: Any, zeros: Any | None) -> Tensor:
-    tensors = [graph.constant(scales), *([] if zeros is None else [graph.constant(zeros)])]
+    tensors = [graph.constant(scales), *([] if zeros is None else [held(graph, zeros)])]
     return graph.one(
         dml.DML_DEQUANTIZE_OPERATOR_DESC,
         numbers.shape,
         dml.data_type_of(scales.dtype),
-        InputTensor=graph.constant(numbers),
+        InputTensor=held(graph, numbers),
         QuantizationType=DML_QUANTIZATION_TYPE(len(tensors)),
         QuantizationTensors=tensors,
     )
@@ -86,11 +98,15 @@ def check(device: dml.Device, m: int, n: int, k: int, block: int, kind: str, dty
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-@pytest.mark.parametrize("kind", ["uint4", "int4"])
+@pytest.mark.parametrize("kind", ["uint2", "uint4", "int4"])
 @pytest.mark.parametrize(
-    "m, n, k, block, points", [(1, 70, 1088, 32, True), (2, 9, 640, 128, False), (2, 33, 64, 64, True)]
-)
-def test_gpus_stream_four_bits_for_few_rows(as_discrete, dtype, kind, m, n, k, block, points):
+    "m, n, k, block, points",
+    [
+        (1, 70, 1088, 32, True), (2, 9, 640, 128, False), (2, 33, 64, 64, True), (1, 70, 192, 16, True),
+        (2, 9, 128, 16, False), (1, 33, 2112, 64, False),
+    ],
+)  # fmt: skip
+def test_gpus_stream_few_bits_for_few_rows(as_discrete, dtype, kind, m, n, k, block, points):
     compiled = check(as_discrete, m, n, k, block, kind, dtype, points=points)
     assert [dispatch.label for dispatch in compiled.program.dispatches] == ["gemm/blocks.comp"]
     assert not compiled.program.initialize
@@ -100,7 +116,14 @@ def test_gpus_stream_four_bits_for_few_rows(as_discrete, dtype, kind, m, n, k, b
 @pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize(
     "m, n, k, block, points",
-    [(1, 70, 1088, 32, True), (4, 9, 640, 128, False), (7, 34, 64, 64, True), (2, 3, 64, 32, True)],
+    [
+        (1, 70, 1088, 32, True),
+        (4, 9, 640, 128, False),
+        (7, 34, 64, 64, True),
+        (2, 3, 64, 32, True),
+        (1, 70, 192, 16, True),
+        (6, 9, 128, 16, False),
+    ],
 )
 def test_cpus_stream_the_numbers_for_few_rows(device, dtype, kind, m, n, k, block, points):
     compiled = check(device, m, n, k, block, kind, dtype, points=points)
@@ -113,7 +136,7 @@ def test_cpus_stream_the_numbers_for_few_rows(device, dtype, kind, m, n, k, bloc
 @given(data=st.data())
 def test_any_size_on_both_sides_of_the_thresholds(device, data):
     """Row counts around the limit for reading quantized weights, column counts around a chunk, blocks smaller and
-    larger than a vector.
+    larger than a vector and a word.
     """
     kind = data.draw(st.sampled_from(list(KINDS)))
     block = data.draw(st.sampled_from([8, 16, 32, 64, 48]))
@@ -185,9 +208,9 @@ def test_half_weights_of_single_products_stay_halves(device, monkeypatch, m):
     assert_sums(compiled.dispatch({"a": a})["y"], a @ b, a @ abs(b), 64)
 
 
-@pytest.mark.parametrize("m, block, shown", [(3, 32, False), (1, 16, False), (1, 32, True)])
+@pytest.mark.parametrize("m, block, shown", [(3, 32, False), (1, 4, False), (1, 32, True)])
 def test_small_weights_that_gpus_do_not_stream_are_dequantized_once(as_discrete, m, block, shown):
-    """GPUs dequantize once for many rows, for blocks smaller than a vector, and for weights with other readers."""
+    """GPUs dequantize once for many rows, for blocks smaller than a word, and for weights with other readers."""
     rng = np.random.default_rng(8)
     numbers, scales, zeros = weights(rng, 24, 64, block, ml_dtypes.uint4)
     a = (rng.random((m, 64)) - 0.5).astype(np.float32)
@@ -265,7 +288,15 @@ def test_rows_that_are_streamed(kind, most):
     target = TARGETS[kind]
     assert streams_blocks(target, most, 4096, 14336, 32, 4)
     assert not streams_blocks(target, most + 1, 4096, 14336, 32, 4)
-    assert not streams_blocks(target, 1, 4096, 14336, 16, 4), "a vector has two blocks"
+    assert not streams_blocks(target, 1, 4096, 14336, 4, 4), "a word has two blocks"
+    assert not streams_blocks(target, 1, 4096, 14336 + 16, 16, 4), "a row ends within a vector"
+
+
+@pytest.mark.parametrize("kind", list(TARGETS))
+@pytest.mark.parametrize("bits, block", [(2, 16), (2, 32), (2, 64), (2, 256), (4, 8), (4, 16), (4, 32)])
+def test_blocks_of_whole_words_are_streamed(kind, bits, block):
+    assert streams_blocks(TARGETS[kind], 1, 4096, 2048, block, bits)
+    assert not streams_blocks(TARGETS[kind], 1, 4096, 2048, 16 // bits, bits)
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "float16"])

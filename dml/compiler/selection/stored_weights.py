@@ -1,4 +1,4 @@
-"""Products with weights of 4, 8 and 16 bits that stay as stored: kernels read them directly, or they are widened one
+"""Products with weights of 2, 4, 8 and 16 bits that stay as stored: kernels read them directly, or they are widened one
 part at a time."""
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from dml.compiler.selection.few_rows import VectorProduct, rows_of_tile
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.target import Target
 
-#: Bits of the vector that a kernel reads at once, all of one block.
+#: Bits of the vector that a kernel reads at once: part of a block, or whole blocks of whole words.
 VECTOR_BITS = 128
-#: Maximum number of rows for which GPUs multiply 4-bit weights as stored; for more rows, converting the weights to
-#: FLOAT16 first is faster.
+_WORD_BITS = 32
+#: Maximum number of rows for which GPUs multiply weights of 2 and 4 bits as stored; for more rows, converting the
+#: weights to FLOAT16 first is faster.
 _FEW_ROWS = 2
-#: Maximum number of rows for which CPU drivers multiply weights as stored; they have one kernel for 4 and 8 bits.
+#: Maximum number of rows for which CPU drivers multiply weights as stored; they have one kernel for 2, 4 and 8 bits.
 _FEW_ROWS_OF_CPUS = 12
 #: Bytes of weights that are widened at a time: working memory that does not grow with the model.
 _PART_BYTES = 16 << 20
@@ -42,18 +43,19 @@ class ColumnsProduct:
 
 
 def streams_blocks(target: Target, m: int, n: int, k: int, block: int, bits: int) -> bool:
-    """Whether a product of few rows reads weights {n, k} of 4 or 8 bits, in blocks along k, in their stored form."""
-    powers = block * bits >= VECTOR_BITS and block & (block - 1) == 0 and k % block == 0
+    """Whether a product of few rows reads weights {n, k} of 2, 4 or 8 bits, in blocks along k, in their stored form."""
+    powers = block * bits >= _WORD_BITS and block & (block - 1) == 0
+    powers = powers and k % block == 0 and k * bits % VECTOR_BITS == 0
     if target.is_cpu:
         return m <= _FEW_ROWS_OF_CPUS and powers and k * bits // VECTOR_BITS + k // block <= max_steps(target)
-    return m <= _FEW_ROWS and n >= 4 and powers and bits == 4
+    return m <= _FEW_ROWS and n >= 4 and powers and bits in (2, 4)
 
 
-def block_product(target: Target, m: int) -> VectorProduct | ColumnsProduct:
-    """Return the sizes of gemm/blocks.comp, or on CPU drivers of gemm/blocks_columns.comp."""
+def block_product(target: Target, m: int, bits: int) -> VectorProduct | ColumnsProduct:
+    """Return the sizes of gemm/blocks.comp, or on CPU drivers of gemm/blocks_columns.comp. bits: of a weight."""
     if target.is_cpu:
         return ColumnsProduct(min(4, rows_of_tile(m)), 4, lanes(target))
-    return VectorProduct(m, 4, 4, 32, True, VECTOR_BITS // 4, unroll=1, adjacent_slices=8)
+    return VectorProduct(m, 4, 4, 32, True, VECTOR_BITS // bits, unroll=1, adjacent_slices=8)
 
 
 def keeps_halves(target: Target) -> bool:

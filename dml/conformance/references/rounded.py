@@ -61,7 +61,9 @@ class Rounded:
         return self.value.ndim
 
     def __getitem__(self, key: Any) -> Rounded:
-        return Rounded(self.value[key], self.error[key])
+        part = object.__new__(Rounded)  # (views: the error is bounded already)
+        part.value, part.error = np.asarray(self.value[key]), np.asarray(self.error[key])
+        return part
 
     def each(self, change: Callable[[Array], Array]) -> Rounded:
         """Apply a function that moves elements to both value and error."""
@@ -107,8 +109,12 @@ class Rounded:
     def __matmul__(self, other: Any) -> Rounded:
         o = self.of(other)
         count, most = self.shape[-1], np.abs(o.value) + o.error
-        carried = np.abs(self.value) @ o.error + self.error @ most
-        rounding = (count + 2) * HALF * ((np.abs(self.value) + self.error) @ most)
+        magnitude = np.abs(self.value)
+        carried = magnitude @ o.error
+        if self.error.any() or not np.isfinite(most).all():  # a recurrence multiplies by exact weights at each step
+            carried = carried + self.error @ most
+            magnitude = magnitude + self.error
+        rounding = (count + 2) * HALF * (magnitude @ most)
         return Rounded(self.value @ o.value, carried + rounding + (count + 1) * _TINY)
 
     def __rmatmul__(self, other: Any) -> Rounded:

@@ -13,7 +13,7 @@ from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_FLAGS
 from dml.enums.naming import short_name
 from dml.errors import HRESULT, DMLError
 from dml.frontends.dxdispatch.operators import UNION_TYPES
-from dml.tensors import DML_BUFFER_TENSOR_DESC, ELEMENT_BITS, calc_buffer_tensor_size, numpy_dtype
+from dml.tensors import DML_BUFFER_TENSOR_DESC, ELEMENT_BITS, UINT2, calc_buffer_tensor_size, numpy_dtype
 
 
 def dispatchable(desc: OperatorDesc) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def dispatchable(desc: OperatorDesc) -> dict[str, Any]:
     {...}}``.
 
     Counts, default strides and None are omitted. Raises DMLError for a scalar of a type that DxDispatch cannot write,
-    and for an operator that DirectML does not have.
+    and for an operator or a data type that DirectML does not have.
     """
     if desc.OPERATOR_TYPE not in operators():
         raise DMLError(
@@ -72,7 +72,12 @@ def _fused(desc: OperatorDesc) -> dict[str, Any]:
 
 
 def tensor(desc: DML_BUFFER_TENSOR_DESC) -> dict[str, Any]:
-    """Return a DML_BUFFER_TENSOR_DESC without the members that have their default values."""
+    """Return a DML_BUFFER_TENSOR_DESC without the members that have their default values.
+
+    Raises DMLError for a data type that DirectML does not have.
+    """
+    if desc.DataType is UINT2:
+        raise DMLError("UINT2: DirectML has no such data type", HRESULT.DXGI_ERROR_UNSUPPORTED)
     written: dict[str, Any] = {"DataType": _short(desc.DataType), "Sizes": list(desc.Sizes)}
     if desc.Strides is not None:
         written["Strides"] = list(desc.Strides)

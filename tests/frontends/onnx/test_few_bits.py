@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -14,6 +14,8 @@ from models import Array, assert_close, in_onnxruntime, node_model
 import dml
 from dml.compiler.target import DeviceClass, Target
 from dml.frontends.onnx import prepare
+from dml.frontends.onnx.load.loading import load
+from dml.frontends.onnx.run.backend import PreparedModel
 from dml.frontends.onnx.run.inspect import inspect_model
 from dml.planning.planner import Planner
 
@@ -211,13 +213,13 @@ def test_products(
     # weights
     n=st.sampled_from([127, 128, 129, 300]), blocks=st.sampled_from([31, 32, 33]),
     rows=st.sampled_from([1, 2, 3, 12, 13]), zeros=st.sampled_from(["none", "packed", "float"]),
-    missing=st.sampled_from([0, 1, 31]), kind=st.sampled_from([FLOAT, HALF]),
+    missing=st.sampled_from([0, 1, 31]), kind=st.sampled_from([FLOAT, HALF]), bits=st.sampled_from([2, 4]),
 )  # fmt: skip
 def test_products_on_both_sides_of_every_threshold(
-    device: dml.Device, n: int, blocks: int, rows: int, zeros: str, missing: int, kind: Any
+    device: dml.Device, n: int, blocks: int, rows: int, zeros: str, missing: int, kind: Any, bits: int
 ) -> None:
     """No size runs on the host. missing: elements by which the last block exceeds K."""
-    bits, block, k = 4, 32, blocks * 32 - missing
+    block, k = 32, blocks * 32 - missing
     inputs = weights(n, k, bits, block, zeros, n, kind)
     inputs["a"] = a = np.random.default_rng(rows).uniform(-1, 1, (rows, k)).astype(kind)
     expected = a.astype(np.float64) @ dequantized(inputs, bits)[:, :k].T
@@ -237,28 +239,50 @@ def test_products_on_both_sides_of_every_threshold(
 @pytest.mark.parametrize("kind", [DeviceClass.CPU, DeviceClass.DISCRETE])
 @pytest.mark.parametrize("zeros", ["none", "packed", "float"])
 @pytest.mark.parametrize("rows", [1, 2, 3, 12, 13, 128])
+@pytest.mark.parametrize("bits, block", [(2, 16), (2, 32), (2, 128), (4, 32)])
 def test_weights_of_a_large_product_are_on_the_device_as_they_are_stored(
-    kind: DeviceClass, zeros: str, rows: int
+    kind: DeviceClass, zeros: str, rows: int, bits: int, block: int
 ) -> None:
     """The plan keeps at most 1.1 times the initializers' bytes on the device, and dequantizes 16 MiB at a time."""
-    n, k, block = 8192, 8192, 32
+    n, k = 8192, 8192
     points = {
         "none": None,
-        "packed": np.zeros((n, k // block // 2), np.uint8),
+        "packed": np.zeros((n, k // block * bits // 8), np.uint8),
         "float": np.zeros((n, k // block), FLOAT),
     }
-    inputs = {"a": np.zeros((rows, k), FLOAT), "b": np.zeros((n, k // block, block // 2), np.uint8),
+    inputs = {"a": np.zeros((rows, k), FLOAT), "b": np.zeros((n, k // block, block * bits // 8), np.uint8),
               "scales": np.ones((n, k // block), FLOAT), "zeros": points[zeros]}  # fmt: skip
     if inputs["zeros"] is None:
         del inputs["zeros"]
     model, _ = node_model("MatMulNBits", inputs, {"y": (2, FLOAT)}, constants=tuple(inputs)[1:], version=21,
-                          N=n, K=k, bits=4, block_size=block)  # fmt: skip
+                          N=n, K=k, bits=bits, block_size=block)  # fmt: skip
     found = inspect_model(model, Planner(Target(kind, subgroup_size=32)))
     assert found.memory is not None, found.unplanned
     assert {entry.how for entry in found.operators} == {"mapped"}
     assert found.memory["weights"] <= 1.1 * found.weight_bytes
     # GPUs also need small copies of the rows
     assert found.memory["intermediates"] <= (16 << 20) + 3 * rows * (n + k)
+
+
+@pytest.mark.parametrize("kind", [DeviceClass.CPU, DeviceClass.DISCRETE])
+@pytest.mark.parametrize("zeros", ["none", "packed"])
+@pytest.mark.parametrize("block", [16, 32, 64, 256])
+def test_kernels_read_two_bits(kind: DeviceClass, zeros: str, block: int) -> None:
+    inputs = weights(4096, 4096, 2, block, zeros, 1)
+    del inputs["bias"], inputs["g_idx"]
+    if inputs["zeros"] is None:
+        del inputs["zeros"]
+    inputs["a"] = np.zeros((1, 4096), FLOAT)
+    model, given_ = node_model("MatMulNBits", inputs, {"y": (2, FLOAT)}, constants=tuple(inputs)[1:], version=21,
+                               N=4096, K=4096, bits=2, block_size=block)  # fmt: skip
+    target = Target(kind, subgroup_size=32, max_storage_buffers=16)
+    prepared = PreparedModel(load(model), cast(dml.Device, Planner(target)))
+    plan, _ = prepared.compiled_for(given_)
+    assert plan.compiled is not None
+    program = plan.compiled.program
+    kernel = "gemm/blocks_columns.comp" if kind is DeviceClass.CPU else "gemm/blocks.comp"
+    assert [dispatch.label for dispatch in program.dispatches] == [kernel]
+    assert not program.initialize
 
 
 def test_an_omitted_projection_is_its_bias(device: dml.Device) -> None:

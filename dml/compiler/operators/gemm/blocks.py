@@ -1,4 +1,4 @@
-"""Products with weights of 4, 8 and 16 bits that stay as stored, for language models."""
+"""Products with weights of 2, 4, 8 and 16 bits that stay as stored, for language models."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _parts(
 
 
 def _streams(builder: ProgramBuilder, b: Blocks, m: int) -> bool:
-    """Whether a kernel reads the numbers as stored: in whole vectors of one block."""
+    """Whether a kernel reads the numbers as stored, in whole vectors."""
     n, k = b.numbers.sizes
     of = VECTOR_BITS // b.bits
     down, across = b.numbers.strides
@@ -150,15 +150,17 @@ def _stream(
     m, n = result.sizes[-2:]
     k = a.sizes[-1]
     assert b.scales is not None
-    block = k // b.scales.sizes[1]
+    block, vector = k // b.scales.sizes[1], VECTOR_BITS // b.bits
     operands = {"a": a, "result": result}
     if c is not None:
         operands["c"] = c
     operands = merge_batch(operands)
-    kernel = block_product(builder.target, m)
+    kernel = block_product(builder.target, m, b.bits)
     emitted = emit(activation or Leaf(0), ["float"], "finish")
     tensors = {"c": read(operands["c"])} if "c" in operands else {}
-    tensors |= {"scales": read(b.scales), "b": read(b.numbers, vector=True)}
+    parts = max(1, vector // block)
+    whole = parts == 1 or isinstance(kernel, VectorProduct)
+    tensors |= {"scales": read(b.scales), "b": read(b.numbers, vector=whole)}
     if b.zeros is not None:
         tensors["zeros"] = read(b.zeros)
     defines: dict[str, object] = {"HAS_C": int("c" in operands), "HAS_ZEROS": int(b.zeros is not None), "SUM_IS_INT": 0}
@@ -171,12 +173,13 @@ def _stream(
     defines |= {
         "B_WIDE": 0,
         "B_PAIRS": 0,
+        "BITS": f"{b.bits}u",
+        "PARTS": parts,
         "IS_SIGNED": int(b.numbers.data_type in _SIGNED),
         "TILE_M": f"{kernel.rows}u",
         "COLUMNS": f"{kernel.columns}u",
         "LANES": f"{kernel.lanes}u",
     }
-    vector = VECTOR_BITS // b.bits
     if isinstance(kernel, VectorProduct):
         shader, workgroup, depth, steps = "gemm/blocks.comp", kernel.workgroup, kernel.depth, -(-k // kernel.depth) + 16
         defines |= {
@@ -186,8 +189,8 @@ def _stream(
         }
         defines["A_EIGHTS"] = int(eights)
     else:
-        shader, workgroup, depth, steps = "gemm/blocks_columns.comp", kernel.lanes, vector, k // vector + k // block
-        defines["BITS"] = b.bits
+        shader, workgroup, depth = "gemm/blocks_columns.comp", kernel.lanes, vector // parts
+        steps = k // depth + k // block
     constants: dict[str, Constant] = {"M": m, "N": n, "BLOCK_SHIFT": block.bit_length() - 1, "ALPHA": float(alpha)}
     builder.dispatch(
         shader,

@@ -13,7 +13,7 @@ from dml.errors import DMLError
 
 from ...dtypes import FLOAT16, FLOAT32, UINT8, UINT32
 from ...registry import onnx_op
-from ..few_bits import dequantized_blocks, unpacked
+from ..few_bits import dequantized_blocks, middle, unpacked
 from ..functions import gather, gather_elements, join, matmul, part, slice_, total
 from ..node import OnnxNode, Unsupported
 from ..value import OnnxValue, cast, constant, expanded, maximum, minimum, reshape, unary, where
@@ -120,13 +120,13 @@ def _quantized_layer(node: OnnxNode, number: int, name: str, depth: int | None) 
         assert scale is not None
         codes = unpacked(packed, bits, columns)
         if zero is None:
-            points = constant(node.builder, np.full((1, 1, 1), 2 ** (bits - 1), codes.dtype))
+            points = middle(node.builder, bits, 3)
         elif zero.rank == 3:
-            points = unpacked(zero, bits, blocks, as_bytes=codes.dtype == UINT8)
+            points = unpacked(zero, bits, blocks)
         else:  # (packed along the rows)
             if rows * bits % 8:
                 raise Unsupported(f"zero points of {rows} rows of {bits} bits are not mapped")
-            points = reshape(unpacked(zero, bits, rows, as_bytes=codes.dtype == UINT8), scale.shape)
+            points = reshape(unpacked(zero, bits, rows), scale.shape)
         return dequantized_blocks(codes, scale, points)
 
     bias = node.optional(4 + 3 * number, rank=2)

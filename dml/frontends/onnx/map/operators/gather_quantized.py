@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-import numpy as np
-
 from dml.errors import DMLError
 from dml.shapes import checked_axis, replaced
 
 from ...dtypes import FLOAT8, FLOAT16, FLOAT32, UINT8
 from ...registry import onnx_op
-from ..few_bits import INT4, UINT4, dequantized_blocks, narrow, repeated_blocks, unpacked
+from ..few_bits import INT4, UINT2, UINT4, dequantized_blocks, middle, narrow, repeated_blocks, unpacked
 from ..functions import gather
 from ..node import OnnxNode
-from ..value import OnnxValue, cast, constant, expanded, reshape, where
+from ..value import OnnxValue, cast, expanded, reshape, where
 from .attention import both
 from .casts import widened
 
@@ -47,7 +45,7 @@ def gather_block_quantized(node: OnnxNode) -> OnnxValue:
     if zeros is not None:
         points = blocks.of(zeros, bits)
     elif data.dtype == UINT8:
-        points = constant(data.builder, np.full((1,) * rows.rank, 2 ** (bits - 1), rows.dtype))
+        points = middle(data.builder, bits, rows.rank)
     result = _dequantized(rows, blocks.of(held, bits), points)
     return cast(_zeroed(result, indices, axis, shape[axis]), scales.dtype)
 
@@ -106,7 +104,7 @@ class _Blocks:
         if self.shape[along] % self.block == 0:
             return made
         at = along if along < axis else along - 1 + indices.rank
-        plain = widened(made, FLOAT32) if made.dtype in (INT4, UINT4) else made
+        plain = widened(made, FLOAT32) if made.dtype in (INT4, UINT4, UINT2) else made
         return repeated_blocks(plain, at, self.block, self.shape[along])
 
 
@@ -121,7 +119,7 @@ def _dequantized(rows: OnnxValue, scales: OnnxValue, points: OnnxValue | None) -
 
 
 def _plain(x: OnnxValue) -> OnnxValue:
-    return widened(x, FLOAT32) if x.dtype in (INT4, UINT4) else cast(x, FLOAT32)
+    return widened(x, FLOAT32) if x.dtype in (INT4, UINT4, UINT2) else cast(x, FLOAT32)
 
 
 def _spread(x: OnnxValue, shape: tuple[int, ...]) -> OnnxValue:

@@ -9,9 +9,9 @@ import numpy as np
 from dml.compiler.selection.stored_weights import rows_in_part
 from dml.errors import DMLError
 
-from ...dtypes import FLOAT16, FLOAT32, UINT8, DType
+from ...dtypes import FLOAT16, FLOAT32, UINT8
 from ...registry import onnx_op
-from ..few_bits import dequantized_blocks, unpacked
+from ..few_bits import dequantized_blocks, middle, unpacked
 from ..functions import gather, join, matmul, part, resized, total
 from ..node import OnnxNode, Unsupported
 from ..value import OnnxValue, cast, constant, expanded, reshape
@@ -88,7 +88,7 @@ def _product(node: OnnxNode, rows: OnnxValue, packing: _Packing) -> OnnxValue:
         held = cast(held, rows.dtype)
     floating = zeros if zeros is not None and zeros.dtype != UINT8 else None
     numbers = packing.numbers(packed)
-    points = None if floating is not None else _zero_points(node, zeros, packing, numbers.dtype)
+    points = None if floating is not None else _zero_points(node, zeros, packing)
     result = matmul(rows, dequantized_blocks(numbers, held, points), transpose_b=True)
     if floating is None:
         return result
@@ -138,10 +138,10 @@ def _regrouped(
     one, codes = constant(node.builder, np.ones((1, 1), held.dtype)), packing.numbers(packed)
     scales = gather(held, groups, 1)
     if zeros is None:
-        middle = constant(node.builder, np.full((1, 1), 2 ** (packing.bits - 1), codes.dtype))
-        return part(dequantized_blocks(codes, one, middle), 1, 0, k) * scales
+        center = middle(node.builder, packing.bits, 2)
+        return part(dequantized_blocks(codes, one, center), 1, 0, k) * scales
     if zeros.dtype == UINT8:
-        points = dequantized_blocks(_zero_points(node, zeros, packing, codes.dtype), one, None)
+        points = dequantized_blocks(_zero_points(node, zeros, packing), one, None)
     else:
         points = reshape(cast(zeros, held.dtype), (n, blocks))
     return (part(dequantized_blocks(codes, one, None), 1, 0, k) - gather(points, groups, 1)) * scales
@@ -160,13 +160,12 @@ def _checked(node: OnnxNode, packing: _Packing) -> tuple[OnnxValue, OnnxValue, O
     return packed, reshape(held, (n, blocks)), node.optional(3)
 
 
-def _zero_points(node: OnnxNode, zeros: OnnxValue | None, packing: _Packing, dtype: DType) -> OnnxValue:
+def _zero_points(node: OnnxNode, zeros: OnnxValue | None, packing: _Packing) -> OnnxValue:
     """Return the zero points {N, blocks} in the weights' data type."""
     n, blocks, bits = packing.n, packing.blocks, packing.bits
     if zeros is None:
-        middle = constant(node.builder, np.full((1, 1), 2 ** (bits - 1), dtype))
-        return expanded(middle, (n, blocks))
+        return expanded(middle(node.builder, bits, 2), (n, blocks))
     row = -(-blocks * bits // 8)
     if zeros.size != n * row:
         raise DMLError(f"zero_points must have shape {(n, row)}, found {zeros.shape}")
-    return unpacked(reshape(zeros, (n, row)), bits, blocks, as_bytes=dtype == UINT8)
+    return unpacked(reshape(zeros, (n, row)), bits, blocks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -129,8 +130,7 @@ class CompiledOperator(Dispatchable):
 
     def of_sizes(self, program: Program, inputs: Iterable[Field], outputs: Iterable[Field]) -> CompiledOperator:
         """Return a compiled operator with the same kernels for other sizes of a graph's tensors."""
-        made = object.__new__(CompiledOperator)
-        made.__dict__.update(self.__dict__)
+        made = copy(self)
         DeviceChild.__init__(made, self._device)
         made.program = program
         made.input_fields, made.output_fields = list(inputs), list(outputs)

@@ -156,11 +156,7 @@ class Operand:
 
     @staticmethod
     def of(desc: DML_BUFFER_TENSOR_DESC, region: Region) -> Operand:
-        made = object.__new__(Operand)  # (a hot path of planning, and frozen dataclasses are slow to construct)
-        made.__dict__.update(
-            region=region, data_type=desc.DataType, sizes=desc.Sizes, strides=desc.strides, base=0, epilogue=None
-        )
-        return made
+        return Operand(region, desc.DataType, desc.Sizes, desc.strides)
 
 
 @dataclass(frozen=True)

@@ -110,16 +110,20 @@ def by_pydirectml(device: dml.Device, make: Callable[..., Any], *arrays: Array) 
     return [np.asarray(one) for one in script.compute(model, bindings, outputs)]
 
 
-def by_torch(device: dml.Device, function: Callable[..., Any], *arrays: Array) -> list[Array]:
-    """Run a function of PyTorch's tensors that torch.compile has compiled with our backend, whole."""
+def by_torch(device: dml.Device, make: Callable[..., Any], *arrays: Array) -> list[Array]:
+    """Run a function that torch.compile has compiled whole with our backend. make(torch, *tensors)."""
     torch = pytest.importorskip("torch")
     pytest.importorskip("onnxscript")
     front = pytest.importorskip("dml.frontends.torch")
     torch._dynamo.reset()
+
+    def function(*tensors: Any) -> Any:
+        return make(torch, *tensors)
+
     run = torch.compile(function, backend=front.dml, fullgraph=True, options={"device": device})
     with torch.no_grad(), warnings.catch_warnings():
         for category in (FutureWarning, DeprecationWarning):
             warnings.simplefilter("ignore", category)
         warnings.simplefilter("error", front.EagerWarning)
-        made = run(*(torch.from_numpy(array) for array in arrays))
+        made = run(*map(torch.from_numpy, arrays))
     return [one.numpy() for one in (made if isinstance(made, list | tuple) else [made])]

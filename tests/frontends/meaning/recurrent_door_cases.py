@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from doors import DoorCase, by_onnx, by_openvino, by_webnn
+from doors import DoorCase, by_onnx, by_openvino, by_pydirectml, by_webnn
+
+import dml.frontends.pydirectml as script
 
 Array = npt.NDArray[Any]
 
@@ -40,6 +42,18 @@ def _in_order(array: Array, order: list[int], axis: int) -> Array:
     """Reorder the gates along an axis. order: the position of each new gate in ONNX's order."""
     parts = np.split(array, len(order), axis)
     return np.concatenate([parts[gate] for gate in order], axis)
+
+
+def _wide(*arrays: Array) -> list[Array]:
+    """Return arrays with the leading dimension of 1 that DirectML's recurrent operators take."""
+    return [array[None] for array in arrays]
+
+
+#: DirectML's activations of gates, and of new states.
+_GATE, _STATE = (
+    script.FusedActivation(kind)
+    for kind in (script.OperatorType.ACTIVATION_SIGMOID, script.OperatorType.ACTIVATION_TANH)
+)
 
 
 def _batch_first(opset: Any, x: Any) -> Any:
@@ -88,6 +102,13 @@ def _gru(linear_before_reset: bool) -> DoorCase:
         )  # fmt: skip
         return [_as_onnx(opset, made.output(0)), _batch_first(opset, made.output(1))]
 
+    def in_script(x: Any, w: Any, r: Any, b: Any, h: Any) -> Any:
+        made = script.gru(
+            x, w, r, b, h, None, [_GATE, _STATE], script.RecurrentNetworkDirection.FORWARD, int(linear_before_reset),
+            script.OutputOptions.Both,
+        )  # fmt: skip
+        return [made.sequence, made.single]
+
     return DoorCase(
         f"gru, linear before reset {linear_before_reset}",
         {
@@ -97,6 +118,9 @@ def _gru(linear_before_reset: bool) -> DoorCase:
             ),
             "webnn": lambda device, folder: by_webnn(device, in_webnn, x, w, r, of_input[None], of_state[None], h),
             "openvino": lambda device, folder: by_openvino(device, folder, in_openvino, x, h),
+            "pydirectml": lambda device, folder: by_pydirectml(
+                device, in_script, *_wide(x, w, r, np.concatenate([of_input, of_state])[None, None], h)
+            ),
         },
         reference,
     )  # fmt: skip
@@ -137,6 +161,10 @@ def _lstm() -> DoorCase:
         states = [_batch_first(opset, made.output(at)) for at in (1, 2)]
         return [_as_onnx(opset, made.output(0)), *states]
 
+    def in_script(x: Any, w: Any, r: Any, b: Any, h: Any, c: Any) -> Any:
+        made = script.lstm(x, w, r, b, h, c)
+        return [made.sequence, made.single, made.cell_single]
+
     return DoorCase(
         "lstm",
         {
@@ -146,6 +174,9 @@ def _lstm() -> DoorCase:
             ),
             "webnn": lambda device, folder: by_webnn(device, in_webnn, x, w, r, of_input[None], of_state[None], h, c),
             "openvino": lambda device, folder: by_openvino(device, folder, in_openvino, x, h, c),
+            "pydirectml": lambda device, folder: by_pydirectml(
+                device, in_script, *_wide(x, w, r, np.concatenate([of_input, of_state])[None, None], h, c)
+            ),
         },
         reference,
     )  # fmt: skip

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from doors import DoorCase, by_onnx, by_openvino, by_webnn
+from doors import DoorCase, by_onnx, by_openvino, by_pydirectml, by_torch, by_webnn
 from recurrent_door_cases import RECURRENT_CASES
 from scipy import special
 from window_door_cases import WINDOW_CASES
 
+import dml.frontends.pydirectml as script
+from dml.enums import DML_REDUCE_FUNCTION
 from dml.frontends.meaning.resampling import ResizedAxis, nearest_elements, weights
 from dml.frontends.webnn import MLGraphBuilder, MLOperandDescriptor
 from harness import assert_exact
@@ -61,10 +63,18 @@ def _resized(name: str, mode: str, sizes: tuple[int, int], coordinates: str = "h
         )  # fmt: skip
 
     doors["openvino"] = lambda device, folder: by_openvino(device, folder, interpolated, X)
+    if mode != "nearest":
+        doors["torch"] = lambda device, folder: by_torch(
+            device,
+            lambda torch, x: torch.nn.functional.interpolate(
+                x, sizes, mode=f"bi{mode}", align_corners=coordinates == "align_corners"
+            ),
+            X,
+        )
     return DoorCase(f"resize {name}", doors, reference)
 
 
-def _scattered(name: str, onnx_name: str, reduce: Any) -> DoorCase:
+def _scattered(name: str, onnx_name: str, reduce: Any, in_torch: str) -> DoorCase:
     """Scatter updates into elements; some indices repeat, some are negative."""
     indices = np.array([[0, -1, 2], [0, 1, 3], [3, -1, 2]], np.int64)
     x, updates = (_RNG.standard_normal(sizes).astype(np.float32) for sizes in ((4, 3), (3, 3)))
@@ -84,9 +94,14 @@ def _scattered(name: str, onnx_name: str, reduce: Any) -> DoorCase:
                 device, "ScatterElements", [x, indices, updates], constants=[1], axis=0, reduction=onnx_name
             ),
             "openvino": lambda device, folder: by_openvino(device, folder, updated, x, updates),
+            "torch": lambda device, folder: by_torch(
+                device,
+                lambda torch, x, at, updates: x.scatter_reduce(0, at, updates, in_torch),
+                x, indices % 4, updates,
+            ),
         },
         reference,
-    )
+    )  # fmt: skip
 
 
 def _grouped(groups: int) -> DoorCase:
@@ -131,6 +146,14 @@ def _layer_normalized() -> DoorCase:
                 lambda builder, x, a, b: builder.layer_normalization(x, scale=a, bias=b, axes=[2], epsilon=1e-5),
                 x, scale, bias,
             ),
+            "pydirectml": lambda device, folder: by_pydirectml(
+                device,
+                lambda x, a, b: script.mean_variance_normalization(x, a, b, [3], True, 1e-5),
+                *(np.broadcast_to(array, (1, 3, 4, 7)) for array in (x, scale, bias)),
+            ),
+            "torch": lambda device, folder: by_torch(
+                device, lambda torch, x, a, b: torch.nn.functional.layer_norm(x, (7,), a, b, 1e-5), x, scale, bias
+            ),
         },
         reference,
     )  # fmt: skip
@@ -146,6 +169,13 @@ def _activated(
         doors["webnn"] = lambda device, folder: by_webnn(device, lambda builder, x: getattr(builder, name)(x), x)
     if in_openvino is not None:
         doors["openvino"] = lambda device, folder: by_openvino(device, folder, in_openvino, x)
+    in_script = getattr(script, f"activation_{name}", None)
+    if in_script is not None:
+        doors["pydirectml"] = lambda device, folder: by_pydirectml(device, in_script, x.reshape(1, 1, 1, -1))
+    if name in ("gelu", "mish", "softplus"):  # (each compilation by PyTorch takes seconds)
+        doors["torch"] = lambda device, folder: by_torch(
+            device, lambda torch, x: getattr(torch.nn.functional, name)(x), x
+        )
     return DoorCase(name, doors, lambda: [reference(x.astype(np.float64))])
 
 
@@ -200,6 +230,11 @@ def _normalized_by_channel(batch: bool) -> DoorCase:
                     lambda builder, x, a, b: builder.instance_normalization(x, scale=a, bias=b, epsilon=1e-5),
                     x, scale, bias,
                 ),
+                "pydirectml": lambda device, folder: by_pydirectml(
+                    device,
+                    lambda x, a, b: script.mean_variance_normalization(x, a, b, [2, 3], True, 1e-5),
+                    x, *(np.broadcast_to(array.reshape(1, 3, 1, 1), x.shape) for array in (scale, bias)),
+                ),
             },
             reference,
         )  # fmt: skip
@@ -217,9 +252,19 @@ def _normalized_by_channel(batch: bool) -> DoorCase:
             "onnx": lambda device, folder: by_onnx(device, "BatchNormalization", given, epsilon=1e-5),
             "webnn": lambda device, folder: by_webnn(device, in_webnn, *given),
             "openvino": lambda device, folder: by_openvino(device, folder, in_openvino, *given),
+            "pydirectml": lambda device, folder: by_pydirectml(
+                device,
+                lambda x, a, b, c, d: script.batch_normalization(x, c, d, a, b, True, 1e-5),
+                x, *(array.reshape(1, 3, 1, 1) for array in given[1:]),
+            ),
+            "torch": lambda device, folder: by_torch(
+                device,
+                lambda torch, x, a, b, c, d: torch.nn.functional.batch_norm(x, c, d, a, b, False, 0, 1e-5),
+                *given,
+            ),
         },
         reference,
-    )
+    )  # fmt: skip
 
 
 def _scattered_parts(name: str, onnx_name: str, reduce: Any) -> DoorCase:
@@ -321,6 +366,11 @@ def _reduced(name: str, onnx_name: str, reference: Callable[[Array], Array], in_
         doors["openvino"] = lambda device, folder: by_openvino(
             device, folder, lambda opset, x: getattr(opset, in_openvino)(x, opset.constant(axes), False), x
         )
+    own = {"mean": "average", "product": "multiply"}.get(name.removeprefix("reduce_"), name.removeprefix("reduce_"))
+    function = DML_REDUCE_FUNCTION[f"DML_REDUCE_FUNCTION_{own.upper()}"]
+    doors["pydirectml"] = lambda device, folder: by_pydirectml(device, lambda x: script.reduce(x, function, [0, 2]), x)
+    if name == "reduce_mean":
+        doors["torch"] = lambda device, folder: by_torch(device, lambda torch, x: x.mean((0, 2)), x)
     return DoorCase(name, doors, lambda: [reference(x.astype(np.float64))], 2e-4)
 
 
@@ -348,10 +398,10 @@ CASES = [
     _resized("nearest twice", "nearest", (10, 12)),
     _resized("nearest by fractions", "nearest", (7, 9)),
     _resized("nearest smaller", "nearest", (2, 3)),
-    _scattered("sum", "add", np.add),
-    _scattered("prod", "mul", np.multiply),
-    _scattered("max", "max", np.maximum),
-    _scattered("min", "min", np.minimum),
+    _scattered("sum", "add", np.add, "sum"),
+    _scattered("prod", "mul", np.multiply, "prod"),
+    _scattered("max", "max", np.maximum, "amax"),
+    _scattered("min", "min", np.minimum, "amin"),
     _grouped(1),
     _grouped(3),
     _layer_normalized(),
@@ -370,14 +420,24 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_each_door_gives_the_same_bits(device, tmp_path, case):
-    found = {name: door(device, tmp_path) for name, door in case.doors.items()}
+def _check(device: Any, folder: Any, case: DoorCase, names: list[str]) -> None:
+    found = [case.doors[name](device, folder) for name in names]
     expected = case.reference()
-    first, *others = found.values()
+    first, *others = found
     assert len(first) == len(expected)
     for result, wanted in zip(first, expected, strict=True):
         np.testing.assert_allclose(result.reshape(wanted.shape), wanted, rtol=0, atol=case.tolerance)
     for results in others:
         for result, same in zip(results, first, strict=True):
             assert_exact(result.reshape(same.shape), same)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_each_door_gives_the_same_bits(device, tmp_path, case):
+    _check(device, tmp_path, case, [name for name in case.doors if name != "torch"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [case for case in CASES if "torch" in case.doors], ids=lambda case: case.name)
+def test_pytorch_gives_the_same_bits(device, tmp_path, case):
+    _check(device, tmp_path, case, ["onnx", "torch"])

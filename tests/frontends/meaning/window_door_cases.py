@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from doors import DoorCase, by_onnx, by_openvino, by_webnn
+from doors import DoorCase, by_onnx, by_openvino, by_pydirectml, by_torch, by_webnn
+
+import dml.frontends.pydirectml as script
 
 Array = npt.NDArray[Any]
 
@@ -45,9 +47,21 @@ def _convolved(lower: bool) -> DoorCase:
             "webnn": lambda device, folder: by_webnn(
                 device, lambda builder, x, w: builder.conv2d(x, w, padding=[start, end, start, end]), x, w
             ),
+            "pydirectml": lambda device, folder: by_pydirectml(
+                device,
+                lambda x, w: script.convolution(x, w, start_padding=[start] * 2, end_padding=[end] * 2),
+                x, w,
+            ),
+            "torch": lambda device, folder: by_torch(
+                device,
+                lambda torch, x, w: torch.nn.functional.conv2d(
+                    torch.nn.functional.pad(x, (start, end, start, end)), w
+                ),
+                x, w,
+            ),
         },
         reference,
-    )
+    )  # fmt: skip
 
 
 def _transposed(lower: bool) -> DoorCase:
@@ -79,9 +93,17 @@ def _transposed(lower: bool) -> DoorCase:
             ),
             "webnn": lambda device, folder: by_webnn(device, in_webnn, x, w),
             "openvino": lambda device, folder: by_openvino(device, folder, in_openvino, x),
+            "pydirectml": lambda device, folder: by_pydirectml(
+                device,
+                lambda x, w: script.convolution(
+                    x, w, direction=script.ConvolutionDirection.BACKWARD, strides=[2, 2], start_padding=[start] * 2,
+                    end_padding=[end] * 2, output_sizes=[1, 3, 6, 8],
+                ),
+                x, w,
+            ),
         },
         reference,
-    )
+    )  # fmt: skip
 
 
 def _pooled(mean: bool) -> DoorCase:
@@ -102,6 +124,16 @@ def _pooled(mean: bool) -> DoorCase:
         pool = builder.average_pool2d if mean else builder.max_pool2d
         return pool(x, window_dimensions=[3, 3], strides=[2, 2], output_shape_rounding="ceil")
 
+    def in_script(x: Any) -> Any:
+        if mean:
+            return script.average_pooling(x, [2, 2], [3, 3], [0, 0], [1, 1], False)
+        return script.max_pooling(x, [3, 3], [2, 2], [0, 0], [1, 1]).values
+
+    def in_torch(torch: Any, x: Any) -> Any:
+        if mean:
+            return torch.nn.functional.avg_pool2d(x, 3, 2, ceil_mode=True, count_include_pad=False)
+        return torch.nn.functional.max_pool2d(x, 3, 2, ceil_mode=True)
+
     return DoorCase(
         f"{'mean' if mean else 'max'} pooling, rounded up",
         {
@@ -110,6 +142,8 @@ def _pooled(mean: bool) -> DoorCase:
             ),
             "openvino": lambda device, folder: by_openvino(device, folder, in_openvino, x),
             "webnn": lambda device, folder: by_webnn(device, in_webnn, x),
+            "pydirectml": lambda device, folder: by_pydirectml(device, in_script, x),
+            "torch": lambda device, folder: by_torch(device, in_torch, x),
         },
         reference,
     )

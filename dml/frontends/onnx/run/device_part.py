@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -105,8 +106,7 @@ class OnnxPlan:
         numbers: list[int] = [*numbers_in([results, record, limits]), *(() if compiled is None else compiled.numbers)]
 
         def of_sizes(values: Numbers) -> OnnxPlan:
-            made = object.__new__(OnnxPlan)
-            made.__dict__.update(self.__dict__)
+            made = copy(self)
             made.outputs = dict(zip(names, filled(results, values), strict=True))
             made.compiled = None if compiled is None else compiled.filled(values)
             made._recorded = lambda: filled(record, values)

@@ -11,7 +11,8 @@
 // ONE_TAP: TILE_K divides the input channels, so that TILE_K steps belong to one element of the windows. TABLE,
 // otherwise: the size of a table of the steps of k (see table.glsl), or 0. X_FOURS: channels of x are contiguous and
 // read in vectors of four. RESULT_FOURS: four positions from a multiple of four on are contiguous (RESULT_WIDE: bound
-// as uvec4). MOVE_d, DILATION_d, PADDING_d: of windows along depth, height and width.
+// as uvec4). PLACES_FIRST: places of results are found before the loop. MOVE_d, DILATION_d, PADDING_d: of windows along
+// depth, height and width.
 #include "prelude.glsl"
 #include "lib/sum.glsl"
 #include "gemm/halves.glsl"
@@ -141,6 +142,18 @@ void place_of(uint n, out uint at[4]) {
     at[0] = rest;
 }
 
+// Indices in the result of the group's first channel at four positions from n on, or only at the first of them.
+const uint RESULT_PLACES = RESULT_FOURS == 1 ? 1u : 4u;
+uint[RESULT_PLACES] results_at(uint n, uint group) {
+    uint to[RESULT_PLACES];
+    [[unroll]] for (uint p = 0u; p < RESULT_PLACES; ++p) {
+        uint place[4];
+        place_of(min(n + p, PLACES - 1u), place);
+        to[p] = result_at(uint[5](place[0], group * GROUP_OUTPUTS, place[1], place[2], place[3]));
+    }
+    return to;
+}
+
 void main() {
     const uint tiles_m = (GROUP_OUTPUTS + TILE_M - 1u) / TILE_M;
     const uint tiles_n = (PLACES + TILE_N - 1u) / TILE_N;
@@ -164,6 +177,10 @@ void main() {
     [[unroll]] for (uint m = 0u; m < 4u * FOURS_M; ++m) {
         [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) sums[m][n] = FOUR(0);
     }
+#if PLACES_FIRST
+    uint places[FOURS_N][RESULT_PLACES];
+    [[unroll]] for (uint j = 0u; j < FOURS_N; ++j) places[j] = results_at(n0 + (own_n + j * GROUPS_N) * 4u, group);
+#endif
     load_a(matrix, m0, 0u);
 #if !ONE_TAP && TABLE > 0
     fill_table();
@@ -216,17 +233,10 @@ void main() {
 
     [[unroll]] for (uint j = 0u; j < FOURS_N; ++j) {
         uint n = n0 + (own_n + j * GROUPS_N) * 4u;
-        uint to[4];
-#if RESULT_FOURS
-        place_of(min(n, PLACES - 1u), place);
-        uint at[5] = uint[5](place[0], group * GROUP_OUTPUTS, place[1], place[2], place[3]);
-        to[0] = result_at(at);
+#if PLACES_FIRST
+        uint to[RESULT_PLACES] = places[j];
 #else
-        [[unroll]] for (uint p = 0u; p < 4u; ++p) {
-            place_of(min(n + p, PLACES - 1u), place);
-            uint at[5] = uint[5](place[0], group * GROUP_OUTPUTS, place[1], place[2], place[3]);
-            to[p] = result_at(at);
-        }
+        uint to[RESULT_PLACES] = results_at(n, group);
 #endif
         [[unroll]] for (uint i = 0u; i < 4u * FOURS_M; ++i) {
             uint m = m0 + (own_m + i / 4u * GROUPS_M) * 4u + i % 4u;

@@ -7,7 +7,7 @@
 // across, so that adjacent invocations read adjacent words.
 //
 // K_PART: for split-k, the maximum number of steps of k that a workgroup adds; if fewer than K, the result has a matrix
-// per part, K_PART_STRIDE elements apart.
+// per part, K_PART_STRIDE elements apart. PLACES_FIRST: the place of the result is found before the loop.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 #include "gemm/halves.glsl"
@@ -216,6 +216,9 @@ void main() {
     uint at[RANK];
     coordinates(batch, at);
     uint a0 = a_batch(at), b0 = b_batch(at);
+#if PLACES_FIRST
+    uint first = result_batch(at) + begin / K_PART * K_PART_STRIDE;
+#endif
     // Invocations form patches of 8 x 4: their reads of a tile's row hit few banks.
     uint lane = gl_LocalInvocationIndex % 32u, patch_ = gl_LocalInvocationIndex / 32u;
     uint own_n = patch_ % (GROUPS_N / 8u) * 8u + lane % 8u, own_m = patch_ / (GROUPS_N / 8u) * 4u + lane / 8u;
@@ -255,7 +258,9 @@ void main() {
 
     // Loops that are not unrolled and select sums by constant indices: NVIDIA's compiler does not unroll loops with
     // long bodies, and keeps arrays that they index in memory from the start.
+#if !PLACES_FIRST
     uint first = result_batch(at) + begin / K_PART * K_PART_STRIDE;
+#endif
     [[dont_unroll]] for (uint i = 0u; i < 4u * FOURS_M; ++i) {
         FOUR fours[FOURS_N];
         [[unroll]] for (uint p = 0u; p < 4u * FOURS_M; ++p) {

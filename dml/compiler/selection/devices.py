@@ -215,3 +215,18 @@ def loads_early(target: Target) -> bool:
 def has_few_registers(target: Target) -> bool:
     """Whether an invocation has fewer registers than on the H100 where the tables were measured."""
     return profile(target).registers < _H100.registers
+
+
+#: The registers of an invocation on ARM's, Broadcom's and Imagination's GPUs, at most.
+_FEWEST = 64
+
+
+def has_fewest_registers(target: Target) -> bool:
+    """Whether registers are too few for a long slab of a product, or for anything that a loop does not need."""
+    return profile(target).registers <= _FEWEST
+
+
+def finds_places_first(target: Target) -> bool:
+    """Whether kernels find the places of their results before their loops, so that sizes and strides of results need no
+    registers in them."""
+    return has_fewest_registers(target)

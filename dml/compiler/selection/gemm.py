@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps
-from dml.compiler.selection.devices import filling, half_matrices, keeps
+from dml.compiler.selection.devices import filling, half_matrices, has_fewest_registers, keeps
 from dml.compiler.selection.few_rows import (
     FEW_ROWS,
     MOST_PARTS,
@@ -190,7 +190,7 @@ def _through_memory(
     ``product_kernel``."""
     on_matrices = list(_on_matrices(target)) if halves and multiplies_on_matrices(target, m, n, k) else []
     steps = half_steps(target) if float16 else 0
-    if steps:
+    if steps and not has_fewest_registers(target):
         best = _HALF_TILES
     else:
         best = SHARED_TILES if keeps(target, SHARED_TILES[0][0].sums) else _TILES_OF_FEW_REGISTERS

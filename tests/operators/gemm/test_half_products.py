@@ -60,7 +60,7 @@ def test_sums_of_eight_in_half(computes_in_halves: dml.Device, name: str) -> Non
 
 @pytest.mark.parametrize(
     "tile",
-    [*(tile for tile, _ in gemm._HALF_TILES), *gemm._SLOWER_TILES],
+    [*(tile for tile, _ in (*gemm._HALF_TILES, *gemm._TILES_OF_FEW_REGISTERS[-1:])), *gemm._SLOWER_TILES],
     ids=lambda tile: f"{tile.tile} {tile.tile_k}",
 )
 def test_each_tile(computes_in_halves: dml.Device, tile: SharedProduct, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
 from dml.compiler.selection.convolution import ImplicitMatrixTile, ImplicitTile, puts_channels_last
+from dml.compiler.selection.devices import finds_places_first
 from dml.compiler.selection.product_tiles import MATRIX_UNITS
 from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT16
 
@@ -46,6 +47,7 @@ def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, fin
         "X_FOURS": int(x_fours),
         "RESULT_FOURS": int(fours),
         "RESULT_WIDE": int(fours and bits == 32),
+        "PLACES_FIRST": int(finds_places_first(builder.target)),
     }
     _dispatch(builder, "convolution/implicit.comp", sums, tile, tensors, defines, finish)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 import dml
+from dml.compiler import selection
 from dml.compiler.lowering import compile_operator
+from dml.compiler.selection.thresholds import rows
 from dml.conformance.axes import open_as
 from dml.runtime.devices import VulkanDevice
 from sample_descriptors import sample
@@ -27,7 +31,104 @@ CROSSED = [
     ("recurrent", "ROWS_OF_FEW", 1, "RNN", "plain"),
     ("gemm", "_PART_OF_K", 8, "RNN", "discrete"),
     ("gemm", "_OTHER_STEPS", 3, "GEMM", "plain"),
+    ("lines", "MOST_SUMMED", 2, "ACTIVATION_HARDMAX", "plain"),
+    ("lines", "SCAN_ITEMS", 1, "CUMULATIVE_SUMMATION", "discrete"),
+    ("lines", "NONZERO_CHUNKS", 1, "NONZERO_COORDINATES", "plain"),
+    ("lines", "MOST_HELD", 0, "ACTIVATION_LOG_SOFTMAX", "discrete"),
+    ("lines", "SELECTED_FROM", 1, "TOP_K", "plain"),
+    ("lines", "GPU_SORTED", 1, "TOP_K", "discrete"),
+    ("windows", "MOST_IN_LINE", 0, "AVERAGE_POOLING", "plain"),
+    ("windows", "ALONE_IF_SELDOM_FULL", 0, "ROI_POOLING", "plain"),
+    ("windows", "PLACE_SEARCH", 1, "ROI_ALIGN", "plain"),
+    ("tiles", "_FEWEST_GROUPS", 0, "MULTIHEAD_ATTENTION", "plain"),
+    ("convolution", "_MOST_SUMS", 0, "CONVOLUTION", "plain"),
+    ("convolution", "_MOST_SUMS_OF_GPUS", 0, "CONVOLUTION", "discrete"),
+    ("convolution", "_MOST_PRODUCTS", 0, "CONVOLUTION", "plain"),
+    ("convolution", "_FEWEST_INVOCATIONS_OF_GPUS", 0, "CONVOLUTION", "discrete"),
+    ("convolution", "_FEWEST_OUTPUTS", 0, "CONVOLUTION", "discrete"),
 ]
+#: Thresholds of products with stored weights: tests/graph/test_blocks.py runs both sides.
+RUN_ELSEWHERE = {"stored_weights": {"_FEW_ROWS", "_FEW_ROWS_OF_CPUS", "_PART_BYTES"}}
+#: Numbers that are not thresholds by size, by reason.
+NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
+    "elements of a vector, invocations of a workgroup, and tiles": {
+        "": {"_FEWEST_LANES", "_MOST_LANES", "TRANSPOSE_WORKGROUP", "CPU_TRANSPOSED"},
+        "attention": {"_VECTOR", "WORKGROUP", "_LEAST_DEPTH"},
+        "bytes": {"VECTOR", "TERM_ROWS", "TERM_WORKGROUP"},
+        "convolution": {"LARGEST_TILE", "WINOGRAD_POINTS", "WINOGRAD_WORKGROUP"},
+        "detection": {"BOXES_EACH"},
+        "few_rows": {"_SMALL_WORKGROUP", "_LARGE_WORKGROUP"},
+        "gemm": {"_NARROW_WORKGROUP", "_MATRIX_ROWS", "_MATRIX_DEPTH"},
+        "lines": {"CPU_VECTOR", "WALKS", "COMPUTED_TOGETHER", "STRIDED_LANES", "FEW_HOLDERS", "HOLDERS", "MOST_HOLDERS",
+                  "GPU_SORTERS"},
+        "product_tiles": {"MATRIX_UNITS", "_HALF_STEPS"},
+        "recurrent": {"_VECTOR", "_MOST_INVOCATIONS", "_SUBGROUP_OF_GPUS", "_MOST_INVOCATIONS_OF_GPUS",
+                      "_MOST_INVOCATIONS_OF_SLICES", "_UNITS_OF_SLICES", "_ROWS_OF_SLICES", "_ROWS_OF_A_SLICE"},
+        "stored_weights": {"VECTOR_BITS", "_WORD_BITS", "_COLUMNS"},
+        "tiles": {"_SHARING"},
+        "windows": {"TOGETHER"},
+    },
+    "estimates of costs": {
+        "": {"_RUNS", "_MULTIPLICATIONS", "_SUM", "_PRODUCT", "_READ"},
+        "attention": {"_TILE_REGISTERS", "_CONVERTING"},
+        "convolution": {"_READ_COST_OF_GPUS", "_TRANSFORMS_COMPILATION"},
+        "detection": {"_FINDING"},
+        "lines": {"HELD_OF_REGISTERS"},
+    },
+    "what devices have": {
+        "": {"CPU_ITERATIONS", "GPU_STEPS"},
+        "convolution": {"_CORES"},
+        "detection": {"_REGISTERS"},
+        "devices": {"_AMD", "_APPLE", "_ARM", "_BROADCOM", "_IMAGINATION", "_INTEL", "_NVIDIA", "_QUALCOMM", "_NVK",
+                    "_HONEYKRISP", "_KEPT", "_LAST_ADRENO_6", "_FEWEST_FOR_MATRICES", "_MANY_FOR_MATRICES"},
+    },
+    "a speed-up": {"thresholds": {"MARGIN"}},
+}  # fmt: skip
+#: Thresholds that no test crosses yet. New ones belong above, with an operator that crosses them.
+UNCROSSED: dict[str, set[str]] = {
+    "": {"LONG_ARITHMETIC"},
+    "attention": {"_FIRST_IN_REGISTERS_BY_HALVES", "_MOST_ON_MATRICES"},
+    "convolution": {"_MOST_PHASES", "_ADDED_SEPARATELY", "_FEWEST_VECTORS", "_FEWEST_TERMS", "_LARGEST_TABLE",
+                    "_MOST_REACH", "_MOST_READS", "MOST_TRANSFORMED", "_FEWEST_CHANNELS", "_MOST_USUAL",
+                    "_LEAST_USUAL"},
+    "detection": {"MOST_SHARING"},
+    "few_rows": {"MOST_PARTS", "FEW_ROWS", "_ROWS_OF_MANY_COLUMNS", "_MANY_SUMS"},
+    "lines": {"MOST_HELD_STEPS", "CPU_BUSY", "GPU_WALK", "MOST_GROUPS", "GROUPED_ROUNDS"},
+    "product_tiles": {"FEWEST_SUMS"},
+    "recurrent": {"_MOST_ROWS", "_FEWEST_GROUPS", "_MOST_ROWS_OF_GPUS", "_MOST_UNITS_OF_GPUS",
+                  "_MOST_STATE_OF_A_GPUS_WORKGROUP", "_MOST_SLICES", "_MOST_SLICES_OF_FEW_REGISTERS"},
+    "tiles": {"_FEWEST_COLUMNS_OF_LARGE"},
+}  # fmt: skip
+
+
+def plain_numbers() -> dict[str, set[str]]:
+    """Return selection's constants that are single numbers and not rows of thresholds.json, by module."""
+    found: dict[str, set[str]] = {}
+    for path in Path(selection.__file__).parent.glob("*.py"):
+        module = "" if path.stem == "__init__" else path.stem
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        assigned = (node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign))
+        targets = (target for node in assigned for target in ast.walk(node) if isinstance(target, ast.Name))
+        names = {target.id for target in targets if isinstance(target.ctx, ast.Store) and target.id.isupper()}
+        owner = import_module(f"dml.compiler.selection.{module}".rstrip("."))
+        numbers = {name for name in names if type(getattr(owner, name)) in (int, float)}
+        if left := {name for name in numbers if f"{module}.{name}".lstrip(".") not in rows()}:
+            found[module] = left
+    return found
+
+
+def test_every_threshold_is_crossed() -> None:
+    """Rows of thresholds.json are crossed by their alternatives (tests/tuning/test_constants.py)."""
+    listed: dict[str, set[str]] = {}
+    groups = [RUN_ELSEWHERE, *NOT_BY_SIZE.values(), UNCROSSED]
+    crossed = [(module, name) for module, name, *_ in CROSSED if f"{module}.{name}" not in rows()]
+    for module, name in [
+        *crossed,
+        *((module, name) for group in groups for module, own in group.items() for name in own),
+    ]:
+        assert name not in listed.setdefault(module, set()), f"{module}.{name} is listed twice"
+        listed[module].add(name)
+    assert listed == plain_numbers()
 
 
 @pytest.mark.parametrize("module, name, value, operator, axis", CROSSED)

@@ -47,12 +47,15 @@ def pooling(tmp_path: Path) -> Path:
     return saved(tmp_path, nodes, [value("x", FLOAT, ["n", 3, "h", "w"])], [value("y", FLOAT, None)])
 
 
-def test_errors_report_assumed_sizes(explain: Any, pooling: Path) -> None:
-    result = explain(pooling)
+def test_errors_report_assumed_sizes(explain: Any, tmp_path: Path) -> None:
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], name="conv1")]
+    inputs, outputs = [value("x", FLOAT, ["n", 3, "h", "w"])], [value("y", FLOAT, None)]
+    convolution = saved(tmp_path, nodes, inputs, outputs, w=np.ones((4, 3, 2, 2), np.float32))
+    result = explain(convolution)
     assert result.exit_code == 1
     assert "does not fit 1 elements" in result.output
     assert "sizes assumed: h=1, n=1, w=1 (--size h=NUMBER gives one)" in result.output
-    inspected = CliRunner().invoke(app, ["inspect", str(pooling)])
+    inspected = CliRunner().invoke(app, ["inspect", str(convolution)])
     assert "sizes assumed: h=1, n=1, w=1" in inspected.output
 
 

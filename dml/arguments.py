@@ -114,13 +114,19 @@ def _parameters(function: Callable[..., Any]) -> dict[str, _Parameter]:
         hint = hints.get(name, Any)
         written = parameter.annotation if isinstance(parameter.annotation, str) else str(hint)
         if written.isidentifier() and typing.get_origin(hint) in _UNIONS:  # an alias, which callers cannot know
-            written = " | ".join((typing.get_origin(one) or one).__name__ for one in typing.get_args(hint))
+            members = map(_meaning, typing.get_args(hint))
+            written = " | ".join((typing.get_origin(member) or member).__name__ for member in members)
         names = _enumeration(hint)
         takes = None if parameter.kind is parameter.VAR_KEYWORD else _test(hint, names)
         rest = parameter.kind is parameter.VAR_POSITIONAL
         where = function.__qualname__.removesuffix(".__init__")
         found[name] = _Parameter(f"{where}: {name}", written, takes, rest, names)
     return found
+
+
+def _meaning(hint: Any) -> Any:
+    """Return what an alias of a `type` statement stands for; since NumPy 2.5, NDArray is one."""
+    return getattr(typing.get_origin(hint) or hint, "__value__", hint)
 
 
 def _enumeration(hint: Any) -> type[Enum] | None:
@@ -169,6 +175,7 @@ def _test(hint: Any, names: type[Enum] | None = None) -> _Test | None:
         return None
     if hint is None or hint is type(None):
         return lambda value: value is None
+    hint = _meaning(hint)
     origin, of = typing.get_origin(hint), typing.get_args(hint)
     if origin in _UNIONS:
         tests = [_test(one) for one in of if one is not str or names is None]

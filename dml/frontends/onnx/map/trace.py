@@ -30,6 +30,7 @@ from dml.graph.builder import Builder, DeviceLike, Source
 from dml.graph.constants import SharedConstants
 
 from ..dtypes import BOOL, HELD_AS_FLOAT32, Array, DType, Shape, storage
+from ..load.lenient import names_read
 from ..load.loading import initial_arrays
 from ..registry import mapping_of, schema_of, standard
 from .folding import fold
@@ -459,8 +460,8 @@ class Trace:
 
     def call(self, function: Any, node: OnnxNode) -> list[Item]:
         """Return the outputs of a function's body for the node's inputs and attributes."""
-        opsets = opsets_of(function, node.scope.opsets)
-        scope = Scope(opsets)
+        has_graph = any(isinstance(attribute, onnx.GraphProto) for attribute in node.attributes.values())
+        scope = _around_graph(function, node) if has_graph else Scope(opsets_of(function, node.scope.opsets))
         scope.attributes = {a.name: helper.get_attribute_value(a) for a in getattr(function, "attribute_proto", ())}
         schema = schema_of(node.op, node.domain, node.version)
         if schema is not None:
@@ -474,6 +475,20 @@ class Trace:
         scope.items = dict(zip(function.input, given, strict=True))
         self.nodes([NodeFacts(proto) for proto in function.node], scope)
         return [scope.items.get(name) for name in function.output]
+
+
+def _around_graph(function: Any, node: OnnxNode) -> Scope:
+    """Return the scope of a function body that holds the caller's nested graph (SequenceMap's): the graph's nodes have
+    the caller's versions and read the caller's names. Raises Unsupported if the function has one of these names.
+    """
+    given = dict(zip(function.input, node.proto.input, strict=False))
+    own = {name for name in function.input if given.get(name) != name}
+    own.update(name for inner in function.node for name in inner.output)
+    graphs = onnx.NodeProto(attribute=node.attribute_protos())
+    hidden = own & names_read(graphs)
+    if hidden:
+        raise Unsupported(f"its body reads {sorted(hidden)[0]!r}, which is a name in the operator's function")
+    return Scope(node.scope.opsets, node.scope)
 
 
 def _check_dimensions(results: list[Item]) -> None:

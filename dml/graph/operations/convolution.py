@@ -97,10 +97,8 @@ def transposed_convolution(
             least = transposed_sizes(x.sizes, w.sizes, strides, dilations, start, end)[2:]
             beyond = tuple(size - inside for size, inside in each_dimension(output_sizes, least))
             if not all(0 <= more < step for more, step in each_dimension(beyond, strides)):
-                raise DMLError(
-                    f"output_sizes must be {least}, or more by less than the strides {strides}, "
-                    f"found {tuple(output_sizes)}"
-                )
+                most = tuple(size + step - 1 for size, step in each_dimension(least, strides))
+                raise DMLError(f"output_sizes must be between {least} and {most}, found {tuple(output_sizes)}")
         sizes = transposed_sizes(x.sizes, w.sizes, strides, dilations, start, end, beyond, groups)
     return x.builder.one(
         DML_CONVOLUTION_OPERATOR_DESC,

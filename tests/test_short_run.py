@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -83,14 +84,15 @@ def test_or_shortly(suite, choice, count):
     assert suite("--short", *choice)[-2].startswith(f"{count} passed")
 
 
-#: Files that are slow as a whole.
+#: Files that are slow as a whole, or need a package that is missing.
 NOT_AT_ALL = {
     "tests/frontends/onnx/test_onnx_mutations.py",
     "tests/frontends/torch/test_torch_backend.py",
-    "tests/frontends/genai/test_generation_judged.py",
     "tests/frontends/test_large_weights.py",
     "tests/runtime/test_large_models.py",
 }
+if importlib.util.find_spec("onnxruntime_genai") is None:
+    NOT_AT_ALL.add("tests/frontends/genai/test_generation_judged.py")
 
 
 @pytest.mark.slow

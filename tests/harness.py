@@ -12,7 +12,7 @@ import dml
 import last_run
 from dml.compiler.program import Program
 from dml.conformance.compare import Mismatch
-from dml.conformance.execution import recorded, scratch
+from dml.conformance.execution import recorded
 from dml.runtime.buffer import Buffer
 
 Array = npt.NDArray[Any]
@@ -91,8 +91,7 @@ def run_on(device: dml.Device, desc: dml.OperatorDesc, inputs: Sequence[Buffer],
     """
     last_run.note(device, desc)
     compiled = device.compile_operator(device.create_operator(desc))
-    temporary = scratch(device, compiled.get_binding_properties().TemporaryResourceSize)
-    recorded(device, compiled, inputs, outputs, temporary).execute()
+    recorded(device, compiled, inputs, outputs).execute()
     return compiled.program
 
 

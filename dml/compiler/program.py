@@ -62,6 +62,13 @@ class Region(NamedTuple):
             and other.offset < self.offset + self.size
         )
 
+    def contains(self, other: Region) -> bool:
+        return (
+            self.overlaps(other)
+            and self.offset <= other.offset
+            and other.offset + other.size <= self.offset + self.size
+        )
+
 
 @dataclass(frozen=True)
 class Operand:

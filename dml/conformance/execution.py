@@ -225,7 +225,7 @@ def _recorded_run(device: Device, compiled: CompiledOperator, data: CaseData, ca
     sizes = [int(tensor.TotalTensorSizeInBytes) for _, _, tensor in tensors(data.desc.outputs())]
     results = [device.create_buffer(np.full(size + 2 * GUARD, UNTOUCHED, np.uint8)) for size in sizes]
     places = [DML_BUFFER_BINDING(buffer, GUARD, size) for buffer, size in zip(results, sizes, strict=True)]
-    temporary = scratch(device, compiled.get_binding_properties().TemporaryResourceSize)
+    temporary = _scratch(device, compiled.get_binding_properties().TemporaryResourceSize)
     device.context.margin = GUARD
     try:
         commands = recorded(device, compiled, given, places, temporary)
@@ -293,23 +293,25 @@ def recorded(
     compiled: CompiledOperator,
     inputs: Sequence[Buffer | DML_BUFFER_BINDING],
     outputs: Sequence[Buffer | DML_BUFFER_BINDING],
-    temporary: DML_BUFFER_BINDING | None,
+    temporary: DML_BUFFER_BINDING | None = None,
 ) -> CommandList:
     """Record commands that run an operator through DirectML's own objects, with its initialization.
 
     inputs, outputs: a buffer, or a part of one, for each tensor present, in order. Inputs that DirectML owns are bound
-    to the initializer. temporary: the temporary resource, if it needs one.
+    to the initializer. temporary: the temporary resource; by default scratch memory.
     """
     given = _bindings(compiled.input_slots, inputs)
     owned = compiled.program.owned
     table = device.create_binding_table(DML_BINDING_TABLE_DESC(compiled))
     table.bind_inputs([None if index in owned else binding for index, binding in enumerate(given)])
     table.bind_outputs(_bindings(compiled.output_slots, outputs))
-    if persistent := scratch(device, compiled.get_binding_properties().PersistentResourceSize):
+    if persistent := _scratch(device, compiled.get_binding_properties().PersistentResourceSize):
         initial = tuple(binding if index in owned else None for index, binding in enumerate(given))
         _initialize(device, compiled, initial, persistent)
         table.bind_persistent_resource(persistent)
-    table.bind_temporary_resource(temporary)
+    table.bind_temporary_resource(
+        temporary or _scratch(device, compiled.get_binding_properties().TemporaryResourceSize)
+    )
     return _record(device, compiled, table)
 
 
@@ -321,7 +323,7 @@ def _initialize(
     if any(owned):
         table.bind_inputs([DML_BUFFER_ARRAY_BINDING(owned)])
     table.bind_outputs([persistent])
-    table.bind_temporary_resource(scratch(device, initializer.get_binding_properties().TemporaryResourceSize))
+    table.bind_temporary_resource(_scratch(device, initializer.get_binding_properties().TemporaryResourceSize))
     _record(device, initializer, table).execute()
 
 
@@ -338,8 +340,7 @@ def _disagreement(device: Device, desc: OperatorDesc, inputs: Inputs, found: Seq
     ]
     outputs = tensors(desc.outputs())
     results = [portable.create_buffer(int(tensor.TotalTensorSizeInBytes)) for _, _, tensor in outputs]
-    temporary = scratch(portable, compiled.get_binding_properties().TemporaryResourceSize)
-    recorded(portable, compiled, given, results, temporary).execute()
+    recorded(portable, compiled, given, results).execute()
     for (name, _, tensor), one, other in zip(outputs, found, results, strict=True):
         there = from_bytes(other.read(np.uint8, len(one)), tensor)
         if wrong := samples.disagreement(from_bytes(one, tensor), there):
@@ -359,7 +360,7 @@ def _guarded(device: Device, data: npt.NDArray[np.uint8]) -> DML_BUFFER_BINDING:
     return DML_BUFFER_BINDING(buffer, 0, data.size)
 
 
-def scratch(device: Device, size: int) -> DML_BUFFER_BINDING | None:
+def _scratch(device: Device, size: int) -> DML_BUFFER_BINDING | None:
     """Return scratch memory filled with NaNs, or -1: no operator may depend on its contents."""
     return _guarded(device, np.full(size, _EARLIER, np.uint8)) if size else None
 

@@ -180,19 +180,21 @@ class TensorArithmetic:
 
     def __round__(self, digits: int | None = None) -> Tensor:
         """Round to integers, halves to even; integers stay. Raises DMLError for other digits than 0."""
-        from dml.graph.operations import round_
-
         if digits:
             raise DMLError(
                 f"round: a graph's tensor rounds to integers, not to {digits} digits; scale it before and after"
             )
-        return round_(self) if self._is_float else +self  # type: ignore[arg-type]
+        nearest = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
+        return self._rounded(ew.DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, RoundingMode=nearest)
 
     def __floor__(self) -> Tensor:
-        return self._one(ew.DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC, self, ScaleBias=None) if self._is_float else +self
+        return self._rounded(ew.DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC, ScaleBias=None)
 
     def __ceil__(self) -> Tensor:
-        return self._one(ew.DML_ELEMENT_WISE_CEIL_OPERATOR_DESC, self, ScaleBias=None) if self._is_float else +self
+        return self._rounded(ew.DML_ELEMENT_WISE_CEIL_OPERATOR_DESC, ScaleBias=None)
+
+    def _rounded(self, cls: type[OperatorDesc], **fields: Any) -> Tensor:
+        return self._one(cls, self, **fields) if self._is_float else +self
 
     def _one(self, cls: type[OperatorDesc], x: Any, **fields: Any) -> Tensor:
         return self.builder.one(cls, x.sizes, x.data_type, InputTensor=x, **fields)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 
 from dml.capability import LATEST, operator_support, same_properties, short_name
-from dml.capability.own import takes_own_type
+from dml.capability.own import takes_type
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_FEATURE_LEVEL, DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
@@ -79,10 +79,7 @@ def conversions(
             for candidate in (kind, *_SUBSTITUTES.get(kind, ())):
                 if is_exact and element_bits(candidate) < element_bits(kind):
                     continue
-                if all(
-                    candidate in support[name].data_types or takes_own_type(cls.OPERATOR_TYPE, name, candidate)
-                    for name in names
-                ):
+                if all(takes_type(cls.OPERATOR_TYPE, name, candidate, support[name]) for name in names):
                     result.update({name: candidate for name in names if candidate != kind})
                     break
             else:

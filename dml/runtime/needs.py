@@ -115,16 +115,9 @@ def _initializing(program: Program) -> Iterator[tuple[Dispatch, frozenset[int]]]
             else:
                 read = read.union(*(sources for other, sources in written if other.overlaps(region)))
         results = [binding.region for binding in dispatch.bindings if binding.access.writes]
-        written = [entry for entry in written if not any(_covers(result, entry[0]) for result in results)]
+        written = [entry for entry in written if not any(result.contains(entry[0]) for result in results)]
         written += [(result, read) for result in results]
         yield dispatch, read
-
-
-def _covers(region: Region, other: Region) -> bool:
-    """Whether a region contains another one."""
-    return region.overlaps(other) and (
-        region.offset <= other.offset and other.offset + other.size <= region.offset + region.size
-    )
 
 
 def _by_constant(

@@ -22,7 +22,7 @@ from ..capability import (
     same_properties,
     short_name,
 )
-from ..capability.own import takes_own_type
+from ..capability.own import takes_type
 from ..descriptors import FieldInfo
 from ..enums import (
     DML_FEATURE_LEVEL,
@@ -212,9 +212,7 @@ def check_tensor_field(check: Check, info: FieldInfo, support: TensorSupport) ->
         named = [(info.name, value)]
     for field, tensor in named:
         check.attempt(_check_tensor_once, check, field, tensor)
-        takes = tensor.DataType in support.data_types or takes_own_type(
-            check.desc.OPERATOR_TYPE, info.name, tensor.DataType
-        )
+        takes = takes_type(check.desc.OPERATOR_TYPE, info.name, tensor.DataType, support)
         if tensor.rank not in support.dimension_counts or not takes:
             check_support(check, field, tensor, support, takes)
         if info.kind == "output":

@@ -2,9 +2,9 @@
 #extension GL_EXT_control_flow_attributes : require
 // result = finish(ALPHA * a x b + BETA * c) without shared memory, for results of few rows, with b as numbers of BITS
 // (2, 4 or 8) bits, in blocks of 2^BLOCK_SHIFT steps of k with a scale and a zero point each: (number - zero) * scale.
-// b is {n, k}, bound as vectors that each lie in one block, or, if a vector has PARTS > 1 blocks, as words. An invocation computes TILE_M rows of COLUMNS (4) adjacent
-// columns; adjacent invocations take adjacent columns, so that a workgroup reads the same elements of a. IS_SIGNED: the
-// numbers are INT4 or INT8.
+// b is {n, k}, bound as vectors that each lie in one block, or, if a vector has PARTS > 1 blocks, as words. An
+// invocation computes TILE_M rows of COLUMNS (4) adjacent columns; adjacent invocations take adjacent columns, so that a
+// workgroup reads the same elements of a. IS_SIGNED: the numbers are INT4 or INT8.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 

@@ -105,15 +105,7 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int, comput
     together = GPU_TOGETHER
     if computed and has_few_registers(target):
         together = max(1, min(together, COMPUTED_TOGETHER // computed))
-    # The lanes of a subgroup need no barrier, so they share a line if there are enough subgroups to fill the GPU.
-    subgroup_size = shuffled(target)
-    most = (
-        STRIDED_LANES
-        if row
-        else subgroup_size
-        if subgroup_size and results * subgroup_size >= filling(target, GPU_PARALLEL)
-        else None
-    )
+    most = STRIDED_LANES if row else _most_lanes(target, results)
     lanes = _lanes(target, steps, each=GPU_TOGETHER, most=most)
     parallel = min(filling(target, GPU_PARALLEL) // max(1, results * lanes), steps // (SUM_BLOCK * lanes))
     chunks = max(1, parallel, -(-steps // (longest * lanes)))
@@ -121,8 +113,20 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int, comput
     if row:
         more = min(2 * filling(target, GPU_PARALLEL) // max(1, results * lanes), steps // (STRIDED_STEPS * lanes))
         return LineSharing(lanes, workgroup, max(chunks, more), together=together, strided_lanes=lanes > 1)
-    subgroup = subgroup_size if lanes > 1 and workgroup % max(1, subgroup_size) == 0 else 0
-    return LineSharing(lanes, workgroup, chunks, together=together, subgroup=subgroup)
+    return LineSharing(lanes, workgroup, chunks, together=together, subgroup=_subgroup(target, lanes, workgroup))
+
+
+def _most_lanes(target: Target, lines: int) -> int | None:
+    """Return the maximum number of lanes that share a line: a subgroup's, which need no barrier, if there are enough
+    lines to fill the GPU with subgroups, else None (a workgroup's)."""
+    size = shuffled(target)
+    return size if size and lines * size >= filling(target, GPU_PARALLEL) else None
+
+
+def _subgroup(target: Target, lanes: int, workgroup: int) -> int:
+    """Return the number of invocations that combine the lanes' results without shared memory, or 0."""
+    size = shuffled(target)
+    return size if lanes > 1 and workgroup % max(1, size) == 0 else 0
 
 
 #: Maximum number of elements for which a CPU driver's reductions read a row one element at a time: vectors gain little
@@ -154,22 +158,19 @@ def scan_sharing(target: Target, lines: int, length: int, *, interleaved: bool, 
     if target.is_cpu:
         chunks = max(1, min(CPU_PARALLEL // lines, length // CPU_SCANNED), -(-length // most))
         return LineSharing(1, min(CPU_WORKGROUP, target.max_workgroup_invocations), chunks)
-    lanes, items, subgroup_size = 1, 1, shuffled(target)
+    lanes = items = 1
     vectors = 1 < unit <= 2 * SCAN_ITEMS
     if not interleaved or lines < MANY_LINES:
         items = unit if vectors else SCAN_ITEMS
-        # The lanes of a subgroup need no barrier, so they share a line if there are enough subgroups to fill the GPU.
-        fills = subgroup_size and lines * subgroup_size >= filling(target, GPU_PARALLEL)
-        lanes = _lanes(target, length, each=items, most=subgroup_size if fills else None)
+        lanes = _lanes(target, length, each=items, most=_most_lanes(target, lines))
     chunks = min(filling(target, GPU_PARALLEL) // max(1, lines * lanes), length // (SCAN_ROUNDS * lanes * items))
     longest = most // items * items * lanes
-    subgroup = subgroup_size if lanes > 1 and target.workgroup % max(1, subgroup_size) == 0 else 0
     return LineSharing(
         lanes,
         target.workgroup,
         max(1, chunks, -(-length // longest)),
         items,
-        subgroup=subgroup,
+        subgroup=_subgroup(target, lanes, target.workgroup),
         vectors=vectors and items == unit,
     )
 
@@ -299,10 +300,7 @@ def _held(target: Target, length: int, unit: int, few: int) -> HeldRows | None:
     if not each or each * unit > min(MOST_HELD, HELD_OF_REGISTERS * registers(target, lanes)):
         return None
     workgroup = max(lanes, min(HOLDERS, target.max_workgroup_invocations))
-    subgroup_size = shuffled(target)
-    return HeldRows(
-        lanes, each, workgroup, subgroup_size if lanes > 1 and workgroup % max(1, subgroup_size) == 0 else 0
-    )
+    return HeldRows(lanes, each, workgroup, _subgroup(target, lanes, workgroup))
 
 
 def holds_vectors(target: Target, bits: int) -> bool:

@@ -35,9 +35,9 @@ def numbers_of(graph: fx.GraphModule) -> tuple[set[int], set[int]]:
     Dynamo passes a float that changes as a float64 tensor without dimensions; the graph calls its ``item()``.
     """
     places = list(graph.graph.find_nodes(op="placeholder"))
-    sizes = {symbol for node in places for symbol in _symbols(node).values()}
+    sizes = {symbol for node in places for symbol in symbols_of(node).values()}
     ints = {
-        index for index, node in enumerate(places) if _is_number(node) and node.users and _symbol(node) not in sizes
+        index for index, node in enumerate(places) if _is_number(node) and node.users and symbol_of(node) not in sizes
     }
     floats = {index for index, node in enumerate(places) if node.users and _is_float(node)}
     return ints, floats
@@ -59,7 +59,7 @@ def taken(graph: fx.GraphModule, arguments: Sequence[Any], fixed: AbstractSet[in
     symbols: dict[str, tuple[fx.Node, int]] = {}
     for node, original, value in zip(places, originals, arguments, strict=True):
         if isinstance(value, torch.Tensor):
-            for axis, symbol in _symbols(original).items():
+            for axis, symbol in symbols_of(original).items():
                 symbols.setdefault(symbol, (node, axis))
     last = places[-1] if places else None
     wide = any(isinstance(value, torch.Tensor) and value.dtype == torch.float64 and value.ndim for value in arguments)
@@ -71,10 +71,10 @@ def taken(graph: fx.GraphModule, arguments: Sequence[Any], fixed: AbstractSet[in
             for user in _items(node) if is_tensor else [node]:
                 _replace(user, number)
                 gone += [user] if is_tensor else []
-        elif not is_tensor and _symbol(original) in symbols:
+        elif not is_tensor and symbol_of(original) in symbols:
             if node.users:
                 with copied.graph.inserting_after(last):
-                    size = copied.graph.call_function(torch.ops.aten.sym_size.int, symbols[_symbol(original)])
+                    size = copied.graph.call_function(torch.ops.aten.sym_size.int, symbols[symbol_of(original)])
                 node.replace_all_uses_with(size)
         elif is_tensor or node.users:
             if is_tensor and _is_float(original):
@@ -87,7 +87,7 @@ def taken(graph: fx.GraphModule, arguments: Sequence[Any], fixed: AbstractSet[in
             if is_weight(value):
                 found.weights.add(len(found.places))
             found.places.append(index)
-            found.dynamic.append(_symbols(original) if is_tensor else None)
+            found.dynamic.append(symbols_of(original) if is_tensor else None)
             continue
         gone.append(node)
     for node in gone:
@@ -125,12 +125,13 @@ def _replace(node: fx.Node, number: Any) -> None:
         user.kwargs = fx.map_arg(user.kwargs, lambda one: number if one is node else one)
 
 
-def _symbol(node: fx.Node) -> str:
+def symbol_of(node: fx.Node) -> str:
+    """Return the symbol of a placeholder's number; the number itself if it is fixed."""
     value = node.meta.get("example_value")
     return str(value.node.expr) if isinstance(value, torch.SymInt) else str(value)
 
 
-def _symbols(node: fx.Node) -> dict[int, str]:
+def symbols_of(node: fx.Node) -> dict[int, str]:
     """Return the dimensions of a tensor whose sizes are single symbols."""
     example = node.meta.get("example_value")
     shape = example.shape if isinstance(example, torch.Tensor) else ()

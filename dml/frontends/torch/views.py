@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import fx
 
+from dml.frontends.torch.arguments import symbol_of, symbols_of
+
 
 class _View(NamedTuple):
     """An output as a view.
@@ -39,15 +41,12 @@ class Views:
         outputs = returned.args[0] if isinstance(returned.args[0], tuple | list) else ()
         #: For each symbol, the index of an argument, and the axis if it is that tensor's size.
         self._symbols: dict[str, tuple[int, int | None]] = {
-            str(size.node.expr): (at, axis)
-            for at, node in enumerate(arguments)
-            for axis, size in enumerate(getattr(_example(node), "shape", ()))
-            if isinstance(size, torch.SymInt)
+            symbol: (at, axis) for at, node in enumerate(arguments) for axis, symbol in symbols_of(node).items()
         }
         self._symbols |= {
-            str(value.node.expr): (at, None)
+            symbol_of(node): (at, None)
             for at, node in enumerate(arguments)
-            if isinstance(value := node.meta.get("example_value"), torch.SymInt)
+            if isinstance(node.meta.get("example_value"), torch.SymInt)
         }
         self._views: dict[int, _View] = {}
         bases = {key: (at, True, one) for at, _, one, key in reversed(list(_stored(arguments)))}

@@ -18,7 +18,7 @@ import onnx
 from dml.errors import DMLError
 
 from ..dtypes import Array
-from ..registry import Fold, fold_of
+from ..registry import Fold, fold_of, schema_of
 from .folds import DTYPES
 from .traced_arrays import TracedArray, computed_of_sizes, is_traced
 from .value import OnnxValue
@@ -109,7 +109,8 @@ def _evaluate(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> list[Arr
 
 def _typed(node: OnnxNode, arrays: list[Array | None], results: list[Array]) -> list[Array]:
     """Return the results in the data types of ONNX's schema, where NumPy chooses others (a sum of int32 is int64)."""
-    schema = onnx.defs.get_schema(node.op, node.version)
+    schema = schema_of(node.op, node.domain, node.version)
+    assert schema is not None  # (the reference has evaluated it)
     kinds = {one.type_str: array.dtype for one, array in zip(schema.inputs, arrays, strict=False) if array is not None}
     names = [one.type_str for one in schema.outputs]
     return [

@@ -25,14 +25,20 @@ void eight_of_a(uint at, out FOUR low, out FOUR high) {
 #endif
 }
 
-// Returns every second of a word's numbers from `first` on, each as 1 + number / 2^BITS: its bits become the upper bits
-// of a float's mantissa, without a conversion.
+// Returns every second of a word's numbers from `first` on, each plus 2^BITS: its bits become the upper bits of a
+// mantissa, without a conversion. Numbers of 4 bits become halves, two at a time, which devices widen at once.
 vec4 four_numbers(uint word, uint first) {
+    if (BITS == 4u) {
+        uvec2 pairs = first == 0u ? uvec2(word << 6u, word >> 2u) : uvec2(word << 2u, word >> 6u);
+        pairs = pairs & 0x03c003c0u | 0x4c004c00u;
+        vec2 low = unpackHalf2x16(pairs.x), high = unpackHalf2x16(pairs.y);
+        return vec4(low.x, high.x, low.y, high.y);
+    }
     const uint to = 23u - BITS, mask = ((1u << BITS) - 1u) << to;
     uvec4 bits;
     [[unroll]] for (uint q = 0u; q < 4u; ++q) {
         uint from = BITS * (first + 2u * q);
-        bits[q] = (from < to ? word << (to - min(from, to)) : word >> (max(from, to) - to)) & mask | 0x3f800000u;
+        bits[q] = (from < to ? word << (to - min(from, to)) : word >> (max(from, to) - to)) & mask | 0x40800000u;
     }
     return uintBitsToFloat(bits);
 }
@@ -88,7 +94,7 @@ void main() {
             uint k = first_k + u * (SLICES * PER_VECTOR);
             if (u > 0u && k >= K) break;
             [[unroll]] for (uint p = 0u; p < PARTS; ++p) {
-                // Zero points and the implicit 1 of each number are subtracted using the sums of a.
+                // Zero points and what four_numbers adds to each number are subtracted using the sums of a.
                 SUM products[TILE_M][COLUMNS], ones[TILE_M];
                 [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
                     ones[m] = 0.0;
@@ -96,26 +102,25 @@ void main() {
                 }
                 [[unroll]] for (uint e = 0u; e < PER_VECTOR / PARTS / 8u; ++e) {
                     const uint word = p * (4u / PARTS) + e / (PER_WORD / 8u), first = e % (PER_WORD / 8u) * 8u;
-                    vec4 even[COLUMNS], odd[COLUMNS];
-                    [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-                        even[c] = four_numbers(b[u][c][word], first);
-                        odd[c] = four_numbers(b[u][c][word], first + 1u);
-                    }
+                    FOUR of_even[TILE_M], of_odd[TILE_M];
                     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
                         FOUR low, high;
                         eight_of_a(rows[m] + k + word * PER_WORD + first, low, high);
-                        FOUR of_even = FOUR(low.xz, high.xz), of_odd = FOUR(low.yw, high.yw);
-                        ones[m] = with_products(with_products(ones[m], of_even, FOUR(1.0)), of_odd, FOUR(1.0));
-                        [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-                            products[m][c] = with_products(products[m][c], of_even, even[c]);
-                            products[m][c] = with_products(products[m][c], of_odd, odd[c]);
+                        of_even[m] = FOUR(low.xz, high.xz);
+                        of_odd[m] = FOUR(low.yw, high.yw);
+                        ones[m] = with_products(with_products(ones[m], of_even[m], FOUR(1.0)), of_odd[m], FOUR(1.0));
+                    }
+                    [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
+                        vec4 even = four_numbers(b[u][c][word], first), odd = four_numbers(b[u][c][word], first + 1u);
+                        [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+                            products[m][c] = with_products(with_products(products[m][c], of_even[m], even), of_odd[m], odd);
                         }
                     }
                 }
-                const SUM steps = SUM(1u << BITS);
+                const SUM added = SUM(1u << BITS);
                 [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
                     [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-                        sums[m][c] += scale[u][c][p] * (steps * products[m][c] - (steps + zero[u][c][p]) * ones[m]);
+                        sums[m][c] += scale[u][c][p] * (products[m][c] - (added + zero[u][c][p]) * ones[m]);
                     }
                 }
             }

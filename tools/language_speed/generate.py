@@ -23,14 +23,17 @@ def main() -> None:
     og = importlib.import_module(_MODULES[who])
     model = og.Model(folder)
     ids = (300 + np.arange(prompt) * 7919 % 1000).astype(np.int32)
-    _generate(og, model, ids, 2)
-    print(json.dumps({**_generate(og, model, ids, tokens), "peak": peak_bytes()}))
+    _generate(og, model, ids, tokens, 2)
+    print(json.dumps({**_generate(og, model, ids, tokens, tokens), "peak": peak_bytes()}))
 
 
-def _generate(og: Any, model: Any, ids: np.ndarray, tokens: int) -> dict[str, dict[str, float]]:
-    """Return the seconds of the prompt with its first token, and of each further token."""
+def _generate(og: Any, model: Any, ids: np.ndarray, most: int, tokens: int) -> dict[str, dict[str, float]]:
+    """Return the seconds of the prompt with its first token, and of each of ``tokens`` further tokens.
+
+    most: tokens for which the generator has room; the first generation of a length plans it.
+    """
     params = og.GeneratorParams(model)
-    params.set_search_options(max_length=len(ids) + tokens + 1, min_length=len(ids) + tokens + 1, do_sample=False)
+    params.set_search_options(max_length=len(ids) + most + 1, min_length=len(ids) + most + 1, do_sample=False)
     generator = og.Generator(model, params)
     steps = [_now()]
     generator.append_tokens(ids)

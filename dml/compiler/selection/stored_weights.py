@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dml.compiler.selection import lanes, max_steps
+from dml.compiler.selection.devices import has_few_registers
 from dml.compiler.selection.few_rows import VectorProduct, rows_of_tile
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.target import Target
@@ -16,6 +17,9 @@ _WORD_BITS = 32
 #: Maximum number of rows for which GPUs multiply weights of 2 and 4 bits as stored; for more rows, converting the
 #: weights to FLOAT16 first is faster.
 _FEW_ROWS = 2
+#: Sizes of gemm/blocks.comp: columns, lanes, slices and adjacent slices. The more columns an invocation has, the fewer
+#: loads and sums of a's elements each column needs, and the more registers.
+_FEW_REGISTERS, _MANY_REGISTERS = (4, 4, 32, 8), (8, 2, 64, 4)
 #: Maximum number of rows for which CPU drivers multiply weights as stored; they have one kernel for 2, 4 and 8 bits.
 _FEW_ROWS_OF_CPUS = 12
 #: Bytes of weights that are widened at a time: working memory that does not grow with the model.
@@ -55,7 +59,8 @@ def block_product(target: Target, m: int, bits: int) -> VectorProduct | ColumnsP
     """Return the sizes of gemm/blocks.comp, or on CPU drivers of gemm/blocks_columns.comp. bits: of a weight."""
     if target.is_cpu:
         return ColumnsProduct(min(4, rows_of_tile(m)), 4, lanes(target))
-    return VectorProduct(m, 4, 4, 32, True, VECTOR_BITS // bits, unroll=1, adjacent_slices=8)
+    columns, across, slices, adjacent = _FEW_REGISTERS if has_few_registers(target) else _MANY_REGISTERS
+    return VectorProduct(m, columns, across, slices, True, VECTOR_BITS // bits, unroll=1, adjacent_slices=adjacent)
 
 
 def keeps_halves(target: Target) -> bool:

@@ -32,12 +32,7 @@ from dml.descriptors.graph import (
     DML_OUTPUT_GRAPH_EDGE_DESC,
 )
 from dml.descriptors.movement import DML_CAST_OPERATOR_DESC
-from dml.enums import (
-    DML_EXECUTION_FLAGS,
-    DML_FEATURE_LEVEL,
-    DML_TENSOR_DATA_TYPE,
-    DML_TENSOR_DIMENSION_COUNT_MAX1,
-)
+from dml.enums import DML_EXECUTION_FLAGS, DML_FEATURE_LEVEL, DML_TENSOR_DATA_TYPE, DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml.errors import HRESULT, DMLError
 from dml.graph.arithmetic import TensorArithmetic
 from dml.graph.constants import SharedConstants, tensor_bytes

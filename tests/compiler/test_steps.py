@@ -16,7 +16,8 @@ import dml
 from dml.compiler.features import NO_FEATURES, Features, MatrixShape
 from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Program
-from dml.compiler.selection import CPU_ITERATIONS, GPU_STEPS, max_steps
+from dml.compiler.selection import max_steps
+from dml.compiler.selection.devices import CPU_ITERATIONS, GPU_STEPS
 from dml.compiler.target import DeviceClass, Target
 from harness import Array, assert_exact
 from sample_descriptors import NAMES, sample

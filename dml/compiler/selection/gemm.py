@@ -21,14 +21,7 @@ from dml.compiler.selection.few_rows import (
     keeps_rows,
     rows_of_tile,
 )
-from dml.compiler.selection.product_tiles import (
-    BlockTile,
-    MatrixTile,
-    SlicedTile,
-    first_of_enough,
-    fits,
-    half_steps,
-)
+from dml.compiler.selection.product_tiles import BlockTile, MatrixTile, SlicedTile, first_of_enough, fits, half_steps
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tiles import (
     ProductSizes,

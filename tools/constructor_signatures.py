@@ -84,7 +84,7 @@ def _path_of(module: ModuleType) -> Path:
 def _named(module: ModuleType) -> Iterator[tuple[str, type[OperatorDesc]]]:
     """Return a module's descriptions by their names in it."""
     for name, value in vars(module).items():
-        if isinstance(value, type) and issubclass(value, OperatorDesc) and value is not OperatorDesc:
+        if isinstance(value, type) and issubclass(value, OperatorDesc) and "fields_info" in vars(value):
             yield name, value
 
 

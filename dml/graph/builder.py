@@ -300,7 +300,7 @@ class Builder(Generic[Compiled]):
 
             functions = {
                 prefix + function: f"dml.graph.operations.{function} is a function of tensors"
-                for function in operations.__all__
+                for function in operations.NAMES
                 for prefix in ("", "activation_")
             }
             raise no_attribute(self, name, dir(type(self)), functions | _DIRECTMLX)

@@ -143,10 +143,11 @@ from .resample import resample as resample
 from .resample import upsample_2d as upsample_2d
 from .resample import value_scale_2d as value_scale_2d
 
-if TYPE_CHECKING:  # Type checkers take the names imported above.
-    __all__: list[str]
-else:
-    __all__ = sorted(name for name, value in globals().items() if _isfunction(value) and name[0] != "_")
+#: Names of all operations.
+NAMES = sorted(name for name, value in globals().items() if _isfunction(value) and name[0] != "_")
+
+if not TYPE_CHECKING:  # Type checkers take the names imported above.
+    __all__ = NAMES
 
     #: What to write for functions of DirectMLX, NumPy and PyTorch that have another name here.
     _NAMES = {

@@ -80,11 +80,11 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
         "lines": {"HELD_OF_REGISTERS"},
     },
     "what devices have": {
-        "": {"CPU_ITERATIONS", "GPU_STEPS"},
         "convolution": {"_CORES"},
         "detection": {"_REGISTERS"},
         "devices": {"_AMD", "_APPLE", "_ARM", "_BROADCOM", "_IMAGINATION", "_INTEL", "_NVIDIA", "_QUALCOMM", "_NVK",
-                    "_HONEYKRISP", "_KEPT", "_LAST_ADRENO_6", "_FEWEST", "_FEWEST_FOR_MATRICES", "_MANY_FOR_MATRICES"},
+                    "_HONEYKRISP", "_KEPT", "_LAST_ADRENO_6", "_FEWEST", "_FEWEST_FOR_MATRICES", "_MANY_FOR_MATRICES",
+                    "CPU_ITERATIONS", "GPU_STEPS"},
     },
     "a speed-up": {"thresholds": {"MARGIN"}},
 }  # fmt: skip

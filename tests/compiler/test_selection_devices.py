@@ -318,3 +318,16 @@ def test_convolutions(as_chip: dml.Device, dtype: str, channels: int, groups: in
         return np.einsum("bgiyxhw,goihw->bgoyx", a, b).reshape(result.shape)
 
     assert_sums(result, sums(grouped, filters), sums(abs(grouped), abs(filters)), 9 * channels // groups)
+
+
+@pytest.mark.parametrize(("name", "kernel"), [("V3D", "elementwise"), ("Mali", "vector")])
+def test_bytes_take_whole_vectors_where_registers_hold_the_elements(seen_as: Any, name: str, kernel: str) -> None:
+    """Sixteen quotients at once take more than V3D's 32 registers; a word has four."""
+    device = seen_as("discrete", **CHIPS[name])
+    x = tensor("INT8", (4, 64))
+    desc = dml.DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC(x, x, x)
+    assert labels(device, desc) == [f"elementwise/{kernel}.comp"]
+    rng = np.random.default_rng(4)
+    a, b = random(rng, "INT8", (4, 64), -128, 127), random(rng, "INT8", (4, 64), 1, 9)
+    result = run(device, desc, {"ATensor": a, "BTensor": b})["OutputTensor"]
+    assert_exact(result, np.fmod(a, b))

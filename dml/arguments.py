@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import inspect
+import itertools
 import operator
 import types
 import typing
@@ -36,6 +37,8 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
     parameters: dict[str, _Parameter] = {}
     positional: list[_Parameter] = []
     takes_any = bool(function.__code__.co_flags & inspect.CO_VARKEYWORDS)
+    takes_more = bool(function.__code__.co_flags & inspect.CO_VARARGS)
+    most = function.__code__.co_argcount
 
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -43,6 +46,8 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
             found = _parameters(function)
             positional.extend(found.values())
             parameters.update(found)
+        if len(args) > most and not takes_more:
+            raise _too_many(function, args)
         converted: list[Any] | None = None
         for index, (value, parameter) in enumerate(zip(args, positional, strict=False)):
             if parameter.takes is not None:
@@ -62,6 +67,36 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
         return function(*(args if converted is None else converted), **kwargs)
 
     return call
+
+
+def counted(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Decorate a function so that too many positional arguments raise a DMLError; nothing else is checked."""
+    most = function.__code__.co_argcount
+
+    @functools.wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        if len(args) > most:
+            raise _too_many(function, args)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _too_many(function: Callable[..., Any], args: Sequence[Any]) -> DMLError:
+    """Return the error for more positional arguments than parameters; C's counts before arrays are a usual reason."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
+    given = args
+    if names[:1] == ("self",):
+        names, given = names[1:], args[1:]
+    counts = any(is_number(one, len(more)) for one, more in itertools.pairwise(given) if _is_array(more))
+    hint = "; a sequence has its own length: leave out C's count" if counts else ""
+    where = function.__qualname__.removesuffix(".__init__")
+    return DMLError(f"{where}: takes {', '.join(names) or 'nothing'}, found {len(given)} arguments{hint}")
+
+
+def _is_array(value: object) -> bool:
+    return isinstance(value, list | tuple)
 
 
 def field_checks(make: Callable[..., Any], structure: str) -> dict[str, Callable[[Any], Any]]:

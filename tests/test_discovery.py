@@ -83,6 +83,58 @@ def test_direct3ds_methods_are_told_what_to_write(device: dml.Device) -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
+        ("Map", r"write\(array, offset\) and read"),
+        ("GetDesc", "size is its number of bytes"),
+        ("GetGPUVirtualAddress", "DML_BUFFER_BINDING"),
+        ("Write", "did you mean write"),
+        ("xyzzy", "'xyzzy'$"),
+    ],
+)
+def test_buffers_by_direct3ds_names(device: dml.Device, name: str, hint: str) -> None:
+    buffer = device.create_buffer(16)
+    with pytest.raises(AttributeError, match=hint):
+        getattr(buffer, name)
+    assert not hasattr(buffer, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("Compile", "did you mean compile"),
+        ("PushName", "name_scope"),
+        ("SetTensorPolicy", "tensor_policy is an attribute"),
+        ("ActivationRelu", r"dml\.graph\.operations\.relu is a function of tensors"),
+        ("leaky_relu", r"operations\.leaky_relu"),
+        ("xyzzy", "'xyzzy'$"),
+        ("_xyzzy", "'_xyzzy'$"),
+    ],
+)
+def test_builders_by_directmlxs_names(device: dml.Device, name: str, hint: str) -> None:
+    builder = Builder(device)
+    with pytest.raises(AttributeError, match=hint):
+        getattr(builder, name)
+    assert not hasattr(builder, name)
+
+
+def test_cs_counts_before_arrays_are_refused(device: dml.Device) -> None:
+    compiled = relu(device)
+    table = device.create_binding_table(dml.DML_BINDING_TABLE_DESC(compiled))
+    binding = dml.DML_BUFFER_BINDING(device.create_buffer(32))
+    calls: list[tuple[Any, str]] = [
+        (lambda: table.bind_inputs(1, [binding]), "bind_inputs: takes bindings, found 2 arguments; .* leave out C's"),
+        (lambda: table.bind_outputs(1, [binding]), "bind_outputs: takes bindings, found 2 arguments; .* leave out C's"),
+        (lambda: table.bind_outputs(2, [binding]), "bind_outputs: takes bindings, found 2 arguments \\["),
+        (lambda: device.create_operator_initializer(1, [compiled]), "takes operators, .* leave out C's count"),
+        (lambda: device.compile_operator(compiled, 0, None), "takes operator, flags, found 3 arguments"),
+    ]
+    for call, message in calls:
+        with pytest.raises(dml.DMLError, match=message):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
         ("Upsample2D", "did you mean upsample_2d"),
         ("ActivationLeakyRelu", "did you mean leaky_relu"),
         ("ConvolutionBuilder", "did you mean convolution"),

@@ -10,7 +10,7 @@ from dml.api.bound_resources import BoundResources
 from dml.api.hazards import BoundRange
 from dml.api.objects import DeviceChild, require_device
 from dml.api.operator import CompiledOperator, Dispatchable, OperatorInitializer
-from dml.arguments import checked, described
+from dml.arguments import checked, counted, described
 from dml.descriptors.binding import (
     DML_BINDING_DESC,
     DML_BINDING_TABLE_DESC,
@@ -80,6 +80,7 @@ class BindingTable(DeviceChild):
     def dispatchable(self) -> Dispatchable:
         return self.bound.dispatchable
 
+    @counted
     def bind_inputs(self, bindings: Sequence[AnyBinding] | None = ()) -> None:
         """Bind the inputs in the order of the descriptor's fields, tensor arrays one after another.
 
@@ -125,6 +126,7 @@ class BindingTable(DeviceChild):
             places.append(self._range(binding, slot.where, refused, size, _alignment(slot.tensor), slot.tensor))
         return places
 
+    @counted
     def bind_outputs(self, bindings: Sequence[AnyBinding] | None = ()) -> None:
         """Bind the outputs in the order of the fields; for an initializer, the operators' persistent resources. An
         empty sequence unbinds all. Offsets as for ``bind_inputs``. Reference: idmlbindingtable-bindoutputs."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from uuid import UUID
 
 from dml.arguments import checked
-from dml.enums.naming import did_you_mean, snake_case
+from dml.enums.naming import no_attribute
 from dml.errors import HRESULT, DMLError
 
 if TYPE_CHECKING:
@@ -35,10 +35,7 @@ class DMLObject:
 
         def __getattr__(self, name: str) -> NoReturn:
             """Suggest this project's name for a C method name."""
-            hint = "" if name.startswith("_") else did_you_mean(name, dir(self))
-            if not hint and (instead := _DIRECT3D.get(snake_case(name))):
-                hint = f"; {instead}"
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name)
+            raise no_attribute(self, name, dir(self), _DIRECT3D)
 
     def __dir__(self) -> list[str]:
         own = type(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import cache
 from typing import TypeVar
@@ -117,6 +117,18 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     by_letters = {item.lower(): item for item in names}
     close = get_close_matches(name.lower(), by_letters, n=1, cutoff=0.7)
     return f"; did you mean {by_letters[close[0]]}?" if close else ""
+
+
+def no_attribute(owner: object, name: str, known: Iterable[str], instead: Mapping[str, str]) -> AttributeError:
+    """Return the error for an attribute that an object lacks, with the name or the text that replaces it here.
+
+    known: names that exist. instead: what to write for other libraries' names, by name in snake_case.
+    """
+    hint = ""
+    if not name.startswith("_"):
+        other = instead.get(snake_case(name))
+        hint = f"; {other}" if other else did_you_mean(name, known)
+    return AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=owner)
 
 
 def snake_case(name: str) -> str:

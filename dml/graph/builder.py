@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import contextmanager
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,7 @@ from dml.enums import (
     DML_TENSOR_DATA_TYPE,
     DML_TENSOR_DIMENSION_COUNT_MAX1,
 )
+from dml.enums.naming import no_attribute
 from dml.errors import HRESULT, DMLError
 from dml.graph.arithmetic import TensorArithmetic
 from dml.graph.constants import SharedConstants, tensor_bytes
@@ -255,6 +256,17 @@ class Fragment(NamedTuple):
     edges: tuple[tuple[int, int, int, int], ...]
 
 
+#: What to write here for the methods of DirectMLX's Graph.
+_DIRECTMLX = {
+    **dict.fromkeys(("push_name", "pop_name"), "`with builder.name_scope(name):` names the nodes of a block"),
+    **dict.fromkeys(("set_tensor_policy", "get_tensor_policy"), "tensor_policy is an attribute"),
+    **dict.fromkeys(("input_tensor", "create_input_node"), "input(name, sizes, data_type) adds an input"),
+    **dict.fromkeys(("create_operator_node", "create_node"), "node(structure, outputs, **fields) adds an operator"),
+    **dict.fromkeys(("create_constant_node", "constant_data"), "constant(array) adds a constant"),
+    **dict.fromkeys(("dispatch", "run"), "compile(outputs) returns what is dispatched"),
+}  # fmt: skip
+
+
 class Builder(Generic[Compiled]):
     """Collects nodes and edges; ``build`` makes the DML_GRAPH_DESC, ``compile`` the compiled graph.
 
@@ -285,6 +297,18 @@ class Builder(Generic[Compiled]):
         self._built: GraphParts | None = None
         #: Numbers of the most recently built graph's nodes, in its order.
         self.built: list[int] = []
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from dml.graph import operations
+
+            functions = {
+                prefix + function: f"dml.graph.operations.{function} is a function of tensors"
+                for function in operations.__all__
+                for prefix in ("", "activation_")
+            }
+            raise no_attribute(self, name, dir(type(self)), functions | _DIRECTMLX)
 
     def derived(
         self, array: npt.NDArray[Any], how: Hashable, make: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from dml.arguments import as_array, checked
+from dml.enums.naming import no_attribute
 from dml.errors import DMLError
 from dml.runtime.memory import Piece, Use
 
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
     from dml.runtime.context import Context
 
 Words = npt.NDArray[np.uint32]
+
+#: What to write here for the methods of ID3D12Resource.
+_RESOURCE = {
+    **dict.fromkeys(("map", "unmap", "write_to_subresource", "read_from_subresource"),
+                    "write(array, offset) and read(dtype, count, offset) copy"),
+    **dict.fromkeys(("get_desc", "get_desc1", "get_size"), "size is its number of bytes"),
+    "get_gpu_virtual_address": "a binding takes the buffer itself: DML_BUFFER_BINDING(buffer, offset, size)",
+    "release": "its memory is free when nothing refers to it",
+}  # fmt: skip
 
 #: Larger transfers are split into parts of this many bytes, which bounds the staging memory.
 TRANSFER_PART = 16 << 20
@@ -40,6 +50,11 @@ class Buffer:
         self.piece: Piece = context.take(Use.SHARED if shared else Use.DEVICE, size, keep=keep)
         if zero:
             context.fill(self.piece)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self, name, dir(type(self)), _RESOURCE)
 
     def __repr__(self) -> str:
         return f"<Buffer: {self.size} bytes on {self.context.device.name}>"

@@ -138,7 +138,9 @@ void main() {
     uint first = part * PART_KEYS;
     stop = min(first + PART_KEYS, end);
     // The largest score of each row, times log2(e).
-    MATRIX_OF_SUMS most[MATRICES_M], total[MATRICES_M], sums[MATRICES_M][COLUMNS_N];
+    MATRIX_OF_SUMS most[MATRICES_M];
+    MATRIX_OF_SUMS total[MATRICES_M];
+    MATRIX_OF_SUMS sums[MATRICES_M][COLUMNS_N];
     [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
         most[m] = MATRIX_OF_SUMS(LEAST);
         total[m] = MATRIX_OF_SUMS(0.0);
@@ -188,7 +190,8 @@ void main() {
             [[unroll]] for (uint n = 0u; n < COLUMNS_N; ++n) sums[m][n] = sums[m][n] * factor;
         }
         [[unroll]] for (uint k = 0u; k < KEYS_N; ++k) {
-            MATRIX_OF_A high[MATRICES_M], low[MATRICES_M];
+            MATRIX_OF_A high[MATRICES_M];
+            MATRIX_OF_A low[MATRICES_M];
             [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
 #if HALF_WEIGHTS
                 MATRIX_OF_SUMS weights;
@@ -198,7 +201,8 @@ void main() {
                 total[m] = total[m] + weights;
                 high[m] = MATRIX_OF_A(MATRIX_OF_HALVES(weights));
 #else
-                MATRIX_OF_SUMS weights, first_bits;
+                MATRIX_OF_SUMS weights;
+                MATRIX_OF_SUMS first_bits;
                 [[unroll]] for (uint i = 0u; i < weights.length(); ++i) {
                     weights[i] = exp2(fma(s[m][k][i], scale, shift[m][i]));
                     // Keep the upper ten bits of the mantissa, so that the conversion is exact. (NVIDIA's compiler

@@ -193,7 +193,8 @@ void main() {
             [[unroll]] for (uint n = 0u; n < COLUMNS_N; ++n) sums[m][n] = sums[m][n] * by;
         }
         [[unroll]] for (uint k = 0u; k < KEYS_TILE; k += MATRIX_K) {
-            MATRIX_OF_A high[MATRICES_M], low[MATRICES_M];
+            MATRIX_OF_A high[MATRICES_M];
+            MATRIX_OF_A low[MATRICES_M];
             [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
                 uint from = own_at + m * MATRIX_M * WEIGHTS_STEP + k / PER;
                 coopMatLoad(high[m], own, from, WEIGHTS_STEP, gl_CooperativeMatrixLayoutRowMajor);

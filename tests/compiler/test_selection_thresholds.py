@@ -53,7 +53,7 @@ RUN_ELSEWHERE = {"stored_weights": {"_FEW_ROWS", "_FEW_ROWS_OF_CPUS", "_PART_BYT
 NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
     "elements of a vector, invocations of a workgroup, and tiles": {
         "": {"_FEWEST_LANES", "_MOST_LANES", "TRANSPOSE_WORKGROUP", "CPU_TRANSPOSED"},
-        "attention": {"_VECTOR", "WORKGROUP", "_LEAST_DEPTH"},
+        "attention": {"WORKGROUP", "_LEAST_DEPTH"},
         "bytes": {"VECTOR", "TERM_ROWS", "TERM_WORKGROUP"},
         "convolution": {"LARGEST_TILE", "WINOGRAD_POINTS", "WINOGRAD_WORKGROUP"},
         "detection": {"BOXES_EACH"},

@@ -159,6 +159,27 @@ def test_windows_larger_than_the_padded_input(
         assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), 1e-6)
 
 
+@pytest.mark.parametrize("padding", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize(("size", "window", "stride"), [(7, 3, 1), (6, 3, 3), (8, 4, 2), (5, 1, 2)])
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
+def test_pooling_pads_dilated_windows_to_the_same_size(
+    device: dml.Device, op: str, size: int, window: int, stride: int, padding: str
+) -> None:
+    """By the specification the output has ceil(size / stride) elements; onnxruntime pads as if nothing were dilated."""
+    x = np.random.default_rng(8).standard_normal((1, 2, size)).astype(np.float32)
+    attributes = {"kernel_shape": [window], "strides": [stride], "dilations": [2], "auto_pad": padding}
+    model, given = node_model(op, {"x": x}, {"y": (3, x.dtype)}, domain="", version=19, **attributes)
+    (result,) = prepare(model, device).run(given)
+
+    output = -(-size // stride)
+    total = max((output - 1) * stride + 2 * (window - 1) + 1 - size, 0)
+    before = total // 2 if padding == "SAME_UPPER" else total - total // 2
+    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (before, total - before)), constant_values=np.nan)
+    windows = np.stack([padded[..., 2 * tap :][..., : (output - 1) * stride + 1 : stride] for tap in range(window)])
+    expected = np.nanmax(windows, 0) if op == "MaxPool" else np.nanmean(windows, 0)
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
+
+
 def test_pooling_windows_of_no_size_are_refused(device: dml.Device) -> None:
     x = np.zeros((1, 1, 3, 3), np.float32)
     for op, more in (("MaxPool", {"kernel_shape": [3, 5]}), ("Conv", {})):

@@ -1,4 +1,4 @@
-"""Resize of integers: interpolated as real numbers, then rounded once, toward zero."""
+"""Resize: integers, interpolated as real numbers and rounded once, toward zero; sizes; regions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from models import Array, in_onnxruntime, node_model
+from onnx.reference import ReferenceEvaluator
 
 import dml
 from dml.frontends.onnx import prepare
@@ -54,3 +55,23 @@ def test_sizes_are_products_of_float32(device: dml.Device, mode: str, size: int,
     (result,) = prepare(model, device).run(given)
     assert result.shape == (1, 1, output, 4)
     np.testing.assert_allclose(result, in_onnxruntime(model, given)[0], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("antialias", [0, 1])
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_regions_beyond_the_input_are_extrapolated(device: dml.Device, mode: str, antialias: int) -> None:
+    """ONNX's text and its reference extrapolate with antialias, too; onnxruntime does not."""
+    x = np.random.default_rng(6).standard_normal((1, 2, 6, 4)).astype(np.float32)
+    inputs = {
+        "x": x,
+        "roi": np.array([0.48, -0.09, 0.81, 0.28], np.float32),
+        "scales": np.array([2, 1], np.float32),
+    }
+    model, given = node_model(
+        "Resize", inputs, {"y": (4, x.dtype)}, domain="", version=19, constants=["roi", "scales"], axes=[2, 3],
+        mode=mode, antialias=antialias, coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=2.5,
+    )  # fmt: skip
+    (result,) = prepare(model, device).run(given)
+    (expected,) = ReferenceEvaluator(model).run(None, given)
+    assert (result[..., 0] == 2.5).all()
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)

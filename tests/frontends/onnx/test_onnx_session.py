@@ -291,6 +291,7 @@ def test_wrong_names_and_values(path: Path, device: dml.Device) -> None:
         (lambda: binding.bind_output("sum", "dml", 0, np.float32, [2, 3], 64), "has no address"),
         (lambda: binding.bind_output("sum", "cpu", 0, buffer_ptr=64), "needs element_type and shape"),
         (lambda: binding.bind_input("x", "cuda", 0, np.float32, [2, 3], 64), "device_type"),
+        (lambda: dml_onnx.OrtValue.ortvalue_from_numpy(X, "cuda"), "found 'cuda'; this device is dml"),
         (lambda: dml_onnx.OrtValue.ortvalue_from_numpy(X).update_inplace(X[:1]), r"found float32 of shape \(1, 3\)"),
         (lambda: dml_onnx.OrtValue.ortvalue_from_numpy(X, "dml").data_ptr(), "host have an address; bind_ortvalue"),
     ):

@@ -24,14 +24,17 @@ from .missing_names import IO_BINDING, ORT_VALUE, missing_method
 if TYPE_CHECKING:
     from .session import InferenceSession
 
-#: onnxruntime's names for memory of the host and of this device.
+#: onnxruntime's names for memory of the host, of this device, and of devices that other providers use.
 _HOST, _DEVICE = ("cpu",), ("dml", "gpu", "vulkan")
+_OTHERS = ("cann", "cuda", "npu", "rocm", "webgpu")
 
 
 def _is_device(device_type: str, where: str) -> bool:
-    if device_type not in (*_HOST, *_DEVICE):
-        raise DMLError(f"{where}: device_type is one of {', '.join((*_HOST, *_DEVICE))}, found {device_type!r}")
-    return device_type in _DEVICE
+    name = str(device_type).lower()
+    if name not in (*_HOST, *_DEVICE):
+        hint = "; this device is dml, whatever its vendor" if name in _OTHERS else ""
+        raise DMLError(f"{where}: device_type is one of {', '.join((*_HOST, *_DEVICE))}, found {device_type!r}{hint}")
+    return name in _DEVICE
 
 
 class OrtValue:

@@ -265,7 +265,7 @@ def test_products_of_bytes(as_chip: dml.Device, m: int, k: int, n: int, batch: i
     result = run(as_chip, desc, {"ATensor": a, "BTensor": b})["OutputTensor"]
     assert_exact(result, (a.astype(np.int64) @ b.astype(np.int64)).astype(np.int32))
     target = as_chip.vulkan.target
-    if target.features.integer_dot_product and devices.multiplies_bytes(target):
+    if target.features.integer_dot_product and devices.profile(target).dots:
         assert isinstance(byte_kernel(target, m, n, k, batch), DotProduct)
 
 

@@ -70,7 +70,7 @@ class Node:
     """An operator, or several fused into an expression of the inputs' elements.
 
     inputs, outputs: (port, value) in binding order; None for an absent optional tensor. labels: the description's nodes
-    that it computes.
+    that it computes. equal: nodes of the description that compute the same from the same values.
     """
 
     labels: list[NodeLabel]
@@ -81,6 +81,7 @@ class Node:
     #: An expression applied to each result before it is stored: of the result (leaf 0) and of the elements of the
     #: inputs after the operator's own (leaves 1, 2, ...). ``outputs`` then describes its results.
     epilogue: Expression | None = None
+    equal: list[NodeLabel] = field(default_factory=list)
     #: Number of inputs that are the operator's own.
     own_inputs: int = field(init=False)
 
@@ -89,11 +90,12 @@ class Node:
 
     @property
     def label(self) -> str:
-        return " + ".join(label.text for label in self.labels)
+        text = " + ".join(label.text for label in self.labels)
+        return f"{text}, and {len(self.equal)} equal to it" if self.equal else text
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        return tuple([label.number for label in self.labels])
+        return tuple([label.number for label in (*self.labels, *self.equal)])
 
 
 @dataclass(eq=False)

@@ -17,7 +17,10 @@ _COMPARED_BYTES = 16384
 
 
 def merge_equal(graph: Graph) -> None:
-    """Remove each node that equals an earlier one, whose results its readers get; nodes that write graph outputs stay."""
+    """Remove each node that equals an earlier one, whose results its readers get.
+
+    Nodes that write graph outputs stay.
+    """
     merged = _Merged()
     graph.nodes = [at for at in graph.nodes if not merged.takes(at)]
 

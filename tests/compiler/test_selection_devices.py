@@ -230,8 +230,9 @@ def test_held_rows_depend_on_a_workgroups_registers() -> None:
 
 @pytest.fixture(params=["dg2", "m1", "a740", "a660", "Mali", "V3D"])
 def as_chip(request: pytest.FixtureRequest, seen_as: Any) -> dml.Device:
-    """The device under test, with the kernels selected for a chip as far as it can run them."""
-    found: dml.Device = seen_as("discrete", **CHIPS[request.param])
+    """The device under test, with the kernels selected for a chip as far as it can run them; without matrix units."""
+    features = seen_as().vulkan.target.features.without("cooperative_matrix")
+    found: dml.Device = seen_as("discrete", **CHIPS[request.param], features=features)
     return found
 
 

@@ -32,7 +32,9 @@ def test_results_of_equal_nodes_are_computed_once(device: dml.Device) -> None:
     graph = Builder(device)
     table = graph.input("table", SIZES)
     first, second = gathered(graph, table), gathered(graph, table)
-    found, lines = dispatched(graph, {"y": op.softmax(first, [3]), "z": op.reduce(second, enums.DML_REDUCE_FUNCTION_SUM, (3,))})
+    found, lines = dispatched(
+        graph, {"y": op.softmax(first, [3]), "z": op.reduce(second, enums.DML_REDUCE_FUNCTION_SUM, (3,))}
+    )
     gathers = [line for line in lines if "gather" in line]
     assert len(gathers) == 1
     assert "and 1 equal to it" in gathers[0]

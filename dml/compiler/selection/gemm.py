@@ -24,11 +24,11 @@ from dml.compiler.selection.few_rows import (
 from dml.compiler.selection.product_tiles import BlockTile, MatrixTile, SlicedTile, first_of_enough, fits, half_steps
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tiles import (
-    MANY_WEIGHTS,
     ProductSizes,
     TiledProduct,
     cheapest_step,
     has_few_places,
+    has_many_weights,
     tiled_product,
 )
 from dml.compiler.selection.tuned import at_least, half_work, tuned
@@ -258,7 +258,7 @@ def is_better_transposed(target: Target, sizes: ProductSizes) -> bool:
     m, n = sizes.m, sizes.n
     if profile(target).shares_memory:
         return n < min(m, NARROW)
-    if target.llvmpipe > (0, 0) and sizes.a_known and not sizes.b_known and m * sizes.k >= MANY_WEIGHTS:
+    if target.llvmpipe > (0, 0) and sizes.a_known and not sizes.b_known and has_many_weights(m * sizes.k):
         return has_few_places(n)
     most, least = WORTH_TRANSPOSING
     return most * cheapest_step(target, n, m) < least * cheapest_step(target, m, n)

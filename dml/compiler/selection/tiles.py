@@ -111,6 +111,11 @@ def tiled_product(target: Target, sizes: ProductSizes, *, a_along_columns: bool)
     return tuned(target, "product", lambda: _work(sizes), made(rule), lambda: map(made, others))
 
 
+def has_many_weights(count: int) -> bool:
+    """Whether a convolution has enough weights to take them as the right operand."""
+    return count >= MANY_WEIGHTS
+
+
 def has_few_places(count: int) -> bool:
     """Whether an image has few enough positions to be the rows of a product with weights on the right."""
     return count <= MOST_PLACES

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps, shuffled
-from dml.compiler.selection.devices import half_matrices, has_room_for_matrices, keeps
+from dml.compiler.selection.devices import half_matrices, has_room_for_matrices, keeps, profile
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, half_work, tuned
 from dml.compiler.target import Target
@@ -34,7 +34,7 @@ def attention_softmax(target: Target, keys: int) -> AttentionSoftmax:
     """
     workgroup = target.workgroup
     steps = 3 * -(-keys // (4 * workgroup)) + workgroup.bit_length()
-    masks_alone = target.is_cpu or steps > max_steps(target)
+    masks_alone = profile(target).lane_by_lane or steps > max_steps(target)
     return AttentionSoftmax(workgroup, 1 if masks_alone else steps, masks_alone)
 
 
@@ -195,7 +195,7 @@ def attention_sharing(target: Target, of: AttentionShape) -> AttentionWay | None
     That is the case on CPU drivers, whose products use other tiles and whose caches hold the scores of a head, and
     where a row's sums do not fit the registers.
     """
-    if target.is_cpu:
+    if not profile(target).shares_memory:
         return None
     if of.rows <= FEW_ROWS and of.unit > 1 and max(of.size, of.value_size) <= 64 * of.unit:
         return _few(target, of)

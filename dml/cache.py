@@ -23,7 +23,7 @@ from dml.errors import HRESULT, DMLError
 from dml.files import write_whole
 
 #: The folders that count against the limit. (Builds of Kompute lie next to them and do not.)
-FOLDERS = ("spirv", "pipelines", "tuned", "coverage")
+FOLDERS = ("spirv", "pipelines", "tuned", "cases", "coverage")
 #: Limit of all folders together, in MiB.
 SIZE_VARIABLE = "DML_CACHE_SIZE"
 _DEFAULT_MIB = 256

@@ -258,7 +258,8 @@ def test_the_command_shows_and_clears(root):
     shown = CliRunner().invoke(app, ["cache"])
     assert shown.exit_code == 0
     rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in shown.output.splitlines() if "│" in line]
-    folders = [[f"{root}/spirv", "1"], [f"{root}/pipelines", "1"], [f"{root}/tuned", "0"], [f"{root}/coverage", "0"]]
+    counts = {"spirv": "1", "pipelines": "1", "tuned": "0", "cases": "0", "coverage": "0"}
+    folders = [[f"{root}/{name}", count] for name, count in counts.items()]
     assert [row[:2] for row in rows] == [*folders, ["together", "2"]]
     assert rows[-1][2] == "500.1 KiB of 1 MiB"
     assert "shaders are compiled by glslang " in shown.output

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import dml
-from tools.constructor_signatures import modules, path_of, stub_of
+from tools.constructor_signatures import stubs
 
 ROOT = Path(__file__).parents[1]
 PROGRAMS = ROOT / "tests" / "typing_programs"
@@ -26,8 +26,8 @@ Faults = set[tuple[str, int, str]]
 
 def test_stubs_are_those_of_the_classes() -> None:
     """The committed stubs are up to date; `python -m tools.constructor_signatures` writes them."""
-    for module in modules():
-        assert path_of(module).read_text(encoding="utf-8") == stub_of(module), module.__name__
+    for path, text in stubs().items():
+        assert path.read_text(encoding="utf-8") == text, path
 
 
 @pytest.fixture(scope="module")

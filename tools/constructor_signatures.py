@@ -1,9 +1,9 @@
-"""Write the stubs of dml/descriptors: the constructors' signatures for type checkers and editors.
+"""Write the stubs of dml for type checkers and editors: constructors' signatures, and every enumerator's name.
 
     python -m tools.constructor_signatures
 
 A description accepts more types than its fields hold (lists for tuples, names for enumerators), by keyword and by
-position in two orders; a dataclass cannot express that. Run this after a change of a structure.
+position in two orders; a dataclass cannot express that. Run this after a change of a structure or an enumeration.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from enum import EnumMeta
 from pathlib import Path
 from types import ModuleType
 
 import dml.descriptors as descriptors
+from dml import enums
 from dml.descriptors.base import FieldInfo, OperatorDesc
 
 ROOT = Path(__file__).parents[1]
@@ -32,8 +34,8 @@ _TYPES: dict[str, tuple[str, str]] = {
     "float_array": ("tuple[float, ...]", "Numbers"),
     "bool": ("bool", "Truth"),
 }
+_WRITTEN = "# Written by tools/constructor_signatures.py; do not edit.\n"
 _HEAD = """\
-# Written by tools/constructor_signatures.py; do not edit.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import SupportsIndex, overload
@@ -45,7 +47,21 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS
 """
 
 
-def modules() -> Iterator[ModuleType]:
+def stubs() -> dict[Path, str]:
+    """Return path -> text of every stub."""
+    found = {_path_of(module): _stub_of(module) for module in _modules()}
+    return {**found, _path_of(importlib.import_module("dml.enums.enumerators")): _enumerators()}
+
+
+def _enumerators() -> str:
+    """Return the stub that names every enumerator."""
+    kinds = [kind for name, kind in vars(enums).items() if name.startswith("DML_") and isinstance(kind, EnumMeta)]
+    imports = [f"from {kind.__module__} import {kind.__name__}" for kind in kinds]
+    names = [f"{name}: {kind.__name__}" for kind in kinds for name in kind.__members__]
+    return _WRITTEN + "\n".join([*imports, "", *names, ""])
+
+
+def _modules() -> Iterator[ModuleType]:
     """Yield the modules that define descriptions."""
     for found in pkgutil.walk_packages(descriptors.__path__, descriptors.__name__ + "."):
         module = importlib.import_module(found.name)
@@ -53,14 +69,14 @@ def modules() -> Iterator[ModuleType]:
             yield module
 
 
-def stub_of(module: ModuleType) -> str:
+def _stub_of(module: ModuleType) -> str:
     """Return the text of a module's stub."""
     aliases = [f"{name} = {cls.__name__}" for name, cls in _named(module) if name != cls.__name__]
-    text = "\n".join([_HEAD, *map(_class, _classes(module)), *aliases])
+    text = _WRITTEN + "\n".join([_HEAD, *map(_class, _classes(module)), *aliases])
     return text.rstrip() + "\n"
 
 
-def path_of(module: ModuleType) -> Path:
+def _path_of(module: ModuleType) -> Path:
     assert module.__file__ is not None
     return Path(module.__file__).with_suffix(".pyi")
 
@@ -68,7 +84,7 @@ def path_of(module: ModuleType) -> Path:
 def _named(module: ModuleType) -> Iterator[tuple[str, type[OperatorDesc]]]:
     """Return a module's descriptions by their names in it."""
     for name, value in vars(module).items():
-        if isinstance(value, type) and issubclass(value, OperatorDesc) and value is not OperatorDesc:
+        if isinstance(value, type) and issubclass(value, OperatorDesc) and "fields_info" in vars(value):
             yield name, value
 
 
@@ -126,9 +142,8 @@ def _by_position(fields: list[FieldInfo]) -> str:
 
 
 def main() -> None:
-    for module in modules():
-        path = path_of(module)
-        path.write_text(stub_of(module), "utf-8")
+    for path, text in stubs().items():
+        path.write_text(text, "utf-8")
         print(path.relative_to(ROOT))
 
 

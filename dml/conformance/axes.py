@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from dml.api.device import Device
-from dml.compiler.selection import CPU_ITERATIONS
+from dml.compiler.selection.devices import CPU_ITERATIONS
 from dml.compiler.target import DeviceClass, Target
 from dml.conformance.options import OptionError
 from dml.enums import DML_FEATURE_LEVEL

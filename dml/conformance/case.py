@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from dml import cache as disk
+from dml.conformance import code
 from dml.conformance.covering import covering
 from dml.conformance.graphs import check
 from dml.conformance.layouts import laid_out
@@ -17,6 +20,8 @@ from dml.conformance.values import Values
 from dml.descriptors.base import OperatorDesc
 from dml.enums.naming import did_you_mean
 from dml.errors import DMLError
+
+_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class Case:
                 raise DMLError(f"--case {text}: {parameter} has no value {label!r}; it has {have}")
             labels[parameter] = label
         case = cls(known[name], labels)
-        if any(label not in dict(parameters[parameter]) for parameter, label in labels.items()):
+        if any(label not in tuple(parameters[parameter]) for parameter, label in labels.items()):
             case._check(text)
         return case
 
@@ -94,15 +99,8 @@ class Case:
 def cases(subject: Subject, strength: int, seed: int = 0) -> Iterator[Case]:
     """Return a subject's cases: every label, every pair or every triple of compatible labels (strength 1, 2, 3)."""
 
-    def makes_sense(labels: Mapping[str, str]) -> bool:
-        try:
-            subject.describe(Choice(subject.all_parameters, labels))
-        except Skip:
-            return False
-        return True
-
     parameters = {name: list(values) for name, values in subject.all_parameters.items()}
-    rows = covering(parameters, strength, zlib.crc32(f"{seed} {subject.name}".encode()), makes_sense)
+    rows = covering(parameters, strength, zlib.crc32(f"{seed} {subject.name}".encode()), subject.exclusions.allow)
     seen: set[str] = set()
     for labels in rows:
         case = Case(subject, labels)
@@ -112,8 +110,14 @@ def cases(subject: Subject, strength: int, seed: int = 0) -> Iterator[Case]:
 
 
 def case_ids(subject: Subject, strength: int, seed: int = 0) -> tuple[str, ...]:
-    """Return the ids of a subject's cases; these take time, so they are kept for other targets."""
-    key = strength, seed
-    if key not in subject.kept_ids:
-        subject.kept_ids[key] = tuple(case.id for case in cases(subject, strength, seed))
-    return subject.kept_ids[key]
+    """Return the ids of a subject's cases; finding them takes time, so they are kept, also on disk."""
+    if (strength, seed) not in subject.kept_ids:
+        labels = {name: list(values) for name, values in subject.all_parameters.items()}
+        key = hashlib.sha256(repr((_FORMAT, code.describing(), subject.name, labels, strength, seed)).encode())
+        entry = disk.folder("cases") / key.hexdigest()
+        held = disk.read(entry)
+        if held is None:
+            held = "\n".join(case.id for case in cases(subject, strength, seed)).encode()
+            disk.write(entry, held)
+        subject.kept_ids[strength, seed] = tuple(held.decode().split("\n"))
+    return subject.kept_ids[strength, seed]

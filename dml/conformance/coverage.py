@@ -16,14 +16,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import dml
 from dml import cache as disk
-from dml.compiler.kernels.sources import directory
 from dml.compiler.target import Target
-from dml.conformance import catalogue
+from dml.conformance import catalogue, code
 from dml.conformance.case import Case, case_ids
 from dml.conformance.graphs import check
 from dml.conformance.layouts import tensors
@@ -38,20 +35,6 @@ _ELEMENTS, _WORK = 20_000, 20_000_000
 #: Rounds of minimizing each size of a case.
 _ROUNDS = 3
 _FORMAT = 1
-#: The package's files on which coverage depends, besides the shaders: changing one invalidates the cached coverage.
-_DECISIVE = (
-    "*.py",
-    *(
-        f"{folder}/**/*.py"
-        for folder in ("capability", "compiler", "descriptors", "enums", "graph", "traced", "validator")
-    ),
-    "capability/*.json",
-    "compiler/selection/*.json",
-    "conformance/*.py",
-    "conformance/families/*.py",
-    "conformance/references/*.py",
-    "planning/*.py",
-)
 
 
 @dataclass(frozen=True)
@@ -88,8 +71,8 @@ def coverage(target: Target, own: Sequence[str], subjects: Sequence[Subject], sh
     own: the suite's cases. share: the fraction of variants to enter. Every kernel is entered, with each value of its
     macros. Cached on disk by code and target, since it takes a minute or two.
     """
-    code = digest_of_code(Path(dml.__file__).parent, directory())
-    key = hashlib.sha256(repr((_FORMAT, code, target, own, [s.name for s in subjects], share, seed)).encode())
+    names = [subject.name for subject in subjects]
+    key = hashlib.sha256(repr((_FORMAT, code.compiling(), target, own, names, share, seed)).encode())
     entry = disk.folder("coverage") / key.hexdigest()
     held = disk.read(entry)
     if held is not None:
@@ -121,26 +104,11 @@ def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"kernels": kernels, "missing": missing, "added": list(added)}
 
 
-@cache
-def digest_of_code(package: Path, shaders: Path) -> str:
-    """Return a digest of the files on which coverage depends: the shaders and a part of the package."""
-    digest = hashlib.sha256()
-    for folder, files in ((package, decisive(package)), (shaders, shaders.rglob("*"))):
-        for path in sorted(files):
-            if path.is_file():
-                digest.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
-    return digest.hexdigest()
-
-
-def decisive(package: Path) -> set[Path]:
-    """Return the package's files on which coverage depends."""
-    return {path for pattern in _DECISIVE for path in package.glob(pattern)}
-
-
 @dataclass(frozen=True)
 class _Candidate:
-    """A case, the variants it enters, and the cost of running it, in cases of the suite."""
+    """A case, its id, the variants it enters, and the cost of running it, in cases of the suite."""
 
+    case: Case
     name: str
     variants: frozenset[str]
     cost: float
@@ -153,18 +121,13 @@ class _Search:
         self._names = {subject.name for subject in subjects}
         self._subjects = subjects
         self._seed = seed
-        self._known: dict[str, _Candidate | None] = {}
+        self._candidates: dict[str, _Candidate | None] = {}
 
     def coverage(self, share: float) -> Coverage:
-        own = list(filter(None, map(self._lowered, self._own)))
+        own = self._known(self._own)
         entered = frozenset().union(*(one.variants for one in own))
-        shapes = [one for one in map(self._lowered, catalogue.names()) if one is not None]
-        triples = [
-            one
-            for subject in self._subjects
-            for name in case_ids(subject, 3, self._seed)
-            if (one := self._lowered(name)) is not None
-        ]
+        shapes = self._known([name for name in catalogue.names() if name.partition(":")[0] in self._names])
+        triples = self._known([name for subject in self._subjects for name in case_ids(subject, 3, self._seed)])
         known = entered.union(*(one.variants for one in triples))
         small = list(self._smallest(shapes, known))
         every = known.union(*(one.variants for one in (*shapes, *small)))
@@ -177,20 +140,21 @@ class _Search:
             tuple(names),
         )
 
-    def _lowered(self, name: str) -> _Candidate | None:
-        """Lower a case; None for another subject, or for labels that exclude each other."""
-        if name not in self._known:
-            self._known[name] = self._lower(name) if name.partition(":")[0] in self._names else None
-        return self._known[name]
+    def _known(self, names: Iterable[str]) -> list[_Candidate]:
+        """Lower valid cases; leave out those whose labels exclude each other."""
+        for name in names:
+            if name not in self._candidates:
+                self._candidates[name] = self._lowered(Case.parse(name))
+        return [one for name in names if (one := self._candidates[name]) is not None]
 
-    def _lower(self, name: str) -> _Candidate | None:
-        case = Case.parse(name)
+    def _lowered(self, case: Case) -> _Candidate | None:
+        """Lower a case; None if it has no description or no program."""
         try:
             desc = case.desc
         except Skip:
             return None
         found, work = variants(desc, self._target)
-        return _Candidate(case.id, found, _cost(desc, work)) if found else None
+        return _Candidate(case, case.id, found, _cost(desc, work)) if found else None
 
     def _smallest(self, shapes: Sequence[_Candidate], entered: frozenset[str]) -> Iterator[_Candidate]:
         """Yield the smallest cases for variants that only real shapes enter."""
@@ -205,18 +169,17 @@ class _Search:
         best = one
         for _ in range(_ROUNDS):
             before = best
-            for parameter, at, value in _numbers(Case.parse(best.name)):
+            for parameter, at, value in _numbers(best.case):
                 best = self._least(best, wanted, parameter, at, value)
-            if best == before:
+            if best is before:
                 break
         return self._filled(best, wanted)
 
     def _filled(self, one: _Candidate, wanted: frozenset[str]) -> _Candidate:
         """Enlarge a convolution's outputs to a power of two, so that the last rows of a kernel's tile are not empty."""
-        case = Case.parse(one.name)
-        for parameter, at, value in _numbers(case):
+        for parameter, at, value in _numbers(one.case):
             if parameter == "outputs":
-                found = self._valid(_with_number(case, parameter, at, 1 << (value - 1).bit_length()))
+                found = self._valid(_with_number(one.case, parameter, at, 1 << (value - 1).bit_length()))
                 if found is not None and wanted <= found.variants:
                     return found
         return one
@@ -226,7 +189,7 @@ class _Search:
         low, high = 0, value
         while low + 1 < high:
             middle = (low + high) // 2
-            found = self._valid(_with_number(Case.parse(best.name), parameter, at, middle))
+            found = self._valid(_with_number(best.case, parameter, at, middle))
             if found is not None and wanted <= found.variants and found.cost <= best.cost:
                 best, high = found, middle
             else:
@@ -234,17 +197,16 @@ class _Search:
         return best
 
     def _valid(self, case: Case) -> _Candidate | None:
-        try:
-            check(case.desc)
-        except (
-            Skip,
-            DMLError,
-            ValueError,
-            IndexError,
-            ZeroDivisionError,
-        ):  # a subject supports only sizes that it lists
-            return None
-        return self._lowered(case.id)
+        """Lower a case whose labels may be invalid."""
+        name = case.id
+        if name not in self._candidates:
+            try:
+                check(case.desc)
+                self._candidates[name] = self._lowered(case)
+            # A subject supports only sizes that it lists
+            except (Skip, DMLError, ValueError, IndexError, ZeroDivisionError):
+                self._candidates[name] = None
+        return self._candidates[name]
 
     def _chosen(
         self, candidates: Sequence[_Candidate], entered: frozenset[str], every: frozenset[str], share: float

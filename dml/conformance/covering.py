@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 Row = tuple[str, ...]
+Columns = tuple[int, ...]
 
 #: Maximum completions of a combination to consider, and attempts before it counts as impossible.
 _CANDIDATES = 12
@@ -32,49 +33,45 @@ def covering(
         return makes_sense(dict(zip(names, row, strict=True)))
 
     strength = min(strength, len(names))
-    columns = list(itertools.combinations(range(len(names)), strength))
-    # Keys: (number of the columns, labels), or a single label for strength 1, as itemgetter returns.
-    missing: dict[tuple[int, Any], None] = {
-        (number, combination if strength > 1 else combination[0]): None
-        for number, at in enumerate(columns)
-        for combination in itertools.product(*(labels[i] for i in at))
-    }
-    parts = [itemgetter(*at) for at in columns]
-
-    def brought(row: Row) -> int:
-        return sum((number, part(row)) in missing for number, part in enumerate(parts))
+    # The combinations still missing, in order, by their columns; itemgetter returns a single label for strength 1.
+    missing: list[tuple[Columns, Callable[[Row], Any], dict[Any, None]]] = []
+    for at in itertools.combinations(range(len(names)), strength):
+        combinations = itertools.product(*(labels[i] for i in at)) if strength > 1 else labels[at[0]]
+        missing.append((at, itemgetter(*at), dict.fromkeys(combinations)))
 
     def take(row: Row) -> None:
         rows.append(dict(zip(names, row, strict=True)))
-        for number, part in enumerate(parts):
-            missing.pop((number, part(row)), None)
+        for _, part, left in missing:
+            left.pop(part(row), None)
 
     rows: list[dict[str, str]] = []
     first = tuple(of[0] for of in labels)
     if allowed(first):
         take(first)
-    while missing:
-        wanted = next(iter(missing))
-        number, combination = wanted
-        fixed = dict(zip(columns[number], combination if strength > 1 else (combination,), strict=True))
+    while missing := [columns for columns in missing if columns[2]]:
+        at, _, left = missing[0]
+        wanted = next(iter(left))
+        fixed = dict(zip(at, wanted if strength > 1 else (wanted,), strict=True))
         best: Row | None = None
         most = found = 0
         # First near the defaults, where most combinations are possible, then anywhere.
         for attempt in range(_TRIES):
             free = 0.5 if attempt % 2 else 1.0
             row = tuple(
-                fixed[i] if i in fixed else (rng.choice(of) if rng.random() < free else of[0])
-                for i, of in enumerate(labels)
+                [
+                    fixed[i] if i in fixed else (rng.choice(of) if rng.random() < free else of[0])
+                    for i, of in enumerate(labels)
+                ]
             )
             if not allowed(row):
                 continue
             found += 1
-            if (new := brought(row)) > most:
+            if (new := sum([part(row) in left for _, part, left in missing])) > most:
                 best, most = row, new
             if found == _CANDIDATES:
                 break
         if best is None:
-            missing.pop(wanted)  # these exclude each other
+            left.pop(wanted)  # these exclude each other
         else:
             take(best)
     return rows

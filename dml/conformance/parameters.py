@@ -89,18 +89,27 @@ class Choice:
     """One value of each parameter, as attributes: ``choice.type``."""
 
     def __init__(self, parameters: Parameters, labels: Mapping[str, str]) -> None:
-        self._labels = dict(labels)
-        self._values = {name: parameters[name][label] for name, label in labels.items() if name in parameters}
+        self._parameters, self._labels = parameters, labels
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return self.__dict__["_values"][name]
-        except KeyError:
-            raise AttributeError(name) from None
+        if name not in self.__dict__.get("_labels", ()):
+            raise AttributeError(name)
+        return self._parameters[name][self.label(name)]
 
     def label(self, name: str) -> str:
         """Return the label of a parameter's value."""
         return self._labels[name]
+
+
+class ReadChoice(Choice):
+    """A choice that remembers which labels were read, in the order of first use."""
+
+    def __init__(self, parameters: Parameters, labels: Mapping[str, str]) -> None:
+        super().__init__(parameters, labels)
+        self.read: dict[str, str] = {}
+
+    def label(self, name: str) -> str:
+        return self.read.setdefault(name, super().label(name))
 
 
 def types_of(operator: type[OperatorDesc], tensor: str, function: DML_REDUCE_FUNCTION | None = None) -> dict[str, Any]:

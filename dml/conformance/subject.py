@@ -14,12 +14,46 @@ from dml.conformance import families
 from dml.conformance.graphs import GraphDesc
 from dml.conformance.layouts import LAYOUTS, named_layout
 from dml.conformance.limits import Expected
-from dml.conformance.parameters import Choice, OpenLabels, Parameters, opened
+from dml.conformance.parameters import Choice, OpenLabels, Parameters, ReadChoice, Skip, opened
 from dml.conformance.values import Values
 from dml.descriptors.base import OperatorDesc
 
 Inputs = Mapping[str, Any]
 Outputs = Mapping[str, Expected | list[Expected]]
+
+
+class Exclusions:
+    """The combinations of labels that a subject's description refuses, learned from those that were tried.
+
+    A description's outcome depends only on the labels that it reads, so two choices that agree in them share it.
+    """
+
+    def __init__(self, describe: Callable[[Choice], Any], parameters: Parameters) -> None:
+        self._describe, self._parameters = describe, parameters
+        # The labels read so far -> the parameter to read next, or whether the labels have a description.
+        self._next: dict[tuple[str, ...], str | bool] = {}
+
+    def allow(self, labels: Mapping[str, str]) -> bool:
+        """Whether these labels have a description."""
+        read: tuple[str, ...] = ()
+        while isinstance(found := self._next.get(read), str):
+            read = (*read, labels[found])
+        return self._learn(labels) if found is None else found
+
+    def _learn(self, labels: Mapping[str, str]) -> bool:
+        choice = ReadChoice(self._parameters, labels)
+        try:
+            self._describe(choice)
+        except Skip:
+            is_allowed = False
+        else:
+            is_allowed = True
+        read: tuple[str, ...] = ()
+        for parameter, label in choice.read.items():
+            self._next[read] = parameter
+            read = (*read, label)
+        self._next[read] = is_allowed
+        return is_allowed
 
 
 @dataclass(frozen=True)
@@ -61,6 +95,11 @@ class Subject:
             "layout": OpenLabels({label: label for label in self.layouts}, named_layout),
             "values": {label: label for label in self.values},
         }
+
+    @cached_property
+    def exclusions(self) -> Exclusions:
+        """Which of its labels exclude each other."""
+        return Exclusions(self.describe, self.all_parameters)
 
     @cached_property
     def kept_ids(self) -> dict[tuple[int, int], tuple[str, ...]]:

@@ -330,6 +330,16 @@ def _hint(module: str, annotation: str) -> Any:
     return eval(annotation, vars(sys.modules[module]))
 
 
+def _hints(cls: type) -> Iterator[Any]:
+    """Yield the types of all fields, those of bases first."""
+    for base in reversed(cls.__mro__):
+        if dataclasses.is_dataclass(base):
+            yield from (_hint(base.__module__, annotation) for annotation in base.__annotations__.values())
+
+
+_fields = functools.partial(dataclass, init=False, repr=False, eq=False, kw_only=True)
+
+
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(count_of, fusable))
 def operator(cls: _DescClass) -> _DescClass:
     """Make a class of annotated fields an operator description, and register it under its operator type.
@@ -356,9 +366,9 @@ def own_operator(kind: OWN_OPERATOR_TYPE) -> Callable[[_DescClass], _DescClass]:
 
 def _described(cls: type[OperatorDesc]) -> Any:
     """Add the members of every description to the class, except its operator type."""
-    described: Any = dataclass(init=False, repr=False, eq=False, kw_only=True)(cls)
+    described: Any = _fields()(cls)
     fields = dataclasses.fields(described)
-    described.fields_info = tuple(_field_info(field, _hint(cls.__module__, cast(str, field.type))) for field in fields)
+    described.fields_info = tuple(map(_field_info, fields, _hints(described)))
     described._values = attrgetter(*(field.name for field in fields))
     described.input_names, described.output_names = (
         tuple(info.name for info in described.fields_info if info.kind == kind) for kind in ("input", "output")
@@ -366,6 +376,40 @@ def _described(cls: type[OperatorDesc]) -> Any:
     described.number_fields = tuple(info for info in described.fields_info if info.type in _OF_NUMBERS)
     described.__init__ = _constructor(described, fields)
     return described
+
+
+@_fields()
+class UnaryDesc(OperatorDesc):
+    """First fields of an operator on each element of a tensor."""
+
+    InputTensor: Input
+    OutputTensor: Output
+
+
+@_fields()
+class ScaledDesc(OperatorDesc):
+    """First fields of an operator on each element of a tensor, which ScaleBias scales and shifts first."""
+
+    InputTensor: Input
+    OutputTensor: Output
+    ScaleBias: OptionalScaleBias = None
+
+
+@_fields()
+class BinaryDesc(OperatorDesc):
+    """First fields of an operator on each pair of elements of two tensors."""
+
+    ATensor: Input
+    BTensor: Input
+    OutputTensor: Output
+
+
+@_fields()
+class ActivationDesc(OperatorDesc):
+    """First fields of an activation, which another operator may fuse: then it has no tensors."""
+
+    InputTensor: Input = fusable()
+    OutputTensor: Output = fusable()
 
 
 @structure(converted=("Type", "Desc"))

@@ -1,8 +1,7 @@
 """Every DirectML enumeration with its values, and the constants.
 
 Enumerators are spelled and reachable as in C: `DML_TENSOR_DATA_TYPE_FLOAT32` is a name of this package (and of `dml`)
-as well as a member of `DML_TENSOR_DATA_TYPE`. Both are written out in each module, because type checkers and editors
-only see literal names. Reference: directml-enumerations, directml-constants.
+as well as a member of `DML_TENSOR_DATA_TYPE`. Reference: directml-enumerations, directml-constants.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .attributes import *  # noqa: F403
 from .devices import *  # noqa: F403
+from .enumerators import *  # noqa: F403
 from .operators import *  # noqa: F403
 from .tensors import *  # noqa: F403
 

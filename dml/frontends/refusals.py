@@ -27,6 +27,11 @@ class RefusedName:
         raise DMLError(f"{self._name}: {self._why}", HRESULT.E_NOTIMPL)
 
 
+def by_name(names: Mapping[str, str]) -> dict[str, str]:
+    """Return name -> reason, from reason -> names, separated by spaces."""
+    return {name: reason for reason, together in names.items() for name in together.split()}
+
+
 _Class = TypeVar("_Class", bound=type)
 
 

@@ -32,12 +32,7 @@ from dml.descriptors.graph import (
     DML_OUTPUT_GRAPH_EDGE_DESC,
 )
 from dml.descriptors.movement import DML_CAST_OPERATOR_DESC
-from dml.enums import (
-    DML_EXECUTION_FLAGS,
-    DML_FEATURE_LEVEL,
-    DML_TENSOR_DATA_TYPE,
-    DML_TENSOR_DIMENSION_COUNT_MAX1,
-)
+from dml.enums import DML_EXECUTION_FLAGS, DML_FEATURE_LEVEL, DML_TENSOR_DATA_TYPE, DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml.enums.naming import no_attribute
 from dml.errors import HRESULT, DMLError
 from dml.graph.arithmetic import TensorArithmetic
@@ -305,7 +300,7 @@ class Builder(Generic[Compiled]):
 
             functions = {
                 prefix + function: f"dml.graph.operations.{function} is a function of tensors"
-                for function in operations.__all__
+                for function in operations.NAMES
                 for prefix in ("", "activation_")
             }
             raise no_attribute(self, name, dir(type(self)), functions | _DIRECTMLX)

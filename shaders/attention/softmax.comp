@@ -2,8 +2,8 @@
 #extension GL_EXT_control_flow_attributes : require
 // Softmax along the rows of scores [batch, head, query, key], in place, after adding FILTER to masked scores (MASK: the
 // type of mask, a DML_MULTIHEAD_ATTENTION_MASK_TYPE). A workgroup takes a row, four elements at a time. Rows begin at
-// multiples of four elements; padding between KEYS and the next row is ignored and zeroed. MASK_ALONE: only add the
-// mask, four elements per invocation.
+// multiples of four elements; padding between KEYS and the next row is ignored and zeroed. MASK_ALONE: only mask, four
+// elements per invocation, into a second tensor, where padding is -infinity.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "attention/mask.glsl"
@@ -37,8 +37,8 @@ void main() {
     uint row_of_mask = mask_row(c[0], c[1], c[2]);
     uint at = (scores_BASE + row * scores_STRIDE_2) / 4u + f;
     vec4 v = uintBitsToFloat(scores_vector(at));
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) v[i] = 4u * f + i < KEYS ? masked(v[i], row_of_mask, 4u * f + i) : 0.0;
-    scores_vector_store(at, floatBitsToUint(v));
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) v[i] = 4u * f + i < KEYS ? masked(v[i], row_of_mask, 4u * f + i) : LEAST;
+    masked_vector_store((masked_BASE + row * masked_STRIDE_2) / 4u + f, floatBitsToUint(v));
 }
 #else
 void main() {

@@ -410,4 +410,4 @@ def test_softmax_of_attention(target: Target) -> None:
         assert chosen.workgroup & (chosen.workgroup - 1) == 0  # sums are added pairwise, in log2 rounds
         assert chosen.steps <= max_steps(target)
         alone.add(chosen.masks_alone)
-    assert alone == {False, True}
+    assert alone == ({True} if target.is_cpu else {False, True})

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from test_selection_sizes import CROSSINGS
 
 import dml
 from dml.compiler import selection
@@ -47,13 +48,16 @@ CROSSED = [
     ("convolution", "_FEWEST_INVOCATIONS_OF_GPUS", 0, "CONVOLUTION", "discrete"),
     ("convolution", "_FEWEST_OUTPUTS", 0, "CONVOLUTION", "discrete"),
 ]
-#: Thresholds of products with stored weights: tests/graph/test_blocks.py runs both sides.
-RUN_ELSEWHERE = {"stored_weights": {"_FEW_ROWS", "_FEW_ROWS_OF_CPUS", "_PART_BYTES"}}
+#: Thresholds of graphs: tests/graph/test_blocks.py and test_selection_sizes.py run both sides.
+RUN_ELSEWHERE = {
+    "stored_weights": {"_FEW_ROWS", "_FEW_ROWS_OF_CPUS", "_PART_BYTES"},
+    "convolution": {"_ADDED_SEPARATELY"},
+}
 #: Numbers that are not thresholds by size, by reason.
 NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
     "elements of a vector, invocations of a workgroup, and tiles": {
         "": {"_FEWEST_LANES", "_MOST_LANES", "TRANSPOSE_WORKGROUP", "CPU_TRANSPOSED"},
-        "attention": {"_VECTOR", "WORKGROUP", "_LEAST_DEPTH"},
+        "attention": {"WORKGROUP", "_LEAST_DEPTH"},
         "bytes": {"VECTOR", "TERM_ROWS", "TERM_WORKGROUP"},
         "convolution": {"LARGEST_TILE", "WINOGRAD_POINTS", "WINOGRAD_WORKGROUP"},
         "detection": {"BOXES_EACH"},
@@ -76,29 +80,20 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
         "lines": {"HELD_OF_REGISTERS"},
     },
     "what devices have": {
-        "": {"CPU_ITERATIONS", "GPU_STEPS"},
         "convolution": {"_CORES"},
         "detection": {"_REGISTERS"},
         "devices": {"_AMD", "_APPLE", "_ARM", "_BROADCOM", "_IMAGINATION", "_INTEL", "_NVIDIA", "_QUALCOMM", "_NVK",
-                    "_HONEYKRISP", "_KEPT", "_LAST_ADRENO_6", "_FEWEST", "_FEWEST_FOR_MATRICES", "_MANY_FOR_MATRICES"},
+                    "_HONEYKRISP", "_KEPT", "_LAST_ADRENO_6", "_FEWEST", "_FEWEST_FOR_MATRICES", "_MANY_FOR_MATRICES",
+                    "CPU_ITERATIONS", "GPU_STEPS"},
     },
     "a speed-up": {"thresholds": {"MARGIN"}},
 }  # fmt: skip
-#: Thresholds that no test crosses yet. New ones belong above, with an operator that crosses them.
-UNCROSSED: dict[str, set[str]] = {
-    "": {"LONG_ARITHMETIC"},
-    "attention": {"_FIRST_IN_REGISTERS_BY_HALVES", "_MOST_ON_MATRICES"},
-    "convolution": {"_MOST_PHASES", "_ADDED_SEPARATELY", "_FEWEST_VECTORS", "_FEWEST_TERMS", "_LARGEST_TABLE",
-                    "_MOST_REACH", "_MOST_READS", "MOST_TRANSFORMED", "_FEWEST_CHANNELS", "_MOST_USUAL",
-                    "_LEAST_USUAL"},
-    "detection": {"MOST_SHARING"},
-    "few_rows": {"MOST_PARTS", "FEW_ROWS", "_ROWS_OF_MANY_COLUMNS", "_MANY_SUMS"},
-    "lines": {"MOST_HELD_STEPS", "CPU_BUSY", "GPU_WALK", "MOST_GROUPS", "GROUPED_ROUNDS"},
-    "product_tiles": {"FEWEST_SUMS"},
-    "recurrent": {"_MOST_ROWS", "_FEWEST_GROUPS", "_MOST_ROWS_OF_GPUS", "_MOST_UNITS_OF_GPUS",
-                  "_MOST_STATE_OF_A_GPUS_WORKGROUP", "_MOST_SLICES", "_MOST_SLICES_OF_FEW_REGISTERS"},
-    "tiles": {"_FEWEST_COLUMNS_OF_LARGE"},
-}  # fmt: skip
+#: Thresholds that no test crosses on a CPU driver, by reason.
+UNCROSSED: dict[str, dict[str, set[str]]] = {
+    "matrix units": {"attention": {"_FIRST_IN_REGISTERS_BY_HALVES", "_MOST_ON_MATRICES"}},
+    "only what `dml tune` tries": {"recurrent": {"_MOST_STATE_OF_A_GPUS_WORKGROUP"}},
+    "a workgroup is as wide as the largest state that it takes": {"recurrent": {"_MOST_UNITS_OF_GPUS"}},
+}
 
 
 def plain_numbers() -> dict[str, set[str]]:
@@ -120,10 +115,11 @@ def plain_numbers() -> dict[str, set[str]]:
 def test_every_number_is_listed_here() -> None:
     """Rows of thresholds.json are crossed by their alternatives (tests/tuning/test_constants.py)."""
     listed: dict[str, set[str]] = {}
-    groups = [RUN_ELSEWHERE, *NOT_BY_SIZE.values(), UNCROSSED]
+    groups = [RUN_ELSEWHERE, *NOT_BY_SIZE.values(), *UNCROSSED.values()]
     crossed = [(module, name) for module, name, *_ in CROSSED if f"{module}.{name}" not in rows()]
     for module, name in [
         *crossed,
+        *{(one.module, one.name) for one in CROSSINGS},
         *((module, name) for group in groups for module, own in group.items() for name in own),
     ]:
         assert name not in listed.setdefault(module, set()), f"{module}.{name} is listed twice"

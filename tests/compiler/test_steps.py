@@ -16,7 +16,8 @@ import dml
 from dml.compiler.features import NO_FEATURES, Features, MatrixShape
 from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Program
-from dml.compiler.selection import CPU_ITERATIONS, GPU_STEPS, max_steps
+from dml.compiler.selection import max_steps
+from dml.compiler.selection.devices import CPU_ITERATIONS, GPU_STEPS
 from dml.compiler.target import DeviceClass, Target
 from harness import Array, assert_exact
 from sample_descriptors import NAMES, sample
@@ -54,9 +55,9 @@ def unary(sizes: str) -> dict[str, str]:
     return {"InputTensor": sizes, "OutputTensor": sizes}
 
 
-def attended(dtype: str, queries: int) -> dict[str, Any]:
-    """Return the changes for attention with two heads of 32 columns, 9,000 keys and no options."""
-    row, column = f"{dtype} 1x{queries}x64", f"{dtype} 1x9000x64"
+def attended(dtype: str, queries: int, keys: int = 9000, columns: int = 32) -> dict[str, Any]:
+    """Return the changes for attention with two heads of ``columns`` columns and no options."""
+    row, column = f"{dtype} 1x{queries}x{2 * columns}", f"{dtype} 1x{keys}x{2 * columns}"
     absent = (
         "StackedQueryKeyTensor", "StackedKeyValueTensor", "StackedQueryKeyValueTensor", "BiasTensor", "MaskTensor",
         "RelativePositionBiasTensor", "PastKeyTensor", "PastValueTensor", "OutputPresentKeyTensor",
@@ -178,6 +179,7 @@ CASES = {
     ),
     "attention of one row": of("MULTIHEAD_ATTENTION", **attended("FLOAT32", 1), exact=False),
     "attention of halves": of("MULTIHEAD_ATTENTION", **attended("FLOAT16", 40), exact=False),
+    "attention of wide heads": of("MULTIHEAD_ATTENTION", **attended("FLOAT32", 9, 600, 520), exact=False),
     "few of many": of(
         "TOP_K1", InputTensor="1x1x2x3000", OutputValueTensor="1x1x2x20", OutputIndexTensor="UINT32 1x1x2x20", K=20
     ),

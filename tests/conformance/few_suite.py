@@ -33,16 +33,17 @@ def make_odd(patch: pytest.MonkeyPatch, **odd: str) -> None:
 
 
 class Copy:
-    """A copy of the package and its kernels with the few subjects, and its dml command."""
+    """A copy of the package and its kernels, by default with the few subjects, and its dml command."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, few: bool = True) -> None:
         self.folder = folder
         shutil.copytree(PACKAGE, folder / "dml", ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copytree(PACKAGE.parent / "shaders", folder / "shaders")
-        places = folder / "dml" / "conformance" / "families"
-        for module in places.glob("[a-z]*.py"):
-            module.unlink()
-        shutil.copy(HERE / "few" / "few_subjects.py", places)
+        if few:
+            places = folder / "dml" / "conformance" / "families"
+            for module in places.glob("[a-z]*.py"):
+                module.unlink()
+            shutil.copy(HERE / "few" / "few_subjects.py", places)
 
     command = (sys.executable, "-m", "dml")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,15 +15,16 @@ from few_suite import Copy, use_few
 import dml
 from dml import cache
 from dml.compiler.target import DeviceClass, Target
-from dml.conformance import catalogue, execution, layouts
-from dml.conformance.case import Case
-from dml.conformance.coverage import Coverage, coverage, decisive, digest_of_code, features, merged, total
+from dml.conformance import catalogue, code, execution, layouts
+from dml.conformance.case import Case, cases
+from dml.conformance.coverage import Coverage, coverage, features, merged, total
 from dml.conformance.execution import run_case
 from dml.conformance.parameters import OpenLabels, Skip, opened
 from dml.conformance.subject import subjects
 from dml.conformance.suite import Suite
 from dml.conformance.variants import kernel_of, variants
 
+PACKAGE = Path(dml.__file__).parent
 GPU = Target(
     DeviceClass.DISCRETE, max_workgroup_invocations=1024, max_workgroup_size=(1024, 1024, 64), shared_memory=32768,
     max_storage_buffer_range=1 << 30, max_storage_buffers=16, max_push_constants=256, subgroup_size=32,
@@ -111,39 +114,64 @@ def test_coverage_is_cached_until_code_or_target_change(few, monkeypatch):
         Suite().coverage(CPU)
 
 
-def test_its_key_holds_every_file_that_the_search_enters(monkeypatch, tmp_path):
-    monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path))
+def entered_by(run):
+    """Return the package's files with functions that ``run()`` enters."""
     entered = set()
-    chosen = [subjects()[name] for name in ("CAST", "MAX_POOLING", "GRAPH_STORED_WEIGHTS")]
     sys.setprofile(lambda frame, *_: entered.add(frame.f_code.co_filename))
     try:
-        coverage(GPU, ["CAST:type=FLOAT32"], chosen, 0.0, 1)
+        run()
     finally:
         sys.setprofile(None)
-    package = Path(dml.__file__).parent
-    own = {Path(file) for file in entered if Path(file).is_relative_to(package)}
-    assert {package / "compiler" / "lowering.py", package / "graph" / "compile.py"} <= own
-    assert sorted(own - decisive(package)) == []
+    return {Path(file) for file in entered if Path(file).is_relative_to(PACKAGE)}
 
 
-@pytest.mark.parametrize(("file", "decides"), [
-    ("dml/compiler/selection/gemm.py", True),
-    ("dml/capability/operators.json", True),
-    ("dml/conformance/families/gemm.py", True),
-    ("dml/tensors.py", True),
-    ("shaders/gemm/vector.comp", True),
-    ("shaders/lib/new.glsl", True),
-    ("dml/cli/app.py", False),
-    ("dml/frontends/onnx/folding.py", False),
-    ("dml/runtime/queue.py", False),
-    ("dml/conformance/page/assets/report.html", False),
+def test_its_key_holds_every_file_that_the_search_enters(monkeypatch, tmp_path):
+    monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path))
+    chosen = [subjects()[name] for name in ("CAST", "MAX_POOLING", "GRAPH_STORED_WEIGHTS")]
+    own = entered_by(lambda: coverage(GPU, ["CAST:type=FLOAT32"], chosen, 0.0, 1))
+    assert {PACKAGE / "compiler" / "lowering.py", PACKAGE / "graph" / "compile.py"} <= own
+    assert sorted(own - code.files(PACKAGE, code.COMPILING)) == []
+
+
+def test_the_key_of_cases_holds_every_file_that_describes_them():
+    own = entered_by(lambda: [list(cases(subject, 1)) for subject in subjects().values()])
+    assert {PACKAGE / "conformance" / "covering.py", PACKAGE / "conformance" / "families" / "graphs.py"} <= own
+    assert sorted(own - code.files(PACKAGE, code.DESCRIBING)) == []
+
+
+@pytest.mark.parametrize(("file", "describes", "compiles"), [
+    ("dml/compiler/selection/gemm.py", False, True),
+    ("dml/capability/operators.json", True, True),
+    ("dml/conformance/families/few_subjects.py", True, True),
+    ("dml/tensors.py", True, True),
+    ("dml/cli/app.py", False, False),
+    ("dml/frontends/onnx/folding.py", False, False),
+    ("dml/runtime/queue.py", False, False),
+    ("dml/conformance/page/assets/report.html", False, False),
 ])  # fmt: skip
-def test_its_key_changes_with_the_files_that_decide(tmp_path, file, decides):
+def test_keys_change_with_the_files_that_decide(tmp_path, file, describes, compiles):
     Copy(tmp_path)
-    before = digest_of_code.__wrapped__(tmp_path / "dml", tmp_path / "shaders")
+    patterns = code.DESCRIBING, code.COMPILING
+    before = [code.digest_of_files(tmp_path / "dml", some) for some in patterns]
     with (tmp_path / file).open("a") as changed:
         changed.write("\n")
-    assert (digest_of_code.__wrapped__(tmp_path / "dml", tmp_path / "shaders") != before) == decides
+    after = [code.digest_of_files(tmp_path / "dml", some) for some in patterns]
+    assert [old != new for old, new in zip(before, after, strict=True)] == [describes, compiles]
+
+
+def test_of_shaders_the_key_holds_the_words(tmp_path):
+    kernel, other = tmp_path / "kernel.comp", tmp_path / "lib" / "other.glsl"
+    other.parent.mkdir()
+    kernel.write_text("void main() { result[0] = a + b; }")
+    other.write_text("float twice(float v) { return v + v; }")
+    before = code.digest_of_words(tmp_path)
+    kernel.write_text("void main() {\n    result[0] = b * a;\n}\n")
+    assert code.digest_of_words(tmp_path) == before
+    kernel.write_text("void main() { result[0] = a + c; }")
+    assert code.digest_of_words(tmp_path) != before
+    kernel.write_text("void main() { result[0] = a + b; }")
+    other.rename(tmp_path / "other.glsl")
+    assert code.digest_of_words(tmp_path) != before
 
 
 def test_coverage_is_for_whole_operators_only(few):
@@ -198,3 +226,30 @@ def test_a_wrong_weight_is_seen(device, monkeypatch):
         execution, "to_bytes", lambda array, tensor: to_bytes(array + np.float32(tensor.owned_by_dml), tensor)
     )
     assert run_case(device, Case.parse("GEMM:type=FLOAT32,layout=owned"))["status"] == "failed"
+
+
+CHOSEN = """
+import json, dml
+from dml.compiler.target import DeviceClass, Target
+from dml.conformance.suite import Suite
+suite = Suite(filter=("ONE_HOT", "GRAPH_STORED_WEIGHTS"), seed=3)
+found = suite.coverage(Target(DeviceClass.DISCRETE, max_workgroup_invocations=1024, shared_memory=32768))
+print(json.dumps([dml.__file__, suite.cases(), found.added, found.names, dict(found.entered)]))
+"""
+
+
+def test_the_chosen_cases_do_not_depend_on_the_process_or_the_folder(tmp_path):
+    """In two folders with caches of their own, whatever the hash of strings (the order of sets)."""
+    copy = Copy(tmp_path / "copy", few=False)
+    found = []
+    for folder, seed in ((PACKAGE.parent, "1"), (copy.folder, "2")):
+        run = subprocess.run(
+            [sys.executable, "-c", CHOSEN], cwd=folder, capture_output=True, text=True, timeout=300,
+            env=copy.environment(PYTHONPATH=str(folder), PYTHONHASHSEED=seed, DML_CACHE_DIR=str(tmp_path / seed)),
+        )  # fmt: skip
+        assert run.returncode == 0, run.stderr
+        found.append(json.loads(run.stdout))
+    assert Path(found[0][0]).parent == PACKAGE
+    assert Path(found[1][0]).parent == copy.folder / "dml"
+    assert found[0][1:] == found[1][1:]
+    assert min(map(len, found[0][1:])) > 10

@@ -82,11 +82,13 @@ def test_the_same_spirv(in_process, debug):
 
 
 @pytest.mark.slow
-def test_the_same_spirv_of_every_operator(in_process):
+def test_the_same_spirv_of_every_kernel(in_process):
+    """Compare the longest text of each file; its other texts differ in data types and expressions."""
     names = [name for name in NAMES if f"DML_{name}_OPERATOR_DESC" in vars(dml)]
     found = kernels(names, ["FLOAT32"], [DeviceClass.DISCRETE])
-    assert len(found) > 100
-    assert_the_same(in_process, found, debug=False)
+    longest = {source.name: source for source in sorted(found, key=lambda source: len(str(source.headers)))}
+    assert len(longest) > 45
+    assert_the_same(in_process, list(longest.values()), debug=False)
 
 
 @pytest.mark.parametrize("target", ["vulkan1.0", "vulkan1.2", "vulkan1.3"])

@@ -13,7 +13,7 @@ from typing import overload
 
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.kernels.prelude import Bound, read, update
+from dml.compiler.kernels.prelude import Bound, read, update, write
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.softmax import softmax
 from dml.compiler.operators.attention_kernels import AttentionOperands, attend_at_once
@@ -41,7 +41,7 @@ _MASK_RANKS = {
 }
 
 
-#: Maximum bytes of scores in memory at once.
+#: Maximum bytes of scores in memory at once, half of them before their softmax.
 MOST_SCORES = 128 << 20
 
 AttentionDesc = DML_MULTIHEAD_ATTENTION_OPERATOR_DESC | DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC
@@ -99,9 +99,9 @@ def _attend(desc: AttentionDesc, builder: ProgramBuilder, heads: int, key_heads:
     for rows in _parts_of_rows(builder, query, key.sizes[2], whole_batch=desc.MaskType == _PACKED):
         own = rows.of(query, 0, 2)
         scores = _scores(builder, own, rows.of(key, 0), rows.of(more["relative"], 0, 2), key_heads, float(desc.Scale))
-        _softmax(desc, builder, scores, _mask_of(desc, mask, rows), rows.of(lengths, 0), new)
-        weights, values = _shared_heads(scores, key_heads), _shared_heads(rows.of(value, 0), key_heads)
-        matmul(builder, weights, values, None, rows.of(result, 0, 3))
+        weights = _softmax(desc, builder, scores, _mask_of(desc, mask, rows), rows.of(lengths, 0), new)
+        values = _shared_heads(rows.of(value, 0), key_heads)
+        matmul(builder, _shared_heads(weights, key_heads), values, None, rows.of(result, 0, 3))
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _parts_of_rows(builder: ProgramBuilder, query: Operand, keys: int, *, whole_
     """Return ranges of rows whose scores fit one binding; a long prompt is split."""
     batch, heads, queries, _ = query.sizes
     row = 4 * heads * -(-keys // 4) * 4
-    room = min(builder.target.max_region, MOST_SCORES)
+    room = min(builder.target.max_region, MOST_SCORES // 2)
     if batch * queries * row <= room:
         yield _Rows((0, batch), (0, queries))
         return
@@ -267,32 +267,36 @@ def _softmax(
     mask: Operand | None,
     lengths: Operand | None,
     new: int,
-) -> None:
-    """Mask the scores and take their softmax along keys, in place. new: number of keys that are not past ones."""
+) -> Operand:
+    """Mask the scores and return their softmax along keys. new: number of keys that are not past ones."""
     batch, heads, queries, keys = scores.sizes
-    bound: dict[str, Bound] = {"scores": update(scores, vector=True)}
+    bound: dict[str, Bound] = {}
     if mask is not None:
         bound["mask"] = read(mask)
     if lengths is not None:
         bound["lengths"] = read(lengths)
-    chosen = attention_softmax(builder.target, keys)
     rows, fours = batch * heads * queries, -(-keys // 4)
+    chosen = attention_softmax(builder.target, keys)
+    whole = scores.view((*scores.sizes[:3], 4 * fours), scores.strides)
+    if chosen.masks_alone:
+        other = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, whole.sizes)
+        if not bound and keys % 4 == 0:
+            softmax(builder, whole, other, (3,))
+            return other
+        bound |= {"scores": read(whole, vector=True), "masked": write(other, vector=True)}
+    else:
+        bound["scores"] = update(whole, vector=True)
     builder.dispatch(
         "attention/softmax.comp",
         bound,
         groups=-(-rows * fours // chosen.workgroup) if chosen.masks_alone else rows,
         space=(batch, heads, queries),
         workgroup=chosen.workgroup,
-        constants={
-            "KEYS": keys,
-            "FOURS": -(-keys // 4),
-            "NEW": new,
-            "BATCH": batch,
-            "FILTER": float(desc.MaskFilterValue),
-        },
+        constants={"KEYS": keys, "FOURS": fours, "NEW": new, "BATCH": batch, "FILTER": float(desc.MaskFilterValue)},
         defines={"MASK": int(_NONE if mask is None else desc.MaskType), "MASK_ALONE": int(chosen.masks_alone)},
         steps=chosen.steps,
         each=4,
     )
     if chosen.masks_alone:
-        softmax(builder, scores, scores, (3,))
+        softmax(builder, other, whole, (3,))
+    return scores

@@ -9,23 +9,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dml.compiler.features import FloatMode
+from dml.compiler.selection.devices import profile
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.target import Target
 
 # --- Every kernel -----------------------------------------------------------------------------------------------------
 
-#: Loop iterations that llvmpipe allows an invocation over all its loops, less a margin for a kernel's small loops. It
-#: silently ends loops at 65,535.
-CPU_ITERATIONS = 60000
-#: Maximum number of steps of an invocation on GPUs, where a desktop's watchdog ends work that runs for two seconds. A
-#: step waits for memory about once (1 microsecond at worst) and does at most about 1,024 multiply-adds (the largest
-#: tiles, 1 ns each), so 2^18 steps take half a second.
-GPU_STEPS = 1 << 18
-
 
 def max_steps(target: Target) -> int:
     """Return the maximum number of steps (see Dispatch) of one invocation; longer work is split."""
-    most = CPU_ITERATIONS if target.is_cpu else GPU_STEPS
+    most = profile(target).loop_limit
     return most if target.fewer_steps is None else min(most, target.fewer_steps)
 
 
@@ -47,17 +40,17 @@ def shuffled(target: Target) -> int:
 
     It is 0 on CPU drivers, where invocations share nothing or a workgroup is one vector.
     """
-    may = not target.is_cpu and "shuffle" in target.features.subgroup_operations
+    may = profile(target).shares_memory and "shuffle" in target.features.subgroup_operations
     return target.subgroup_size if may and target.subgroup_size in _SUBGROUPS else 0
 
 
 def stores_fours(target: Target) -> bool:
     """Whether a convolution stores 32-bit results as vec4 where rows start at multiples of four elements.
 
-    CPU drivers store lane by lane, so vec4 gains nothing there, and one kernel serves all rows. (Matrix products do
-    store vec4, which is faster on llvmpipe.)
+    Drivers that store lane by lane gain nothing by vec4, and one kernel serves all rows. (Matrix products do store
+    vec4, which is faster on llvmpipe.)
     """
-    return not target.is_cpu
+    return not profile(target).lane_by_lane
 
 
 def keeps_fours(target: Target) -> bool:
@@ -99,7 +92,7 @@ def unit_walk(target: Target, units: int, rounds: int, lines: int) -> UnitWalk:
     of push constants separately) costs as much as a few units. Long arithmetic gets no loop: SwiftShader compiles it
     far more slowly inside one.
     """
-    if not target.is_cpu or lines > LONG_ARITHMETIC:
+    if not profile(target).vector_groups or lines > LONG_ARITHMETIC:
         return UnitWalk(1, False, target.workgroup)
     vector = lanes(target)
     return UnitWalk(max(1, min(512, max_steps(target) // rounds, units // (CPU_GROUPS * vector))), True, vector)
@@ -116,7 +109,7 @@ def reads_texels(target: Target) -> bool:
     together. Mesa 26.1.6 calls a function for each texel.
     """
     return (
-        target.is_cpu
+        profile(target).lane_by_lane
         and (0, 0) < target.llvmpipe < TEXELS_BEFORE
         and 4 * target.max_texels >= target.max_storage_buffer_range
     )
@@ -153,7 +146,7 @@ class TransposeBlocks(NamedTuple):
 
 def transpose_blocks(target: Target) -> TransposeBlocks:
     """Return the workgroup. On CPU drivers it is one SIMD vector, whose invocations read whole cache lines together."""
-    if target.is_cpu:
+    if profile(target).vector_groups:
         return TransposeBlocks(lanes(target), lanes(target))
     return TransposeBlocks(TRANSPOSE_WORKGROUP, TRANSPOSE_ALONG)
 
@@ -167,7 +160,7 @@ def transpose_tile(target: Target, bits: int) -> int | None:
 
     bits: of a written element. CPU drivers have caches, and barriers are slow there.
     """
-    if target.is_cpu:
+    if not profile(target).shares_memory:
         return None
     return 32 if bits >= 16 else 16
 

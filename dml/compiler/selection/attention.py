@@ -6,21 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps, shuffled
-from dml.compiler.selection.devices import half_matrices, has_room_for_matrices, keeps
+from dml.compiler.selection.devices import half_matrices, has_room_for_matrices, keeps, profile
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, half_work, tuned
 from dml.compiler.target import Target
 
-#: Workgroup size on CPU drivers, which run a workgroup on one core: the width of llvmpipe's vectors.
-_VECTOR = 8
-
 
 @dataclass(frozen=True)
 class AttentionSoftmax:
-    """Parameters of attention/softmax.comp, which takes a row of scores per workgroup. workgroup: invocations. steps:
-    per invocation.
+    """Parameters of attention/softmax.comp. workgroup: invocations. steps: per invocation.
 
-    masks_alone: it only adds the mask; the softmax operator's kernels, which split rows, do the rest.
+    masks_alone: it only masks the scores, into a second tensor; the softmax operator's kernels do the rest. Else it
+    takes a row per workgroup, in place.
     """
 
     workgroup: int
@@ -29,14 +26,15 @@ class AttentionSoftmax:
 
 
 def attention_softmax(target: Target, keys: int) -> AttentionSoftmax:
-    """Return the parameters for rows of ``keys`` scores: three passes, four scores at a time, and a tree of partial
-    sums.
+    """Return the parameters for rows of ``keys`` scores.
 
-    If that takes an invocation too many steps, each one only masks four scores.
+    A row per workgroup takes three passes, four scores at a time, and a tree of partial sums. CPU drivers only mask,
+    since llvmpipe reads what a kernel writes one invocation at a time; so does a device on which a row takes an
+    invocation too many steps.
     """
-    workgroup = _VECTOR if target.is_cpu else target.workgroup
+    workgroup = target.workgroup
     steps = 3 * -(-keys // (4 * workgroup)) + workgroup.bit_length()
-    masks_alone = steps > max_steps(target)
+    masks_alone = profile(target).lane_by_lane or steps > max_steps(target)
     return AttentionSoftmax(workgroup, 1 if masks_alone else steps, masks_alone)
 
 
@@ -197,7 +195,7 @@ def attention_sharing(target: Target, of: AttentionShape) -> AttentionWay | None
     That is the case on CPU drivers, whose products use other tiles and whose caches hold the scores of a head, and
     where a row's sums do not fit the registers.
     """
-    if target.is_cpu:
+    if not profile(target).shares_memory:
         return None
     if of.rows <= FEW_ROWS and of.unit > 1 and max(of.size, of.value_size) <= 64 * of.unit:
         return _few(target, of)

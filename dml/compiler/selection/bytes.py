@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dml.compiler.selection.convolution import WindowSizes
-from dml.compiler.selection.devices import byte_matrices, multiplies_bytes
+from dml.compiler.selection.devices import byte_matrices, profile
 from dml.compiler.selection.product_tiles import BlockTile, MatrixTile, SlicedTile, first_of_enough, fits
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
@@ -72,9 +72,9 @@ _MATRIX_TILES = (
 def byte_kernel(target: Target, m: int, n: int, k: int, batch: int) -> ByteKernel | None:
     """Return the kernel for a product of 8-bit integers; None where the device has none, and INT32 is multiplied
     instead."""
-    if target.is_cpu and CPU_MULTIPLIES_WORDS:
+    if CPU_MULTIPLIES_WORDS and not profile(target).shares_memory:
         return None
-    has_dots = target.features.integer_dot_product and multiplies_bytes(target)
+    has_dots = target.features.integer_dot_product and profile(target).dots
     if m <= FEW_ROWS:
         return DotRows(1 << (m - 1).bit_length(), 8, 16) if has_dots else None
     on_matrices = list(_on_matrices(target)) if min(m, n, k) >= VECTOR else []
@@ -114,7 +114,7 @@ def byte_runs(sizes: WindowSizes) -> tuple[int, bool]:
 
 def is_better_exchanged(target: Target, m: int, n: int) -> bool:
     """Whether to compute the product of the transposes: there is a kernel for few rows, and none for few columns."""
-    return not target.is_cpu and n <= FEW_ROWS < m
+    return profile(target).shares_memory and n <= FEW_ROWS < m
 
 
 def _on_matrices(target: Target) -> Iterator[tuple[ByteMatrixProduct, int]]:

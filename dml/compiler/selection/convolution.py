@@ -18,6 +18,7 @@ from dml.compiler.selection.devices import (
     has_room_for_matrices,
     keeps,
     keeps_with_positions,
+    profile,
 )
 from dml.compiler.selection.product_tiles import FEWEST_SUMS, half_steps
 from dml.compiler.selection.thresholds import threshold
@@ -43,14 +44,14 @@ _ADDED_SEPARATELY = 1 << 20
 def clips_results(target: Target) -> bool:
     """Whether results without an activation are clipped too, to unlimited bounds, so that all layers share a kernel.
 
-    CPU drivers do, since they take long to compile each kernel.
+    Drivers that take long to compile a kernel do.
     """
-    return target.is_cpu
+    return profile(target).slow_compiler
 
 
 def adds_separately(target: Target, image: int) -> bool:
     """Whether a residual addition to a convolution's result is a kernel of its own. image: elements of a result."""
-    return target.is_cpu and image <= _ADDED_SEPARATELY
+    return profile(target).slow_compiler and image <= _ADDED_SEPARATELY
 
 
 # --- The direct kernel ------------------------------------------------------------------------------------------------
@@ -159,7 +160,7 @@ def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
     """
     if sizes.rows_of_taps > max_steps(target):
         return None
-    if target.is_cpu:
+    if profile(target).slow_compiler:
         best = _direct_tile_of_cpus(target, sizes)
     else:
         tiles = (_direct_tile(target, sizes, *tile) for tile in _TILES_OF_GPUS)
@@ -175,7 +176,7 @@ def lays_weights_in_fours(target: Target) -> bool:
 
     llvmpipe initializes them faster in this layout.
     """
-    return target.is_cpu
+    return profile(target).lane_by_lane
 
 
 def _direct_tile_of_cpus(target: Target, sizes: WindowSizes) -> DirectTile | None:
@@ -198,18 +199,19 @@ def _direct_tile_of_cpus(target: Target, sizes: WindowSizes) -> DirectTile | Non
 def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, columns: int) -> DirectTile | None:
     """Return a tile of these sizes; None if it is too large for the device or has more channels than the result."""
     sums, taps = channels * rows * columns, sizes.taps[2]
-    most = _MOST_SUMS if target.is_cpu else _MOST_SUMS_OF_GPUS
+    slow_compiler = profile(target).slow_compiler
+    most = _MOST_SUMS if slow_compiler else _MOST_SUMS_OF_GPUS
     if sums > most or sums * taps > _MOST_PRODUCTS or (channels > 1 and channels >= 2 * sizes.outputs):
         return None
     depth, height, width = sizes.places
     reach = covered_size(columns, window_reach(taps, sizes.dilations[2]), sizes.strides[2])
     span = -(-reach // 4) * 4
     tiles_y, tiles_x = -(-height // rows), -(-width // columns)
-    images = 1 if target.is_cpu else sizes.batch
+    images = 1 if slow_compiler else sizes.batch
     invocations = images * depth * tiles_y * tiles_x * sizes.groups * -(-sizes.outputs // channels)
     # Weights are read as vec4 where the tile's channels are a multiple of four.
     reads = rows * span / 4 + taps * (channels / 4 if channels % 4 == 0 else channels / 2)
-    if target.is_cpu:
+    if slow_compiler:
         vectors = max(-(-invocations // target.subgroup_size), _FEWEST_VECTORS)
         read, product = (TEXEL_COST, PRODUCT_COST) if reads_texels(target) else (READ_COST, 1)
         cost = vectors * (read * reads + product * sums * taps) * sizes.rows_of_taps
@@ -232,7 +234,7 @@ def stores_in_loops(target: Target) -> bool:
 
     llvmpipe then compiles an activation of 256 sums far faster. A GPU would move sums that a loop indexes to memory.
     """
-    return target.is_cpu
+    return profile(target).slow_compiler
 
 
 # --- Implicit GEMM on GPUs --------------------------------------------------------------------------------------------
@@ -339,8 +341,9 @@ OUTPUTS_WORTH_A_COPY: int = threshold("convolution.OUTPUTS_WORTH_A_COPY")
 
 def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTile | None:
     """Return the tile of a FLOAT16 convolution on matrix units; None if there are none or the work is too small."""
-    shapes = half_matrices(target) if has_room_for_matrices(target) else []
-    if target.is_cpu or not shapes or sizes.outputs < _FEWEST_OUTPUTS or sizes.products < 16:
+    uses_matrices = profile(target).shares_memory and has_room_for_matrices(target)
+    shapes = half_matrices(target) if uses_matrices else []
+    if not shapes or sizes.outputs < _FEWEST_OUTPUTS or sizes.products < 16:
         return None
     tile_k = 32 if sizes.inputs % 32 == 0 else 16
     fitting: list[ImplicitMatrixTile] = []
@@ -396,7 +399,7 @@ OUTPUTS_WORTH_THINNING: int = threshold("convolution.OUTPUTS_WORTH_THINNING")
 
 def is_worth_thinning(target: Target, sizes: WindowSizes) -> bool:
     """Whether to copy the elements of x that windows of one element read, so that the convolution is a product."""
-    return target.is_cpu and sizes.outputs >= OUTPUTS_WORTH_THINNING
+    return not profile(target).shares_memory and sizes.outputs >= OUTPUTS_WORTH_THINNING
 
 
 def implicit_tile(target: Target, sizes: WindowSizes, *, halves: bool = False) -> ImplicitTile | None:
@@ -404,7 +407,8 @@ def implicit_tile(target: Target, sizes: WindowSizes, *, halves: bool = False) -
 
     halves: the tensors are FLOAT16.
     """
-    if target.is_cpu or sizes.outputs < _FEWEST_OUTPUTS or sizes.products < _FEWEST_TERMS:
+    is_small = sizes.outputs < _FEWEST_OUTPUTS or sizes.products < _FEWEST_TERMS
+    if is_small or not profile(target).shares_memory:
         return None
     places = sizes.batch * math.prod(sizes.places)
 
@@ -476,7 +480,7 @@ def depthwise_tile(target: Target, sizes: WindowSizes, bits: int, *, fours: bool
     """
     if sizes.inputs != 1 or sizes.taps[0] > max_steps(target):
         return None
-    if target.is_cpu:
+    if profile(target).slow_compiler:
         return _strip_of_cpus(target, sizes) if math.prod(sizes.taps) <= MOST_TAPS else None
     fitting = []
     height = sizes.places[1]
@@ -627,7 +631,7 @@ def winograd_cost(target: Target, sizes: WindowSizes) -> float:
     transformed = 4 * WINOGRAD_POINTS * inputs * output_row
     largest = max(transformed, 4 * WINOGRAD_POINTS * sizes.batch * tiles * max(input_row, output_row))
     is_small = min(inputs, outputs) < _FEWEST_CHANNELS or tiles < FEWEST_TILES
-    if not target.is_cpu or is_small or transformed > MOST_TRANSFORMED or largest > target.max_region:
+    if profile(target).shares_memory or is_small or transformed > MOST_TRANSFORMED or largest > target.max_region:
         return math.inf
     by_texels = reads_texels(target)
     of_input, of_result = TRANSFORM_COSTS_BY_TEXELS if by_texels else TRANSFORM_COSTS

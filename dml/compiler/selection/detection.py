@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dml.compiler.selection import max_steps
-from dml.compiler.selection.devices import registers
+from dml.compiler.selection.devices import profile, registers
 from dml.compiler.selection.lines import CPU_VECTOR
 from dml.compiler.target import Target
 
@@ -35,9 +35,10 @@ def suppression_sharing(target: Target, boxes: int, kept: int) -> SuppressionSha
     for the device."""
     most = min(MOST_SHARING, target.max_workgroup_invocations)
     lanes = CPU_VECTOR
-    while not target.is_cpu and most > lanes and registers(target, most) <= _REGISTERS:
+    shares = profile(target).shares_memory
+    while shares and most > lanes and registers(target, most) <= _REGISTERS:
         most //= 2
-    while 2 * lanes <= most and boxes > lanes * (max_steps(target) // 2 if target.is_cpu else BOXES_EACH):
+    while 2 * lanes <= most and boxes > lanes * (BOXES_EACH if shares else max_steps(target) // 2):
         lanes *= 2
     each = -(-boxes // lanes) + _FINDING
     if each > max_steps(target):

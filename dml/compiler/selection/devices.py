@@ -1,7 +1,7 @@
-"""Properties of GPUs: from Vulkan where it reports them, else from a table by vendor and device. Selection asks these
-functions, never a vendor's name.
+"""Properties of devices: from Vulkan where it reports them, else from a table by vendor and device. Selection asks for
+a property, never for a vendor's name or a class of devices.
 
-A device without a row counts as an H100, on which the kernels were measured.
+A GPU without a row counts as an H100, on which the kernels were measured; all CPU drivers share a profile.
 """
 
 from __future__ import annotations
@@ -11,15 +11,29 @@ from functools import cache
 
 from dml.compiler.target import Target
 
+#: Loop iterations that llvmpipe allows an invocation over all its loops, less a margin for a kernel's small loops. It
+#: silently ends loops at 65,535.
+CPU_ITERATIONS = 60000
+#: Maximum number of steps of an invocation on GPUs, where a desktop's watchdog ends work that runs for two seconds. A
+#: step waits for memory about once (1 microsecond at worst) and does at most about 1,024 multiply-adds (the largest
+#: tiles, 1 ns each), so 2^18 steps take half a second.
+GPU_STEPS = 1 << 18
+
 
 @dataclass(frozen=True)
 class Profile:
-    """Register budget and core count of a family of GPUs.
+    """Properties of a family of devices that Vulkan does not report.
 
     registers: most 32-bit registers of an invocation. file: 32-bit registers of a workgroup, in all. by_thread:
     registers per invocation shrink as the subgroup widens (Intel); ``registers`` holds for the narrowest. loads_early:
     the compiler hoists more loads than NVIDIA's, which costs registers. cores: of a typical chip of the vendor. dots:
-    packed-byte dot product instructions.
+    packed-byte dot product instructions. halves: FLOAT16 conversions and arithmetic are single instructions.
+
+    loop_limit: maximum number of steps (see Dispatch) of an invocation. shares_memory: invocations exchange values
+    faster through shared memory, barriers and shuffles than by reading them again from a cache. vector_groups: each
+    SIMD vector of a workgroup costs time, so that the best workgroup is one vector. lane_by_lane: storage buffers are
+    read and written one invocation at a time. slow_compiler: a kernel takes long to compile compared with its runs, so
+    that layers share kernels, and a tile must repay its compilation.
     """
 
     registers: int = 255
@@ -28,6 +42,12 @@ class Profile:
     loads_early: bool = False
     cores: int = 132
     dots: bool = True
+    halves: bool = True
+    loop_limit: int = GPU_STEPS
+    shares_memory: bool = True
+    vector_groups: bool = False
+    lane_by_lane: bool = False
+    slow_compiler: bool = False
 
 
 #: VkPhysicalDeviceProperties.vendorID
@@ -41,6 +61,11 @@ _NVK, _HONEYKRISP = 24, 26
 _KEPT = 3
 
 _H100 = Profile()
+#: llvmpipe and SwiftShader. At a barrier they save and reload all values that the invocations hold.
+_CPU = Profile(
+    halves=False, loop_limit=CPU_ITERATIONS, shares_memory=False, vector_groups=True, lane_by_lane=True,
+    slow_compiler=True,
+)  # fmt: skip
 #: Qualcomm, by Mesa: in workgroups of 128 an invocation gets 32 vec4 registers on Adreno 660, 48 on Adreno 740.
 _ADRENO_6, _ADRENO_7 = Profile(128, 32768, cores=3), Profile(192, 49152, cores=6)
 _LAST_ADRENO_6 = 0x0700
@@ -84,7 +109,7 @@ _CORES = (
 
 def profile(target: Target) -> Profile:
     """Return the profile of the device."""
-    return _profile(target.vendor, target.device, target.driver)
+    return _CPU if target.is_cpu else _profile(target.vendor, target.device, target.driver)
 
 
 @cache
@@ -196,20 +221,10 @@ def has_room_for_matrices(target: Target) -> bool:
 def gains_by_halves(target: Target) -> bool:
     """Whether FLOAT16 sums in addition to FLOAT32 sums save registers.
 
-    They do not on Intel's GPUs: in the narrowest subgroup, the only one with enough registers, a FLOAT16 takes as much
-    of a register as a FLOAT32.
+    They do not on CPU drivers, which compute in FLOAT32, nor on Intel's GPUs: in the narrowest subgroup, the only one
+    with enough registers, a FLOAT16 takes as much of a register as a FLOAT32.
     """
-    return not profile(target).by_thread
-
-
-def multiplies_bytes(target: Target) -> bool:
-    """Whether the device has instructions for dot products of packed bytes."""
-    return profile(target).dots
-
-
-def loads_early(target: Target) -> bool:
-    """Whether the compiler hoists loads, which takes registers."""
-    return profile(target).loads_early
+    return profile(target).halves and not profile(target).by_thread
 
 
 def has_few_registers(target: Target) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from dml.compiler.selection.devices import filling, half_matrices, has_few_registers, keeps, loads_early
+from dml.compiler.selection.devices import filling, half_matrices, has_few_registers, keeps, profile
 from dml.compiler.selection.product_tiles import fits
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
@@ -134,7 +134,7 @@ def keeps_rows(target: Target, m: int, per_vector: int) -> bool:
     Mesa's compiler for NVIDIA's Volta spilled with 8 rows of 8 columns, because it hoists the next loads.
     """
     sums = rows_of_tile(m) * per_vector
-    return keeps(target, sums) and not (loads_early(target) and sums >= _MANY_SUMS)
+    return keeps(target, sums) and not (profile(target).loads_early and sums >= _MANY_SUMS)
 
 
 def few_rows(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps
-from dml.compiler.selection.devices import filling, half_matrices, has_fewest_registers, keeps
+from dml.compiler.selection.devices import filling, half_matrices, has_fewest_registers, keeps, profile
 from dml.compiler.selection.few_rows import (
     FEW_ROWS,
     MOST_PARTS,
@@ -21,14 +21,7 @@ from dml.compiler.selection.few_rows import (
     keeps_rows,
     rows_of_tile,
 )
-from dml.compiler.selection.product_tiles import (
-    BlockTile,
-    MatrixTile,
-    SlicedTile,
-    first_of_enough,
-    fits,
-    half_steps,
-)
+from dml.compiler.selection.product_tiles import BlockTile, MatrixTile, SlicedTile, first_of_enough, fits, half_steps
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tiles import (
     ProductSizes,
@@ -126,7 +119,7 @@ def product_kernel(
     together along k than along n. b_per_vector: elements of b in a 16-byte vector along that axis; 0 if b is not read
     in vectors. float16: a and b are FLOAT16. halves: they are FLOAT16 and read in vectors.
     """
-    if target.is_cpu:
+    if not profile(target).shares_memory:
         return tiled_product(target, sizes, a_along_columns=a_along_columns)
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
     if m >= NARROW:
@@ -237,7 +230,8 @@ _MATRIX_ROWS, _MATRIX_DEPTH = 16, 16
 
 def multiplies_on_matrices(target: Target, m: int, n: int, k: int) -> bool:
     """Whether a FLOAT16 product runs on matrix units, whose kernel reads vectors of eight elements."""
-    return bool(not target.is_cpu and min(m, n) >= _MATRIX_ROWS and k >= _MATRIX_DEPTH and half_matrices(target))
+    is_large = min(m, n) >= _MATRIX_ROWS and k >= _MATRIX_DEPTH
+    return bool(profile(target).shares_memory and is_large and half_matrices(target))
 
 
 def _on_matrices(target: Target) -> Iterator[tuple[MatrixProduct, int]]:
@@ -262,7 +256,7 @@ def is_better_transposed(target: Target, sizes: ProductSizes) -> bool:
     image is small, as in late layers.
     """
     m, n = sizes.m, sizes.n
-    if not target.is_cpu:
+    if profile(target).shares_memory:
         return n < min(m, NARROW)
     if target.llvmpipe > (0, 0) and sizes.a_known and not sizes.b_known and has_many_weights(m * sizes.k):
         return has_few_places(n)
@@ -276,7 +270,7 @@ def is_worth_packing(target: Target, uses: int, *, known: bool) -> bool:
     known: the operand is constant, so that it is copied once. GPU kernels reorder operands as they write them to shared
     memory.
     """
-    return target.is_cpu and (known or uses >= WORTH_PACKING)
+    return not profile(target).shares_memory and (known or uses >= WORTH_PACKING)
 
 
 def product_steps(kernel: ProductKernel, k: int) -> int:

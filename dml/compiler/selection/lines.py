@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dml.compiler.selection import fast_halves, max_steps, shuffled
-from dml.compiler.selection.devices import filling, has_few_registers, registers
+from dml.compiler.selection.devices import filling, has_few_registers, profile, registers
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
@@ -95,7 +95,7 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int, comput
     or 0.
     """
     longest = min(MOST_SUMMED, max_steps(target))
-    if target.is_cpu:
+    if not profile(target).shares_memory:
         if row * steps > CACHED_ANYWAY:
             # Each cache line that an invocation reads also holds elements of its neighbours, which read them later.
             longest = min(longest, max(SUM_BLOCK, CACHED // row))
@@ -136,7 +136,7 @@ CPU_FEW_REDUCED: int = threshold("lines.CPU_FEW_REDUCED")
 
 def reduction_takes_vectors(target: Target, elements: int) -> bool:
     """Whether a step of a reduction reads 16 bytes of a row, where rows are aligned to 16 bytes."""
-    return not target.is_cpu or elements > CPU_FEW_REDUCED
+    return not profile(target).slow_compiler or elements > CPU_FEW_REDUCED
 
 
 #: Minimum number of elements of a scan's chunk on CPU drivers.
@@ -155,7 +155,7 @@ def scan_sharing(target: Target, lines: int, length: int, *, interleaved: bool, 
     interleaved: the elements of adjacent lines are contiguous. unit: elements per vector along a line, else 1.
     """
     most = max_steps(target)
-    if target.is_cpu:
+    if not profile(target).shares_memory:
         chunks = max(1, min(CPU_PARALLEL // lines, length // CPU_SCANNED), -(-length // most))
         return LineSharing(1, min(CPU_WORKGROUP, target.max_workgroup_invocations), chunks)
     lanes = items = 1
@@ -208,7 +208,7 @@ CPU_TAKES_RAGGED: bool = threshold("lines.CPU_TAKES_RAGGED")
 def softmax_vectors(target: Target, elements: int) -> int:
     """Return the 16-byte vectors in a step of softmax, at most two, if rows are multiples of them; 0 for single
     elements."""
-    if not target.is_cpu:
+    if not profile(target).slow_compiler:
         return 1
     return 2 if elements >= CPU_MANY_ELEMENTS else int(elements > CPU_FEW_ELEMENTS)
 
@@ -216,7 +216,7 @@ def softmax_vectors(target: Target, elements: int) -> int:
 def softmax_takes_ragged(target: Target) -> bool:
     """Whether softmax reads whole vectors where FLOAT32 rows start and end inside them. GPUs hold such rows in
     registers."""
-    return target.is_cpu and CPU_TAKES_RAGGED
+    return CPU_TAKES_RAGGED and not profile(target).shares_memory
 
 
 #: Elements by which each invocation starts further along its row than the previous one: whole steps and whole cache
@@ -227,14 +227,14 @@ CPU_STAGGER: int = threshold("lines.CPU_STAGGER")
 
 def softmax_sharing(target: Target, steps: int) -> LineSharing:
     """Return the division of rows of ``steps`` steps that each take one dispatch."""
-    if target.is_cpu:
+    if not profile(target).shares_memory:
         return LineSharing(1, min(CPU_VECTOR, target.max_workgroup_invocations), stagger=CPU_STAGGER)
     return LineSharing(_lanes(target, steps, each=1), target.workgroup)
 
 
 def softmax_fits_one_dispatch(target: Target, rows: int, length: int, steps: int) -> bool:
     """Whether rows of ``length`` elements in ``steps`` steps take one dispatch, without reductions that split them."""
-    long, few = CPU_LONG_ROWS if target.is_cpu else GPU_LONG_ROWS
+    long, few = GPU_LONG_ROWS if profile(target).shares_memory else CPU_LONG_ROWS
     if length > long and rows < few:
         return False
     return WALKS * -(-steps // softmax_sharing(target, steps).lanes) <= max_steps(target)
@@ -278,7 +278,7 @@ class HeldManner:
 def held_rows(target: Target, length: int, unit: int) -> HeldRows | None:
     """Return how rows of ``length`` elements, in steps of ``unit``, are held in registers; None if a row is too long,
     and on CPU drivers, where held values go through memory at every barrier."""
-    if target.is_cpu:
+    if not profile(target).shares_memory:
         return None
     if _held(target, length, unit, HELD_STEPS) is None:
         return None
@@ -350,7 +350,7 @@ GPU_BUSY: int = threshold("lines.GPU_BUSY")
 def normalization_sharing(target: Target, rows: Rows) -> LineSharing:
     """Return the division of rows that each take one dispatch. Rows have one invocation each if elements of adjacent
     rows are contiguous."""
-    if target.is_cpu:
+    if not profile(target).shares_memory:
         # One invocation per row where that fills a vector and fits the loop limit, else one vector per row.
         few = rows.rows < CPU_MANY_ROWS or WALKS * rows.iterations(1) >= max_steps(target)
         shared = few and rows.steps >= CPU_SHARED_STEPS and not rows.interleaved
@@ -370,14 +370,12 @@ def normalization_fits_one_dispatch(target: Target, rows: Rows) -> bool:
     share = rows.iterations(lanes)
     if WALKS * share >= max_steps(target):
         return False
-    if target.is_cpu and rows.interleaved and share > CPU_WALK_INTERLEAVED:
-        return False
-    if share < (SHORT_WALK if target.is_cpu else GPU_SHORT_WALK):
-        return True
     busy = rows.rows * lanes
-    if target.is_cpu:
-        return rows.rows >= CPU_MANY_ROWS or busy >= CPU_BUSY
-    return share < GPU_WALK and busy >= GPU_BUSY
+    if profile(target).shares_memory:
+        return share < GPU_SHORT_WALK or (share < GPU_WALK and busy >= GPU_BUSY)
+    if rows.interleaved and share > CPU_WALK_INTERLEAVED:
+        return False
+    return share < SHORT_WALK or rows.rows >= CPU_MANY_ROWS or busy >= CPU_BUSY
 
 
 #: Largest K for which a CPU driver's invocation selects elements one at a time.
@@ -426,11 +424,11 @@ class BlockSharing:
 
 def top_k_sharing(target: Target, lines: int, length: int, k: int) -> BlockSharing:
     """Return the blocks for the first ``k`` of each of ``lines`` lines of ``length`` elements."""
-    if target.is_cpu:
+    if not profile(target).shares_memory:
         grouped = _grouped(target, length, k) if _grouping_pays(lines, length, k) else None
         if grouped or k <= MOST_SELECTED:
             return grouped or _selected(target, lines, length, k)
-    block = min(CPU_SORTED if target.is_cpu else GPU_SORTED, 1 << max(1, (length - 1).bit_length()))
+    block = min(GPU_SORTED if profile(target).shares_memory else CPU_SORTED, 1 << max(1, (length - 1).bit_length()))
     while block > 2 and _sorted(target, block).steps > max_steps(target):
         block //= 2
     return _sorted(target, block)
@@ -473,7 +471,7 @@ def _selected(target: Target, lines: int, length: int, k: int) -> BlockSharing:
 def _sorted(target: Target, block: int) -> BlockSharing:
     """Return blocks for a bitonic sort of a power of two elements. Steps: reads, exchanges, writes."""
     per_group = max(1, SORTED_AT_ONCE // block)
-    sorters = CPU_VECTOR if target.is_cpu else GPU_SORTERS
+    sorters = GPU_SORTERS if profile(target).shares_memory else CPU_VECTOR
     workgroup = min(sorters, block * per_group // 2, target.max_workgroup_invocations)
     shares = -(-block * per_group // workgroup)
     exchanges = (block.bit_length() - 1) * block.bit_length() // 2

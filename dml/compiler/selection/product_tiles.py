@@ -28,7 +28,7 @@ def half_steps(target: Target) -> int:
     For matrix products without matrix units, and convolutions that are matrix products. In the direct kernel this would
     only lengthen the loop.
     """
-    may = target.allows_half and target.features.float16 and not target.is_cpu and gains_by_halves(target)
+    may = target.allows_half and target.features.float16 and gains_by_halves(target)
     return _HALF_STEPS if may else 0
 
 

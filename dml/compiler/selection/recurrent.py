@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps, reads_texels
-from dml.compiler.selection.devices import filling, has_few_registers, keeps
+from dml.compiler.selection.devices import filling, has_few_registers, keeps, profile
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
@@ -114,7 +114,7 @@ def recurrence_cut(target: Target, sizes: RecurrenceSizes) -> RecurrenceCut:
     """Return the division of a recurrence on a device."""
     # Shared memory holds the state of a row twice, as vec4 of float32.
     fitting_rows = target.shared_memory // (2 * 16 * sizes.fours)
-    cut = (_cut_of_cpus if target.is_cpu else _cut_of_gpus)(target, sizes, fitting_rows)
+    cut = (_cut_of_cpus if profile(target).vector_groups else _cut_of_gpus)(target, sizes, fitting_rows)
     around, each = recurrence_rounds(sizes, cut)
     if cut.stepwise or around + sizes.steps * each <= max_steps(target):
         return cut

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dml.compiler.selection import lanes, max_steps
+from dml.compiler.selection.devices import profile
 from dml.compiler.selection.few_rows import VectorProduct, rows_of_tile
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.target import Target
@@ -46,21 +47,21 @@ def streams_blocks(target: Target, m: int, n: int, k: int, block: int, bits: int
     """Whether a product of few rows reads weights {n, k} of 2, 4 or 8 bits, in blocks along k, in their stored form."""
     powers = block * bits >= _WORD_BITS and block & (block - 1) == 0
     powers = powers and k % block == 0 and k * bits % VECTOR_BITS == 0
-    if target.is_cpu:
+    if not profile(target).shares_memory:
         return m <= _FEW_ROWS_OF_CPUS and powers and k * bits // VECTOR_BITS + k // block <= max_steps(target)
     return m <= _FEW_ROWS and n >= 4 and powers and bits in (2, 4)
 
 
 def block_product(target: Target, m: int, bits: int) -> VectorProduct | ColumnsProduct:
     """Return the sizes of gemm/blocks.comp, or on CPU drivers of gemm/blocks_columns.comp. bits: of a weight."""
-    if target.is_cpu:
+    if not profile(target).shares_memory:
         return ColumnsProduct(min(4, rows_of_tile(m)), 4, lanes(target))
     return VectorProduct(m, 4, 4, 32, True, VECTOR_BITS // bits, unroll=1, adjacent_slices=8)
 
 
 def keeps_halves(target: Target) -> bool:
     """Whether weights are widened to FLOAT16 for a FLOAT16 product. CPU drivers' kernels need FLOAT32."""
-    return not target.is_cpu
+    return profile(target).halves
 
 
 def keeps_wider(reader: str, size: int) -> bool:
@@ -73,7 +74,7 @@ def widens_halves(target: Target, m: int) -> bool:
 
     CPU drivers convert an element in some ten instructions, and read it again for every few rows.
     """
-    return target.is_cpu and m >= WORTH_WIDENING
+    return not profile(target).halves and m >= WORTH_WIDENING
 
 
 def parts_end_with_blocks(columns: int, blocks: int) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dml.compiler.selection import lanes, reads_texels
+from dml.compiler.selection.devices import profile
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
@@ -160,7 +161,8 @@ def has_any_rows(target: Target, sizes: ProductSizes) -> bool:
     kernel. Lanes that share rows read few elements, so this is hardly slower.
     """
     is_small = sizes.m * sizes.n * sizes.k < MIDDLE_WORK
-    return target.is_cpu and _may_share(target) and is_small and not (sizes.a_known or sizes.b_known)
+    weighs = sizes.a_known or sizes.b_known
+    return not profile(target).shares_memory and _may_share(target) and is_small and not weighs
 
 
 def _may_share(target: Target) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dml.compiler.selection import max_steps
+from dml.compiler.selection.devices import profile
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.target import Target
 
@@ -50,7 +51,8 @@ def window_sharing(
     """
     most = max_steps(target)
     if places > min(ALONE_IF_SELDOM_FULL if seldom_full else ALONE, most // cost):
-        workgroup = CPU_TOGETHER if target.is_cpu and places <= CPU_TOGETHER * (most // cost) else TOGETHER
+        is_narrow = profile(target).vector_groups and places <= CPU_TOGETHER * (most // cost)
+        workgroup = CPU_TOGETHER if is_narrow else TOGETHER
         return WindowSharing(True, False, workgroup, -(-places // workgroup) * cost)
     whole_words = per_word > 1 and places * cost * per_word <= most
     return WindowSharing(False, whole_words, target.workgroup, places * cost * (per_word if whole_words else 1))
@@ -92,7 +94,7 @@ def lines_of_windows(target: Target, lines: Sequence[LineOfWindows], elements: i
 
     elements: of the source. llvmpipe's time is proportional to its reads.
     """
-    if not target.is_cpu or not lines:
+    if not profile(target).lane_by_lane or not lines:
         return None
     if any(line.dilation != 1 or line.step > line.window or line.window > MOST_IN_LINE for line in lines):
         return None

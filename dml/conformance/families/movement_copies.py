@@ -13,13 +13,7 @@ from dml.conformance.references.conversion import scalar
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.variety import AXES, SCALARS, SIZES, axis_of, moved, union_of
 from dml.enums import DML_PADDING_MODE
-from dml.shapes import (
-    joined_sizes,
-    padded_sizes,
-    scaled_sizes,
-    sliced_sizes,
-    with_size,
-)
+from dml.shapes import joined_sizes, padded_sizes, scaled_sizes, sliced_sizes, with_size
 from dml.tensors import numpy_dtype
 
 #: Offset, size and step of a slice's window, as functions of a dimension's number and size.

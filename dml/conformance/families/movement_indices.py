@@ -6,6 +6,7 @@ scatters and one-hot write nothing. Of several updates of an element the last in
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -159,15 +160,11 @@ def _tuples(choice: Choice, batches: int = 0) -> tuple[dict[str, Any], tuple[int
     }, with_rank(picked, rank)
 
 
-def _gather_nd(choice: Choice) -> d.DML_GATHER_ND_OPERATOR_DESC:
-    fields, picked = _tuples(choice)
-    return d.DML_GATHER_ND_OPERATOR_DESC(**fields, OutputTensor=tensor(choice.type, picked))
-
-
-def _gather_nd1(choice: Choice) -> d.DML_GATHER_ND1_OPERATOR_DESC:
-    fields, picked = _tuples(choice, choice.batches)
-    output = tensor(choice.type, picked)
-    return d.DML_GATHER_ND1_OPERATOR_DESC(**fields, OutputTensor=output, BatchDimensionCount=choice.batches)
+def _gather_nd(operator: Any, choice: Choice) -> Any:
+    batches = getattr(choice, "batches", None)
+    fields, picked = _tuples(choice, batches or 0)
+    of_batches = {} if batches is None else {"BatchDimensionCount": batches}
+    return operator(**fields, OutputTensor=tensor(choice.type, picked), **of_batches)
 
 
 def _trailing(array: Array, count: int) -> Array:
@@ -193,20 +190,17 @@ def _picked(desc: Any, inputs: Inputs) -> Outputs:
     return {"OutputTensor": moved(picked.reshape(desc.OutputTensor.Sizes))}
 
 
-subject(
-    d.DML_GATHER_ND_OPERATOR_DESC,
-    parameters={**_types(d.DML_GATHER_ND_OPERATOR_DESC), **_ND},
-    describe=_gather_nd,
-    inputs=_nd_inputs,
-    reference=_picked,
-)
-subject(
-    d.DML_GATHER_ND1_OPERATOR_DESC,
-    parameters={**_types(d.DML_GATHER_ND1_OPERATOR_DESC), **_ND, "batches": {"0": 0, "1": 1, "2": 2}},
-    describe=_gather_nd1,
-    inputs=_nd_inputs,
-    reference=_picked,
-)
+for _operator, _batches in (
+    (d.DML_GATHER_ND_OPERATOR_DESC, {}),
+    (d.DML_GATHER_ND1_OPERATOR_DESC, {"batches": {"0": 0, "1": 1, "2": 2}}),
+):
+    subject(
+        _operator,
+        parameters={**_types(_operator), **_ND, **_batches},
+        describe=partial(_gather_nd, _operator),
+        inputs=_nd_inputs,
+        reference=_picked,
+    )
 
 
 def _scatter_nd(choice: Choice) -> d.DML_SCATTER_ND_OPERATOR_DESC:

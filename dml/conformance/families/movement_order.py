@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,19 +32,21 @@ def _wide(choice: Choice) -> tuple[int, ...]:
 
 
 def _fields(choice: Choice, before: tuple[int, ...], after: tuple[int, ...]) -> dict[str, Any]:
+    order = getattr(choice, "order", None)
     return {
         "InputTensor": tensor(choice.type, before),
         "OutputTensor": tensor(choice.type, after),
         "BlockSize": choice.block,
+        **({} if order is None else {"Order": order}),
     }
 
 
-def _to_space(choice: Choice) -> dict[str, Any]:
-    return _fields(choice, _deep(choice), depth_to_space_sizes(_deep(choice), choice.block))
+def _to_space(operator: Any, choice: Choice) -> Any:
+    return operator(**_fields(choice, _deep(choice), depth_to_space_sizes(_deep(choice), choice.block)))
 
 
-def _to_depth(choice: Choice) -> dict[str, Any]:
-    return _fields(choice, _wide(choice), space_to_depth_sizes(_wide(choice), choice.block))
+def _to_depth(operator: Any, choice: Choice) -> Any:
+    return operator(**_fields(choice, _wide(choice), space_to_depth_sizes(_wide(choice), choice.block)))
 
 
 def _depth_first(desc: Any) -> bool:
@@ -61,50 +64,25 @@ def _depth(desc: Any, inputs: Inputs) -> Outputs:
     return {"OutputTensor": moved(movement.space_to_depth(x, desc.BlockSize, depth_first=_depth_first(desc)))}
 
 
-_ORDER = enumerators(DML_DEPTH_SPACE_ORDER)
+_ORDER = {"order": enumerators(DML_DEPTH_SPACE_ORDER)}
 
-subject(
-    d.DML_DEPTH_TO_SPACE_OPERATOR_DESC,
-    parameters={
-        "type": types_of(d.DML_DEPTH_TO_SPACE_OPERATOR_DESC, "InputTensor"),
-        "sizes": _IMAGES,
-        "block": _BLOCKS,
-    },
-    describe=lambda choice: d.DML_DEPTH_TO_SPACE_OPERATOR_DESC(**_to_space(choice)),
-    reference=_space,
-)
-subject(
-    d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC,
-    parameters={
-        "type": types_of(d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC, "InputTensor"),
-        "sizes": _IMAGES,
-        "block": _BLOCKS,
-        "order": _ORDER,
-    },
-    describe=lambda choice: d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC(**_to_space(choice), Order=choice.order),
-    reference=_space,
-)
-subject(
-    d.DML_SPACE_TO_DEPTH_OPERATOR_DESC,
-    parameters={
-        "type": types_of(d.DML_SPACE_TO_DEPTH_OPERATOR_DESC, "InputTensor"),
-        "sizes": _IMAGES,
-        "block": _BLOCKS,
-    },
-    describe=lambda choice: d.DML_SPACE_TO_DEPTH_OPERATOR_DESC(**_to_depth(choice)),
-    reference=_depth,
-)
-subject(
-    d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC,
-    parameters={
-        "type": types_of(d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC, "InputTensor"),
-        "sizes": _IMAGES,
-        "block": _BLOCKS,
-        "order": _ORDER,
-    },
-    describe=lambda choice: d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC(**_to_depth(choice), Order=choice.order),
-    reference=_depth,
-)
+for _operator, _order, _describe, _reference in (
+    (d.DML_DEPTH_TO_SPACE_OPERATOR_DESC, {}, _to_space, _space),
+    (d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC, _ORDER, _to_space, _space),
+    (d.DML_SPACE_TO_DEPTH_OPERATOR_DESC, {}, _to_depth, _depth),
+    (d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC, _ORDER, _to_depth, _depth),
+):
+    subject(
+        _operator,
+        parameters={
+            "type": types_of(_operator, "InputTensor"),
+            "sizes": _IMAGES,
+            "block": _BLOCKS,
+            **_order,
+        },
+        describe=partial(_describe, _operator),
+        reference=_reference,
+    )
 
 # --- subsequences ---------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,28 +31,18 @@ _BLOCKS = {
 }
 
 
-def _fields(x: Any, output: Any, integers: Any, floats: Any, choice: Choice) -> dict[str, Any]:
-    """Return a description's fields. integers, floats: the data types of zero point and scale."""
-    blocks = choice.sizes[1]
+def _describe(operator: Any, choice: Choice) -> Any:
+    whole, blocks = choice.sizes
+    quantizes = operator is d.DML_QUANTIZE_OPERATOR_DESC
+    integers, floats = (choice.to, choice.type) if quantizes else (choice.type, choice.to)
     scale, zero_point = tensor(floats, blocks), tensor(integers, blocks)
-    return {
-        "InputTensor": x,
-        "QuantizationType": DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT
-        if choice.zero_point
-        else DML_QUANTIZATION_TYPE_SCALE,
-        "QuantizationTensors": [scale, zero_point] if choice.zero_point else [scale],
-        "OutputTensor": output,
-    }
-
-
-def _describe_quantize(choice: Choice) -> d.DML_QUANTIZE_OPERATOR_DESC:
-    x, output = tensor(choice.type, choice.sizes[0]), tensor(choice.to, choice.sizes[0])
-    return d.DML_QUANTIZE_OPERATOR_DESC(**_fields(x, output, choice.to, choice.type, choice))
-
-
-def _describe_dequantize(choice: Choice) -> d.DML_DEQUANTIZE_OPERATOR_DESC:
-    x, output = tensor(choice.type, choice.sizes[0]), tensor(choice.to, choice.sizes[0])
-    return d.DML_DEQUANTIZE_OPERATOR_DESC(**_fields(x, output, choice.type, choice.to, choice))
+    kind = DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT if choice.zero_point else DML_QUANTIZATION_TYPE_SCALE
+    return operator(
+        InputTensor=tensor(choice.type, whole),
+        QuantizationType=kind,
+        QuantizationTensors=[scale, zero_point] if choice.zero_point else [scale],
+        OutputTensor=tensor(choice.to, whole),
+    )
 
 
 def _parameters(desc: Any, values: Values) -> list[Any]:
@@ -97,31 +88,23 @@ def _dequantize(desc: Any, given: Inputs) -> dict[str, Expected]:
     return {"OutputTensor": webnn(1, 1).expected(values, numpy_dtype(desc.OutputTensor.DataType))}
 
 
-subject(
-    d.DML_QUANTIZE_OPERATOR_DESC,
-    parameters={
-        "type": types_of(d.DML_QUANTIZE_OPERATOR_DESC, "InputTensor"),
-        "sizes": _BLOCKS,
-        "to": types_of(d.DML_QUANTIZE_OPERATOR_DESC, "OutputTensor"),
-        "zero_point": flags(),
-    },
-    describe=_describe_quantize,
-    reference=_quantize,
-    inputs=_quantize_inputs,
-)
-subject(
-    d.DML_DEQUANTIZE_OPERATOR_DESC,
-    parameters={
-        "type": types_of(d.DML_DEQUANTIZE_OPERATOR_DESC, "InputTensor"),
-        "sizes": _BLOCKS,
-        "to": types_of(d.DML_DEQUANTIZE_OPERATOR_DESC, "OutputTensor"),
-        "zero_point": flags(),
-    },
-    describe=_describe_dequantize,
-    reference=_dequantize,
-    inputs=_dequantize_inputs,
-    values=("ordinary",),
-)
+for _operator, _reference, _inputs, _values in (
+    (d.DML_QUANTIZE_OPERATOR_DESC, _quantize, _quantize_inputs, ("ordinary", "edges")),
+    (d.DML_DEQUANTIZE_OPERATOR_DESC, _dequantize, _dequantize_inputs, ("ordinary",)),
+):
+    subject(
+        _operator,
+        parameters={
+            "type": types_of(_operator, "InputTensor"),
+            "sizes": _BLOCKS,
+            "to": types_of(_operator, "OutputTensor"),
+            "zero_point": flags(),
+        },
+        describe=partial(_describe, _operator),
+        reference=_reference,
+        inputs=_inputs,
+        values=_values,
+    )
 
 # --- DYNAMIC_QUANTIZE_LINEAR ----------------------------------------------------------------------------------------
 

@@ -4,46 +4,47 @@ from __future__ import annotations
 
 from ...enums import DML_ROUNDING_MODE, DML_TENSOR_DATA_TYPE
 from ...tensors import DML_SCALAR_UNION
-from ..base import Input, OperatorDesc, OptionalInput, OptionalScaleBias, Output, fusable, operator
+from ..base import (
+    ActivationDesc,
+    Input,
+    OperatorDesc,
+    OptionalInput,
+    OptionalScaleBias,
+    Output,
+    ScaledDesc,
+    UnaryDesc,
+    operator,
+)
 
 
 @operator
-class DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(OperatorDesc):
+class DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(ScaledDesc):
     """Copy each element; with strides, a change of layout.
 
     InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_identity_operator_desc.
     """
 
-    InputTensor: Input
-    OutputTensor: Output
-    ScaleBias: OptionalScaleBias = None
-
 
 @operator
-class DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(OperatorDesc):
+class DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(ActivationDesc):
     """Limit each element to the range from Min to Max.
 
     InputTensor, OutputTensor: the same sizes and data type; both None when fused into CONVOLUTION or GEMM (from 6_0).
     Reference: dml_element_wise_clip_operator_desc.
     """
 
-    InputTensor: Input = fusable()
-    OutputTensor: Output = fusable()
     ScaleBias: OptionalScaleBias = None
     Min: float
     Max: float
 
 
 @operator
-class DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC(OperatorDesc):
+class DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC(ScaledDesc):
     """CLIP with limits of any data type: MinMaxDataType is the type of Min and Max.
 
     InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_clip1_operator_desc.
     """
 
-    InputTensor: Input
-    OutputTensor: Output
-    ScaleBias: OptionalScaleBias = None
     MinMaxDataType: DML_TENSOR_DATA_TYPE
     Min: DML_SCALAR_UNION
     Max: DML_SCALAR_UNION
@@ -81,51 +82,38 @@ class DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC(OperatorDesc):
 
 
 @operator
-class DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC(OperatorDesc):
+class DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC(ScaledDesc):
     """Raise elements below Min to Min: max(x, Min).
 
     InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_threshold_operator_desc.
     """
 
-    InputTensor: Input
-    OutputTensor: Output
-    ScaleBias: OptionalScaleBias = None
     Min: float
 
 
 @operator
-class DML_ELEMENT_WISE_CEIL_OPERATOR_DESC(OperatorDesc):
+class DML_ELEMENT_WISE_CEIL_OPERATOR_DESC(ScaledDesc):
     """The smallest integer that is not below x.
 
     InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_ceil_operator_desc.
     """
 
-    InputTensor: Input
-    OutputTensor: Output
-    ScaleBias: OptionalScaleBias = None
-
 
 @operator
-class DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC(OperatorDesc):
+class DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC(ScaledDesc):
     """The largest integer that is not above x.
 
     InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_floor_operator_desc.
     """
 
-    InputTensor: Input
-    OutputTensor: Output
-    ScaleBias: OptionalScaleBias = None
-
 
 @operator
-class DML_ELEMENT_WISE_ROUND_OPERATOR_DESC(OperatorDesc):
+class DML_ELEMENT_WISE_ROUND_OPERATOR_DESC(UnaryDesc):
     """Round to an integer: RoundingMode is toward zero, or to the nearest with halves to even or away from zero.
 
     InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_round_operator_desc.
     """
 
-    InputTensor: Input
-    OutputTensor: Output
     RoundingMode: DML_ROUNDING_MODE
 
 

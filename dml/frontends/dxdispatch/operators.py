@@ -10,24 +10,11 @@ import numpy as np
 from dml.api.arrays import Array
 from dml.descriptors import operators as all_operators
 from dml.descriptors.base import FieldInfo, OperatorDesc
-from dml.enums import (
-    DML_EXECUTION_FLAGS,
-    DML_OPERATOR_TYPE,
-    DML_TENSOR_DATA_TYPE,
-    DML_TENSOR_FLAGS,
-    DML_TENSOR_TYPE,
-)
+from dml.enums import DML_EXECUTION_FLAGS, DML_OPERATOR_TYPE, DML_TENSOR_DATA_TYPE, DML_TENSOR_FLAGS, DML_TENSOR_TYPE
 from dml.enums.naming import nearby
 from dml.errors import DMLError
 from dml.frontends.dxdispatch.document import Json
-from dml.tensors import (
-    DML_BUFFER_TENSOR_DESC,
-    DML_SCALAR_UNION,
-    DML_SCALE_BIAS,
-    DML_SIZE_2D,
-    ELEMENT_BITS,
-    numpy_dtype,
-)
+from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D, ELEMENT_BITS, numpy_dtype
 
 _Enum = TypeVar("_Enum", bound=IntEnum)
 _Flag = TypeVar("_Flag", bound=IntFlag)

@@ -18,12 +18,7 @@ from dml.errors import HRESULT, DMLError
 from dml.frontends.webnn.data import from_bytes, matching_array, to_bytes
 from dml.frontends.webnn.graph import MLGraph
 from dml.frontends.webnn.limits import MLTensorLimits, any_operand, limits_at
-from dml.frontends.webnn.operands import (
-    LARGEST_TENSOR,
-    MLOperandDescriptor,
-    MLTensorDescriptor,
-    require_valid,
-)
+from dml.frontends.webnn.operands import LARGEST_TENSOR, MLOperandDescriptor, MLTensorDescriptor, require_valid
 from dml.frontends.webnn.steps import NamedInSnakeCase
 from dml.runtime.buffer import Buffer
 

@@ -11,13 +11,7 @@ import numpy as np
 from dml.enums.naming import did_you_mean
 from dml.errors import HRESULT, DMLError
 from dml.frontends.webnn.limits import MLTensorLimits
-from dml.frontends.webnn.operands import (
-    LARGEST_DIMENSION,
-    Lowering,
-    MLOperand,
-    MLOperandDescriptor,
-    OperationRecord,
-)
+from dml.frontends.webnn.operands import LARGEST_DIMENSION, Lowering, MLOperand, MLOperandDescriptor, OperationRecord
 
 
 class ContextLike(Protocol):

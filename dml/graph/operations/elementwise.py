@@ -10,14 +10,10 @@ from dml.capability import short_name
 from dml.compiler.data_types import DATA_TYPES
 from dml.descriptors import elementwise as ew
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.movement import (
-    DML_CAST_OPERATOR_DESC,
-)
+from dml.descriptors.movement import DML_CAST_OPERATOR_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.graph.builder import Operand, Tensor
-from dml.shapes import (
-    broadcast_sizes,
-)
+from dml.shapes import broadcast_sizes
 from dml.tensors import DML_SCALE_BIAS
 
 from .attributes import scalar_of

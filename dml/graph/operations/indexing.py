@@ -11,12 +11,7 @@ from dml.descriptors.movement import (
     DML_SCATTER_OPERATOR_DESC,
 )
 from dml.graph.builder import Operand, Tensor
-from dml.shapes import (
-    checked_axis,
-    gathered_nd_sizes,
-    replaced,
-    with_rank,
-)
+from dml.shapes import checked_axis, gathered_nd_sizes, replaced, with_rank
 
 
 @checked

@@ -17,11 +17,7 @@ from dml.descriptors.reduction import (
 )
 from dml.enums import DML_REDUCE_FUNCTION
 from dml.graph.builder import Tensor
-from dml.shapes import (
-    checked_axis,
-    ones_along,
-    with_size,
-)
+from dml.shapes import checked_axis, ones_along, with_size
 
 UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 

@@ -16,10 +16,7 @@ from dml.descriptors.resample import (
     DML_UPSAMPLE_2D_OPERATOR_DESC,
 )
 from dml.graph.builder import Tensor
-from dml.shapes import (
-    each_dimension,
-    scaled_sizes,
-)
+from dml.shapes import each_dimension, scaled_sizes
 from dml.tensors import DML_SIZE_2D
 
 from .sizes import sizes_of

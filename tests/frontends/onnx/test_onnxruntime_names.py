@@ -21,22 +21,24 @@ from packaging.version import Version
 
 import dml
 import dml.frontends.onnx as ort
-from dml.frontends.onnx.ort import missing_names
+from dml.frontends.onnx.ort.missing_names import API_VERSION, MISSING
 from dml.frontends.onnx.ort.session_options import RunOptions, SessionOptions
 
 GUIDE = Path(__file__).parents[3] / "tools" / "documentation" / "guide" / "from_onnxruntime.md"
-#: onnxruntime's class -> dml's class, and the refused members.
-CLASSES: dict[str, tuple[Any, dict[str, str]]] = {
-    "InferenceSession": (ort.InferenceSession, dict(missing_names.SESSION)),
-    "SessionOptions": (SessionOptions, dict(missing_names.SESSION_OPTIONS)),
-    "RunOptions": (RunOptions, dict(missing_names.RUN_OPTIONS)),
-    "OrtValue": (ort.OrtValue, dict(missing_names.ORT_VALUE)),
-    "IOBinding": (ort.IOBinding, dict(missing_names.IO_BINDING)),
-    "NodeArg": (ort.NodeArg, {}),
-    "ModelMetadata": (ort.ModelMetadata, {}),
+#: dml's classes, by onnxruntime's names.
+CLASSES: dict[str, Any] = {
+    "InferenceSession": ort.InferenceSession,
+    "SessionOptions": SessionOptions,
+    "RunOptions": RunOptions,
+    "OrtValue": ort.OrtValue,
+    "IOBinding": ort.IOBinding,
+    "NodeArg": ort.NodeArg,
+    "ModelMetadata": ort.ModelMetadata,
 }
+#: Refused names of the module.
+MODULE = {name for name in MISSING if "." not in name}
 #: A newer onnxruntime may have names that dml does not know.
-is_newer = Version(onnxruntime.__version__) > Version(missing_names.API_VERSION)
+is_newer = Version(onnxruntime.__version__) > Version(API_VERSION)
 
 
 def public(thing: Any) -> set[str]:
@@ -45,13 +47,13 @@ def public(thing: Any) -> set[str]:
 
 def test_every_name_of_the_module_is_mapped_or_refused() -> None:
     here = {name for name in public(ort) if name in ort.__all__}
-    assert here.isdisjoint(missing_names.MODULE)
+    assert here.isdisjoint(MODULE)
     if not is_newer:
         # The names include submodules that other tests import, such as onnxruntime.quantization
         imported = {name for name in public(onnxruntime) if f"onnxruntime.{name}" in sys.modules}
-        assert public(onnxruntime) - imported - here - set(missing_names.MODULE) == set()
+        assert public(onnxruntime) - imported - here - MODULE == set()
         # Older versions of onnxruntime lack some names
-    for name in missing_names.MODULE:
+    for name in MODULE:
         with pytest.raises(dml.DMLError, match=f"{name}: not available; "):
             getattr(ort, name)
         with pytest.raises(ImportError, match=f"{name}: not available; "):
@@ -62,13 +64,14 @@ def test_every_name_of_the_module_is_mapped_or_refused() -> None:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_method_is_mapped_or_refused(name: str) -> None:
-    own, refused = CLASSES[name]
+    own = CLASSES[name]
+    refused = {full.partition(".")[2] for full in MISSING if full.startswith(f"{name}.")}
     here = public(own) | set(getattr(own, "__slots__", ()))
     fields = set(getattr(own, "__dataclass_fields__", ()))
     here |= fields | set(getattr(own, "__annotations__", ()))
     assert here.isdisjoint(refused)
     if not is_newer:
-        assert public(getattr(onnxruntime, name)) - here - set(refused) == set()
+        assert public(getattr(onnxruntime, name)) - here - refused == set()
     made = object.__new__(own)
     for missing in refused:
         assert not hasattr(made, missing)
@@ -81,11 +84,9 @@ def test_every_method_is_mapped_or_refused(name: str) -> None:
 def test_the_guide_lists_them() -> None:
     """The page's table has every refused name with its reason."""
     text = GUIDE.read_text(encoding="utf-8")
-    tables = {"": missing_names.MODULE} | {f"{name}.": refused for name, (_, refused) in CLASSES.items()}
     reasons: dict[str, list[str]] = {}
-    for owner, names in tables.items():
-        for name, reason in names.items():
-            reasons.setdefault(reason, []).append(f"`{owner}{name}`")
+    for name, reason in MISSING.items():
+        reasons.setdefault(reason, []).append(f"`{name}`")
     for reason, names in reasons.items():
         assert f"| {', '.join(names)} | {reason} |" in text
 

@@ -12,6 +12,7 @@ from attention_cases import Case, check, data, describe
 
 import dml
 from dml.compiler.lowering import compile_operator
+from dml.compiler.program import Access
 from dml.compiler.selection import attention
 from dml.compiler.target import DeviceClass, Target
 from harness import run
@@ -114,6 +115,30 @@ def test_wide_results_go_through_memory() -> None:
     case = Case((1, 70, 80, 0, 16, 600), (1, 1)).consistent
     program = compile_operator(describe(case, data(case)), Target(DeviceClass.DISCRETE))
     assert "attention/softmax.comp" in [dispatch.label for dispatch in program.dispatches]
+
+
+@pytest.mark.parametrize(
+    "keys, mask, kernels",
+    [
+        (2048, None, ["activation/softmax.comp"]),
+        (2047, None, ["attention/softmax.comp", "activation/softmax.comp"]),
+        (2048, "BOOLEAN", ["attention/softmax.comp", "activation/softmax.comp"]),
+    ],
+)
+def test_cpu_drivers_never_read_the_scores_that_a_kernel_writes(
+    keys: int, mask: str | None, kernels: list[str]
+) -> None:
+    """They read such memory one invocation at a time. Rows of whole vectors without a mask need no masking."""
+    case = Case((1, 464, keys, 0, 64, 64), (4, 4), mask=mask or "NONE").consistent
+    program = compile_operator(describe(case, data(case)), Target(DeviceClass.CPU))
+    between = program.dispatches[1:-1]
+    assert [dispatch.label for dispatch in between] == kernels
+    for dispatch in between:
+        assert {one.access for one in dispatch.bindings} == {Access.READ, Access.WRITE}
+        read, written = (
+            [one.region for one in dispatch.bindings if one.access is way] for way in (Access.READ, Access.WRITE)
+        )
+        assert not any(one.overlaps(other) for one in read for other in written)
 
 
 @pytest.mark.parametrize("queries", [1, 40])

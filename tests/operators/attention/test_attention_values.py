@@ -74,7 +74,7 @@ def test_cases(device: dml.Device, name: str) -> None:
     check(device, CASES[name])
 
 
-@pytest.mark.parametrize("most", [4 * 2 * 4 * 8, 100], ids=["queries", "batch elements"])
+@pytest.mark.parametrize("most", [2 * 4 * 2 * 4 * 8, 200], ids=["queries", "batch elements"])
 @pytest.mark.parametrize("name", ["masked", "one length each", "packed", "in place", "plain"])
 def test_scores_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> None:
     """Scores that exceed one binding are computed in chunks of queries and batch elements."""

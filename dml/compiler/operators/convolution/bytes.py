@@ -13,13 +13,7 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.operators.convolution.implicit import stores_fours
 from dml.compiler.operators.convolution.windows import WindowedSum
-from dml.compiler.operators.gemm.bytes import (
-    Bytes,
-    dispatch_bytes,
-    dispatch_terms,
-    multiplies_signed,
-    row_terms,
-)
+from dml.compiler.operators.gemm.bytes import Bytes, dispatch_bytes, dispatch_terms, multiplies_signed, row_terms
 from dml.compiler.operators.gemm.matmul import matrix_code
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression

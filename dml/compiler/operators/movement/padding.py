@@ -9,14 +9,7 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES, WORD_BITS
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.move import move_each
-from dml.compiler.operators.movement.views import (
-    constant_words,
-    copy,
-    encode,
-    merge_between,
-    raw,
-    union_bits,
-)
+from dml.compiler.operators.movement.views import constant_words, copy, encode, merge_between, raw, union_bits
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant
 from dml.descriptors import movement as d

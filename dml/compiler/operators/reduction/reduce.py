@@ -23,11 +23,7 @@ from dml.compiler.operators.reduction.monoids import (
 )
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf, node
-from dml.descriptors.reduction import (
-    DML_ARGMAX_OPERATOR_DESC,
-    DML_ARGMIN_OPERATOR_DESC,
-    DML_REDUCE_OPERATOR_DESC,
-)
+from dml.descriptors.reduction import DML_ARGMAX_OPERATOR_DESC, DML_ARGMIN_OPERATOR_DESC, DML_REDUCE_OPERATOR_DESC
 from dml.enums import (
     DML_AXIS_DIRECTION,
     DML_AXIS_DIRECTION_DECREASING,

@@ -17,10 +17,7 @@ from dml.compiler.operators.reduction.monoids import Monoid, product_of, sum_of
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.selection.lines import scan_sharing
-from dml.descriptors.reduction import (
-    DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
-    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
-)
+from dml.descriptors.reduction import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
 
 KERNEL = "reduction/scan.comp"
 _TOTALS = {

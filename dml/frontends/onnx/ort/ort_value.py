@@ -19,7 +19,7 @@ from dml.errors import HRESULT, DMLError
 from ..dtypes import Array, DType, dtype_of
 from ..run.host_part import on_host
 from .described import array_type_name
-from .missing_names import IO_BINDING, ORT_VALUE, missing_method
+from .missing_names import missing_method
 
 if TYPE_CHECKING:
     from .session import InferenceSession
@@ -82,7 +82,7 @@ class OrtValue:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
-            raise missing_method(self, name, ORT_VALUE)
+            raise missing_method(self, name)
 
     def __repr__(self) -> str:
         about = f"{self.data_type()} {self.shape()}" if self.is_tensor() else self.data_type()
@@ -219,7 +219,7 @@ class IOBinding:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
-            raise missing_method(self, name, IO_BINDING)
+            raise missing_method(self, name)
 
     def __repr__(self) -> str:
         return f"<IOBinding: inputs {', '.join(self._inputs) or 'none'}; outputs {', '.join(self._outputs) or 'none'}>"

@@ -27,7 +27,7 @@ from ..run.backend import PreparedModel, open_device
 from ..run.severity import says_warnings
 from .described import ModelMetadata, NodeArg, described, metadata, outputs_with_types
 from .environment import HOST_PROVIDER, OWN_PROVIDER
-from .missing_names import SESSION, missing_method
+from .missing_names import missing_method
 from .ort_value import IOBinding, OrtValue
 from .session_options import RunOptions, SessionOptions
 from .session_profile import SessionProfile
@@ -89,7 +89,7 @@ class InferenceSession:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
-            raise missing_method(self, name, SESSION)
+            raise missing_method(self, name)
 
     def __repr__(self) -> str:
         model = self._path or "a model of bytes"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from dml.errors import HRESULT, DMLError
 
-from .missing_names import RUN_OPTIONS, SESSION_OPTIONS, missing_method
+from .missing_names import missing_method
 
 #: "1": nodes that cannot be mapped are refused, instead of running on the host.
 NO_FALLBACK = "session.disable_cpu_ep_fallback"
@@ -77,7 +77,7 @@ class SessionOptions:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
-            raise missing_method(self, name, SESSION_OPTIONS)
+            raise missing_method(self, name)
 
     def add_provider(self, provider_name: str, provider_options: Mapping[str, str]) -> None:
         """Add a provider for sessions that name none."""
@@ -138,7 +138,7 @@ class RunOptions:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
-            raise missing_method(self, name, RUN_OPTIONS)
+            raise missing_method(self, name)
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         self._entries[key] = value

@@ -8,9 +8,7 @@ from typing import Any
 from dml.descriptors import operators as all_operators
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_OPERATOR_TYPE
-from dml.frontends.pydirectml.enumerations import (
-    OperatorType,
-)
+from dml.frontends.pydirectml.enumerations import OperatorType
 
 #: Default of required parameters that follow optional ones, as in PyDirectML's signatures.
 REQUIRED: Any = object()

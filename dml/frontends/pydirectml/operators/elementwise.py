@@ -12,9 +12,7 @@ from dml.descriptors.elementwise import (
     DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC,
     DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC,
 )
-from dml.descriptors.movement import (
-    DML_VALUE_SCALE_2D_OPERATOR_DESC,
-)
+from dml.descriptors.movement import DML_VALUE_SCALE_2D_OPERATOR_DESC
 from dml.frontends.pydirectml.expressions import Expression, binary, unary
 
 from .common import FusedActivation, fused

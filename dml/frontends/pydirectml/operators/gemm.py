@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import dml.graph.operations as op
-from dml.frontends.pydirectml.enumerations import (
-    MatrixTransform,
-)
+from dml.frontends.pydirectml.enumerations import MatrixTransform
 from dml.frontends.pydirectml.expressions import Expression
 
 from .common import FusedActivation, fused

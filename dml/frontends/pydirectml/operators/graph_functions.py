@@ -46,7 +46,7 @@ def _expressions(value: Any) -> Any:
 def functions(own: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
     """Return name -> function for every graph operation, except those that PyDirectML defines itself."""
     made = {}
-    for name in op.__all__:
+    for name in op.NAMES:
         function = getattr(op, name)
         shown = f"activation_{name}" if hasattr(activation, name) else name
         if shown not in own and name not in ("fused", "upsample_2d", "slice_"):

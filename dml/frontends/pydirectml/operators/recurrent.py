@@ -9,10 +9,7 @@ import dml.graph.operations as op
 from dml import enums
 from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC
 from dml.errors import DMLError
-from dml.frontends.pydirectml.enumerations import (
-    OutputOptions,
-    RecurrentNetworkDirection,
-)
+from dml.frontends.pydirectml.enumerations import OutputOptions, RecurrentNetworkDirection
 from dml.frontends.pydirectml.expressions import Expression, node
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 

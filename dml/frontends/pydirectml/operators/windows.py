@@ -8,15 +8,9 @@ from typing import Any
 import dml.graph.operations as op
 from dml.descriptors.convolution import DML_CONVOLUTION_OPERATOR_DESC
 from dml.errors import DMLError
-from dml.frontends.pydirectml.enumerations import (
-    ConvolutionDirection,
-    ConvolutionMode,
-)
+from dml.frontends.pydirectml.enumerations import ConvolutionDirection, ConvolutionMode
 from dml.frontends.pydirectml.expressions import Expression, one
-from dml.shapes import (
-    convolved_sizes,
-    transposed_sizes,
-)
+from dml.shapes import convolved_sizes, transposed_sizes
 
 from .common import FusedActivation, each, fused
 

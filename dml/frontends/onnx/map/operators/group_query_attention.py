@@ -14,15 +14,7 @@ from ...dtypes import FLOAT32, INT32, Array
 from ...registry import onnx_op
 from ..functions import part, resized
 from ..node import OnnxNode
-from ..value import (
-    OnnxValue,
-    cast,
-    emit,
-    expanded,
-    maximum,
-    reshape,
-    transpose,
-)
+from ..value import OnnxValue, cast, emit, expanded, maximum, reshape, transpose
 from .attention import boolean_mask, both, refuse, refuse_attributes
 from .attention_products import CLOSED, products
 from .key_value_cache import KeyValueCache, full_cache, inserted, inserted_in_place

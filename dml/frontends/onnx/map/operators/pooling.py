@@ -9,10 +9,7 @@ import numpy as np
 
 import dml.graph.operations as op
 from dml import enums
-from dml.descriptors.pooling import (
-    DML_MAX_UNPOOLING_OPERATOR_DESC,
-    DML_ROI_POOLING_OPERATOR_DESC,
-)
+from dml.descriptors.pooling import DML_MAX_UNPOOLING_OPERATOR_DESC, DML_ROI_POOLING_OPERATOR_DESC
 from dml.shapes import covered_size
 from dml.tensors import DML_SIZE_2D
 from dml.traced import whole

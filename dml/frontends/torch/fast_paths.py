@@ -119,9 +119,8 @@ def _dot_product_attention(
     if q.ndim == 4:
         return NotImplemented
     if mask is not None:
-        mask = mask.expand(*q.shape[:-1], k.shape[-2])
-    four = [None if x is None else _of_four(x) for x in (q, k, v, mask)]
-    found = F.scaled_dot_product_attention(*four, *options, **named)
+        mask = _of_four(mask.expand(*q.shape[:-1], k.shape[-2]))
+    found = F.scaled_dot_product_attention(_of_four(q), _of_four(k), _of_four(v), mask, *options, **named)
     return found.reshape(*q.shape[:-1], v.shape[-1])
 
 

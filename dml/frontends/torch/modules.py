@@ -9,14 +9,7 @@ from typing import Any
 import torch
 from torch import fx
 from torch.export import ExportedProgram
-from torch.export.graph_signature import (
-    ConstantArgument,
-    OutputKind,
-    SymBoolArgument,
-    SymFloatArgument,
-    SymIntArgument,
-    TensorArgument,
-)
+from torch.export.graph_signature import ConstantArgument, OutputKind, TensorArgument
 
 from dml.api.device import Device
 from dml.errors import HRESULT, DMLError
@@ -27,9 +20,6 @@ from dml.recent import Recent
 
 #: Called with a message about operators that PyTorch runs.
 Say = Callable[[str], None]
-
-#: What makes Python's number of an array, by the kind of output.
-_NUMBERS: dict[type, Callable[[Any], Any]] = {SymBoolArgument: bool, SymFloatArgument: float, SymIntArgument: int}
 
 #: Number of input shape combinations for which a part is cached.
 _MOST_SHAPES = 8
@@ -133,7 +123,7 @@ class OnDevice:
         if isinstance(output, ConstantArgument):
             return output.value
         array = next(made)
-        return to_tensor(array) if isinstance(output, TensorArgument) else _NUMBERS[type(output)](array)
+        return to_tensor(array) if isinstance(output, TensorArgument) else array.item()
 
 
 class _Part(torch.nn.Module):  # type: ignore[misc]  # (Any to mypy)

@@ -15,6 +15,7 @@ from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf
 from dml.compiler.selection import LONG_ARITHMETIC, unit_walk
+from dml.compiler.selection.devices import keeps
 from dml.compiler.transposed import apply_transposed
 
 
@@ -35,7 +36,7 @@ def apply(builder: ProgramBuilder, expression: Expression, result: Operand, inpu
     emitted = emit(expression, parameters, result=DATA_TYPES[result.made].glsl)
     for part in in_parts(merged, builder.target.max_region):
         unit = _vector_elements(*part)
-        if unit is not None:
+        if unit is not None and keeps(builder.target, unit):
             _apply_to_vectors(builder, emitted, unit, *part)
         elif len(inputs) != 1 or not apply_transposed(builder, emitted, *part, is_copy=expression == Leaf(0)):
             _apply_to_each(builder, emitted, *part)

@@ -87,7 +87,25 @@ void load_b(Window window, uint tap[3], uint channel) {
     }
 #endif
 }
-#elif TABLE > 0
+#define LOAD_B(k0) load_b(window, tap, channel)
+
+// Moves on by TILE_K channels, to the window's next element after the last ones.
+void next_tap(inout uint tap[3], inout uint channel) {
+    channel += TILE_K;
+    if (channel == GROUP_INPUTS) {
+        channel = 0u;
+        if (++tap[2] == TAPS_2) {
+            tap[2] = 0u;
+            if (++tap[1] == TAPS_1) {
+                tap[1] = 0u;
+                ++tap[0];
+            }
+        }
+    }
+}
+#else
+#define LOAD_B(k0) load_b(window, k0)
+#if TABLE > 0
 #include "convolution/table.glsl"
 
 void load_b(Window window, uint k0) {
@@ -115,6 +133,7 @@ void load_b(Window window, uint k0) {
         next_b[i] = inside ? v : ONE_KEPT(0);
     }
 }
+#endif
 #endif
 
 void put() {
@@ -181,39 +200,36 @@ void main() {
     uint places[FOURS_N][RESULT_PLACES];
     [[unroll]] for (uint j = 0u; j < FOURS_N; ++j) places[j] = results_at(n0 + (own_n + j * GROUPS_N) * 4u, group);
 #endif
-    load_a(matrix, m0, 0u);
 #if !ONE_TAP && TABLE > 0
     fill_table();
     barrier();
 #endif
 #if ONE_TAP
     uint tap[3] = uint[3](0u, 0u, 0u), channel = 0u;
-    load_b(window, tap, 0u);
-#else
-    load_b(window, 0u);
 #endif
+#if LOADS_AHEAD
+    load_a(matrix, m0, 0u);
+    LOAD_B(0u);
     put();
     barrier();
     for (uint k0 = TILE_K; k0 <= K; k0 += TILE_K) {
         if (k0 < K) {
             load_a(matrix, m0, k0);
 #if ONE_TAP
-            channel += TILE_K;
-            if (channel == GROUP_INPUTS) {
-                channel = 0u;
-                if (++tap[2] == TAPS_2) {
-                    tap[2] = 0u;
-                    if (++tap[1] == TAPS_1) {
-                        tap[1] = 0u;
-                        ++tap[0];
-                    }
-                }
-            }
-            load_b(window, tap, channel);
-#else
-            load_b(window, k0);
+            next_tap(tap, channel);
 #endif
+            LOAD_B(k0);
         }
+#else
+    for (uint k0 = 0u; k0 < K; k0 += TILE_K) {
+        load_a(matrix, m0, k0);
+        LOAD_B(k0);
+        put();
+        barrier();
+#if ONE_TAP
+        next_tap(tap, channel);
+#endif
+#endif
 #if HALF_STEPS > 0
         add_halves(own_m, own_n, sums);
 #else
@@ -227,8 +243,10 @@ void main() {
         }
 #endif
         barrier();
+#if LOADS_AHEAD
         if (k0 < K) put();
         barrier();
+#endif
     }
 
     [[unroll]] for (uint j = 0u; j < FOURS_N; ++j) {

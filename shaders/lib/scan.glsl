@@ -12,9 +12,10 @@
         NAME##_shared[id] = value; \
         barrier(); \
         for (uint reach = 1u; reach < lanes; reach *= 2u) { \
-            TYPE before = lane >= reach ? NAME##_shared[id - reach] : neutral; \
+            TYPE before = NAME##_shared[id - min(reach, lane)]; \
             barrier(); \
-            if (lane >= reach) NAME##_shared[id] = COMBINE(before, NAME##_shared[id]); \
+            if (lane >= reach) value = COMBINE(before, value); \
+            NAME##_shared[id] = value; \
             barrier(); \
         } \
         total = NAME##_shared[id - lane + lanes - 1u]; \

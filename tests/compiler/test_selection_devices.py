@@ -157,7 +157,7 @@ def test_every_chip_has_a_kernel(name: str) -> None:
     assert implicit_tile(target, sizes) is not None
     each = WindowSizes(1, 192, 1, 1, (1, 28, 28), (1, 3, 3), (1, 2, 2), (1, 1, 1))
     assert depthwise_tile(target, each, 16, fours=False) is not None
-    assert (byte_kernel(target, 2048, 2048, 2048, 1) is None) == (name == "vega10")
+    assert (byte_kernel(target, 2048, 2048, 2048, 1) is None) == (name in ("vega10", "V3D"))
     few = ProductSizes(8, 4096, 1024, 1)
     assert product_kernel(target, few, a_along_columns=False, b_along_k=False, b_per_vector=8) is not None
 
@@ -206,9 +206,10 @@ def test_halves_without_conversions_take_registers_from_attention() -> None:
 
 
 def test_products_of_bytes_need_instructions_for_them() -> None:
-    """Vega 10 reports byte dot products, too, but its compiler expands each to several instructions."""
+    """Vega 10 and V3D report byte dot products, too, but their compilers expand each to several instructions."""
     assert isinstance(byte_kernel(chip("navi31"), 4, 512, 512, 1), DotRows)
     assert byte_kernel(chip("vega10"), 4, 512, 512, 1) is None
+    assert byte_kernel(chip("V3D"), 4, 512, 512, 1) is None
 
 
 def test_few_registers_compute_with_few_elements_at_once() -> None:
@@ -227,7 +228,7 @@ def test_held_rows_depend_on_a_workgroups_registers() -> None:
     assert held_rows(nvk, 40960, 4) is None
 
 
-@pytest.fixture(params=["dg2", "m1", "a740", "a660", "Mali"])
+@pytest.fixture(params=["dg2", "m1", "a740", "a660", "Mali", "V3D"])
 def as_chip(request: pytest.FixtureRequest, seen_as: Any) -> dml.Device:
     """The device under test, with the kernels selected for a chip as far as it can run them."""
     found: dml.Device = seen_as("discrete", **CHIPS[request.param])
@@ -263,8 +264,9 @@ def test_products_of_bytes(as_chip: dml.Device, m: int, k: int, n: int, batch: i
     )
     result = run(as_chip, desc, {"ATensor": a, "BTensor": b})["OutputTensor"]
     assert_exact(result, (a.astype(np.int64) @ b.astype(np.int64)).astype(np.int32))
-    if as_chip.vulkan.target.features.integer_dot_product:
-        assert isinstance(byte_kernel(as_chip.vulkan.target, m, n, k, batch), DotProduct)
+    target = as_chip.vulkan.target
+    if target.features.integer_dot_product and devices.profile(target).dots:
+        assert isinstance(byte_kernel(target, m, n, k, batch), DotProduct)
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
@@ -293,9 +295,9 @@ def test_attention(as_chip: dml.Device, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
-@pytest.mark.parametrize("channels, groups, stride", [(24, 1, 1), (8, 8, 2)])
+@pytest.mark.parametrize("channels, groups, stride", [(24, 1, 1), (20, 1, 2), (8, 8, 2)])
 def test_convolutions(as_chip: dml.Device, dtype: str, channels: int, groups: int, stride: int) -> None:
-    """Implicit convolutions in smaller slabs, and depthwise ones with fewer rows."""
+    """Implicit convolutions in smaller slabs, with and without a table of steps, and depthwise ones with fewer rows."""
     rng = np.random.default_rng(3)
     size, made = 17, (17 - 1) // stride + 1
     x = random(rng, dtype, (2, channels, size, size))
@@ -316,3 +318,16 @@ def test_convolutions(as_chip: dml.Device, dtype: str, channels: int, groups: in
         return np.einsum("bgiyxhw,goihw->bgoyx", a, b).reshape(result.shape)
 
     assert_sums(result, sums(grouped, filters), sums(abs(grouped), abs(filters)), 9 * channels // groups)
+
+
+@pytest.mark.parametrize(("name", "kernel"), [("V3D", "elementwise"), ("Mali", "vector")])
+def test_bytes_take_whole_vectors_where_registers_hold_the_elements(seen_as: Any, name: str, kernel: str) -> None:
+    """Sixteen quotients at once take more than V3D's 32 registers; a word has four."""
+    device = seen_as("discrete", **CHIPS[name])
+    x = tensor("INT8", (4, 64))
+    desc = dml.DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC(x, x, x)
+    assert labels(device, desc) == [f"elementwise/{kernel}.comp"]
+    rng = np.random.default_rng(4)
+    a, b = random(rng, "INT8", (4, 64), -128, 127), random(rng, "INT8", (4, 64), 1, 9)
+    result = run(device, desc, {"ATensor": a, "BTensor": b})["OutputTensor"]
+    assert_exact(result, np.fmod(a, b))

@@ -197,12 +197,15 @@ def prelude(
     code: str,
     fast_halves: tuple[FloatMode, ...] = (),
     single_stores: frozenset[int] = frozenset(),
+    *,
+    late: bool = False,
 ) -> Head:
     """Generate the head of a kernel under shaders/.
 
     space: the sizes of the iteration space. push: names of words in the push constants, after the buffers' offsets.
     code: GLSL for the end. fast_halves: the modes in which the device's own instructions convert FLOAT16.
-    single_stores: the widths of elements that the device stores singly, leaving adjacent ones untouched.
+    single_stores: the widths of elements that the device stores singly, leaving adjacent ones untouched. late: numbers
+    of a uniform block are loaded where the kernel uses them.
     """
     epilogues = {name: _epilogue(name, tensors) for name, bound in tensors.items() if bound.operand.epilogue}
     more = [constants.items(), *(emitted.constants.items() for emitted in epilogues.values())]
@@ -217,6 +220,7 @@ def prelude(
         code,
         fast_halves,
         single_stores,
+        late,
     )
     numbers = [*_layout_numbers(tensors, space), *(value for some in more for _, value in some)]
     words: list[int] = []
@@ -281,6 +285,7 @@ def _text(
     code: str,
     fast_halves: tuple[FloatMode, ...],
     single_stores: frozenset[int],
+    late: bool,
 ) -> _Text:
     """Return the text. constants: names and types of the numbers after those of the layouts."""
     named = [*((name, "uint") for name in _layout_names(tensors, rank)), *constants]
@@ -317,7 +322,10 @@ def _text(
     if fast_halves and not used.isdisjoint(_CONVERSIONS):
         lines += [float_modes(fast_halves), '#include "lib/half_hardware.glsl"']
     lines += [f"uint {name}_OFFSET = push_.{name}_OFFSET;" for name in buffers]
-    lines += [_variable(name, types, "parameters_" if in_block else "push_") for name in names]
+    if late and in_block:
+        lines += [f"#define {name} ({_number(name, types, 'parameters_', late=True)})" for name in names]
+    else:
+        lines += [_variable(name, types, "parameters_" if in_block else "push_") for name in names]
     read = tuple((places[name.removesuffix(DIVISOR)], name.endswith(DIVISOR)) for name in names)
     return _Text("\n".join([*lines, body]) + "\n", read, in_block)
 
@@ -335,12 +343,15 @@ def _variable(name: str, types: Mapping[str, str], block: str) -> str:
     llvmpipe loads a push constant separately for each invocation: softmax took 8 % longer when its loops read the
     buffers' offsets from there.
     """
+    return f"{'Divisor' if name.endswith(DIVISOR) else types[name]} {name} = {_number(name, types, block)};"
+
+
+def _number(name: str, types: Mapping[str, str], block: str, *, late: bool = False) -> str:
+    """Return the GLSL that loads a number. late: a divisor's number has a macro of its own."""
     if name.endswith(DIVISOR):
-        number = f"{block}.{name.removesuffix(DIVISOR)}"
-        return f"Divisor {name} = Divisor({number}, {block}.{name}_FACTOR, {block}.{name}_SHIFTS);"
-    if types[name] == "bool":
-        return f"bool {name} = {block}.{name} != 0u;"
-    return f"{types[name]} {name} = {block}.{name};"
+        number = name.removesuffix(DIVISOR)
+        return f"Divisor({number if late else f'{block}.{number}'}, {block}.{name}_FACTOR, {block}.{name}_SHIFTS)"
+    return f"{block}.{name} != 0u" if types[name] == "bool" else f"{block}.{name}"
 
 
 def _signatures(tensors: Mapping[str, Bound]) -> tuple[BoundSignature, ...]:

@@ -82,7 +82,8 @@ _PROFILES = {
     _AMD: Profile(256, 131072),
     _APPLE: Profile(128, 49152, cores=8),
     _ARM: Profile(64, 16384, cores=8),
-    _BROADCOM: Profile(32, 8192, cores=2),
+    # V3D: v3dv says that its byte dot products are not accelerated; one kernel of them took 10 seconds to compile.
+    _BROADCOM: Profile(32, 8192, cores=2, dots=False),
     _IMAGINATION: Profile(64, 16384, cores=1),
     _INTEL: Profile(128, 32768, by_thread=True, cores=8),
 }
@@ -244,4 +245,15 @@ def has_fewest_registers(target: Target) -> bool:
 def finds_places_first(target: Target) -> bool:
     """Whether kernels find the places of their results before their loops, so that sizes and strides of results need no
     registers in them."""
+    return has_fewest_registers(target)
+
+
+def loads_ahead(target: Target) -> bool:
+    """Whether convolutions load the next slab to registers while they add."""
+    return not has_fewest_registers(target)
+
+
+def loads_numbers_late(target: Target) -> bool:
+    """Whether kernels load sizes, strides and attributes where they use them, so that loops keep fewer of them in
+    registers."""
     return has_fewest_registers(target)

@@ -264,6 +264,26 @@ def test_weights_of_a_large_product_are_on_the_device_as_they_are_stored(
     assert found.memory["intermediates"] <= (16 << 20) + 3 * rows * (n + k)
 
 
+@pytest.mark.parametrize("rows", [1, 2, 13])
+@pytest.mark.parametrize("zeros", ["none", "packed"])
+def test_two_bits_in_large_blocks_at_a_real_size(device: dml.Device, zeros: str, rows: int) -> None:
+    """Some columns of a product of 8192 x 8192 weights in blocks of 128, against float64."""
+    n, k, bits, block = 8192, 8192, 2, 128
+    inputs = weights(n, k, bits, block, zeros, 2)
+    inputs["a"] = a = np.random.default_rng(rows).uniform(-1, 1, (rows, k)).astype(FLOAT)
+    columns = np.array([0, 1, 255, 256, 4095, 4097, 8000, n - 1])
+    part = {name: None if array is None or name == "a" else array[columns] for name, array in inputs.items()}
+    exact, matrix = a.astype(np.float64), dequantized(part, bits)
+    expected, terms = exact @ matrix.T, np.abs(exact) @ np.abs(matrix).T
+    while next(reversed(inputs.values())) is None:
+        inputs.popitem()
+    model, given_ = node_model("MatMulNBits", inputs, {"y": (2, FLOAT)}, constants=tuple(inputs)[1:],
+                               N=n, K=k, bits=bits, block_size=block)  # fmt: skip
+    (found,) = prepare(model, device, fallback=False).run(given_)
+    error = np.abs(found[:, columns].astype(np.float64) - expected)
+    assert (error <= terms * 1e-6).all(), (error / terms).max()
+
+
 @pytest.mark.parametrize("kind", [DeviceClass.CPU, DeviceClass.DISCRETE])
 @pytest.mark.parametrize("zeros", ["none", "packed"])
 @pytest.mark.parametrize("block", [16, 32, 64, 256])

@@ -42,6 +42,23 @@ def test_tiles(as_discrete, tile, case):
     check(as_discrete, *made)
 
 
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
+def test_few_registers(seen_as, case, dtype):
+    """ARM's GPUs load no slab ahead, and sizes and strides where they are used."""
+    device = seen_as("discrete", vendor=0x13B5, device=0, driver=9)
+    made = build(dtype, 2, **case)
+    dispatch = next(
+        dispatch
+        for dispatch in device.compile_operator(device.create_operator(made[0])).program.dispatches
+        if dispatch.label == "convolution/implicit.comp"
+    )
+    text = dispatch.source.headers[0][1]
+    assert "#define x_STRIDE_4 (parameters_.x_STRIDE_4)" in text
+    assert "uint x_STRIDE_4 =" not in text
+    check(device, *made)
+
+
 @pytest.mark.parametrize("layout", ["packed", "nhwc", "padded"])
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("case", CASES[:2], ids=range(2))

@@ -17,7 +17,7 @@ from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
 from dml.compiler.selection.convolution import ImplicitMatrixTile, ImplicitTile, puts_channels_last
-from dml.compiler.selection.devices import finds_places_first
+from dml.compiler.selection.devices import finds_places_first, loads_ahead
 from dml.compiler.selection.product_tiles import MATRIX_UNITS
 from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT16
 
@@ -48,6 +48,7 @@ def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, fin
         "RESULT_FOURS": int(fours),
         "RESULT_WIDE": int(fours and bits == 32),
         "PLACES_FIRST": int(finds_places_first(builder.target)),
+        "LOADS_AHEAD": int(loads_ahead(builder.target)),
     }
     _dispatch(builder, "convolution/implicit.comp", sums, tile, tensors, defines, finish)
 

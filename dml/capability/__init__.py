@@ -87,10 +87,12 @@ def _table(file: str) -> dict[str, dict[str, Any]]:
 
 
 def operator_type(kind: DML_OPERATOR_TYPE | int | str) -> DML_OPERATOR_TYPE:
-    """Return the operator type as an enumerator, given its number or name ("GRU"). Raises DMLError for an unknown
-    one."""
+    """Return the operator type as an enumerator, given its number, its name ("GRU") or its structure's. Raises DMLError
+    for an unknown one."""
     if isinstance(kind, str):
-        kind = named(DML_OPERATOR_TYPE, kind, "operator type")
+        name = kind.strip().upper()
+        own = name.removesuffix("_OPERATOR_DESC")
+        kind = named(DML_OPERATOR_TYPE, kind if own == name else own.removeprefix("DML_"), "operator type")
     if isinstance(kind, OWN_OPERATOR_TYPE):  # by enumerator alone: no number or name denotes it
         return cast(DML_OPERATOR_TYPE, kind)
     try:

@@ -337,7 +337,8 @@ def _hints(cls: type) -> Iterator[Any]:
             yield from (_hint(base.__module__, annotation) for annotation in base.__annotations__.values())
 
 
-_fields = functools.partial(dataclass, init=False, repr=False, eq=False, kw_only=True)
+#: Makes a class of the fields with which several descriptions begin.
+shared_fields = dataclass(init=False, repr=False, eq=False, kw_only=True)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(count_of, fusable))
@@ -366,7 +367,7 @@ def own_operator(kind: OWN_OPERATOR_TYPE) -> Callable[[_DescClass], _DescClass]:
 
 def _described(cls: type[OperatorDesc]) -> Any:
     """Add the members of every description to the class, except its operator type."""
-    described: Any = _fields()(cls)
+    described: Any = shared_fields(cls)
     fields = dataclasses.fields(described)
     described.fields_info = tuple(map(_field_info, fields, _hints(described)))
     described._values = attrgetter(*(field.name for field in fields))
@@ -378,7 +379,7 @@ def _described(cls: type[OperatorDesc]) -> Any:
     return described
 
 
-@_fields()
+@shared_fields
 class UnaryDesc(OperatorDesc):
     """First fields of an operator on each element of a tensor."""
 
@@ -386,7 +387,7 @@ class UnaryDesc(OperatorDesc):
     OutputTensor: Output
 
 
-@_fields()
+@shared_fields
 class ScaledDesc(OperatorDesc):
     """First fields of an operator on each element of a tensor, which ScaleBias scales and shifts first."""
 
@@ -395,7 +396,7 @@ class ScaledDesc(OperatorDesc):
     ScaleBias: OptionalScaleBias = None
 
 
-@_fields()
+@shared_fields
 class BinaryDesc(OperatorDesc):
     """First fields of an operator on each pair of elements of two tensors."""
 
@@ -404,7 +405,7 @@ class BinaryDesc(OperatorDesc):
     OutputTensor: Output
 
 
-@_fields()
+@shared_fields
 class ActivationDesc(OperatorDesc):
     """First fields of an activation, which another operator may fuse: then it has no tensors."""
 

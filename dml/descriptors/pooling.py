@@ -8,60 +8,61 @@ from __future__ import annotations
 
 from ..enums import DML_INTERPOLATION_MODE, DML_REDUCE_FUNCTION
 from ..tensors import DML_SIZE_2D
-from .base import Input, OperatorDesc, OptionalInput, OptionalOutput, Output, UIntArray, count_of, operator
+from .base import (
+    Input,
+    OperatorDesc,
+    OptionalInput,
+    OptionalOutput,
+    Output,
+    UIntArray,
+    count_of,
+    operator,
+    shared_fields,
+)
+
+
+@shared_fields
+class PoolingDesc(OperatorDesc):
+    """First fields of a pooling over windows."""
+
+    InputTensor: Input
+    OutputTensor: Output
+    DimensionCount: int = count_of("Strides")
+    Strides: UIntArray
+    WindowSize: UIntArray
+    StartPadding: UIntArray
+    EndPadding: UIntArray
 
 
 @operator
-class DML_AVERAGE_POOLING_OPERATOR_DESC(OperatorDesc):
+class DML_AVERAGE_POOLING_OPERATOR_DESC(PoolingDesc):
     """The mean of each window.
 
     InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows.
     IncludePadding: padded elements count, as zeros. Reference: dml_average_pooling_operator_desc.
     """
 
-    InputTensor: Input
-    OutputTensor: Output
-    DimensionCount: int = count_of("Strides")
-    Strides: UIntArray
-    WindowSize: UIntArray
-    StartPadding: UIntArray
-    EndPadding: UIntArray
     IncludePadding: bool
 
 
 @operator
-class DML_LP_POOLING_OPERATOR_DESC(OperatorDesc):
+class DML_LP_POOLING_OPERATOR_DESC(PoolingDesc):
     """The p-norm of each window, (sum of |x|^P)^(1/P).
 
     InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows. Reference:
     dml_lp_pooling_operator_desc.
     """
 
-    InputTensor: Input
-    OutputTensor: Output
-    DimensionCount: int = count_of("Strides")
-    Strides: UIntArray
-    WindowSize: UIntArray
-    StartPadding: UIntArray
-    EndPadding: UIntArray
     P: int
 
 
 @operator
-class DML_MAX_POOLING_OPERATOR_DESC(OperatorDesc):
+class DML_MAX_POOLING_OPERATOR_DESC(PoolingDesc):
     """The largest element of each window; padding never wins.
 
     InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows. Reference:
     dml_max_pooling_operator_desc.
     """
-
-    InputTensor: Input
-    OutputTensor: Output
-    DimensionCount: int = count_of("Strides")
-    Strides: UIntArray
-    WindowSize: UIntArray
-    StartPadding: UIntArray
-    EndPadding: UIntArray
 
 
 @operator
@@ -242,39 +243,25 @@ class DML_ROI_ALIGN_GRAD_OPERATOR_DESC(OperatorDesc):
 
 
 @operator
-class DML_LP_POOLING1_OPERATOR_DESC(OperatorDesc):
+class DML_LP_POOLING1_OPERATOR_DESC(PoolingDesc):
     """LP_POOLING with dilated windows.
 
     InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows. Reference:
     dml_lp_pooling1_operator_desc.
     """
 
-    InputTensor: Input
-    OutputTensor: Output
-    DimensionCount: int = count_of("Strides")
-    Strides: UIntArray
-    WindowSize: UIntArray
-    StartPadding: UIntArray
-    EndPadding: UIntArray
     Dilations: UIntArray
     P: int
 
 
 @operator
-class DML_AVERAGE_POOLING1_OPERATOR_DESC(OperatorDesc):
+class DML_AVERAGE_POOLING1_OPERATOR_DESC(PoolingDesc):
     """AVERAGE_POOLING with dilated windows.
 
     InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows. Reference:
     dml_average_pooling1_operator_desc.
     """
 
-    InputTensor: Input
-    OutputTensor: Output
-    DimensionCount: int = count_of("Strides")
-    Strides: UIntArray
-    WindowSize: UIntArray
-    StartPadding: UIntArray
-    EndPadding: UIntArray
     Dilations: UIntArray
     IncludePadding: bool
 

@@ -100,7 +100,8 @@ def _draw_on_host(drawing: _Drawing, walked: WalkedPart, part: HostPart) -> None
         raw = facts.raw
         node = PictureNode("node", _operator(raw), raw.name, attributes=_attributes(raw), on_host=part.runtime)
         node.inputs = [value for name in facts.input for value in drawing.known(name)]
-        node.outputs = [_of_host(name, walked.outputs[name]) for name in facts.output if _is_array(walked, name)]
+        values = {name: walked.outputs.get(name) for name in facts.output}
+        node.outputs = [_of_host(name, value) for name, value in values.items() if hasattr(value, "dtype")]
         drawn.append(drawing.add(node, facts.input, facts.output))
     times = sum(time.nanoseconds for time in walked.times) if walked.times else None
     written = sum(value.size for at in drawn for value in drawing.nodes[at].outputs)
@@ -117,10 +118,6 @@ def _draw_unplanned(drawing: _Drawing, walked: WalkedPart) -> None:
         )
         node.inputs = [value for name in facts.input for value in drawing.known(name)]
         drawing.add(node, facts.input, facts.output)
-
-
-def _is_array(walked: WalkedPart, name: str) -> bool:
-    return hasattr(walked.outputs.get(name), "dtype")
 
 
 def _of_host(name: str, array: Any) -> PictureValue:

@@ -165,7 +165,7 @@ def test_in_place_operators():
         assert not cap.supports_in_place(dml.DML_OPERATOR_TYPE[f"DML_OPERATOR_{silent}"]), silent
 
 
-@pytest.mark.parametrize("wrong", [0, 178, "GRUU", "INVALID"])
+@pytest.mark.parametrize("wrong", [0, 178, "GRUU", "INVALID", "DML_GRUU_OPERATOR_DESC", "DML_GRU"])
 def test_unknown_operators_are_refused(wrong):
     with pytest.raises(DMLError, match="operator type"):
         dml.operator_support(wrong)

@@ -242,7 +242,9 @@ def labels(device: dml.Device, desc: dml.OperatorDesc) -> list[str]:
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
-@pytest.mark.parametrize("m, k, n, batch", [(64, 20, 130, 128), (64, 36, 64, 130), (35, 61, 37, 2), (4, 72, 24, 1)])
+@pytest.mark.parametrize(
+    "m, k, n, batch", [(64, 20, 130, 128), (64, 36, 64, 130), (35, 61, 37, 2), (13, 72, 24, 1), (4, 72, 24, 1)]
+)
 def test_products(as_chip: dml.Device, dtype: str, m: int, k: int, n: int, batch: int) -> None:
     """Batch sizes that fill a device with tiles of each size."""
     rng = np.random.default_rng(0)

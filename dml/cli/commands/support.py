@@ -196,6 +196,7 @@ def _show_all(level: _Level, kinds: Sequence[_Type], json: bool) -> None:
     from ...compiler.lowering import implemented  # (here, because `support GRU` needs no compiler)
 
     compiled, every = implemented(), all_operators()
+    lowered = sum(cls in compiled for cls in every.values())
     available = sum(operator_introduced(kind) <= level for kind in every)
     if json:
         rows = [
@@ -217,7 +218,7 @@ def _show_all(level: _Level, kinds: Sequence[_Type], json: bool) -> None:
         listed.add_row(short_name(kind), short_name(since), _mark(since <= level), _mark(supports_in_place(kind)))
     show(listed)
     if len(kinds) == len(every):
-        typer.echo(f"{available} of {len(every)} available, {len(compiled)} of {len(every)} implemented")
+        typer.echo(f"{available} of {len(every)} available, {lowered} of {len(every)} implemented")
     else:
         typer.echo(f"for the tensors, give one full name: dml support {short_name(kinds[0])}")
 

@@ -126,7 +126,7 @@ def product_kernel(
         return _through_memory(target, m, n, k, batch, float16=float16, halves=halves)
     if m <= FEW_ROWS and b_per_vector and (b_along_k or keeps_rows(target, m, b_per_vector)):
         return few_rows(target, m, n, k, batch, b_along_k, b_per_vector, halves=halves)
-    return _narrow(m, b_along_k)
+    return _narrow(target, m, b_along_k)
 
 
 def part_of_k(kernel: ProductKernel, k: int) -> int:
@@ -136,11 +136,13 @@ def part_of_k(kernel: ProductKernel, k: int) -> int:
     return -(-k // kernel.split_k // _PART_OF_K) * _PART_OF_K
 
 
-def _narrow(m: int, b_along_k: bool) -> NarrowProduct:
+def _narrow(target: Target, m: int, b_along_k: bool) -> NarrowProduct:
     """Return the narrow kernel's tile. Adjacent invocations read adjacent elements of b: 32 along k where b is
-    contiguous along k, else 32 columns."""
-    beside = 4 if b_along_k else 32
-    return NarrowProduct(rows_of_tile(m), beside, _NARROW_WORKGROUP // beside, b_along_k)
+    contiguous along k, else 32 columns. An invocation holds a sum and a place in a for each row."""
+    beside, rows = 4 if b_along_k else 32, rows_of_tile(m)
+    while rows > 4 and not keeps(target, 2 * rows):
+        rows //= 2
+    return NarrowProduct(rows, beside, _NARROW_WORKGROUP // beside, b_along_k)
 
 
 #: Minimum length of a split-k part that is worth the second dispatch, which adds the parts. (Matrix units take parts

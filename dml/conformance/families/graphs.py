@@ -69,6 +69,16 @@ _OF = {
     "gather_nd": "GATHER_ND",
     "resample": "RESAMPLE",
     "upsample": "UPSAMPLE_2D",
+    "softmax_1": "ACTIVATION_SOFTMAX1",
+    "log_softmax_1": "ACTIVATION_LOG_SOFTMAX1",
+    "resample_3": "RESAMPLE3",
+    # Integers, which the expression converts
+    "integer_product": "MATRIX_MULTIPLY_INTEGER",
+    "integer_rows": "MATRIX_MULTIPLY_INTEGER:sizes=4x256x96",
+    "integer_window": "CONVOLUTION_INTEGER:sizes=1x16x12x12,outputs=8,padding=1",
+    "integer_depthwise": "CONVOLUTION_INTEGER:sizes=1x1x14x14,outputs=1,groups=8,padding=1",
+    "quantized_product": "QUANTIZED_LINEAR_MATRIX_MULTIPLY",
+    "quantized_depthwise": "QUANTIZED_LINEAR_CONVOLUTION:sizes=1x1x14x14,outputs=1,groups=8,padding=1",
 }  # fmt: skip
 
 
@@ -91,8 +101,12 @@ class _StoredWeights(GraphDesc):
 def _inner(choice: Choice) -> Case:
     """Return the case whose operator computes the input of the epilogue."""
     name, _, rest = choice.of.partition(":")
-    by_output = name.endswith("_TO_FLOAT")
-    kind = f"{'output_type' if by_output else 'type'}={choice.label('type')}"
+    if name.endswith("_TO_FLOAT"):
+        kind = f"output_type={choice.label('type')}"
+    elif choice.label("type") in subjects()[name].parameters["type"]:
+        kind = f"type={choice.label('type')}"
+    else:
+        kind = ""  # integers
     return Case.parse(f"{name}:{','.join(filter(None, (kind, rest)))}")
 
 
@@ -100,17 +114,21 @@ def _with_epilogue(choice: Choice) -> _Epilogue:
     case = _inner(choice)
     desc = case.desc
     ((name, made),) = ((name, one) for name, _, one in tensors(desc.outputs()))
+    if made.DataType == DML_TENSOR_DATA_TYPE_INT32 and choice.type == DML_TENSOR_DATA_TYPE_FLOAT16:
+        raise Skip("sums of integers exceed FLOAT16")
     addend = made.Sizes if choice.addend == "whole" else (*(1,) * (made.rank - 1), made.Sizes[-1])
     given = {name: one for name, _, one in tensors(desc.inputs())}
-    factor = tensor(made.DataType, (1,) * (made.rank - 2) + made.Sizes[-2:-1] + (1,) if made.rank > 1 else (1,))
-    added = tensor(made.DataType, addend)
+    factor = tensor(choice.type, (1,) * (made.rank - 2) + made.Sizes[-2:-1] + (1,) if made.rank > 1 else (1,))
+    added = tensor(choice.type, addend)
 
     def build(builder: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         result = _node(builder, desc, inputs)[name]
+        if made.DataType != choice.type:
+            result = op.cast(result, choice.type)
         result = op.add(op.multiply(result, inputs[_F]), inputs[_G])
         return {"OutputTensor": op.relu(result) if choice.relu else result}
 
-    return _Epilogue({**given, _F: factor, _G: added}, {"OutputTensor": tensor(made.DataType, made.Sizes)}, build,
+    return _Epilogue({**given, _F: factor, _G: added}, {"OutputTensor": tensor(choice.type, made.Sizes)}, build,
                      (case, choice.relu))  # fmt: skip
 
 

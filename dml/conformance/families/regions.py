@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -214,38 +215,29 @@ def _parameters(operator: type[OperatorDesc]) -> dict[str, Any]:
     }
 
 
+def _describe_align(operator: Any, choice: Choice) -> Any:
+    return operator(
+        InputTensor=tensor(choice.type, choice.sizes),
+        OutputTensor=_pooled(choice),
+        **_of_regions(choice),
+        **_attributes(choice),
+        **(_offsets(choice) if operator is d.DML_ROI_ALIGN1_OPERATOR_DESC else {}),
+        OutOfBoundsInputValue=choice.outside,
+    )
+
+
 _OUTSIDE: dict[str, Any] = {"outside": {"0": 0.0, "-3.5": -3.5}}
 _OFFSETS: dict[str, Any] = {"offsets": {"0.5_-0.5": (0.5, -0.5), "0_0": (0.0, 0.0)}, "align": flags()}
 
-subject(
-    d.DML_ROI_ALIGN_OPERATOR_DESC,
-    parameters={**_parameters(d.DML_ROI_ALIGN_OPERATOR_DESC), **_OUTSIDE},
-    describe=lambda choice: d.DML_ROI_ALIGN_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes),
-        OutputTensor=_pooled(choice),
-        **_of_regions(choice),
-        **_attributes(choice),
-        OutOfBoundsInputValue=choice.outside,
-    ),
-    reference=_align,
-    inputs=_inputs,
-    values=("ordinary",),
-)
-subject(
-    d.DML_ROI_ALIGN1_OPERATOR_DESC,
-    parameters={**_parameters(d.DML_ROI_ALIGN1_OPERATOR_DESC), **_OUTSIDE, **_OFFSETS},
-    describe=lambda choice: d.DML_ROI_ALIGN1_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes),
-        OutputTensor=_pooled(choice),
-        **_of_regions(choice),
-        **_attributes(choice),
-        **_offsets(choice),
-        OutOfBoundsInputValue=choice.outside,
-    ),
-    reference=_align,
-    inputs=_inputs,
-    values=("ordinary",),
-)
+for _operator, _more in ((d.DML_ROI_ALIGN_OPERATOR_DESC, {}), (d.DML_ROI_ALIGN1_OPERATOR_DESC, _OFFSETS)):
+    subject(
+        _operator,
+        parameters={**_parameters(_operator), **_OUTSIDE, **_more},
+        describe=partial(_describe_align, _operator),
+        reference=_align,
+        inputs=_inputs,
+        values=("ordinary",),
+    )
 
 
 def _describe_grad(choice: Choice) -> OperatorDesc:

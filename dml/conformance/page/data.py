@@ -57,7 +57,7 @@ def matrix(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for index, run in enumerate(runs):
         for outcome in run["results"]:
             outcomes[outcome["operator"], outcome["data_type"] or ONE_TYPE, index].append(outcome)
-    families = _families()
+    families = {name: subject.family for name, subject in subjects().items()}
     names = sorted({name for name, _, _ in outcomes}, key=lambda name: (families.get(name, "other"), name))
     types = sorted({kind for _, kind, _ in outcomes}, key=_type_order)
     operator_at = {name: index for index, name in enumerate(names)}
@@ -128,11 +128,6 @@ def _cell(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "worst": worst(outcomes),
         "reasons": [[status, reason, count] for (status, reason), count in reasons.most_common()],
     }
-
-
-def _families() -> dict[str, str]:
-    """Return operator -> family (GRU -> recurrent): the module of its description."""
-    return {name: one.family for name, one in subjects().items()}
 
 
 def _type_order(name: str) -> tuple[int, str]:

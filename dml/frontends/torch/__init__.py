@@ -10,8 +10,9 @@ before each run, unless ``options={"freeze": True}`` declares them constant. Wri
 cache, reach these inputs. Operators that ONNX lacks run with PyTorch, node by node; a graph that cannot be exported at
 all (it needs gradients) runs with PyTorch as a whole. An EagerWarning reports each case once. Symbolic shapes and ints
 (``torch._dynamo.mark_dynamic``, or automatically the second time one changes) are inputs of the model: another size
-reuses its kernels. Importing this module sets ``torch._dynamo.config.allow_rnn``; without it, dynamo silently leaves
-GRU, LSTM and RNN modules to PyTorch.
+reuses its kernels. Importing this module sets ``allow_rnn`` and ``capture_dynamic_output_shape_ops`` of
+``torch._dynamo.config``; without them, dynamo silently leaves GRU, LSTM and RNN modules, and operators with results of
+unknown size (``nonzero``, ``x[mask]``), to PyTorch.
 
 Reference: torch.compile's custom backends; installed packages offer it as the entry point ``torch_dynamo_backends``.
 """
@@ -28,5 +29,6 @@ except ModuleNotFoundError as error:
 from .backend import EagerWarning, dml
 
 torch._dynamo.config.allow_rnn = True
+torch._dynamo.config.capture_dynamic_output_shape_ops = True
 
 __all__ = ["EagerWarning", "dml"]

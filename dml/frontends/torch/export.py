@@ -73,9 +73,13 @@ def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[
 def to_onnx(program: ExportedProgram) -> onnx.ModelProto:
     """Convert the program to an ONNX model with the same order of inputs and outputs. Raises NotTaken if ONNX cannot
     express it."""
+    whole = _returning(program)
     try:
         with _quiet():
-            made = torch.onnx.export(_returning(program), dynamo=True, opset_version=OPSET, verbose=False)
+            try:
+                made = torch.onnx.export(whole, dynamo=True, opset_version=OPSET, verbose=False)
+            except Exception:  # (an error of the optimizer, which some versions raise for splits by symbolic sizes)
+                made = torch.onnx.export(whole, dynamo=True, opset_version=OPSET, verbose=False, optimize=False)
     except Exception as error:  # (errors of the exporter and of its passes)
         raise NotTaken(f"torch.onnx: {_first_line(error)}") from error
     assert made is not None
@@ -104,6 +108,16 @@ def _first_line(error: BaseException) -> str:
         error = error.__cause__
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0] if lines else ''}"
+
+
+#: Operators without a result, by which programs check sizes that depend on data.
+_CHECKS = {
+    torch.ops.aten._assert_scalar.default,
+    torch.ops.aten._assert_async.msg,
+    torch.ops.aten._assert_tensor_metadata.default,
+    torch.ops.aten.sym_constrain_range.default,
+    torch.ops.aten.sym_constrain_range_for_size.default,
+}
 
 
 class _Words:
@@ -146,6 +160,10 @@ def parts(program: ExportedProgram) -> tuple[fx.GraphModule, list[str], list[str
     """
     module = _returning(program).module()
     assert isinstance(module, fx.GraphModule)
+    for node in reversed(module.graph.nodes):
+        if node.target in _CHECKS:  # (the exporter leaves them out, too)
+            module.graph.erase_node(node)
+    module.graph.eliminate_dead_code()
     # For one operator, transfers to the device would cost more than they save.
     partitioner = CapabilityBasedPartitioner(module, _Words(), allows_single_node_partition=False)
     fused = partitioner.partition_and_fuse()

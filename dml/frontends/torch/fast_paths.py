@@ -1,4 +1,4 @@
-"""PyTorch's fused inference operators, decomposed into operators that ONNX can express.
+"""PyTorch's fused inference operators and attention, decomposed into operators that ONNX can express.
 
 PyTorch's transformer modules call the fused operators in evaluation mode without gradients, and PyTorch has no
 decomposition for them.
@@ -112,8 +112,26 @@ def _multi_head_attention(
     return _attention(query, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias, masked), None
 
 
+def _dot_product_attention(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *options: Any, **named: Any
+) -> Any:
+    """torch.nn.functional.scaled_dot_product_attention with the four dimensions that the exporter takes."""
+    if q.ndim == 4:
+        return NotImplemented
+    if mask is not None:
+        mask = _of_four(mask.expand(*q.shape[:-1], k.shape[-2]))
+    found = F.scaled_dot_product_attention(_of_four(q), _of_four(k), _of_four(v), mask, *options, **named)
+    return found.reshape(*q.shape[:-1], v.shape[-1])
+
+
+def _of_four(x: Tensor) -> Tensor:
+    """Add dimensions of size 1 in front, or merge the first ones."""
+    return x.reshape(*(1,) * (4 - x.ndim), *x.shape) if x.ndim < 4 else x.flatten(0, x.ndim - 4)
+
+
 #: Decompositions by operator.
 FAST_PATHS: dict[Any, Callable[..., Any]] = {
     torch.ops.aten._transformer_encoder_layer_fwd.default: _encoder_layer,
     torch.ops.aten._native_multi_head_attention.default: _multi_head_attention,
+    torch.ops.aten.scaled_dot_product_attention.default: _dot_product_attention,
 }

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import fx
 from torch.export import ExportedProgram
-from torch.export.graph_signature import ConstantArgument, OutputKind, SymIntArgument, TensorArgument
+from torch.export.graph_signature import ConstantArgument, OutputKind, TensorArgument
 
 from dml.api.device import Device
 from dml.errors import HRESULT, DMLError
@@ -99,11 +99,12 @@ class OnDevice:
         self._outputs = list(zip(_written(program), [spec.arg for spec in signature.output_specs], strict=True))
         model = to_onnx(program)
         names = [entry.name for entry in model.graph.input]
-        # (the exporter may drop unused inputs)
-        places = {name: given.index(name) for name in names if name in given}
+        # (the exporter may drop unused inputs; it renames those that are also results)
+        plain = {name: name if name in given else name.removesuffix("_orig") for name in names}
+        places = {name: given.index(own) for name, own in plain.items() if own in given}
         if len(places) != len(names):
             raise NotTaken(f"the model's inputs are {', '.join(names)}, the program's {', '.join(given)}")
-        made = [arg for _, arg in self._outputs if isinstance(arg, TensorArgument | SymIntArgument)]
+        made = [arg for _, arg in self._outputs if not isinstance(arg, ConstantArgument)]
         if len(made) != len(model.graph.output):
             raise NotTaken(f"the model has {len(model.graph.output)} outputs, the program {len(made)}")
         constant = [name for name in names if places[name] in weights and name not in written]
@@ -122,7 +123,7 @@ class OnDevice:
         if isinstance(output, ConstantArgument):
             return output.value
         array = next(made)
-        return int(array) if isinstance(output, SymIntArgument) else to_tensor(array)
+        return to_tensor(array) if isinstance(output, TensorArgument) else array.item()
 
 
 class _Part(torch.nn.Module):  # type: ignore[misc]  # (Any to mypy)

@@ -146,20 +146,13 @@ def _normalization_grad(
     epsilon: float,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     scales = along_channels(x, scale)
-    names = ("OutputGradientTensor", "OutputScaleGradientTensor", "OutputBiasGradientTensor")
     made = x.builder.node(
         cls,
-        dict(
-            zip(
-                names,
-                (
-                    x.builder.output(x.data_type, x.sizes),
-                    x.builder.output(x.data_type, scales.sizes),
-                    x.builder.output(x.data_type, scales.sizes),
-                ),
-                strict=True,
-            )
-        ),
+        {
+            "OutputGradientTensor": x.builder.output(x.data_type, x.sizes),
+            "OutputScaleGradientTensor": x.builder.output(x.data_type, scales.sizes),
+            "OutputBiasGradientTensor": x.builder.output(x.data_type, scales.sizes),
+        },
         InputTensor=x,
         InputGradientTensor=gradient,
         MeanTensor=along_channels(x, mean),
@@ -167,4 +160,4 @@ def _normalization_grad(
         ScaleTensor=scales,
         Epsilon=epsilon,
     )
-    return made[names[0]], made[names[1]], made[names[2]]
+    return made["OutputGradientTensor"], made["OutputScaleGradientTensor"], made["OutputBiasGradientTensor"]

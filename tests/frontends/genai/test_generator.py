@@ -35,18 +35,18 @@ def generator(model: og.Model, **options: Any) -> og.Generator:
 
 
 def written(model: og.Model, prompt: Any = PROMPT, **options: Any) -> og.Generator:
-    made = generator(model, **options)
-    made.append_tokens(prompt)
-    while not made.is_done():
-        made.generate_next_token()
-    return made
+    generation = generator(model, **options)
+    generation.append_tokens(prompt)
+    while not generation.is_done():
+        generation.generate_next_token()
+    return generation
 
 
 def whole(model: og.Model, sequence: list[int]) -> np.ndarray:
     """Return the logits after a sequence, computed in float64 without a cache."""
-    made = generator(model)
-    made.append_tokens(sequence)
-    return made.get_logits()[0, 0].astype(np.float64)
+    generation = generator(model)
+    generation.append_tokens(sequence)
+    return generation.get_logits()[0, 0].astype(np.float64)
 
 
 def expected(model: og.Model, pick: Callable[[list[int], np.ndarray], int], most: int) -> list[int]:
@@ -94,17 +94,17 @@ def test_no_run_of_tokens_comes_twice(model: og.Model, size: int) -> None:
         return int(scores.argmax())
 
     prompt = [*PROMPT, 3, 14, 15]
-    made = written(model, prompt, max_length=16, no_repeat_ngram_size=size)
+    generation = written(model, prompt, max_length=16, no_repeat_ngram_size=size)
     sequence = list(prompt)
     while len(sequence) < 16 and (token := pick(sequence, whole(model, sequence))) not in (2, 77):
         sequence.append(token)
-    assert list(made.get_sequence(0)) == sequence
+    assert list(generation.get_sequence(0)) == sequence
 
 
 def test_one_beam_search_finds_the_best_of_all_sequences(model: og.Model) -> None:
     """With enough beams, the next two tokens are the best of all pairs."""
     beams = 24
-    made = written(model, max_length=len(PROMPT) + 2, num_beams=beams, num_return_sequences=2, min_length=24)
+    generation = written(model, max_length=len(PROMPT) + 2, num_beams=beams, num_return_sequences=2, min_length=24)
 
     def logs(sequence: list[int]) -> np.ndarray:
         scores = whole(model, sequence)
@@ -116,7 +116,7 @@ def test_one_beam_search_finds_the_best_of_all_sequences(model: og.Model) -> Non
     pairs = {(int(a), int(b)): first[a] + second[b]
              for a in kept for second in [logs([*PROMPT, int(a)])] for b in np.argsort(-second)[:beams]}  # fmt: skip
     best = sorted(pairs, key=lambda pair: -pairs[pair])[:2]
-    assert [tuple(made.get_sequence(at)[len(PROMPT) :]) for at in range(2)] == best
+    assert [tuple(generation.get_sequence(at)[len(PROMPT) :]) for at in range(2)] == best
 
 
 @pytest.mark.parametrize(
@@ -130,14 +130,14 @@ def test_sampled_tokens_have_their_probabilities(model: og.Model, options: dict[
     if "top_p" in options:
         reached = np.minimum(np.cumsum(shares), options["top_p"])
         shares = np.diff(reached, prepend=0.0) / options["top_p"]
-    made = generator(model, do_sample=True, random_seed=11, max_length=6, **options)
+    generation = generator(model, do_sample=True, random_seed=11, max_length=6, **options)
     counts: dict[int, int] = {}
     draws = 400
     for _ in range(draws):
-        made.rewind_to(0)
-        made.append_tokens(PROMPT)
-        made.generate_next_token()
-        token = int(made.get_next_tokens()[0])
+        generation.rewind_to(0)
+        generation.append_tokens(PROMPT)
+        generation.generate_next_token()
+        token = int(generation.get_next_tokens()[0])
         counts[token] = counts.get(token, 0) + 1
     allowed = {int(token): share for token, share in zip(order, shares, strict=True) if share > 0}
     assert counts.keys() <= allowed.keys()
@@ -154,35 +154,35 @@ def test_a_seed_gives_the_same_text(model: og.Model) -> None:
 @pytest.mark.parametrize("chunk", [0, 2])
 @pytest.mark.parametrize("share", [True, False])
 def test_caches_written_in_place_or_grown_and_chunks_give_the_same(model: og.Model, share: bool, chunk: int) -> None:
-    made = written(model, max_length=16, past_present_share_buffer=share, chunk_size=chunk)
-    assert list(made.get_sequence(0)) == list(written(model, max_length=16).get_sequence(0))
-    length = 256 if share else made.token_count() - 1
-    assert made.get_output("present.0.key").shape[2] == min(16, length)
+    generation = written(model, max_length=16, past_present_share_buffer=share, chunk_size=chunk)
+    assert list(generation.get_sequence(0)) == list(written(model, max_length=16).get_sequence(0))
+    length = 256 if share else generation.token_count() - 1
+    assert generation.get_output("present.0.key").shape[2] == min(16, length)
 
 
 def test_a_cache_doubles_and_keeps_its_contents(model: og.Model) -> None:
     prompt = np.random.default_rng(1).integers(3, 300, 300)
-    made = generator(model, max_length=512)
-    made.append_tokens(prompt[:250])
-    assert made.get_input("past_key_values.0.key").shape[2] == 256
-    made.append_tokens(prompt[250:])
-    assert made.get_input("past_key_values.0.key").shape[2] == 512
+    generation = generator(model, max_length=512)
+    generation.append_tokens(prompt[:250])
+    assert generation.get_input("past_key_values.0.key").shape[2] == 256
+    generation.append_tokens(prompt[250:])
+    assert generation.get_input("past_key_values.0.key").shape[2] == 512
     alone = generator(model, max_length=512)
     alone.append_tokens(prompt)
-    np.testing.assert_allclose(made.get_logits(), alone.get_logits(), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(generation.get_logits(), alone.get_logits(), rtol=1e-4, atol=1e-4)
 
 
 def test_steps_with_a_shared_cache_make_no_new_plans(model: og.Model) -> None:
-    made = generator(model, max_length=40, min_length=40)
-    made.append_tokens(PROMPT)
-    made.generate_next_token()
-    made.generate_next_token()
+    generation = generator(model, max_length=40, min_length=40)
+    generation.append_tokens(PROMPT)
+    generation.generate_next_token()
+    generation.generate_next_token()
     (part,) = model.decoder.prepared.parts
     before = len(part.plans)
-    while not made.is_done():
-        made.generate_next_token()
+    while not generation.is_done():
+        generation.generate_next_token()
     assert len(part.plans) == before
-    assert all(isinstance(one, dml.DeviceArray) for one in made._state._cache.values())
+    assert all(isinstance(one, dml.DeviceArray) for one in generation._state._cache.values())
 
 
 def test_long_prompts_are_split_into_chunks(
@@ -199,16 +199,16 @@ def test_long_prompts_are_split_into_chunks(
     for seconds, options in ((1.0, {}), (1.0, {"chunk_size": 2048}), (1e-3, {"chunk_size": 500})):
         monkeypatch.setattr(writing, "SUBMISSION_SECONDS", seconds * writing.SUBMISSION_SECONDS)
         opened = og.Model(tmp_path, device=device)
-        made = generator(opened, max_length=2008, min_length=2008, **options)
-        step = made._state._run
+        generation = generator(opened, max_length=2008, min_length=2008, **options)
+        step = generation._state._run
         chunks: list[int] = []
-        monkeypatch.setattr(made._state, "_run", lambda t, e, c=chunks, s=step: c.append(t.shape[1]) or s(t, e))
+        monkeypatch.setattr(generation._state, "_run", lambda t, e, c=chunks, s=step: c.append(t.shape[1]) or s(t, e))
         submitted.clear()
-        made.append_tokens(prompt)
+        generation.append_tokens(prompt)
         runs.append((chunks, len(submitted)))
-        while not made.is_done():
-            made.generate_next_token()
-        found.append(list(made.get_sequence(0)))
+        while not generation.is_done():
+            generation.generate_next_token()
+        found.append(list(generation.get_sequence(0)))
     assert found[0] == found[1] == found[2]
     assert len(found[0]) == 2008
     assert [chunks[:4] for chunks, _ in runs] == [[512, 512, 512, 464], [2000, 1, 1, 1], [500, 500, 500, 500]]
@@ -217,18 +217,18 @@ def test_long_prompts_are_split_into_chunks(
 
 @pytest.mark.parametrize("share", [True, False])
 def test_a_full_cache_is_refused_with_its_length(model: og.Model, share: bool) -> None:
-    made = generator(model, max_length=8, past_present_share_buffer=share)
-    made.append_tokens(PROMPT)
+    generation = generator(model, max_length=8, past_present_share_buffer=share)
+    generation.append_tokens(PROMPT)
     with pytest.raises(dml.DMLError, match="the cache is full: 4 tokens after 5 exceed max_length = 8") as caught:
-        made.append_tokens([1, 2, 3, 4])
+        generation.append_tokens([1, 2, 3, 4])
     assert caught.value.hresult == dml.HRESULT.E_OUTOFMEMORY
-    made.append_tokens([1, 2])
-    made.generate_next_token()
-    assert made.is_done()
-    made.generate_next_token()  # has no effect
-    assert made.token_count() == 8
+    generation.append_tokens([1, 2])
+    generation.generate_next_token()
+    assert generation.is_done()
+    generation.generate_next_token()  # has no effect
+    assert generation.token_count() == 8
     with pytest.raises(dml.DMLError, match="the cache is full: 1 tokens after 8 exceed max_length = 8"):
-        made.append_tokens([1])
+        generation.append_tokens([1])
 
 
 @pytest.mark.parametrize(
@@ -261,50 +261,50 @@ def test_a_step_reads_a_few_bytes_of_the_device(
         read.append(result.nbytes)
         download(self, piece, offset, result)
 
-    made = generator(model, min_length=20, past_present_share_buffer=share, **options)
-    made.append_tokens([PROMPT] * options.get("batch_size", 1))
+    generation = generator(model, min_length=20, past_present_share_buffer=share, **options)
+    generation.append_tokens([PROMPT] * options.get("batch_size", 1))
     monkeypatch.setattr(TensorMemory, "load", loaded)
     monkeypatch.setattr(Context, "download", downloaded)
     for _ in range(4):
         read.clear()
-        made.generate_next_token()
+        generation.generate_next_token()
         assert 0 < sum(read) <= most
     read.clear()
-    assert made.get_logits().nbytes <= sum(read), "reads are counted"
+    assert generation.get_logits().nbytes <= sum(read), "reads are counted"
 
 
 @pytest.mark.parametrize("share", [True, False])
 def test_rewinding_forgets(model: og.Model, share: bool) -> None:
-    made = generator(model, past_present_share_buffer=share)
-    made.append_tokens([*PROMPT, 8, 9, 10])
-    made.rewind_to(len(PROMPT))
-    made.generate_next_token()
-    assert list(made.get_sequence(0)) == list(written(model, max_length=len(PROMPT) + 1).get_sequence(0))
+    generation = generator(model, past_present_share_buffer=share)
+    generation.append_tokens([*PROMPT, 8, 9, 10])
+    generation.rewind_to(len(PROMPT))
+    generation.generate_next_token()
+    assert list(generation.get_sequence(0)) == list(written(model, max_length=len(PROMPT) + 1).get_sequence(0))
     with pytest.raises(dml.DMLError, match="takes 0 to 6 tokens, found 7"):
-        made.rewind_to(7)
+        generation.rewind_to(7)
 
 
 def test_rows_of_a_batch_equal_separate_generations(model: og.Model) -> None:
     prompts = np.array([PROMPT, [9, 8, 7, 6, 5]])
-    made = written(model, prompts, batch_size=2, max_length=14)
+    generation = written(model, prompts, batch_size=2, max_length=14)
     for row, prompt in enumerate(prompts):
         alone = list(written(model, prompt, max_length=14).get_sequence(0))
-        assert list(made.get_sequence(row))[: len(alone)] == alone
+        assert list(generation.get_sequence(row))[: len(alone)] == alone
 
 
 def test_logits_can_be_replaced(model: og.Model) -> None:
-    made = generator(model)
-    made.append_tokens(PROMPT)
-    scores = made.get_logits()
+    generation = generator(model)
+    generation.append_tokens(PROMPT)
+    scores = generation.get_logits()
     assert scores.shape == (1, 1, model.decoder.vocabulary)
-    np.testing.assert_array_equal(made.get_output("logits")[:, -1:], scores)
+    np.testing.assert_array_equal(generation.get_output("logits")[:, -1:], scores)
     scores[...] = 0
     scores[..., 42] = 1
-    made.set_logits(scores)
-    made.generate_next_token()
-    assert list(made.get_next_tokens()) == [42]
+    generation.set_logits(scores)
+    generation.generate_next_token()
+    assert list(generation.get_next_tokens()) == [42]
     with pytest.raises(dml.DMLError, match="set_logits: there are none"):
-        made.set_logits(scores)
+        generation.set_logits(scores)
 
 
 def test_text_and_chat(model: og.Model) -> None:
@@ -335,14 +335,14 @@ def test_options_that_cannot_be(model: og.Model) -> None:
     ]:
         with pytest.raises(dml.DMLError, match=message):
             generator(model, **options)
-    made = generator(model, max_length=8)
+    generation = generator(model, max_length=8)
     with pytest.raises(dml.DMLError, match="call append_tokens first"):
-        made.generate_next_token()
-    made.append_tokens(PROMPT)
+        generation.generate_next_token()
+    generation.append_tokens(PROMPT)
     with pytest.raises(dml.DMLError, match="the cache is full: 4 tokens after 5 exceed max_length = 8"):
-        made.append_tokens([1, 2, 3, 4])
+        generation.append_tokens([1, 2, 3, 4])
     with pytest.raises(dml.DMLError, match=r"ids are 0 to \d+, found -1"):
-        made.append_tokens([-1])
+        generation.append_tokens([-1])
 
 
 def test_folders_that_cannot_be(folder: Path, tmp_path: Path, device: dml.Device) -> None:
@@ -373,14 +373,14 @@ def test_further_inputs_are_given(folder: Path, tmp_path: Path, device: dml.Devi
     last.output[0] = "unbiased"
     proto.graph.node.append(onnx.helper.make_node("Add", ["unbiased", "bias"], ["logits"]))
     onnx.save(proto, tmp_path / "model.onnx")
-    made = generator(og.Model(tmp_path, device=device))
+    generation = generator(og.Model(tmp_path, device=device))
     with pytest.raises(dml.DMLError, match="bias"):
-        made.append_tokens(PROMPT)
-    made = generator(og.Model(tmp_path, device=device))
-    made.set_model_input("bias", np.array([3], np.float32))
-    made.append_tokens(PROMPT)
+        generation.append_tokens(PROMPT)
+    generation = generator(og.Model(tmp_path, device=device))
+    generation.set_model_input("bias", np.array([3], np.float32))
+    generation.append_tokens(PROMPT)
     plain = generator(og.Model(folder, device=device))
     plain.append_tokens(PROMPT)
-    np.testing.assert_allclose(made.get_logits(), plain.get_logits() + 3, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(generation.get_logits(), plain.get_logits() + 3, rtol=1e-5, atol=1e-5)
     with pytest.raises(dml.DMLError, match="the model has no input 'nonsense'"):
-        made.set_model_input("nonsense", 1)
+        generation.set_model_input("nonsense", 1)

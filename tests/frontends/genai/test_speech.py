@@ -40,27 +40,27 @@ def generator(model: Any, api: Any = og, **options: Any) -> Any:
     return api.Generator(model, params)
 
 
-def sequences(made: Any, count: int) -> list[list[int]]:
-    while not made.is_done():
-        made.generate_next_token()
-    return [[int(one) for one in made.get_sequence(at)] for at in range(count)]
+def sequences(generation: Any, count: int) -> list[list[int]]:
+    while not generation.is_done():
+        generation.generate_next_token()
+    return [[int(one) for one in generation.get_sequence(at)] for at in range(count)]
 
 
 def test_tokens_equal_a_search_without_a_cache(model: og.Model, weights: tuple[Path, SpeechWeights]) -> None:
     heard = features(1)
-    made = generator(model)
-    made.set_inputs({"audio_features": heard, "input_ids": np.array([PROMPT], np.int32)})
-    assert sequences(made, 1) == [expected_tokens(weights[1], heard[0], PROMPT, 20)]
+    generation = generator(model)
+    generation.set_inputs({"audio_features": heard, "input_ids": np.array([PROMPT], np.int32)})
+    assert sequences(generation, 1) == [expected_tokens(weights[1], heard[0], PROMPT, 20)]
     assert model.type == "whisper"
-    assert all(isinstance(one, dml.DeviceArray) for name, one in made._extra.items() if "cross" in name)
+    assert all(isinstance(one, dml.DeviceArray) for name, one in generation._extra.items() if "cross" in name)
 
 
 def test_each_row_of_a_batch_has_its_own_sound(model: og.Model, weights: tuple[Path, SpeechWeights]) -> None:
     heard = features(2)
-    made = generator(model, batch_size=2)
-    made.set_inputs({"audio_features": heard})
-    made.append_tokens([PROMPT, PROMPT])
-    for found, own in zip(sequences(made, 2), heard, strict=True):
+    generation = generator(model, batch_size=2)
+    generation.set_inputs({"audio_features": heard})
+    generation.append_tokens([PROMPT, PROMPT])
+    for found, own in zip(sequences(generation, 2), heard, strict=True):
         alone = expected_tokens(weights[1], own, PROMPT, 20)
         assert found[: len(alone)] == alone
 
@@ -68,9 +68,9 @@ def test_each_row_of_a_batch_has_its_own_sound(model: og.Model, weights: tuple[P
 def test_beam_search_for_one_token_returns_the_likeliest(model: og.Model, weights: tuple[Path, SpeechWeights]) -> None:
     """For a single new token, beam search returns the likeliest token."""
     heard = features(2)
-    made = generator(model, batch_size=2, num_beams=3, max_length=len(PROMPT) + 1, min_length=CONTEXT - 1)
-    made.set_inputs({"audio_features": heard, "input_ids": np.array([PROMPT] * 2, np.int32)})
-    found = sequences(made, 2)
+    generation = generator(model, batch_size=2, num_beams=3, max_length=len(PROMPT) + 1, min_length=CONTEXT - 1)
+    generation.set_inputs({"audio_features": heard, "input_ids": np.array([PROMPT] * 2, np.int32)})
+    found = sequences(generation, 2)
     assert found == [expected_tokens(weights[1], own, PROMPT, len(PROMPT) + 1) for own in heard]
 
 
@@ -119,9 +119,9 @@ def test_a_whole_transcription(model: og.Model, tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(wav(tone(seconds)))
     processor = model.create_multimodal_processor()
     inputs = processor(["<s>What", "<s>What"], audios=og.Audios.open(tmp_path / "a.wav", tmp_path / "b.wav"))
-    made = generator(model, batch_size=2, num_beams=2, num_return_sequences=2)
-    made.set_inputs(inputs)
-    assert all(isinstance(processor.decode(found), str) for found in sequences(made, 4))
+    generation = generator(model, batch_size=2, num_beams=2, num_return_sequences=2)
+    generation.set_inputs(inputs)
+    assert all(isinstance(processor.decode(found), str) for found in sequences(generation, 4))
     stream = processor.create_stream()
     assert isinstance(stream.decode(40), str)
 
@@ -140,9 +140,9 @@ def test_speech_is_onnxruntime_genais(
     for api, opened in ((og, model), (theirs, theirs.Model(str(weights[0])))):
         inputs = opened.create_multimodal_processor()(["<s>What"] * rows, audios=api.Audios.open(*files))
         heard = np.array(inputs["audio_features"].as_numpy())  # onnxruntime-genai's set_inputs removes it
-        made = generator(opened, api, **options)
-        made.set_inputs(inputs)
-        found.append((heard, sequences(made, rows * options.get("num_return_sequences", 1))))
+        generation = generator(opened, api, **options)
+        generation.set_inputs(inputs)
+        found.append((heard, sequences(generation, rows * options.get("num_return_sequences", 1))))
     np.testing.assert_allclose(found[0][0], found[1][0], rtol=0, atol=1e-4)  # onnxruntime-genai sums in float32
     assert found[0][1] == found[1][1]
 
@@ -164,15 +164,15 @@ def test_generate_hears_a_file(weights: tuple[Path, SpeechWeights], tmp_path: Pa
 
 def test_unusable_audio(model: og.Model, weights: tuple[Path, SpeechWeights], tmp_path: Path,
                               device: dml.Device) -> None:  # fmt: skip
-    made = generator(model)
+    generation = generator(model)
     with pytest.raises(dml.DMLError, match="append_tokens: call set_inputs with audio_features first"):
-        made.append_tokens(PROMPT)
+        generation.append_tokens(PROMPT)
     with pytest.raises(dml.DMLError, match=r"must have batch_size = 1 rows, found shape \(2, 8, 3000\)"):
-        made.set_inputs({"audio_features": features(2)})
+        generation.set_inputs({"audio_features": features(2)})
     with pytest.raises(dml.DMLError, match=r"floats of shape \(batch, mels, frames\), found int64 of shape \(1, 2\)"):
-        made.set_inputs({"audio_features": np.array([[1, 2]])})
+        generation.set_inputs({"audio_features": np.array([[1, 2]])})
     with pytest.raises(dml.DMLError, match="audio_features"):
-        made.set_inputs({"audio_features": features(1)[:, :, 1:]})
+        generation.set_inputs({"audio_features": features(1)[:, :, 1:]})
     processor = model.create_multimodal_processor()
     with pytest.raises(dml.DMLError, match="a prompt for each sound is needed, found 2 and 1"):
         processor(["a", "b"], audios=og.Audios.open_bytes(wav(tone(0.1))))

@@ -336,18 +336,92 @@ def test_weights_that_changed_while_memory_was_short_are_taken_later(compiled, m
         check(model, run, x)
 
 
-def test_sizes_that_are_counted(compiled):
-    """The second graph's size comes from nonzero()."""
+def graphs(monkeypatch):
+    """Return a list that gets each graph that dynamo finds."""
+    found = []
+    made = backend._DynamoGraph.__init__
+
+    def init(self, graph, settings):
+        found.append(graph)
+        made(self, graph, settings)
+
+    monkeypatch.setattr(backend._DynamoGraph, "__init__", init)
+    return found
+
+
+def test_sizes_that_are_counted(compiled, monkeypatch):
+    """Sizes come from nonzero(), which is part of the graph, also where its size is unknown."""
+    found = graphs(monkeypatch)
 
     def model(x):
         found = x.nonzero()
         return found * 2, torch.ones(found.shape[0]), x.sum() + found.shape[0]
 
-    run = compiled(model)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", front.EagerWarning)
-        for size in (5, 8, 13, 9):
-            check(model, run, torch.randn(size).relu())
+    run = compiled(model, dynamic=True, fallback=False)
+    for size in (5, 8, 13, 9):
+        check(model, run, torch.randn(size).relu())
+    check(model, run, torch.zeros(4))
+    assert len(found) == 1
+
+
+def test_elements_chosen_by_a_mask(compiled, monkeypatch):
+    found = graphs(monkeypatch)
+
+    def model(x, mask):
+        return x[mask] * 2
+
+    run = compiled(model, fallback=False)
+    for mask in ([True, False, True, True], [False, True, False, False], [False] * 4):
+        check(model, run, torch.randn(4, 3), torch.tensor(mask))
+    assert len(found) == 1
+
+
+def test_branches_on_counted_sizes(compiled):
+    """Dynamo ends its graph at the branch; both sides compute what PyTorch does."""
+
+    def model(x):
+        found = x.nonzero()
+        return found * 2 if found.shape[0] > 3 else found + 1
+
+    run = compiled(model, fallback=False)  # (the branch's condition is an output of its graph)
+    for count in (5, 2, 0, 4):
+        check(model, run, (torch.arange(9) < count).float())
+
+
+def test_a_graph_that_returns_its_inputs(compiled):
+    """The exporter gives such inputs another name."""
+
+    def model(x, y):
+        torch._dynamo.graph_break()
+        return y, x
+
+    def with_results(x, y):
+        return [y, torch.relu(x), x][:: -1 if x.shape[0] else 1]
+
+    check(model, compiled(model, fallback=False), torch.randn(3), torch.randn(2))
+    check(with_results, compiled(with_results, fallback=False), torch.randn(3), torch.randn(2))
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_chunks_of_a_symbolic_size(compiled, dynamic):
+    def model(x):
+        a, b = x.chunk(2, 1)
+        return torch.cat([b, a], 1) * 2
+
+    run = compiled(model, dynamic=dynamic, fallback=False)
+    for width in (4, 5, 7):
+        check(model, run, torch.randn(3, width))
+
+
+@pytest.mark.parametrize("lead", [(), (3,), (2, 3), (2, 1, 3)])
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_of_any_rank(compiled, lead, masked):
+    def model(q, k, v, mask):
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None, scale=0.7)
+
+    q, k, v = torch.randn(*lead, 5, 4), torch.randn(*lead, 6, 4), torch.randn(*lead, 6, 3)
+    mask = torch.randn(*lead[:-1], *(1,) * len(lead[-1:]), 5, 6) if masked else None
+    check(model, compiled(model, fallback=False), q, k, v, mask)
 
 
 class Decomposed(nn.Module):

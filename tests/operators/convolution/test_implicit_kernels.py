@@ -37,9 +37,9 @@ def runs_implicit(device, desc):
 def test_tiles(as_discrete, tile, case):
     if tile.workgroup > as_discrete.vulkan.target.max_workgroup_invocations:
         pytest.skip("the device has smaller workgroups")
-    made = build("FLOAT32", 2, **case)
-    assert runs_implicit(as_discrete, made[0])
-    check(as_discrete, *made)
+    built = build("FLOAT32", 2, **case)
+    assert runs_implicit(as_discrete, built[0])
+    check(as_discrete, *built)
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
@@ -47,25 +47,25 @@ def test_tiles(as_discrete, tile, case):
 def test_few_registers(seen_as, case, dtype):
     """ARM's GPUs load no slab ahead, and sizes and strides where they are used."""
     device = seen_as("discrete", vendor=0x13B5, device=0, driver=9)
-    made = build(dtype, 2, **case)
+    built = build(dtype, 2, **case)
     dispatch = next(
         dispatch
-        for dispatch in device.compile_operator(device.create_operator(made[0])).program.dispatches
+        for dispatch in device.compile_operator(device.create_operator(built[0])).program.dispatches
         if dispatch.label == "convolution/implicit.comp"
     )
     text = dispatch.source.headers[0][1]
     assert "#define x_STRIDE_4 (parameters_.x_STRIDE_4)" in text
     assert "uint x_STRIDE_4 =" not in text
-    check(device, *made)
+    check(device, *built)
 
 
 @pytest.mark.parametrize("layout", ["packed", "nhwc", "padded"])
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("case", CASES[:2], ids=range(2))
 def test_types_and_layouts(without_matrices, dtype, layout, case):
-    made = build(dtype, 3, layout=layout, **case)
-    assert runs_implicit(without_matrices, made[0])
-    check(without_matrices, *made)
+    built = build(dtype, 3, layout=layout, **case)
+    assert runs_implicit(without_matrices, built[0])
+    check(without_matrices, *built)
 
 
 @pytest.mark.parametrize("tile_k", [8, 16])
@@ -74,9 +74,9 @@ def test_slabs(as_discrete, monkeypatch, tile_k, direction):
     chosen = replace(selection.IMPLICIT_TILES[2], tile_k=tile_k)
     monkeypatch.setattr("dml.compiler.operators.convolution.convolve.implicit_tile", lambda *_, **__: chosen)
     case = {**CASES[0], "strides": (2, 2), "direction": BACKWARD} if direction == "backward" else CASES[0]
-    made = build("FLOAT32", 2, **case)
-    assert runs_implicit(as_discrete, made[0])
-    check(as_discrete, *made)
+    built = build("FLOAT32", 2, **case)
+    assert runs_implicit(as_discrete, built[0])
+    check(as_discrete, *built)
 
 
 @pytest.mark.parametrize("layout", ["packed", "nhwc"])
@@ -93,16 +93,16 @@ def test_slabs(as_discrete, monkeypatch, tile_k, direction):
     ids=range(5),
 )
 def test_depthwise(as_discrete, dtype, layout, case):
-    made = build(dtype, 2, layout=layout, **case)
-    compiled = as_discrete.compile_operator(as_discrete.create_operator(made[0]))
+    built = build(dtype, 2, layout=layout, **case)
+    compiled = as_discrete.compile_operator(as_discrete.create_operator(built[0]))
     assert "convolution/depthwise.comp" in compiled.program.describe()
-    check(as_discrete, *made)
+    check(as_discrete, *built)
 
 
 def test_without_a_table(monkeypatch, as_discrete):
     """Without the offset table, as for large windows that exceed it, results are the same."""
     monkeypatch.setattr(selection, "_LARGEST_TABLE", 0)
     for case in (CASES[3], CASES[6]):
-        made = build("FLOAT32", 2, **case)
-        assert runs_implicit(as_discrete, made[0])
-        check(as_discrete, *made)
+        built = build("FLOAT32", 2, **case)
+        assert runs_implicit(as_discrete, built[0])
+        check(as_discrete, *built)

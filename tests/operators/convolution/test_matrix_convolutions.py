@@ -30,9 +30,9 @@ def labels(device, desc):
 @pytest.mark.parametrize("layout", ["packed", "nhwc", "padded"])
 @pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
 def test_convolutions(on_matrices, layout, case):
-    made = build("FLOAT16", 2, layout=layout, **case)
-    assert KERNEL in labels(on_matrices, made[0])
-    check(on_matrices, *made)
+    built = build("FLOAT16", 2, layout=layout, **case)
+    assert KERNEL in labels(on_matrices, built[0])
+    check(on_matrices, *built)
 
 
 def test_channels_are_put_last_where_many_read_them(on_matrices):
@@ -49,10 +49,10 @@ def test_the_largest_tile(monkeypatch, on_matrices, case):
     """Selection usually takes the largest tile only for large results; here a single tile suffices."""
     tiles = [(*tile, 1) for *tile, _ in convolution.MATRIX_TILES]
     monkeypatch.setattr(convolution, "MATRIX_TILES", tiles)
-    made = build("FLOAT16", 2, **case)
-    compiled = on_matrices.compile_operator(on_matrices.create_operator(made[0]))
+    built = build("FLOAT16", 2, **case)
+    compiled = on_matrices.compile_operator(on_matrices.create_operator(built[0]))
     assert compiled.program.dispatches[-1].label == KERNEL
-    check(on_matrices, *made)
+    check(on_matrices, *built)
 
 
 def test_sums_are_kept_in_float32(on_matrices):
@@ -65,15 +65,15 @@ def test_sums_are_kept_in_float32(on_matrices):
 
 
 def test_without_the_feature_the_portable_kernel(seen_as, on_matrices):
-    made = build("FLOAT16", 1, **CASES[0])
+    built = build("FLOAT16", 1, **CASES[0])
     without = seen_as("subgroups", features=on_matrices.vulkan.target.features.without("cooperative_matrix"))
-    assert "convolution/implicit.comp" in labels(without, made[0])
+    assert "convolution/implicit.comp" in labels(without, built[0])
 
 
 def test_without_a_table(monkeypatch, on_matrices):
     """Without the offset table, as for large windows that exceed it, results are the same."""
     monkeypatch.setattr("dml.compiler.selection.convolution._LARGEST_TABLE", 0)
     for case in (CASES[3], CASES[4]):
-        made = build("FLOAT16", 2, **case)
-        assert KERNEL in labels(on_matrices, made[0])
-        check(on_matrices, *made)
+        built = build("FLOAT16", 2, **case)
+        assert KERNEL in labels(on_matrices, built[0])
+        check(on_matrices, *built)

@@ -82,7 +82,7 @@ def _sum_of(builder: ProgramBuilder, summands: list[Convolution], finish: Expres
     _convolve_part(builder, first.to(total), Leaf(0))
     added = node("$x0 + $x1", Leaf(0), Leaf(1), glsl=kind)
     for other in others:
-        _convolve_part(builder, other.to(more).without_bias(), Leaf(0))
+        _convolve_part(builder, fast_replace(other.to(more), bias=None), Leaf(0))
         if other is others[-1]:
             apply(builder, substitute(finish, [added]), other.result, [total, more])
         else:

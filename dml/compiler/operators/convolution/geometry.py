@@ -86,6 +86,3 @@ class Convolution:
     def to(self, result: Operand) -> Convolution:
         """Return the convolution with another result tensor."""
         return fast_replace(self, result=result)
-
-    def without_bias(self) -> Convolution:
-        return fast_replace(self, bias=None)

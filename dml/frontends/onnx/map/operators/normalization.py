@@ -155,15 +155,10 @@ def layer_normalized(node: OnnxNode, x: OnnxValue, scale: OnnxValue, bias: OnnxV
         middle = mean(exact, axes)
         results[1] = middle
         if node.wants(2):
-            variance = mean(binary_square(exact, middle), axes)
+            variance = mean(binary(op.difference_square, exact, middle), axes)
             root = unary(op.sqrt, variance + epsilon)
             results[2] = unary(op.recip, root)
     return results
-
-
-def binary_square(a: OnnxValue, b: OnnxValue) -> OnnxValue:
-    """(a - b) squared."""
-    return binary(op.difference_square, a, b)
 
 
 def root_mean_square(x: OnnxValue, scale: OnnxValue | None, axes: list[int], epsilon: float) -> OnnxValue:

@@ -89,6 +89,7 @@ NOT_AT_ALL = {
     "tests/frontends/onnx/test_onnx_mutations.py",
     "tests/frontends/torch/test_torch_backend.py",
     "tests/frontends/test_large_weights.py",
+    "tests/glslang/test_valid.py",
     "tests/runtime/test_large_models.py",
 }
 if importlib.util.find_spec("onnxruntime_genai") is None:

@@ -70,7 +70,7 @@ class Node:
     """An operator, or several fused into an expression of the inputs' elements.
 
     inputs, outputs: (port, value) in binding order; None for an absent optional tensor. labels: the description's nodes
-    that it computes. equal: nodes of the description that compute the same from the same values.
+    that it computes.
     """
 
     labels: list[NodeLabel]
@@ -81,7 +81,6 @@ class Node:
     #: An expression applied to each result before it is stored: of the result (leaf 0) and of the elements of the
     #: inputs after the operator's own (leaves 1, 2, ...). ``outputs`` then describes its results.
     epilogue: Expression | None = None
-    equal: list[NodeLabel] = field(default_factory=list)
     #: Number of inputs that are the operator's own.
     own_inputs: int = field(init=False)
 
@@ -90,12 +89,11 @@ class Node:
 
     @property
     def label(self) -> str:
-        text = " + ".join(label.text for label in self.labels)
-        return f"{text}, and {len(self.equal)} equal to it" if self.equal else text
+        return " + ".join(label.text for label in self.labels)
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        return tuple([label.number for label in (*self.labels, *self.equal)])
+        return tuple([label.number for label in self.labels])
 
 
 @dataclass(eq=False)

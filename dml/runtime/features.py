@@ -129,7 +129,7 @@ _COMPONENTS = {
 _SUBGROUP_SCOPE = 3
 
 #: Features that older compilers lack: name, GLSL extension, and the first glslang version with it.
-_COMPILED_SINCE = (
+COMPILED_SINCE = (
     ("cooperative_matrix", "GL_KHR_cooperative_matrix", "13"),
     ("matrix_reductions", "GL_NV_cooperative_matrix2", "15.1"),
 )
@@ -148,7 +148,7 @@ def read(vk: Any, instance: Any, physical: Any, version: Version) -> Found:
     has = _read(vk, instance, physical, min(version, INSTANCE_VERSION))
     left = []
     used = has
-    for name, extension, since in _COMPILED_SINCE:
+    for name, extension, since in COMPILED_SINCE:
         if name in used.names and not glslang.has_extension(extension):
             used = used.without(name)
             left.append(f"{name}: {glslang.compiler()} cannot compile it, version {since} can")

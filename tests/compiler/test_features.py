@@ -6,22 +6,14 @@ from dataclasses import fields, replace
 
 import pytest
 
+from desktop import BYTES, EVERY_FEATURE, HALVES
 from dml import DMLError
-from dml.compiler.features import FEATURES, NO_FEATURES, Features, FloatMode, MatrixShape
+from dml.compiler.features import FEATURES, NO_FEATURES, Features, FloatMode
 
-HALVES = MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
-BYTES = MatrixShape(16, 16, 32, "INT8", "INT8", "INT32", "INT32")
-ALL = Features(
-    storage_16bit=True,
-    storage_8bit=True,
-    float16=True,
-    int8=True,
-    integer_dot_product=True,
+ALL = replace(
+    EVERY_FEATURE,
     subgroup_operations=frozenset({"ballot", "arithmetic"}),
     float16_exact=(FloatMode("DenormPreserve", 16), FloatMode("DenormPreserve", 64)),
-    memory_model=True,
-    cooperative_matrices=(HALVES, BYTES),
-    matrix_reductions=True,
 )
 
 

@@ -11,37 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from desktop import DESKTOP
-from dml.compiler.features import Features, FloatMode, MatrixShape
+from desktop import DESKTOP, EVERY_FEATURE
 from dml.compiler.target import Target
 from dml.glslang import has_extension
+from dml.runtime.features import COMPILED_SINCE
 from tools.gpu_compilation.compiling import named_kernels
 from tools.gpu_compilation.workloads import workloads
 
 #: tools/setup's own, beside its newer glslang: Debian 12's knows no cooperative matrices.
 OWN = Path(sys.prefix, "lib", "dml", "glslang", "bin", "spirv-val")
-MATRICES = (
-    MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32"),
-    MatrixShape(16, 16, 32, "INT8", "INT8", "INT32", "INT32"),
-)
-MODES = tuple(FloatMode(name, 16) for name in ("SignedZeroInfNanPreserve", "DenormPreserve", "RoundingModeRTE"))
 
 
 def with_every_feature() -> Target:
     """Return a desktop GPU with all features that the compiler of shaders knows."""
-    features = Features(
-        storage_16bit=True,
-        storage_8bit=True,
-        float16=True,
-        int8=True,
-        integer_dot_product=True,
-        subgroup_operations=frozenset({"arithmetic", "ballot", "shuffle", "shuffle_relative", "vote"}),
-        float16_exact=MODES,
-        memory_model=True,
-        cooperative_matrices=MATRICES if has_extension("GL_KHR_cooperative_matrix") else (),
-        matrix_reductions=has_extension("GL_NV_cooperative_matrix2"),
-    )
-    return replace(DESKTOP, features=features)
+    lacking = [name for name, extension, _ in COMPILED_SINCE if not has_extension(extension)]
+    return replace(DESKTOP, features=EVERY_FEATURE.without(*lacking))
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dml
+from desktop import EVERY_FEATURE
 from dml.api.operator import CompiledOperator
 from dml.compiler.features import FEATURES, NO_FEATURES, Features, FloatMode, MatrixShape
 from dml.compiler.program import Access, Dispatch, Program, Region, Space, StorageBinding
@@ -121,25 +122,12 @@ def test_reductions_need_a_newer_compiler(monkeypatch: pytest.MonkeyPatch) -> No
     assert "version 15.1 can" in found.left[0]
 
 
-ALL = Features(
-    storage_16bit=True,
-    storage_8bit=True,
-    float16=True,
-    int8=True,
-    integer_dot_product=True,
-    float16_exact=(FloatMode("RoundingModeRTE", 16),),
-    memory_model=True,
-    cooperative_matrices=(MATRIX,),
-    matrix_reductions=True,
-)
-
-
 def test_extensions_by_version() -> None:
     """Features in the core of the device's version need no extension; without wanted features none is enabled."""
     matrices = ["VK_KHR_cooperative_matrix", "VK_NV_cooperative_matrix2"]
-    assert features.opening(ALL, (1, 3, 0))[0] == features.opening(ALL, (1, 4, 0))[0] == matrices
-    assert features.opening(ALL, (1, 2, 100))[0] == ["VK_KHR_shader_integer_dot_product", *matrices]
-    assert sorted(features.opening(ALL, (1, 1, 0))[0]) == [
+    assert features.opening(EVERY_FEATURE, (1, 3, 0))[0] == features.opening(EVERY_FEATURE, (1, 4, 0))[0] == matrices
+    assert features.opening(EVERY_FEATURE, (1, 2, 100))[0] == ["VK_KHR_shader_integer_dot_product", *matrices]
+    assert sorted(features.opening(EVERY_FEATURE, (1, 1, 0))[0]) == [
         "VK_KHR_8bit_storage",
         matrices[0],
         "VK_KHR_shader_float16_int8",

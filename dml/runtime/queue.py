@@ -29,29 +29,38 @@ class Gate:
     """
 
     def __init__(self) -> None:
-        self._inside = 0
-        self._changed = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        #: The thread of each call inside.
+        self._inside: list[int] = []
         self._closed = False
 
+    # ``with`` on the lock itself, which is C: Ctrl-C between the lines of Condition's methods would leave it locked.
+
     def __enter__(self) -> None:
-        with self._changed:
+        with self._lock:
             closed = self._closed
-            self._inside += not closed
+            if not closed:
+                self._inside.append(threading.get_ident())
         if closed:
             if threading.current_thread().daemon:
                 threading.Event().wait()  # until the interpreter ends this thread
             raise DMLError("the interpreter is exiting: the device accepts no more work", HRESULT.E_FAIL)
 
     def __exit__(self, *_: object) -> None:
-        with self._changed:
-            self._inside -= 1
+        with self._lock:
+            self._inside.remove(threading.get_ident())
             if self._closed:
                 self._changed.notify_all()
 
     def close(self) -> None:
-        with self._changed:
+        """Admit no more calls, and wait until other threads have left.
+
+        This thread is not inside, even if a call of its is listed: Ctrl-C may have prevented its removal.
+        """
+        with self._lock:
             self._closed = True
-            while self._inside:
+            while set(self._inside) - {threading.get_ident()}:
                 self._changed.wait()
 
 

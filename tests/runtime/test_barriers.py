@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from toy_dispatches import messages
 
 from dml.runtime.writing import _Spans
+from toy_dispatches import messages
 
 #: The buffers (read, written) by the first dispatch and by the second, for each kind of dependency.
 KINDS = {

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from toy_dispatches import messages
 
 from dml.compiler.program import Dispatch
 from dml.glslang import DEBUG_VARIABLE, Source
 from dml.runtime import names
+from toy_dispatches import messages
 
 
 @pytest.fixture

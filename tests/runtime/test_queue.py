@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 import dml
 from dml.runtime import commands, writing
+from dml.runtime.queue import Gate
 from harness import tensor
 
 COUNT = 1 << 16
@@ -194,6 +196,41 @@ def test_daemon_threads_end_with_the_interpreter(device):
     out, err = process.communicate(timeout=120)
     assert (out, err) == ("end\n", "")
     assert process.returncode == 0
+
+
+def test_an_interrupt_as_a_call_leaves_the_gate_blocks_no_exit():
+    """Ctrl-C at the first line of ``__exit__`` leaves the call listed, and nobody leaves for it later."""
+    gate = Gate()
+
+    def interrupt(frame, event, _):
+        if frame.f_code is Gate.__exit__.__code__ and event == "call":
+            raise KeyboardInterrupt
+
+    before = sys.gettrace()
+    try:
+        with pytest.raises(KeyboardInterrupt), gate:
+            sys.settrace(interrupt)
+    finally:
+        sys.settrace(before)
+    closing = threading.Event()
+
+    def leave():
+        with gate:
+            entered.set()
+            closing.wait()
+            time.sleep(0.05)
+            left.append(True)
+
+    entered, left = threading.Event(), []
+    thread = threading.Thread(target=leave)
+    thread.start()
+    entered.wait()
+    closing.set()
+    gate.close()
+    assert left, "another thread was still inside"
+    thread.join()
+    with pytest.raises(dml.DMLError, match="the interpreter is exiting"), gate:
+        pass
 
 
 @pytest.mark.no_validation

@@ -349,12 +349,15 @@ class Builder(Generic[Compiled]):
         make: Callable[[Numbers], npt.NDArray[Any]],
     ) -> Tensor:
         """Like ``constant``, for an array that follows from traced numbers. now: its value for the current ones."""
-        desc = packed_tensor(data_type_of(now.dtype), sizes or (1,))
+        data_type = data_type_of(now.dtype)
+        desc = packed_tensor(data_type, sizes or (1,))
+        desc_now = packed_tensor(data_type, now.shape or (1,))
         self._nodes.append(
             TracedConstant(
                 desc.TotalTensorSizeInBytes,
                 numbers,
                 lambda found: bytes(tensor_bytes(make(found), filled(desc, found))),
+                lambda: bytes(tensor_bytes(now, desc_now)),
             )
         )
         return Tensor(self, ("node", len(self._nodes) - 1, 0), desc)

@@ -65,6 +65,7 @@ class _Compiler:
 
     def compile(self) -> Program:
         program, graph = self.program, self.graph
+        program.compared = graph.compared
         for index, value in enumerate(graph.inputs):
             program.inputs.append(value.size or None)
             if index in graph.owned:

@@ -22,6 +22,7 @@ from dml.compiler.selection.convolution import adds_separately
 from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC
+from dml.graph.equal import merge_equal
 from dml.graph.folding import fold_batch_normalizations
 from dml.graph.gelu import find_gelu
 from dml.graph.model import Graph, Node, Port, Value, connect, same_layout, static_values
@@ -55,6 +56,7 @@ def fuse(graph: Graph, target: Target) -> None:
             del nodes[producer]
             nodes[producer] = None
     graph.nodes = list(nodes)
+    merge_equal(graph)
 
 
 def _as_expressions(at: Node) -> Sequence[Node]:

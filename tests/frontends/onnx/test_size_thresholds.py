@@ -41,6 +41,7 @@ LOWERED: dict[str, dict[str, tuple[int, ...]]] = {
     "dml.frontends.onnx.map.traced_arrays": {"_FEW": (0, 1)},
     "dml.frontends.onnx.map.value": {"SMALL": (0, 1, 8)},
     "dml.frontends.onnx.load.weights_apart": {"_LARGE": (1, 16)},
+    "dml.graph.equal": {"_COMPARED_BYTES": (0, 16)},
     "dml.graph.fusion": {"_DEEPEST": (1, 3), "_DEEPEST_EPILOGUE": (1, 2), "_MOST_FIRSTS": (1,)},
     "dml.graph.kept": {"SMALL": (0, 64)},
 }

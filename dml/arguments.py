@@ -31,8 +31,8 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
     A class accepts its instances; ``int`` any index, except booleans; sequences and mappings are checked item by item.
     An enumeration also accepts members' numbers and names, which become members (``X | str`` tells type checkers); a
     flags enumeration accepts any combination of its bits. A one-dimensional array is a sequence, text is not. Any,
-    protocols, array-likes and names imported for type checkers alone accept everything. A keyword that the function
-    lacks raises a DMLError, too, with the name near it.
+    protocols, array-likes and names imported for type checkers alone accept everything. An unknown keyword raises a
+    DMLError that names a similar one.
     """
     parameters: dict[str, _Parameter] = {}
     positional: list[_Parameter] = []
@@ -100,8 +100,9 @@ def _is_array(value: object) -> bool:
 
 
 def field_checks(make: Callable[..., Any], structure: str) -> dict[str, Callable[[Any], Any]]:
-    """Return a check per parameter of ``make``, a structure's constructor; a check returns the value, with an
-    enumerator's name as the enumerator."""
+    """Return a check per parameter of ``make``, a structure's constructor. A check returns the value; an enumerator's
+    name becomes the enumerator.
+    """
     return {
         name: replace(parameter, where=f"{structure}.{name}:").check_one
         for name, parameter in _parameters(make).items()
@@ -120,7 +121,7 @@ class _Parameter:
     names: type[Enum] | None = None
 
     def check_one(self, value: Any) -> Any:
-        """Check the value and return it, with an enumerator's name as the enumerator."""
+        """Check the value and return it; an enumerator's name becomes the enumerator."""
         return value if self.takes is None or self.takes(value) else self.named(value)
 
     def named(self, value: Any) -> Enum:
@@ -160,7 +161,7 @@ def _parameters(function: Callable[..., Any]) -> dict[str, _Parameter]:
 
 
 def _meaning(hint: Any) -> Any:
-    """Return what an alias of a `type` statement stands for; since NumPy 2.5, NDArray is one."""
+    """Resolve an alias made by a `type` statement; since NumPy 2.5, NDArray is one."""
     return getattr(typing.get_origin(hint) or hint, "__value__", hint)
 
 

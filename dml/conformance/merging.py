@@ -55,7 +55,7 @@ def _merge_runs(parts: Sequence[tuple[Record, str]], shards: str) -> Record:
 
 
 def _together(shards: Sequence[tuple[str, str]], *, may_repeat: bool = False) -> str:
-    """Merge shards: 1/3 and 3/3 -> 1+3/3. may_repeat: a shard may repeat, for another device."""
+    """Merge shards: 1/3 and 3/3 -> 1+3/3. may_repeat: the same shard may be there for several devices."""
     found: dict[int, str] = {}
     total = shards[0][0].partition("/")[2]
     for text, name in shards:

@@ -126,7 +126,7 @@ def _resized(tensor: Tensor, index: Index) -> Tensor:
 
 
 def _part(desc: OperatorDesc, indices: Mapping[str, Index], **more: Any) -> Sample:
-    """Return the part with these elements of the named tensors, and all of the others."""
+    """Return the part with these elements of the named tensors, and all elements of the others."""
     fields = {name: indices.get(name, (...,)) for name, tensor in (*desc.inputs(), *desc.outputs()) if tensor}
     tensors = {name: _resized(getattr(desc, name), index) for name, index in fields.items()}
     made = desc.replace(**tensors, **more)

@@ -37,7 +37,7 @@ def main() -> None:
         return _answer(answers, {"lost": str(error)})
     _answer(answers, {"ready": True})
     while (request := requests.get()) is not None:
-        # Runs without Python's lock, which a driver that hangs may hold.
+        # Runs without the GIL, which a hung driver may hold.
         faulthandler.dump_traceback_later(request["seconds"], exit=True)
         try:
             _answer(answers, _answer_to(request, *device))

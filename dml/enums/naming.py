@@ -57,9 +57,9 @@ def short_names(kind: type[Enum]) -> list[str]:
 def near(text: str, known: Iterable[str]) -> list[str]:
     """Return the names that ``text`` may mean.
 
-    First choice are names with a word that begins with the text (GELU: ACTIVATION_GELU), in the order of ``known``;
-    then names that contain it anywhere, also across words (MAXPOOL); then names within a small edit distance, as a
-    whole or in consecutive words (SOFTMX: every SOFTMAX), nearest and shortest first.
+    First come names with a word that begins with the text (GELU: ACTIVATION_GELU), in the order of ``known``; then
+    names that contain it anywhere, also across words (MAXPOOL); then names within a small edit distance, as a whole or
+    in consecutive words (SOFTMX: every SOFTMAX), nearest and shortest first.
     """
     name = text.strip().upper().replace(".", "_")
     names = list(known)

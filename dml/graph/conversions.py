@@ -74,7 +74,8 @@ def conversions(
         present = [name for name in group if name in held]
         for kind in {held[name] for name in present}:
             names = [name for name in present if held[name] == kind]
-            # An older level refuses numbers that a narrower type may lose, if they are exact at the latest.
+            # Where the latest level takes the numbers exactly, a narrower type that may lose digits is no substitute at
+            # an older one.
             is_exact = all(kind in latest[name].data_types for name in names)
             for candidate in (kind, *_SUBSTITUTES.get(kind, ())):
                 if is_exact and element_bits(candidate) < element_bits(kind):

@@ -300,7 +300,7 @@ def test_attention(as_chip: dml.Device, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("channels, groups, stride", [(24, 1, 1), (20, 1, 2), (8, 8, 2)])
 def test_convolutions(as_chip: dml.Device, dtype: str, channels: int, groups: int, stride: int) -> None:
-    """Implicit convolutions in smaller slabs, with and without a table of steps, and depthwise ones with fewer rows."""
+    """Implicit convolutions in smaller tiles, with and without a table of steps, and depthwise ones with fewer rows."""
     rng = np.random.default_rng(3)
     size, made = 17, (17 - 1) // stride + 1
     x = random(rng, dtype, (2, channels, size, size))

@@ -97,7 +97,7 @@ def shared_bytes(kernel: ProductKernel) -> int:
             rows, columns = kernel.tile
             return kernel.subgroups * (2 * (rows + columns) * (kernel.tile_k + 8) + 4 * rows * columns)
         case MatrixProduct():
-            # The larger of the two slab layouts: lines along k, or across it.
+            # The larger of the two tile layouts: lines along k, or across it.
             lines = [(size, kernel.tile_k) for size in kernel.tile]
             slabs = sum(max(a * (b // 8 | 1), b * (a // 8 | 1)) for a, b in lines)
             # At the end, a row of matrices of each subgroup passes through the same memory.

@@ -77,7 +77,7 @@ class Dimension:
         return self.min_length <= size and (self.max_length < 0 or size <= self.max_length)
 
     def compatible(self, other: Dimension | int) -> bool:
-        """Return whether the two have a size in common."""
+        """Return whether some size is allowed by both."""
         one = other if isinstance(other, Dimension) else Dimension(other)
         return not (0 <= self.max_length < one.min_length or 0 <= one.max_length < self.min_length)
 

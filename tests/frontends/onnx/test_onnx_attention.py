@@ -83,7 +83,7 @@ def test_refused_rotary_embeddings(device: dml.Device) -> None:
     assert message == "node RotaryEmbedding: is_packed_batching = 1 is not mapped"
     message = refused(device, "RotaryEmbedding", {**inputs, "c": floats(8, 9), "s": floats(8, 9)}, {"y": 3},
                       num_heads=1, rotary_embedding_dim=18)  # fmt: skip
-    assert "of 9 columns where 18 elements of heads of 16 are rotated, found (8, 9) and (8, 9)" in message
+    assert "with 9 columns to rotate 18 elements of heads of 16, found (8, 9) and (8, 9)" in message
     for rotated, width in ((0, 4), (8, 8), (8, 2)):
         wrong = {**inputs, "c": floats(8, width), "s": floats(8, width)}
         message = refused(device, "RotaryEmbedding", wrong, {"y": 3}, num_heads=1, rotary_embedding_dim=rotated)

@@ -38,7 +38,7 @@ def fold(node: OnnxNode) -> Sequence[Array | TracedArray] | None:
     if not values or not all(isinstance(item, OnnxValue) for item in values):
         return None
     how = fold_of(node.op)
-    # A node without elements gives the device nothing to do, whatever its other inputs hold.
+    # A node without elements gives the device no work, even if its other inputs hold data.
     if how.empty and not values[0].size and all(item.size <= _INPUT_LIMIT for item in values) and _evaluable(node):
         return _evaluate(node, how, [None if item is None else node.trace.known(item) for item in node.inputs])
     if not how.constants or any(item.constant is None for item in values):

@@ -38,13 +38,13 @@ from .mapped import MappedNode, MappedNodes
 from .node import LateCount, NodeFacts, OnnxNode, Unsupported, noted
 from .value import OnnxValue, constant
 
-#: A value that an edge of the model carries: a tensor, a sequence of values, or an absent optional.
+#: A value on an edge of the model: a tensor, a sequence of values, or an absent optional.
 Item = Any
 _UNROLLED = 20_000
 
 
 class ValueFacts(NamedTuple):
-    """A value on an edge, as it is in a plan. is_constant: known before the model runs."""
+    """A value on an edge, as a plan has it. is_constant: known before the model runs."""
 
     name: str
     shape: Shape

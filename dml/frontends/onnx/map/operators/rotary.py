@@ -67,7 +67,7 @@ def turned(
     width, most = cosines.shape[1], size // 16 * 8
     if sines.shape != cosines.shape or not 0 < width <= most or width % 8:
         raise DMLError(
-            f"cos_cache and sin_cache must have equal shapes, of a multiple of 8 columns, {most} at most for "
+            f"cos_cache and sin_cache must have equal shapes with a multiple of 8 columns, at most {most} for "
             f"heads of {size}, found {cosines.shape} and {sines.shape}"
         )
     for x in (query, key):
@@ -106,8 +106,8 @@ def rotary_embedding(node: OnnxNode) -> OnnxValue:
     wanted = dim or held.shape[3]
     if sines.shape != cosines.shape or 2 * cosines.shape[1] != wanted or wanted > held.shape[3]:
         raise DMLError(
-            f"cos_cache and sin_cache must have equal shapes, of {wanted // 2} columns where {wanted} elements "
-            f"of heads of {held.shape[3]} are rotated, found {cosines.shape} and {sines.shape}"
+            f"cos_cache and sin_cache must have equal shapes, with {wanted // 2} columns to rotate {wanted} elements "
+            f"of heads of {held.shape[3]}, found {cosines.shape} and {sines.shape}"
         )
     batch, steps = held.shape[:2]
     if positions.size == 1 and positions.rank < 2:

@@ -89,7 +89,9 @@ def _too_many(function: Callable[..., Any], args: Sequence[Any]) -> DMLError:
     given = args
     if names[:1] == ("self",):
         names, given = names[1:], args[1:]
-    counts = any(is_number(one, len(more)) for one, more in itertools.pairwise(given) if _is_array(more))
+    counts = any(
+        is_number(count, len(following)) for count, following in itertools.pairwise(given) if _is_array(following)
+    )
     hint = "; a sequence has its own length: leave out C's count" if counts else ""
     where = function.__qualname__.removesuffix(".__init__")
     return DMLError(f"{where}: takes {', '.join(names) or 'nothing'}, found {len(given)} arguments{hint}")
@@ -138,8 +140,8 @@ def described(value: object) -> str:
     """Format a value for messages: short ones verbatim, else its type and its items' types."""
     if value is None or isinstance(value, str | int | float):
         return repr(value)[:80]
-    held = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    kinds = sorted({type(item).__name__ for item in held})
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    kinds = sorted({type(item).__name__ for item in items})
     return f"{type(value).__name__}{' of ' + ', '.join(kinds) if kinds else ''}"
 
 
@@ -214,7 +216,7 @@ def _test(hint: Any, names: type[Enum] | None = None) -> _Test | None:
     hint = _meaning(hint)
     origin, of = typing.get_origin(hint), typing.get_args(hint)
     if origin in _UNIONS:
-        tests = [_test(one) for one in of if one is not str or names is None]
+        tests = [_test(member) for member in of if member is not str or names is None]
         if None in tests:
             return None
         return _either([test for test in tests if test is not None])

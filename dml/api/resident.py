@@ -340,7 +340,7 @@ class Resident:
                     assert array.buffer is not None
                     bound[at] = array.buffer
                     continue
-                array = array.held()
+                array = array.stored()
             if memory is not None:
                 memory.store(array)
             else:

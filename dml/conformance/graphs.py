@@ -62,8 +62,8 @@ class GraphDesc:
         """Compile the graph on a Device, or for a Planner's target."""
         builder: Builder[Any] = Builder(device)
         given = {
-            name: builder.input(name, one.Sizes, one.DataType, one.Strides, owned_by_dml=one.owned_by_dml)
-            for name, one in self._inputs.items()
+            name: builder.input(name, desc.Sizes, desc.DataType, desc.Strides, owned_by_dml=desc.owned_by_dml)
+            for name, desc in self._inputs.items()
         }
         return builder.compile(self._build(builder, given))
 

@@ -169,7 +169,7 @@ def _integers(given: tuple[int | Sequence[int], ...], where: str) -> list[int]:
     """Return integers given one by one or as one sequence."""
     if len(given) == 1 and not isinstance(given[0], int | np.integer):
         given = tuple(given[0])
-    if any(not isinstance(one, int | np.integer) or isinstance(one, bool) for one in given):
+    if any(not isinstance(number, int | np.integer) or isinstance(number, bool) for number in given):
         raise DMLError(f"{where} takes integers, or one sequence of integers, found {given}")
     return list(given)  # type: ignore[arg-type]
 

@@ -102,7 +102,7 @@ class _Compiler:
         if not self.optimize:
             return placed, size
         levelled, barriers = in_levels(dispatches)
-        moved = any(one is not other for one, other in zip(levelled, dispatches, strict=True))
+        moved = any(after is not before for after, before in zip(levelled, dispatches, strict=True))
         if moved and barriers < count_barriers(dispatches):
             others, other_size = place_temporaries(levelled)
             if other_size <= size and count_barriers(others) < count_barriers(placed):

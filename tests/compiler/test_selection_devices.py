@@ -221,9 +221,9 @@ def test_few_registers_compute_with_few_elements_at_once() -> None:
 
 def test_held_rows_depend_on_a_workgroups_registers() -> None:
     assert held_rows(chip("a660"), 40960, 4) is None
-    held = held_rows(chip("a660"), 4096, 4)
-    assert held is not None
-    assert 4 * held.steps <= devices.registers(chip("a660"), held.lanes)
+    rows = held_rows(chip("a660"), 4096, 4)
+    assert rows is not None
+    assert 4 * rows.steps <= devices.registers(chip("a660"), rows.lanes)
     nvk = replace(H100, driver=24)
     assert held_rows(nvk, 40960, 4) is None
 

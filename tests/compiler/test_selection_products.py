@@ -378,9 +378,9 @@ def test_recurrences(target: Target) -> None:
 
 def test_only_wide_vectors_hold_weights() -> None:
     """Narrower vectors mean SwiftShader, whose stacks are small."""
-    held = {name: any(cut.resident for _, cut in cuts(target)) for name, target in TARGETS.items()}
-    assert held["llvmpipe"]
-    assert not any(held[name] for name in ("SwiftShader", "desktop", "Vulkan's minimum"))
+    resident = {name: any(cut.resident for _, cut in cuts(target)) for name, target in TARGETS.items()}
+    assert resident["llvmpipe"]
+    assert not any(resident[name] for name in ("SwiftShader", "desktop", "Vulkan's minimum"))
 
 
 def test_one_sequence_has_the_kernel_of_some() -> None:

@@ -206,10 +206,10 @@ class Entered:
         ]  # fmt: skip
         found: dict[tuple[str, str], None] = {}
         lists = [self._by_kernel[kernel] for kernel in sorted(names, key=lambda k: (file not in included(k), k))]
-        for at in range(max(map(len, lists), default=0)):
+        for index in range(max(map(len, lists), default=0)):
             for cases in lists:
-                if at < len(cases):
-                    found[cases[at]] = None
+                if index < len(cases):
+                    found[cases[index]] = None
         return list(found)
 
 

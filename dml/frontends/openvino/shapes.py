@@ -78,8 +78,8 @@ class Dimension:
 
     def compatible(self, other: Dimension | int) -> bool:
         """Return whether some size is allowed by both."""
-        one = other if isinstance(other, Dimension) else Dimension(other)
-        return not (0 <= self.max_length < one.min_length or 0 <= one.max_length < self.min_length)
+        second = other if isinstance(other, Dimension) else Dimension(other)
+        return not (0 <= self.max_length < second.min_length or 0 <= second.max_length < self.min_length)
 
 
 class Shape(list[int]):

@@ -111,11 +111,13 @@ def _typed(node: OnnxNode, arrays: list[Array | None], results: list[Array]) -> 
     """Return the results in the data types of ONNX's schema, where NumPy chooses others (a sum of int32 is int64)."""
     schema = schema_of(node.op, node.domain, node.version)
     assert schema is not None  # (the reference has evaluated it)
-    kinds = {one.type_str: array.dtype for one, array in zip(schema.inputs, arrays, strict=False) if array is not None}
-    names = [one.type_str for one in schema.outputs]
+    kinds = {
+        formal.type_str: array.dtype for formal, array in zip(schema.inputs, arrays, strict=False) if array is not None
+    }
+    names = [formal.type_str for formal in schema.outputs]
     return [
-        result.astype(kinds.get(names[min(at, len(names) - 1)], result.dtype), copy=False)
-        for at, result in enumerate(results)
+        result.astype(kinds.get(names[min(index, len(names) - 1)], result.dtype), copy=False)
+        for index, result in enumerate(results)
     ]
 
 

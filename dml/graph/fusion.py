@@ -112,7 +112,7 @@ def _batch_normalization(at: Node, desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC) 
 
 
 def _reshaped(made: DML_BUFFER_TENSOR_DESC, *seen: DML_BUFFER_TENSOR_DESC) -> bool:
-    """Whether all descriptions have the elements of ``made`` in its order, without gaps."""
+    """Whether all descriptions have the elements of ``made`` in the same order, without gaps."""
     tensors = (made, *seen)
     return made.DataType == seen[0].DataType and all(
         tensor.is_packed and tensor.element_count == made.element_count for tensor in tensors
@@ -237,8 +237,9 @@ def _is_better_apart(at: Node, producer: Node, target: Target) -> bool:
 
 
 def _is_stored(port: Port, target: Target) -> bool:
-    """Whether kernels can store single values of its data type: at most a word each, and bytes only if the device
-    stores them without atomics."""
+    """Whether kernels can store single values of the output's data type: at most a word each, and bytes only if the
+    device stores them without atomics.
+    """
     row = DATA_TYPES[port.tensor.DataType]
     return row.kind in ("float", "int", "uint") and (row.bits >= 16 or row.bits in single_stores(target))
 

@@ -229,8 +229,8 @@ class _Plan:
 
 def _make(traced: Sequence[int]) -> Any:
     """Return a plan that holds only for multiples of ten."""
-    held = [size for size in traced if size % 10 == 0]
-    return held, lambda numbers: _Plan([numbers.get(size, size) for size in held])
+    multiples = [size for size in traced if size % 10 == 0]
+    return multiples, lambda numbers: _Plan([numbers.get(size, size) for size in multiples])
 
 
 def _plans(of: PlanPatterns, sizes: Sequence[int]) -> Iterator[bool]:

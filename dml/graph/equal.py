@@ -24,7 +24,7 @@ def merge_equal(graph: Graph) -> None:
     Nodes that write graph outputs stay. Sets the graph's ``compared`` constants.
     """
     merged = _Merged()
-    graph.nodes = [at for at in graph.nodes if not merged.takes(at)]
+    graph.nodes = [node for node in graph.nodes if not merged.takes(node)]
     if any(isinstance(constant, TracedConstant) for constant, _ in merged.compared):
         graph.compared = merged.compared
 
@@ -39,20 +39,20 @@ class _Merged:
         #: Small constants, each with the number of its content.
         self.compared: list[ComparedConstant] = []
 
-    def takes(self, at: Node) -> bool:
+    def takes(self, node: Node) -> bool:
         """Merge the node into an earlier one if there is an equal one."""
-        read = tuple([None if entry is None else self._known(entry[1]) for entry in at.inputs])
-        alike = self._first.setdefault((type(at.desc), read), [])
-        first = next((other for other in alike if _is_equal(other, at)), None)
-        if first is None or any(entry is not None and entry[1].outputs for entry in at.outputs):
-            alike.append(at)
+        read = tuple([None if entry is None else self._known(entry[1]) for entry in node.inputs])
+        alike = self._first.setdefault((type(node.desc), read), [])
+        first = next((other for other in alike if _is_equal(other, node)), None)
+        if first is None or any(entry is not None and entry[1].outputs for entry in node.outputs):
+            alike.append(node)
             return False
-        for value in {entry[1] for entry in at.inputs if entry is not None}:
-            value.consumers = [reader for reader in value.consumers if reader[0] is not at]
-        for kept, gone in zip(first.outputs, at.outputs, strict=True):
+        for value in {entry[1] for entry in node.inputs if entry is not None}:
+            value.consumers = [reader for reader in value.consumers if reader[0] is not node]
+        for kept, gone in zip(first.outputs, node.outputs, strict=True):
             if kept is not None and gone is not None:
                 _move_consumers(gone[1], kept[1])
-        first.equal += at.labels
+        first.equal += node.labels
         return True
 
     def _known(self, value: Value) -> Value:

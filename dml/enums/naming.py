@@ -76,7 +76,7 @@ _ALIASES = {
 def near(text: str, known: Iterable[str]) -> list[str]:
     """Return the names that ``text`` may mean.
 
-    First choice are names with a word that begins with the text (GELU: ACTIVATION_GELU), in the order of ``known``.
+    First come names with a word that begins with the text (GELU: ACTIVATION_GELU), in the order of ``known``.
     Then names that contain a text of more than four letters, or whose words begin with it when joined (MAXPOOL);
     then other libraries' words (MATMUL: GEMM); then names within a small edit distance, as a whole or in consecutive
     words (SOFTMX: every SOFTMAX), nearest and shortest first.
@@ -102,7 +102,7 @@ def _similar(name: str, names: list[str]) -> list[str]:
     far = [(min(edit_distance(name, run, limit) for run in _runs(other)), other) for other in names]
     least = min((distance for distance, _ in far), default=limit + 1)
     close = sorted((pair for pair in far if pair[0] <= limit), key=lambda pair: (pair[0], len(pair[1])))
-    return [other for at, (distance, other) in enumerate(close) if distance == least or at < 3]
+    return [other for index, (distance, other) in enumerate(close) if distance == least or index < 3]
 
 
 def _runs(name: str) -> list[str]:
@@ -111,18 +111,18 @@ def _runs(name: str) -> list[str]:
     return ["_".join(words[start:end]) for start in range(len(words)) for end in range(start + 1, len(words) + 1)]
 
 
-def edit_distance(one: str, other: str, limit: int) -> int:
+def edit_distance(a: str, b: str, limit: int) -> int:
     """Return the number of letters to insert, delete, replace or swap with a neighbour; at most limit + 1."""
-    if abs(len(one) - len(other)) > limit:
+    if abs(len(a) - len(b)) > limit:
         return limit + 1
     before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, 1):
+    row = list(range(len(b) + 1))
+    for i, letter in enumerate(a, 1):
         before, last = row, before
         row = [i]
-        for j, wanted in enumerate(other, 1):
+        for j, wanted in enumerate(b, 1):
             cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != wanted))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
+            if i > 1 and j > 1 and letter == b[j - 2] and a[i - 2] == wanted:
                 cost = min(cost, last[j - 2] + 1)
             row.append(cost)
     return min(row[-1], limit + 1)

@@ -182,7 +182,7 @@ NONZERO_CHUNKS = 64
 
 
 def nonzero_chunk(count: int) -> int:
-    """Return the number of elements whose coordinates one invocation writes."""
+    """Return the number of elements whose coordinates an invocation writes."""
     return max(1, min(NONZERO_CHUNK, count // NONZERO_CHUNKS))
 
 
@@ -251,7 +251,7 @@ HELD_MANNERS = (2, 4, 8, 0)
 #: registers that each of 512 invocations of a multiprocessor has. HELD_OF_REGISTERS: share of the registers for held
 #: elements. (Group norm of 10 x 64 x 64 has rows of 40,960 elements.)
 HELD_COUNTS, MOST_HELD, HELD_OF_REGISTERS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20), 80, 5 / 8
-#: MOST_HOLDERS: maximum number of invocations that share a held row. HOLDERS: smallest workgroup.
+#: MOST_HOLDERS: maximum number of invocations that share a row held in registers. HOLDERS: smallest workgroup.
 MOST_HOLDERS, HOLDERS = 512, 128
 
 

@@ -70,11 +70,7 @@ class TensorArithmetic:
         def transpose(self, *axes: int | Sequence[int]) -> Tensor: ...
 
     def _binary(
-        self,
-        cls: type[OperatorDesc],
-        other: Operand,
-        swap: bool = False,
-        data_type: DML_TENSOR_DATA_TYPE | None = None,
+        self, cls: type[OperatorDesc], other: Operand, swap: bool = False, data_type: DML_TENSOR_DATA_TYPE | None = None
     ) -> Tensor:
         second = self.builder.like(other, self)  # type: ignore[arg-type]
         a, b = (second, self) if swap else (self, second)

@@ -129,10 +129,7 @@ def epilogue_operands(tensors: Mapping[str, Bound]) -> dict[str, Bound]:
 
 
 def constant_bits(value: Constant) -> int:
-    """Return the 32-bit pattern of a number as kernels read it.
-
-    Raises OverflowError for an integer beyond 32 bits.
-    """
+    """Return the 32-bit pattern of a number as kernels read it. Raises OverflowError for an integer beyond 32 bits."""
     if type(value) is int and 0 <= value < 1 << 32:  # the common case
         return value
     if isinstance(value, bool | np.bool_):

@@ -276,7 +276,7 @@ class TensorArithmetic:
         return self.transpose()
 
 
-#: What to write instead of arrays' attributes that a graph's tensor lacks.
+#: Replacements for arrays' attributes that a graph's tensor lacks.
 _FUNCTIONS_OF_METHODS: dict[str, str] = {
     **dict.fromkeys(("sum", "mean", "max", "min", "prod", "argmax", "argmin", "all", "any"),
                     "operations.reduce(x, function, axes) reduces"),

@@ -335,7 +335,7 @@ def _members(name: str, types: Mapping[str, str]) -> list[str]:
 
 
 def _variable(name: str, types: Mapping[str, str], block: str) -> str:
-    """Return a variable that holds a number from the kernel's start: it is loaded once, whatever loop uses it.
+    """Return a variable that holds a number from the kernel's start: it is loaded once, even if loops use it.
 
     llvmpipe loads a push constant separately for each invocation: softmax took 8 % longer when its loops read the
     buffers' offsets from there.

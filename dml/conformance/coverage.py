@@ -14,7 +14,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
@@ -72,7 +72,8 @@ def coverage(target: Target, own: Sequence[str], subjects: Sequence[Subject], sh
     macros. Cached on disk by code and target, since it takes a minute or two.
     """
     names = [subject.name for subject in subjects]
-    key = hashlib.sha256(repr((_FORMAT, code.compiling(), target, own, names, share, seed)).encode())
+    given = _FORMAT, code.compiling(), asdict(target), own, names, share, seed
+    key = hashlib.sha256(json.dumps(given, default=_as_json).encode())
     entry = disk.folder("coverage") / key.hexdigest()
     held = disk.read(entry)
     if held is not None:
@@ -82,6 +83,11 @@ def coverage(target: Target, own: Sequence[str], subjects: Sequence[Subject], sh
     as_json = {"added": made.added, "entered": made.entered, "names": made.names}
     disk.write(entry, json.dumps(as_json).encode())
     return made
+
+
+def _as_json(value: Any) -> Any:
+    """Return a value of a target as JSON. A set's repr depends on the hash of strings, which differs by process."""
+    return sorted(value) if isinstance(value, frozenset) else repr(value)
 
 
 def total(record: Mapping[str, Any]) -> dict[str, int]:
@@ -106,9 +112,11 @@ def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A case, its id, the variants it enters, and the cost of running it, in cases of the suite."""
+    """A case's id, the variants it enters, and the cost of running it, in cases of the suite.
 
-    case: Case
+    Without its description: thousands of those would keep the garbage collector busy.
+    """
+
     name: str
     variants: frozenset[str]
     cost: float
@@ -157,7 +165,7 @@ class _Search:
         except Skip:
             return None
         found, work = variants(desc, self._target)
-        return _Candidate(case, case.id, found, _cost(desc, work)) if found else None
+        return _Candidate(case.id, found, _cost(desc, work)) if found else None
 
     def _smallest(self, shapes: Sequence[_Candidate], entered: frozenset[str]) -> Iterator[_Candidate]:
         """Yield the smallest cases for variants that only real shapes enter."""
@@ -172,7 +180,7 @@ class _Search:
         best = candidate
         for _ in range(_ROUNDS):
             before = best
-            for parameter, at, value in _numbers(best.case):
+            for parameter, at, value in _numbers(Case.parse(best.name)):
                 best = self._least(best, wanted, parameter, at, value)
             if best is before:
                 break
@@ -180,19 +188,20 @@ class _Search:
 
     def _filled(self, candidate: _Candidate, wanted: frozenset[str]) -> _Candidate:
         """Enlarge a convolution's outputs to a power of two, so that the last rows of a kernel's tile are not empty."""
-        for parameter, at, value in _numbers(candidate.case):
+        case = Case.parse(candidate.name)
+        for parameter, at, value in _numbers(case):
             if parameter == "outputs":
-                found = self._valid(_with_number(candidate.case, parameter, at, 1 << (value - 1).bit_length()))
+                found = self._valid(_with_number(case, parameter, at, 1 << (value - 1).bit_length()))
                 if found is not None and wanted <= found.variants:
                     return found
         return candidate
 
     def _least(self, best: _Candidate, wanted: frozenset[str], parameter: str, at: int, value: int) -> _Candidate:
         """Minimize one number by bisection: a variant is nearly always selected for all sizes above some threshold."""
-        low, high = 0, value
+        case, low, high = Case.parse(best.name), 0, value
         while low + 1 < high:
             middle = (low + high) // 2
-            found = self._valid(_with_number(best.case, parameter, at, middle))
+            found = self._valid(_with_number(case, parameter, at, middle))
             if found is not None and wanted <= found.variants and found.cost <= best.cost:
                 best, high = found, middle
             else:

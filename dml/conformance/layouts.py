@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,7 @@ def _mixed(tensor: Tensor, chance: random.Random, is_input: bool) -> Tensor:
     return Tensor(tensor.DataType, sizes, tuple(strides), Flags=tensor.Flags)
 
 
+@lru_cache(maxsize=4096)
 def _with(tensor: Tensor, layout: str) -> Tensor:
     return Tensor(tensor.DataType, tensor.Sizes, _strides(tensor, layout), Flags=tensor.Flags)
 

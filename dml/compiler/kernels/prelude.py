@@ -47,7 +47,7 @@ from dml.traced import traced_apply, whole
 
 #: Words of push constants that every Vulkan device supports.
 PUSH_WORDS = 32
-#: Suffix of the name of a number with which kernels divide by it.
+#: A kernel that divides by a number mentions its name with this suffix.
 DIVISOR = "_DIVISOR"
 #: Functions of lib/half.glsl that the device's instructions may replace.
 _CONVERSIONS = {"half_decode", "half_decode_high", "half_encode", "half_rounded"}

@@ -321,7 +321,7 @@ class Resident:
         return self._compiled.input_slots[at].where
 
     def _inputs_in_words(self) -> str:
-        """Return the inputs' names; the index of unnamed ones."""
+        """Return the inputs' names; for unnamed ones the index."""
         named = [str(name) for name in self._known if isinstance(name, str)]
         unnamed = [str(name) for name in self._known if isinstance(name, int)]
         indices = f"{'without a name ' if named else ''}by index {' and '.join(unnamed)}"
@@ -340,7 +340,7 @@ class Resident:
                     assert array.buffer is not None
                     bound[at] = array.buffer
                     continue
-                array = array.held()
+                array = array.stored()
             if memory is not None:
                 memory.store(array)
             else:

@@ -65,6 +65,7 @@ class _Compiler:
 
     def compile(self) -> Program:
         program, graph = self.program, self.graph
+        program.compared = graph.compared
         for index, value in enumerate(graph.inputs):
             program.inputs.append(value.size or None)
             if index in graph.owned:
@@ -102,7 +103,7 @@ class _Compiler:
         if not self.optimize:
             return placed, size
         levelled, barriers = in_levels(dispatches)
-        moved = any(one is not other for one, other in zip(levelled, dispatches, strict=True))
+        moved = any(after is not before for after, before in zip(levelled, dispatches, strict=True))
         if moved and barriers < count_barriers(dispatches):
             others, other_size = place_temporaries(levelled)
             if other_size <= size and count_barriers(others) < count_barriers(placed):
@@ -249,8 +250,9 @@ class _Compiler:
     def _only_stored(
         self, desc: OperatorDesc, builder: ProgramBuilder, operands: dict[str, OperandOrArray], written: Region
     ) -> bool:
-        """Lower an operator with an epilogue; undo it if the operator rereads its result or has no room for the
-        epilogue."""
+        """Lower an operator with an epilogue; return False if the operator rereads its result or has no room for the
+        epilogue.
+        """
         if sum(operand.region.overlaps(written) for operand in every(operands)) == 1:
             try:
                 found = lowered(builder, (lower, desc.key), operands, lambda inner: lower(desc, inner))

@@ -320,11 +320,11 @@ def test_private_objects_live_until_replaced(device):
         pass
 
     compiled, guid = compiled_add(device), uuid.uuid4()
-    held = Held()
-    gone = weakref.ref(held)
-    compiled.set_private_data_interface(guid, held)
-    assert compiled.get_private_data(guid) is held
-    del held
+    private = Held()
+    gone = weakref.ref(private)
+    compiled.set_private_data_interface(guid, private)
+    assert compiled.get_private_data(guid) is private
+    del private
     gc.collect()
     assert gone() is not None
     compiled.set_private_data(guid, b"bytes")

@@ -221,9 +221,9 @@ def test_few_registers_compute_with_few_elements_at_once() -> None:
 
 def test_held_rows_depend_on_a_workgroups_registers() -> None:
     assert held_rows(chip("a660"), 40960, 4) is None
-    held = held_rows(chip("a660"), 4096, 4)
-    assert held is not None
-    assert 4 * held.steps <= devices.registers(chip("a660"), held.lanes)
+    rows = held_rows(chip("a660"), 4096, 4)
+    assert rows is not None
+    assert 4 * rows.steps <= devices.registers(chip("a660"), rows.lanes)
     nvk = replace(H100, driver=24)
     assert held_rows(nvk, 40960, 4) is None
 
@@ -375,7 +375,7 @@ def test_rows_that_are_held(as_chip: dml.Device, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("channels, groups, stride", [(24, 1, 1), (20, 1, 2), (8, 8, 2)])
 def test_convolutions(as_chip: dml.Device, dtype: str, channels: int, groups: int, stride: int) -> None:
-    """Implicit convolutions in smaller slabs, with and without a table of steps, and depthwise ones with fewer rows."""
+    """Implicit convolutions in smaller tiles, with and without a table of steps, and depthwise ones with fewer rows."""
     rng = np.random.default_rng(3)
     size, made = 17, (17 - 1) // stride + 1
     x = random(rng, dtype, (2, channels, size, size))

@@ -182,7 +182,7 @@ NONZERO_CHUNKS = 64
 
 
 def nonzero_chunk(count: int) -> int:
-    """Return the number of elements whose coordinates one invocation writes."""
+    """Return the number of elements whose coordinates an invocation writes."""
     return max(1, min(NONZERO_CHUNK, count // NONZERO_CHUNKS))
 
 
@@ -254,7 +254,7 @@ HELD_COUNTS, MOST_HELD, HELD_OF_REGISTERS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20
 #: Where registers are fewest, more invocations share a row before one holds more elements: of 64 registers, Mesa's
 #: compiler for Mali needs 60 for 20 elements, and spills for 24.
 FEWEST_HELD = 20
-#: MOST_HOLDERS: maximum number of invocations that share a held row. HOLDERS: smallest workgroup.
+#: MOST_HOLDERS: maximum number of invocations that share a row held in registers. HOLDERS: smallest workgroup.
 MOST_HOLDERS, HOLDERS = 512, 128
 
 

@@ -221,11 +221,11 @@ class DecoderState:
         if key not in self._layouts:
             builder = Builder(self._decoder.prepared.device)
             given: list[Tensor] = [
-                builder.input(str(index), one.shape, data_type_of(one.dtype))
-                for index, one in enumerate((array, *more))
+                builder.input(str(index), tensor.shape, data_type_of(tensor.dtype))
+                for index, tensor in enumerate((array, *more))
             ]
             self._layouts[key] = builder.compile({"y": make(*given)})
-        feeds = {str(index): one for index, one in enumerate((array, *more))}
+        feeds = {str(index): tensor for index, tensor in enumerate((array, *more))}
         made: DeviceArray = self._layouts[key].dispatch(feeds, keep=["y"])["y"]
         return made
 

@@ -151,8 +151,8 @@ class CompiledModel:
     def profile(self, feeds: Mapping[ConstOutput, _Array]) -> tuple[CompiledNetwork, list[KernelTime]]:
         """Run, and return the network for these sizes and the time of each dispatch."""
         given = {port.key: array for port, array in feeds.items()}
-        one = whole(self.network)
-        network = one if isinstance(one, CompiledNetwork) else one.compiled_for(given)
+        graph = whole(self.network)
+        network = graph if isinstance(graph, CompiledNetwork) else graph.compiled_for(given)
         return network, network.compiled.profile(network.prepare(with_zeros(network, given)))
 
 

@@ -37,7 +37,7 @@ def scalar_of(name: str, value: float, data_type: DML_TENSOR_DATA_TYPE) -> DML_S
     """Convert a number to a data type. name: function and parameter, for the DMLError if the type cannot hold it."""
     dtype = numpy_dtype(data_type)
     if dtype.kind in "iu" and (not math.isfinite(value) or value != int(value)):
-        raise DMLError(f"{name}: must be an integer as the tensor's elements are, found {value}")
+        raise DMLError(f"{name}: must be an integer, like the tensor's elements, found {value}")
     try:
         with np.errstate(over="ignore"):  # a too large float is infinite
             stored = np.array(value if dtype.kind == "f" else int(value), dtype)

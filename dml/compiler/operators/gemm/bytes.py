@@ -197,7 +197,7 @@ def _is_multiple(numbers: Sequence[int], of: int) -> bool:
 
 
 def _filled(k: int) -> int:
-    """Return the bytes of a row of k padded to whole vectors."""
+    """Round the bytes of a row, ``k``, up to whole vectors."""
     return -(-k // VECTOR) * VECTOR
 
 

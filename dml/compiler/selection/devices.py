@@ -250,7 +250,7 @@ def finds_places_first(target: Target) -> bool:
 
 
 def loads_ahead(target: Target) -> bool:
-    """Whether convolutions load the next tile to registers while they add."""
+    """Whether products and convolutions load the next tile to registers while they add."""
     return not has_fewest_registers(target)
 
 

@@ -181,7 +181,9 @@ def is_number(value: object, number: int) -> bool:
 
 
 def as_array(value: npt.ArrayLike, where: str) -> npt.NDArray[Any]:
-    """Convert ``value`` to an array of numbers. Raises DMLError, starting with ``where``, if it is none."""
+    """Convert ``value`` to an array of numbers in native byte order. Raises DMLError, starting with ``where``, if it is
+    none.
+    """
     try:
         given: Any = value
         foreign = hasattr(given, "__dlpack__") and not hasattr(given, "__array__")
@@ -189,8 +191,11 @@ def as_array(value: npt.ArrayLike, where: str) -> npt.NDArray[Any]:
     except (TypeError, ValueError, BufferError, RuntimeError) as error:
         raise DMLError(f"{where}: takes an array, found {type(value).__name__} ({error})") from None
     if array.dtype.kind not in "biufV" or array.dtype.names or array.dtype.hasobject:  # V: the types of ml_dtypes
-        raise DMLError(f"{where}: takes an array of numbers, found {type(value).__name__}")
-    return array
+        held = f"an array of {array.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+        raise DMLError(f"{where}: takes an array of numbers, found {held}")
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        raise DMLError(f"{where}: takes numbers of at most 64 bits, found an array of {array.dtype}")
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 class _Names(dict[str, Any]):

@@ -52,6 +52,7 @@ def test_star_import_has_exactly_the_public_names() -> None:
         ("DML_MATMUL_OPERATOR_DESC", r"did you mean DML_GEMM_OPERATOR_DESC\?"),
         ("DML_REDUCE_FUNCTION_MEAN", r"did you mean DML_REDUCE_FUNCTION_AVERAGE\?"),
         ("DML_TENSOR_FLOAT32", r"did you mean DML_TENSOR_DATA_TYPE_FLOAT32\?"),
+        ("DML_OPERATOR_GR", r"did you mean DML_OPERATOR_GRU\?"),
         ("DML_FEATURE_LEVEL_7_0", "'DML_FEATURE_LEVEL_7_0'$"),
         ("DML_XYZZY", "'DML_XYZZY'$"),
     ],

@@ -291,7 +291,9 @@ class Resident:
             for item in (value,) if count is None else self._sequence(name, value, count):
                 check = self._checks[at]
                 if item is not None and check is None:
-                    raise DMLError(f"{self._where(at)}: the description leaves this tensor out")
+                    raise DMLError(
+                        f"{self._where(at)}: takes no array: the description leaves it out, or no output depends on it"
+                    )
                 if item is not None and check is not None:
                     found[at] = check(item)
                 elif check is not None and at not in kept:

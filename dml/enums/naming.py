@@ -135,6 +135,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     names do not count as similar: DML_RELU_OPERATOR_DESC is DML_ACTIVATION_RELU_OPERATOR_DESC, not
     DML_GRU_OPERATOR_DESC.
     """
+    from difflib import get_close_matches  # imported here because only errors need it, and it is slow to import
+
     names = list(known)
     plain = snake_case(re.sub("^(I?DML|D3D12)_?", "", name, flags=re.IGNORECASE)).rstrip("0123456789")
     for other in names:
@@ -149,6 +151,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     word = text[len(start) : len(text) - len(end)]
     close = sorted(_containing(word, list(inner)), key=len) if len(word) > 2 else []
     close = close or (_similar(word, list(inner)) if len(word) > 3 else [])
+    close = close or get_close_matches(word, inner, n=1, cutoff=0.7)
     return f"; did you mean {by_letters[inner[close[0]]]}?" if close else ""
 
 

@@ -42,6 +42,7 @@ from dml.graph.model import Edge, Graph, GraphParts, InputEdge, OutputEdge, asse
 from dml.graph.policies import TensorPolicy, described
 from dml.tensors import (
     DML_BUFFER_TENSOR_DESC,
+    as_element,
     broadcast_strides,
     calc_buffer_tensor_size,
     data_type_of,
@@ -251,7 +252,7 @@ class Fragment(NamedTuple):
     edges: tuple[tuple[int, int, int, int], ...]
 
 
-#: What to write here for the methods of DirectMLX's Graph.
+#: Replacements for the methods of DirectMLX's Graph.
 _DIRECTMLX = {
     **dict.fromkeys(("push_name", "pop_name"), "`with builder.name_scope(name):` names the nodes of a block"),
     **dict.fromkeys(("set_tensor_policy", "get_tensor_policy"), "tensor_policy is an attribute"),
@@ -379,12 +380,17 @@ class Builder(Generic[Compiled]):
 
     @checked
     def like(self, value: Operand, other: Tensor) -> Tensor:
-        """Return the value as a tensor; a number gets the data type of ``other``."""
+        """Return the value as a tensor; a number gets the data type of ``other``.
+
+        Raises DMLError for a number that this type cannot hold, such as a fraction among integers.
+        """
         if isinstance(value, Tensor):
             if value.builder is not self:
                 raise DMLError("a tensor of another Builder cannot be used here")
             return value
-        return self.constant(value, other.data_type if isinstance(value, int | float) else None)
+        if isinstance(value, int | float):
+            return self.constant(as_element("operand", value, other.data_type), other.data_type)
+        return self.constant(value)
 
     @checked
     def node(
@@ -605,6 +611,7 @@ class Builder(Generic[Compiled]):
                 OutputEdge(at, place[node], output, name)
                 for at, ((_, node, output), (name, _)) in enumerate(zip(sources, named, strict=True))
             ],
+            self._inputs.copy(),
         )
         return self._built
 

@@ -181,6 +181,8 @@ class GraphParts(NamedTuple):
     input_edges: Sequence[InputEdge]
     edges: Sequence[Edge]
     output_edges: Sequence[OutputEdge]
+    #: Of the first inputs, including those that no node needs.
+    input_names: Sequence[str] = ()
 
 
 def assemble(parts: GraphParts) -> Graph:
@@ -188,10 +190,11 @@ def assemble(parts: GraphParts) -> Graph:
 
     The nodes' order is by levels: those that need nothing first, then those whose inputs are computed.
     """
-    nodes, input_count, output_count, input_edges, edges, output_edges = parts
+    nodes, input_count, output_count, input_edges, edges, output_edges, input_names = parts
     made = [_unconnected(number, node) for number, node in enumerate(nodes)]
     inputs = [Value(number, 0) for number in range(input_count)]
     input_fields: list[GraphField] = [(number, None) for number in range(input_count)]
+    input_fields[: len(input_names)] = [(name, None) for name in input_names]
     owned: set[int] = set()
     for graph_input, node, node_input, name in input_edges:
         tensor = _connect(inputs[graph_input], made[node], node_input)

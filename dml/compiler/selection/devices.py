@@ -233,7 +233,7 @@ def has_few_registers(target: Target) -> bool:
     return profile(target).registers < _H100.registers
 
 
-#: The registers of an invocation on ARM's, Broadcom's and Imagination's GPUs, at most.
+#: Maximum number of registers of an invocation on ARM's, Broadcom's and Imagination's GPUs.
 _FEWEST = 64
 
 
@@ -250,7 +250,7 @@ def finds_places_first(target: Target) -> bool:
 
 
 def loads_ahead(target: Target) -> bool:
-    """Whether convolutions load the next tile to registers while they add."""
+    """Whether products and convolutions load the next tile to registers while they add."""
     return not has_fewest_registers(target)
 
 

@@ -180,7 +180,7 @@ class DecoderState:
                     self._cache[entry.past] = self._decoder.prepared.device.to_device(entry.zeros(self._rows, room))
 
     def rewind(self, length: int) -> None:
-        """Discard the positions from ``length`` on."""
+        """Discard the positions starting at ``length``."""
         self.length = min(self.length, length)
         if self._shares:
             return  # (discarded positions are overwritten before they are read)

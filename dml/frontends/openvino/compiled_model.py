@@ -137,7 +137,13 @@ class CompiledModel:
             items = list(enumerate(inputs))
         else:
             items = [(None, inputs)]
-        return {port_of(self.inputs, key, "input"): _array(value) for key, value in items}
+        given: dict[ConstOutput, _Array] = {}
+        for key, value in items:
+            where = "the input" if key is None else f"input {key.any_name if isinstance(key, ConstOutput) else key!r}"
+            given[port_of(self.inputs, key, "input")] = (
+                value.data if isinstance(value, Tensor) else as_array(value, where)
+            )
+        return given
 
     def run(self, feeds: Mapping[ConstOutput, _Array], values: Values | None = None) -> InferResults:
         """Run with these arrays. values: of the variables, replacing the model's own."""
@@ -159,10 +165,6 @@ class CompiledModel:
 def _holds_arrays(items: Sequence[Any]) -> bool:
     """Return whether a sequence, given for one parameter, holds its array rather than its elements."""
     return len(items) == 1 and isinstance(items[0], np.ndarray | Tensor | list | tuple)
-
-
-def _array(value: Any) -> _Array:
-    return value.data if isinstance(value, Tensor) else as_array(value, "an input")
 
 
 def empty_tensor(port: ConstOutput) -> Tensor:

@@ -350,7 +350,7 @@ def graphs(monkeypatch):
 
 
 def test_sizes_that_are_counted(compiled, monkeypatch):
-    """Sizes come from nonzero(), which is part of the graph, also where its size is unknown."""
+    """Sizes come from nonzero(), which is in the graph even if its size is unknown."""
     found = graphs(monkeypatch)
 
     def model(x):

@@ -233,7 +233,8 @@ def _checked(name: str, item: Any, kind: Any) -> Any:
         return item
     if not kind.HasField("tensor_type"):
         raise DMLError(f"input {name!r}: tensors, sequences, optionals and maps are taken", HRESULT.E_NOTIMPL)
-    array = item if isinstance(item, np.ndarray | DeviceArray) else as_array(item, f"input {name!r}")
+    is_array = isinstance(item, DeviceArray) or (isinstance(item, np.ndarray) and item.dtype.isnative)
+    array = item if is_array else as_array(item, f"input {name!r}")
     dtype = dtype_of(kind.tensor_type.elem_type)
     if dtype.hasobject and isinstance(array, np.ndarray) and array.dtype.kind in "US":
         array = array.astype(object)

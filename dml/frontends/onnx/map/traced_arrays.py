@@ -94,6 +94,22 @@ def of_shape(shape: Shape, make: Callable[[Shape], Array]) -> Array | TracedArra
     return TracedArray(shape, make(plain), (), lambda numbers: make(filled(shape, numbers)))
 
 
+def full(shape: Shape, number: complex, dtype: DType) -> Array | TracedArray:
+    """Like ``np.full``; the number, too, may be traced."""
+    if type(number) is not TracedInt:
+        return of_shape(shape, lambda plain: np.full(plain, number, dtype))
+
+    def made(plain: Shape, now: int) -> Array:
+        return np.full(plain, now, dtype)
+
+    return TracedArray(
+        shape,
+        made(tuple(map(now_of, shape)), number.now),
+        (number,),
+        lambda numbers: made(filled(shape, numbers), numbers[number]),
+    )
+
+
 def counted(shape: Shape, dtype: npt.DTypeLike = np.int32) -> Array | TracedArray:
     """Return the numbers from 0 on in row-major order."""
     return of_shape(shape, lambda plain: np.arange(prod(plain), dtype=dtype).reshape(plain))

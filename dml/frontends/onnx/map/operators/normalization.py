@@ -19,7 +19,7 @@ from dml.errors import DMLError
 from dml.frontends.meaning.normalization import group_normalization
 from dml.shapes import checked_axis, with_rank, with_size
 
-from ...dtypes import FLOAT32, INT32
+from ...dtypes import FLOAT32, INT32, INT64
 from ...registry import onnx_op
 from ..functions import gather, mean, total
 from ..node import OnnxNode, Unsupported

@@ -31,8 +31,8 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
     A class accepts its instances; ``int`` any index, except booleans; sequences and mappings are checked item by item.
     An enumeration also accepts members' numbers and names, which become members (``X | str`` tells type checkers); a
     flags enumeration accepts any combination of its bits. A one-dimensional array is a sequence, text is not. Any,
-    protocols, array-likes and names imported for type checkers alone accept everything. A keyword that the function
-    lacks raises a DMLError, too, with the name near it.
+    protocols, array-likes and names imported for type checkers alone accept everything. An unknown keyword raises a
+    DMLError that names a similar one.
     """
     parameters: dict[str, _Parameter] = {}
     positional: list[_Parameter] = []
@@ -89,7 +89,9 @@ def _too_many(function: Callable[..., Any], args: Sequence[Any]) -> DMLError:
     given = args
     if names[:1] == ("self",):
         names, given = names[1:], args[1:]
-    counts = any(is_number(one, len(more)) for one, more in itertools.pairwise(given) if _is_array(more))
+    counts = any(
+        is_number(count, len(following)) for count, following in itertools.pairwise(given) if _is_array(following)
+    )
     hint = "; a sequence has its own length: leave out C's count" if counts else ""
     where = function.__qualname__.removesuffix(".__init__")
     return DMLError(f"{where}: takes {', '.join(names) or 'nothing'}, found {len(given)} arguments{hint}")
@@ -100,8 +102,9 @@ def _is_array(value: object) -> bool:
 
 
 def field_checks(make: Callable[..., Any], structure: str) -> dict[str, Callable[[Any], Any]]:
-    """Return a check per parameter of ``make``, a structure's constructor; a check returns the value, with an
-    enumerator's name as the enumerator."""
+    """Return a check per parameter of ``make``, a structure's constructor. A check returns the value; an enumerator's
+    name becomes the enumerator.
+    """
     return {
         name: replace(parameter, where=f"{structure}.{name}:").check_one
         for name, parameter in _parameters(make).items()
@@ -120,7 +123,7 @@ class _Parameter:
     names: type[Enum] | None = None
 
     def check_one(self, value: Any) -> Any:
-        """Check the value and return it, with an enumerator's name as the enumerator."""
+        """Check the value and return it; an enumerator's name becomes the enumerator."""
         return value if self.takes is None or self.takes(value) else self.named(value)
 
     def named(self, value: Any) -> Enum:
@@ -137,8 +140,8 @@ def described(value: object) -> str:
     """Format a value for messages: short ones verbatim, else its type and its items' types."""
     if value is None or isinstance(value, str | int | float):
         return repr(value)[:80]
-    held = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    kinds = sorted({type(item).__name__ for item in held})
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    kinds = sorted({type(item).__name__ for item in items})
     return f"{type(value).__name__}{' of ' + ', '.join(kinds) if kinds else ''}"
 
 
@@ -160,7 +163,7 @@ def _parameters(function: Callable[..., Any]) -> dict[str, _Parameter]:
 
 
 def _meaning(hint: Any) -> Any:
-    """Return what an alias of a `type` statement stands for; since NumPy 2.5, NDArray is one."""
+    """Resolve an alias made by a `type` statement; since NumPy 2.5, NDArray is one."""
     return getattr(typing.get_origin(hint) or hint, "__value__", hint)
 
 
@@ -178,7 +181,9 @@ def is_number(value: object, number: int) -> bool:
 
 
 def as_array(value: npt.ArrayLike, where: str) -> npt.NDArray[Any]:
-    """Convert ``value`` to an array of numbers. Raises DMLError, starting with ``where``, if it is none."""
+    """Convert ``value`` to an array of numbers in native byte order. Raises DMLError, starting with ``where``, if it is
+    none.
+    """
     try:
         given: Any = value
         foreign = hasattr(given, "__dlpack__") and not hasattr(given, "__array__")
@@ -186,8 +191,11 @@ def as_array(value: npt.ArrayLike, where: str) -> npt.NDArray[Any]:
     except (TypeError, ValueError, BufferError, RuntimeError) as error:
         raise DMLError(f"{where}: takes an array, found {type(value).__name__} ({error})") from None
     if array.dtype.kind not in "biufV" or array.dtype.names or array.dtype.hasobject:  # V: the types of ml_dtypes
-        raise DMLError(f"{where}: takes an array of numbers, found {type(value).__name__}")
-    return array
+        held = f"an array of {array.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+        raise DMLError(f"{where}: takes an array of numbers, found {held}")
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        raise DMLError(f"{where}: takes numbers of at most 64 bits, found an array of {array.dtype}")
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 class _Names(dict[str, Any]):
@@ -213,7 +221,7 @@ def _test(hint: Any, names: type[Enum] | None = None) -> _Test | None:
     hint = _meaning(hint)
     origin, of = typing.get_origin(hint), typing.get_args(hint)
     if origin in _UNIONS:
-        tests = [_test(one) for one in of if one is not str or names is None]
+        tests = [_test(member) for member in of if member is not str or names is None]
         if None in tests:
             return None
         return _either([test for test in tests if test is not None])

@@ -36,7 +36,7 @@ def checked_axis(axis: int, rank: int, name: str = "") -> int:
     Raises DMLError, starting with ``name``, if a tensor of that rank has no such dimension.
     """
     if not -rank <= axis < rank:
-        raise DMLError(f"{name}{name and ': '}axis {axis} is no dimension of a tensor of rank {rank}")
+        raise DMLError(f"{name}{name and ': '}axis {axis} is not a dimension of a tensor of rank {rank}")
     return axis % rank
 
 

@@ -133,8 +133,10 @@ def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Ki
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             nonlocal checks
             if checks is None:  # deferred, since annotations may name later definitions of their module
-                held = set(names) - set(converted)
-                checks = {name: check for name, check in field_checks(make, kind.__name__).items() if name in held}
+                checked_names = set(names) - set(converted)
+                checks = {
+                    name: check for name, check in field_checks(make, kind.__name__).items() if name in checked_names
+                }
                 in_order.extend((checks.get(name), defaults.get(name, _LEFT_OUT)) for name in names)
             if not kwargs and signature.takes_in_order(len(args)):
                 make(self, *(

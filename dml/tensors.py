@@ -7,6 +7,7 @@ dml_buffer_tensor_desc, dml-strides, dml-helper-functions, dml_scalar_union.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -76,6 +77,21 @@ def data_type_of(dtype: npt.DTypeLike) -> DML_TENSOR_DATA_TYPE:
         return _DATA_TYPE[resolved]
     except KeyError:
         raise DMLError(f"no tensor data type for NumPy dtype {resolved}") from None
+
+
+def as_element(where: str, value: float, data_type: DML_TENSOR_DATA_TYPE) -> npt.NDArray[Any]:
+    """Convert a number to a tensor's element; a float too large becomes infinite. where: start of the DMLError for a
+    number that the data type cannot hold.
+    """
+    dtype = numpy_dtype(data_type)
+    integral = dtype.kind not in "fc"
+    if integral and (not math.isfinite(value) or value != int(value)):
+        raise DMLError(f"{where}: must be an integer, like the tensor's elements, found {value}")
+    try:
+        with np.errstate(over="ignore"):
+            return np.array(int(value) if integral else value, dtype)
+    except (OverflowError, ValueError):
+        raise DMLError(f"{where}: {value} is outside the range of {data_type.name}") from None
 
 
 @checked

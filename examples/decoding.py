@@ -77,8 +77,8 @@ class Net:
 def caches(heads: int, before: int | str, after: int | str) -> tuple[list[Any], list[Any]]:
     """Return inputs and outputs for keys and values: past0 and present0 for the first layer's keys, and so on."""
     return tuple(  # type: ignore[return-value]
-        [helper.make_tensor_value_info(f"{name}{at}", TensorProto.FLOAT, [1, heads, length, SIZE])
-         for at in range(2 * LAYERS)]
+        [helper.make_tensor_value_info(f"{name}{index}", TensorProto.FLOAT, [1, heads, length, SIZE])
+         for index in range(2 * LAYERS)]
         for name, length in (("past", before), ("present", after))
     )  # fmt: skip
 
@@ -178,12 +178,12 @@ def written(run: Callable[[Feeds], Sequence[Any]], feeds: Feeds, count: int) -> 
     """
     tokens: list[int] = []
     began = time.perf_counter()
-    for at in range(count):
+    for index in range(count):
         token, *present = run(feeds)
         feeds = {"ids": token, **{f"past{layer}": cache for layer, cache in enumerate(present)}}
-        feeds |= positions(feeds, len(PROMPT) + at + 1)
+        feeds |= positions(feeds, len(PROMPT) + index + 1)
         tokens.append(int(np.asarray(token)[0, 0]))
-        if at == 0:
+        if index == 0:
             began = time.perf_counter()
     return tokens, (count - 1) / (time.perf_counter() - began)
 

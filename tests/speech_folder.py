@@ -61,8 +61,8 @@ def _mixed(query: np.ndarray, key: np.ndarray, value: np.ndarray, *, causal: boo
 def hidden(weights: SpeechWeights, features: np.ndarray) -> np.ndarray:
     """Run the encoder on {mels, frames} features."""
     padded = np.pad(features.astype(np.float64), ((0, 0), (1, 1)))
-    return np.array([np.tanh(np.einsum("wmk,mk->w", weights["conv"], padded[:, 2 * at : 2 * at + 3]))
-                     for at in range(POSITIONS)])  # fmt: skip
+    return np.array([np.tanh(np.einsum("wmk,mk->w", weights["conv"], padded[:, 2 * index : 2 * index + 3]))
+                     for index in range(POSITIONS)])  # fmt: skip
 
 
 def expected_tokens(weights: SpeechWeights, features: np.ndarray, prompt: Sequence[int], most: int) -> list[int]:

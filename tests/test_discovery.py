@@ -42,8 +42,19 @@ def test_star_import_has_exactly_the_public_names() -> None:
         ("DMLCreateDevice", "did you mean create_device"),
         ("DMLCreateDevice1", "did you mean create_device"),
         ("DMLCalcBufferTensorSize", "did you mean calc_buffer_tensor_size"),
+        ("IDMLDevice", "did you mean Device"),
+        ("D3D12CreateDevice", "did you mean create_device"),
         ("DML_OPERATOR_GRUU", "did you mean DML_OPERATOR_GRU"),
-        ("DML_NOPE", "'DML_NOPE'$"),
+        ("DML_OPERATOR_SOFTMX", r"did you mean DML_OPERATOR_ACTIVATION_SOFTMAX\?"),
+        ("DML_RELU_OPERATOR_DESC", r"did you mean DML_ACTIVATION_RELU_OPERATOR_DESC\?"),
+        ("DML_ADD_OPERATOR_DESC", r"did you mean DML_ELEMENT_WISE_ADD_OPERATOR_DESC\?"),
+        ("DML_BATCHNORM_OPERATOR_DESC", r"did you mean DML_BATCH_NORMALIZATION_OPERATOR_DESC\?"),
+        ("DML_MATMUL_OPERATOR_DESC", r"did you mean DML_GEMM_OPERATOR_DESC\?"),
+        ("DML_REDUCE_FUNCTION_MEAN", r"did you mean DML_REDUCE_FUNCTION_AVERAGE\?"),
+        ("DML_TENSOR_FLOAT32", r"did you mean DML_TENSOR_DATA_TYPE_FLOAT32\?"),
+        ("DML_OPERATOR_GR", r"did you mean DML_OPERATOR_GRU\?"),
+        ("DML_FEATURE_LEVEL_7_0", "'DML_FEATURE_LEVEL_7_0'$"),
+        ("DML_XYZZY", "'DML_XYZZY'$"),
     ],
 )
 def test_unknown_names_of_the_package(name: str, hint: str) -> None:
@@ -142,6 +153,9 @@ def test_cs_counts_before_arrays_are_refused(device: dml.Device) -> None:
         ("concat", "join"),
         ("matmul", "gemm"),
         ("softmx", "did you mean softmax"),
+        ("mul", "did you mean multiply"),
+        ("unsqueeze", "x.reshape"),
+        ("silu", "did you mean swish"),
         ("xyzzy", "'xyzzy'$"),
         ("__wrapped__", "'__wrapped__'$"),
     ],
@@ -197,6 +211,7 @@ def test_operations_show_their_parameters() -> None:
         parameters = inspect.signature(getattr(op, name)).parameters
         kinds = {parameter.kind for parameter in parameters.values()}
         assert (inspect.Parameter.VAR_KEYWORD in kinds) == (name == "fused"), name
+        assert getattr(op, name).__name__ == name
     assert list(inspect.signature(op.softmax).parameters) == ["x", "axes"]
     assert inspect.signature(op.leaky_relu).parameters["alpha"].default == 0.01
     assert list(inspect.signature(op.add).parameters) == ["a", "b", "activation"]

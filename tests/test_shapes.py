@@ -56,7 +56,7 @@ def test_negative_axes_count_from_the_end(found):
 @given(small, small)
 def test_no_other_axis_is_one(rank, beyond):
     for axis in (rank - 1 + beyond, -rank - beyond):
-        with pytest.raises(DMLError, match=f"^reduce: axis {axis} is no dimension of a tensor of rank {rank} "):
+        with pytest.raises(DMLError, match=f"^reduce: axis {axis} is not a dimension of a tensor of rank {rank} "):
             shapes.checked_axis(axis, rank, "reduce")
 
 

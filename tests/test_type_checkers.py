@@ -86,7 +86,7 @@ def test_type_checkers_accept_valid_programs_and_refuse_mistakes(programs: Path,
     assert callable(checker)
     faults: Faults = checker(programs)
     lines = (PROGRAMS / "refused.py").read_text(encoding="utf-8").splitlines()
-    expected = {at for at, line in enumerate(lines, 1) if line.endswith("# refused")}
+    expected = {index for index, line in enumerate(lines, 1) if line.endswith("# refused")}
     wrong = sorted(fault for fault in faults if fault[0] != "refused.py")
     assert not wrong, "\n".join(map(str, wrong))
     assert {line for name, line, _ in faults if name == "refused.py"} == expected

@@ -93,12 +93,12 @@ def _classes(module: ModuleType) -> Iterator[type[OperatorDesc]]:
 
 
 def _class(cls: type[OperatorDesc]) -> str:
-    fields = [f"    {info.name}: {_held(info)}" for info in cls.fields_info]
+    fields = [f"    {info.name}: {_stored_type(info)}" for info in cls.fields_info]
     head = "@dataclass(init=False, repr=False, eq=False, frozen=True)"
     return "\n".join([head, f"class {cls.__name__}(OperatorDesc):", *fields, *_constructors(cls), ""])
 
 
-def _held(info: FieldInfo) -> str:
+def _stored_type(info: FieldInfo) -> str:
     held = f"e.{info.type}" if info.enum else _TYPES.get(info.type, (info.type, info.type))[0]
     return f"{held} | None" if info.optional else held
 
@@ -127,7 +127,7 @@ def _constructors(cls: type[OperatorDesc]) -> list[str]:
 
 
 def _by_keyword(fields: list[FieldInfo]) -> str:
-    leading = next((at for at, info in enumerate(fields) if _has_default(info)), len(fields))
+    leading = next((index for index, info in enumerate(fields) if _has_default(info)), len(fields))
     if all(map(_has_default, fields[leading:])):
         return _by_position(fields)
     later = sorted(fields[leading:], key=_has_default)
@@ -137,8 +137,8 @@ def _by_keyword(fields: list[FieldInfo]) -> str:
 
 def _by_position(fields: list[FieldInfo]) -> str:
     """Return the parameters by position; those after the last required field have defaults."""
-    last = max((at for at, info in enumerate(fields) if not _has_default(info)), default=-1)
-    return ", ".join(["self", *(_parameter(info, given=at <= last) for at, info in enumerate(fields))])
+    last = max((index for index, info in enumerate(fields) if not _has_default(info)), default=-1)
+    return ", ".join(["self", *(_parameter(info, given=index <= last) for index, info in enumerate(fields))])
 
 
 def main() -> None:

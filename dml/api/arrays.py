@@ -13,7 +13,7 @@ Array = npt.NDArray[Any]
 
 
 def _strided(words: npt.NDArray[np.uint32], desc: DML_BUFFER_TENSOR_DESC) -> Array:
-    """Return a view of the tensor's elements; the words begin with the tensor."""
+    """Return a view of the tensor's elements; the tensor begins at the first word."""
     dtype = numpy_dtype(desc.DataType)
     steps = [stride * dtype.itemsize for stride in desc.strides]
     return np.ndarray(desc.Sizes, dtype, words, strides=steps)

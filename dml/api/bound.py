@@ -68,7 +68,7 @@ class OutputBuffers:
         given = self._given.setdefault(slot, [])
         lease = Lease()
         free = [buffer for buffer, holder in given if holder() is None and fits(size, buffer.size)]
-        buffer = min(free, key=lambda one: one.size, default=None)
+        buffer = min(free, key=lambda candidate: candidate.size, default=None)
         if buffer is None:
             self.changes += 1
             buffer = grown(size, [buffer.size for buffer, _ in given], self._context.buffer)

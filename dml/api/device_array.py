@@ -17,7 +17,7 @@ from dml.runtime.context import Context
 from dml.tensors import DML_BUFFER_TENSOR_DESC, data_type_of, numpy_dtype, packed_tensor
 
 #: Types that DirectML lacks, and the types that hold their values on the device.
-HELD_AS: dict[np.dtype[Any], np.dtype[Any]] = {
+STORED_AS: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(np.bool_): np.dtype(np.uint8),
     np.dtype(ml_dtypes.bfloat16): np.dtype(np.float32),
 }
@@ -80,16 +80,16 @@ class DeviceArray:
         """View the same memory as an array of another shape, or of a type whose values its own type holds."""
         return DeviceArray(self.desc, self.buffer, self._lease, shape=shape, dtype=dtype)
 
-    def held(self) -> Array:
+    def stored(self) -> Array:
         """Return a copy on the host, in the type held on the device."""
         if self.desc is None or self.buffer is None:
-            return np.zeros(self._shape, HELD_AS.get(self._dtype, self._dtype))
+            return np.zeros(self._shape, STORED_AS.get(self._dtype, self._dtype))
         words = self.buffer.read(np.uint32, int(self.desc.TotalTensorSizeInBytes or 0) // 4)
         return TensorMemory(words, self.desc).load()
 
     def numpy(self) -> Array:
         """Return a copy on the host. Waits for the device."""
-        return self.held().reshape(self._shape).astype(self._dtype, copy=False)
+        return self.stored().reshape(self._shape).astype(self._dtype, copy=False)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         if copy is False:
@@ -113,7 +113,7 @@ class DeviceArray:
 
     @property
     def _is_converted(self) -> bool:
-        return HELD_AS.get(self._dtype, self._dtype).itemsize != self._dtype.itemsize
+        return STORED_AS.get(self._dtype, self._dtype).itemsize != self._dtype.itemsize
 
 
 def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -168,12 +168,12 @@ def to_device(context: Context, value: npt.ArrayLike) -> DeviceArray:
     if isinstance(value, DeviceArray):
         return value
     array = as_array(value, "Device.to_device")
-    held = array.astype(HELD_AS.get(array.dtype, array.dtype), copy=False).reshape(array.shape or (1,))
-    kind = data_type_of(held.dtype)
+    stored = array.astype(STORED_AS.get(array.dtype, array.dtype), copy=False).reshape(array.shape or (1,))
+    kind = data_type_of(stored.dtype)
     if not array.size:
         return DeviceArray(None, None, shape=array.shape, dtype=array.dtype)
-    desc = packed_tensor(kind, held.shape)
-    data = packed_bytes(held, desc)
+    desc = packed_tensor(kind, stored.shape)
+    data = packed_bytes(stored, desc)
     buffer = context.buffer(int(desc.TotalTensorSizeInBytes or 0), zero=data.size % 4 != 0)
     buffer.write(data)
     return DeviceArray(desc, buffer, shape=array.shape, dtype=array.dtype)

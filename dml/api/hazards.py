@@ -50,39 +50,39 @@ def check_execution(
 ) -> None:
     """Raise DMLError if a dispatch of the operator cannot have these bindings."""
     for output in outputs:
-        for one in inputs:
-            if output.overlaps(one):
-                refusal = _not_in_place(compiled, one, output)
+        for bound in inputs:
+            if output.overlaps(bound):
+                refusal = _not_in_place(compiled, bound, output)
                 if refusal:
-                    raise DMLError(f"{output} overlaps {one} of the same buffer: {refusal}")
-    for one, other in combinations(outputs, 2):
-        _require_apart(one, other)
+                    raise DMLError(f"{output} overlaps {bound} of the same buffer: {refusal}")
+    for bound, other in combinations(outputs, 2):
+        _require_apart(bound, other)
     kept = [] if persistent is None else [persistent]
     scratch = [] if temporary is None else [temporary]
     for output in outputs:
-        for one in (*kept, *scratch):
-            _require_apart(output, one)
-    for one in scratch:
+        for bound in (*kept, *scratch):
+            _require_apart(output, bound)
+    for bound in scratch:
         for read in (*inputs, *kept):
-            _require_apart(one, read)
+            _require_apart(bound, read)
 
 
 def check_initialization(inputs: Sequence[BoundRange], outputs: Sequence[BoundRange]) -> None:
     """Raise DMLError if an initializer cannot have these bindings. outputs: the persistent resources."""
     for output in outputs:
-        for one in inputs:
-            if output.place.buffer is one.place.buffer:
-                raise DMLError(f"{output} and {one} are in one buffer: an initializer's inputs must be in others")
-    for one, other in combinations(outputs, 2):
-        _require_apart(one, other)
+        for bound in inputs:
+            if output.place.buffer is bound.place.buffer:
+                raise DMLError(f"{output} and {bound} are in one buffer: an initializer's inputs must be in others")
+    for bound, other in combinations(outputs, 2):
+        _require_apart(bound, other)
 
 
-def _require_apart(one: BoundRange, other: BoundRange) -> None:
-    if one.overlaps(other):
-        raise DMLError(f"{one} overlaps {other} of the same buffer: written ranges must not overlap")
+def _require_apart(first: BoundRange, second: BoundRange) -> None:
+    if first.overlaps(second):
+        raise DMLError(f"{first} overlaps {second} of the same buffer: written ranges must not overlap")
 
 
-def _not_in_place(compiled: CompiledOperator, one: BoundRange, output: BoundRange) -> str:
+def _not_in_place(compiled: CompiledOperator, source: BoundRange, output: BoundRange) -> str:
     """Return why the output may not overwrite the input; "" if it may.
 
     DirectML's pages allow it for single operators, never for graphs, whose nodes may read an input after another node
@@ -91,11 +91,11 @@ def _not_in_place(compiled: CompiledOperator, one: BoundRange, output: BoundRang
     """
     if not compiled.in_place:
         return f"{compiled.label} does not execute in place"
-    if not one.is_same_region(output):
+    if not source.is_same_region(output):
         return "in place, the regions must be identical"
-    assert one.tensor is not None
+    assert source.tensor is not None
     assert output.tensor is not None
-    if one.name.endswith(".TrainingStepTensor") or _layout(one.tensor) != _layout(output.tensor):
+    if source.name.endswith(".TrainingStepTensor") or _layout(source.tensor) != _layout(output.tensor):
         return "in place, each element must have the place of its result: sizes, strides and element size must match"
     return ""
 

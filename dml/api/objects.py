@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dml.api.device import Device
 
 
-#: What to write here for Direct3D 12's methods, which a port of a C++ program looks for.
+#: Replacements for Direct3D 12's methods, which a port of a C++ program looks for.
 _DIRECT3D = {
     **dict.fromkeys(("close", "execute_command_list"), "execute() closes and submits a command list"),
     **dict.fromkeys(("copy_buffer_region", "copy_resource", "map", "unmap", "create_committed_resource"),
@@ -53,7 +53,7 @@ class DMLObject:
         return f"<{type(self).__name__}{name}{f': {about}' if about else ''}>"
 
     def _about(self) -> str:
-        """Return what its ``repr`` says about it."""
+        """Return the details that its ``repr`` shows."""
         return ""
 
     def set_name(self, name: str) -> None:

@@ -85,7 +85,7 @@ class CommandList(DeviceChild):
         self._dispatches.append(dispatch)
 
     def current(self) -> tuple[tuple[Recording | JoinedRecordings, ...], list[PersistentUse]]:
-        """Return the recordings to run, joined if there are several whose kernels have run, and the persistent
+        """Return the recordings to run, joined into one once all of their kernels have run, and the persistent
         resources that they initialize and read.
 
         Raises DMLError if late bindings cannot be executed.

@@ -291,7 +291,9 @@ class Resident:
             for item in (value,) if count is None else self._sequence(name, value, count):
                 check = self._checks[at]
                 if item is not None and check is None:
-                    raise DMLError(f"{self._where(at)}: the description leaves this tensor out")
+                    raise DMLError(
+                        f"{self._where(at)}: takes no array: the description leaves it out, or no output depends on it"
+                    )
                 if item is not None and check is not None:
                     found[at] = check(item)
                 elif check is not None and at not in kept:
@@ -321,7 +323,7 @@ class Resident:
         return self._compiled.input_slots[at].where
 
     def _inputs_in_words(self) -> str:
-        """Return the inputs' names; the index of unnamed ones."""
+        """Return the inputs' names; for unnamed ones the index."""
         named = [str(name) for name in self._known if isinstance(name, str)]
         unnamed = [str(name) for name in self._known if isinstance(name, int)]
         indices = f"{'without a name ' if named else ''}by index {' and '.join(unnamed)}"
@@ -340,7 +342,7 @@ class Resident:
                     assert array.buffer is not None
                     bound[at] = array.buffer
                     continue
-                array = array.held()
+                array = array.stored()
             if memory is not None:
                 memory.store(array)
             else:

@@ -198,10 +198,10 @@ def _in_parts(work: Sequence[_Work]) -> Iterator[Sequence[_Work]]:
     """Split the work, in order, into parts that read few constants each."""
     sizes = [sum(region.size for region in bound_regions(Space.CONSTANT, [dispatch])) for dispatch, _ in work]
     most = max(_PART_BYTES, sum(sizes) // _PARTS)
-    start = held = 0
+    start = constant_bytes = 0
     for index, size in enumerate(sizes):
-        if index > start and held + size > most:
+        if index > start and constant_bytes + size > most:
             yield work[start:index]
-            start, held = index, 0
-        held += size
+            start, constant_bytes = index, 0
+        constant_bytes += size
     yield work[start:]

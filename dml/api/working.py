@@ -39,7 +39,7 @@ def fits(size: int, within: int) -> bool:
 
 
 def grown(size: int, others: Iterable[int], make: Callable[[int], _Thing]) -> _Thing:
-    """Make one of ``size`` bytes, or of twice the largest slightly smaller one.
+    """Make an object of ``size`` bytes or, if there is a slightly smaller one, of twice that one's bytes.
 
     Raises what ``make`` raises: DMLError (E_OUTOFMEMORY) without room.
     """
@@ -79,7 +79,7 @@ class _Free(Generic[_Thing]):
         self._left = kind.living()
 
     def take(self, size: int) -> _Thing:
-        """Return the smallest of at least ``size`` bytes that fits, else a new one."""
+        """Return the smallest free object that fits ``size`` bytes, else a new one."""
         left = self._left
         at = bisect_left(left, (size,))
         while at < len(left) and fits(size, left[at][0]):

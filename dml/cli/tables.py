@@ -36,7 +36,7 @@ def show(made: Table | str) -> None:
 
 def _fit(console: Console, made: Table) -> bool:
     """Set each column's width so that no word breaks; return False where the terminal is too narrow for that."""
-    cells = [[console.render_str(str(cell)) for cell in (one.header, *one.cells)] for one in made.columns]
+    cells = [[console.render_str(str(cell)) for cell in (shown.header, *shown.cells)] for shown in made.columns]
     least = [max(cell.__rich_measure__(console, console.options).minimum for cell in column) for column in cells]
     most = [max(cell.cell_len for cell in column) for column in cells]
     spare = console.width - sum(least) - 3 * len(least) - 1  # (borders and one space on each side)
@@ -44,7 +44,7 @@ def _fit(console: Console, made: Table) -> bool:
         return False
     # Columns that lack little come first; long texts share the rest.
     left = len(least)
-    for column, low, high in sorted(zip(made.columns, least, most, strict=True), key=lambda one: one[2] - one[1]):
+    for column, low, high in sorted(zip(made.columns, least, most, strict=True), key=lambda shown: shown[2] - shown[1]):
         more = min(high - low, spare // left)
         column.width = low + more
         spare -= more
@@ -77,10 +77,10 @@ def show_records(title: str, names: Sequence[str], records: Sequence[Sequence[st
         show(rows)
         return
     for record in records:
-        one = table(record[1], "property", "value")
+        grid = table(record[1], "property", "value")
         for name, value in zip(names, record, strict=True):
-            one.add_row(name, value)
-        show(one)
+            grid.add_row(name, value)
+        show(grid)
 
 
 def print_json(value: object) -> None:

@@ -194,7 +194,7 @@ class ProgramBuilder:
                 cropped[name] = fast_replace(bound, operand=self.crop(bound.operand))
         more = epilogue_operands(cropped)
         if any(bound.region.size > self.target.max_region for bound in more.values()):
-            raise EpilogueTooWideError(f"{kernel}: an operand of its epilogue is larger than what one binding shows")
+            raise EpilogueTooWideError(f"{kernel}: an operand of its epilogue is larger than one binding")
         most = self.target.max_storage_buffers
         if more and len(cropped) + len(more) > most:
             raise EpilogueTooWideError(f"{kernel}: no storage buffers left for the operands of its epilogue")
@@ -327,7 +327,7 @@ def _binding(bounds: Sequence[Bound]) -> StorageBinding:
 
 
 def owns_whole_words(result: Operand) -> bool:
-    """Whether a packed result shares no 32-bit word with other tensors (a slice of a larger one may)."""
+    """Whether a packed result shares no 32-bit word with other tensors, as a slice of a larger tensor may."""
     row = DATA_TYPES[result.data_type]
     end = result.base + result.count
     ends_in_last_word = end * row.bits > (result.region.size - 4) * 8

@@ -40,7 +40,7 @@ def order_and_place(program: Program) -> None:
     program.is_placed = True
     program.dispatches, program.temporary_size = place_temporaries(dispatches)
     levelled, barriers = in_levels(dispatches)
-    moved = any(one is not other for one, other in zip(levelled, dispatches, strict=True))
+    moved = any(after is not before for after, before in zip(levelled, dispatches, strict=True))
     if not moved or least_size(levelled) > program.temporary_size:
         return
     if barriers < count_barriers(dispatches):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from dml.compiler.order import order_and_place
-from dml.compiler.program import Dispatch, Program, Region, StorageBinding, fast_replace
+from dml.compiler.program import ComparedConstant, Dispatch, Program, Region, StorageBinding, fast_replace
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.traced import Numbers, TracedInt, TracedValue, UntracedError
 
@@ -17,9 +17,12 @@ class TracedConstant(TracedValue, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
 
     _numbers: tuple[int, ...]
     make: Callable[[Numbers], bytes]
+    _make_now: Callable[[], bytes]
 
-    def __init__(self, size: int, numbers: Iterable[TracedInt], make: Callable[[Numbers], bytes]) -> None:
-        self.__dict__.update(DataSize=size, Name=None, _numbers=(*numbers, size), make=make)
+    def __init__(
+        self, size: int, numbers: Iterable[TracedInt], make: Callable[[Numbers], bytes], now: Callable[[], bytes]
+    ) -> None:
+        self.__dict__.update(DataSize=size, Name=None, _numbers=(*numbers, size), make=make, _make_now=now)
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
@@ -31,6 +34,11 @@ class TracedConstant(TracedValue, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
     @property
     def Data(self) -> bytes:  # the structure's name
         raise UntracedError("the bytes of a constant computed from traced sizes are needed")
+
+    @property
+    def now(self) -> bytes:
+        """Its bytes for the present numbers."""
+        return self._make_now()
 
     def at(self, numbers: Numbers) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:
         made = DML_CONSTANT_DATA_GRAPH_NODE_DESC(self.make(numbers))
@@ -66,15 +74,18 @@ class ProgramPattern:
             every += region[1:]
         for constant in program.constants:
             every += constant.numbers if isinstance(constant, TracedConstant) else ()
+        for constant, _ in program.compared:
+            every += constant.numbers if isinstance(constant, TracedConstant) else ()
         for dispatches in self._stages.values():
             for dispatch, bound in dispatches:
                 every += () if bound is None else _numbers(dispatch)
         return (number for number in every if type(number) is TracedInt)
 
     def filled(self, numbers: Numbers) -> Program:
-        """Return the program for these ``numbers``."""
+        """Return the program for these ``numbers``. Raises UntracedError if other constants are equal then."""
         get = numbers.get
         program = self._program
+        _check_compared(program.compared, numbers)
 
         def region_of(region: Region) -> Region:
             space, index, offset, size = region
@@ -109,11 +120,23 @@ class ProgramPattern:
                 for constant in program.constants
             ],
             owned={slot: region_of(region) for slot, region in program.owned.items()},
+            compared=[],
             **stages,
         )
         if not made.is_placed:
             order_and_place(made)
         return made
+
+
+def _check_compared(compared: Sequence[ComparedConstant], numbers: Numbers) -> None:
+    """Raise UntracedError unless the same constants as before are equal."""
+    contents: dict[bytes, int] = {}
+    for constant, number in compared:
+        data = constant.make(numbers) if isinstance(constant, TracedConstant) else bytes(constant.Data)
+        if contents.setdefault(data, number) != number:
+            raise UntracedError("constants that differed are equal")
+    if len(contents) > len({number for _, number in compared}):
+        raise UntracedError("constants that were equal differ")
 
 
 def _numbers(dispatch: Dispatch) -> list[int]:

@@ -21,6 +21,9 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 #: that Vulkan allows.
 REGION_ALIGNMENT = 256
 
+#: A small constant of a graph, and the number of its content: equal constants have equal numbers.
+ComparedConstant = tuple[DML_CONSTANT_DATA_GRAPH_NODE_DESC, int]
+
 _Data = TypeVar("_Data")
 
 
@@ -287,6 +290,8 @@ class Program:
     persistent_size: int = 0
     constants: list[DML_CONSTANT_DATA_GRAPH_NODE_DESC] = field(default_factory=list)
     owned: dict[int, Region] = field(default_factory=dict)
+    #: Constants that were compared while some of them were traced.
+    compared: list[ComparedConstant] = field(default_factory=list)
     adopt: list[Dispatch] = field(default_factory=list)
     initialize: list[Dispatch] = field(default_factory=list)
     dispatches: list[Dispatch] = field(default_factory=list)

@@ -115,9 +115,9 @@ def case_ids(subject: Subject, strength: int, seed: int = 0) -> tuple[str, ...]:
         labels = {name: list(values) for name, values in subject.all_parameters.items()}
         key = hashlib.sha256(repr((_FORMAT, code.describing(), subject.name, labels, strength, seed)).encode())
         entry = disk.folder("cases") / key.hexdigest()
-        held = disk.read(entry)
-        if held is None:
-            held = "\n".join(case.id for case in cases(subject, strength, seed)).encode()
-            disk.write(entry, held)
-        subject.kept_ids[strength, seed] = tuple(held.decode().split("\n"))
+        cached = disk.read(entry)
+        if cached is None:
+            cached = "\n".join(case.id for case in cases(subject, strength, seed)).encode()
+            disk.write(entry, cached)
+        subject.kept_ids[strength, seed] = tuple(cached.decode().split("\n"))
     return subject.kept_ids[strength, seed]

@@ -40,18 +40,18 @@ def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "
     check_suites(before, after, *names)
     found = changes(before, after)
     if not found["pairs"]:
-        devices = ["; ".join(report.title(run["device"]) for run in one["runs"]) for one in (before, after)]
+        devices = ["; ".join(report.title(run["device"]) for run in record["runs"]) for record in (before, after)]
         raise DMLError(f"the reports have no axis in common: {devices[0] or 'none'}, and {devices[1] or 'none'}")
     made = []
-    for one in found["cases"]:
-        old, new = one["before"], one["after"]
+    for record in found["cases"]:
+        old, new = record["before"], record["after"]
         how = ""
         if new:
             how = f": {old['status']} -> {new['status']}" if old else f": {new['status']}"
             how = how.replace("_", " ") + (f": {new['reason']}" if new["reason"] else "")
         fails = bool(new) and new["status"] == "failed"
-        made.append(ReportDifference(one["what"], found["pairs"][one["pair"]][1], one["case"], how, fails))
-    return sorted(made, key=lambda one: (one.what == "gone", not one.is_worse))
+        made.append(ReportDifference(record["what"], found["pairs"][record["pair"]][1], record["case"], how, fails))
+    return sorted(made, key=lambda record: (record.what == "gone", not record.is_worse))
 
 
 def lines(found: list[ReportDifference]) -> Iterator[str]:

@@ -14,7 +14,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
@@ -72,7 +72,8 @@ def coverage(target: Target, own: Sequence[str], subjects: Sequence[Subject], sh
     macros. Cached on disk by code and target, since it takes a minute or two.
     """
     names = [subject.name for subject in subjects]
-    key = hashlib.sha256(repr((_FORMAT, code.compiling(), target, own, names, share, seed)).encode())
+    given = _FORMAT, code.compiling(), asdict(target), own, names, share, seed
+    key = hashlib.sha256(json.dumps(given, default=_as_json).encode())
     entry = disk.folder("coverage") / key.hexdigest()
     held = disk.read(entry)
     if held is not None:
@@ -82,6 +83,11 @@ def coverage(target: Target, own: Sequence[str], subjects: Sequence[Subject], sh
     as_json = {"added": made.added, "entered": made.entered, "names": made.names}
     disk.write(entry, json.dumps(as_json).encode())
     return made
+
+
+def _as_json(value: Any) -> Any:
+    """Return a value of a target as JSON. A set's repr depends on the hash of strings, which differs by process."""
+    return sorted(value) if isinstance(value, frozenset) else repr(value)
 
 
 def total(record: Mapping[str, Any]) -> dict[str, int]:
@@ -106,9 +112,11 @@ def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A case, its id, the variants it enters, and the cost of running it, in cases of the suite."""
+    """A case's id, the variants it enters, and the cost of running it, in cases of the suite.
 
-    case: Case
+    Without its description: thousands of those would keep the garbage collector busy.
+    """
+
     name: str
     variants: frozenset[str]
     cost: float
@@ -125,18 +133,21 @@ class _Search:
 
     def coverage(self, share: float) -> Coverage:
         own = self._known(self._own)
-        entered = frozenset().union(*(one.variants for one in own))
+        entered = frozenset().union(*(candidate.variants for candidate in own))
         shapes = self._known([name for name in catalogue.names() if name.partition(":")[0] in self._names])
         triples = self._known([name for subject in self._subjects for name in case_ids(subject, 3, self._seed)])
-        known = entered.union(*(one.variants for one in triples))
+        known = entered.union(*(candidate.variants for candidate in triples))
         small = list(self._smallest(shapes, known))
-        every = known.union(*(one.variants for one in (*shapes, *small)))
+        every = known.union(*(candidate.variants for candidate in (*shapes, *small)))
         chosen = self._chosen([*triples, *small, *shapes], entered, every, share)
         names = sorted(every)
         index = {name: at for at, name in enumerate(names)}
         return Coverage(
-            tuple(one.name for one in chosen),
-            {one.name: tuple(sorted(index[name] for name in one.variants)) for one in (*own, *chosen)},
+            tuple(candidate.name for candidate in chosen),
+            {
+                candidate.name: tuple(sorted(index[name] for name in candidate.variants))
+                for candidate in (*own, *chosen)
+            },
             tuple(names),
         )
 
@@ -145,7 +156,7 @@ class _Search:
         for name in names:
             if name not in self._candidates:
                 self._candidates[name] = self._lowered(Case.parse(name))
-        return [one for name in names if (one := self._candidates[name]) is not None]
+        return [candidate for name in names if (candidate := self._candidates[name]) is not None]
 
     def _lowered(self, case: Case) -> _Candidate | None:
         """Lower a case; None if it has no description or no program."""
@@ -154,42 +165,43 @@ class _Search:
         except Skip:
             return None
         found, work = variants(desc, self._target)
-        return _Candidate(case, case.id, found, _cost(desc, work)) if found else None
+        return _Candidate(case.id, found, _cost(desc, work)) if found else None
 
     def _smallest(self, shapes: Sequence[_Candidate], entered: frozenset[str]) -> Iterator[_Candidate]:
         """Yield the smallest cases for variants that only real shapes enter."""
-        left = frozenset().union(*(one.variants for one in shapes)) - entered
-        for one in sorted(shapes, key=lambda one: one.cost):
-            if wanted := one.variants & left:
-                found = self._reduced(one, wanted)
+        left = frozenset().union(*(candidate.variants for candidate in shapes)) - entered
+        for candidate in sorted(shapes, key=lambda candidate: candidate.cost):
+            if wanted := candidate.variants & left:
+                found = self._reduced(candidate, wanted)
                 left -= found.variants
                 yield found
 
-    def _reduced(self, one: _Candidate, wanted: frozenset[str]) -> _Candidate:
-        best = one
+    def _reduced(self, candidate: _Candidate, wanted: frozenset[str]) -> _Candidate:
+        best = candidate
         for _ in range(_ROUNDS):
             before = best
-            for parameter, at, value in _numbers(best.case):
+            for parameter, at, value in _numbers(Case.parse(best.name)):
                 best = self._least(best, wanted, parameter, at, value)
             if best is before:
                 break
         return self._filled(best, wanted)
 
-    def _filled(self, one: _Candidate, wanted: frozenset[str]) -> _Candidate:
+    def _filled(self, candidate: _Candidate, wanted: frozenset[str]) -> _Candidate:
         """Enlarge a convolution's outputs to a power of two, so that the last rows of a kernel's tile are not empty."""
-        for parameter, at, value in _numbers(one.case):
+        case = Case.parse(candidate.name)
+        for parameter, at, value in _numbers(case):
             if parameter == "outputs":
-                found = self._valid(_with_number(one.case, parameter, at, 1 << (value - 1).bit_length()))
+                found = self._valid(_with_number(case, parameter, at, 1 << (value - 1).bit_length()))
                 if found is not None and wanted <= found.variants:
                     return found
-        return one
+        return candidate
 
     def _least(self, best: _Candidate, wanted: frozenset[str], parameter: str, at: int, value: int) -> _Candidate:
         """Minimize one number by bisection: a variant is nearly always selected for all sizes above some threshold."""
-        low, high = 0, value
+        case, low, high = Case.parse(best.name), 0, value
         while low + 1 < high:
             middle = (low + high) // 2
-            found = self._valid(_with_number(best.case, parameter, at, middle))
+            found = self._valid(_with_number(case, parameter, at, middle))
             if found is not None and wanted <= found.variants and found.cost <= best.cost:
                 best, high = found, middle
             else:
@@ -217,24 +229,24 @@ class _Search:
         most = math.floor(len(every) * (1 - share) + 1e-9)  # variants that may be left out
         chosen: list[_Candidate] = []
 
-        def gain(one: _Candidate) -> float:
-            return len(one.variants & missing) / one.cost
+        def gain(candidate: _Candidate) -> float:
+            return len(candidate.variants & missing) / candidate.cost
 
-        heap = [(-gain(one), at) for at, one in enumerate(candidates) if one.variants & missing]
+        heap = [(-gain(candidate), at) for at, candidate in enumerate(candidates) if candidate.variants & missing]
         heapq.heapify(heap)
         while heap and (len(missing) > most or needed):
-            held, at = heapq.heappop(heap)
-            one = candidates[at]
-            if len(missing) <= most and not needed & features(one.variants):
+            priority, at = heapq.heappop(heap)
+            candidate = candidates[at]
+            if len(missing) <= most and not needed & features(candidate.variants):
                 continue
-            if not (now := gain(one)):
+            if not (now := gain(candidate)):
                 continue
-            if now < -held:
+            if now < -priority:
                 heapq.heappush(heap, (-now, at))
                 continue
-            chosen.append(one)
-            missing -= one.variants
-            needed -= features(one.variants)
+            chosen.append(candidate)
+            missing -= candidate.variants
+            needed -= features(candidate.variants)
         return chosen
 
 

@@ -64,7 +64,7 @@ class CaseData:
         suite.
         """
         desc = case.desc
-        inputs = _as_held(desc, case.inputs(seed))
+        inputs = _as_laid_out(desc, case.inputs(seed))
         part = samples.of_large(desc, case.values(seed).rng)
         return cls(desc, inputs, part, _references(case, desc, inputs, part))
 
@@ -134,15 +134,15 @@ def _leave_if_lost(device: Device, error: DMLError) -> None:
         raise error
 
 
-def _as_held(desc: OperatorDesc, inputs: Inputs) -> dict[str, Any]:
+def _as_laid_out(desc: OperatorDesc, inputs: Inputs) -> dict[str, Any]:
     """Return the inputs as their layouts hold them: a stride of 0 repeats the same element."""
-    held: dict[str, Any] = {}
+    laid: dict[str, Any] = {}
     for name, field in desc.inputs():
         if isinstance(field, tuple):
-            held[name] = [repeated(array, tensor) for array, tensor in zip(inputs[name], field, strict=True)]
+            laid[name] = [repeated(array, tensor) for array, tensor in zip(inputs[name], field, strict=True)]
         elif field is not None:
-            held[name] = repeated(inputs[name], field)
-    return held
+            laid[name] = repeated(inputs[name], field)
+    return laid
 
 
 def _references(
@@ -164,21 +164,21 @@ def _references(
     return list(zip(plain, _in_order(desc, case.subject.reference(desc, flushed)), strict=True))
 
 
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, list):
-        return all(_same(a, b) for a, b in zip(one, other, strict=True))
-    return one is other or one.tobytes() == other.tobytes()
+def _same(first: Any, second: Any) -> bool:
+    if isinstance(first, list):
+        return all(_same(a, b) for a, b in zip(first, second, strict=True))
+    return first is second or first.tobytes() == second.tobytes()
 
 
 def _in_order(desc: OperatorDesc, outputs: Mapping[str, Expected | list[Expected]]) -> list[Expected]:
     found: list[Expected] = []
     for name, at, _ in tensors(desc.outputs()):
-        one = outputs[name]
-        if isinstance(one, list):
+        array = outputs[name]
+        if isinstance(array, list):
             assert at is not None
-            found.append(one[at])
+            found.append(array[at])
         else:
-            found.append(one)
+            found.append(array)
     return found
 
 
@@ -341,9 +341,9 @@ def _disagreement(device: Device, desc: OperatorDesc, inputs: Inputs, found: Seq
     outputs = tensors(desc.outputs())
     results = [portable.create_buffer(int(tensor.TotalTensorSizeInBytes)) for _, _, tensor in outputs]
     recorded(portable, compiled, given, results).execute()
-    for (name, _, tensor), one, other in zip(outputs, found, results, strict=True):
-        there = from_bytes(other.read(np.uint8, len(one)), tensor)
-        if wrong := samples.disagreement(from_bytes(one, tensor), there):
+    for (name, _, tensor), result, other in zip(outputs, found, results, strict=True):
+        there = from_bytes(other.read(np.uint8, len(result)), tensor)
+        if wrong := samples.disagreement(from_bytes(result, tensor), there):
             return f"{name} {wrong}"
     return ""
 
@@ -404,7 +404,7 @@ def _judged(
         )
         if result.loose is not None:
             found_loose = _loose(label, result)
-            loose = max(loose or found_loose, found_loose, key=lambda one: float(one["tight_share"]))
+            loose = max(loose or found_loose, found_loose, key=lambda element: float(element["tight_share"]))
         touched = gaps_touched(data, tensor)
         if failure is None:
             failure = _failure(label, tensor, result, touched)

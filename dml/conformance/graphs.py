@@ -45,7 +45,7 @@ class GraphDesc:
         about: Any = None,
     ) -> None:
         self._inputs, self._outputs, self._build = dict(inputs), dict(outputs), build
-        #: Data for the subject's reference.
+        #: Data that the subject's reference needs.
         self.about = about
 
     def inputs(self) -> Iterator[tuple[str, DML_BUFFER_TENSOR_DESC]]:
@@ -55,15 +55,15 @@ class GraphDesc:
         return iter(self._outputs.items())
 
     def replace(self, **inputs: DML_BUFFER_TENSOR_DESC) -> GraphDesc:
-        """Return the graph with other descriptions of these inputs."""
+        """Return the graph with these inputs described differently."""
         return type(self)({**self._inputs, **inputs}, self._outputs, self._build, self.about)
 
     def compiled(self, device: Any) -> Any:
         """Compile the graph on a Device, or for a Planner's target."""
         builder: Builder[Any] = Builder(device)
         given = {
-            name: builder.input(name, one.Sizes, one.DataType, one.Strides, owned_by_dml=one.owned_by_dml)
-            for name, one in self._inputs.items()
+            name: builder.input(name, desc.Sizes, desc.DataType, desc.Strides, owned_by_dml=desc.owned_by_dml)
+            for name, desc in self._inputs.items()
         }
         return builder.compile(self._build(builder, given))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,8 @@ def laid_out(desc: OperatorDesc, layout: str) -> OperatorDesc:
             mixed = tuple(_mixed(t, chance, info.kind == "input") for t in (value if many else (value,)))
             changes[info.name] = mixed if many else mixed[0]
             continue
-        one = layout if info.kind == "input" or layout not in ("broadcast", "turned") else "packed"
-        changes[info.name] = tuple(_with(t, one) for t in value) if isinstance(value, tuple) else _with(value, one)
+        label = layout if info.kind == "input" or layout not in ("broadcast", "turned") else "packed"
+        changes[info.name] = tuple(_with(t, label) for t in value) if isinstance(value, tuple) else _with(value, label)
     return desc.replace(**changes)
 
 
@@ -83,6 +84,7 @@ def _mixed(tensor: Tensor, chance: random.Random, is_input: bool) -> Tensor:
     return Tensor(tensor.DataType, sizes, tuple(strides), Flags=tensor.Flags)
 
 
+@lru_cache(maxsize=4096)
 def _with(tensor: Tensor, layout: str) -> Tensor:
     return Tensor(tensor.DataType, tensor.Sizes, _strides(tensor, layout), Flags=tensor.Flags)
 
@@ -96,7 +98,9 @@ def _strides(tensor: Tensor, layout: str) -> tuple[int, ...] | None:
     if once != sizes:
         laid = _strides(Tensor(tensor.DataType, once), layout)
         assert laid is not None
-        return tuple(stride if one == size else 0 for stride, one, size in zip(laid, once, sizes, strict=True))
+        return tuple(
+            stride if distinct == size else 0 for stride, distinct, size in zip(laid, once, sizes, strict=True)
+        )
     if layout == "broadcast":
         longer = next((axis for axis, size in enumerate(sizes) if size > 1), None)
         return tuple(0 if axis == longer else stride for axis, stride in enumerate(tensor.strides))

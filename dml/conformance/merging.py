@@ -26,36 +26,36 @@ def merge(reports: Sequence[Record], names: Sequence[str]) -> Record:
     for other, name in zip(reports[1:], names[1:], strict=True):
         check_suites(first, other, names[0], name, _OF_THE_CODE)
     runs: dict[tuple[Any, ...], list[tuple[Record, str]]] = {}
-    for one, name in zip(reports, names, strict=True):
+    for entry, name in zip(reports, names, strict=True):
         seen: Counter[tuple[Any, ...]] = Counter()  # a machine may have several of a kind
-        for run in one["runs"]:
+        for run in entry["runs"]:
             device = tuple(run["device"][key] for key in IDENTITY)
             runs.setdefault((*device, seen[device]), []).append((run, name))
             seen[device] += 1
     shards = _together(
-        [(one["suite"]["shard"], name) for one, name in zip(reports, names, strict=True)], may_repeat=True
+        [(entry["suite"]["shard"], name) for entry, name in zip(reports, names, strict=True)], may_repeat=True
     )
-    counts = {one["suite"]["shard"]: one["suite"]["cases"] for one in reports}
+    counts = {entry["suite"]["shard"]: entry["suite"]["cases"] for entry in reports}
     suite = {**first["suite"], "shard": shards, "cases": sum(counts.values())}
     merged = [_merge_runs(parts, shards) for parts in runs.values()]
-    return {**first, "created": min(one["created"] for one in reports), "suite": suite, "runs": merged}
+    return {**first, "created": min(entry["created"] for entry in reports), "suite": suite, "runs": merged}
 
 
 def _merge_runs(parts: Sequence[tuple[Record, str]], shards: str) -> Record:
     """Merge one device's runs; shards: those present for any device."""
-    held = _together([(run["shard"], f"{name}, {report.title(run['device'])}") for run, name in parts])
+    shard = _together([(run["shard"], f"{name}, {report.title(run['device'])}") for run, name in parts])
     return {
         "device": parts[0][0]["device"],
-        "shard": held,
+        "shard": shard,
         "seconds": round(sum(run["seconds"] for run, _ in parts), 3),
-        "complete": held == shards and all(run["complete"] for run, _ in parts),
+        "complete": shard == shards and all(run["complete"] for run, _ in parts),
         "coverage": merged([run["coverage"] for run, _ in parts]) if all(run["coverage"] for run, _ in parts) else None,
         "results": report.in_order([outcome for run, _ in parts for outcome in run["results"]]),
     }
 
 
 def _together(shards: Sequence[tuple[str, str]], *, may_repeat: bool = False) -> str:
-    """Merge shards: 1/3 and 3/3 -> 1+3/3. may_repeat: a shard may repeat, for another device."""
+    """Merge shards: 1/3 and 3/3 -> 1+3/3. may_repeat: the same shard may be there for several devices."""
     found: dict[int, str] = {}
     total = shards[0][0].partition("/")[2]
     for text, name in shards:

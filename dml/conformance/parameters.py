@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import IntEnum
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from dml.capability import operator_support, short_name
@@ -137,7 +137,13 @@ def flags() -> dict[str, bool]:
 
 def tensor(kind: Any, dimensions: Iterable[int]) -> DML_BUFFER_TENSOR_DESC:
     """Describe a packed tensor of a data type; the framework applies the case's layout."""
-    return DML_BUFFER_TENSOR_DESC(kind, tuple(dimensions))
+    return _tensor(kind, tuple(dimensions))
+
+
+@lru_cache(maxsize=4096)
+def _tensor(kind: Any, dimensions: tuple[int, ...]) -> DML_BUFFER_TENSOR_DESC:
+    """Cached: choosing the cases describes the same tensors many times."""
+    return DML_BUFFER_TENSOR_DESC(kind, dimensions)
 
 
 def whole_along(dimensions: tuple[int, ...], axes: Collection[int]) -> tuple[int, ...]:

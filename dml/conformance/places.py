@@ -81,10 +81,10 @@ def find(records: Sequence[Mapping[str, Any]]) -> list[DeviceAxis]:
     for record in records:
         name, driver, axis = (record[key] for key in ("name", "driver", "axis"))
         like = (DeviceAxis(device, axis) for device in list_devices() if (device.name, device.driver) == (name, driver))
-        one = next((place for place in like if place not in found), None)  # several of a kind may exist
-        if one is None:
+        match = next((place for place in like if place not in found), None)  # several of a kind may exist
+        if match is None:
             raise DMLError(f"this machine has no device {name!r} with driver {driver!r}", HRESULT.DXGI_ERROR_NOT_FOUND)
-        found.append(one)
+        found.append(match)
     return found
 
 

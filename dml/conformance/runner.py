@@ -39,7 +39,7 @@ class Conduct:
 
 
 class PlaceRun:
-    """A run of cases on one place: threads with a process each take them from one queue.
+    """A run of cases on one place: threads, each with a process, take them from one queue.
 
     left: why cases without an outcome were skipped; empty as long as the device works.
     """

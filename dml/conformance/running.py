@@ -96,9 +96,11 @@ def _part(suite: Suite, place: DeviceAxis, cases: list[str], console: Console) -
 
 def _check(asked: Asked, journal: Journal) -> None:
     """Refuse options that do not match the resumed journal."""
-    held = journal.head["suite"]
-    if asked.suite != Suite() and asked.suite.record(held["cases"]) != held:
-        raise DMLError(f"{journal.path} is the journal of another suite: {_said(held)}; omit options that choose cases")
+    recorded = journal.head["suite"]
+    if asked.suite != Suite() and asked.suite.record(recorded["cases"]) != recorded:
+        raise DMLError(
+            f"{journal.path} is the journal of another suite: {_said(recorded)}; omit options that choose cases"
+        )
     if asked.devices or asked.axes:
         wanted = {(place.device.name, place.axis) for place in places(asked.devices, asked.axes)}
         if wanted != {(device["name"], device["axis"]) for device in journal.devices}:

@@ -87,11 +87,11 @@ def judge(desc: OperatorDesc, inputs: Inputs, outputs: Mapping[str, Any], seed: 
     subject = subjects()[short_name(desc.OPERATOR_TYPE)]
     whole = part is None
     expected = subject.reference(desc, inputs) if part is None else subject.reference(part.desc, part.of(inputs))
-    for name, one in expected.items():
-        assert not isinstance(one, list)
+    for name, expectation in expected.items():
+        assert not isinstance(expectation, list)
         if name in outputs:
             found = outputs[name] if part is None else outputs[name][part.outputs[name]]
-            if (wrong := compare(found, one).mismatch) is not None:
+            if (wrong := compare(found, expectation).mismatch) is not None:
                 return f"{name} {'' if whole else 'in a sample of the result '}{wrong}"
     return ""
 
@@ -102,9 +102,9 @@ def disagreement(found: Any, portable: Any) -> str:
     if found.dtype.kind != "f":
         wrong = found != portable
     else:
-        one, other = found.astype(np.float64), portable.astype(np.float64)
-        most = _DIFFERENCE.get(found.dtype.itemsize, 1e-6) * float(np.nanmax(np.abs(other), initial=0.0))
-        wrong = ~np.isclose(one, other, rtol=0.0, atol=most, equal_nan=True)
+        result, reference = found.astype(np.float64), portable.astype(np.float64)
+        most = _DIFFERENCE.get(found.dtype.itemsize, 1e-6) * float(np.nanmax(np.abs(reference), initial=0.0))
+        wrong = ~np.isclose(result, reference, rtol=0.0, atol=most, equal_nan=True)
     if not wrong.any():
         return ""
     at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
@@ -126,7 +126,7 @@ def _resized(tensor: Tensor, index: Index) -> Tensor:
 
 
 def _part(desc: OperatorDesc, indices: Mapping[str, Index], **more: Any) -> Sample:
-    """Return the part with these elements of the named tensors, and all of the others."""
+    """Return the part with these elements of the named tensors, and all elements of the others."""
     fields = {name: indices.get(name, (...,)) for name, tensor in (*desc.inputs(), *desc.outputs()) if tensor}
     tensors = {name: _resized(getattr(desc, name), index) for name, index in fields.items()}
     made = desc.replace(**tensors, **more)

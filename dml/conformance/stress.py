@@ -202,8 +202,8 @@ class _Thread:
 
     def _take(self) -> None:
         """Allocate another block, up to the thread's share of the memory."""
-        held = sum(block.buffer.size for block in self._blocks)
-        most = min(_LARGEST_BLOCK, self._shared.each // _BLOCKS, self._shared.each - held)
+        allocated = sum(block.buffer.size for block in self._blocks)
+        most = min(_LARGEST_BLOCK, self._shared.each // _BLOCKS, self._shared.each - allocated)
         if most < _SMALLEST_BLOCK:
             return
         size = self._rng.randrange(_SMALLEST_BLOCK, most + 1) // 4 * 4
@@ -221,7 +221,7 @@ class _Thread:
         self._blocks.append(block)
         self._shared.count(allocations=1, bytes=size)
         with self._shared.lock:
-            self._shared.done.held = max(self._shared.done.held, (held + size) * self._shared.asked.threads)
+            self._shared.done.held = max(self._shared.done.held, (allocated + size) * self._shared.asked.threads)
 
     def _transfer(self) -> None:
         """Read part of a block, or overwrite it with other numbers."""

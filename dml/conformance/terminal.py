@@ -131,12 +131,12 @@ def _coverage(console: Console, run: Record) -> None:
             style="green" if complete else "not bold",
         )
     )
-    short = [one for one in run["coverage"]["kernels"] if one["run"] < one["variants"]]
-    short.sort(key=lambda one: (one["run"] > 0, one["run"] - one["variants"]))
-    for one in short[:MOST_KERNELS]:
-        of_them = f"{one['variants'] - one['run']} of {one['variants']} variants " if one["run"] else ""
-        style = "not bold" if one["run"] else "bold yellow"
-        console.print(Text(f"  {one['kernel']}: {of_them}did not run", style=style))
+    short = [kernel for kernel in run["coverage"]["kernels"] if kernel["run"] < kernel["variants"]]
+    short.sort(key=lambda kernel: (kernel["run"] > 0, kernel["run"] - kernel["variants"]))
+    for kernel in short[:MOST_KERNELS]:
+        of_them = f"{kernel['variants'] - kernel['run']} of {kernel['variants']} variants " if kernel["run"] else ""
+        style = "not bold" if kernel["run"] else "bold yellow"
+        console.print(Text(f"  {kernel['kernel']}: {of_them}did not run", style=style))
     if len(short) > MOST_KERNELS:
         console.print(Text(f"  and {len(short) - MOST_KERNELS} more kernels; the JSON report names each variant"))
 

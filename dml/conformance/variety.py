@@ -26,7 +26,7 @@ def axis_of(choice: Choice, rank: int) -> int:
     """Return the dimension that ``choice.axis`` names. Raises Skip if an earlier name in AXES means the same one."""
     named = {label: min(int(rank * part), rank - 1) for label, part in AXES.items()}
     label = choice.label("axis")
-    first = next(one for one, axis in named.items() if axis == named[label])
+    first = next(name for name, axis in named.items() if axis == named[label])
     if first != label:
         raise Skip(f"with {rank} dimensions, the {label} one is the {first} one")
     return named[label]

@@ -37,7 +37,7 @@ def main() -> None:
         return _answer(answers, {"lost": str(error)})
     _answer(answers, {"ready": True})
     while (request := requests.get()) is not None:
-        # Runs without Python's lock, which a driver that hangs may hold.
+        # Runs without the GIL, which a hung driver may hold.
         faulthandler.dump_traceback_later(request["seconds"], exit=True)
         try:
             _answer(answers, _answer_to(request, *device))
@@ -83,9 +83,9 @@ def _answer(to: TextIO, answer: dict[str, Any]) -> None:
 def _finite(value: Any) -> Any:
     """Replace infinities and NaN, which JSON lacks, by null."""
     if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
+        return {name: _finite(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
+        return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

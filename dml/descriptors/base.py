@@ -115,8 +115,8 @@ class OperatorDesc:
 
     def __repr__(self) -> str:
         """Return the fields that are not None or counts: DML_TILE_OPERATOR_DESC(InputTensor=(FLOAT32, (1, 2)), ...)."""
-        held = {info.name: getattr(self, info.name) for info in self.fields_info if info.counts is None}
-        shown = (f"{name}={_shown_value(value)}" for name, value in held.items() if value is not None)
+        values = {info.name: getattr(self, info.name) for info in self.fields_info if info.counts is None}
+        shown = (f"{name}={_shown_value(value)}" for name, value in values.items() if value is not None)
         return f"{type(self).__qualname__}({', '.join(shown)})"
 
     def __setattr__(self, name: str, value: Any) -> None:

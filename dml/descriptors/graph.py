@@ -86,14 +86,18 @@ def _name_of_large(node: DML_CONSTANT_DATA_GRAPH_NODE_DESC) -> bytes:
     key = size, hashlib.sha256(sampled(node.Data, 64, size // 64)).digest()
     with _naming:
         if len(_names) > 4096:
-            for gone in [one for one, known in _names.items() if all(held() is None for held, _ in known)]:
+            for gone in [
+                size_and_hash
+                for size_and_hash, references in _names.items()
+                if all(reference() is None for reference, _ in references)
+            ]:
                 del _names[gone]
-        here = [(held, name) for held, name in _names.get(key, ()) if held() is not None]
-        for held, name in here:
-            if _is_same(held(), node):
+        alive = [(reference, name) for reference, name in _names.get(key, ()) if reference() is not None]
+        for reference, name in alive:
+            if _is_same(reference(), node):
                 return name
         name = secrets.token_bytes(32)
-        _names[key] = [*here, (weakref.ref(node), name)]
+        _names[key] = [*alive, (weakref.ref(node), name)]
         return name
 
 

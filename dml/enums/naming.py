@@ -54,30 +54,55 @@ def short_names(kind: type[Enum]) -> list[str]:
     return [name.removeprefix(prefix_of(kind)) for name in kind.__members__]
 
 
+#: Words of other libraries, and the words of DirectML's names that they may mean.
+_ALIASES = {
+    "BOOL": "UINT8",
+    "CLAMP": "CLIP",
+    "CONCAT": "JOIN",
+    "CONV2D": "CONVOLUTION",
+    "DOUBLE": "FLOAT64",
+    "FP16": "FLOAT16",
+    "FP32": "FLOAT32",
+    "GROUPNORM": "MEAN_VARIANCE_NORMALIZATION",
+    "HALF": "FLOAT16",
+    "LAYERNORM": "MEAN_VARIANCE_NORMALIZATION",
+    "MATMUL": "GEMM",
+    "MEAN": "AVERAGE",
+    "RESIZE": "RESAMPLE",
+    "SILU": "SWISH",
+}
+
+
 def near(text: str, known: Iterable[str]) -> list[str]:
     """Return the names that ``text`` may mean.
 
-    First choice are names with a word that begins with the text (GELU: ACTIVATION_GELU), in the order of ``known``;
-    then names that contain it anywhere, also across words (MAXPOOL); then names within a small edit distance, as a
-    whole or in consecutive words (SOFTMX: every SOFTMAX), nearest and shortest first.
+    First come names with a word that begins with the text (GELU: ACTIVATION_GELU), in the order of ``known``.
+    Then names that contain a text of more than four letters, or whose words begin with it when joined (MAXPOOL);
+    then other libraries' words (MATMUL: GEMM); then names within a small edit distance, as a whole or in consecutive
+    words (SOFTMX: every SOFTMAX), nearest and shortest first.
     """
     name = text.strip().upper().replace(".", "_")
     names = list(known)
-    if not name:
-        return []
+    return (_containing(name, names) or _similar(name, names)) if name else []
+
+
+def _containing(name: str, names: list[str]) -> list[str]:
     joined = name.replace("_", "")
-    found = (
+    alias = _ALIASES.get(joined)
+    return (
         [other for other in names if f"_{name}" in f"_{other}"]
-        or [other for other in names if name in other]
-        or [other for other in names if joined in other.replace("_", "")]
+        or [other for other in names if len(name) > 4 and name in other]
+        or [other for other in names if any(run.replace("_", "").startswith(joined) for run in _runs(other))]
+        or (_containing(alias, names) if alias else [])
     )
-    if found:
-        return found
+
+
+def _similar(name: str, names: list[str]) -> list[str]:
     limit = max(1, len(name) // 3)
     far = [(min(edit_distance(name, run, limit) for run in _runs(other)), other) for other in names]
     least = min((distance for distance, _ in far), default=limit + 1)
     close = sorted((pair for pair in far if pair[0] <= limit), key=lambda pair: (pair[0], len(pair[1])))
-    return [other for at, (distance, other) in enumerate(close) if distance == least or at < 3]
+    return [other for index, (distance, other) in enumerate(close) if distance == least or index < 3]
 
 
 def _runs(name: str) -> list[str]:
@@ -86,18 +111,18 @@ def _runs(name: str) -> list[str]:
     return ["_".join(words[start:end]) for start in range(len(words)) for end in range(start + 1, len(words) + 1)]
 
 
-def edit_distance(one: str, other: str, limit: int) -> int:
+def edit_distance(a: str, b: str, limit: int) -> int:
     """Return the number of letters to insert, delete, replace or swap with a neighbour; at most limit + 1."""
-    if abs(len(one) - len(other)) > limit:
+    if abs(len(a) - len(b)) > limit:
         return limit + 1
     before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, 1):
+    row = list(range(len(b) + 1))
+    for i, letter in enumerate(a, 1):
         before, last = row, before
         row = [i]
-        for j, wanted in enumerate(other, 1):
+        for j, wanted in enumerate(b, 1):
             cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != wanted))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
+            if i > 1 and j > 1 and letter == b[j - 2] and a[i - 2] == wanted:
                 cost = min(cost, last[j - 2] + 1)
             row.append(cost)
     return min(row[-1], limit + 1)
@@ -106,17 +131,36 @@ def edit_distance(one: str, other: str, limit: int) -> int:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return the end of an error message for an unknown name: a similar known name, if any.
 
-    Case, CamelCase and C's prefix make no difference: DMLCreateDevice1 is create_device.
+    Case, CamelCase and C's prefix make no difference: DMLCreateDevice1 is create_device. Prefix and suffix of a kind of
+    names do not count as similar: DML_RELU_OPERATOR_DESC is DML_ACTIVATION_RELU_OPERATOR_DESC, not
+    DML_GRU_OPERATOR_DESC.
     """
     from difflib import get_close_matches  # imported here because only errors need it, and it is slow to import
 
     names = list(known)
-    in_snake_case = snake_case(name).removeprefix("dml_").rstrip("0123456789")
-    if in_snake_case in names:
-        return f"; did you mean {in_snake_case}?"
-    by_letters = {item.lower(): item for item in names}
-    close = get_close_matches(name.lower(), by_letters, n=1, cutoff=0.7)
-    return f"; did you mean {by_letters[close[0]]}?" if close else ""
+    plain = snake_case(re.sub("^(I?DML|D3D12)_?", "", name, flags=re.IGNORECASE)).rstrip("0123456789")
+    for other in names:
+        if plain == other or (plain == other.lower() and other[0].isupper()):
+            return f"; did you mean {other}?"
+    by_letters = {item.upper(): item for item in names}
+    text = name.upper()
+    start = _shared(text, by_letters)
+    same_start = [other for other in by_letters if other.startswith(start)]
+    end = _shared(text[len(start) + 1 :][::-1], [other[::-1] for other in same_start])[::-1]
+    inner = {other[len(start) : len(other) - len(end)]: other for other in same_start if other.endswith(end)}
+    word = text[len(start) : len(text) - len(end)]
+    close = sorted(_containing(word, list(inner)), key=len) if len(word) > 2 else []
+    close = close or (_similar(word, list(inner)) if len(word) > 3 else [])
+    close = close or get_close_matches(word, inner, n=1, cutoff=0.7)
+    return f"; did you mean {by_letters[inner[close[0]]]}?" if close else ""
+
+
+def _shared(text: str, names: Iterable[str]) -> str:
+    """Return the longest start of a text, up to an underscore, that several names share."""
+    for end in range(len(text), 0, -1):
+        if text[end - 1] == "_" and sum(name.startswith(text[:end]) for name in names) > 1:
+            return text[:end]
+    return ""
 
 
 def no_attribute(owner: object, name: str, known: Iterable[str], instead: Mapping[str, str]) -> AttributeError:

@@ -142,7 +142,7 @@ def _reads_stored(node: Node, at: int, weights: _Weights) -> bool:
 
 
 def _gathers(node: Node, at: int, weights: _Weights) -> bool:
-    """Whether the weights at input ``at`` are a matrix whose rows the node gathers."""
+    """Whether a node gathers rows of the matrix of weights at its input ``at``."""
     desc, entry = node.desc, node.inputs[at]
     assert entry is not None
     tensor = entry[0].tensor
@@ -179,7 +179,7 @@ def _convolves(node: Node, at: int, weights: _Weights) -> bool:
 
 
 def _multiplies(node: Node, at: int, weights: _Weights) -> bool:
-    """Whether a node's input ``at`` is the matrix B of a product without batches."""
+    """Whether input ``at`` of a node is the matrix B of a product without batches."""
     desc, entry = node.desc, node.inputs[at]
     assert entry is not None
     port = entry[0]

@@ -42,6 +42,7 @@ from dml.graph.model import Edge, Graph, GraphParts, InputEdge, OutputEdge, asse
 from dml.graph.policies import TensorPolicy, described
 from dml.tensors import (
     DML_BUFFER_TENSOR_DESC,
+    as_element,
     broadcast_strides,
     calc_buffer_tensor_size,
     data_type_of,
@@ -169,7 +170,7 @@ def _integers(given: tuple[int | Sequence[int], ...], where: str) -> list[int]:
     """Return integers given one by one or as one sequence."""
     if len(given) == 1 and not isinstance(given[0], int | np.integer):
         given = tuple(given[0])
-    if any(not isinstance(one, int | np.integer) or isinstance(one, bool) for one in given):
+    if any(not isinstance(number, int | np.integer) or isinstance(number, bool) for number in given):
         raise DMLError(f"{where} takes integers, or one sequence of integers, found {given}")
     return list(given)  # type: ignore[arg-type]
 
@@ -323,7 +324,7 @@ class Builder(Generic[Compiled]):
     ) -> Tensor:
         """Add an input to the graph. owned_by_dml: given once, at initialization."""
         if name in self._inputs:
-            raise DMLError(f"Builder.input: the graph has an input {name!r} already")
+            raise DMLError(f"Builder.input: the graph already has an input {name!r}")
         flags = enums.DML_TENSOR_FLAG_OWNED_BY_DML if owned_by_dml else enums.DML_TENSOR_FLAG_NONE
         desc = DML_BUFFER_TENSOR_DESC(data_type, tuple(sizes), None if strides is None else tuple(strides), Flags=flags)
         self._inputs.append(name)
@@ -349,12 +350,15 @@ class Builder(Generic[Compiled]):
         make: Callable[[Numbers], npt.NDArray[Any]],
     ) -> Tensor:
         """Like ``constant``, for an array that follows from traced numbers. now: its value for the current ones."""
-        desc = packed_tensor(data_type_of(now.dtype), sizes or (1,))
+        data_type = data_type_of(now.dtype)
+        desc = packed_tensor(data_type, sizes or (1,))
+        desc_now = packed_tensor(data_type, now.shape or (1,))
         self._nodes.append(
             TracedConstant(
                 desc.TotalTensorSizeInBytes,
                 numbers,
                 lambda found: bytes(tensor_bytes(make(found), filled(desc, found))),
+                lambda: bytes(tensor_bytes(now, desc_now)),
             )
         )
         return Tensor(self, ("node", len(self._nodes) - 1, 0), desc)
@@ -376,12 +380,17 @@ class Builder(Generic[Compiled]):
 
     @checked
     def like(self, value: Operand, other: Tensor) -> Tensor:
-        """Return the value as a tensor; a number gets the data type of ``other``."""
+        """Return the value as a tensor; a number gets the data type of ``other``.
+
+        Raises DMLError for a number that this type cannot hold, such as a fraction among integers.
+        """
         if isinstance(value, Tensor):
             if value.builder is not self:
                 raise DMLError("a tensor of another Builder cannot be used here")
             return value
-        return self.constant(value, other.data_type if isinstance(value, int | float) else None)
+        if isinstance(value, int | float):
+            return self.constant(as_element("operand", value, other.data_type), other.data_type)
+        return self.constant(value)
 
     @checked
     def node(
@@ -602,6 +611,7 @@ class Builder(Generic[Compiled]):
                 OutputEdge(at, place[node], output, name)
                 for at, ((_, node, output), (name, _)) in enumerate(zip(sources, named, strict=True))
             ],
+            self._inputs.copy(),
         )
         return self._built
 

@@ -65,6 +65,7 @@ class _Compiler:
 
     def compile(self) -> Program:
         program, graph = self.program, self.graph
+        program.compared = graph.compared
         for index, value in enumerate(graph.inputs):
             program.inputs.append(value.size or None)
             if index in graph.owned:
@@ -241,8 +242,9 @@ class _Compiler:
     def _only_stored(
         self, desc: OperatorDesc, builder: ProgramBuilder, operands: dict[str, OperandOrArray], written: Region
     ) -> bool:
-        """Lower an operator with an epilogue; undo it if the operator rereads its result or has no room for the
-        epilogue."""
+        """Lower an operator with an epilogue; return False if the operator rereads its result or has no room for the
+        epilogue.
+        """
         if sum(operand.region.overlaps(written) for operand in every(operands)) == 1:
             try:
                 found = lowered(builder, (lower, desc.key), operands, lambda inner: lower(desc, inner))

@@ -22,10 +22,10 @@ class SharedConstants:
 
     def __init__(self, data: Iterable[tuple[str, Stored]] = ()) -> None:
         """Share constants with these bytes. data: (name for messages, bytes)."""
-        held = list(data)
-        self._nodes = {id(one): DML_CONSTANT_DATA_GRAPH_NODE_DESC(one, Name=name) for name, one in held}
+        named = list(data)
+        self._nodes = {id(buffer): DML_CONSTANT_DATA_GRAPH_NODE_DESC(buffer, Name=name) for name, buffer in named}
         #: One view of each file that contains constants.
-        self._files = list({id(one.obj): one for _, one in held if isinstance(one, memoryview)}.values())
+        self._files = list({id(buffer.obj): buffer for _, buffer in named if isinstance(buffer, memoryview)}.values())
         self._derived: dict[tuple[int, Hashable], npt.NDArray[Any]] = {}
 
     def check_unchanged(self) -> None:
@@ -45,9 +45,9 @@ class SharedConstants:
         key = id(data), how
         if key not in self._derived:
             made = np.ascontiguousarray(make(array))
-            held = made.reshape(-1).view(np.uint8).data.toreadonly()
-            self._nodes[id(held)] = DML_CONSTANT_DATA_GRAPH_NODE_DESC(held, Name=self._nodes[id(data)].Name)
-            self._derived[key] = np.frombuffer(held, made.dtype).reshape(made.shape)
+            view = made.reshape(-1).view(np.uint8).data.toreadonly()
+            self._nodes[id(view)] = DML_CONSTANT_DATA_GRAPH_NODE_DESC(view, Name=self._nodes[id(data)].Name)
+            self._derived[key] = np.frombuffer(view, made.dtype).reshape(made.shape)
         return self._derived[key]
 
     def node(self, data: Stored) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:

@@ -65,16 +65,17 @@ def conversions(
 
     Raises DMLError (DXGI_ERROR_UNSUPPORTED) if no data type can replace one.
     """
-    held = dict(found)
-    support, latest = (operator_support(cls.OPERATOR_TYPE, one, function) for one in (level, LATEST))
+    types = dict(found)
+    support, latest = (operator_support(cls.OPERATOR_TYPE, each_level, function) for each_level in (level, LATEST))
     result: dict[str, DML_TENSOR_DATA_TYPE] = {}
     if support is None or latest is None:
         return result
     for group in _type_groups(cls):  # type: ignore[arg-type]  # a class is hashable
-        present = [name for name in group if name in held]
-        for kind in {held[name] for name in present}:
-            names = [name for name in present if held[name] == kind]
-            # An older level refuses numbers that a narrower type may lose, if they are exact at the latest.
+        present = [name for name in group if name in types]
+        for kind in {types[name] for name in present}:
+            names = [name for name in present if types[name] == kind]
+            # Where the latest level takes the numbers exactly, a narrower type that may lose digits is no substitute at
+            # an older one.
             is_exact = all(kind in latest[name].data_types for name in names)
             for candidate in (kind, *_SUBSTITUTES.get(kind, ())):
                 if is_exact and element_bits(candidate) < element_bits(kind):

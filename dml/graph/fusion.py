@@ -22,6 +22,7 @@ from dml.compiler.selection.convolution import adds_separately
 from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC
+from dml.graph.equal import merge_equal
 from dml.graph.folding import fold_batch_normalizations
 from dml.graph.gelu import find_gelu
 from dml.graph.model import Graph, Node, Port, Value, connect, same_layout, static_values
@@ -55,6 +56,7 @@ def fuse(graph: Graph, target: Target) -> None:
             del nodes[producer]
             nodes[producer] = None
     graph.nodes = list(nodes)
+    merge_equal(graph)
 
 
 def _as_expressions(at: Node) -> Sequence[Node]:
@@ -110,7 +112,7 @@ def _batch_normalization(at: Node, desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC) 
 
 
 def _reshaped(made: DML_BUFFER_TENSOR_DESC, *seen: DML_BUFFER_TENSOR_DESC) -> bool:
-    """Whether all descriptions have the elements of ``made`` in its order, without gaps."""
+    """Whether all descriptions have the elements of ``made`` in the same order, without gaps."""
     tensors = (made, *seen)
     return made.DataType == seen[0].DataType and all(
         tensor.is_packed and tensor.element_count == made.element_count for tensor in tensors
@@ -235,8 +237,9 @@ def _is_better_apart(at: Node, producer: Node, target: Target) -> bool:
 
 
 def _is_stored(port: Port, target: Target) -> bool:
-    """Whether kernels can store single values of its data type: at most a word each, and bytes only if the device
-    stores them without atomics."""
+    """Whether kernels can store single values of the output's data type: at most a word each, and bytes only if the
+    device stores them without atomics.
+    """
     row = DATA_TYPES[port.tensor.DataType]
     return row.kind in ("float", "int", "uint") and (row.bits >= 16 or row.bits in single_stores(target))
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from dml import enums
+from dml.compiler.program import ComparedConstant
 from dml.compiler.scalar import Expression
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_OPERATOR_GRAPH_NODE_DESC
@@ -70,7 +71,7 @@ class Node:
     """An operator, or several fused into an expression of the inputs' elements.
 
     inputs, outputs: (port, value) in binding order; None for an absent optional tensor. labels: the description's nodes
-    that it computes.
+    that it computes. equal: nodes of the description that compute the same from the same values.
     """
 
     labels: list[NodeLabel]
@@ -81,6 +82,7 @@ class Node:
     #: An expression applied to each result before it is stored: of the result (leaf 0) and of the elements of the
     #: inputs after the operator's own (leaves 1, 2, ...). ``outputs`` then describes its results.
     epilogue: Expression | None = None
+    equal: list[NodeLabel] = field(default_factory=list)
     #: Number of inputs that are the operator's own.
     own_inputs: int = field(init=False)
 
@@ -89,11 +91,12 @@ class Node:
 
     @property
     def label(self) -> str:
-        return " + ".join(label.text for label in self.labels)
+        text = " + ".join(label.text for label in self.labels)
+        return f"{text}, and {len(self.equal)} equal to it" if self.equal else text
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        return tuple([label.number for label in self.labels])
+        return tuple([label.number for label in (*self.labels, *self.equal)])
 
 
 @dataclass(eq=False)
@@ -109,6 +112,8 @@ class Graph:
     output_fields: list[GraphField]
     owned: set[int]
     constant_outputs: list[tuple[int, Value]] = field(default_factory=list)
+    #: As in ``Program``.
+    compared: list[ComparedConstant] = field(default_factory=list)
 
 
 GraphNode = DML_OPERATOR_GRAPH_NODE_DESC | DML_CONSTANT_DATA_GRAPH_NODE_DESC
@@ -176,6 +181,8 @@ class GraphParts(NamedTuple):
     input_edges: Sequence[InputEdge]
     edges: Sequence[Edge]
     output_edges: Sequence[OutputEdge]
+    #: Of the first inputs, including those that no node needs.
+    input_names: Sequence[str] = ()
 
 
 def assemble(parts: GraphParts) -> Graph:
@@ -183,10 +190,11 @@ def assemble(parts: GraphParts) -> Graph:
 
     The nodes' order is by levels: those that need nothing first, then those whose inputs are computed.
     """
-    nodes, input_count, output_count, input_edges, edges, output_edges = parts
+    nodes, input_count, output_count, input_edges, edges, output_edges, input_names = parts
     made = [_unconnected(number, node) for number, node in enumerate(nodes)]
     inputs = [Value(number, 0) for number in range(input_count)]
     input_fields: list[GraphField] = [(number, None) for number in range(input_count)]
+    input_fields[: len(input_names)] = [(name, None) for name in input_names]
     owned: set[int] = set()
     for graph_input, node, node_input, name in input_edges:
         tensor = _connect(inputs[graph_input], made[node], node_input)

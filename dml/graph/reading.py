@@ -160,7 +160,7 @@ class _Reader:
             if not 0 <= index < count:
                 raise DMLError(f"{where}: the graph has {count} outputs, found GraphOutputIndex {index}")
             if index in connected:
-                raise DMLError(f"{where}: graph output {index} is connected already")
+                raise DMLError(f"{where}: graph output {index} is already connected")
             self._from(where, edge.FromNodeIndex, edge.FromNodeOutputIndex)
             connected.add(index)
             edges.append(OutputEdge(index, edge.FromNodeIndex, edge.FromNodeOutputIndex, edge.Name))
@@ -173,7 +173,7 @@ class _Reader:
         """Return the input that an edge leads to. Raises DMLError if another edge leads there."""
         port = self._port(where, node, index, 0)
         if (node, index) in self.connected:
-            raise DMLError(f"{where}: {self.labels[node]} has its input {port} connected already")
+            raise DMLError(f"{where}: input {port} of {self.labels[node]} is already connected")
         self.connected.add((node, index))
         return port
 

@@ -115,5 +115,5 @@ def same_places(a: Operand, b: Operand) -> bool:
     """Whether two operands of equal sizes address the same elements of the same region."""
     steps = zip(a.sizes, a.strides, b.strides, strict=True)
     return (a.region, a.base, a.sizes) == (b.region, b.base, b.sizes) and all(
-        one == other or size == 1 for size, one, other in steps
+        first == second or size == 1 for size, first, second in steps
     )

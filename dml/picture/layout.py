@@ -122,11 +122,11 @@ def _bends(places: list[_Place], edges: Sequence[Edge]) -> list[list[_Place]]:
             if (start, value, layer) not in passing:
                 passing[start, value, layer] = _Place(0.0, 0.0, layer)
             way.append(passing[start, value, layer])
-        for one, other in pairwise([last, *way, places[end]]):
-            if (id(one), id(other)) not in joined:
-                joined.add((id(one), id(other)))
-                one.below.append(other)
-                other.above.append(one)
+        for first, second in pairwise([last, *way, places[end]]):
+            if (id(first), id(second)) not in joined:
+                joined.add((id(first), id(second)))
+                first.below.append(second)
+                second.above.append(first)
         ways.append(way)
     return ways
 
@@ -255,9 +255,9 @@ def _settle(layer: list[_Place], wanted: list[float]) -> None:
             at += 1
 
 
-def _apart(one: _Place, other: _Place) -> float:
-    gap = BOX_GAP if one.box is not None and other.box is not None else LINE_GAP
-    return (one.width + other.width) / 2 + gap
+def _apart(first: _Place, second: _Place) -> float:
+    gap = BOX_GAP if first.box is not None and second.box is not None else LINE_GAP
+    return (first.width + second.width) / 2 + gap
 
 
 def _median(numbers: Sequence[float]) -> float:

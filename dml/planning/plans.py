@@ -51,8 +51,8 @@ class Plans:
         """Keep a plan, and forget the least recently used ones beyond the limits."""
         self._plans.put(id(plan), (shapes, plan))
         kept: dict[object, int] = {}
-        for place, (_, (_, one)) in enumerate(self._plans.items()):
-            kept.update(one.kept)
+        for place, (_, (_, used)) in enumerate(self._plans.items()):
+            kept.update(used.kept)
             if place and sum(kept.values()) > self._most_bytes:
                 self._plans.shrink(place)
                 break

@@ -63,7 +63,7 @@ class Buffer:
         if not self._host:
             raise DMLError(f"a buffer of {self.size} bytes is in device memory: the host cannot read or write it")
         if offset < 0 or size < 0 or offset + size > self.size:
-            raise DMLError(f"bytes {offset} to {offset + size} are not within a buffer of {self.size} bytes")
+            raise DMLError(f"Buffer: bytes {offset} to {offset + size} are not within its {self.size} bytes")
 
     @checked
     def write(self, data: npt.ArrayLike, offset: int = 0) -> None:

@@ -199,15 +199,15 @@ def structure(vk: Any, kind: int, booleans: Sequence[bool], following: Any = Non
 
 
 def _read(vk: Any, instance: Any, physical: Any, version: Version) -> Features:
-    extensions = {one.extensionName for one in vk.vkEnumerateDeviceExtensionProperties(physical, None)}
-    present = [one for one in STRUCTURES if one.is_there(version, extensions)]
+    extensions = {extension.extensionName for extension in vk.vkEnumerateDeviceExtensionProperties(physical, None)}
+    present = [extension for extension in STRUCTURES if extension.is_there(version, extensions)]
     chain: list[Any] = []
-    for one in present:
-        chain.append(structure(vk, one.type, [False] * len(one.booleans), chain[-1] if chain else None))
+    for extension in present:
+        chain.append(structure(vk, extension.type, [False] * len(extension.booleans), chain[-1] if chain else None))
     vk.vkGetPhysicalDeviceFeatures2(physical, vk.VkPhysicalDeviceFeatures2(pNext=chain[-1]))
     found: dict[str, Any] = {}
-    for one, answer in zip(present, chain, strict=True):
-        for feature, is_there in zip(one.booleans, answer[4 : 4 + len(one.booleans)], strict=True):
+    for extension, answer in zip(present, chain, strict=True):
+        for feature, is_there in zip(extension.booleans, answer[4 : 4 + len(extension.booleans)], strict=True):
             found[feature] = bool(is_there) and found.get(feature, True)
     found.pop("", None)
     matrices = found.pop("cooperative_matrices", False)

@@ -106,20 +106,20 @@ class Pipelines:
     def begin(self, dispatches: Sequence[Dispatch], kernels: Sequence[bytes]) -> object:
         """Start making these pipelines on all cores and return at once. The result keeps them alive; dropped requests
         are cancelled. ``get`` retries failures."""
-        held: dict[_Key, object] = {}
+        requested: dict[_Key, object] = {}
         if self._process != os.getpid():
-            return held  # the first use of the device raises: a forked child lacks the driver's threads
+            return requested  # the first use of the device raises: a forked child lacks the driver's threads
         with self._lock:
             for dispatch, spirv in zip(dispatches, kernels, strict=True):
                 key = _Key.of(dispatch, spirv)
-                if key not in held:
-                    held[key] = self._present.get(key) or self._begun.get(key) or self._add(key, dispatch)
+                if key not in requested:
+                    requested[key] = self._present.get(key) or self._begun.get(key) or self._add(key, dispatch)
             starting = max(0, min(len(self._waiting), (os.cpu_count() or 1) - self._workers))
             self._workers += starting
         for _ in range(starting):
             # A daemon: the interpreter need not wait for pipelines that nobody will run
             threading.Thread(target=self._work, name="dml pipelines", daemon=True).start()
-        return held
+        return requested
 
     def _add(self, key: _Key, dispatch: Dispatch) -> Future[Pipeline]:
         future: Future[Pipeline] = Future()

@@ -133,7 +133,7 @@ class Recording:
         if self._is_loose and not self.is_new:
             self._sequences = self.writer.record_batches()
             works = [batch.work for batch in self.batches]
-            self.batches = [Batch([one], work) for one, work in zip(self._sequences, works, strict=True)]
+            self.batches = [Batch([sequence], work) for sequence, work in zip(self._sequences, works, strict=True)]
             self._is_loose = False
 
     def start(self, sequences: list[Any]) -> Fence:
@@ -207,10 +207,10 @@ def execute(context: Context, recordings: Sequence[Recording | JoinedRecordings]
     """
     context.check_process()
     last: Fence | None = None
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as locks:
         # One lock order everywhere, so that two threads with the same recordings cannot deadlock
         for recording in sorted(set(recordings), key=id):
-            held.enter_context(recording.lock)
+            locks.enter_context(recording.lock)
             recording.settle()
         together = _Together(context)
         for recording in recordings:

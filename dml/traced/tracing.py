@@ -96,9 +96,9 @@ class Tracing:
         if len(b) == 1 and not b[0][0]:
             return self._number(tuple([(product, number * b[0][1]) for product, number in a]))
         found: dict[Product, int] = {}
-        for one, first in a:
+        for factors, first in a:
             for other, second in b:
-                product = tuple(sorted((*one, *other)))
+                product = tuple(sorted((*factors, *other)))
                 found[product] = found.get(product, 0) + first * second
         return self._number(tuple(sorted((product, number) for product, number in found.items() if number)))
 

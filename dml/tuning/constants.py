@@ -125,9 +125,9 @@ def _recorded(
                 if slot.name not in buffers and isinstance(slot.tensor, DML_BUFFER_TENSOR_DESC):
                     buffers[slot.name] = operator.get_device().create_buffer(numbers(slot.tensor))
             measured = MeasuredOperator(operator, buffers)
-            one = measured.recorded(1)
+            single = measured.recorded(1)
             if own is None:
-                own, once = measured, timer(row, value, one)
+                own, once = measured, timer(row, value, single)
                 runs = max(1, min(_MOST_RUNS, int(_SUBMISSION / max(once, 1e-9))))
             commands = measured.recorded(runs)
             keep_busy(commands, _BUSY)

@@ -172,7 +172,7 @@ class _Contest:
             return None
         try:
             first = self._bound(rule)
-            one = first.recorded(1)
+            single = first.recorded(1)
             expected = first.results()
             if wrong := self._wrong(expected):
                 self._say(f"{rule} is wrong, nothing is measured: {wrong}")
@@ -180,7 +180,7 @@ class _Contest:
         except DMLError as error:
             self._say(f"{rule} does not run: {error.message}")
             return None
-        once = self._tuner.seconds(rule, one)
+        once = self._tuner.seconds(rule, single)
         self._tuner.pace[self._work.family] = once / self._work.operations
         if 2 * once * count > self._tuner.left(self._end):
             self._say(f"a run takes {_ms(once)}, more than the time left")

@@ -54,7 +54,7 @@ def quantize_linear(desc: d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC, chec
 @rule(d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC)
 def quantized_linear_add(desc: d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC, check: Check) -> None:
     check.same_sizes("ATensor", "BTensor", "OutputTensor")
-    one = (1,) * desc.ATensor.rank
+    single = (1,) * desc.ATensor.rank
     for name in ("A", "B", "Output"):
-        check.sizes(f"{name}ScaleTensor", one, "one scale for the tensor")
-        check.sizes(f"{name}ZeroPointTensor", one, "one zero point for the tensor")
+        check.sizes(f"{name}ScaleTensor", single, "one scale for the tensor")
+        check.sizes(f"{name}ZeroPointTensor", single, "one zero point for the tensor")

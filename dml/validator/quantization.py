@@ -45,6 +45,6 @@ def dequantize(desc: d.DML_DEQUANTIZE_OPERATOR_DESC, check: Check) -> None:
 @rule(d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC)
 def dynamic_quantize_linear(desc: d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, check: Check) -> None:
     check.sizes("OutputTensor", desc.InputTensor.Sizes, why="those of InputTensor")
-    one = (1,) * desc.InputTensor.rank
-    check.sizes("OutputScaleTensor", one, why="one element")
-    check.sizes("OutputZeroPointTensor", one, why="one element")
+    single = (1,) * desc.InputTensor.rank
+    check.sizes("OutputScaleTensor", single, why="one element")
+    check.sizes("OutputZeroPointTensor", single, why="one element")

@@ -29,10 +29,10 @@ def network(
     and the last states.
     """
     directions = direction_count(desc.Direction)
-    one, seq_length, batch_size, input_size = desc.InputTensor.Sizes
+    leading, seq_length, batch_size, input_size = desc.InputTensor.Sizes
     hidden_size = desc.RecurrenceTensor.Sizes[3]
     units = "hidden_size" if gates == 1 else f"{gates} * hidden_size"
-    check.that(one == 1, "InputTensor", "must have size 1 in dimension 0", desc.InputTensor.Sizes)
+    check.that(leading == 1, "InputTensor", "must have size 1 in dimension 0", desc.InputTensor.Sizes)
     check.sizes(
         "WeightTensor", (1, directions, gates * hidden_size, input_size), why=f"1, num_directions, {units}, input_size"
     )

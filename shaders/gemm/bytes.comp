@@ -1,8 +1,8 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // Products of 8-bit integers (see bytes.glsl) by dot products of four at a time, through shared memory. A workgroup
-// computes TILE_M x TILE_N of the result in slabs of TILE_K steps of k, and loads the next slab to registers meanwhile.
-// An invocation keeps blocks of 4 x 4 sums, laid out as in shared.comp.
+// computes TILE_M x TILE_N of the result in slabs of TILE_K steps of k. An invocation keeps blocks of 4 x 4 sums, laid out
+// as in shared.comp. LOADS_AHEAD: it loads the next slab to registers while it adds.
 #include "prelude.glsl"
 #include "gemm/packed_dot.glsl"
 #include "gemm/bytes.glsl"
@@ -70,14 +70,23 @@ void main() {
         [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) sums[m][n] = uvec4(0u);
     }
     uvec4 raw_a[VECTORS_OF_A], raw_b[VECTORS_OF_B];
+#if LOADS_AHEAD
     load_a(a0, m0, 0u, raw_a);
     load_b(lines, 0u, raw_b);
     keep(raw_a, raw_b);
     barrier();
+#endif
     for (uint k0 = 0u; k0 < K; k0 += TILE_K) {
+#if LOADS_AHEAD
         // (After the last slab this reads its end again, which is not added.)
         load_a(a0, m0, k0 + TILE_K, raw_a);
         load_b(lines, k0 + TILE_K, raw_b);
+#else
+        load_a(a0, m0, k0, raw_a);
+        load_b(lines, k0, raw_b);
+        keep(raw_a, raw_b);
+        barrier();
+#endif
         [[unroll]] for (uint w = 0u; w < WORDS; ++w) {
             uvec4 a[FOURS_M], b[FOURS_N];
             [[unroll]] for (uint m = 0u; m < FOURS_M; ++m) a[m] = tile_a[w][own_m + m * GROUPS_M];
@@ -89,8 +98,10 @@ void main() {
             }
         }
         barrier();
+#if LOADS_AHEAD
         keep(raw_a, raw_b);
         barrier();
+#endif
     }
 
     // Not unrolled, selecting sums by constant indices, as in shared.comp

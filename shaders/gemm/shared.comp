@@ -1,13 +1,14 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // result = finish(ALPHA * a x b + BETA * c) through shared memory, for devices whose invocations share a cache poorly.
-// A workgroup computes TILE_M x TILE_N of the result in slabs of TILE_K steps of k, and loads the next slab to
-// registers meanwhile. (Double buffering in shared memory saves a barrier, but is slower on an H100.) An invocation
-// keeps 4 * FOURS_M x 4 * FOURS_N sums in registers: blocks of 4 x 4 that are GROUPS_M blocks apart down and GROUPS_N
-// across, so that adjacent invocations read adjacent words.
+// A workgroup computes TILE_M x TILE_N of the result in slabs of TILE_K steps of k. An invocation keeps 4 * FOURS_M x
+// 4 * FOURS_N sums in registers: blocks of 4 x 4 that are GROUPS_M blocks apart down and GROUPS_N across, so that adjacent
+// invocations read adjacent words.
 //
 // K_PART: for split-k, the maximum number of steps of k that a workgroup adds; if fewer than K, the result has a matrix
 // per part, K_PART_STRIDE elements apart. PLACES_FIRST: the place of the result is found before the loop.
+// LOADS_AHEAD: the next slab is loaded to registers while this one is added. (Double buffering in shared memory saves a
+// barrier, but is slower on an H100.)
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 #include "gemm/halves.glsl"
@@ -229,15 +230,25 @@ void main() {
     }
     A_RAW raw_a[FOURS_OF_A];
     B_RAW raw_b[FOURS_OF_B];
+#if LOADS_AHEAD
     load_a(a0, m0, begin, end, raw_a);
     load_b(b0, n0, begin, end, raw_b);
     keep_a(begin, end, raw_a);
     keep_b(begin, end, raw_b);
     barrier();
+#endif
     for (uint k0 = begin; k0 < end; k0 += TILE_K) {
+#if LOADS_AHEAD
         // (After the last slab this reads its end again, which is not added.)
         load_a(a0, m0, k0 + TILE_K, end, raw_a);
         load_b(b0, n0, k0 + TILE_K, end, raw_b);
+#else
+        load_a(a0, m0, k0, end, raw_a);
+        load_b(b0, n0, k0, end, raw_b);
+        keep_a(k0, end, raw_a);
+        keep_b(k0, end, raw_b);
+        barrier();
+#endif
 #if HALF_STEPS > 0
         add_halves(own_m, own_n, sums);
 #else
@@ -251,9 +262,11 @@ void main() {
         }
 #endif
         barrier();
+#if LOADS_AHEAD
         keep_a(k0 + TILE_K, end, raw_a);
         keep_b(k0 + TILE_K, end, raw_b);
         barrier();
+#endif
     }
 
     // Loops that are not unrolled and select sums by constant indices: NVIDIA's compiler does not unroll loops with

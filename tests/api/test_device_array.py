@@ -79,9 +79,11 @@ def test_an_output_that_is_fed_back_in_a_loop(each_kind, monkeypatch):
 
 def test_outputs_that_somebody_has_are_not_written_again(each_kind):
     add = compiled(each_kind, addition())
-    kept = [add.dispatch({"ATensor": X * at, "BTensor": X}, keep=["OutputTensor"])["OutputTensor"] for at in range(9)]
-    for at, one in enumerate(kept):
-        assert_exact(one.numpy(), X * (at + 1))
+    kept = [
+        add.dispatch({"ATensor": X * index, "BTensor": X}, keep=["OutputTensor"])["OutputTensor"] for index in range(9)
+    ]
+    for index, one in enumerate(kept):
+        assert_exact(one.numpy(), X * (index + 1))
 
 
 def test_one_array_as_both_inputs_and_views_of_it(each_kind):
@@ -90,16 +92,16 @@ def test_one_array_as_both_inputs_and_views_of_it(each_kind):
     first = add.dispatch({"ATensor": X, "BTensor": X}, keep=["OutputTensor"])["OutputTensor"]
     seen = first.seen_as((6,), np.float32)
     del first
-    for at in range(6):
-        add.dispatch({"ATensor": X * at, "BTensor": X}, keep=["OutputTensor"])
+    for index in range(6):
+        add.dispatch({"ATensor": X * index, "BTensor": X}, keep=["OutputTensor"])
     assert_exact(seen.numpy(), 2 * X.ravel())
 
 
 def test_kept_outputs_are_bounded(each_kind):
     add = compiled(each_kind, addition())
-    for at in range(3 * bound.MOST_RECORDINGS):
-        there = each_kind.to_device(X + at)
-        assert_exact(add.dispatch({"ATensor": there, "BTensor": X})["OutputTensor"], 2 * X + at)
+    for index in range(3 * bound.MOST_RECORDINGS):
+        there = each_kind.to_device(X + index)
+        assert_exact(add.dispatch({"ATensor": there, "BTensor": X})["OutputTensor"], 2 * X + index)
     assert len(add._resident._bound) == bound.MOST_RECORDINGS
     buffers = [key for key in add.kept if hasattr(key, "piece")]
     assert len(buffers) <= 3 + bound.MOST_RECORDINGS

@@ -78,19 +78,19 @@ def test_initialization_uploads_its_constants_in_parts(device: dml.Device, monke
     compiled = builder.compile({"y": total})
     size = known[0].nbytes
     monkeypatch.setattr(weights, "_PART_BYTES", 2 * size)
-    held = []
+    staged = []
 
     class Noted(weights.Constants):
         def __init__(self, context: Any, program: Any, dispatches: Any, *, keep: bool = False) -> None:
             super().__init__(context, program, dispatches, keep=keep)
-            held.append(sum(buffer.size for arena in self._arenas.values() for buffer in arena.buffers))
+            staged.append(sum(buffer.size for arena in self._arenas.values() for buffer in arena.buffers))
 
     monkeypatch.setattr(weights, "Constants", Noted)
     given = rng.uniform(-1, 1, x.sizes).astype(np.float32)
     found = compiled.dispatch({"x": given})["y"]
     np.testing.assert_allclose(found, given * np.prod([np.sqrt(array) for array in known], 0), rtol=1e-5)
-    assert sum(held) == 5 * size
-    assert max(held) <= 2 * size
+    assert sum(staged) == 5 * size
+    assert max(staged) <= 2 * size
 
 
 def test_constants_for_initialization_are_freed(device: dml.Device) -> None:

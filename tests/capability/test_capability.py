@@ -40,8 +40,8 @@ def table_at(name, level, function=None):
     if tables is None:
         short = function.name.removeprefix("DML_REDUCE_FUNCTION_")
         (tables,) = [t for functions, t in TABLE[name]["support_by_function"].items() if short in functions.split(", ")]
-    held = [other for other in tables if reaches(level, other)]
-    return tables[max(held, key=lambda other: [int(part) for part in other.split("_")])]
+    older = [other for other in tables if reaches(level, other)]
+    return tables[max(older, key=lambda other: [int(part) for part in other.split("_")])]
 
 
 def functions_of(name):

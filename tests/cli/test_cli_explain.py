@@ -21,8 +21,8 @@ value, sequence = helper.make_tensor_value_info, helper.make_tensor_sequence_val
 
 
 def saved(folder: Path, nodes: list[Any], inputs: list[Any], outputs: list[Any], **initial: Any) -> Path:
-    held = [numpy_helper.from_array(np.asarray(array), name) for name, array in initial.items()]
-    graph = helper.make_graph(nodes, "g", inputs, outputs, held)
+    initializers = [numpy_helper.from_array(np.asarray(array), name) for name, array in initial.items()]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, initializers)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), folder / "m.onnx")
     return folder / "m.onnx"
 

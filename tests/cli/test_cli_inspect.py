@@ -63,7 +63,7 @@ def convolutions(tmp_path):
     """Return a model of two convolutions, the filters ``large`` and ``small`` and a bias, in a file."""
     rng = np.random.default_rng(0)
     shapes = {"large": (128, 128, 3, 3), "small": (64, 128, 1, 1), "bias": (128,)}
-    held = {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+    weights = {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
     graph = helper.make_graph(
         [
             helper.make_node("Conv", ["x", "large", "bias"], ["h"], "first", pads=[1] * 4),
@@ -72,36 +72,36 @@ def convolutions(tmp_path):
         "g",
         [helper.make_tensor_value_info("x", 1, [1, 128, 28, 28])],
         [helper.make_tensor_value_info("y", 1, [1, 64, 28, 28])],
-        [numpy_helper.from_array(array, name) for name, array in held.items()],
+        [numpy_helper.from_array(array, name) for name, array in weights.items()],
     )
     path = tmp_path / "convolutions.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10), path)
-    return path, held
+    return path, weights
 
 
 def test_transformed_filters_are_listed(convolutions):
     """A filter transformed for Winograd takes four times its bytes; other weights are no larger than in the file."""
-    path, held = convolutions
+    path, weights = convolutions
     found = inspect_model(path, Planner(Target(DeviceClass.CPU, subgroup_size=8)))
     assert found.memory is not None
     name, size = found.prepared[0]
     assert name.startswith("convolution/winograd_weights.comp")
     assert name.endswith(", from large")
-    assert size == 4 * held["large"].nbytes
+    assert size == 4 * weights["large"].nbytes
     taken = {one.name: one.device_bytes for one in found.largest}
-    assert taken["large"] == 4 * held["large"].nbytes
-    assert taken["small"] >= held["small"].nbytes
+    assert taken["large"] == 4 * weights["large"].nbytes
+    assert taken["small"] >= weights["small"].nbytes
     assert sum(taken.values()) == found.memory["weights"]
 
 
 @pytest.mark.parametrize("kind", list(DeviceClass))
 def test_each_weight_has_its_bytes_on_the_device(convolutions, kind):
-    path, held = convolutions
+    path, weights = convolutions
     found = inspect_model(path, Planner(Target(kind, subgroup_size=8)))
     assert found.memory is not None
     taken = {one.name: one.device_bytes for one in found.largest}
-    assert taken.keys() == held.keys()
-    assert all(taken[name] >= array.nbytes for name, array in held.items())
+    assert taken.keys() == weights.keys()
+    assert all(taken[name] >= array.nbytes for name, array in weights.items())
     assert sum(taken.values()) == found.memory["weights"]
 
 

@@ -31,7 +31,9 @@ def run(device: dml.Device) -> Any:
 def layers(tmp_path: Path) -> Path:
     """Save a model of two layers, the second without a name, with a batch and its mask as inputs."""
     rng = np.random.default_rng(0)
-    weights = [numpy_helper.from_array(rng.uniform(-1, 1, (8, 8)).astype(np.float32), f"w{at}") for at in range(2)]
+    weights = [
+        numpy_helper.from_array(rng.uniform(-1, 1, (8, 8)).astype(np.float32), f"w{index}") for index in range(2)
+    ]
     nodes = [
         helper.make_node("MatMul", ["x", "w0"], ["a"], name="conv1"),
         helper.make_node("Relu", ["a"], ["b"], name="relu1"),

@@ -12,7 +12,7 @@ import dml
 from desktop import DESKTOP
 from dml.compiler.features import Features, FloatMode, MatrixShape
 from dml.compiler.selection import devices
-from dml.compiler.selection.attention import AttentionShape, AttentionTiles, attention_sharing
+from dml.compiler.selection.attention import AttentionFew, AttentionShape, AttentionTiles, attention_sharing
 from dml.compiler.selection.bytes import DotProduct, DotRows, byte_kernel
 from dml.compiler.selection.convolution import WindowSizes, depthwise_tile, implicit_tile
 from dml.compiler.selection.few_rows import VectorProduct
@@ -21,7 +21,7 @@ from dml.compiler.selection.lines import held_rows, reduction_sharing
 from dml.compiler.selection.product_tiles import half_steps
 from dml.compiler.selection.tiles import ProductSizes
 from dml.compiler.target import Target
-from harness import assert_exact, assert_sums, random, run, tensor
+from harness import assert_exact, assert_half_sums, assert_sums, random, run, tensor
 
 _MATRIX = MatrixShape(8, 8, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
 _FEATURES = Features(
@@ -221,11 +221,37 @@ def test_few_registers_compute_with_few_elements_at_once() -> None:
 
 def test_held_rows_depend_on_a_workgroups_registers() -> None:
     assert held_rows(chip("a660"), 40960, 4) is None
-    held = held_rows(chip("a660"), 4096, 4)
-    assert held is not None
-    assert 4 * held.steps <= devices.registers(chip("a660"), held.lanes)
+    rows = held_rows(chip("a660"), 4096, 4)
+    assert rows is not None
+    assert 4 * rows.steps <= devices.registers(chip("a660"), rows.lanes)
     nvk = replace(H100, driver=24)
     assert held_rows(nvk, 40960, 4) is None
+
+
+def test_rows_are_shared_by_more_where_registers_are_fewest() -> None:
+    for length, unit in ((4096, 4), (1024, 4), (1024, 8)):
+        few = held_rows(chip("Mali"), length, unit)
+        many = held_rows(H100, length, unit)
+        assert few is not None
+        assert many is not None
+        assert unit * few.steps <= 20 < unit * many.steps or few.steps == many.steps
+    # A workgroup that cannot grow holds more.
+    small = held_rows(replace(chip("Mali"), max_workgroup_invocations=128), 4096, 4)
+    assert small is not None
+    assert (small.lanes, small.steps) == (128, 8)
+
+
+@pytest.mark.parametrize(
+    ("name", "float32", "float16"),
+    [("navi31", (4, 4), (4, 4)), ("dg2", (4, 4), (4, 1)), ("m1", (4, 4), (4, 1)), ("a660", (4, 4), (4, 1)),
+     ("Mali", (2, 1), (1, 1)), ("V3D", (1, 1), (1, 1))],
+)  # fmt: skip
+def test_attention_of_few_rows_takes_what_registers_hold(name: str, float32: Any, float16: Any) -> None:
+    """Rows and keys at once: a vector has four elements of FLOAT32, or eight of FLOAT16, which are converted."""
+    for unit, expected in ((4, float32), (8, float16)):
+        way = attention_sharing(chip(name), AttentionShape(8, 4, 1024, 128, 128, unit, halves=unit == 8))
+        assert isinstance(way, AttentionFew)
+        assert (way.rows, way.round) == expected
 
 
 @pytest.fixture(params=["dg2", "m1", "a740", "a660", "Mali", "V3D"])
@@ -239,6 +265,13 @@ def as_chip(request: pytest.FixtureRequest, seen_as: Any) -> dml.Device:
 def labels(device: dml.Device, desc: dml.OperatorDesc) -> list[str]:
     program = device.compile_operator(device.create_operator(desc)).program
     return [dispatch.label for dispatch in program.dispatches]
+
+
+def loads_ahead(device: dml.Device, desc: dml.OperatorDesc, label: str) -> None:
+    """Check that a product loads slabs ahead exactly where registers are not fewest."""
+    program = device.compile_operator(device.create_operator(desc)).program
+    ahead = str(int(not devices.has_fewest_registers(device.vulkan.target)))
+    assert {dict(d.source.defines)["LOADS_AHEAD"] for d in program.dispatches if d.label == label} <= {ahead}
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
@@ -256,6 +289,7 @@ def test_products(as_chip: dml.Device, dtype: str, m: int, k: int, n: int, batch
     result = run(as_chip, desc, {"ATensor": a, "BTensor": b})["OutputTensor"]
     x, y = a.astype(np.float64), b.astype(np.float64).swapaxes(-1, -2)
     assert_sums(result, x @ y, abs(x) @ abs(y), k)
+    loads_ahead(as_chip, desc, "gemm/shared.comp")
 
 
 @pytest.mark.parametrize("m, k, n, batch", [(64, 70, 64, 130), (20, 33, 40, 1)])
@@ -270,13 +304,35 @@ def test_products_of_bytes(as_chip: dml.Device, m: int, k: int, n: int, batch: i
     target = as_chip.vulkan.target
     if target.features.integer_dot_product and devices.profile(target).dots:
         assert isinstance(byte_kernel(target, m, n, k, batch), DotProduct)
+        loads_ahead(as_chip, desc, "gemm/bytes.comp")
+
+
+def test_products_in_halves(as_chip: dml.Device) -> None:
+    """Slabs of FLOAT16 elements, the last of which is partial."""
+    target = as_chip.vulkan.target
+    if not target.features.float16:
+        pytest.skip("the device has no FLOAT16 arithmetic")
+    rng = np.random.default_rng(5)
+    a, b = random(rng, "FLOAT16", (1, 1, 70, 61)), random(rng, "FLOAT16", (1, 1, 61, 37))
+    desc = dml.DML_GEMM_OPERATOR_DESC(
+        tensor("FLOAT16", a.shape), tensor("FLOAT16", b.shape), None, tensor("FLOAT16", (1, 1, 70, 37)),
+        TransA=dml.DML_MATRIX_TRANSFORM_NONE, TransB=dml.DML_MATRIX_TRANSFORM_NONE, Alpha=1.0, Beta=0.0,
+    )  # fmt: skip
+    operator = as_chip.create_operator(desc)
+    compiled = as_chip.compile_operator(operator, dml.DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION)
+    steps = {dict(d.source.defines)["HALF_STEPS"] for d in compiled.program.dispatches}
+    assert steps == {"8" if devices.gains_by_halves(target) else "0"}
+    result = compiled.dispatch({"ATensor": a, "BTensor": b})["OutputTensor"]
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    assert_half_sums(result, x @ y, abs(x) @ abs(y), 61)
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
-def test_attention(as_chip: dml.Device, dtype: str) -> None:
-    """Two heads of 70 rows, 90 keys and 64 columns, which leave partial tiles."""
+@pytest.mark.parametrize("rows", [70, 5])
+def test_attention(as_chip: dml.Device, dtype: str, rows: int) -> None:
+    """Two heads of 70 rows, or of few, 90 keys and 64 columns, which leave partial tiles."""
     rng = np.random.default_rng(2)
-    heads, rows, keys, size = 2, 70, 90, 64
+    heads, keys, size = 2, 90, 64
     query = random(rng, dtype, (1, rows, heads * size), -1, 1)
     key, value = (random(rng, dtype, (1, keys, heads * size), -1, 1) for _ in range(2))
     desc = dml.DML_MULTIHEAD_ATTENTION_OPERATOR_DESC(
@@ -285,7 +341,9 @@ def test_attention(as_chip: dml.Device, dtype: str) -> None:
         MaskFilterValue=-1e4,         MaskType=dml.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE,
     )  # fmt: skip
     target = as_chip.vulkan.target
-    if target.max_workgroup_invocations >= 256 and not devices.has_fewest_registers(target):
+    if rows < 70:
+        assert labels(as_chip, desc)[0] in ("attention/few.comp", "attention/few_lanes.comp")
+    elif target.max_workgroup_invocations >= 256 and not devices.has_fewest_registers(target):
         assert labels(as_chip, desc) == ["attention/tiles.comp"]
     result = run(as_chip, desc, {"QueryTensor": query, "KeyTensor": key, "ValueTensor": value})["OutputTensor"]
     q, k, v = (t.astype(np.float64).reshape(-1, heads, size).swapaxes(0, 1) for t in (query, key, value))
@@ -298,9 +356,26 @@ def test_attention(as_chip: dml.Device, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+def test_rows_that_are_held(as_chip: dml.Device, dtype: str) -> None:
+    rng = np.random.default_rng(6)
+    x = random(rng, dtype, (1, 3, 64, 64), -2, 2)
+    described = tensor(dtype, x.shape)
+    desc = dml.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(
+        described, None, None, described, Axes=(2, 3), NormalizeVariance=True, Epsilon=1e-5, FusedActivation=None
+    )
+    wide = x.astype(np.float64)
+    expected = (wide - wide.mean((2, 3), keepdims=True)) / np.sqrt(wide.var((2, 3), keepdims=True) + 1e-5)
+    if devices.registers(as_chip.vulkan.target) > 32:
+        assert labels(as_chip, desc) == ["normalization/held.comp"]
+    result = run(as_chip, desc, {"InputTensor": x})["OutputTensor"].astype(np.float64)
+    # A float16 result is rounded once.
+    assert np.abs(result - expected).max() < (1e-5 if dtype == "FLOAT32" else 2e-3)
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("channels, groups, stride", [(24, 1, 1), (20, 1, 2), (8, 8, 2)])
 def test_convolutions(as_chip: dml.Device, dtype: str, channels: int, groups: int, stride: int) -> None:
-    """Implicit convolutions in smaller slabs, with and without a table of steps, and depthwise ones with fewer rows."""
+    """Implicit convolutions in smaller tiles, with and without a table of steps, and depthwise ones with fewer rows."""
     rng = np.random.default_rng(3)
     size, made = 17, (17 - 1) // stride + 1
     x = random(rng, dtype, (2, channels, size, size))

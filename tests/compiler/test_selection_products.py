@@ -97,7 +97,7 @@ def shared_bytes(kernel: ProductKernel) -> int:
             rows, columns = kernel.tile
             return kernel.subgroups * (2 * (rows + columns) * (kernel.tile_k + 8) + 4 * rows * columns)
         case MatrixProduct():
-            # The larger of the two slab layouts: lines along k, or across it.
+            # The larger of the two tile layouts: lines along k, or across it.
             lines = [(size, kernel.tile_k) for size in kernel.tile]
             slabs = sum(max(a * (b // 8 | 1), b * (a // 8 | 1)) for a, b in lines)
             # At the end, a row of matrices of each subgroup passes through the same memory.
@@ -378,9 +378,9 @@ def test_recurrences(target: Target) -> None:
 
 def test_only_wide_vectors_hold_weights() -> None:
     """Narrower vectors mean SwiftShader, whose stacks are small."""
-    held = {name: any(cut.resident for _, cut in cuts(target)) for name, target in TARGETS.items()}
-    assert held["llvmpipe"]
-    assert not any(held[name] for name in ("SwiftShader", "desktop", "Vulkan's minimum"))
+    resident = {name: any(cut.resident for _, cut in cuts(target)) for name, target in TARGETS.items()}
+    assert resident["llvmpipe"]
+    assert not any(resident[name] for name in ("SwiftShader", "desktop", "Vulkan's minimum"))
 
 
 def test_one_sequence_has_the_kernel_of_some() -> None:

@@ -97,8 +97,8 @@ def test_reductions(target: Target) -> None:
 def test_subgroups_that_shuffle_are_used(target: Target) -> None:
     assert shuffled(target) == (32 if "shuffle" in target.features.subgroup_operations else 0)
     assert reduction_sharing(target, 1 << 16, 4096, 0).subgroup == shuffled(target)
-    held = held_rows(target, 4096, 4)
-    assert held is None or held.subgroup == shuffled(target)
+    rows = held_rows(target, 4096, 4)
+    assert rows is None or rows.subgroup == shuffled(target)
 
 
 def test_results_enough_for_the_device_are_not_split(target: Target) -> None:

@@ -36,7 +36,9 @@ ARM, NVK = {"vendor": 0x13B5}, {"vendor": 0x10DE, "driver": 24}
 
 
 class Crossing(NamedTuple):
-    """value: of the threshold, which puts ``desc`` on its other side. limits: of the device, besides the axis."""
+    """A threshold that is crossed. value: of the threshold; it puts ``desc`` on the other side. limits: of the device,
+    besides the axis.
+    """
 
     module: str
     name: str

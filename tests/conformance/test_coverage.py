@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -253,3 +254,24 @@ def test_the_chosen_cases_do_not_depend_on_the_process_or_the_folder(tmp_path):
     assert Path(found[1][0]).parent == copy.folder / "dml"
     assert found[0][1:] == found[1][1:]
     assert min(map(len, found[0][1:])) > 10
+
+
+REPEATED = """
+from dml.compiler.features import Features
+from dml.compiler.target import DeviceClass, Target
+from dml.conformance.suite import Suite
+able = Features(subgroup_operations=frozenset({"arithmetic", "ballot", "clustered", "quad", "shuffle", "vote"}))
+Suite(filter=("ONE_HOT",)).coverage(Target(DeviceClass.DISCRETE, features=able))
+"""
+
+
+def test_another_process_finds_the_coverage_in_the_cache(monkeypatch, tmp_path):
+    """Also for a device with sets of features, whose text depends on the hash of strings."""
+    monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path))
+    for seed in ("1", "2"):
+        run = subprocess.run(
+            [sys.executable, "-c", REPEATED], cwd=PACKAGE.parent, capture_output=True, text=True, timeout=300,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        )  # fmt: skip
+        assert run.returncode == 0, run.stderr
+    assert cache.usage()["coverage"].entries == 1

@@ -15,11 +15,11 @@ from dml.conformance.merging import merge
 def shards(count, whole):
     """Split a whole report into shards."""
     parts = []
-    for at in range(count):
+    for index in range(count):
         part = copy.deepcopy(whole)
-        part["suite"]["shard"] = f"{at + 1}/{count}"
+        part["suite"]["shard"] = f"{index + 1}/{count}"
         for run in part["runs"]:
-            run.update(results=run["results"][at::count], shard=f"{at + 1}/{count}", seconds=1.0)
+            run.update(results=run["results"][index::count], shard=f"{index + 1}/{count}", seconds=1.0)
         part["suite"]["cases"] = len(part["runs"][0]["results"])
         parts.append(part)
     return parts

@@ -18,7 +18,7 @@ from dml.runtime import devices
 def three(vulkan, monkeypatch):
     """Simulate three devices, two of which have the same name."""
     known = tuple(
-        dataclasses.replace(vulkan, index=at, name=name) for at, name in enumerate(["Card", "Card", "Other Card"])
+        dataclasses.replace(vulkan, index=index, name=name) for index, name in enumerate(["Card", "Card", "Other Card"])
     )
     for place in (module, devices):
         monkeypatch.setattr(place, "list_devices", lambda: known)

@@ -44,8 +44,8 @@ def test_a_page_is_one_file_that_fetches_nothing():
 def test_cells_add_up_to_the_outcomes():
     data = data_of(page([FIRST]))
     assert len(data["operators"]) == len(dml.operators())
-    for at, run in enumerate(FIRST["runs"]):
-        cells = [cell for cell in data["cells"] if cell["run"] == at]
+    for index, run in enumerate(FIRST["runs"]):
+        cells = [cell for cell in data["cells"] if cell["run"] == index]
         assert sum(map(sum, (cell["counts"] for cell in cells))) == len(run["results"])
         histograms = (one["histogram"] for one in run["results"])
         assert sum(sum(cell["histogram"]) for cell in cells) == sum(map(sum, histograms))

@@ -78,14 +78,14 @@ def result_of_ones(size: int) -> float:
 
 def onnx_model(folder: Path, name: str, size: int, *, external: bool = False) -> Path:
     path = folder / f"{name}.onnx"
-    nodes, held, last = [], [], "x"
-    for at, weights in enumerate(matrices(size)):
-        held.append(numpy_helper.from_array(weights, f"w{at}"))
-        nodes.append(helper.make_node("MatMul", [last, f"w{at}"], [f"product{at}"]))
-        last = f"r{at}"
-        nodes.append(helper.make_node("Relu", [f"product{at}"], [last]))
+    nodes, initializers, last = [], [], "x"
+    for index, weights in enumerate(matrices(size)):
+        initializers.append(numpy_helper.from_array(weights, f"w{index}"))
+        nodes.append(helper.make_node("MatMul", [last, f"w{index}"], [f"product{index}"]))
+        last = f"r{index}"
+        nodes.append(helper.make_node("Relu", [f"product{index}"], [last]))
     entries = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", size]) for name in ("x", last)]
-    graph = helper.make_graph(nodes, "large", entries[:1], entries[1:], held)
+    graph = helper.make_graph(nodes, "large", entries[:1], entries[1:], initializers)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     onnx.save(model, path, save_as_external_data=external, location=f"{path.stem}.data", size_threshold=0)
     return path

@@ -69,8 +69,8 @@ def test_the_lowest_level_of_a_graph(device: Any) -> None:
     x = graph.input("x", (2, 3))
     assert dml.needed_level(graph.build([op.relu(x.reshape(1, 1, 2, 3))])) is dml.DML_FEATURE_LEVEL_1_0
     assert dml.needed_level(graph.build([op.softmax(x)])) is dml.DML_FEATURE_LEVEL_5_1
-    held = graph.build([x.reshape(1, 1, 2, 3) + graph.constant(np.ones((1, 1, 2, 3), np.float32))])
-    assert dml.needed_level(held) is dml.DML_FEATURE_LEVEL_6_2
+    description = graph.build([x.reshape(1, 1, 2, 3) + graph.constant(np.ones((1, 1, 2, 3), np.float32))])
+    assert dml.needed_level(description) is dml.DML_FEATURE_LEVEL_6_2
 
 
 def test_the_lowest_level_of_a_model(tmp_path: Path) -> None:
@@ -78,8 +78,8 @@ def test_the_lowest_level_of_a_model(tmp_path: Path) -> None:
     entries = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2, 3]) for name in "xy"]
 
     def level(*ops: str) -> dml.DML_FEATURE_LEVEL:
-        names = ["x", *(f"t{at}" for at in range(1, len(ops))), "y"]
-        nodes = [helper.make_node(kind, [names[at]], [names[at + 1]]) for at, kind in enumerate(ops)]
+        names = ["x", *(f"t{index}" for index in range(1, len(ops))), "y"]
+        nodes = [helper.make_node(kind, [names[index]], [names[index + 1]]) for index, kind in enumerate(ops)]
         graph = helper.make_graph(nodes, "levels", entries[:1], entries[1:])
         path = tmp_path / "model.onnx"
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)

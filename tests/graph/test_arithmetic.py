@@ -23,8 +23,8 @@ BITS = (operator.and_, operator.or_, operator.xor, operator.lshift, operator.rsh
 def value(device: dml.Device, function: Any, *arrays: Any) -> Any:
     """Run a graph of this function and return its output."""
     graph = Builder(device)
-    inputs = [graph.input(str(at), one.shape, dml.data_type_of(one.dtype)) for at, one in enumerate(arrays)]
-    given = {str(at): one for at, one in enumerate(arrays)}
+    inputs = [graph.input(str(index), one.shape, dml.data_type_of(one.dtype)) for index, one in enumerate(arrays)]
+    given = {str(index): one for index, one in enumerate(arrays)}
     return graph.compile({"y": function(*inputs)}).dispatch(given)["y"]
 
 

@@ -181,7 +181,7 @@ def test_scales_along_either_axis(device, monkeypatch, transpose, along):
     axis = {"n": 0, "k": 1, "neither": None}[along]
     if axis is not None and not transpose:
         axis = 1 - axis
-    sizes = tuple(size if at == axis else 1 for at, size in enumerate(shape))
+    sizes = tuple(size if index == axis else 1 for index, size in enumerate(shape))
     numbers = rng.integers(-128, 128, shape).astype(np.int8)
     scales, zeros = rng.random(sizes, np.float32) + 0.5, rng.integers(-128, 128, sizes).astype(np.int8)
     a = rng.random((m, k), np.float32) - 0.5
@@ -247,13 +247,13 @@ def memory(program: Program) -> dict[Space, int]:
 
 def packed_weights(graph: Builder, n: int, k: int, block: int) -> Tensor:
     """Return UINT4 weights {n, k}, dequantized to FLOAT16 in blocks with a scale each."""
-    held = graph.constant(np.frombuffer(bytes(n * k // 2), np.uint8))
+    numbers = graph.constant(np.frombuffer(bytes(n * k // 2), np.uint8))
     desc = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_UINT4, (n, k))
     return graph.one(
         dml.DML_DEQUANTIZE_OPERATOR_DESC,
         (n, k),
         dml.DML_TENSOR_DATA_TYPE_FLOAT16,
-        InputTensor=Tensor(graph, held.source, desc),
+        InputTensor=Tensor(graph, numbers.source, desc),
         QuantizationType=dml.DML_QUANTIZATION_TYPE_SCALE,
         QuantizationTensors=[graph.constant(np.zeros((n, k // block), np.float16))],
     )

@@ -278,7 +278,7 @@ BROKEN = {
     ),
     "twice": (
         lambda d: graph([operator(d, relu())], inputs=[(0, 0, 0), (1, 0, 0)], outputs=[(0, 0, 0)]),
-        r"InputEdges\[1\]: node 0 .* has its input InputTensor connected already",
+        r"InputEdges\[1\]: input InputTensor of node 0 .* is already connected",
     ),
     "no such node": (
         lambda d: graph([operator(d, relu())], inputs=[(0, 3, 0)], outputs=[(0, 0, 0)]),
@@ -302,7 +302,7 @@ BROKEN = {
     ),
     "output twice": (
         lambda d: graph([operator(d, relu())], inputs=[(0, 0, 0)], outputs=[(0, 0, 0), (0, 0, 0)]),
-        r"OutputEdges\[1\]: graph output 0 is connected already",
+        r"OutputEdges\[1\]: graph output 0 is already connected",
     ),
     "sizes": (
         lambda d: graph(

@@ -15,9 +15,11 @@ def test_a_result_that_the_caller_reads_too(device: dml.Device) -> None:
     """A graph's output is computed in every run, and so are results computed from it."""
     x = np.random.default_rng(0).standard_normal((1, 1, 2, 30), np.float32)
     graph = Builder(device)
-    held = graph.constant(x)
-    middle = op.reduce(held, enums.DML_REDUCE_FUNCTION_AVERAGE, (3,))
-    variance = op.reduce(op.difference_square(held, middle.broadcast(x.shape)), enums.DML_REDUCE_FUNCTION_AVERAGE, (3,))
+    constant = graph.constant(x)
+    middle = op.reduce(constant, enums.DML_REDUCE_FUNCTION_AVERAGE, (3,))
+    variance = op.reduce(
+        op.difference_square(constant, middle.broadcast(x.shape)), enums.DML_REDUCE_FUNCTION_AVERAGE, (3,)
+    )
     found = graph.compile({"middle": middle, "variance": variance}).dispatch({})
     np.testing.assert_allclose(found["middle"][..., 0], x.mean(3), rtol=0, atol=1e-6)
     np.testing.assert_allclose(found["variance"][..., 0], x.var(3), rtol=1e-5)

@@ -38,7 +38,7 @@ def test_live_temporaries_do_not_overlap(seed):
     rng = random.Random(seed)
     sizes = [rng.randrange(1, 40) for _ in range(40)]
     ends = [min(39, i + rng.choice((1, 1, 2, 5))) for i in range(40)]
-    bound = [{i: sizes[i] for i in range(40) if i <= at <= ends[i]} for at in range(40)]
+    bound = [{i: sizes[i] for i in range(40) if i <= index <= ends[i]} for index in range(40)]
     final, total = place_temporaries(dispatches(*bound))
     least = max(sum(temporaries.values()) for temporaries in bound) * 256
     assert least == least_size(dispatches(*bound))

@@ -394,7 +394,7 @@ def test_attention(device: Any) -> None:
         (lambda t: op.convolution(t, np.ones((1, 3), np.float32)), "CONVOLUTION.InputTensor.DimensionCount"),
         (lambda t: op.max_pooling(t, (2,)), "^max_pooling: every argument needs .* found 0, 1"),
         (lambda t: op.gather(t, np.ones(3, np.float32), 0), "GATHER.IndicesTensor.DataType"),
-        (lambda t: op.softmax(t, axes=(5,)), "SOFTMAX1: axis 5 is no dimension of a tensor of rank 2"),
+        (lambda t: op.softmax(t, axes=(5,)), "SOFTMAX1: axis 5 is not a dimension of a tensor of rank 2"),
         (lambda t: op.split(t, 0, (1, 1)), "SPLIT.OutputTensors: must add up to the size of InputTensor"),
         (lambda t: op.top_k(t, 9, 1), "TOP_K1.K: must be from 1 to 4"),
         (lambda t: op.tile(t, (2,)), "^tile: every argument needs .* found 2, 1"),
@@ -426,5 +426,5 @@ def test_a_wrong_axis_is_refused_by_the_function_that_was_given_it(device: Any, 
         "mean_variance_normalization": lambda: op.mean_variance_normalization(x, axes=[axis]),
     }
     for name, call in calls.items():
-        with pytest.raises(dml.DMLError, match=f"^{name}: axis {axis} is no dimension of a tensor of rank 4"):
+        with pytest.raises(dml.DMLError, match=f"^{name}: axis {axis} is not a dimension of a tensor of rank 4"):
             call()

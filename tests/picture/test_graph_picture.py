@@ -21,7 +21,7 @@ def test_a_graph(device):
     compiled = builder.compile({"y": op.relu(product), "sum": x + 1.0})
     times = compiled.profile({"x": np.ones((2, 8), np.float32)})
     picture = graph_picture(builder.graph, compiled, device, "a graph", times)
-    named = {node.operator: at for at, node in enumerate(picture.nodes) if node.kind == "node"}
+    named = {node.operator: index for index, node in enumerate(picture.nodes) if node.kind == "node"}
     assert sorted(named) == ["ACTIVATION_RELU", "ELEMENT_WISE_IDENTITY", "GEMM"]
     gemm, relu = (picture.nodes[named[name]] for name in ("GEMM", "ACTIVATION_RELU"))
     assert [(value.shape, value.known) for value in gemm.inputs] == [((2, 8), False), ((8, 4), True)]

@@ -32,7 +32,7 @@ def crossings(lines):
 
 
 def test_a_chain_is_straight():
-    boxes, lines = placed([(at, at + 1) for at in range(6)])
+    boxes, lines = placed([(index, index + 1) for index in range(6)])
     assert max(map(middle, boxes)) - min(map(middle, boxes)) < 1e-6
     assert [line[0][1] < line[-1][1] for line in lines] == [True] * 6
 
@@ -61,11 +61,13 @@ def test_boxes_overlap_neither_boxes_nor_lines(seed):
     chance = random.Random(seed)
     count = 60
     edges = [
-        (chance.randrange(max(0, at - 12), at), at) for at in range(1, count) for _ in range(chance.randrange(1, 3))
+        (chance.randrange(max(0, index - 12), index), index)
+        for index in range(1, count)
+        for _ in range(chance.randrange(1, 3))
     ]
     boxes, lines = placed(sorted(set(edges)), count)
-    for at, one in enumerate(boxes):
-        for other in boxes[:at]:
+    for index, one in enumerate(boxes):
+        for other in boxes[:index]:
             beside = one.x + one.width <= other.x + 1e-6 or other.x + other.width <= one.x + 1e-6
             assert beside or one.y + one.height <= other.y or other.y + other.height <= one.y
     for line in lines:

@@ -47,14 +47,14 @@ def classifier():
         helper.make_node("Flatten", ["pooled"], ["flat"], "</script>flatten"),
         helper.make_node("Gemm", ["flat", "last"], ["y"]),
     ]
-    held = [numpy_helper.from_array(array.astype(np.float32), name) for name, array in weights.items()]
-    held.append(numpy_helper.from_array(np.array(True), "yes"))
+    initializers = [numpy_helper.from_array(array.astype(np.float32), name) for name, array in weights.items()]
+    initializers.append(numpy_helper.from_array(np.array(True), "yes"))
     graph = helper.make_graph(
         nodes, "classifier",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 4, 8, 8))],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 3)),
          helper.make_tensor_value_info("shape", TensorProto.INT64, (4,))],
-        held,
+        initializers,
     )  # fmt: skip
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
 

@@ -167,8 +167,8 @@ def test_cores_by_extension(told: dict[str, list[int]], expected: int) -> None:
 
     def answer(_: Any, properties: Any) -> None:
         words = vk.ffi.cast("uint32_t *", properties.pNext)
-        for at, word in enumerate(told[types[words[0]]]):
-            words[4 + at] = word
+        for index, word in enumerate(told[types[words[0]]]):
+            words[4 + index] = word
 
     driver = SimpleNamespace(
         ffi=vk.ffi,

@@ -23,25 +23,25 @@ def pool(own_from: int = 1 << 16) -> Pool:
 @hypothesis.given(st.lists(st.tuples(st.integers(1, 5000), st.booleans(), st.integers(0, 30)), max_size=60))
 def test_pieces_never_overlap(steps):
     pool_ = pool()
-    held = []
+    pieces = []
     for size, keep, drop in steps:
         piece = pool_.take(size)
         assert piece.size >= size
         assert piece.offset % PIECE_ALIGNMENT == 0
         assert piece.offset + piece.size <= piece.native.size
-        for other in held:
+        for other in pieces:
             assert (
                 other.native is not piece.native
                 or other.offset + other.size <= piece.offset
                 or piece.offset + piece.size <= other.offset
             )
         if keep:
-            held.append(piece)
-        elif held:
-            held.pop(drop % len(held))
+            pieces.append(piece)
+        elif pieces:
+            pieces.pop(drop % len(pieces))
         del piece
     other = None
-    held.clear()  # (without a garbage collection: the last reference frees a piece)
+    pieces.clear()  # (without a garbage collection: the last reference frees a piece)
     pool_.release()
     assert pool_.allocated == (0, 0)
 

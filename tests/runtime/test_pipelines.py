@@ -91,10 +91,10 @@ def test_requested_pipelines_are_found(pipelines_of):
     """Two pipelines are created at once, on two cores: each waits for the other."""
     both = threading.Barrier(2, timeout=30)
     made = pipelines_of(driver := Driver(lambda kernel: both.wait()))
-    held = begin(made, 1, 2, 1)
+    requested = begin(made, 1, 2, 1)
     found = [get(made, k) for k in (1, 2)]
     assert len(set(found)) == len(driver.asked) == 2
-    del held
+    del requested
 
 
 def test_dropped_requests_are_cancelled(pipelines_of):
@@ -105,7 +105,7 @@ def test_dropped_requests_are_cancelled(pipelines_of):
         assert go.wait(30)
 
     made = pipelines_of(driver := Driver(wait))
-    held = begin(made, 0, 1)  # one for each core
+    requested = begin(made, 0, 1)  # one for each core
     assert started.wait(30)
     dropped = begin(made, *range(2, 9))
     del dropped
@@ -113,19 +113,19 @@ def test_dropped_requests_are_cancelled(pipelines_of):
     for k in (0, 1, 99):
         get(made, k)
     assert sorted(spirv[0] for spirv, *_ in driver.asked) == [0, 1, 99]
-    del held
+    del requested
 
 
 def test_who_needs_one_does_not_wait_for_those_begun_before_it(pipelines_of):
     go = threading.Event()
     made = pipelines_of(Driver(lambda kernel: kernel == 9 or go.wait(30)))
-    held = begin(made, 0, 1, 9)
+    requested = begin(made, 0, 1, 9)
     try:
         assert get(made, 9).native is not None, "made at once, while both cores are busy"
         assert made.made == 1
     finally:
         go.set()
-    del held
+    del requested
 
 
 def test_an_error_is_that_of_whoever_asks(pipelines_of):
@@ -137,14 +137,14 @@ def test_an_error_is_that_of_whoever_asks(pipelines_of):
             raise RuntimeError("createComputePipelines: ErrorOutOfDeviceMemory")
 
     made = pipelines_of(Driver(fail))
-    held = begin(made, 1)
+    requested = begin(made, 1)
     for _ in range(2):
         with pytest.raises(dml.DMLError, match="making a compute pipeline: createComputePipelines") as raised:
             get(made, 1)
         assert raised.value.hresult == dml.HRESULT.E_OUTOFMEMORY
     failing[0] = False
     assert get(made, 1) is get(made, 1)
-    del held
+    del requested
 
 
 def test_threads_that_ask_for_the_same_get_the_same(pipelines_of):
@@ -199,7 +199,7 @@ def test_memory_freed_by_a_cpus_compiler_is_returned(pipelines_of, monkeypatch, 
 
     monkeypatch.setattr("dml.runtime.pipelines.ctypes.CDLL", lambda name: Libc())
     made = pipelines_of(Driver(), late=late)
-    held = begin(made, *range(8))
+    requested = begin(made, *range(8))
     assert done.wait(5 if late else 0.2) is late
     assert len(trimmed) == trims
-    del held
+    del requested

@@ -170,7 +170,7 @@ def test_words_of_two_over_pi(device):
     pi = 4 * (4 * arctangent_of_one_over(5, one) - arctangent_of_one_over(239, one))
     bits = (2 * one << 256) // pi
     words = [0, *(bits >> 32 * (7 - k) & 0xFFFFFFFF for k in range(8))]
-    np.testing.assert_array_equal(found[:20].reshape(5, 4), [words[at : at + 4] for at in range(5)])
+    np.testing.assert_array_equal(found[:20].reshape(5, 4), [words[index : index + 4] for index in range(5)])
 
 
 @pytest.mark.parametrize("in_fours", [0, 1])

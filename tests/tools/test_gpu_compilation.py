@@ -151,7 +151,7 @@ def test_a_part_of_the_kernels_is_spread_over_all(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(command, "_compile", lambda _, found, *__: (chosen.append(found), ([report()], []))[1])
     assert command.main(["--limit", "4"]) == command.main(["--limit", "100000"]) == 0
     every = workloads()
-    assert chosen == [[every[at * len(every) // 4] for at in range(4)], [*every]]
+    assert chosen == [[every[index * len(every) // 4] for index in range(4)], [*every]]
 
 
 def test_a_process_that_takes_too_long_is_killed() -> None:
@@ -210,10 +210,10 @@ def test_statistics_that_are_added() -> None:
 
 
 def test_the_page_and_the_table_have_every_chip() -> None:
-    held = {"amd": recorded(SPILLS), "intel": Record({"dg2": {"ADD: <x>": row(FIGURES)}}, {"dg2": "26.1.6"})}
-    text = page.html(held)
+    records = {"amd": recorded(SPILLS), "intel": Record({"dg2": {"ADD: <x>": row(FIGURES)}}, {"dg2": "26.1.6"})}
+    text = page.html(records)
     assert all(said in text for said in ("\\u003cx>", '"navi21"', '"dg2"'))
-    assert page.markdown(held).splitlines()[2:] == [
+    assert page.markdown(records).splitlines()[2:] == [
         "| amd | navi21 | 26.1.6 | 1 | 1 | 64 | 400 |",
         "| intel | dg2 | 26.1.6 | 1 | 0 | 64 | 400 |",
     ]

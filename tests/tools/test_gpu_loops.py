@@ -38,6 +38,25 @@ def test_the_innermost_loop_with_the_most_products() -> None:
     assert str(hottest(NESTED, "amd")) == "2 / 5"
 
 
+#: A loop whose body stands before the block that enters and ends it.
+ROTATED = """BB0:
+\tv_mad_u32_u24 v0, v1, v2, v3                                ; d5430000
+\tv_mad_u32_u24 v0, v1, v2, v3                                ; d5430000
+\ts_branch BB2                                                ; bf82fffa
+BB1:
+\tv_fmac_f32_e32 v0, v1, v2                                   ; 56000501
+BB2:
+\ts_cmp_lt_u32 s0, s1                                         ; bf0a0100
+\ts_cbranch_scc1 BB1                                          ; bf85fffe
+BB3:
+\ts_endpgm                                                    ; bf810000
+"""
+
+
+def test_a_loop_that_is_entered_at_its_end() -> None:
+    assert hottest(ROTATED, "amd") == Loop(products=1, instructions=3)
+
+
 def test_kernels_without_a_loop() -> None:
     straight = (
         "BB0:\n\tv_fma_f32 v0, v1, v2, v3 ; d54b0000\n\ts_cbranch_scc1 BB2 ; bf850001\nBB2:\n\ts_endpgm ; bf810000\n"

@@ -46,7 +46,7 @@ def test_another_batch_size_asks_for_no_kernel(cpu, name):
     first = model.steps()["first"]
     known, _ = made_of(prepared, first)
     for batch in (2, 3):
-        axes = {i.name: [at for at, dim in enumerate(i.dims) if dim == "batch"] for i in model.inputs}
+        axes = {i.name: [index for index, dim in enumerate(i.dims) if dim == "batch"] for i in model.inputs}
         inputs = {key: np.repeat(array, batch, axes[key][0]) for key, array in first.items()}
         pipelines, compilations = made_of(prepared, inputs)
         assert pipelines <= known

@@ -89,8 +89,8 @@ def test_conditions_are_those_that_were_met() -> None:
     assert n != 20
     assert 3 * n <= 90
     formula = Formula(tracing, [n + 1])
-    held = [number for number in range(2, 50) if formula.numbers([number]) is not None]
-    assert held == [17, 21, 25, 29]
+    valid = [number for number in range(2, 50) if formula.numbers([number]) is not None]
+    assert valid == [17, 21, 25, 29]
     found = formula.numbers([25])
     assert found is not None
     assert filled([n + 1], found) == [26]

@@ -57,7 +57,7 @@ def test_arrays_come_back_from_memory(sizes: tuple[int, ...], strides: tuple[int
     memory = TensorMemory(words, desc)
     memory.store(array)
     assert np.array_equal(memory.load(), array)
-    places = sum(np.arange(size).reshape(-1, *(1,) * (len(sizes) - 1 - at)) * stride
-                 for at, (size, stride) in enumerate(zip(sizes, desc.strides, strict=True)))  # fmt: skip
+    places = sum(np.arange(size).reshape(-1, *(1,) * (len(sizes) - 1 - index)) * stride
+                 for index, (size, stride) in enumerate(zip(sizes, desc.strides, strict=True)))  # fmt: skip
     data = words.view(np.uint8)
     assert np.array_equal(data[places // 4] >> (places % 4 * 2) & 3, array.astype(np.uint8))

@@ -46,9 +46,9 @@ def _models(report: Mapping[str, Any]) -> str:
     rows = []
     for name, one in report["models"].items():
         for who, answer in one["answers"].items():
-            held = "" if who == "onnxruntime" else f"{one['device']['weights'] / one['weights']:.2f}"
+            ratio = "" if who == "onnxruntime" else f"{one['device']['weights'] / one['weights']:.2f}"
             times = [f"{answer[when]['cpu']:.2f}" for when in ("first", "steady")]
-            rows.append([name, bytes_text(one["weights"]), held, who, *times, bytes_text(answer["peak"])])
+            rows.append([name, bytes_text(one["weights"]), ratio, who, *times, bytes_text(answer["peak"])])
     about = f"Driver {escaped(report['driver'])}. On the device: bytes of weights there by those in the file."
     return f"### {escaped(report['device'])}\n\n{about}\n\n{table(columns, rows)}"
 

@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     every = conformance_cases() if options.conformance else workloads()
     chosen = [w for w in every if options.filter.lower() in w.name.lower()]
     if 0 < options.limit < len(chosen):
-        chosen = [chosen[at * len(chosen) // options.limit] for at in range(options.limit)]
+        chosen = [chosen[index * len(chosen) // options.limit] for index in range(options.limit)]
     if not chosen:
         print(f"no kernel has {options.filter!r} in its name", file=sys.stderr)
         return 2

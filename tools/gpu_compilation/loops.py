@@ -91,16 +91,17 @@ def _blocks(lines: list[str], listing: Listing) -> list[_Block]:
 
 
 def _loops(blocks: list[_Block]) -> list[frozenset[int]]:
-    """Return the blocks of each natural loop: the target of a backward branch and all blocks that reach the branch
-    without passing the target."""
+    """Return the blocks of each natural loop: a block that dominates the source of a branch to it, and all blocks that
+    reach the branch without passing the block. (Drivers may put a loop's body before the block that enters it.)"""
     before: dict[int, set[int]] = {at: set() for at in range(len(blocks))}
     for at, block in enumerate(blocks):
         for follower in block.next:
             before[follower].add(at)
+    dominators = _dominators(before)
     loops = []
     for start in before:
-        # All backward branches to one block form one loop
-        waiting = [at for at in before[start] if at >= start]
+        # All branches back to one block form one loop
+        waiting = [at for at in before[start] if start in dominators[at]]
         loop = {start} if waiting else set()
         while waiting:
             at = waiting.pop()
@@ -110,6 +111,20 @@ def _loops(blocks: list[_Block]) -> list[frozenset[int]]:
         if loop:
             loops.append(frozenset(loop))
     return loops
+
+
+def _dominators(before: dict[int, set[int]]) -> list[set[int]]:
+    """Return for each block the blocks that every path from the first block to it passes, itself included. before: the
+    blocks that may precede each."""
+    dominators = [{0}, *({*before} for _ in range(len(before) - 1))]
+    changed = True
+    while changed:
+        changed = False
+        for at in range(1, len(before)):
+            found = {at}.union(set.intersection(*(dominators[b] for b in before[at])) if before[at] else before)
+            changed |= found != dominators[at]
+            dominators[at] = found
+    return dominators
 
 
 def _counted(lines: list[str], listing: Listing, lanes: int) -> Loop:
@@ -136,8 +151,8 @@ def _matrix(match: re.Match[str]) -> int:
 
 def _systolic(match: re.Match[str]) -> int:
     """Return all products of a DPAS instruction: a 32-bit element holds 2 numbers of 16 bits or 4 bytes."""
-    held = 4 if match["type"] in ("B", "UB") else 2
-    return int(match["depth"]) * int(match["rows"]) * int(match["lanes"]) * held
+    per_element = 4 if match["type"] in ("B", "UB") else 2
+    return int(match["depth"]) * int(match["rows"]) * int(match["lanes"]) * per_element
 
 
 def _dispatch_width(text: str) -> int:

@@ -42,10 +42,10 @@ def save(reports: Iterable[Report], path: Path = FILE) -> None:
     lines = [
         f'"{chip}": {{\n'
         + ",\n".join(
-            f"{json.dumps(name)}: {json.dumps(numbers, separators=(',', ':'))}" for name, numbers in held.items()
+            f"{json.dumps(name)}: {json.dumps(numbers, separators=(',', ':'))}" for name, numbers in kernels.items()
         )
         + "\n}"
-        for chip, held in shares.items()
+        for chip, kernels in shares.items()
     ]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 

@@ -233,6 +233,7 @@ _VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
     # Attention: prompts, single tokens, masks.
     ("8 heads, 256x64", "MULTIHEAD_ATTENTION", _attention(1, 8, 256, 256, 64)),
     ("32 heads, 1 of 1024x128", "MULTIHEAD_ATTENTION", _attention(1, 32, 1, 1024, 128)),
+    ("8 heads, 4 of 1024x128", "MULTIHEAD_ATTENTION", _attention(1, 8, 4, 1024, 128)),
     ("8 heads, 256x64, mask", "MULTIHEAD_ATTENTION", _attention(
         1, 8, 256, 256, 64, MaskTensor="INT32 1x8x256x256",
         MaskType=dml.DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN)),

@@ -28,10 +28,10 @@ def write_gguf(path: Path, shape: LlamaShape) -> None:
     writer.add_vocab_size(shape.vocabulary)
     writer.add_tokenizer_model("llama")
     special, byte, normal = gguf.TokenType.CONTROL, gguf.TokenType.BYTE, gguf.TokenType.NORMAL
-    tokens = ["<unk>", "<s>", "</s>", *(f"<0x{at:02X}>" for at in range(256))]
+    tokens = ["<unk>", "<s>", "</s>", *(f"<0x{index:02X}>" for index in range(256))]
     types = [gguf.TokenType.UNKNOWN, special, special, *[byte] * 256]
     rest = shape.vocabulary - len(tokens)
-    writer.add_token_list([*tokens, *(f"w{at}" for at in range(rest))])
+    writer.add_token_list([*tokens, *(f"w{index}" for index in range(rest))])
     writer.add_token_scores([0.0] * shape.vocabulary)
     writer.add_token_types([*types, *[normal] * rest])
     writer.add_bos_token_id(1)
@@ -49,8 +49,8 @@ def write_gguf(path: Path, shape: LlamaShape) -> None:
 
     embedding = rng.standard_normal((shape.vocabulary, shape.width), np.float32)
     writer.add_tensor("token_embd.weight", embedding)
-    for at in range(shape.layers):
-        layer = f"blk.{at}"
+    for index in range(shape.layers):
+        layer = f"blk.{index}"
         ones(f"{layer}.attn_norm")
         ones(f"{layer}.ffn_norm")
         quantized(f"{layer}.attn_q", shape.width, shape.width)

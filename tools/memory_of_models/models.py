@@ -49,10 +49,10 @@ def whisper_small(folder: Path, scale: float) -> Made:
     w.constant("joined", [0, 0, -1])
     w.constant("root", float((width // heads) ** 0.5), np.float32)
     x, bands = w.input("x", ["batch", 80, 3000]), 80
-    for at, stride in enumerate((1, 2)):
-        weights = [w.floats(f"conv{at}.w", width, bands, 3), w.floats(f"conv{at}.b", width, size=0.01)]
-        convolved = w.node("Conv", [x, *weights], f"conv{at}", pads=[1, 1], strides=[stride])
-        x, bands = w.node("Gelu", [convolved], f"conv{at}.h"), width
+    for index, stride in enumerate((1, 2)):
+        weights = [w.floats(f"conv{index}.w", width, bands, 3), w.floats(f"conv{index}.b", width, size=0.01)]
+        convolved = w.node("Conv", [x, *weights], f"conv{index}", pads=[1, 1], strides=[stride])
+        x, bands = w.node("Gelu", [convolved], f"conv{index}.h"), width
     x = w.node("Transpose", [x], "frames", perm=[0, 2, 1])
     for layer in range(12):
         x = w.encoder_layer(x, width, heads, f"layer{layer}")
@@ -103,18 +103,18 @@ def llama(folder: Path, shape: LlamaShape, *, zeros: bool) -> Made:
         w.weight(name, table.astype(np.float32))
     x = w.node("Gather", [w.floats("embedding", shape.vocabulary, width, size=1), ids], "embedded")
     n = w.node("SimplifiedLayerNormalization", [x, w.floats("n.g", width, size=1)], "n", axis=-1, epsilon=1e-5)
-    for at in range(shape.layers):
-        y = f"layer{at}"
+    for index in range(shape.layers):
+        y = f"layer{index}"
         parts = [
             w.quantized(n, width, own * size, f"{y}.{part}", zeros=zeros)
             for part, own in (("q", shape.heads), ("k", shape.kv_heads), ("v", shape.kv_heads))
         ]
         caches, presents = [], []
         for part in ("key", "value"):
-            caches.append(w.input(f"past_key_values.{at}.{part}", ["batch", shape.kv_heads, "past", size]))
-            held = np.random.default_rng(at).standard_normal((1, shape.kv_heads, past, size), np.float32)
-            feeds[caches[-1]] = held
-            presents.append(f"present.{at}.{part}")
+            caches.append(w.input(f"past_key_values.{index}.{part}", ["batch", shape.kv_heads, "past", size]))
+            cache = np.random.default_rng(index).standard_normal((1, shape.kv_heads, past, size), np.float32)
+            feeds[caches[-1]] = cache
+            presents.append(f"present.{index}.{part}")
             w.output(presents[-1], ["batch", shape.kv_heads, "all", size])
         attended = w.node(
             "GroupQueryAttention", [*parts, *caches, lengths, total, "cos", "sin"], f"{y}.a", *presents,

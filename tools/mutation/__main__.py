@@ -206,10 +206,10 @@ class Entered:
         ]  # fmt: skip
         found: dict[tuple[str, str], None] = {}
         lists = [self._by_kernel[kernel] for kernel in sorted(names, key=lambda k: (file not in included(k), k))]
-        for at in range(max(map(len, lists), default=0)):
+        for index in range(max(map(len, lists), default=0)):
             for cases in lists:
-                if at < len(cases):
-                    found[cases[at]] = None
+                if index < len(cases):
+                    found[cases[index]] = None
         return list(found)
 
 
@@ -297,9 +297,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, default=2, help="mutants of each kind in each file")
     parser.add_argument("--filter", default="", help="a part of the shaders' paths")
     parser.add_argument("--cases", type=int, default=100, help="number of cases that a mutant must survive")
-    parser.add_argument(
-        "--seconds", type=float, default=120.0, help="time limit of a mutant, which then does not count"
-    )
+    parser.add_argument("--seconds", type=float, default=120.0, help="time limit of a mutant; slower ones do not count")
     parser.add_argument("--part", type=int, default=1, help="which of --parts to run")
     parser.add_argument("--parts", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)

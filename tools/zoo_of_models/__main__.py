@@ -26,7 +26,7 @@ def main(
     only: Annotated[list[str] | None, typer.Option(help="a model's name, or a part of it; may be repeated")] = None,
     device: Annotated[str | None, typer.Option(help="Vulkan device: index or part of its name")] = None,
     check: Annotated[bool, typer.Option("--check", help="only check results, without times")] = False,
-    keep: Annotated[Path | None, typer.Option(help="folder for exported models, which are used again")] = None,
+    keep: Annotated[Path | None, typer.Option(help="folder for exported models, which later runs reuse")] = None,
     report: Annotated[Path | None, typer.Option("--json", help="write the table to this file as JSON")] = None,
     page: Annotated[Path | None, typer.Option("--markdown", help="write the table to this file as Markdown")] = None,
     names: Annotated[bool, typer.Option("--list", help="list the models' names and exit")] = False,

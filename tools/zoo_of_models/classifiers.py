@@ -67,8 +67,8 @@ def bottleneck(last: int, width: int, stride: int, groups: int = 1) -> nn.Module
 def resnet_18() -> nn.Module:
     width = 32
     stages = [basic(width, width, 1), basic(width, width, 1)]
-    for at in range(3):
-        wide = width << at
+    for index in range(3):
+        wide = width << index
         stages += [basic(wide, 2 * wide, 2), basic(2 * wide, 2 * wide, 1)]
     return nn.Sequential(conv(3, width, 7, 2), nn.MaxPool2d(3, 2, 1), *stages, head(8 * width, 100))
 
@@ -81,10 +81,10 @@ def resnet() -> Exported:
 @torch_model("resnet-50", 18)
 def resnet_50() -> Exported:
     stages, last = [], 16
-    for at, count in enumerate((3, 4, 6, 3)):
+    for index, count in enumerate((3, 4, 6, 3)):
         for number in range(count):
-            stages.append(bottleneck(last, 32 << at, 2 if at and not number else 1))
-            last = 32 << at
+            stages.append(bottleneck(last, 32 << index, 2 if index and not number else 1))
+            last = 32 << index
     return Exported(nn.Sequential(conv(3, 16, 7, 2), nn.MaxPool2d(3, 2, 1), *stages, head(last, 100)), (image(),))
 
 

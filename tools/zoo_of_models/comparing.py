@@ -65,12 +65,12 @@ def compare(ours: list[np.ndarray], expected: list[np.ndarray], precision: str, 
     if len(ours) != len(expected):
         raise WrongError(f"{len(ours)} outputs, not {len(expected)}")
     worst = 0.0
-    for at, (mine, theirs, size) in enumerate(zip(ours, expected, sizes, strict=True)):
+    for index, (mine, theirs, size) in enumerate(zip(ours, expected, sizes, strict=True)):
         if mine.shape != theirs.shape or mine.dtype != theirs.dtype:
-            raise WrongError(f"output {at}: {mine.dtype}{mine.shape}, not {theirs.dtype}{theirs.shape}")
+            raise WrongError(f"output {index}: {mine.dtype}{mine.shape}, not {theirs.dtype}{theirs.shape}")
         if theirs.dtype.kind not in "fc":
             if not np.array_equal(mine, theirs):
-                raise WrongError(f"output {at}: {int((mine != theirs).sum())} of {theirs.size} elements differ")
+                raise WrongError(f"output {index}: {int((mine != theirs).sum())} of {theirs.size} elements differ")
             continue
         if not theirs.size:
             continue
@@ -78,6 +78,6 @@ def compare(ours: list[np.ndarray], expected: list[np.ndarray], precision: str, 
         off = np.abs(mine.astype(np.float64) - theirs.astype(np.float64)).max()
         error = float(off / unit) if unit else float(off > 0)
         if not error <= TOLERANCES[precision] * 1.001:  # one step may round to slightly more; NaN is wrong
-            raise WrongError(f"output {at}: off by {error:.3g}, {TOLERANCES[precision]:g} is allowed")
+            raise WrongError(f"output {index}: off by {error:.3g}, {TOLERANCES[precision]:g} is allowed")
         worst = max(worst, error)
     return worst

@@ -83,19 +83,19 @@ def _norms_apart(graph: onnx.GraphProto) -> None:
     for node in graph.node:
         if node.op_type == "GroupQueryAttention" and len(node.input) > 14 and node.input[14]:
             (epsilon,) = [a.f for a in node.attribute if a.name == "qk_norm_epsilon"] or [1e-6]
-            for at, scale in enumerate(node.input[14:16]):
-                name = f"{node.name}/apart/{at}"
+            for index, scale in enumerate(node.input[14:16]):
+                name = f"{node.name}/apart/{index}"
                 for what, numbers in (("split", [0, 0, -1, sizes[scale][0]]), ("joined", [0, 0, -1])):
                     shape = numpy_helper.from_array(np.array(numbers, np.int64), f"{name}/{what}/shape")
                     graph.initializer.append(shape)
                 nodes += [
-                    helper.make_node("Reshape", [node.input[at], f"{name}/split/shape"], [f"{name}/split"]),
+                    helper.make_node("Reshape", [node.input[index], f"{name}/split/shape"], [f"{name}/split"]),
                     helper.make_node(
                         "SimplifiedLayerNormalization", [f"{name}/split", scale], [f"{name}/norm"], epsilon=epsilon
                     ),
                     helper.make_node("Reshape", [f"{name}/norm", f"{name}/joined/shape"], [f"{name}/joined"]),
                 ]
-                node.input[at] = f"{name}/joined"
+                node.input[index] = f"{name}/joined"
             del node.input[14:]
         nodes.append(node)
     made = onnx.GraphProto(node=nodes)
@@ -135,7 +135,7 @@ def transformers_logits(source: Path, tokens: list[int]) -> list[np.ndarray]:
         given = {"input_features": torch.from_numpy(features()), "decoder_input_ids": ids}
     with torch.no_grad():
         found = model(**given).logits[0].double().numpy()
-    return [found[at] for at in range(len(PROMPT) - 1, len(PROMPT) + STEPS)]
+    return [found[index] for index in range(len(PROMPT) - 1, len(PROMPT) + STEPS)]
 
 
 def found(folder: Path, device: str, tokens: list[int]) -> tuple[list[np.ndarray], list[str]]:
@@ -148,12 +148,12 @@ def found(folder: Path, device: str, tokens: list[int]) -> tuple[list[np.ndarray
         model = ours.Model(str(folder), device=device or None)
         generator = _begun(ours, model, folder)
         logits = []
-        for at in range(1 + STEPS):
+        for index in range(1 + STEPS):
             logits.append(generator.get_logits().reshape(-1).astype(np.float64))
             if not tokens:
                 generator.generate_next_token()
-            elif at < STEPS:
-                generator.append_tokens([tokens[at]])
+            elif index < STEPS:
+                generator.append_tokens([tokens[index]])
     if not tokens:
         tokens += [int(one) for one in generator.get_sequence(0)[len(PROMPT) :]]
     models = [model.decoder.prepared, *([model.encoder.prepared] if model.encoder else [])]

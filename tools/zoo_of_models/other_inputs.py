@@ -16,15 +16,15 @@ class WaveNet(nn.Module):
     def __init__(self, width: int = 16):
         super().__init__()
         self.enter = nn.Conv1d(1, width, 1)
-        self.both = nn.ModuleList([nn.Conv1d(width, 2 * width, 2, dilation=2**at) for at in range(4)])
+        self.both = nn.ModuleList([nn.Conv1d(width, 2 * width, 2, dilation=2**index) for index in range(4)])
         self.back = nn.ModuleList([nn.Conv1d(width, width, 1) for _ in range(4)])
         self.out = nn.Conv1d(width, 32, 1)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.enter(x)
         skips = torch.zeros_like(x)
-        for at, (both, back) in enumerate(zip(self.both, self.back, strict=True)):
-            first, second = both(F.pad(x, (2**at, 0))).chunk(2, 1)
+        for index, (both, back) in enumerate(zip(self.both, self.back, strict=True)):
+            first, second = both(F.pad(x, (2**index, 0))).chunk(2, 1)
             gated = first.tanh() * second.sigmoid()
             skips, x = skips + gated, x + back(gated)
         return self.out(skips.relu()).log_softmax(1)
@@ -98,7 +98,7 @@ class WideAndDeep(nn.Module):
         self.wide, self.deep = nn.Linear(4, 1), nn.Sequential(nn.Linear(36, 32), nn.SELU(), nn.Linear(32, 1))
 
     def forward(self, numbers: torch.Tensor, kinds: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
-        parts = [one(kinds[:, at]) for at, one in enumerate(self.kinds)] + [self.words(words).sum(1)]
+        parts = [one(kinds[:, index]) for index, one in enumerate(self.kinds)] + [self.words(words).sum(1)]
         pairs = sum((parts[i] * parts[j]).sum(-1, keepdim=True) for i in range(4) for j in range(i))
         return (self.wide(numbers) + self.deep(torch.cat([*parts, numbers], -1)) + pairs).sigmoid()
 

@@ -115,8 +115,8 @@ class ConvLstm(nn.Module):
     def forward(self, maps: torch.Tensor) -> torch.Tensor:
         hidden = torch.zeros(maps.shape[0], self.width, *maps.shape[-2:])
         cell = hidden
-        for at in range(4):
-            i, f, o, g = self.gates(torch.cat([maps[:, at], hidden], 1)).chunk(4, 1)
+        for index in range(4):
+            i, f, o, g = self.gates(torch.cat([maps[:, index], hidden], 1)).chunk(4, 1)
             cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
             hidden = o.sigmoid() * cell.tanh()
         return self.out(hidden)

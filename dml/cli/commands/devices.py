@@ -37,10 +37,10 @@ def devices(
         return
     if verbose:
         for device in found:
-            one = table(escape(device.name), "property", "value")
+            grid = table(escape(device.name), "property", "value")
             for name, value in device.properties():
-                one.add_row(name, escape(value))
-            show(one)
+                grid.add_row(name, escape(value))
+            show(grid)
         return
     names = ("index", "name", "type", "driver", "Vulkan", "memory", "largest buffer", "largest binding", "features")
     records = [

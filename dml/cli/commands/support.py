@@ -97,20 +97,20 @@ def support(
         print_json(
             {
                 "feature_level": short_name(level),
-                "operators": [_as_json(kind, one) for kind, one in zip(wanted, found, strict=True)],
+                "operators": [_as_json(kind, tensors) for kind, tensors in zip(wanted, found, strict=True)],
             }
         )
         if None in found and not several:
             raise typer.Exit(REFUSED)
         return
-    for kind, one in zip(wanted, found, strict=True):
-        if one is None:
+    for kind, tensors in zip(wanted, found, strict=True):
+        if tensors is None:
             raise DMLError(
                 f"{short_name(kind)} is not available at feature level {short_name(level)}: it came with "
                 f"{short_name(operator_introduced(kind))}"
             )
-        listed = table(one.title, *map(escape, one.columns()))
-        for row in one.rows():
+        listed = table(tensors.title, *map(escape, tensors.columns()))
+        for row in tensors.rows():
             listed.add_row(*map(escape, row))
         show(listed)
         place = (
@@ -181,7 +181,7 @@ def _show_chosen(
     listed = table(f"Operators at feature level {short_name(level)}", "operator", "since", "in place", "tensors")
     for kind in found:
         tensors: Mapping[str, TensorSupport] = operator_support(kind, level) or {}
-        taking = [name for name, one in tensors.items() if data_type is None or data_type in one.data_types]
+        taking = [name for name, tensor in tensors.items() if data_type is None or data_type in tensor.data_types]
         cells = (short_name(operator_introduced(kind)), _mark(supports_in_place(kind)), ", ".join(taking))
         listed.add_row(short_name(kind), *cells)
     show(listed)

@@ -23,24 +23,24 @@ def validate(
     from ...frontends.dxdispatch.validate import faults_of_file
 
     level = level_of(feature_level)
-    found = [(path, one) for path in files for one in faults_of_file(path, level)]
+    found = [(path, operator) for path in files for operator in faults_of_file(path, level)]
     if json:
         answers: list[dict[str, Any]] = [
             {
                 "file": str(path),
-                "path": one.path,
-                "operator": one.operator or None,
-                "faults": [{"message": error.message, "hresult": error.hresult.name} for error in one.faults],
+                "path": operator.path,
+                "operator": operator.operator or None,
+                "faults": [{"message": error.message, "hresult": error.hresult.name} for error in operator.faults],
             }
-            for path, one in found
+            for path, operator in found
         ]
         print_json(answers)
     else:
-        for path, one in found:
-            where = ": ".join(filter(None, (str(path), one.path)))
-            if not one.faults:
-                typer.echo(f"{where}: {one.operator} is valid at feature level {short_name(level)}")
-            for error in one.faults:
+        for path, operator in found:
+            where = ": ".join(filter(None, (str(path), operator.path)))
+            if not operator.faults:
+                typer.echo(f"{where}: {operator.operator} is valid at feature level {short_name(level)}")
+            for error in operator.faults:
                 typer.echo(f"{path if 'document' in error.placed_in else where}: {error.message}")
-    if any(one.faults for _, one in found):
+    if any(operator.faults for _, operator in found):
         raise typer.Exit(REFUSED)

@@ -77,19 +77,19 @@ def scalar_body(inputs: Mapping[str, Operand], rank: int) -> str:
 def vector_body(inputs: Mapping[str, Operand], result: Operand, unit: int) -> str:
     """Return void vectors(c): the elements from coordinates c on, with every load before the first store."""
     lines = [f"void vectors(uint c[{result.rank}]) {{"]
-    held = {name: lanes.variables(f"{name}_", operand, unit) for name, operand in inputs.items()}
+    vectors = {name: lanes.variables(f"{name}_", operand, unit) for name, operand in inputs.items()}
     for name, operand in inputs.items():
         if operand.strides[-1] == 0:
             lines.append(f"    {name}_VALUE {name}_same = {name}_load({name}_at(c));")
             continue
         lines.append(f"    uint {name}_first = {name}_at(c) / {DATA_TYPES[operand.data_type].per_vector}u;")
-        lines += lanes.load(name, held[name], f"{name}_first")
+        lines += lanes.load(name, vectors[name], f"{name}_first")
     made = lanes.variables("r", result, unit)
     lines.append(f"    uint start = result_at(c), first = start / {DATA_TYPES[result.data_type].per_vector}u;")
     lines += lanes.clear(made)
     for k in range(unit):
         arguments = [
-            f"{name}_same" if operand.strides[-1] == 0 else lanes.element(name, operand, held[name], k)
+            f"{name}_same" if operand.strides[-1] == 0 else lanes.element(name, operand, vectors[name], k)
             for name, operand in inputs.items()
         ]
         lines.append(lanes.put("result", result, made, k, "start", f"compute({', '.join(arguments)})"))

@@ -17,36 +17,36 @@ def variables(prefix: str, operand: Operand, count: int) -> list[str]:
     return [f"{prefix}{v}" for v in range(count // DATA_TYPES[operand.data_type].per_vector)]
 
 
-def load(name: str, held: Sequence[str], first: str) -> list[str]:
+def load(name: str, vectors: Sequence[str], first: str) -> list[str]:
     """Declare variables that load a tensor's vectors, from number ``first`` on."""
-    return [f"    uvec4 {vector} = {name}_vector({first} + {v}u);" for v, vector in enumerate(held)]
+    return [f"    uvec4 {vector} = {name}_vector({first} + {v}u);" for v, vector in enumerate(vectors)]
 
 
-def element(name: str, operand: Operand, held: Sequence[str], k: int) -> str:
+def element(name: str, operand: Operand, vectors: Sequence[str], k: int) -> str:
     """Return the value of a loaded element."""
     vector, components, shift = _place(operand, k)
     if len(components) == 2:
-        return f"{held[vector]}.{components}"
+        return f"{vectors[vector]}.{components}"
     if shift == 16 and DATA_TYPES[operand.data_type].decode.startswith("half_decode"):
-        return f"half_decode_high({held[vector]}.{components})"
-    return f"{name}_decode({held[vector]}.{components} >> {shift}u)"
+        return f"half_decode_high({vectors[vector]}.{components})"
+    return f"{name}_decode({vectors[vector]}.{components} >> {shift}u)"
 
 
-def clear(held: Sequence[str]) -> list[str]:
+def clear(vectors: Sequence[str]) -> list[str]:
     """Declare zeroed variables."""
-    return [f"    uvec4 {vector} = uvec4(0u);" for vector in held]
+    return [f"    uvec4 {vector} = uvec4(0u);" for vector in vectors]
 
 
-def put(name: str, operand: Operand, held: Sequence[str], k: int, first: str, value: str) -> str:
+def put(name: str, operand: Operand, vectors: Sequence[str], k: int, first: str, value: str) -> str:
     """Set the bits of an element; ``first`` is the tensor's index of the first one."""
     vector, components, shift = _place(operand, k)
     encoded = value if len(components) == 2 else f"{name}_encode_at({first} + {k}u, {value}) << {shift}u"
-    return f"    {held[vector]}.{components} |= {encoded};"
+    return f"    {vectors[vector]}.{components} |= {encoded};"
 
 
-def store(name: str, held: Sequence[str], first: str) -> list[str]:
+def store(name: str, vectors: Sequence[str], first: str) -> list[str]:
     """Store the vectors to a tensor, from number ``first`` on."""
-    return [f"    {name}_vector_store({first} + {v}u, {vector});" for v, vector in enumerate(held)]
+    return [f"    {name}_vector_store({first} + {v}u, {vector});" for v, vector in enumerate(vectors)]
 
 
 def adjacent(operands: Sequence[Operand], axis: int) -> int:

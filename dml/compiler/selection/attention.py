@@ -65,6 +65,9 @@ _TILES = (
 _LEAST_DEPTH = min(depth for _, _, depth, *_ in _TILES)
 
 
+#: Keys that an invocation of attention/few.comp loads at once, at most, and its registers for scores and addresses:
+#: Mesa's compiler for Intel still spilled with 24.
+_KEYS_AT_ONCE, _FEW_REGISTERS = 4, 40
 #: Registers of attention/tiles.comp for queries, keys, loads in flight and addresses, and registers for converting
 #: FLOAT16 without the device's instructions (Adreno 6xx).
 _TILE_REGISTERS, _CONVERTING = 105, 12
@@ -222,6 +225,12 @@ def _parts(target: Target, of: AttentionShape, groups: int, steps: int, tile: in
     return min(-(-of.keys // tile), max(wanted, -(-steps // max_steps(target))))
 
 
+def _keeps_few(target: Target, rows: int, round_: int, unit: int) -> bool:
+    """Whether an invocation of attention/few.comp can hold vectors of ``unit`` elements as float32: the query and the
+    sums of each row, the keys and values of a round."""
+    return keeps(target, 2 * unit * (rows + round_), workgroup=WORKGROUP, others=_FEW_REGISTERS)
+
+
 def _few(target: Target, of: AttentionShape) -> AttentionFew:
     lanes = 8
     while lanes * of.unit < max(of.size, of.value_size):
@@ -229,7 +238,11 @@ def _few(target: Target, of: AttentionShape) -> AttentionFew:
     rows = 1
     while rows < min(of.rows, ROWS_TOGETHER):
         rows *= 2
-    round_ = 4
+    round_ = _KEYS_AT_ONCE
+    while round_ > 1 and not _keeps_few(target, rows, round_, of.unit):
+        round_ //= 2
+    while rows > 1 and not _keeps_few(target, rows, round_, of.unit):
+        rows //= 2
     tile = round_ * WORKGROUP // lanes
     groups = of.heads * -(-of.rows // rows)
     steps = -(-of.keys // tile) * (lanes + tile)

@@ -511,8 +511,8 @@ def _strip_of_cpus(target: Target, sizes: WindowSizes) -> DepthwiseTile:
 
     def cost(tile: DepthwiseTile) -> float:
         beside, each_read, each_sum = STRIP_COSTS
-        one = beside + each_read * math.prod(elements_read(tile, sizes)) + each_sum * tile.rows * tile.columns
-        return tile.tiles(height, 0) * tile.tiles(width, 1) * one
+        each_tile = beside + each_read * math.prod(elements_read(tile, sizes)) + each_sum * tile.rows * tile.columns
+        return tile.tiles(height, 0) * tile.tiles(width, 1) * each_tile
 
     gaps = _gap(sizes, 1), _gap(sizes, 2)
     strips = [DepthwiseTile(rows, columns, gaps) for rows, columns in STRIPS]

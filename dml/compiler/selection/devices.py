@@ -206,9 +206,9 @@ def _feeds_matrices(target: Target) -> bool:
 
 
 def keeps_matrices(target: Target, sums: int, loads: int) -> bool:
-    """Whether an invocation can hold its share of a subgroup's matrix sums and of a slab on its way to shared memory.
+    """Whether an invocation can hold its share of a subgroup's matrix sums and of a tile on its way to shared memory.
 
-    loads: registers for the slab, which compilers load early. Within this bound Mesa compiles for Xe2 without spills.
+    loads: registers for the tile, which compilers load early. Within this bound Mesa compiles for Xe2 without spills.
     """
     has = registers_in_step(target)
     return has >= _MANY_FOR_MATRICES or 4 * (2 * sums + 3 * loads) < 3 * has
@@ -238,18 +238,19 @@ _FEWEST = 64
 
 
 def has_fewest_registers(target: Target) -> bool:
-    """Whether registers are too few for a long slab of a product, or for anything that a loop does not need."""
+    """Whether registers are too few for a long k tile of a product, or for any value that a loop can do without."""
     return profile(target).registers <= _FEWEST
 
 
 def finds_places_first(target: Target) -> bool:
-    """Whether kernels find the places of their results before their loops, so that sizes and strides of results need no
-    registers in them."""
+    """Whether kernels compute the positions of their results before their loops, so that the sizes and strides of
+    results occupy no registers in them.
+    """
     return has_fewest_registers(target)
 
 
 def loads_ahead(target: Target) -> bool:
-    """Whether convolutions load the next slab to registers while they add."""
+    """Whether products and convolutions load the next tile to registers while they add."""
     return not has_fewest_registers(target)
 
 

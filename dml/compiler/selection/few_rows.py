@@ -24,7 +24,7 @@ def enough_groups(target: Target) -> int:
 
 @dataclass(frozen=True)
 class VectorProduct:
-    """gemm/vector.comp: ``slices`` invocations share the products of each of ``lanes`` times ``columns`` columns.
+    """gemm/vector.comp: ``slices`` invocations split the products of each of ``lanes`` times ``columns`` columns.
 
     along_k: a vector of b holds elements that are adjacent along k, else ``columns`` adjacent columns. per_vector:
     elements of a vector. split_k: parts of k, each with its own workgroups. unroll: steps per loop iteration.
@@ -52,7 +52,7 @@ class VectorProduct:
 
     @property
     def depth(self) -> int:
-        """Products of each column per step of all its invocations."""
+        """Products that a step adds to each column, over all of its invocations."""
         return self.slices * (self.per_vector if self.along_k else 4)
 
     @property

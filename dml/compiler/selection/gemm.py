@@ -60,7 +60,7 @@ class NarrowProduct(SlicedTile):
 
     @property
     def depth(self) -> int:
-        """Products of each column per step of all its invocations."""
+        """Products that a step adds to each column, over all of its invocations."""
         return self.slices
 
 

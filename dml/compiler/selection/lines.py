@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dml.compiler.selection import fast_halves, max_steps, shuffled
-from dml.compiler.selection.devices import filling, has_few_registers, profile, registers
+from dml.compiler.selection.devices import filling, has_few_registers, has_fewest_registers, profile, registers
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
@@ -182,7 +182,7 @@ NONZERO_CHUNKS = 64
 
 
 def nonzero_chunk(count: int) -> int:
-    """Return the number of elements whose coordinates one invocation writes."""
+    """Return the number of elements whose coordinates an invocation writes."""
     return max(1, min(NONZERO_CHUNK, count // NONZERO_CHUNKS))
 
 
@@ -251,7 +251,10 @@ HELD_MANNERS = (2, 4, 8, 0)
 #: registers that each of 512 invocations of a multiprocessor has. HELD_OF_REGISTERS: share of the registers for held
 #: elements. (Group norm of 10 x 64 x 64 has rows of 40,960 elements.)
 HELD_COUNTS, MOST_HELD, HELD_OF_REGISTERS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20), 80, 5 / 8
-#: MOST_HOLDERS: maximum number of invocations that share a held row. HOLDERS: smallest workgroup.
+#: Where registers are fewest, more invocations share a row before one holds more elements: of 64 registers, Mesa's
+#: compiler for Mali needs 60 for 20 elements, and spills for 24.
+FEWEST_HELD = 20
+#: MOST_HOLDERS: maximum number of invocations that share a row held in registers. HOLDERS: smallest workgroup.
 MOST_HOLDERS, HOLDERS = 512, 128
 
 
@@ -294,7 +297,9 @@ def _held(target: Target, length: int, unit: int, few: int) -> HeldRows | None:
     """Return how rows are held, or None if they are too long. few: steps per invocation while few share a row."""
     steps, lanes = -(-length // unit), 1
     most = min(MOST_HOLDERS, target.max_workgroup_invocations)
-    while lanes < most and steps > lanes * (few if lanes < FEW_HOLDERS else MOST_HELD_STEPS):
+    spread = FEWEST_HELD if has_fewest_registers(target) else MOST_HELD
+    few, many = (min(limit, spread // unit) for limit in (few, MOST_HELD_STEPS))
+    while lanes < most and steps > lanes * (few if lanes < FEW_HOLDERS else many):
         lanes *= 2
     each = next((each for each in HELD_COUNTS if each * lanes >= steps), 0)
     if not each or each * unit > min(MOST_HELD, HELD_OF_REGISTERS * registers(target, lanes)):

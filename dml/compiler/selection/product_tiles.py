@@ -49,7 +49,7 @@ class ProductTile(Protocol):
 
 @dataclass(frozen=True)
 class SlicedTile:
-    """A tile of ``rows`` rows: ``slices`` invocations share the products of each of ``lanes`` columns."""
+    """A tile of ``rows`` rows: ``slices`` invocations split the products of each of ``lanes`` columns."""
 
     rows: int
     lanes: int
@@ -119,7 +119,7 @@ class MatrixTile:
 
     @property
     def loads(self) -> int:
-        """Return the words of a slab that an invocation loads into shared memory; elements have at most 16 bits."""
+        """Return the words that an invocation loads into shared memory per iteration; elements have at most 16 bits."""
         return (self.rows + self.columns) * self.tile_k // 2 // self.workgroup
 
     @property

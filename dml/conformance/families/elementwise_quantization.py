@@ -125,11 +125,11 @@ _PARTS = ("A", "B", "Output")
 
 
 def _describe_add(choice: Choice) -> d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC:
-    one = (1,) * len(choice.sizes)
+    single = (1,) * len(choice.sizes)
     kinds = {"A": choice.type, "B": choice.b, "Output": choice.to}
     fields = {f"{part}Tensor": tensor(kind, choice.sizes) for part, kind in kinds.items()}
-    fields |= {f"{part}ScaleTensor": tensor(DML_TENSOR_DATA_TYPE_FLOAT32, one) for part in _PARTS}
-    fields |= {f"{part}ZeroPointTensor": tensor(kinds[part], one) for part in choice.zero_points}
+    fields |= {f"{part}ScaleTensor": tensor(DML_TENSOR_DATA_TYPE_FLOAT32, single) for part in _PARTS}
+    fields |= {f"{part}ZeroPointTensor": tensor(kinds[part], single) for part in choice.zero_points}
     return _ADD(**fields)
 
 

@@ -113,11 +113,11 @@ def _inner(choice: Choice) -> Case:
 def _with_epilogue(choice: Choice) -> _Epilogue:
     case = _inner(choice)
     desc = case.desc
-    ((name, made),) = ((name, one) for name, _, one in tensors(desc.outputs()))
+    ((name, made),) = ((name, described) for name, _, described in tensors(desc.outputs()))
     if made.DataType == DML_TENSOR_DATA_TYPE_INT32 and choice.type == DML_TENSOR_DATA_TYPE_FLOAT16:
         raise Skip("sums of integers exceed FLOAT16")
     addend = made.Sizes if choice.addend == "whole" else (*(1,) * (made.rank - 1), made.Sizes[-1])
-    given = {name: one for name, _, one in tensors(desc.inputs())}
+    given = {name: described for name, _, described in tensors(desc.inputs())}
     factor = tensor(choice.type, (1,) * (made.rank - 2) + made.Sizes[-2:-1] + (1,) if made.rank > 1 else (1,))
     added = tensor(choice.type, addend)
 
@@ -135,7 +135,7 @@ def _with_epilogue(choice: Choice) -> _Epilogue:
 def _epilogue_inputs(desc: Any, values: Values) -> Inputs:
     case, _ = desc.about
     own = {_F: (0.5, 2.0), _G: (-1.0, 1.0)}
-    more = {name: values.between(one, *own[name]) for name, one in desc.inputs() if name in own}
+    more = {name: values.between(described, *own[name]) for name, described in desc.inputs() if name in own}
     return {**case.subject.make_inputs(case.desc, values), **more}
 
 
@@ -176,7 +176,7 @@ def _node(builder: Any, desc: Any, inputs: Mapping[str, Any]) -> Any:
     fields = {info.name: getattr(desc, info.name) for info in desc.fields_info if info.kind != "output"}
     return builder.node(
         type(desc),
-        {name: one for name, one in desc.outputs() if one is not None},
+        {name: described for name, described in desc.outputs() if described is not None},
         **{name: inputs.get(name, value) for name, value in fields.items() if value is not None},
     )
 
@@ -191,28 +191,28 @@ def _inside(choice: Choice) -> _Operator:
         raise Skip("the operator does not take this data type")
     case = Case.parse(f"{choice.of}:type={choice.label('type')}")
     desc = case.desc
-    wholes = {name: _times(choice.before + 1, one) for name, one in desc.inputs() if isinstance(one, Tensor)}
-    outputs = {name: one for name, one in desc.outputs() if isinstance(one, Tensor)}
-    if len(wholes) + len(outputs) != sum(one is not None for _, one in (*desc.inputs(), *desc.outputs())):
+    wholes = {name: _times(choice.before + 1, part) for name, part in desc.inputs() if isinstance(part, Tensor)}
+    outputs = {name: part for name, part in desc.outputs() if isinstance(part, Tensor)}
+    if len(wholes) + len(outputs) != sum(part is not None for _, part in (*desc.inputs(), *desc.outputs())):
         raise Skip("arrays of tensors are cases of SPLIT and JOIN")
-    if any(one.element_bits == 4 or 0 in one.strides for one in (*wholes.values(), *outputs.values())):
+    if any(part.element_bits == 4 or 0 in part.strides for part in (*wholes.values(), *outputs.values())):
         raise Skip("4-bit and broadcast tensors cannot be slices of larger ones")
-    before = {f"Before{name}": _times(choice.before, one) for name, one in outputs.items()}
+    before = {f"Before{name}": _times(choice.before, part) for name, part in outputs.items()}
 
     def build(builder: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         parts = {}
-        for name, one in wholes.items():
-            size = one.Sizes[0] // (choice.before + 1)
+        for name, part in wholes.items():
+            size = part.Sizes[0] // (choice.before + 1)
             parts[name] = op.split(inputs[name], 0, [choice.before * size, size])[1]
         made = _node(builder, desc, parts)
         return {name: op.join([inputs[f"Before{name}"], made[name]], 0) for name in outputs}
 
-    results = {name: _times(choice.before + 1, one) for name, one in outputs.items()}
+    results = {name: _times(choice.before + 1, part) for name, part in outputs.items()}
     return _Operator({**wholes, **before}, results, build, (case, choice.before))
 
 
-def _times(count: int, one: Tensor) -> Tensor:
-    return tensor(one.DataType, (count * one.Sizes[0], *one.Sizes[1:]))
+def _times(count: int, part: Tensor) -> Tensor:
+    return tensor(part.DataType, (count * part.Sizes[0], *part.Sizes[1:]))
 
 
 def _inside_inputs(desc: Any, values: Values) -> Inputs:
@@ -220,17 +220,17 @@ def _inside_inputs(desc: Any, values: Values) -> Inputs:
     case, count = desc.about
     own = case.subject.make_inputs(case.desc, values)
     found = {}
-    for name, one in desc.inputs():
+    for name, part in desc.inputs():
         if name in own:
             found[name] = np.concatenate([*[own[name][::-1]] * count, own[name]])
         else:
-            found[name] = values.fill(one)
+            found[name] = values.fill(part)
     return found
 
 
 def _inside_reference(desc: Any, inputs: Inputs) -> Outputs:
     case, _ = desc.about
-    own = {name: inputs[name][-one.Sizes[0] :] for name, one in case.desc.inputs() if one is not None}
+    own = {name: inputs[name][-part.Sizes[0] :] for name, part in case.desc.inputs() if part is not None}
     found: dict[str, Any] = {}
     for name, expected in case.subject.reference(case.desc, own).items():
         assert isinstance(expected, Expected)
@@ -281,7 +281,7 @@ def _in_parts(choice: Choice) -> _Parts:
 
 def _small(desc: Any, values: Values) -> Inputs:
     """Return integral numbers whose sums every data type represents."""
-    return {name: values.integers(one, 0, 60) for name, one in desc.inputs()}
+    return {name: values.integers(described, 0, 60) for name, described in desc.inputs()}
 
 
 def _parts_reference(desc: Any, inputs: Inputs) -> Outputs:
@@ -332,23 +332,23 @@ def _stored(choice: Choice) -> _StoredWeights:
         )
         return {"OutputTensor": op.gemm(inputs["ATensor"], weights, transpose_b=True)}
 
-    owned = {name: one if name == "ATensor" else _owned(one) for name, one in given.items()}
+    owned = {name: described if name == "ATensor" else _owned(described) for name, described in given.items()}
     return _StoredWeights(owned, {"OutputTensor": result}, build, choice.block)
 
 
-def _owned(one: Tensor) -> Tensor:
-    return Tensor(one.DataType, one.Sizes, Flags=DML_TENSOR_FLAGS.DML_TENSOR_FLAG_OWNED_BY_DML)
+def _owned(described: Tensor) -> Tensor:
+    return Tensor(described.DataType, described.Sizes, Flags=DML_TENSOR_FLAGS.DML_TENSOR_FLAG_OWNED_BY_DML)
 
 
 def _stored_inputs(desc: Any, values: Values) -> Inputs:
     found = {}
-    for name, one in desc.inputs():
+    for name, described in desc.inputs():
         if name == "ScaleTensor":
-            found[name] = values.between(one, 0.5, 1.5)
+            found[name] = values.between(described, 0.5, 1.5)
         elif name == "ATensor":
-            found[name] = values.between(one, -1, 1)
+            found[name] = values.between(described, -1, 1)
         else:
-            found[name] = values.fill(one)
+            found[name] = values.fill(described)
     return found
 
 

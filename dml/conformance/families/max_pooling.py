@@ -124,7 +124,7 @@ subject(
     d.DML_MAX_UNPOOLING_OPERATOR_DESC,
     parameters={
         "type": types_of(d.DML_MAX_UNPOOLING_OPERATOR_DESC, "InputTensor"),
-        # The marks of 1x1x8x8 end where their memory ends.
+        # The work buffer of 1x1x8x8 fills its allocation exactly.
         "sizes": sizes("2x3x4x5", "1x1x1x1", "1x2x31x1", "3x1x1x7", "1x7x23x19", "1x1x8x8"),
         "more": {"0": (0, 0), "3.1": (3, 1), "0.20": (0, 20)},
         "indices": types_of(d.DML_MAX_UNPOOLING_OPERATOR_DESC, "IndicesTensor"),

@@ -113,12 +113,12 @@ _RANGES = ((-3.0, 5.0), (1.0, 4.0), (-4.0, -1.0), (0.0, 0.0), (-1e-3, 1e-3), (-6
 
 
 def _describe_dynamic(choice: Choice) -> d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC:
-    one = (1,) * len(choice.sizes)
+    single = (1,) * len(choice.sizes)
     return d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC(
         InputTensor=tensor(choice.type, choice.sizes),
         OutputTensor=tensor(choice.to, choice.sizes),
-        OutputScaleTensor=tensor(choice.scale, one),
-        OutputZeroPointTensor=tensor(choice.to, one),
+        OutputScaleTensor=tensor(choice.scale, single),
+        OutputZeroPointTensor=tensor(choice.to, single),
     )
 
 
@@ -137,11 +137,11 @@ def _dynamic_inputs(desc: Any, values: Values) -> Inputs:
 def _dynamic(desc: Any, given: Inputs) -> dict[str, Expected]:
     kind = numpy_dtype(desc.OutputTensor.DataType)
     levels, scale, zero_point = quantization.dynamically(given["InputTensor"], kind)
-    one = desc.OutputScaleTensor.Sizes
+    single = desc.OutputScaleTensor.Sizes
     return {
         "OutputTensor": Expected(levels),
-        "OutputScaleTensor": Expected(np.full(one, scale, np.float64)),
-        "OutputZeroPointTensor": Expected(np.full(one, zero_point).astype(kind)),
+        "OutputScaleTensor": Expected(np.full(single, scale, np.float64)),
+        "OutputZeroPointTensor": Expected(np.full(single, zero_point).astype(kind)),
     }
 
 

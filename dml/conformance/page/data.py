@@ -79,7 +79,7 @@ def failures(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if outcome["status"] == "failed"
     ]
     order = list(KINDS.values())
-    return sorted(found, key=lambda one: order.index(one["kind"]))
+    return sorted(found, key=lambda failure: order.index(failure["kind"]))
 
 
 def loose(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

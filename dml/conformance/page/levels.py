@@ -31,7 +31,7 @@ def level_tables() -> dict[str, Any]:
                     "steps": _steps(kind, function),
                 }
             )
-    support.sort(key=lambda one: (one["family"], one["operator"]))
+    support.sort(key=lambda entry: (entry["family"], entry["operator"]))
     levels = [short_name(level) for level in sorted(DML_FEATURE_LEVEL)]
     return {"levels": levels, "level_types": type_names(), "support": support}
 

@@ -126,7 +126,7 @@ class Sampling:
         return dx, edges
 
     def _shares(self, image: Array, gradient: Array, down: Axis, across: Axis) -> Array:
-        """Distribute an output's gradient {C, rows, columns} to the samples {C, samples down, samples across}."""
+        """Distribute an output's gradient {C, rows, columns} over its samples {C, samples down, samples across}."""
         values = self.values(image, down, across)
         if self.mean:
             shares = np.full(values.shape, 1 / values.shape[-1])

@@ -41,9 +41,9 @@ def corners_of(boxes: Array, *, centers: bool) -> Array:
     return np.concatenate([np.minimum(wide[:, :2], wide[:, 2:]), np.maximum(wide[:, :2], wide[:, 2:])], -1)
 
 
-def share(one: Array, other: Array) -> float:
+def share(first: Array, second: Array) -> float:
     """Return the intersection over union of two boxes; NaN, which exceeds no limit, if neither has an area."""
-    sides = np.minimum(one[2:], other[2:]) - np.maximum(one[:2], other[:2])
+    sides = np.minimum(first[2:], second[2:]) - np.maximum(first[:2], second[:2])
     common = float(np.prod(np.maximum(sides, 0.0)))
-    union = float(np.prod(one[2:] - one[:2])) + float(np.prod(other[2:] - other[:2])) - common
+    union = float(np.prod(first[2:] - first[:2])) + float(np.prod(second[2:] - second[:2])) - common
     return common / union if union else float("nan")

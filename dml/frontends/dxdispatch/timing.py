@@ -58,7 +58,7 @@ class Timing:
             if cold:
                 lines.append(f"  cold: {_range(taken[:cold])}")
         if self.verbosity >= 2:
-            lines += [f"  [{index}] {one:.4f} ms" for index, one in enumerate(taken)]
+            lines += [f"  [{index}] {duration:.4f} ms" for index, duration in enumerate(taken)]
         return lines
 
 

@@ -48,7 +48,9 @@ class Audios:
     @classmethod
     def open_bytes(cls, *data: bytes) -> Audios:
         """Decode the contents of WAV files."""
-        return cls([_decoded(bytes(one), f"Audios.open_bytes: number {index}") for index, one in enumerate(data)])
+        return cls(
+            [_decoded(bytes(contents), f"Audios.open_bytes: number {index}") for index, contents in enumerate(data)]
+        )
 
 
 class LogMel:

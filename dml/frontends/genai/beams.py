@@ -93,7 +93,7 @@ class BeamSearch:
     def _end(self, batch: int, tokens: npt.NDArray[np.int32], score: float) -> None:
         ended = self._ended[batch]
         ended.append(EndedSequence(score / len(tokens) ** self._options.length_penalty, tokens.copy()))
-        ended.sort(key=lambda one: -one.score)
+        ended.sort(key=lambda beam: -beam.score)
         del ended[self._beams :]
 
     def _close(self, batch: int, best: float) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dml.api.bound import OutputBuffers
-from dml.api.device_array import HELD_AS, DeviceArray
+from dml.api.device_array import STORED_AS, DeviceArray
 from dml.runtime.context import Context
 from dml.tensors import data_type_of, packed_tensor
 
@@ -25,8 +25,8 @@ class CacheMemory:
     def array(self, slot: int, shape: tuple[int, ...], dtype: npt.DTypeLike, *, zero: bool = True) -> DeviceArray:
         """Return an array that no one else uses. slot: the number of the cache. zero: else its contents are
         unspecified."""
-        held = HELD_AS.get(np.dtype(dtype), np.dtype(dtype))
-        desc = packed_tensor(data_type_of(held), shape)
+        stored = STORED_AS.get(np.dtype(dtype), np.dtype(dtype))
+        desc = packed_tensor(data_type_of(stored), shape)
         with self._lock:
             buffer, lease = self._buffers.take(slot, int(desc.TotalTensorSizeInBytes or 0))
         if zero:

@@ -242,12 +242,12 @@ class DecoderState:
         make: returns the new tensor from tensors for one array and ``more``. what: a key that identifies ``make``.
         into: arrays to write the results to; new ones by default.
         """
-        feeds = {**arrays, **{str(index): one for index, one in enumerate(more)}}
-        key = (what, *((name, one.shape, one.dtype) for name, one in feeds.items()))
+        feeds = {**arrays, **{str(index): array for index, array in enumerate(more)}}
+        key = (what, *((name, array.shape, array.dtype) for name, array in feeds.items()))
         compiled = self._decoder.layouts.get(key)
         if compiled is None:
             builder = Builder(self._decoder.prepared.device)
-            given = {name: builder.input(name, one.shape, data_type_of(one.dtype)) for name, one in feeds.items()}
+            given = {name: builder.input(name, array.shape, data_type_of(array.dtype)) for name, array in feeds.items()}
             others: list[Tensor] = [given[str(index)] for index in range(len(more))]
             compiled = builder.compile({name: make(given[name], *others) for name in arrays})
             self._decoder.layouts.put(key, compiled)

@@ -76,10 +76,10 @@ class Generator:
             wrong = given[(given < 0) | (given >= vocabulary)][0]
             raise DMLError(f"Generator.append_tokens: ids are 0 to {vocabulary - 1}, found {wrong}")
         new = given.reshape(batch, -1).astype(np.int32)
-        held, most = self.token_count(), self._options.max_length
-        if held + new.shape[1] > most:
+        length, most = self.token_count(), self._options.max_length
+        if length + new.shape[1] > most:
             raise DMLError(
-                f"Generator.append_tokens: the cache is full: {new.shape[1]} tokens after {held} exceed "
+                f"Generator.append_tokens: the cache is full: {new.shape[1]} tokens after {length} exceed "
                 f"max_length = {most}",
                 HRESULT.E_OUTOFMEMORY,
             )
@@ -89,7 +89,7 @@ class Generator:
                 f"Generator.append_tokens: call set_inputs with {encoder.features} first",
                 HRESULT.DXGI_ERROR_INVALID_CALL,
             )
-        if held and self._options.num_beams > 1:
+        if length and self._options.num_beams > 1:
             raise DMLError("Generator.append_tokens: beam search takes a single prompt", HRESULT.E_NOTIMPL)
         self._search.extend(np.repeat(new, self._options.num_beams, 0))
         self._logits = None

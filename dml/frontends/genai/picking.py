@@ -106,7 +106,7 @@ class Picker:
 
     def _run(self, logits: DeviceArray, edits: Edits, what: tuple[Any, ...], make: Any) -> dict[str, Any]:
         feeds: dict[str, Any] = {"logits": logits, **edits.feeds()}
-        shapes = tuple((name, one.shape, one.dtype) for name, one in feeds.items())
+        shapes = tuple((name, array.shape, array.dtype) for name, array in feeds.items())
         key = (shapes, edits.penalty, edits.banned, what)
         graph = self._graphs.get(key)
         if graph is None:

@@ -21,13 +21,13 @@ FLOAT32, FLOAT16, FLOAT64 = np.dtype(np.float32), np.dtype(np.float16), np.dtype
 INT64, INT32, UINT32, UINT8 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint32), np.dtype(np.uint8)
 #: Floating-point types that DirectML lacks; FLOAT32 represents all of their numbers.
 FLOAT8 = tuple(np.dtype(getattr(ml_dtypes, f"float8_{name}")) for name in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz"))
-HELD_AS_FLOAT32 = (BFLOAT16, *FLOAT8)
+STORED_AS_FLOAT32 = (BFLOAT16, *FLOAT8)
 FLOATS = (FLOAT32, FLOAT16, FLOAT64, BFLOAT16)
 
 
 def storage(dtype: DType) -> DML_TENSOR_DATA_TYPE:
     """Return the data type that holds elements of an ONNX dtype on the device."""
-    if dtype in HELD_AS_FLOAT32:
+    if dtype in STORED_AS_FLOAT32:
         return DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_FLOAT32
     try:
         return data_type_of(dtype)

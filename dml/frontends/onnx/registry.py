@@ -32,7 +32,7 @@ class Fold:
     shape: the output's shape, from constants of which some are traced.
     size: the output's number of elements; by default the product of the inputs'.
     large_table: the first input may be large. constants: compute nodes of small constants, and not only those without
-    elements. empty: evaluate a node whose first input has no elements, whatever the others hold.
+    elements. empty: evaluate a node whose first input has no elements, regardless of the others.
     """
 
     compute: Callable[..., Any] | None = None

@@ -137,7 +137,13 @@ class CompiledModel:
             items = list(enumerate(inputs))
         else:
             items = [(None, inputs)]
-        return {port_of(self.inputs, key, "input"): _array(value) for key, value in items}
+        given: dict[ConstOutput, _Array] = {}
+        for key, value in items:
+            where = "the input" if key is None else f"input {key.any_name if isinstance(key, ConstOutput) else key!r}"
+            given[port_of(self.inputs, key, "input")] = (
+                value.data if isinstance(value, Tensor) else as_array(value, where)
+            )
+        return given
 
     def run(self, feeds: Mapping[ConstOutput, _Array], values: Values | None = None) -> InferResults:
         """Run with these arrays. values: of the variables, replacing the model's own."""
@@ -151,18 +157,14 @@ class CompiledModel:
     def profile(self, feeds: Mapping[ConstOutput, _Array]) -> tuple[CompiledNetwork, list[KernelTime]]:
         """Run, and return the network for these sizes and the time of each dispatch."""
         given = {port.key: array for port, array in feeds.items()}
-        one = whole(self.network)
-        network = one if isinstance(one, CompiledNetwork) else one.compiled_for(given)
+        graph = whole(self.network)
+        network = graph if isinstance(graph, CompiledNetwork) else graph.compiled_for(given)
         return network, network.compiled.profile(network.prepare(with_zeros(network, given)))
 
 
 def _holds_arrays(items: Sequence[Any]) -> bool:
     """Return whether a sequence, given for one parameter, holds its array rather than its elements."""
     return len(items) == 1 and isinstance(items[0], np.ndarray | Tensor | list | tuple)
-
-
-def _array(value: Any) -> _Array:
-    return value.data if isinstance(value, Tensor) else as_array(value, "an input")
 
 
 def empty_tensor(port: ConstOutput) -> Tensor:

@@ -47,9 +47,9 @@ def _read(stream: IO[bytes], size: int) -> bytes:
 
 def described(arrays: Sequence[_Array]) -> tuple[list[Any], list[Any]]:
     """Return the arrays' element types and shapes, and their bytes."""
-    held = [np.ascontiguousarray(array) for array in arrays]
+    contiguous = [np.ascontiguousarray(array) for array in arrays]
     kinds = [(array.dtype.name, array.shape) for array in arrays]
-    return kinds, [array.reshape(-1).view(np.uint8).data for array in held]
+    return kinds, [array.reshape(-1).view(np.uint8).data for array in contiguous]
 
 
 def arrays_of(kinds: Sequence[Any], parts: Sequence[bytes]) -> list[_Array]:

@@ -109,6 +109,6 @@ def known(c: IrContext) -> list[_Numbers] | None:
         raise c.error(str(error)) from None
     outputs = made if isinstance(made, list) else [made]
     return [
-        np.asarray(one).astype(ELEMENT_TYPES[port.element_type])
-        for one, port in zip(outputs, c.layer.outputs, strict=True)
+        np.asarray(output).astype(ELEMENT_TYPES[port.element_type])
+        for output, port in zip(outputs, c.layer.outputs, strict=True)
     ]

@@ -77,9 +77,9 @@ class Dimension:
         return self.min_length <= size and (self.max_length < 0 or size <= self.max_length)
 
     def compatible(self, other: Dimension | int) -> bool:
-        """Return whether the two have a size in common."""
-        one = other if isinstance(other, Dimension) else Dimension(other)
-        return not (0 <= self.max_length < one.min_length or 0 <= one.max_length < self.min_length)
+        """Return whether some size is allowed by both."""
+        second = other if isinstance(other, Dimension) else Dimension(other)
+        return not (0 <= self.max_length < second.min_length or 0 <= second.max_length < self.min_length)
 
 
 class Shape(list[int]):

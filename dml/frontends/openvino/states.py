@@ -201,7 +201,7 @@ class StatefulNetwork:
 
 
 def _begun(found: Split) -> dict[str, str]:
-    """Return variable -> name of the initial network's result that is its initial value."""
+    """Return, for each variable that the initial network computes, the name of the result."""
     assert found.initial is not None
     results: dict[str, IrLayer] = {}
     for layer in found.initial.layers:

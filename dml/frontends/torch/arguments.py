@@ -121,8 +121,8 @@ def _items(node: fx.Node) -> list[fx.Node]:
 def _replace(node: fx.Node, number: Any) -> None:
     """Replace a node's value by a number wherever other nodes use it."""
     for user in list(node.users):
-        user.args = fx.map_arg(user.args, lambda one: number if one is node else one)
-        user.kwargs = fx.map_arg(user.kwargs, lambda one: number if one is node else one)
+        user.args = fx.map_arg(user.args, lambda argument: number if argument is node else argument)
+        user.kwargs = fx.map_arg(user.kwargs, lambda argument: number if argument is node else argument)
 
 
 def symbol_of(node: fx.Node) -> str:

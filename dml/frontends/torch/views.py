@@ -49,18 +49,18 @@ class Views:
             if isinstance(node.meta.get("example_value"), torch.SymInt)
         }
         self._views: dict[int, _View] = {}
-        bases = {key: (at, True, one) for at, _, one, key in reversed(list(_stored(arguments)))}
+        bases = {key: (at, True, tensor) for at, _, tensor, key in reversed(list(_stored(arguments)))}
         # (the first node with a storage allocates it)
         owners = {key: node for _, node, _, key in reversed(list(_stored(graph.graph.nodes)))}
-        for at, node, one, key in _stored(outputs):
+        for at, node, tensor, key in _stored(outputs):
             if key not in bases and owners[key] is node:
-                bases[key] = at, False, one
-        for at, _, one, key in _stored(outputs):
+                bases[key] = at, False, tensor
+        for at, _, tensor, key in _stored(outputs):
             if key in bases:
                 base, is_argument, other = bases[key]
-                if one.dtype == other.dtype and (is_argument or base != at):
-                    offset = one.storage_offset() - other.storage_offset()
-                    shape = tuple(one.shape), tuple(one.stride()), offset
+                if tensor.dtype == other.dtype and (is_argument or base != at):
+                    offset = tensor.storage_offset() - other.storage_offset()
+                    shape = tuple(tensor.shape), tuple(tensor.stride()), offset
                     self._views[at] = _View(base, is_argument, *shape, tuple(other.stride()))
 
     def restore(self, arguments: Sequence[Any], outputs: Any) -> Any:
@@ -101,5 +101,5 @@ def _example(node: Any) -> Any:
 def _stored(nodes: Iterable[Any]) -> Iterable[tuple[int, Any, Any, int]]:
     """Yield the index, the node, the tensor and the storage's address of each node that has a tensor."""
     for index, node in enumerate(nodes):
-        if (one := _example(node)) is not None:
-            yield index, node, one, one.untyped_storage()._cdata
+        if (tensor := _example(node)) is not None:
+            yield index, node, tensor, tensor.untyped_storage()._cdata

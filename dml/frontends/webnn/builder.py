@@ -177,11 +177,11 @@ class _LoweredGraph:
                 raise DMLError(f"MLGraphBuilder.build: two of the graph's inputs have the name {name!r}")
             self.inputs[name] = descriptor
             return self.builder.input(name, descriptor.sizes, descriptor.dml_type)
-        held = self._constants[operand]
-        if isinstance(held, MLTensor):
-            held = held.buffer("MLGraphBuilder.build").read(np.uint8, descriptor.byte_length)
-            held = from_bytes(descriptor, held)
-        return self.builder.constant(held.reshape(descriptor.sizes), descriptor.dml_type)
+        contents = self._constants[operand]
+        if isinstance(contents, MLTensor):
+            contents = contents.buffer("MLGraphBuilder.build").read(np.uint8, descriptor.byte_length)
+            contents = from_bytes(descriptor, contents)
+        return self.builder.constant(contents.reshape(descriptor.sizes), descriptor.dml_type)
 
     def _output(self, operand: MLOperand, made_by: OperationRecord) -> Tensor:
         if made_by not in self._operations:

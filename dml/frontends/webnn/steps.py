@@ -148,7 +148,7 @@ class NamedInSnakeCase:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
-            known = [one for one in dir(type(self)) if one[0] != "_"]
+            known = [known_name for known_name in dir(type(self)) if known_name[0] != "_"]
             hint = "" if name.startswith("_") else did_you_mean("dispatch" if name == "compute" else name, known)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name)
 

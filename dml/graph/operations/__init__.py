@@ -145,6 +145,8 @@ from .resample import value_scale_2d as value_scale_2d
 
 #: Names of all operations.
 NAMES = sorted(name for name, value in globals().items() if _isfunction(value) and name[0] != "_")
+for _name in NAMES:  # Functions made from an operator's description have no name of their own yet.
+    globals()[_name].__name__ = _name
 
 if not TYPE_CHECKING:  # Type checkers take the names imported above.
     __all__ = NAMES
@@ -152,18 +154,28 @@ if not TYPE_CHECKING:  # Type checkers take the names imported above.
     #: What to write for functions of DirectMLX, NumPy and PyTorch that have another name here.
     _NAMES = {
         **dict.fromkeys(("concat", "concatenate", "cat"), "join(tensors, axis)"),
-        **dict.fromkeys(("matmul", "mm", "bmm"), "gemm(a, b), or a @ b"),
-        **dict.fromkeys(("conv2d", "conv3d", "conv"), "convolution(x, filter, bias)"),
-        **dict.fromkeys(("sum", "max", "min", "prod", "argmax", "argmin"), "reduce(x, function, axes)"),
+        **dict.fromkeys(("matmul", "mm", "bmm", "dot", "dense"), "gemm(a, b), or a @ b"),
+        **dict.fromkeys(("conv1d", "conv2d", "conv3d", "conv"), "convolution(x, filter, bias)"),
+        **dict.fromkeys(("sum", "max", "min", "prod", "argmax", "argmin", "norm"), "reduce(x, function, axes)"),
+        **dict.fromkeys(("squeeze", "unsqueeze", "flatten"), "x.reshape(sizes)"),
+        **dict.fromkeys(("take", "embedding", "index_select"), "gather(x, indices, axis)"),
         **dict.fromkeys(("transpose", "permute", "reshape", "broadcast", "view"), "the tensor's method of that name"),
         **dict.fromkeys(("reinterpret",), "x.view(sizes, strides, data_type)"),
         **dict.fromkeys(("input_tensor", "constant_data"), "Builder.input and Builder.constant"),
-        **dict.fromkeys(("batch_norm", "layer_norm", "group_norm", "instance_norm"),
+        **dict.fromkeys(("batch_norm", "layer_norm", "layernorm", "layer_normalization", "group_norm", "instance_norm"),
                         "batch_normalization or mean_variance_normalization"),
         **dict.fromkeys(("max_pool", "max_pool2d"), "max_pooling(x, window)"),
         **dict.fromkeys(("avg_pool", "avg_pool2d"), "average_pooling(x, window)"),
         **dict.fromkeys(("interpolate", "resize"), "resample(x, sizes)"),
         "where": "if_(condition, a, b)",
+        "stack": "join([x.reshape(sizes), ...], axis)",
+        "expand": "x.broadcast(sizes)",
+        "chunk": "split(x, axis, lengths)",
+        "argsort": "top_k(x, k, axis)",
+        "sort": "top_k(x, k, axis)",
+        "rsqrt": "recip(sqrt(x))",
+        "reciprocal": "recip(x)",
+        "prelu": "parameterized_relu(x, slope)",
         "relu6": "clip(x, 0, 6)",
     }  # fmt: skip
 

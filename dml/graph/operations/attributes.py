@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
-
-import numpy as np
 
 from dml.capability import short_name
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.enums.naming import snake_case
 from dml.errors import DMLError
-from dml.tensors import DML_SCALAR_UNION, numpy_dtype
+from dml.tensors import DML_SCALAR_UNION, as_element
 
 
 @cache
@@ -35,12 +32,4 @@ def fields_of(cls: type[OperatorDesc], attributes: Mapping[str, Any]) -> dict[st
 
 def scalar_of(name: str, value: float, data_type: DML_TENSOR_DATA_TYPE) -> DML_SCALAR_UNION:
     """Convert a number to a data type. name: function and parameter, for the DMLError if the type cannot hold it."""
-    dtype = numpy_dtype(data_type)
-    if dtype.kind in "iu" and (not math.isfinite(value) or value != int(value)):
-        raise DMLError(f"{name}: must be an integer as the tensor's elements are, found {value}")
-    try:
-        with np.errstate(over="ignore"):  # a too large float is infinite
-            stored = np.array(value if dtype.kind == "f" else int(value), dtype)
-    except (OverflowError, ValueError):
-        raise DMLError(f"{name}: {value} is outside the range of {data_type.name}") from None
-    return DML_SCALAR_UNION(Bytes=stored.tobytes())
+    return DML_SCALAR_UNION(Bytes=as_element(name, value, data_type).tobytes())

@@ -40,7 +40,7 @@ def _describe_reverse(choice: Choice) -> REVERSE:
     if choice.last and len(choice.sizes) == 1:
         raise Skip("one axis has no other one")
     x, axis = tensor(choice.type, choice.sizes), len(choice.sizes) - 1 if choice.last else 0
-    lengths = [1 if at == axis else size for at, size in enumerate(choice.sizes)]
+    lengths = [1 if index == axis else size for index, size in enumerate(choice.sizes)]
     return REVERSE(x, tensor(DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_UINT32, lengths), x, axis)
 
 

@@ -44,7 +44,10 @@ def written(api: Any, opened: Any, options: dict[str, Any]) -> list[list[int]]:
     generator.append_tokens(PROMPTS if rows == 2 else PROMPTS[0])
     while not generator.is_done():
         generator.generate_next_token()
-    return [[int(t) for t in generator.get_sequence(at)] for at in range(rows * options.get("num_return_sequences", 1))]
+    return [
+        [int(t) for t in generator.get_sequence(index)]
+        for index in range(rows * options.get("num_return_sequences", 1))
+    ]
 
 
 @pytest.mark.parametrize("name", SEARCHES)

@@ -97,9 +97,9 @@ def test_repetition_penalty(model: og.Model, penalty: float) -> None:
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_no_run_of_tokens_comes_twice(model: og.Model, size: int) -> None:
     def pick(sequence: list[int], scores: np.ndarray) -> int:
-        for at in range(len(sequence) - size + 1):
-            if sequence[at : at + size - 1] == sequence[len(sequence) - size + 1 :]:
-                scores[sequence[at + size - 1]] = -np.inf
+        for index in range(len(sequence) - size + 1):
+            if sequence[index : index + size - 1] == sequence[len(sequence) - size + 1 :]:
+                scores[sequence[index + size - 1]] = -np.inf
         return int(scores.argmax())
 
     prompt = [*PROMPT, 3, 14, 15]
@@ -125,7 +125,7 @@ def test_one_beam_search_finds_the_best_of_all_sequences(model: og.Model) -> Non
     pairs = {(int(a), int(b)): first[a] + second[b]
              for a in kept for second in [logs([*PROMPT, int(a)])] for b in np.argsort(-second)[:beams]}  # fmt: skip
     best = sorted(pairs, key=lambda pair: -pairs[pair])[:2]
-    assert [tuple(generation.get_sequence(at)[len(PROMPT) :]) for at in range(2)] == best
+    assert [tuple(generation.get_sequence(index)[len(PROMPT) :]) for index in range(2)] == best
 
 
 @pytest.mark.parametrize(

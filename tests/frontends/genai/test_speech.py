@@ -43,7 +43,7 @@ def generator(model: Any, api: Any = og, **options: Any) -> Any:
 def sequences(generation: Any, count: int) -> list[list[int]]:
     while not generation.is_done():
         generation.generate_next_token()
-    return [[int(one) for one in generation.get_sequence(at)] for at in range(count)]
+    return [[int(one) for one in generation.get_sequence(index)] for index in range(count)]
 
 
 def test_tokens_equal_a_search_without_a_cache(model: og.Model, weights: tuple[Path, SpeechWeights]) -> None:
@@ -85,21 +85,21 @@ def test_features_are_those_of_a_spectrogram_written_out(model: og.Model) -> Non
     matrix = np.exp(-2j * np.pi * np.outer(np.arange(201), np.arange(400)) / 400)
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(400) / 400)
     count = (len(samples) - 400) // 160
-    power = [np.abs(matrix @ (window * samples[160 * at : 160 * at + 400])) ** 2 for at in range(count)]
+    power = [np.abs(matrix @ (window * samples[160 * index : 160 * index + 400])) ** 2 for index in range(count)]
 
     def hertz(mel: float) -> float:
         return mel * 200 / 3 if mel < 15 else 1000 * 6.4 ** ((mel - 15) / 27)
 
     top = 15 + 27 * np.log(8) / np.log(6.4)
-    edges = [hertz(top * at / (MELS + 1)) for at in range(MELS + 2)]
+    edges = [hertz(top * index / (MELS + 1)) for index in range(MELS + 2)]
     logs = np.full((MELS, FRAMES), -10.0)
     for mel in range(MELS):
         low, middle, high = edges[mel : mel + 3]
         heights = np.array([
             max(0.0, min((f - low) / (middle - low), (high - f) / (high - middle))) for f in np.arange(201) * 40.0
         ])  # fmt: skip
-        for at, one in enumerate(power):
-            logs[mel, at] = np.log10(max(1e-10, (heights * 2 / (high - low)) @ one))
+        for index, one in enumerate(power):
+            logs[mel, index] = np.log10(max(1e-10, (heights * 2 / (high - low)) @ one))
     expected = (np.maximum(logs, logs.max() - 8) + 4) / 4
     assert found.shape == (1, MELS, FRAMES)
     np.testing.assert_allclose(found[0], expected, rtol=1e-6, atol=1e-6)  # float32 has 7 digits

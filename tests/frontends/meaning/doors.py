@@ -58,16 +58,16 @@ def by_webnn(device: dml.Device, make: Callable[..., Any], *arrays: Array) -> li
     context = webnn.create_context(device)
     builder = webnn.MLGraphBuilder(context)
     inputs = [
-        builder.input(f"x{at}", webnn.MLOperandDescriptor(array.dtype.name, array.shape))
-        for at, array in enumerate(arrays)
+        builder.input(f"x{index}", webnn.MLOperandDescriptor(array.dtype.name, array.shape))
+        for index, array in enumerate(arrays)
     ]
     made = make(builder, *inputs)
-    graph = builder.build({f"y{at}": one for at, one in enumerate(made if isinstance(made, list) else [made])})
+    graph = builder.build({f"y{index}": one for index, one in enumerate(made if isinstance(made, list) else [made])})
     sources: dict[str, webnn.MLTensor] = {}
-    for at, array in enumerate(arrays):
+    for index, array in enumerate(arrays):
         described = webnn.MLTensorDescriptor(array.dtype.name, array.shape, writable=True)
-        sources[f"x{at}"] = context.create_tensor(described)
-        context.write_tensor(sources[f"x{at}"], array)
+        sources[f"x{index}"] = context.create_tensor(described)
+        context.write_tensor(sources[f"x{index}"], array)
     results = {
         name: context.create_tensor(webnn.MLTensorDescriptor(one.data_type, one.shape, readable=True))
         for name, one in graph.outputs.items()
@@ -82,12 +82,12 @@ def by_openvino(device: dml.Device, folder: Path, make: Callable[..., Any], *arr
     """Run an OpenVINO model saved as IR. make(opset, *parameters): nodes of OpenVINO's Python API."""
     ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
     opset = pytest.importorskip("openvino.opset15")
-    inputs = [opset.parameter(list(array.shape), array.dtype, name=f"x{at}") for at, array in enumerate(arrays)]
+    inputs = [opset.parameter(list(array.shape), array.dtype, name=f"x{index}") for index, array in enumerate(arrays)]
     made = make(opset, *inputs)
     results = [opset.result(one) for one in (made if isinstance(made, list) else [made])]
     path = folder / "model.xml"
     ov.save_model(ov.Model(results, inputs, "m"), str(path), compress_to_fp16=False)
-    feeds: Mapping[str, Array] = {f"x{at}": array for at, array in enumerate(arrays)}
+    feeds: Mapping[str, Array] = {f"x{index}": array for index, array in enumerate(arrays)}
     return [np.asarray(one) for one in openvino.read_model(path).compile(device)(feeds).values()]
 
 
@@ -99,10 +99,10 @@ def by_pydirectml(device: dml.Device, make: Callable[..., Any], *arrays: Array) 
     script.vulkan = device  # (as another kind of device)
     builder = pydirectml.GraphBuilder(script)
     inputs, bindings = [], []
-    for at, array in enumerate(arrays):
+    for index, array in enumerate(arrays):
         kind = pydirectml.TensorDataType[array.dtype.name.upper()]
         described = pydirectml.TensorDesc(kind, pydirectml.TensorFlags.NONE, array.shape)
-        inputs.append(pydirectml.input_tensor(builder, at, described))
+        inputs.append(pydirectml.input_tensor(builder, index, described))
         bindings.append(pydirectml.Binding(inputs[-1], array))
     made = make(*inputs)
     outputs = made if isinstance(made, list) else [made]

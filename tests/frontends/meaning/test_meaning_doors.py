@@ -35,11 +35,11 @@ def _resized(name: str, mode: str, sizes: tuple[int, int], coordinates: str = "h
 
     def reference() -> list[Array]:
         made = X.astype(np.float64)
-        for at, axis in enumerate(axes, 2):
+        for index, axis in enumerate(axes, 2):
             if mode == "nearest":
-                made = np.take(made, nearest_elements(axis, "round_prefer_floor"), at)
+                made = np.take(made, nearest_elements(axis, "round_prefer_floor"), index)
             else:
-                made = np.moveaxis(np.moveaxis(made, at, -1) @ weights(axis, mode, False, False, -0.75).T, -1, at)
+                made = np.moveaxis(np.moveaxis(made, index, -1) @ weights(axis, mode, False, False, -0.75).T, -1, index)
         return [made]
 
     shape = np.array([1, 2, *sizes], np.int64)

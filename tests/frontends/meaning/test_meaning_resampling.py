@@ -38,7 +38,7 @@ def test_nearest_elements_of_halves(rounding):
     """For the coordinates 0, 0.5, 1, 1.5, ... each rounding mode chooses its side."""
     found = nearest_elements(axis(4, 8, "asymmetric"), rounding)
     up = rounding in ("round_prefer_ceil", "ceil")
-    assert found.tolist() == [min(3, (at + 1) // 2 if up else at // 2) for at in range(8)]
+    assert found.tolist() == [min(3, (index + 1) // 2 if up else index // 2) for index in range(8)]
 
 
 @pytest.mark.parametrize("cubic", [None, -0.75, -0.5])

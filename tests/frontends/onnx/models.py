@@ -35,16 +35,16 @@ def model_of(
 
     def entry(name: str, array: Array) -> Any:
         kind = helper.np_dtype_to_tensor_dtype(array.dtype)
-        shape = [f"{name}_{at}" for at in range(array.ndim)] if symbolic else list(array.shape)
+        shape = [f"{name}_{index}" for index in range(array.ndim)] if symbolic else list(array.shape)
         return helper.make_tensor_value_info(name, kind, shape)
 
-    held = [onnx.numpy_helper.from_array(array, name) for name, array in (initializers or {}).items()]
+    tensors = [onnx.numpy_helper.from_array(array, name) for name, array in (initializers or {}).items()]
     graph = helper.make_graph(
         list(nodes),
         "test",
         [entry(name, array) for name, array in inputs.items()],
         [onnx.ValueInfoProto(name=name) for name in outputs],
-        held,
+        tensors,
     )
     imports = [helper.make_opsetid("", version)]
     imports += [helper.make_opsetid(domain, number) for domain, number in (domains or {}).items()]
@@ -53,7 +53,7 @@ def model_of(
     kind = helper.np_dtype_to_tensor_dtype(first.dtype)
     for output in model.graph.output:
         if not output.type.tensor_type.HasField("shape") and not output.type.HasField("sequence_type"):
-            names = [f"{output.name}_{at}" for at in range((ranks or {}).get(output.name, first.ndim))]
+            names = [f"{output.name}_{index}" for index in range((ranks or {}).get(output.name, first.ndim))]
             output.CopyFrom(helper.make_tensor_value_info(output.name, kind, names))
     return model
 

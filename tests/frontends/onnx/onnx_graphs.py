@@ -68,27 +68,27 @@ def encoder() -> bytes:
     weights |= {"places": _random(32, 16), "closed": np.float32(-1e4), "one": np.float32(1), "zero": np.array(0)}
     weights |= {"step": np.array(1), "masked": np.array([1, 2])}
     x = "x0"
-    for at in range(2):
+    for index in range(2):
         for name in ("q", "k", "v", "o"):
-            weights[f"{name}{at}w"] = _random(16, 16)
-        weights |= {f"g{at}": np.ones(16, np.float32), f"h{at}": np.zeros(16, np.float32)}
+            weights[f"{name}{index}w"] = _random(16, 16)
+        weights |= {f"g{index}": np.ones(16, np.float32), f"h{index}": np.zeros(16, np.float32)}
         for name, perm in (("q", "0, 2, 1, 3"), ("k", "0, 2, 3, 1"), ("v", "0, 2, 1, 3")):
             text += f"""
-            {name}{at}a = MatMul({x}, {name}{at}w)
-            {name}{at}b = Reshape({name}{at}a, heads)
-            {name}{at} = Transpose<perm = [{perm}]>({name}{at}b)"""
+            {name}{index}a = MatMul({x}, {name}{index}w)
+            {name}{index}b = Reshape({name}{index}a, heads)
+            {name}{index} = Transpose<perm = [{perm}]>({name}{index}b)"""
         text += f"""
-            s{at} = MatMul(q{at}, k{at})
-            t{at} = Add(s{at}, open)
-            u{at} = Softmax(t{at})
-            m{at} = MatMul(u{at}, v{at})
-            n{at} = Transpose<perm = [0, 2, 1, 3]>(m{at})
-            p{at} = Reshape(n{at}, flat)
-            r{at} = MatMul(p{at}, o{at}w)
-            e{at} = Add(r{at}, {x})
-            f{at} = LayerNormalization(e{at}, g{at}, h{at})
-            x{at + 1} = Gelu(f{at})"""
-        x = f"x{at + 1}"
+            s{index} = MatMul(q{index}, k{index})
+            t{index} = Add(s{index}, open)
+            u{index} = Softmax(t{index})
+            m{index} = MatMul(u{index}, v{index})
+            n{index} = Transpose<perm = [0, 2, 1, 3]>(m{index})
+            p{index} = Reshape(n{index}, flat)
+            r{index} = MatMul(p{index}, o{index}w)
+            e{index} = Add(r{index}, {x})
+            f{index} = LayerNormalization(e{index}, g{index}, h{index})
+            x{index + 1} = Gelu(f{index})"""
+        x = f"x{index + 1}"
     return parsed(
         f"""
         encoder (int64[n, s] ids, float[n, s] mask) => (float[n, s, 16] {x}) {{
@@ -138,7 +138,7 @@ def decoder() -> bytes:
 
 
 def decoder_feeds(past: int, new: int) -> Feeds:
-    caches = {f"past{at}": _rng.random((1, 4, past, 32), np.float32) for at in range(4)}
+    caches = {f"past{index}": _rng.random((1, 4, past, 32), np.float32) for index in range(4)}
     return {"ids": np.arange(new)[None] * 7, **caches}
 
 

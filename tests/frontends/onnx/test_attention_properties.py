@@ -152,10 +152,10 @@ def test_group_query_attention(
         inputs["bias"] = numbers(1, count, steps, total)
         given_to["bias"] = inputs["bias"]
     held = [np.zeros((batch, key_heads, total, size)) for _ in range(2)]
-    for at, (cache, rows) in enumerate(zip(caches, (key, value), strict=True)):
+    for index, (cache, rows) in enumerate(zip(caches, (key, value), strict=True)):
         for row, length in enumerate(pasts):
-            held[at][row, :, :length] = cache[row, :, :length]
-            held[at][row, :, length : length + steps] = rows[row]
+            held[index][row, :, :length] = cache[row, :, :length]
+            held[index][row, :, length : length + steps] = rows[row]
     keys = np.arange(total)
     opened = (keys <= own[..., None]) & (keys > own[..., None] - window)
     expected = reference(query, held[0], held[1], opened[:, None], **given_to)
@@ -241,9 +241,9 @@ def test_multi_head_attention(
     inputs |= dict(zip(("past_k", "past_v"), apart if past else (None, None), strict=True))
     parts = [query, key, value]
     if bias is not None:
-        parts = [x.astype(np.float64) + bias[at * width : (at + 1) * width] for at, x in enumerate(parts)]
+        parts = [x.astype(np.float64) + bias[index * width : (index + 1) * width] for index, x in enumerate(parts)]
     heads_of = [split(x, heads) for x in parts]
-    held = [np.concatenate([before, rows], 2) for before, rows in zip(apart, heads_of[1:], strict=True)]
+    keys_values = [np.concatenate([before, rows], 2) for before, rows in zip(apart, heads_of[1:], strict=True)]
     if causal:
         opened = opened & np.tri(steps, total, past, dtype=bool)
     outputs: dict[str, tuple[int, Any]] = {"y": (3, dtype)}
@@ -251,8 +251,8 @@ def test_multi_head_attention(
         outputs |= {"pk": (4, dtype), "pv": (4, dtype)}
     model, fed = node_model("MultiHeadAttention", inputs, outputs, num_heads=heads, unidirectional=int(causal))
     found = prepare(model, device, fallback=False).run(fed)
-    close(found[0], reference(heads_of[0], held[0], held[1], opened, added), dtype)
-    for array, expected in zip(found[1:], held, strict=False):
+    close(found[0], reference(heads_of[0], keys_values[0], keys_values[1], opened, added), dtype)
+    for array, expected in zip(found[1:], keys_values, strict=False):
         close(array, expected, dtype)
 
 
@@ -278,14 +278,14 @@ def test_attention(
     inputs |= {"past": before if past else None, "relative": added}
     projected = x.astype(np.float64) @ weights.astype(np.float64) + (0 if bias is None else bias.astype(np.float64))
     query, key, value = (split(part, heads) for part in np.split(projected, 3, 2))
-    held = [np.concatenate([one, rows], 2) for one, rows in zip(before, (key, value), strict=True)]
+    keys_values = [np.concatenate([one, rows], 2) for one, rows in zip(before, (key, value), strict=True)]
     if causal:
         opened = opened & np.tri(steps, total, past, dtype=bool)
     model, fed = node_model("Attention", inputs, {"y": (3, FLOAT), "present": (5, FLOAT)}, constants=("w",),
                             num_heads=heads, unidirectional=int(causal))  # fmt: skip
     found = prepare(model, device, fallback=False).run(fed)
-    close(found[0], reference(query, held[0], held[1], opened, added), FLOAT)
-    close(found[1], np.stack(held), FLOAT)
+    close(found[0], reference(query, keys_values[0], keys_values[1], opened, added), FLOAT)
+    close(found[1], np.stack(keys_values), FLOAT)
 
 
 @settings(max_examples=12)
@@ -319,14 +319,16 @@ def test_decoder_masked_self_attention(
         inputs |= {"width": np.array([batch], np.int32), "indirection": indirection}
     projected = x.astype(np.float64) @ weights.astype(np.float64) + bias.astype(np.float64)
     query, key, value = (split(part, heads) for part in np.split(projected, 3, 2))
-    held = [np.concatenate([one[:, :, :past], rows], 2) for one, rows in zip(before, (key, value), strict=True)]
-    seen = [np.stack([rows[came[b], :, np.arange(total)].transpose(1, 0, 2) for b in range(batch)]) for rows in held]
+    keys_values = [np.concatenate([one[:, :, :past], rows], 2) for one, rows in zip(before, (key, value), strict=True)]
+    seen = [
+        np.stack([rows[came[b], :, np.arange(total)].transpose(1, 0, 2) for b in range(batch)]) for rows in keys_values
+    ]
     attributes = {"past_present_share_buffer": 1} if spare >= 0 else {}
     model, fed = node_model("DecoderMaskedSelfAttention", inputs, {"y": (3, FLOAT), "present": (5, FLOAT)},
                             constants=("width",) if beams else (), num_heads=heads, **attributes)  # fmt: skip
     found = prepare(model, device, fallback=False).run(fed)
     close(found[0], reference(query, seen[0], seen[1], opened[:, None, None]), FLOAT)
-    close(found[1][:, :, :, :total], np.stack(held), FLOAT)
+    close(found[1][:, :, :, :total], np.stack(keys_values), FLOAT)
 
 
 @settings(max_examples=12)
@@ -348,9 +350,9 @@ def test_sparse_attention(
     layout = np.tril(numbers.rng.integers(0, 2, (layouts, blocks, blocks))) | np.eye(blocks, dtype=int)
     rows = np.concatenate([np.zeros((layouts, 1), int), layout.sum(2).cumsum(1)], 1).astype(np.int32)
     columns = np.full((layouts, rows.max()), -1, np.int32)
-    for at, one in enumerate(layout):
+    for index, one in enumerate(layout):
         chosen = np.nonzero(one)[1]
-        columns[at, : len(chosen)] = chosen
+        columns[index, : len(chosen)] = chosen
     new = [numbers(batch, steps, width * size) for width in (count, key_heads, key_heads)]
     caches = [numbers(batch, key_heads, room, size) for _ in range(2)]
     cosines, sines = numbers.angles(room, size // 2)
@@ -365,7 +367,7 @@ def test_sparse_attention(
     query, key, value = split(new[0], count), split(new[1], key_heads), split(new[2], key_heads)
     if rotary:
         query, key = (rotated(x, own, cosines, sines, interleaved=False) for x in (query, key))
-    held = [np.concatenate([cache[:, :, :past], x], 2) for cache, x in zip(caches, (key, value), strict=True)]
+    keys_values = [np.concatenate([cache[:, :, :past], x], 2) for cache, x in zip(caches, (key, value), strict=True)]
     keys = np.arange(total)
     opened = np.stack([
         (layout[head % layouts][own[0] // block][:, keys // block] > 0) & (keys <= own[0][:, None])
@@ -375,8 +377,8 @@ def test_sparse_attention(
                             constants=("rows", "columns"), num_heads=count, kv_num_heads=key_heads,
                             sparse_block_size=block, do_rotary=int(rotary))  # fmt: skip
     found = prepare(model, device, fallback=False).run(fed)
-    close(found[0], reference(query, held[0], held[1], opened), FLOAT)
-    for array, expected in zip(found[1:], held, strict=True):
+    close(found[0], reference(query, keys_values[0], keys_values[1], opened), FLOAT)
+    for array, expected in zip(found[1:], keys_values, strict=True):
         close(array[:, :, :total], expected, FLOAT)
 
 

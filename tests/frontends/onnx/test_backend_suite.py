@@ -73,9 +73,9 @@ def model_and_data(case: Any) -> tuple[Any, list[tuple[list[Any], list[Any]]]]:
     model = load_model(folder / "model.onnx")
     sets = []
     for data in sorted(folder.glob("test_data_set_*")):
-        ins = [stored(data / f"input_{at}.pb", entry.type) for at, entry in enumerate(model.graph.input)
-               if (data / f"input_{at}.pb").exists()]  # fmt: skip
-        outs = [stored(data / f"output_{at}.pb", entry.type) for at, entry in enumerate(model.graph.output)]
+        ins = [stored(data / f"input_{index}.pb", entry.type) for index, entry in enumerate(model.graph.input)
+               if (data / f"input_{index}.pb").exists()]  # fmt: skip
+        outs = [stored(data / f"output_{index}.pb", entry.type) for index, entry in enumerate(model.graph.output)]
         sets.append((ins, outs))
     return model, sets
 

@@ -38,12 +38,12 @@ def shared_in_onnxruntime(model: Any, inputs: dict[str, Array]) -> list[Array]:
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     binding = session.io_binding()
     copies = {name: array.copy() for name, array in inputs.items()}  # keep the values' memory alive
-    held = {name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in copies.items()}
-    for name, value in held.items():
+    values = {name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in copies.items()}
+    for name, value in values.items():
         binding.bind_ortvalue_input(name, value)
     binding.bind_output("y")
     for present, past in (("present_k", "past_k"), ("present_v", "past_v")):
-        binding.bind_ortvalue_output(present, held[past])
+        binding.bind_ortvalue_output(present, values[past])
     session.run_with_iobinding(binding)
     return [binding.get_outputs()[0].numpy(), copies["past_k"], copies["past_v"]]
 
@@ -137,13 +137,13 @@ def test_beams_come_from_others(device: dml.Device) -> None:
     inputs |= {"beams": np.array([beams], np.int32), "came": came}
     _, given_, model = run(device, "DecoderMaskedMultiHeadAttention", dict(inputs), dict(RANKS), num_heads=heads,
                            past_present_share_buffer=1)  # fmt: skip
-    held = []
+    keys_values = []
     for name, new in (("past_k", "key"), ("past_v", "value")):
         cache = given_[name].copy()
         cache[:, :, past] = given_[new].reshape(beams, heads, size)
         rows = [cache[came[0, :, t], :, t] for t in range(past + 1)]
-        held.append(np.stack(rows, 2))
-    expected = attended(given_["query"], *held, np.ones((1, 1, 1, past + 1), bool), heads)
+        keys_values.append(np.stack(rows, 2))
+    expected = attended(given_["query"], *keys_values, np.ones((1, 1, 1, past + 1), bool), heads)
     np.testing.assert_allclose(model.run(given_)[0], expected, rtol=2e-5, atol=2e-5)
 
 
@@ -210,9 +210,9 @@ def test_sparse_attention(device: dml.Device, steps: int, past: int, rotary: int
     layouts = np.tril(rng.integers(0, 2, (2, blocks, blocks))) | np.eye(blocks, dtype=int)
     rows = np.concatenate([np.zeros((2, 1), int), layouts.sum(2).cumsum(1)], 1).astype(np.int32)
     columns = np.full((2, rows.max()), -1, np.int32)
-    for at, layout in enumerate(layouts):
+    for index, layout in enumerate(layouts):
         found = np.nonzero(layout)[1]
-        columns[at, : len(found)] = found
+        columns[index, : len(found)] = found
     inputs: dict[str, Array | None] = {
         "q": floats(rng, batch, steps, heads * size), "k": floats(rng, batch, steps, key_heads * size),
         "v": floats(rng, batch, steps, key_heads * size),
@@ -226,9 +226,9 @@ def test_sparse_attention(device: dml.Device, steps: int, past: int, rotary: int
     expected = shared_in_onnxruntime(model, given_)
     found = prepared.run(given_)
     np.testing.assert_allclose(found[0], expected[0], rtol=2e-5, atol=2e-5)
-    held = {name: device.to_device(given_[name]) for name in ("past_k", "past_v")}
-    again = prepared.run({**given_, **held}, shared={"present_k": "past_k", "present_v": "past_v"})
+    caches = {name: device.to_device(given_[name]) for name in ("past_k", "past_v")}
+    again = prepared.run({**given_, **caches}, shared={"present_k": "past_k", "present_v": "past_v"})
     np.testing.assert_allclose(np.array(again[0]), expected[0], rtol=2e-5, atol=2e-5)
-    for own, own_held, theirs in zip(found[1:], held.values(), expected[1:], strict=True):
+    for own, own_held, theirs in zip(found[1:], caches.values(), expected[1:], strict=True):
         np.testing.assert_allclose(own[:, :, : past + steps], theirs[:, :, : past + steps], rtol=1e-6, atol=1e-6)
         np.testing.assert_array_equal(own_held.numpy()[:, :, : past + steps], own[:, :, : past + steps])

@@ -134,8 +134,8 @@ def check_mixture(
     shapes = [(many, rows, width), (many, width, inner), (many, inner, width) if kind[2] else None]
     weights = [None if shape is None else rng.uniform(-1, 1, shape).astype(FLOAT) for shape in shapes]
     fed = {"x": inputs["x"], "router": inputs["router"]}
-    for at, weight in enumerate(weights):
-        fed |= {f"w{at + 1}": weight, f"b{at + 1}": inputs[f"b{at + 1}"]}
+    for index, weight in enumerate(weights):
+        fed |= {f"w{index + 1}": weight, f"b{index + 1}": inputs[f"b{index + 1}"]}
     model, given_ = node_model("MoE", trimmed(fed), {"y": (2, FLOAT)}, **options)
     found = prepare(model, device, fallback=False).run(given_)
     assert_close(found, [mixed(inputs, weights, options).astype(FLOAT)], 2e-5)
@@ -176,29 +176,29 @@ def test_mixtures_of_few_bits(
     fed = {"x": inputs["x"], "router": inputs["router"]}
     points: dict[str, Any] = {}
     weights: list[Array | None] = []
-    for at, (lines, columns) in enumerate([(rows, width), (width, inner), (inner, width)]):
-        if at == 2 and not kind[2]:
+    for index, (lines, columns) in enumerate([(rows, width), (width, inner), (inner, width)]):
+        if index == 2 and not kind[2]:
             fed |= {"w3": None, "s3": None, "b3": None}
             points["z3"] = None
             weights.append(None)
             continue
-        own = bits[1] if at == 1 else bits[0]
+        own = bits[1] if index == 1 else bits[0]
         blocks = columns // block if block else 1
         packed = rng.integers(0, 256, (many, lines, columns * own // 8)).astype(np.uint8)
         scale = rng.uniform(0.01, 0.1, (many, lines, blocks)).astype(FLOAT)
         zero = np.full((many, lines, blocks), 2.0 ** (own - 1))
-        points[f"z{at + 1}"] = None
+        points[f"z{index + 1}"] = None
         if zeros:
             shape = (many, lines, -(-blocks * own // 8)) if block else (many, lines * own // 8)
             held = rng.integers(0, 256, shape).astype(np.uint8)
             zero = numbers_of(held, own, blocks) if block else numbers_of(held, own, lines)[..., None]
-            points[f"z{at + 1}"] = held
+            points[f"z{index + 1}"] = held
         codes = numbers_of(packed, own, columns).reshape(many, lines, blocks, -1)
         weights.append(((codes - zero[..., None]) * scale.astype(np.float64)[..., None]).reshape(many, lines, columns))
         fed |= {
-            f"w{at + 1}": packed,
-            f"s{at + 1}": scale if block else scale[..., 0],
-            f"b{at + 1}": inputs[f"b{at + 1}"],
+            f"w{index + 1}": packed,
+            f"s{index + 1}": scale if block else scale[..., 0],
+            f"b{index + 1}": inputs[f"b{index + 1}"],
         }
     fed |= {**points, "mix": inputs["mix"]}
     names = tuple(name for name, array in fed.items() if array is not None and name[0] in "wszb") if constant else ()
@@ -215,12 +215,12 @@ def test_the_sparse_mixer(device: dml.Device) -> None:
     scores, mix, order = inputs["router"].astype(np.float64), np.zeros((6, 5)), np.zeros((6, 2), int)
     for t, row in enumerate(scores):
         left = row.copy()
-        for at in range(2):
+        for index in range(2):
             most = left.max()
-            order[t, at] = left.argmax()
+            order[t, index] = left.argmax()
             far = (most - row) / np.maximum(np.abs(row), most) > 0.02
-            mix[t, order[t, at]] = softmax(np.where(far, -np.inf, left))[order[t, at]]
-            left[order[t, at]] = -np.inf
+            mix[t, order[t, index]] = softmax(np.where(far, -np.inf, left))[order[t, index]]
+            left[order[t, index]] = -np.inf
     weights = [rng.uniform(-1, 1, shape).astype(FLOAT) for shape in ((5, 12, 8), (5, 8, 12))]
     fed = {"x": inputs["x"], "router": inputs["router"], "w1": weights[0], "b1": None, "w2": weights[1]}
     model, given_ = node_model("MoE", fed, {"y": (2, FLOAT)}, k=2, activation_type="identity", use_sparse_mixer=1)

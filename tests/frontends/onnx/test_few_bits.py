@@ -34,8 +34,8 @@ def agree(
 ) -> None:
     while next(reversed(inputs.values())) is None:
         inputs.popitem()
-    held = tuple(name for name in constants if inputs.get(name) is not None)
-    model, given_ = node_model(op, inputs, {"y": (rank, dtype)}, constants=held, version=21, **attributes)
+    initializers = tuple(name for name in constants if inputs.get(name) is not None)
+    model, given_ = node_model(op, inputs, {"y": (rank, dtype)}, constants=initializers, version=21, **attributes)
     found = prepare(model, device, fallback=False).run(given_)
     assert_close(found, in_onnxruntime(model, given_), tolerance)
 
@@ -89,13 +89,13 @@ def test_slices_of_4_bit_tensors(
     if gather_axis == quantize_axis:
         quantize_axis = (gather_axis + 1) % 3  # onnxruntime refuses the same axis for both
     limits = ml_dtypes.iinfo(kind)
-    held = list(sizes)
-    held[quantize_axis] = -(-sizes[quantize_axis] // 16)
+    packed_sizes = list(sizes)
+    packed_sizes[quantize_axis] = -(-sizes[quantize_axis] // 16)
     inputs = {
         "data": rng.integers(limits.min, limits.max + 1, sizes).astype(kind),
         "indices": rng.integers(0, sizes[gather_axis], shape),
-        "scales": rng.uniform(0.1, 2, held).astype(FLOAT),
-        "zeros": rng.integers(limits.min, limits.max + 1, held).astype(kind) if zeros else None,
+        "scales": rng.uniform(0.1, 2, packed_sizes).astype(FLOAT),
+        "zeros": rng.integers(limits.min, limits.max + 1, packed_sizes).astype(kind) if zeros else None,
     }
     agree(device, "GatherBlockQuantized", inputs, 2 + len(shape), 1e-6, CONSTANTS,
           block_size=16, quantize_axis=quantize_axis, gather_axis=gather_axis)  # fmt: skip
@@ -197,8 +197,10 @@ def test_products(
     expected = a.astype(np.float64) @ matrix.T + (0 if bias is None else bias.astype(np.float64))
     while next(reversed(inputs.values())) is None:
         inputs.popitem()
-    held = tuple(name for name in ("b", "scales", "zeros", "bias") if inputs.get(name) is not None) if constant else ()
-    model, given_ = node_model("MatMulNBits", inputs, {"y": (2, kind)}, constants=held,
+    initializers = (
+        tuple(name for name in ("b", "scales", "zeros", "bias") if inputs.get(name) is not None) if constant else ()
+    )
+    model, given_ = node_model("MatMulNBits", inputs, {"y": (2, kind)}, constants=initializers,
                                N=n, K=k, bits=bits, block_size=block, accuracy_level=level)  # fmt: skip
     (found,) = prepare(model, device, fallback=False).run(given_)
     # float32 sums of k terms; float16 rounds weights and, with float zero points, sums that cancel
@@ -228,8 +230,8 @@ def test_products_on_both_sides_of_every_threshold(
         expected = expected + inputs["bias"].astype(np.float64)
     while next(reversed(inputs.values())) is None:
         inputs.popitem()
-    held = tuple(name for name in ("b", "scales", "zeros", "bias") if inputs.get(name) is not None)
-    model, given_ = node_model("MatMulNBits", inputs, {"y": (2, kind)}, constants=held,
+    initializers = tuple(name for name in ("b", "scales", "zeros", "bias") if inputs.get(name) is not None)
+    model, given_ = node_model("MatMulNBits", inputs, {"y": (2, kind)}, constants=initializers,
                                N=n, K=k, bits=bits, block_size=block)  # fmt: skip
     (found,) = prepare(model, device, fallback=False).run(given_)
     error = np.abs(found.astype(np.float64) - expected)

@@ -73,7 +73,7 @@ WRONG: list[tuple[str, list[Any], dict[str, Any]]] = [
 
 
 def node_of(op: str, arrays: list[Any], attributes: dict[str, Any]) -> OnnxNode:
-    proto = helper.make_node(op, [f"x{at}" for at in range(len(arrays))], ["y"], **attributes)
+    proto = helper.make_node(op, [f"x{index}" for index in range(len(arrays))], ["y"], **attributes)
     trace: Any = Trace(None, {})
     return OnnxNode(trace, NodeFacts(proto), Scope({"": 21}), [])
 
@@ -83,7 +83,7 @@ def test_numpy_results_equal_the_references(case: tuple[str, list[Any], dict[str
     op, arrays, attributes = case
     node = node_of(op, arrays, attributes)
     reference = ReferenceEvaluator(node.proto.raw, opsets={"": 21})
-    (wanted,) = reference.run(None, {f"x{at}": array for at, array in enumerate(arrays)})
+    (wanted,) = reference.run(None, {f"x{index}": array for index, array in enumerate(arrays)})
     how = registry.fold_of(op)
     found = folding._computed(node, how, list(arrays))
     if found is None:  # left to ONNX's reference

@@ -84,7 +84,7 @@ def test_lengths_from_many_threads(device: dml.Device) -> None:
     """The plans share memory and run one at a time."""
     model = cache(device)
     rng = np.random.default_rng(2)
-    pasts = [rng.random((1 + at % 7, WIDTH), np.float32) for at in range(40)]
+    pasts = [rng.random((1 + index % 7, WIDTH), np.float32) for index in range(40)]
     x = np.ones((1, WIDTH), np.float32)
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda past: model.run({"past": past, "x": x}, keep=["present"])[0].numpy(), pasts))

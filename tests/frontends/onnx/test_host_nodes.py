@@ -61,8 +61,8 @@ def determinants() -> tuple[Any, dict[str, Array]]:
         node("Det", ["turned"], ["e"], name="second"),
         node("Add", ["e", "d"], ["y"]),
     ]
-    held = {"two": np.array(2, np.float32), "axes": np.array([1, 2])}
-    return model_of(nodes, {"x": x}, ["y", "z"], 21, initializers=held, ranks={"z": 3, "y": 1}), {"x": x}
+    initializers = {"two": np.array(2, np.float32), "axes": np.array([1, 2])}
+    return model_of(nodes, {"x": x}, ["y", "z"], 21, initializers=initializers, ranks={"z": 3, "y": 1}), {"x": x}
 
 
 def test_parts_alternate_and_the_results_are_the_references(device: dml.Device) -> None:
@@ -348,7 +348,7 @@ def test_nodes_of_more_than_eight_dimensions(
 ) -> None:
     """Such nodes run on the host if the device cannot express them; nodes of fewer dimensions stay on the device."""
     x = np.random.default_rng(5).uniform(-1, 1, 96).astype(np.float32)
-    names = [f"i{at}" for at in range(len(inputs))]
+    names = [f"i{index}" for index in range(len(inputs))]
     nodes = [
         node("Mul", ["x", "x"], ["s"]),
         node("Reshape", ["s", "many"], ["m"]),
@@ -356,8 +356,8 @@ def test_nodes_of_more_than_eight_dimensions(
         node("Reshape", ["n", "flat"], ["f"]),
         node("Neg", ["f"], ["y"]),
     ]
-    held = dict(zip(names, inputs, strict=True)) | {"many": np.array(MANY), "flat": np.array([-1])}
-    model = model_of(nodes, {"x": x}, ["y", "n"], 21, initializers=held, ranks={"y": 1})
+    initializers = dict(zip(names, inputs, strict=True)) | {"many": np.array(MANY), "flat": np.array([-1])}
+    model = model_of(nodes, {"x": x}, ["y", "n"], 21, initializers=initializers, ranks={"y": 1})
     prepared = prepare(model, device)
     assert_close(prepared.run([x]), in_reference(model, {"x": x}), 1e-6)
     assert not prepared.parts[0].on_host

@@ -83,11 +83,11 @@ def test_refused_rotary_embeddings(device: dml.Device) -> None:
     assert message == "node RotaryEmbedding: is_packed_batching = 1 is not mapped"
     message = refused(device, "RotaryEmbedding", {**inputs, "c": floats(8, 9), "s": floats(8, 9)}, {"y": 3},
                       num_heads=1, rotary_embedding_dim=18)  # fmt: skip
-    assert "of 9 columns where 18 elements of heads of 16 are rotated, found (8, 9) and (8, 9)" in message
+    assert "with 9 columns to rotate 18 elements of heads of 16, found (8, 9) and (8, 9)" in message
     for rotated, width in ((0, 4), (8, 8), (8, 2)):
         wrong = {**inputs, "c": floats(8, width), "s": floats(8, width)}
         message = refused(device, "RotaryEmbedding", wrong, {"y": 3}, num_heads=1, rotary_embedding_dim=rotated)
-        assert f"of {(rotated or 16) // 2} columns" in message
+        assert f"with {(rotated or 16) // 2} columns" in message
 
 
 # MatMulNBits
@@ -460,9 +460,9 @@ def test_float16(device: dml.Device, op: str) -> None:
     inputs, ranks, attributes = half_cases()[op]
     results = []
     for kind in (np.float32, np.float16):
-        held = {name: array.astype(kind) if array is not None and array.dtype == FLOAT else array
+        halves = {name: array.astype(kind) if array is not None and array.dtype == FLOAT else array
                 for name, array in inputs.items()}  # fmt: skip
-        model, given = node_model(op, held, {name: (rank, kind) for name, rank in ranks.items()}, **attributes)
+        model, given = node_model(op, halves, {name: (rank, kind) for name, rank in ranks.items()}, **attributes)
         results.append(prepare(model, device).run(given))
     for exact, found in zip(*results, strict=True):
         assert found.dtype == np.float16

@@ -47,7 +47,12 @@ def ops(path: Path) -> set[str]:
 def test_channels_of_any_number(device: dml.Device, tmp_path: Path, channels: int) -> None:
     """Fewer channels than a block (unblocked), padded channels, depthwise with an activation, filters used twice."""
     x = floats(2, channels, 9, 7)
-    held = {"v": floats(20, channels, 3, 3), "b": floats(20), "d": floats(20, 1, 3, 3), "w": floats(20, 20, 1, 1)}
+    initializers = {
+        "v": floats(20, channels, 3, 3),
+        "b": floats(20),
+        "d": floats(20, 1, 3, 3),
+        "w": floats(20, 20, 1, 1),
+    }
     nodes = [
         node("Conv", ["x", "v", "b"], ["a"], pads=[1] * 4),
         node("Relu", ["a"], ["r"]),
@@ -57,7 +62,7 @@ def test_channels_of_any_number(device: dml.Device, tmp_path: Path, channels: in
         node("Add", ["i", "h"], ["s"]),
         node("Conv", ["s", "w"], ["y"]),
     ]
-    model = model_of(nodes, {"x": x}, ["y"], 17, initializers=held)
+    model = model_of(nodes, {"x": x}, ["y"], 17, initializers=initializers)
     path = optimized(model, tmp_path)
     prepared = prepare(path, device, fallback=False)
     # Successive float32 sums of 20, 9 and 216 products of numbers around 1
@@ -68,7 +73,7 @@ def test_channels_of_any_number(device: dml.Device, tmp_path: Path, channels: in
 def test_operators_between_blocked_ones(device: dml.Device, tmp_path: Path) -> None:
     """Groups, concatenated blocks, pooling, both kinds of resizing, additions, automatic padding."""
     x = floats(1, 32, 10, 12)
-    held = {
+    initializers = {
         "w": floats(32, 32, 3, 3) / 10, "g": floats(32, 16, 3, 3) / 10, "v": floats(32, 64, 3, 3) / 20,
         "u": floats(32, 32, 1, 1) / 5, "twice": np.array([1, 1, 2, 2], np.float32),
     }  # fmt: skip
@@ -93,7 +98,7 @@ def test_operators_between_blocked_ones(device: dml.Device, tmp_path: Path) -> N
         node("Add", ["p", "r"], ["y"]),
         node("Transpose", ["q"], ["z"], perm=[0, 2, 3, 1]),
     ]  # fmt: skip
-    model = model_of(nodes, {"x": x}, ["y", "z"], 17, initializers=held)
+    model = model_of(nodes, {"x": x}, ["y", "z"], 17, initializers=initializers)
     path = optimized(model, tmp_path)
     assert {"AveragePool", "Conv", "GlobalAveragePool", "GlobalMaxPool", "MaxPool", "ReorderInput", "ReorderOutput",
             "Upsample"} == ops(path)  # fmt: skip

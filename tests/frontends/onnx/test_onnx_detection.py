@@ -107,9 +107,9 @@ def test_selected_boxes_are_gathered(device: dml.Device) -> None:
         helper.make_node("Squeeze", ["boxes", "first"], ["flat"]),
         helper.make_node("GatherND", ["flat", "where"], ["y"]),
     ]
-    held = {"from": np.array([2]), "to": np.array([3]), "axis": np.array([1]), "first": np.array([0])}
+    initializers = {"from": np.array([2]), "to": np.array([3]), "axis": np.array([1]), "first": np.array([0])}
     feeds = {"boxes": boxes, "scores": scores}
-    model = model_of(nodes, feeds, ["y"], 21, initializers=held, ranks={"y": 2})
+    model = model_of(nodes, feeds, ["y"], 21, initializers=initializers, ranks={"y": 2})
     prepared = prepare(model, device, fallback=False)
     assert_close(prepared.run(feeds), in_onnxruntime(model, feeds), 0)
 

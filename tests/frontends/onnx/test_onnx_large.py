@@ -15,7 +15,7 @@ from dml.frontends.onnx import prepare
 def test_external_weights_of_four_bits(device: dml.Device, tmp_path: Path) -> None:
     """The external file holds two numbers per byte."""
     numbers = np.random.default_rng(0).integers(0, 16, (64, 65))
-    held = [
+    tensors = [
         helper.make_tensor("w", onnx.TensorProto.UINT4, numbers.shape, numbers.ravel()),
         numpy_helper.from_array(np.array(0.5, np.float32), "scale"),
     ]
@@ -24,7 +24,7 @@ def test_external_weights_of_four_bits(device: dml.Device, tmp_path: Path) -> No
         helper.make_node("Mul", ["weights", "x"], ["y"]),
     ]
     entries = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [64, 65]) for name in "xy"]
-    graph = helper.make_graph(nodes, "narrow", entries[:1], entries[1:], held)
+    graph = helper.make_graph(nodes, "narrow", entries[:1], entries[1:], tensors)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     packed = (numbers.ravel()[0::2] | numbers.ravel()[1::2] << 4).astype(np.uint8)
     (tmp_path / "w.data").write_bytes(b"before" + packed.tobytes())

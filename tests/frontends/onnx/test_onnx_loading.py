@@ -15,12 +15,12 @@ import dml
 from dml.frontends.onnx import load_model, prepare
 
 
-def addition(held: Any = None) -> Any:
+def addition(initializer: Any = None) -> Any:
     """Return y = x + w, where w is the given initializer."""
     x = np.zeros(4, np.float32)
     model = model_of([helper.make_node("Add", ["x", "w"], ["y"])], {"x": x}, ["y"], 21, initializers={"w": x})
-    if held is not None:
-        model.graph.initializer[0].CopyFrom(held)
+    if initializer is not None:
+        model.graph.initializer[0].CopyFrom(initializer)
     return model
 
 

@@ -217,8 +217,8 @@ def test_a_convolutional_network_agrees_with_onnxruntime(device: dml.Device) -> 
     rng = np.random.default_rng(3)
     x = rng.uniform(-1, 1, (2, 3, 9, 9)).astype(np.float32)
     shapes = {"w": (4, 3, 3, 3), "b": (4,), "scale": (4,), "shift": (4,), "mean": (4,), "dense": (36, 5)}
-    held = {name: rng.uniform(-0.5, 0.5, shape).astype(np.float32) for name, shape in shapes.items()}
-    held["variance"] = rng.uniform(0.5, 1.5, 4).astype(np.float32)
+    initializers = {name: rng.uniform(-0.5, 0.5, shape).astype(np.float32) for name, shape in shapes.items()}
+    initializers["variance"] = rng.uniform(0.5, 1.5, 4).astype(np.float32)
     nodes = [
         node("Conv", ["x", "w", "b"], ["c"], strides=[2, 2], pads=[1, 1, 1, 1]),
         node("BatchNormalization", ["c", "scale", "shift", "mean", "variance"], ["n"]),
@@ -228,7 +228,7 @@ def test_a_convolutional_network_agrees_with_onnxruntime(device: dml.Device) -> 
         node("MatMul", ["f", "dense"], ["d"]),
         node("Softmax", ["d"], ["y"]),
     ]
-    model = model_of(nodes, {"x": x}, ["y"], 21, symbolic=False, initializers=held)
+    model = model_of(nodes, {"x": x}, ["y"], 21, symbolic=False, initializers=initializers)
     assert_close(prepare(model, device).run([x]), in_onnxruntime(model, {"x": x}), 2e-5)
 
 

@@ -45,9 +45,9 @@ def with_inputs(model: Any, inputs: Arrays) -> tuple[Any, Arrays]:
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     given = {}
-    for at, (name, array) in enumerate(inputs.items()):
+    for index, (name, array) in enumerate(inputs.items()):
         (entry,) = (entry for entry in changed.graph.input if entry.name == name)
-        if at and array.size <= 64:
+        if index and array.size <= 64:
             changed.graph.initializer.append(numpy_helper.from_array(array, name))
             changed.graph.input.remove(entry)
         else:
@@ -85,18 +85,18 @@ def mutations(model: Any, inputs: Arrays) -> Iterator[tuple[str, Any, Arrays]]:
             wrong = np.asarray(wrong)
             yield f"{name}: {wrong.dtype} {wrong.shape}", *with_inputs(model, {**inputs, name: wrong})
     (node,) = model.graph.node
-    for at in range(len(node.input)):
+    for index in range(len(node.input)):
         changed, given = with_inputs(model, inputs)
-        changed.graph.node[0].input[at] = ""
-        yield f"input {at} left out", changed, given
-    for at, attribute in enumerate(node.attribute):
+        changed.graph.node[0].input[index] = ""
+        yield f"input {index} left out", changed, given
+    for index, attribute in enumerate(node.attribute):
         for wrong in wrong_attributes(helper.get_attribute_value(attribute)):
             changed, given = with_inputs(model, inputs)
             made = helper.make_attribute(attribute.name, wrong, attr_type=attribute.type)
-            changed.graph.node[0].attribute[at].CopyFrom(made)
+            changed.graph.node[0].attribute[index].CopyFrom(made)
             yield f"{attribute.name} = {wrong!r}", changed, given
         changed, given = with_inputs(model, inputs)
-        del changed.graph.node[0].attribute[at]
+        del changed.graph.node[0].attribute[index]
         yield f"no {attribute.name}", changed, given
 
 

@@ -89,7 +89,7 @@ def test_integers_are_quantized(device: dml.Device, version: int, scale: Any) ->
 
 def test_batch_normalization_7_of_each_element(device: dml.Device) -> None:
     x, shape = np.random.default_rng(31).uniform(-1, 1, (2, 3, 4, 2)).astype(np.float32), (3, 4, 2)
-    numbers = [np.random.default_rng(at).uniform(0.5, 1, shape).astype(np.float32) for at in range(4)]
+    numbers = [np.random.default_rng(index).uniform(0.5, 1, shape).astype(np.float32) for index in range(4)]
     inputs = dict(zip("xsbmv", [x, *numbers], strict=True))
     model, given = node_model("BatchNormalization", inputs, {"y": (4, np.float32)}, domain="", version=7, spatial=0)
     assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), 1e-5)
@@ -116,10 +116,10 @@ def test_slice_backwards_from_before_the_first_element(device: dml.Device, kind:
     """ONNX clamps the start to the first element, where NumPy selects nothing."""
     x, zeros = np.arange(6).astype(kind).reshape(2, 3), np.zeros((2, 1), kind)
     bounds = {"starts": [-5, 1], "ends": [-99, -99], "axes": [1, 0], "steps": [-1, -1]}
-    held = {name: np.array(numbers) for name, numbers in bounds.items()} | ({"x": x} if constant else {})
+    initializers = {name: np.array(numbers) for name, numbers in bounds.items()} | ({"x": x} if constant else {})
     inputs = {"zeros": zeros} | ({} if constant else {"x": x})
     nodes = [helper.make_node("Slice", ["x", *bounds], ["s"]), helper.make_node("Add", ["s", "zeros"], ["y"])]
-    model = model_of(nodes, inputs, ["y"], 17, initializers=held)
+    model = model_of(nodes, inputs, ["y"], 17, initializers=initializers)
     found = prepare(model, device).run(inputs)
     assert_close(found, in_onnxruntime(model, inputs), 0)
     np.testing.assert_array_equal(found[0], np.array([[3], [0]], kind))

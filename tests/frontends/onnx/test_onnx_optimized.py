@@ -107,8 +107,8 @@ def test_lstm_with_quantized_weights(device: dml.Device, kind: Any, columns: boo
     inputs = {"x": x, "w": packed["w"], "r": packed["r"], "b": lstm["b"], "lengths": None, "h": None, "c": None,
               "p": None, "ws": packed["ws"], "wz": packed["wz"], "rs": packed["rs"], "rz": packed["rz"]}  # fmt: skip
     outputs = {"y": (4, FLOAT), "y_h": (3, FLOAT), "y_c": (3, FLOAT)}
-    held = ("w", "r", "b", "ws", "wz", "rs", "rz")
-    model, given = node_model("DynamicQuantizeLSTM", inputs, outputs, constants=held, hidden_size=hidden,
+    initializers = ("w", "r", "b", "ws", "wz", "rs", "rz")
+    model, given = node_model("DynamicQuantizeLSTM", inputs, outputs, constants=initializers, hidden_size=hidden,
                               direction=direction)  # fmt: skip
     found = prepare(model, device, fallback=False).run(given)
     plain = model_of([helper.make_node("LSTM", ["x", "w", "r", "b"], ["y", "y_h", "y_c"], hidden_size=hidden,
@@ -127,8 +127,8 @@ def test_a_model_that_onnxruntime_optimized(device: dml.Device, tmp_path: Path) 
         helper.make_node("Gemm", ["f", "d", "e"], ["g"]),
         helper.make_node("LeakyRelu", ["g"], ["y"], alpha=0.2),
     ]
-    held = {"w": floats(4, 3, 3, 3), "d": floats(144, 5), "e": floats(5)}
-    model = model_of(nodes, {"x": x}, ["y"], 17, initializers=held, ranks={"y": 2})
+    initializers = {"w": floats(4, 3, 3, 3), "d": floats(144, 5), "e": floats(5)}
+    model = model_of(nodes, {"x": x}, ["y"], 17, initializers=initializers, ranks={"y": 2})
     options = onnxruntime.SessionOptions()
     options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
     options.log_severity_level = 4

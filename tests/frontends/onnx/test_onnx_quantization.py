@@ -68,11 +68,11 @@ def test_quantized_operators_like_onnxruntime(device: dml.Device, dtype: str, ca
     op, *parts = case
     rng, limits = np.random.default_rng(43), np.iinfo(dtype)
     inputs: dict[str, Array | None] = {}
-    for at, (*sizes, scale, zero) in enumerate(parts):
+    for index, (*sizes, scale, zero) in enumerate(parts):
         if sizes:
-            inputs[f"x{at}"] = rng.integers(limits.min, limits.max + 1, sizes[0]).astype(dtype)
-        inputs[f"scale{at}"] = np.array(scale, np.float32)
-        inputs[f"zero{at}"] = np.array(zero, dtype)
+            inputs[f"x{index}"] = rng.integers(limits.min, limits.max + 1, sizes[0]).astype(dtype)
+        inputs[f"scale{index}"] = np.array(scale, np.float32)
+        inputs[f"zero{index}"] = np.array(zero, dtype)
     domain = "" if op in ("QLinearMatMul", "QLinearConv") else "com.microsoft"
     model, given = node_model(op, inputs, {"y": (len(parts[0][0]), dtype)}, domain=domain)
     assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), 0)

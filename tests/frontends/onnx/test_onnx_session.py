@@ -31,8 +31,8 @@ def accumulator() -> Any:
         node("Add", ["state", "scaled"], ["sum"]),
         node("ReduceMax", ["sum"], ["top"], keepdims=0),
     ]
-    held = {"scale": np.array(2, np.float32)}
-    model = model_of(nodes, {"x": x, "state": x}, ["sum", "top"], 21, initializers=held)
+    initializers = {"scale": np.array(2, np.float32)}
+    model = model_of(nodes, {"x": x, "state": x}, ["sum", "top"], 21, initializers=initializers)
     for entry in (*model.graph.input, model.graph.output[0]):
         entry.CopyFrom(helper.make_tensor_value_info(entry.name, FLOAT, ["batch", 3]))
     model.graph.output[1].CopyFrom(helper.make_tensor_value_info("top", FLOAT, []))

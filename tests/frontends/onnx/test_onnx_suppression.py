@@ -85,13 +85,13 @@ def suppressions(draw: Any) -> tuple[Any, dict[str, Any]]:
     if draw(st.booleans()) or np.isnan(feeds["scores"]).any():  # without it, onnxruntime's order of NaN is arbitrary
         numbers["least"] = draw(st.sampled_from([0.0, -0.0, 0.25, 0.5, -2.0, float("-inf"), float("nan"), 1.0]))
     fed = [name for name in numbers if draw(st.booleans())]
-    held = {name: value for name, value in numbers.items() if name not in fed}
-    if draw(st.booleans()) and "overlap" in held:
-        del held["overlap"]
+    constants = {name: value for name, value in numbers.items() if name not in fed}
+    if draw(st.booleans()) and "overlap" in constants:
+        del constants["overlap"]
     for name in fed:
         feeds[name] = np.array([numbers[name]], np.int64 if name == "limit" else np.float32)
     centers = draw(st.sampled_from([0, 1]))
-    model = suppression(feeds["boxes"], feeds["scores"], held=held, fed=fed, center_point_box=centers)
+    model = suppression(feeds["boxes"], feeds["scores"], held=constants, fed=fed, center_point_box=centers)
     return model, feeds
 
 

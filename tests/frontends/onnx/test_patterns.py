@@ -156,6 +156,46 @@ def test_values_computed_from_sizes(device: dml.Device) -> None:
     assert sum(known.saved for known in found(prepared)) > 0
 
 
+@cache
+def gathers() -> bytes:
+    """Return a model that gathers the rows of two ranges of sizes, which are equal for some sizes."""
+    return parsed(
+        """
+        gathers (float[40, 8] table, float[n, m] x) => (float[k, 8] y, float[m, 8] z) {
+            size = Shape(x)
+            rows = Gather(size, i0)
+            columns = Gather(size, i1)
+            doubled = Mul(rows, two)
+            more = Add(doubled, i0)
+            first = Range(i0, doubled, i1)
+            again = Range(i0, more, i1)
+            second = Range(i0, columns, i1)
+            a = Gather(table, first)
+            b = Gather(table, again)
+            c = Gather(table, second)
+            d = Softmax(a)
+            e = Softmax(b)
+            y = Add(d, e)
+            z = Softmax(c)
+        }
+        """,
+        {"i0": np.array(0), "i1": np.array(1), "two": np.array(2)},
+    )
+
+
+def test_equal_constants_of_sizes(device: dml.Device) -> None:
+    """Where other constants are equal than in the pattern, other nodes are merged, and it does not apply."""
+    prepared = prepare(gathers(), device)
+    for rows, columns in ((4, 17), (5, 18), (6, 19), (7, 14), (8, 21), (8, 16), (9, 20), (10, 20), (11, 21)):
+        feeds = {"table": _rng.random((40, 8), np.float32), "x": np.ones((rows, columns), np.float32)}
+        check_plan(prepared, gathers(), feeds, device)
+        plan, _ = prepared.compiled_for(feeds)
+        gathered = [line for line in plan.compiled.describe().splitlines() if "gather" in line]
+        assert len(gathered) == (1 if 2 * rows == columns else 2), gathered
+    (known,) = found(prepared)
+    assert known.saved >= 3
+
+
 def test_a_loop_whose_count_is_given_has_no_pattern(device: dml.Device) -> None:
     model, feeds, _ = CASES["looped"]
     prepared = prepare(model(), device)
@@ -189,8 +229,8 @@ class _Plan:
 
 def _make(traced: Sequence[int]) -> Any:
     """Return a plan that holds only for multiples of ten."""
-    held = [size for size in traced if size % 10 == 0]
-    return held, lambda numbers: _Plan([numbers.get(size, size) for size in held])
+    multiples = [size for size in traced if size % 10 == 0]
+    return multiples, lambda numbers: _Plan([numbers.get(size, size) for size in multiples])
 
 
 def _plans(of: PlanPatterns, sizes: Sequence[int]) -> Iterator[bool]:

@@ -116,8 +116,8 @@ def test_a_new_shape_neither_copies_nor_hashes_the_weights(device: dml.Device, m
         helper.make_node("MatMul", ["b", "typed"], ["y"]),
     ]
     x = np.ones((1, 256), np.float32)
-    held = {"w": weights, "v": weights[:64].reshape(-1).copy(), "shape": np.array([64, 64], np.int64)}
-    model = model_of(nodes, {"x": x}, ["y"], 18, symbolic=True, initializers={**held, "typed": weights[:64]})
+    initializers = {"w": weights, "v": weights[:64].reshape(-1).copy(), "shape": np.array([64, 64], np.int64)}
+    model = model_of(nodes, {"x": x}, ["y"], 18, symbolic=True, initializers={**initializers, "typed": weights[:64]})
     model.graph.initializer.pop()
     model.graph.initializer.append(typed)
     prepared = prepare(model, device)

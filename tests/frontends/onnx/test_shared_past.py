@@ -31,9 +31,9 @@ class Decoder:
         self.rng = np.random.default_rng(size + room)
         self.batch, self.heads, self.size, self.dtype, self.packed = batch, heads, size, np.dtype(dtype), packed
         bits, kind = quantized or (0, "NONE")
-        held = {0: self.dtype, 8: np.dtype(np.int8), 4: np.dtype(np.uint8)}[bits]
+        cache_dtype = {0: self.dtype, 8: np.dtype(np.int8), 4: np.dtype(np.uint8)}[bits]
         width = size * bits // 8 if bits else size
-        self.caches = {name: np.zeros((batch, heads[1], room, width), held) for name in BINDING.values()}
+        self.caches = {name: np.zeros((batch, heads[1], room, width), cache_dtype) for name in BINDING.values()}
         self.fixed: dict[str, Array] = {}
         if rotary:
             attributes["do_rotary"] = 1
@@ -61,7 +61,7 @@ class Decoder:
             domains={"com.microsoft": 1}, ranks=dict.fromkeys(BINDING, 4),
         )  # fmt: skip
         for entry in self.model.graph.output[1:]:
-            entry.type.tensor_type.elem_type = helper.np_dtype_to_tensor_dtype(held)
+            entry.type.tensor_type.elem_type = helper.np_dtype_to_tensor_dtype(cache_dtype)
         total = next(entry for entry in self.model.graph.input if entry.name == "total")
         total.CopyFrom(helper.make_tensor_value_info("total", TensorProto.INT32, []))
         self.session = ort.InferenceSession(self.model.SerializeToString(), device=device)

@@ -41,6 +41,7 @@ LOWERED: dict[str, dict[str, tuple[int, ...]]] = {
     "dml.frontends.onnx.map.traced_arrays": {"_FEW": (0, 1)},
     "dml.frontends.onnx.map.value": {"SMALL": (0, 1, 8)},
     "dml.frontends.onnx.load.weights_apart": {"_LARGE": (1, 16)},
+    "dml.graph.equal": {"_COMPARED_BYTES": (0, 16)},
     "dml.graph.fusion": {"_DEEPEST": (1, 3), "_DEEPEST_EPILOGUE": (1, 2), "_MOST_FIRSTS": (1,)},
     "dml.graph.kept": {"SMALL": (0, 64)},
 }
@@ -90,13 +91,13 @@ def test_every_threshold_is_lowered_here() -> None:
 
 def holding(model: Any, arrays: dict[str, Any]) -> Any:
     """Return the model with some of its inputs as constants."""
-    held = onnx.ModelProto()
-    held.CopyFrom(model)
-    left = [entry for entry in held.graph.input if entry.name not in arrays]
-    del held.graph.input[:]
-    held.graph.input.extend(left)
-    held.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in arrays.items())
-    return held
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    left = [entry for entry in changed.graph.input if entry.name not in arrays]
+    del changed.graph.input[:]
+    changed.graph.input.extend(left)
+    changed.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in arrays.items())
+    return changed
 
 
 @st.composite
@@ -120,8 +121,8 @@ def test_onnx_suite_across_thresholds(
     kinds = {entry.name: entry.type.WhichOneof("value") for entry in model.graph.input}
     known = {
         own: np.asarray(value)
-        for at, (own, value) in enumerate(zip(names, inputs, strict=False))
-        if held >> at & 1 and kinds[own] == "tensor_type"
+        for index, (own, value) in enumerate(zip(names, inputs, strict=False))
+        if held >> index & 1 and kinds[own] == "tensor_type"
     }
     left = [value for own, value in zip(names, inputs, strict=False) if own not in known]
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
@@ -144,7 +145,7 @@ def test_contrib_operators_across_thresholds(
     op, inputs, rank, attributes, tolerance = case
     kinds = {"MatMulIntegerToFloat": np.float32, "QLinearConcat": np.uint8}  # types other than the first input's
     kind = kinds.get(op, next(iter(inputs.values())).dtype)
-    known = tuple(name for at, name in enumerate(inputs) if at and held >> at & 1 and inputs[name] is not None)
+    known = tuple(name for index, name in enumerate(inputs) if index and held >> index & 1 and inputs[name] is not None)
     model, given_ = node_model(op, inputs, {"y": (rank, kind)}, constants=known, **attributes)
     with pytest.MonkeyPatch.context() as patch:
         for (module, name), value in lowered.items():

@@ -49,7 +49,7 @@ def put_together(data: bytes) -> onnx.ModelProto | None:
 
 def test_both_parts_are_the_model() -> None:
     light, weights = without_weights(memoryview(DATA)) or (b"", {})
-    assert {at: len(held) for at, held in weights.items()} == {0: 512 * 600 * 4, 1: 8192, 3: 10000}
+    assert {at: len(data) for at, data in weights.items()} == {0: 512 * 600 * 4, 1: 8192, 3: 10000}
     assert len(light) < len(DATA) - 512 * 600 * 4
     assert put_together(DATA) == MODEL
 
@@ -73,12 +73,12 @@ def test_four_bits_of_any_size(dtype: str, size: int, kind: str, tmp_path: Path)
     """Weights around 1 MiB, from which they are read separately, and one as large as a language model's."""
     packed = np.random.default_rng(1).integers(0, 256, -(-size // 2)).astype(np.uint8)
     packed[-1] &= 15 if size % 2 else 255
-    held = onnx.TensorProto(name="w", dims=[size], raw_data=packed.tobytes())
-    held.data_type = onnx.TensorProto.DataType.Value(dtype)
+    tensor = onnx.TensorProto(name="w", dims=[size], raw_data=packed.tobytes())
+    tensor.data_type = onnx.TensorProto.DataType.Value(dtype)
     scale = helper.make_tensor("scale", onnx.TensorProto.FLOAT, [], [0.5])
     node = helper.make_node("DequantizeLinear", ["w", "scale"], ["y"])
     output = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [size])
-    graph = helper.make_graph([node], "narrow", [], [output], [held, scale])
+    graph = helper.make_graph([node], "narrow", [], [output], [tensor, scale])
     data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
     path = tmp_path / "model.onnx"
     path.write_bytes(data)

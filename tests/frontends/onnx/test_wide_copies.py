@@ -68,9 +68,9 @@ def test_columns_of_other_blocks(
     elif zeros == "floats":
         points = rng.uniform(0, 2**bits, (n, blocks)).astype(FLOAT)
     inputs = {"a": a, "b": packed, "s": scales, "z": points, "g": groups.astype(np.int32)}
-    held = tuple(name for name in inputs if name != "a" and inputs[name] is not None)
+    initializers = tuple(name for name in inputs if name != "a" and inputs[name] is not None)
     sizes = {"N": n, "K": k, "bits": bits, "block_size": block}
-    (found,) = run(device, *node_model("MatMulNBits", inputs, {"y": (2, FLOAT)}, constants=held, **sizes))
+    (found,) = run(device, *node_model("MatMulNBits", inputs, {"y": (2, FLOAT)}, constants=initializers, **sizes))
 
     def numbers(rows: Array, count: int) -> Array:
         fields = np.unpackbits(rows, axis=-1, bitorder="little").reshape(len(rows), -1, bits)
@@ -101,13 +101,15 @@ def test_codes_of_four_bits(device: dml.Device, n: int, k: int, block: int, kind
         "absmax": rng.uniform(0.5, 2, -(-n * k // block)).astype(FLOAT),
     }
     sizes = {"N": n, "K": k, "block_size": block, "quant_type": kind}
-    output, held = {"y": (2, FLOAT)}, ("b", "absmax")
-    agree(device, *node_model("MatMulBnb4", inputs, output, constants=held, **sizes))
+    output, initializers = {"y": (2, FLOAT)}, ("b", "absmax")
+    agree(device, *node_model("MatMulBnb4", inputs, output, constants=initializers, **sizes))
     # onnxruntime's CPU provider lacks transB = 0: multiply by the identity to get the matrix
-    model, given_ = node_model("MatMulBnb4", inputs | {"a": np.eye(k, dtype=FLOAT)}, output, constants=held, **sizes)
+    model, given_ = node_model(
+        "MatMulBnb4", inputs | {"a": np.eye(k, dtype=FLOAT)}, output, constants=initializers, **sizes
+    )
     (columns,) = in_onnxruntime(model, given_)
     a = rng.uniform(-1, 1, (rows, n)).astype(FLOAT)
-    model, given_ = node_model("MatMulBnb4", inputs | {"a": a}, output, constants=held, transB=0, **sizes)
+    model, given_ = node_model("MatMulBnb4", inputs | {"a": a}, output, constants=initializers, transB=0, **sizes)
     assert_close(run(device, model, given_), [(a @ columns.T).astype(FLOAT)], TOLERANCE)
 
 
@@ -123,16 +125,16 @@ def dequantizing_product(
     def numbers(*sizes: int) -> Array:
         return rng.integers(int(info.min), int(info.max) + 1, sizes).astype(dtype)
 
-    counts = tuple(size // block if at == axis else size for at, size in enumerate(shape))
-    held = {"w": numbers(*shape), "s": rng.uniform(0.01, 0.05, counts).astype(FLOAT)}
+    counts = tuple(size // block if index == axis else size for index, size in enumerate(shape))
+    initializers = {"w": numbers(*shape), "s": rng.uniform(0.01, 0.05, counts).astype(FLOAT)}
     if zeros:
-        held["z"] = numbers(*counts)
-    nodes = [helper.make_node("DequantizeLinear", list(held), ["d"], axis=axis, block_size=block)]
+        initializers["z"] = numbers(*counts)
+    nodes = [helper.make_node("DequantizeLinear", list(initializers), ["d"], axis=axis, block_size=block)]
     if turned:
         nodes.append(helper.make_node("Transpose", ["d"], ["t"], perm=[1, 0]))
     nodes.append(helper.make_node("MatMul", ["x", "t" if turned else "d"], ["y"]))
     given_ = {"x": rng.uniform(-1, 1, (rows, shape[1] if turned else shape[0])).astype(FLOAT)}
-    return model_of(nodes, given_, ["y"], 21, initializers=held), given_, held
+    return model_of(nodes, given_, ["y"], 21, initializers=initializers), given_, initializers
 
 
 @settings(max_examples=20, deadline=None)
@@ -147,16 +149,17 @@ def test_blocks_along_either_axis(
 ) -> None:  # fmt: skip
     """Compared with float64: onnxruntime rounds rows to 8 bits if it fuses the nodes into a MatMulNBits."""
     dtype = np.dtype(getattr(ml_dtypes, kind, kind))
-    model, given_, held = dequantizing_product(
+    model, given_, initializers = dequantizing_product(
         rows, shape, axis, block, dtype, turned=turned, zeros=zeros, seed=seed
     )  # fmt: skip
     (found,) = run(device, model, given_)
     scales, points = (
-        np.repeat(held[name].astype(np.float64), block, axis) if name in held else np.zeros(shape) for name in "sz"
+        np.repeat(initializers[name].astype(np.float64), block, axis) if name in initializers else np.zeros(shape)
+        for name in "sz"
     )
     weights, terms = (
         (made.T if turned else made)
-        for numbers in [held["w"].astype(np.float64)]
+        for numbers in [initializers["w"].astype(np.float64)]
         for made in ((numbers - points) * scales, (abs(numbers) + abs(points) + 256) * scales)
     )
     x = given_["x"].astype(np.float64)
@@ -169,21 +172,21 @@ def convolution(
     """Return a convolution with bias and Relu whose filter is DequantizeLinear of a constant."""
     rng, info = np.random.default_rng(3), ml_dtypes.iinfo(dtype)
     counts = (filters[0],) if per_channel else ()
-    held: dict[str, Array] = {
+    initializers: dict[str, Array] = {
         "w": rng.integers(int(info.min), int(info.max) + 1, filters).astype(dtype),
         "s": np.asarray(rng.uniform(0.01, 0.02, counts)).astype(FLOAT),
     }
     if zeros:
-        held["z"] = np.asarray(rng.integers(int(info.min), int(info.max) + 1, counts)).astype(dtype)
+        initializers["z"] = np.asarray(rng.integers(int(info.min), int(info.max) + 1, counts)).astype(dtype)
     nodes = [
-        helper.make_node("DequantizeLinear", list(held), ["d"], axis=0),
+        helper.make_node("DequantizeLinear", list(initializers), ["d"], axis=0),
         helper.make_node("Conv", ["x", "d", "b"], ["c"], pads=[filters[2] // 2] * (2 * len(filters) - 4), group=groups),
         helper.make_node("Relu", ["c"], ["y"]),
     ]
-    held["b"] = rng.uniform(-1, 1, filters[0]).astype(FLOAT)
+    initializers["b"] = rng.uniform(-1, 1, filters[0]).astype(FLOAT)
     places = (size,) * (len(filters) - 2)
     given_ = {"x": rng.uniform(-1, 1, (2, filters[1] * groups, *places)).astype(FLOAT)}
-    return model_of(nodes, given_, ["y"], 21, initializers=held), given_
+    return model_of(nodes, given_, ["y"], 21, initializers=initializers), given_
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int4", "uint4"])
@@ -215,10 +218,10 @@ def large() -> Iterator[tuple[str, Any]]:
     groups = rng.permutation(np.arange(SIZE) // block).astype(np.int32)
     for zeros in (None, rng.integers(0, 256, (SIZE, SIZE // block // 2), np.uint8)):
         inputs = {"a": a, "b": packed, "s": scales, "z": zeros, "g": groups}
-        held = tuple(key for key in inputs if key != "a" and inputs[key] is not None)
+        initializers = tuple(key for key in inputs if key != "a" and inputs[key] is not None)
         sizes = {"N": SIZE, "K": SIZE, "bits": 4, "block_size": block}
         name = "g_idx" if zeros is None else "g_idx and zero points"
-        yield name, node_model("MatMulNBits", inputs, output, constants=held, **sizes)
+        yield name, node_model("MatMulNBits", inputs, output, constants=initializers, **sizes)
     for transposed in (0, 1):
         coded: dict[str, Array | None] = {"a": a, "b": packed.reshape(-1), "absmax": scales.reshape(-1)[::2]}
         sizes = {"N": SIZE, "K": SIZE, "block_size": 2 * block, "quant_type": 1, "transB": transposed}
@@ -236,13 +239,13 @@ def large() -> Iterator[tuple[str, Any]]:
 @pytest.mark.parametrize("kind", list(TARGETS))
 def test_no_dequantized_copy_is_complete_in_memory(tmp_path: Any, kind: str) -> None:
     """Plans hold a chunk of 16 MiB and a rearranged copy of it; weights take no more memory than in the file."""
-    for at, (name, (model, given_)) in enumerate(large()):
-        path = tmp_path / f"{at}.onnx"
+    for index, (name, (model, given_)) in enumerate(large()):
+        path = tmp_path / f"{index}.onnx"
         onnx.save(model, path)
-        held = sum(len(tensor.raw_data) for tensor in model.graph.initializer)
+        bytes_in_file = sum(len(tensor.raw_data) for tensor in model.graph.initializer)
         memory = inspect_model(path, Planner(TARGETS[kind]), inputs=given_).memory
         assert memory is not None, name
-        assert memory["weights"] <= 1.1 * held, name
+        assert memory["weights"] <= 1.1 * bytes_in_file, name
         assert memory["intermediates"] <= 40 * MIB, name
 
 
@@ -265,9 +268,9 @@ def test_a_head_beyond_one_binding_copies_neither_weights_nor_scales(
         "s": rng.random((n, k // block), np.float32),
         "z": rng.integers(0, 256, (n, k // block // 2), np.uint8) if zeros else None,
     }
-    held = tuple(name for name in ("b", "s", "z") if inputs[name] is not None)
+    initializers = tuple(name for name in ("b", "s", "z") if inputs[name] is not None)
     sizes = {"N": n, "K": k, "bits": 4, "block_size": block}
-    model, given_ = node_model("MatMulNBits", inputs, {"y": (2, FLOAT)}, constants=held, **sizes)
+    model, given_ = node_model("MatMulNBits", inputs, {"y": (2, FLOAT)}, constants=initializers, **sizes)
     onnx.save(model, tmp_path / "head.onnx")
     small = Target(TARGETS[kind].device_class, subgroup_size=32, max_storage_buffer_range=128 * MIB // 256,
                    max_storage_buffers=bindings)  # fmt: skip

@@ -46,8 +46,8 @@ def sliced(x: Any) -> Any:
 
 WRONG = {
     "an axis": (lambda x: o.softmax(x, 1), r' axis="1"', ' axis="7"',
-                "Softmax.*: axis 7 is no dimension of a tensor of rank 4"),
-    "a negative axis": (lambda x: o.log_softmax(x, 1), r' axis="1"', ' axis="-5"', "axis -5 is no dimension"),
+                "Softmax.*: axis 7 is not a dimension of a tensor of rank 4"),
+    "a negative axis": (lambda x: o.log_softmax(x, 1), r' axis="1"', ' axis="-5"', "axis -5 is not a dimension"),
     "strides": (transposed, r' strides="[^"]*"', ' strides="2"', r"attribute strides must have 2 items, found \[2\]"),
     "a long axis": (resized, r"<dim>8</dim>\s*</port>\s*</output>", "<dim>99999999</dim></port></output>",
                     "Interpolate.*more than 16777216 along an axis"),

@@ -70,8 +70,8 @@ def test_the_guide_lists_refused_names() -> None:
 def path(tmp_path: Path) -> Path:
     """Save y = relu(x) + z and w = x z, of {2, 3}; z is int64."""
     x, z = opset.parameter([2, 3], np.float32, name="x"), opset.parameter([2, 3], np.int64, name="z")
-    held = opset.convert(z, "f32")
-    y, w = opset.add(opset.relu(x), held), opset.multiply(x, held)
+    converted = opset.convert(z, "f32")
+    y, w = opset.add(opset.relu(x), converted), opset.multiply(x, converted)
     y.output(0).set_names({"y"})
     w.output(0).set_names({"w"})
     theirs.save_model(theirs.Model([opset.result(y), opset.result(w)], [x, z], "two"), tmp_path / "m.xml", False)

@@ -100,7 +100,7 @@ def gpt2() -> tuple[Any, dict[str, Array]]:
     """Return a GPT-2 step: one new position after a past of four."""
     module, rng = example("decoding"), np.random.default_rng(4)
     past = (1, module.HEADS, 4, module.SIZE)
-    feeds = {f"past{at}": rng.standard_normal(past).astype(np.float32) for at in range(2 * module.LAYERS)}
+    feeds = {f"past{index}": rng.standard_normal(past).astype(np.float32) for index in range(2 * module.LAYERS)}
     return onnx.load_from_string(module.gpt2()), {"ids": np.array([[3, 141, 59]]), **feeds}
 
 

@@ -541,8 +541,8 @@ def test_a_cache_that_is_written_step_by_step(compiled):
     other = copy.deepcopy(model)
     run = compiled(model, fallback=False)
     with torch.no_grad():
-        for at in range(5):
-            x, position = torch.randn(2, 1, 4), torch.tensor([at])
+        for index in range(5):
+            x, position = torch.randn(2, 1, 4), torch.tensor([index])
             torch.testing.assert_close(run(x, position), other(x, position), **NEAR)
             torch.testing.assert_close(model.cache, other.cache, **NEAR)
     assert not model.cache[:, 5:].any()

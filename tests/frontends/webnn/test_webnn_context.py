@@ -136,9 +136,9 @@ def test_dispatch_wants_each_tensor_once_as_described(context, device):
 def test_destroyed_objects_are_unusable(device):
     context = create_context(device)
     graph, builder = accumulator(context), MLGraphBuilder(context)
-    held, (a, b, c) = tensor(context, [1, 2, 3]), (tensor(context) for _ in range(3))
+    kept, (a, b, c) = tensor(context, [1, 2, 3]), (tensor(context) for _ in range(3))
     invalid = HRESULT.DXGI_ERROR_INVALID_CALL
-    context.dispatch(graph, {"state": held, "x": b}, {"total": c})
+    context.dispatch(graph, {"state": kept, "x": b}, {"total": c})
     graph.destroy()
     graph.destroy()
     np.testing.assert_array_equal(context.read_tensor(c), [1, 2, 3])
@@ -170,7 +170,7 @@ def test_hints_choose_a_device_if_none_is_named(device, monkeypatch):
     opened = []
     monkeypatch.delenv("DML_VULKAN_DEVICE", raising=False)
     kinds = [DeviceClass.CPU, DeviceClass.DISCRETE, DeviceClass.INTEGRATED]
-    pretended = [replace(device.vulkan, index=at, target=Target(kind)) for at, kind in enumerate(kinds)]
+    pretended = [replace(device.vulkan, index=index, target=Target(kind)) for index, kind in enumerate(kinds)]
     monkeypatch.setattr("dml.frontends.webnn.context.list_devices", lambda: pretended)
     monkeypatch.setattr("dml.frontends.webnn.context.create_device", lambda which: opened.append(which) or device)
     for options in ({}, {"power_preference": "low-power"}, {"accelerated": False}, {"power_preference": "default"}):
@@ -186,10 +186,10 @@ def test_constants(context):
     data = np.float32([1, 2, 3])
     by_array, by_bytes = builder.constant(VECTOR, data), builder.constant(VECTOR, data.tobytes())
     data[:] = 9  # constants are copies
-    held = builder.constant(context.create_constant_tensor(VECTOR, np.float32([10, 20, 30])))
+    constant = builder.constant(context.create_constant_tensor(VECTOR, np.float32([10, 20, 30])))
     number = builder.constant("float32", 0.5)
     assert number.shape == ()
-    total = builder.add(builder.add(by_array, by_bytes), builder.add(held, number))
+    total = builder.add(builder.add(by_array, by_bytes), builder.add(constant, number))
     (found,) = dispatch(context, builder.build({"total": total}), {}).values()
     np.testing.assert_array_equal(found, [12.5, 24.5, 36.5])
 

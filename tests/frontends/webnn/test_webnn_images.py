@@ -149,7 +149,7 @@ def normalized(x, axes, epsilon):
 def test_batch_normalization(device, shape, axis, scaled):
     x, mean, variance = floats(*shape), floats(3), floats(3, low=0.5)
     scale, bias = floats(3), floats(3)
-    along = [-1 if at == axis else 1 for at in range(len(shape))]
+    along = [-1 if index == axis else 1 for index in range(len(shape))]
     expected = (x.astype(np.float64) - mean.reshape(along)) / np.sqrt(variance.reshape(along) + 1e-3)
     given = {"scale": scale, "bias": bias} if scaled else {}
     if scaled:

@@ -1,4 +1,4 @@
-"""Descriptions that MULTIHEAD_ATTENTION and MULTIHEAD_ATTENTION1 refuse."""
+"""Descriptions that MULTIHEAD_ATTENTION and MULTIHEAD_ATTENTION1 reject."""
 
 from __future__ import annotations
 

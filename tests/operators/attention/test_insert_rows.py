@@ -44,11 +44,11 @@ def test_rows_go_to_their_positions(device: dml.Device, kind: str, sizes: tuple[
     desc = described(kind, batch, heads, rows, room, size)
     cache, new = random(rng, kind, (batch, heads, room, size)), random(rng, kind, (batch, heads, rows, size))
     positions = rng.integers(-2, room + 2, batch).astype(np.int32)
-    held = device.to_device(cache)
+    on_device = device.to_device(cache)
     compiled = device.compile_operator(device.create_operator(desc))
-    found = compiled.dispatch({"RowsTensor": new, "PositionsTensor": positions}, into={"OutputTensor": held})
-    assert found["OutputTensor"] is held
-    assert np.array_equal(held.numpy(), inserted(cache, new, positions))
+    found = compiled.dispatch({"RowsTensor": new, "PositionsTensor": positions}, into={"OutputTensor": on_device})
+    assert found["OutputTensor"] is on_device
+    assert np.array_equal(on_device.numpy(), inserted(cache, new, positions))
 
 
 def test_a_cache_beyond_a_binding_is_written_by_heads() -> None:

@@ -83,5 +83,5 @@ def test_weights_of_real_sizes_keep_their_bytes() -> None:
         x = graph.input("x", (1, size, 16, 16), dml.DML_TENSOR_DATA_TYPE_FLOAT16)
         weights = np.zeros((size, size, 3, 3), np.float16)
         y = op.convolution(x, graph.constant(weights), start_padding=(1, 1), end_padding=(1, 1))
-        held = memory_needs(graph.compile({"y": y}).program).weights
-        assert held <= 1.05 * weights.nbytes
+        needed = memory_needs(graph.compile({"y": y}).program).weights
+        assert needed <= 1.05 * weights.nbytes

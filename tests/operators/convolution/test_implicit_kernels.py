@@ -45,7 +45,7 @@ def test_tiles(as_discrete, tile, case):
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
 def test_few_registers(seen_as, case, dtype):
-    """ARM's GPUs load no slab ahead, and sizes and strides where they are used."""
+    """ARM's GPUs prefetch no tile, and load sizes and strides where they use them."""
     device = seen_as("discrete", vendor=0x13B5, device=0, driver=9)
     built = build(dtype, 2, **case)
     dispatch = next(

@@ -25,7 +25,7 @@ CASES = [
 
 @pytest.mark.parametrize("tb, batch, m, k, n", CASES)
 def test_products(on_matrices, tb, batch, m, k, n):
-    """b contiguous along k or along n; k fills whole slabs, part of one, or gives some subgroups more slabs than
+    """b contiguous along k or along n; k fills whole tiles, part of one, or gives some subgroups more tiles than
     others.
     """
     a, b, c, inputs = make("FLOAT16", batch, m, k, n, 0, tb, with_c=True)

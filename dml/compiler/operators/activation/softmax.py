@@ -118,7 +118,7 @@ def _step(builder: ProgramBuilder, x: Operand, y: Operand) -> _Step:
 
 
 def _is_whole_in_one_line(operand: Operand) -> bool:
-    """Whether the operand is a whole number of aligned FLOAT32 vectors, whatever the length of its rows."""
+    """Whether the operand is a whole number of aligned FLOAT32 vectors, even if rows begin inside vectors."""
     is_whole = operand.count % 4 == 0 and operand.base % 4 == 0
     return operand.data_type == DML_TENSOR_DATA_TYPE_FLOAT32 and operand.is_packed and is_whole
 

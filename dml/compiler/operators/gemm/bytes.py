@@ -30,6 +30,8 @@ from dml.compiler.selection.bytes import (
     byte_kernel,
     is_better_exchanged,
 )
+from dml.compiler.selection.devices import loads_ahead
+from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_INT32, DML_TENSOR_DATA_TYPE_UINT8
 
 #: XOR with it subtracts 128 from each of a word's four bytes.
@@ -150,7 +152,7 @@ def dispatch_bytes(
     finished = f"""{result_type} finished(int sum, uint at[RANK], uint m, uint n) {{
     return finish({", ".join(["sum", *loads])});
 }}"""
-    shader, tile = _kernel_defines(kernel)
+    shader, tile = _kernel_defines(builder.target, kernel)
     builder.dispatch(
         shader,
         tensors,
@@ -173,14 +175,15 @@ def dispatch_bytes(
     )
 
 
-def _kernel_defines(kernel: ByteKernel) -> tuple[str, dict[str, object]]:
+def _kernel_defines(target: Target, kernel: ByteKernel) -> tuple[str, dict[str, object]]:
     """Return the kernel's shader and the defines of its tile."""
     rows, columns = kernel.tile
     defines: dict[str, object] = {"TILE_M": f"{rows}u", "TILE_N": f"{columns}u", "TILE_K": f"{kernel.tile_k}u"}
     match kernel:
         case DotProduct():
             down, across = kernel.blocks
-            return "gemm/bytes.comp", {**defines, "FOURS_M": f"{down}u", "FOURS_N": f"{across}u"}
+            blocks = {"FOURS_M": f"{down}u", "FOURS_N": f"{across}u"}
+            return "gemm/bytes.comp", {**defines, **blocks, "LOADS_AHEAD": int(loads_ahead(target))}
         case DotRows():
             return "gemm/bytes_rows.comp", {**defines, "LANES": f"{kernel.lanes}u", "SLICES": f"{kernel.slices}u"}
         case ByteMatrixProduct():
@@ -194,7 +197,7 @@ def _is_multiple(numbers: Sequence[int], of: int) -> bool:
 
 
 def _filled(k: int) -> int:
-    """Return the bytes of a row of k padded to whole vectors."""
+    """Round the bytes of a row, ``k``, up to whole vectors."""
     return -(-k // VECTOR) * VECTOR
 
 

@@ -15,7 +15,7 @@ from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
 from dml.compiler.selection import keeps_fours
-from dml.compiler.selection.devices import finds_places_first
+from dml.compiler.selection.devices import finds_places_first, loads_ahead
 from dml.compiler.selection.few_rows import FewMatrixProduct, VectorProduct
 from dml.compiler.selection.gemm import (
     MatrixProduct,
@@ -220,7 +220,11 @@ def _kernel_defines(
     (rows, columns), (down, across) = kernel.tile, kernel.blocks
     defines: dict[str, object] = {"TILE_M": f"{rows}u", "TILE_N": f"{columns}u", "TILE_K": f"{kernel.tile_k}u"}
     defines |= {"FOURS_M": f"{down}u", "FOURS_N": f"{across}u"}
-    defines |= {"HALF_STEPS": kernel.half_steps, "PLACES_FIRST": int(finds_places_first(target))}
+    defines |= {
+        "HALF_STEPS": kernel.half_steps,
+        "PLACES_FIRST": int(finds_places_first(target)),
+        "LOADS_AHEAD": int(loads_ahead(target)),
+    }
     for name, row, along in (("a", False, "A_ALONG_M"), ("b", True, "B_ALONG_N")):
         down, across = operands[name].strides[-2:]
         defines[along] = "true" if (across <= down) == row else "false"

@@ -152,14 +152,14 @@ def _read_held(of: RowOperands) -> list[str]:
 
 def _read_packed(of: RowOperands) -> list[str]:
     """Return read_held(at, w), which reads a step's vectors, and elements_of(w, v), which unpacks them."""
-    held = [f"w[{v}]" for v in range(of.vectors)]
+    vectors = [f"w[{v}]" for v in range(of.vectors)]
     first = f"(from_x + at) / {DATA_TYPES[of.x.data_type].per_vector}u"
     return [
         f"void read_held(uint at, out uvec4 w[{of.vectors}]) {{",
-        *(f"    {vector} = x_vector({first} + {v}u);" for v, vector in enumerate(held)),
+        *(f"    {vector} = x_vector({first} + {v}u);" for v, vector in enumerate(vectors)),
         "}",
         f"void elements_of(uvec4 w[{of.vectors}], out float v[{of.unit}]) {{",
-        *(f"    v[{k}] = {lanes.element('x', of.x, held, k)};" for k in range(of.unit)),
+        *(f"    v[{k}] = {lanes.element('x', of.x, vectors, k)};" for k in range(of.unit)),
         "}",
     ]
 

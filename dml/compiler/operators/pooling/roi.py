@@ -53,7 +53,7 @@ def roi_align(desc: d.DML_ROI_ALIGN_OPERATOR_DESC | d.DML_ROI_ALIGN1_OPERATOR_DE
 
 @lowering(d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC)
 def roi_align_grad(desc: d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """Compute both gradients, which gather in a fixed order. A maximum passes its gradient to the winning sample."""
+    """Compute both gradients by gathering in a fixed order. The gradient of a maximum goes to the winning sample."""
     gradient = builder["InputGradientTensor"]
     result, edges = builder.get("OutputGradientTensor"), builder.get("OutputROIGradientTensor")
     source = builder.get("InputTensor")

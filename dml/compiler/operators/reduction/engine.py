@@ -135,8 +135,8 @@ def _reduce_boxes(builder: ProgramBuilder, layout: ReductionLayout, what: Combin
     leaves = [Leaf(i) for i in range(len(layout.inputs))]
     for number, part in enumerate(parts):
         inputs = [narrow(operand, axes, part) for operand in layout.inputs]
-        one = (*layout.kept_sizes, *(1,) * len(sizes)), (*strides[:-1], *(0,) * len(sizes))
-        places = [plane.view(*one, number) for plane in planes]
+        single = (*layout.kept_sizes, *(1,) * len(sizes)), (*strides[:-1], *(0,) * len(sizes))
+        places = [plane.view(*single, number) for plane in planes]
         placed = substitute(what.element, [*leaves, _position(Leaf(len(leaves)), sizes, part)])
         of_part = Combination(what.monoid, placed, _packed(what.monoid))
         _reduce_whole(builder, ReductionLayout.of(builder.target, inputs, places, layout.kept), of_part)

@@ -117,18 +117,18 @@ def _moves(monoid: Monoid, tensors: dict[str, Operand], items: int) -> list[str]
     for name, operand in tensors.items():
         is_read = name == "x"
         first = f"at / {DATA_TYPES[operand.data_type].per_vector}u"
-        held = lanes.variables(f"{name}_", operand, items)
+        vectors = lanes.variables(f"{name}_", operand, items)
         head = "void load_items(uint at, out" if is_read else "void store_items(uint at,"
         lines.append(f"{head} {monoid.glsl} v[{items}]) {{")
         if is_read:
-            lines += lanes.load(name, held, first)
-            elements = [lanes.element(name, operand, held, k) for k in range(items)]
+            lines += lanes.load(name, vectors, first)
+            elements = [lanes.element(name, operand, vectors, k) for k in range(items)]
             lines += [f"    v[{k}] = BACKWARDS ? {elements[-1 - k]} : {elements[k]};" for k in range(items)]
         else:
-            lines += lanes.clear(held)
+            lines += lanes.clear(vectors)
             values = [f"(BACKWARDS ? v[{items - 1 - k}] : v[{k}])" for k in range(items)]
-            lines += [lanes.put(name, operand, held, k, "at", values[k]) for k in range(items)]
-            lines += lanes.store(name, held, first)
+            lines += [lanes.put(name, operand, vectors, k, "at", values[k]) for k in range(items)]
+            lines += lanes.store(name, vectors, first)
         lines.append("}")
     return lines
 

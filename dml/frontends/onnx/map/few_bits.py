@@ -39,11 +39,11 @@ def unpacked(x: OnnxValue, bits: int, count: int) -> OnnxValue:
         raise DMLError(f"packed numbers must come as uint8, found {x.dtype}")
     if 8 * x.shape[-1] < count * bits:
         raise DMLError(f"{count} numbers of {bits} bits do not fit rows of shape {x.shape}")
-    rows, held = x.shape[:-1], x.shape[-1] * 8 // bits
+    rows, width = x.shape[:-1], x.shape[-1] * 8 // bits
     if bits == 8:
-        return x if held == count else part(x, x.rank - 1, 0, count)
-    numbers = narrow(x, (*rows, held), UINT2 if bits == 2 else UINT4)
-    if held == count:
+        return x if width == count else part(x, x.rank - 1, 0, count)
+    numbers = narrow(x, (*rows, width), UINT2 if bits == 2 else UINT4)
+    if width == count:
         return numbers
     # strides skip unused numbers at the ends of rows
     return numbers.made(numbers.tensor.view((*rows, count), packed_strides(numbers.shape)), (*rows, count))

@@ -38,7 +38,7 @@ def fold(node: OnnxNode) -> Sequence[Array | TracedArray] | None:
     if not values or not all(isinstance(item, OnnxValue) for item in values):
         return None
     how = fold_of(node.op)
-    # A node without elements gives the device nothing to do, whatever its other inputs hold.
+    # A node without elements gives the device no work, even if its other inputs hold data.
     if how.empty and not values[0].size and all(item.size <= _INPUT_LIMIT for item in values) and _evaluable(node):
         return _evaluate(node, how, [None if item is None else node.trace.known(item) for item in node.inputs])
     if not how.constants or any(item.constant is None for item in values):
@@ -111,11 +111,13 @@ def _typed(node: OnnxNode, arrays: list[Array | None], results: list[Array]) -> 
     """Return the results in the data types of ONNX's schema, where NumPy chooses others (a sum of int32 is int64)."""
     schema = schema_of(node.op, node.domain, node.version)
     assert schema is not None  # (the reference has evaluated it)
-    kinds = {one.type_str: array.dtype for one, array in zip(schema.inputs, arrays, strict=False) if array is not None}
-    names = [one.type_str for one in schema.outputs]
+    kinds = {
+        formal.type_str: array.dtype for formal, array in zip(schema.inputs, arrays, strict=False) if array is not None
+    }
+    names = [formal.type_str for formal in schema.outputs]
     return [
-        result.astype(kinds.get(names[min(at, len(names) - 1)], result.dtype), copy=False)
-        for at, result in enumerate(results)
+        result.astype(kinds.get(names[min(index, len(names) - 1)], result.dtype), copy=False)
+        for index, result in enumerate(results)
     ]
 
 

@@ -143,7 +143,7 @@ SQRT = Fold(lambda node, x: np.sqrt(x) if x.dtype == FLOAT32 else None, shape=_b
 IDENTITY = Fold(lambda node, x: x, lambda node, x: x, shape=_broadcast)
 CAST = Fold(_cast, _cast_of_numbers, shape=_broadcast)
 WHERE = Fold(_where, _where, shape=_broadcast)
-#: The first input's shape, whatever the others hold.
+#: The first input's shape, regardless of the others.
 SAME_SHAPE = Fold(shape=lambda node, x, *others: x.shape)
 
 
@@ -161,7 +161,7 @@ def _unsqueeze(node: OnnxNode, x: Array, axes: Array | None = None) -> Any:
 def _unsqueeze_shape(node: OnnxNode, x: Any, axes: Any = None) -> Shape:
     rank = len(x.shape) + len(_axes(node, axes))
     places, sizes = {axis % rank for axis in _axes(node, axes)}, iter(x.shape)
-    return tuple([1 if at in places else next(sizes) for at in range(rank)])
+    return tuple([1 if index in places else next(sizes) for index in range(rank)])
 
 
 def _squeeze(node: OnnxNode, x: Array, axes: Array | None = None) -> Any:
@@ -172,7 +172,7 @@ def _squeeze_shape(node: OnnxNode, x: Any, axes: Any = None) -> Shape:
     places = {axis % len(x.shape) for axis in _axes(node, axes)}
     if not places:
         raise UntracedError(f"{node}: Squeeze without axes cannot be traced")
-    return tuple([size for at, size in enumerate(x.shape) if at not in places])
+    return tuple([size for index, size in enumerate(x.shape) if index not in places])
 
 
 def _concat(node: OnnxNode, *arrays: Array) -> Any:
@@ -238,7 +238,7 @@ def _gather_size(node: OnnxNode, x: Array, indices: Array) -> int:
 def _reshape(node: OnnxNode, x: Array, shape: Array | None = None) -> Any:
     if shape is None or node.attributes.get("allowzero", 0):
         return None
-    return x.reshape([x.shape[at] if size == 0 else size for at, size in enumerate(shape.tolist())])
+    return x.reshape([x.shape[index] if size == 0 else size for index, size in enumerate(shape.tolist())])
 
 
 def _reshape_shape(node: OnnxNode, x: Any, shape: Any) -> Shape:

@@ -118,8 +118,8 @@ def fill(builder: Builder, number: Any, shape: Sequence[int], dtype: DType) -> O
     if is_small(prod(shape)):
         return constant(builder, np.full(tuple(shape), number, dtype))
     kind = storage(dtype)
-    held = np.asarray(number).astype(dtype).astype(numpy_dtype(kind))
-    made = op.fill_value_constant(builder, shape, held.item(), kind)
+    stored = np.asarray(number).astype(dtype).astype(numpy_dtype(kind))
+    made = op.fill_value_constant(builder, shape, stored.item(), kind)
     return OnnxValue(builder, shape, dtype, tensor=made)
 
 

@@ -48,13 +48,13 @@ class _Result(NamedTuple):
 class MappedNode(NamedTuple):
     """A node's additions to the graph, and its outputs.
 
-    given: the inputs that are present. held: constant inputs that it added to the graph, and their nodes.
+    given: the inputs that are present. constants: those inputs that it added to the graph, and their nodes.
     """
 
     fragment: Fragment
     results: tuple[_Result | None, ...]
     given: tuple[int, ...]
-    held: tuple[tuple[int, int, DML_BUFFER_TENSOR_DESC], ...]
+    constants: tuple[tuple[int, int, DML_BUFFER_TENSOR_DESC], ...]
     proto: NodeFacts
     #: Records of the node and of its inner nodes; numbers of the Builder's nodes are relative to the fragment's first.
     records: tuple[NodeRecord, ...]
@@ -65,10 +65,10 @@ class MappedNode(NamedTuple):
         """Repeat the additions in the inputs' graph; return the number of their first node there, and the outputs."""
         builder = next(filter(None, inputs)).builder
         first = builder.add(self.fragment, sources)
-        for at, node, constant in self.held:
+        for at, node, constant in self.constants:
             value = inputs[at]
             assert value is not None
-            value.held = Tensor(builder, ("node", first + node, 0), constant)
+            value.graph_tensor = Tensor(builder, ("node", first + node, 0), constant)
         made: list[Any] = []
         for result in self.results:
             if result is None:
@@ -113,7 +113,7 @@ class MappedNodes:
                 continue
             if type(value) is not OnnxValue:
                 return None
-            array, tensor = value.array, value.held
+            array, tensor = value.array, value.graph_tensor
             if value.traced is not None:
                 return None
             numbers: Hashable = None
@@ -161,20 +161,23 @@ class MappedNodes:
         described = [_described(item, inputs, sources, first) for item in results]
         if any(item is _UNKNOWN for item in described):
             return
-        held = [
-            (index, value.held.source[1] - first, value.held.desc)
+        constants_added = [
+            (index, value.graph_tensor.source[1] - first, value.graph_tensor.desc)
             for index, value in enumerate(inputs)
-            if value is not None and value.held is not None and not before[index]
+            if value is not None and value.graph_tensor is not None and not before[index]
         ]
         size = sum(item.array.nbytes for item in described if item is not None and item.array is not None)
-        for one in fragment.nodes:
-            if type(one) is DML_CONSTANT_DATA_GRAPH_NODE_DESC and not self._constants.has(one.Data):
-                size += one.DataSize
+        for record in fragment.nodes:
+            if type(record) is DML_CONSTANT_DATA_GRAPH_NODE_DESC and not self._constants.has(record.Data):
+                size += record.DataSize
         if size > MOST_BYTES // 64:
             return
-        own = tuple(one._replace(numbers=range(one.numbers.start - first, one.numbers.stop - first)) for one in records)
+        own = tuple(
+            record._replace(numbers=range(record.numbers.start - first, record.numbers.stop - first))
+            for record in records
+        )
         given = tuple(index for index, value in enumerate(inputs) if value is not None)
-        made = MappedNode(fragment, tuple(described), given, tuple(held), node, own, count)
+        made = MappedNode(fragment, tuple(described), given, tuple(constants_added), node, own, count)
         self._kept.put(key, made, size)
 
 
@@ -202,7 +205,7 @@ def _described(item: Any, inputs: Sequence[OnnxValue | None], sources: Sequence[
             return _Result(index, (), None, None, None, None)
     if item.traced is not None or (item.array is not None and item.array.dtype.hasobject):
         return _UNKNOWN
-    tensor, place = item.held, None
+    tensor, place = item.graph_tensor, None
     if tensor is not None:
         kind, node, output = tensor.source
         if tensor.source in sources:

@@ -29,7 +29,7 @@ from dml.errors import HRESULT, DMLError
 from dml.graph.builder import Builder, DeviceLike, Source
 from dml.graph.constants import SharedConstants
 
-from ..dtypes import BOOL, HELD_AS_FLOAT32, Array, DType, Shape, storage
+from ..dtypes import BOOL, STORED_AS_FLOAT32, Array, DType, Shape, storage
 from ..load.lenient import names_read
 from ..load.loading import initial_arrays
 from ..registry import mapping_of, schema_of, standard
@@ -38,13 +38,13 @@ from .mapped import MappedNode, MappedNodes
 from .node import LateCount, NodeFacts, OnnxNode, Unsupported, noted
 from .value import OnnxValue, constant
 
-#: A value that an edge of the model carries: a tensor, a sequence of values, or an absent optional.
+#: A value on an edge of the model: a tensor, a sequence of values, or an absent optional.
 Item = Any
 _UNROLLED = 20_000
 
 
 class ValueFacts(NamedTuple):
-    """A value on an edge, as it is in a plan. is_constant: known before the model runs."""
+    """A value on an edge, as a plan has it. is_constant: known before the model runs."""
 
     name: str
     shape: Shape
@@ -82,16 +82,18 @@ class Repeated(NamedTuple):
         """Return the records of inner nodes, then its own."""
         first, proto, known = self.first, self.proto, self.known
         *inside, own = (
-            one._replace(numbers=range(first + one.numbers.start, first + one.numbers.stop))
-            for one in self.known.records
+            record._replace(numbers=range(first + record.numbers.start, first + record.numbers.stop))
+            for record in self.known.records
         )
         if proto is not known.proto:
             made = [at for at, result in enumerate(known.results) if result is not None]
             own = own._replace(
                 node=str(proto),
                 label=proto.label,
-                inputs=[one._replace(name=proto.input[at]) for one, at in zip(own.inputs, known.given, strict=True)],
-                outputs=[one._replace(name=proto.output[at]) for one, at in zip(own.outputs, made, strict=False)],
+                inputs=[
+                    record._replace(name=proto.input[at]) for record, at in zip(own.inputs, known.given, strict=True)
+                ],
+                outputs=[record._replace(name=proto.output[at]) for record, at in zip(own.outputs, made, strict=False)],
             )
         return [*inside, own]
 
@@ -157,7 +159,7 @@ def held(array: Array | DeviceArray) -> Array | DeviceArray:
         return array
     if array.dtype == BOOL:
         return array.astype(np.uint8).reshape(array.shape or (1,))
-    if array.dtype in HELD_AS_FLOAT32:
+    if array.dtype in STORED_AS_FLOAT32:
         return array.astype(np.float32).reshape(array.shape or (1,))
     return array.reshape(array.shape or (1,))
 
@@ -288,8 +290,8 @@ class Trace:
             return of(value.array)
         self.is_repeatable = False
         # (a copy, because the numbers may change)
-        held = OnnxValue(value.builder, value.shape, value.dtype, tensor=value.tensor)
-        self.known(held)
+        copy = OnnxValue(value.builder, value.shape, value.dtype, tensor=value.tensor)
+        self.known(copy)
         guard = self.guards.pop()
         self.guards.append(Guard(guard.compiled, guard.name, guard.array, of, self._reader))
         return self.guards[-1].expected
@@ -302,7 +304,7 @@ class Trace:
         if value.array is not None:
             _check_most(value.array, most, more, rule)
             return
-        name = None if value.held is None else self.sources.get(value.held.source)
+        name = None if value.graph_tensor is None else self.sources.get(value.graph_tensor.source)
         if name is not None:
             self.limits[InputLimit(name, most, more, f"{place}: {rule}")] = None
 
@@ -385,7 +387,7 @@ class Trace:
         if found is not None and known is not None:
             results = self._again(known, proto, inputs, found[1])
         elif found is not None and self.mapped is not None:
-            before = self.builder.added, [item is not None and item.held is not None for item in inputs]
+            before = self.builder.added, [item is not None and item.graph_tensor is not None for item in inputs]
             counts = len(self.record), self.count
             self.is_repeatable = True
             results = self._mapped(proto, scope, inputs)
@@ -420,7 +422,7 @@ class Trace:
         self.depth += 1
         try:
             for value in values_in(inputs):
-                if not value.is_held:
+                if not value.is_representable:
                     raise Unsupported(f"no DirectML data type holds {value.dtype}")
             results = self.results(node)
             _check_dimensions(results)
@@ -494,8 +496,8 @@ def _around_graph(function: Any, node: OnnxNode) -> Scope:
 def _check_dimensions(results: list[Item]) -> None:
     """Raise Unsupported for a view with more dimensions than a DirectML tensor can have: no operator could copy it."""
     for value in values_in(results):
-        held = value.held
-        if held is not None and held.desc.rank > DML_TENSOR_DIMENSION_COUNT_MAX1 and not held.desc.is_packed:
+        tensor = value.graph_tensor
+        if tensor is not None and tensor.desc.rank > DML_TENSOR_DIMENSION_COUNT_MAX1 and not tensor.desc.is_packed:
             most = DML_TENSOR_DIMENSION_COUNT_MAX1
             raise Unsupported(f"tensors have at most {most} dimensions, found shape {value.shape}")
 

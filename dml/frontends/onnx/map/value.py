@@ -24,7 +24,7 @@ from dml.shapes import broadcast_sizes
 from dml.tensors import packed_tensor
 from dml.traced import whole
 
-from ..dtypes import BOOL, HELD_AS_FLOAT32, INT64, Array, DType, storage
+from ..dtypes import BOOL, INT64, STORED_AS_FLOAT32, Array, DType, storage
 from .traced_arrays import TracedArray, as_traced_array, full, is_traced
 
 #: Maximum elements of constants that the host computes; the device computes larger ones.
@@ -53,7 +53,7 @@ class OnnxValue:
         self.dtype = np.dtype(dtype)
         self.array = array
         #: Graph tensor; None until a constant is used.
-        self.held = tensor
+        self.graph_tensor = tensor
         #: The elements if they depend on traced sizes.
         self.traced = traced
 
@@ -63,7 +63,7 @@ class OnnxValue:
     ) -> OnnxValue:
         """Rebuild a value from known parts; through the constructor, planning takes an eighth longer."""
         made = object.__new__(cls)
-        made.builder, made.shape, made.dtype, made.array, made.held = builder, shape, dtype, array, tensor
+        made.builder, made.shape, made.dtype, made.array, made.graph_tensor = builder, shape, dtype, array, tensor
         made.traced = None
         return made
 
@@ -79,9 +79,9 @@ class OnnxValue:
         return prod(self.shape)
 
     @property
-    def is_held(self) -> bool:
+    def is_representable(self) -> bool:
         """Whether it is a constant or has a tensor; False for values whose type the device cannot hold."""
-        return self.constant is not None or self.held is not None
+        return self.constant is not None or self.graph_tensor is not None
 
     @property
     def constant(self) -> Array | TracedArray | None:
@@ -91,19 +91,19 @@ class OnnxValue:
     @property
     def tensor(self) -> Tensor:
         """The value's graph tensor; a constant becomes a constant node at its first use."""
-        if self.held is None:
+        if self.graph_tensor is None:
             assert self.constant is not None
             if not self.size:
                 raise DMLError("a tensor without elements cannot go to the device", HRESULT.DXGI_ERROR_UNSUPPORTED)
             if self.array is None or is_traced(self.array):
                 storage(self.dtype)
-                made = as_traced_array(self.constant).like(_held)
-                self.held = self.builder.constant_of_sizes(made.shape, made.now, made.numbers, made.at)
-                return self.held
-            held = _held(self.array)
-            storage(held.dtype)
-            self.held = self.builder.constant(np.ascontiguousarray(held))
-        return self.held
+                made = as_traced_array(self.constant).like(_stored)
+                self.graph_tensor = self.builder.constant_of_sizes(made.shape, made.now, made.numbers, made.at)
+                return self.graph_tensor
+            stored = _stored(self.array)
+            storage(stored.dtype)
+            self.graph_tensor = self.builder.constant(np.ascontiguousarray(stored))
+        return self.graph_tensor
 
     @property
     def packed(self) -> Tensor:
@@ -175,9 +175,9 @@ class LateRows:
     turned: bool = False
 
 
-def _held(array: Array) -> Array:
+def _stored(array: Array) -> Array:
     """Convert a constant's elements to the form that the device holds."""
-    if array.dtype in HELD_AS_FLOAT32:
+    if array.dtype in STORED_AS_FLOAT32:
         return array.astype(np.float32)
     return array.astype(np.uint8) if array.dtype == BOOL else array
 

@@ -314,10 +314,14 @@ def _paired(providers: Sequence[Any] | None, options: Sequence[Any] | None) -> l
     if options and len(options) != len(providers):
         raise DMLError(f"provider_options: takes one for each of {len(providers)} providers, found {len(options)}")
     paired: list[tuple[str, Mapping[str, Any]]] = []
-    for index, one in enumerate(providers):
-        name, own = one if isinstance(one, tuple | list) and len(one) == 2 else (one, options[index] if options else {})
+    for index, provider in enumerate(providers):
+        name, own = (
+            provider
+            if isinstance(provider, tuple | list) and len(provider) == 2
+            else (provider, options[index] if options else {})
+        )
         if not isinstance(name, str) or not isinstance(own, Mapping):
-            raise DMLError(f"providers: takes names, or names with options, found {one!r}")
+            raise DMLError(f"providers: takes names, or names with options, found {provider!r}")
         paired.append((name, own))
     return paired
 

@@ -110,14 +110,14 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
                 stacklevel=5,
             )
 
-    def _part(self, one: Cut[NodeFacts]) -> Part:
-        names = {*one.constants, *one.inputs} & self._initial.keys()
+    def _part(self, nodes: Cut[NodeFacts]) -> Part:
+        names = {*nodes.constants, *nodes.inputs} & self._initial.keys()
         initial = {name: self._initial[name] for name in sorted(names)}
-        if one.on_host:
-            return HostPart(self.model, one, initial, self._types)
-        graph = GraphFacts(initial, one.nodes, one.outputs)
-        late = {node for at in self._late if (node := self._nodes[at]) in one.nodes}
-        return DevicePart(self.device, graph, one.inputs, self._opsets, self._functions, self._constants, late)
+        if nodes.on_host:
+            return HostPart(self.model, nodes, initial, self._types)
+        graph = GraphFacts(initial, nodes.nodes, nodes.outputs)
+        late = {node for at in self._late if (node := self._nodes[at]) in nodes.nodes}
+        return DevicePart(self.device, graph, nodes.inputs, self._opsets, self._functions, self._constants, late)
 
     def reason(self, node: NodeFacts) -> str:
         """Return the reason why a node is on the host, in brackets; "" if it only computes constants for others."""
@@ -233,7 +233,8 @@ def _checked(name: str, item: Any, kind: Any) -> Any:
         return item
     if not kind.HasField("tensor_type"):
         raise DMLError(f"input {name!r}: tensors, sequences, optionals and maps are taken", HRESULT.E_NOTIMPL)
-    array = item if isinstance(item, np.ndarray | DeviceArray) else as_array(item, f"input {name!r}")
+    is_array = isinstance(item, DeviceArray) or (isinstance(item, np.ndarray) and item.dtype.isnative)
+    array = item if is_array else as_array(item, f"input {name!r}")
     dtype = dtype_of(kind.tensor_type.elem_type)
     if dtype.hasobject and isinstance(array, np.ndarray) and array.dtype.kind in "US":
         array = array.astype(object)

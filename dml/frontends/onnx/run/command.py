@@ -38,9 +38,11 @@ class ONNXRun:
         flat: dict[str, Array] = {}
         for name, item in zip(self._model.outputs, outputs, strict=True):
             items = (
-                {f"{name}.{index}": one for index, one in enumerate(item)} if isinstance(item, list) else {name: item}
+                {f"{name}.{index}": element for index, element in enumerate(item)}
+                if isinstance(item, list)
+                else {name: item}
             )
-            flat.update({key: one for key, one in items.items() if one is not None})
+            flat.update({key: element for key, element in items.items() if element is not None})
         self._options.deliver(flat)
 
     def _inputs(self) -> list[ModelInput]:

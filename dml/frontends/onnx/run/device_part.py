@@ -24,7 +24,7 @@ from dml.stages import stage
 from dml.stored import detached
 from dml.traced import Numbers, UntracedError, filled, numbers_in
 
-from ..dtypes import HELD_AS_FLOAT32, Array, DType, Shape
+from ..dtypes import STORED_AS_FLOAT32, Array, DType, Shape
 from ..map.mapped import MappedNodes
 from ..map.node import NodeFacts
 from ..map.trace import GraphFacts, Guard, NodeRecord, Trace, run, written_out
@@ -152,7 +152,7 @@ def _stays(result: Result) -> bool:
 
     Rows with a computed count come to the host; so do bfloat16 and float8, which are rounded there.
     """
-    return isinstance(result, Result) and result.array is None and result.dtype not in HELD_AS_FLOAT32
+    return isinstance(result, Result) and result.array is None and result.dtype not in STORED_AS_FLOAT32
 
 
 def _described(item: Any, name: str) -> Any:
@@ -163,16 +163,16 @@ def _described(item: Any, name: str) -> Any:
     return None if item is None else Result(item.shape, item.dtype, detached(item.constant))
 
 
-def _are_same(one: Any, other: Any) -> bool:
+def _are_same(first: Any, second: Any) -> bool:
     """Return whether outputs of two plans have the same description."""
-    if isinstance(one, Result) and isinstance(other, Result):
-        arrays = np.array_equal(one.array, other.array) if one.array is not None else other.array is None
-        return arrays and (one.shape, one.dtype) == (other.shape, other.dtype)
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_are_same(item, other[name]) for name, item in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_are_same, one, other))
-    return bool(one == other)
+    if isinstance(first, Result) and isinstance(second, Result):
+        arrays = np.array_equal(first.array, second.array) if first.array is not None else second.array is None
+        return arrays and (first.shape, first.dtype) == (second.shape, second.dtype)
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(_are_same(item, second[name]) for name, item in first.items())
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(_are_same, first, second))
+    return bool(first == second)
 
 
 def flat(name: str, item: Any) -> list[tuple[str, Any]]:
@@ -255,7 +255,7 @@ class DevicePart:
             and given not in self.outputs
             and self._readers[given] == 1
             and isinstance(values.get(given), DeviceArray)
-            and values[given].dtype not in HELD_AS_FLOAT32
+            and values[given].dtype not in STORED_AS_FLOAT32
         }
 
     @cached_property

@@ -123,8 +123,8 @@ def _mask(node: OnnxNode, mask: OnnxValue | None, sizes: tuple[int, int, int, in
     """
     batch, _, steps, total = sizes
     causal = bool(node.integer("unidirectional", 0))
-    held = None if mask is None else cast(mask, INT32)
-    if held is not None and not causal:
+    numbers = None if mask is None else cast(mask, INT32)
+    if numbers is not None and not causal:
         vectors = {
             (batch,): (_MASK.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_SEQUENCE_LENGTH, (1, batch)),
             (2 * batch,): (_MASK.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_SEQUENCE_END_START, (2, batch)),
@@ -133,10 +133,10 @@ def _mask(node: OnnxNode, mask: OnnxValue | None, sizes: tuple[int, int, int, in
                 (3 * batch + 2,),
             ),
         }
-        if held.shape in vectors:
-            kind, shape = vectors[held.shape]
-            return {"MaskType": kind, "MaskTensor": reshape(held, shape)}
-    opened = None if held is None else _open_keys(node, held, sizes, past)
+        if numbers.shape in vectors:
+            kind, shape = vectors[numbers.shape]
+            return {"MaskType": kind, "MaskTensor": reshape(numbers, shape)}
+    opened = None if numbers is None else _open_keys(node, numbers, sizes, past)
     if causal:
         triangle = node.constant(np.tri(steps, total, past, dtype=bool)[None, None])
         opened = triangle if opened is None else both(opened, triangle)

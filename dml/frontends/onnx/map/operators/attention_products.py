@@ -23,7 +23,7 @@ MOST_SCORES = 128 << 20
 
 
 def products(
-    node: OnnxNode, query: OnnxValue, held: Sequence[OnnxValue], opened: OnnxValue | None, bias: OnnxValue | None
+    node: OnnxNode, query: OnnxValue, keys_values: Sequence[OnnxValue], opened: OnnxValue | None, bias: OnnxValue | None
 ) -> OnnxValue:
     """Attention of a query {B, S, N H} over keys and values {B, M, T, H} in float32; the result has the query's type.
 
@@ -32,25 +32,25 @@ def products(
     ``MOST_SCORES`` bytes.
     """
     batch, steps, _ = query.shape
-    row = 4 * batch * (query.shape[2] // held[0].shape[3]) * held[0].shape[2]
+    row = 4 * batch * (query.shape[2] // keys_values[0].shape[3]) * keys_values[0].shape[2]
     if row * steps <= MOST_SCORES or steps == 1:
-        return _attended(node, query, held, opened, bias)
+        return _attended(node, query, keys_values, opened, bias)
     count, made = max(1, MOST_SCORES // row), []
     for index in range(0, steps, count):
         own = min(count, steps - index)
         given = [x if x is None or x.shape[2] == 1 else part(x, 2, index, own) for x in (opened, bias)]
-        made.append(_attended(node, part(query, 1, index, own), held, *given))
+        made.append(_attended(node, part(query, 1, index, own), keys_values, *given))
     return join(made, 1)
 
 
 def _attended(
-    node: OnnxNode, query: OnnxValue, held: Sequence[OnnxValue], opened: OnnxValue | None, bias: OnnxValue | None
+    node: OnnxNode, query: OnnxValue, keys_values: Sequence[OnnxValue], opened: OnnxValue | None, bias: OnnxValue | None
 ) -> OnnxValue:
-    (batch, steps, width), (_, key_heads, total, size) = query.shape, held[0].shape
+    (batch, steps, width), (_, key_heads, total, size) = query.shape, keys_values[0].shape
     heads = width // size
     asked = transpose(reshape(cast(query, FLOAT32), (batch, steps, heads, size)), (0, 2, 1, 3))
     grouped = (batch, key_heads, heads // key_heads * steps)
-    scores = matmul(reshape(asked, (*grouped, size)), held[0], transpose_b=True)
+    scores = matmul(reshape(asked, (*grouped, size)), keys_values[0], transpose_b=True)
     scores = reshape(scores, (batch, heads, steps, total)) * (node.number("scale", 0.0) or size**-0.5)
     softcap = node.number("softcap", 0.0)
     if softcap > 0:
@@ -60,8 +60,8 @@ def _attended(
     if opened is not None:
         scores = where(opened, scores, scores.filled(CLOSED))
     weights = _weights(node, scores)
-    value_size = held[1].shape[3]
-    mixed = reshape(matmul(reshape(weights, (*grouped, total)), held[1]), (batch, heads, steps, value_size))
+    value_size = keys_values[1].shape[3]
+    mixed = reshape(matmul(reshape(weights, (*grouped, total)), keys_values[1]), (batch, heads, steps, value_size))
     return cast(reshape(transpose(mixed, (0, 2, 1, 3)), (batch, steps, heads * value_size)), query.dtype)
 
 

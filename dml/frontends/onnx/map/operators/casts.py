@@ -12,7 +12,7 @@ from dml import enums
 from dml.graph.builder import Tensor
 from dml.tensors import numpy_dtype
 
-from ...dtypes import BFLOAT16, BOOL, FLOAT8, FLOAT32, HELD_AS_FLOAT32, INT32, UINT32, DType, dtype_of, storage
+from ...dtypes import BFLOAT16, BOOL, FLOAT8, FLOAT32, INT32, STORED_AS_FLOAT32, UINT32, DType, dtype_of, storage
 from ...registry import onnx_op
 from .. import folds
 from ..few_bits import dequantized_blocks
@@ -42,7 +42,7 @@ def _cast(node: OnnxNode, x: OnnxValue, dtype: DType) -> OnnxValue:
     for kind in (x.dtype, dtype):
         if kind not in (*NARROW, *FLOAT8) and kind.itemsize == 1 and kind.kind not in "biu":
             raise Unsupported(f"no cast of {x.dtype} to {dtype}")
-    if dtype in HELD_AS_FLOAT32:
+    if dtype in STORED_AS_FLOAT32:
         return rounded(cast(x, FLOAT32), dtype, bool(node.integer("saturate", 1)))
     return narrowed(x, dtype) if dtype in NARROW else cast(x, dtype)
 

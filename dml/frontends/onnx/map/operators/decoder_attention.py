@@ -34,8 +34,8 @@ def decoder_masked_multi_head_attention(node: OnnxNode) -> list[OnnxValue | None
         assert value is not None
         if node.has(10):
             query = query + part(node.input(10, rank=1), 0, 0, query.shape[2])
-        held = [cast(x, FLOAT32) for x in (key, value)]
-        return [products(node, query, held, None, _bias(node, 3, 4, key.shape[2])), key, value]
+        keys_values = [cast(x, FLOAT32) for x in (key, value)]
+        return [products(node, query, keys_values, None, _bias(node, 3, 4, key.shape[2])), key, value]
     if key is None or value is None:
         width = query.shape[2] // 3
         query, key, value = (part(query, 2, at * width, width) for at in range(3))
@@ -55,9 +55,9 @@ def decoder_masked_multi_head_attention(node: OnnxNode) -> list[OnnxValue | None
             _check_room(node, 7, past.shape[2])
             presents.append(written(row, past, past_length, in_place=shared))
         opened = _up_to(node, past_length, presents[0].shape[2])
-    held = [cast(_of_beams(node, x, 8, 9), FLOAT32) for x in presents]
+    keys_values = [cast(_of_beams(node, x, 8, 9), FLOAT32) for x in presents]
     bias = _bias(node, 3, 4, presents[0].shape[2])
-    return [products(node, query, held, opened, bias), *presents]
+    return [products(node, query, keys_values, opened, bias), *presents]
 
 
 @onnx_op("DecoderMaskedSelfAttention", domain="com.microsoft")
@@ -87,8 +87,8 @@ def decoder_masked_self_attention(node: OnnxNode) -> list[OnnxValue | None]:
             length = _past_length(node, 6, 2 * batch)
             present = written(rows, reshape(past, flat), length, in_place=node.writes_in_place({4: 1}))
             opened = _up_to(node, part(length, 0, 0, batch), past.shape[3])
-    held = [cast(_of_beams(node, part(present, 0, index * batch, batch), 7, 8), FLOAT32) for index in range(2)]
-    made = products(node, query, held, opened, _bias(node, 3, 5, present.shape[2]))
+    keys_values = [cast(_of_beams(node, part(present, 0, index * batch, batch), 7, 8), FLOAT32) for index in range(2)]
+    made = products(node, query, keys_values, opened, _bias(node, 3, 5, present.shape[2]))
     return [made, reshape(present, (2, batch, *present.shape[1:]))]
 
 
@@ -114,10 +114,10 @@ def multi_head_over_cache(node: OnnxNode, query: OnnxValue, key: OnnxValue, valu
         raise Unsupported(f"a mask of shape {mask.shape} over a cache is not mapped")
     if node.has(9):
         beams = node.input(9, rank=3).shape[1]
-        held = [_from_beams(node, x, 9, beams) for x in presents]
+        keys_values = [_from_beams(node, x, 9, beams) for x in presents]
     else:
-        held = presents
-    made = products(node, query, [cast(x, FLOAT32) for x in held], opened, _bias(node, 4, 5, room))
+        keys_values = presents
+    made = products(node, query, [cast(x, FLOAT32) for x in keys_values], opened, _bias(node, 4, 5, room))
     return [made, *presents]
 
 
@@ -210,8 +210,8 @@ def sparse_attention(node: OnnxNode) -> list[OnnxValue | None]:
         presents.append(written(rows, past, lengths, in_place=shared))
     own = reshape(lengths, (batch, 1)) + node.constant(counted((1, steps)))
     opened = both(_blocks(node, own, heads, room), _up_to_each(node, own, room))
-    held = [cast(x, FLOAT32) for x in presents]
-    return [products(node, query, held, opened, None), *presents]
+    keys_values = [cast(x, FLOAT32) for x in presents]
+    return [products(node, query, keys_values, opened, None), *presents]
 
 
 def _up_to_each(node: OnnxNode, queries: OnnxValue, total: int) -> OnnxValue:

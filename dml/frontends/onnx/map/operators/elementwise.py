@@ -243,15 +243,15 @@ def range_(node: OnnxNode) -> OnnxValue:
     if not count:
         return node.constant(np.zeros(0, dtype))
     kind = storage(dtype)
-    held = numpy_dtype(kind)
-    if held == np.float64:
+    stored_dtype = numpy_dtype(kind)
+    if stored_dtype == np.float64:
         return cast(node.constant(np.arange(count, dtype=np.float64) * delta + first), dtype)
     made = emit(
         DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC,
         {"OutputTensor": ((count,), dtype)},
         node.builder,
         ValueDataType=kind,
-        ValueStart=scalar(first, held),
-        ValueDelta=scalar(delta, held),
+        ValueStart=scalar(first, stored_dtype),
+        ValueDelta=scalar(delta, stored_dtype),
     )
     return made["OutputTensor"]

@@ -111,7 +111,7 @@ def _quantized_layer(node: OnnxNode, number: int, name: str, depth: int | None) 
     if scales is None or scales.size != experts * rows * blocks:
         found = None if scales is None else scales.shape
         raise DMLError(f"{name}_scales must have shape {(experts, rows, blocks)}, found {found}")
-    held = scales if scales.dtype in (FLOAT32, FLOAT16) else cast(scales, FLOAT32)
+    float_scales = scales if scales.dtype in (FLOAT32, FLOAT16) else cast(scales, FLOAT32)
     zeros = node.optional(11 + number)
 
     def numbers(given: tuple[OnnxValue | None, ...]) -> OnnxValue:
@@ -130,7 +130,7 @@ def _quantized_layer(node: OnnxNode, number: int, name: str, depth: int | None) 
         return dequantized_blocks(codes, scale, points)
 
     bias = node.optional(4 + 3 * number, rank=2)
-    return _Layer((weights, reshape(held, (experts, rows, blocks)), zeros), numbers, bias)
+    return _Layer((weights, reshape(float_scales, (experts, rows, blocks)), zeros), numbers, bias)
 
 
 def _mixed(node: OnnxNode, layers: list[_Layer | None], *, router_weights: OnnxValue | None) -> OnnxValue:

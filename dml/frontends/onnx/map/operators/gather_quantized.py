@@ -40,13 +40,13 @@ def gather_block_quantized(node: OnnxNode) -> OnnxValue:
         return scales.filled(0, replaced(shape, axis, indices.shape))
     rows = _gathered(data, indices, axis, bits, shape[-1])
     blocks = _Blocks(shape, axis, along, block, indices)
-    held = scales if scales.dtype in (FLOAT32, FLOAT16) else cast(scales, FLOAT32)
+    float_scales = scales if scales.dtype in (FLOAT32, FLOAT16) else cast(scales, FLOAT32)
     points = None
     if zeros is not None:
         points = blocks.of(zeros, bits)
     elif data.dtype == UINT8:
         points = middle(data.builder, bits, rows.rank)
-    result = _dequantized(rows, blocks.of(held, bits), points)
+    result = _dequantized(rows, blocks.of(float_scales, bits), points)
     return cast(_zeroed(result, indices, axis, shape[axis]), scales.dtype)
 
 
@@ -135,5 +135,5 @@ def _zeroed(x: OnnxValue, indices: OnnxValue, axis: int, size: int) -> OnnxValue
     if indices.array is not None and indices.array.min() >= -size and indices.array.max() < size:
         return x
     ones = (1,) * (x.rank - axis - indices.rank)
-    held = reshape(indices, (*indices.shape, *ones))
-    return where(both(held < size, held >= -size), x, x.filled(0))
+    aligned = reshape(indices, (*indices.shape, *ones))
+    return where(both(aligned < size, aligned >= -size), x, x.filled(0))

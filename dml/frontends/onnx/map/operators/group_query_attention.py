@@ -67,8 +67,8 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
         fields["PastKeyTensor"], fields["PastValueTensor"] = past_key, node.optional(4, rank=4)
         fields["PastSequenceLengthsTensor"] = lengths
     fields = {name: cast(tensor, FLOAT32) for name, tensor in fields.items() if tensor is not None}
-    held = steps if prompt else room + steps
-    made = _attended(node, fields, held, key_heads, lengths)
+    positions = steps if prompt else room + steps
+    made = _attended(node, fields, positions, key_heads, lengths)
     results: list[OnnxValue | None] = [cast(made["OutputTensor"], query.dtype)]
     for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor"):
         results.append(cast(resized(made[name], 2, present), query.dtype))
@@ -153,13 +153,13 @@ def _attended(
     bias = node.optional(10, rank=4)
     if bias is not None:
         fields["RelativePositionBiasTensor"] = expanded(cast(resized(bias, 3, total), query.dtype), sizes)
-    held = ((batch, key_heads, total, size), query.dtype)
+    present = ((batch, key_heads, total, size), query.dtype)
     return emit(
         DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC,
         {
             "OutputTensor": (query.shape, query.dtype),
-            "OutputPresentKeyTensor": held,
-            "OutputPresentValueTensor": held,
+            "OutputPresentKeyTensor": present,
+            "OutputPresentValueTensor": present,
         },
         node.builder,
         Scale=node.number("scale", 0.0) or size**-0.5,
@@ -244,7 +244,7 @@ def _composed(
     (batch, steps, _), (key_heads, room) = query.shape, keys
     size = new[0].shape[2] // key_heads
     total = steps if past is None else room
-    presents, held = [], []
+    presents, keys_values = [], []
     for index, x in enumerate(new):
         cache = KeyValueCache.of(node, index, key_heads, size)
         split = transpose(reshape(x, (batch, steps, key_heads, size)), (0, 2, 1, 3))
@@ -255,10 +255,10 @@ def _composed(
         elif past is not None and before is not None:
             rows = inserted(rows, resized(before, 2, room), past)
         presents.append(resized(rows, 2, room))
-        held.append(cast(cache.loaded(part(rows, 2, 0, total)), FLOAT32))
+        keys_values.append(cast(cache.loaded(part(rows, 2, 0, total)), FLOAT32))
     bias = node.optional(10, rank=4)
     wide = None if bias is None else resized(cast(bias, FLOAT32), 3, total)
-    mixed = products(node, query, held, _open_keys(node, steps, total, past), wide)
+    mixed = products(node, query, keys_values, _open_keys(node, steps, total, past), wide)
     return [mixed, *presents]
 
 

@@ -80,21 +80,21 @@ def _packing(node: OnnxNode, a: OnnxValue) -> _Packing:
 
 def _product(node: OnnxNode, rows: OnnxValue, packing: _Packing) -> OnnxValue:
     """Multiply rows {m, K} by the transposed weights, which kernels read in their packed form."""
-    packed, held, zeros = _checked(node, packing)
+    packed, scales, zeros = _checked(node, packing)
     n, blocks, block = packing.n, packing.blocks, packing.block
     # The last block may extend beyond K: zeros in the rows cancel the excess.
     rows = resized(rows, 1, blocks * block)
-    if held.dtype != rows.dtype:
-        held = cast(held, rows.dtype)
+    if scales.dtype != rows.dtype:
+        scales = cast(scales, rows.dtype)
     floating = zeros if zeros is not None and zeros.dtype != UINT8 else None
     numbers = packing.numbers(packed)
     points = None if floating is not None else _zero_points(node, zeros, packing)
-    result = matmul(rows, dequantized_blocks(numbers, held, points), transpose_b=True)
+    result = matmul(rows, dequantized_blocks(numbers, scales, points), transpose_b=True)
     if floating is None:
         return result
     # subtract, per block, the zero point times the scale and the sum of the block's part of a row
     sums = total(reshape(rows, (rows.shape[0], blocks, block)), [2], keep=False)
-    shift = reshape(cast(floating, held.dtype), (n, blocks)) * held
+    shift = reshape(cast(floating, scales.dtype), (n, blocks)) * scales
     return result - matmul(sums, shift, transpose_b=True)
 
 
@@ -113,7 +113,7 @@ def _regrouped_product(node: OnnxNode, rows: OnnxValue, packing: _Packing) -> On
     In each run the weights are widened, some rows at a time: kernels for packed numbers need blocks of adjacent
     columns.
     """
-    packed, held, zeros = _checked(node, packing)
+    packed, float_scales, zeros = _checked(node, packing)
     n, k = packing.n, packing.k
     groups = node.input(4)
     node.check(groups.size >= k, f"g_idx must have {k} numbers, found shape {groups.shape}")
@@ -123,7 +123,7 @@ def _regrouped_product(node: OnnxNode, rows: OnnxValue, packing: _Packing) -> On
     made, step = [], rows_in_part(_FLOATS_AT_ONCE * 4 * k)
     for start in range(0, n, step):
         count = min(step, n - start)
-        codes, scales = (part(value, 0, start, count) for value in (packed, held))
+        codes, scales = (part(value, 0, start, count) for value in (packed, float_scales))
         points = None if zeros is None else part(zeros, 0, start, count)
         weights = _regrouped(node, replace(packing, n=count), groups, codes, scales, points)
         made.append(matmul(rows, cast(weights, rows.dtype), transpose_b=True))
@@ -131,20 +131,25 @@ def _regrouped_product(node: OnnxNode, rows: OnnxValue, packing: _Packing) -> On
 
 
 def _regrouped(
-    node: OnnxNode, packing: _Packing, groups: OnnxValue, packed: OnnxValue, held: OnnxValue, zeros: OnnxValue | None
+    node: OnnxNode,
+    packing: _Packing,
+    groups: OnnxValue,
+    packed: OnnxValue,
+    float_scales: OnnxValue,
+    zeros: OnnxValue | None,
 ) -> OnnxValue:
     """Return the weights {n, K}, in the scales' type. groups: {K}, the block of each column."""
     n, blocks, k = packing.n, packing.blocks, packing.k
-    one, codes = constant(node.builder, np.ones((1, 1), held.dtype)), packing.numbers(packed)
-    scales = gather(held, groups, 1)
+    ones, codes = constant(node.builder, np.ones((1, 1), float_scales.dtype)), packing.numbers(packed)
+    scales = gather(float_scales, groups, 1)
     if zeros is None:
         center = middle(node.builder, packing.bits, 2)
-        return part(dequantized_blocks(codes, one, center), 1, 0, k) * scales
+        return part(dequantized_blocks(codes, ones, center), 1, 0, k) * scales
     if zeros.dtype == UINT8:
-        points = dequantized_blocks(_zero_points(node, zeros, packing), one, None)
+        points = dequantized_blocks(_zero_points(node, zeros, packing), ones, None)
     else:
-        points = reshape(cast(zeros, held.dtype), (n, blocks))
-    return (part(dequantized_blocks(codes, one, None), 1, 0, k) - gather(points, groups, 1)) * scales
+        points = reshape(cast(zeros, float_scales.dtype), (n, blocks))
+    return (part(dequantized_blocks(codes, ones, None), 1, 0, k) - gather(points, groups, 1)) * scales
 
 
 def _checked(node: OnnxNode, packing: _Packing) -> tuple[OnnxValue, OnnxValue, OnnxValue | None]:
@@ -156,8 +161,8 @@ def _checked(node: OnnxNode, packing: _Packing) -> tuple[OnnxValue, OnnxValue, O
         raise DMLError(
             f"B must have shape {(n, blocks, size)} and scales {(n, blocks)}, found {packed.shape} and {scales.shape}"
         )
-    held = scales if scales.dtype in (FLOAT32, FLOAT16) else cast(scales, FLOAT32)
-    return packed, reshape(held, (n, blocks)), node.optional(3)
+    float_scales = scales if scales.dtype in (FLOAT32, FLOAT16) else cast(scales, FLOAT32)
+    return packed, reshape(float_scales, (n, blocks)), node.optional(3)
 
 
 def _zero_points(node: OnnxNode, zeros: OnnxValue | None, packing: _Packing) -> OnnxValue:

@@ -114,15 +114,17 @@ def dequantize_linear(node: OnnxNode) -> OnnxValue:
     x, scale, zero = node.input(0), node.input(1), node.optional(2)
     if x.dtype not in (*_NARROW, *FLOAT8) and (x.dtype.kind not in "iu" or x.dtype.itemsize > 4):
         raise Unsupported(f"dequantization of {x.dtype} is not mapped")
-    held = scale if scale.dtype in (FLOAT32, FLOAT16) else cast(scale, FLOAT32)
-    if x.dtype in _NARROW or (x.dtype in _BYTES and _is_of_blocks(node, held, x)):
+    float_scale = scale if scale.dtype in (FLOAT32, FLOAT16) else cast(scale, FLOAT32)
+    if x.dtype in _NARROW or (x.dtype in _BYTES and _is_of_blocks(node, float_scale, x)):
         points = None if zero is None else _block_sizes(node, zero, x)
-        result = dequantized_blocks(x, _block_sizes(node, held, x), points)
+        result = dequantized_blocks(x, _block_sizes(node, float_scale, x), points)
     elif x.dtype in FLOAT8:
-        result = cast(x, FLOAT32) * _spread(node, cast(held, FLOAT32), x)
+        result = cast(x, FLOAT32) * _spread(node, cast(float_scale, FLOAT32), x)
     else:
         points = None if zero is None else _spread(node, zero, x)
-        result = applied(op.dequantize_linear, x, x.shape, _spread(node, held, x), points, dtype=held.dtype)
+        result = applied(
+            op.dequantize_linear, x, x.shape, _spread(node, float_scale, x), points, dtype=float_scale.dtype
+        )
     wanted = node.integer("output_dtype", 0)
     return cast(result, dtype_of(wanted) if wanted else scale.dtype)
 
@@ -171,7 +173,7 @@ def dynamic_quantize_matmul(node: OnnxNode) -> OnnxValue:
     node.check(not node.has(3) or node.input(3).dtype == b.dtype, f"b_zero_point must have the type of B, {b.dtype}")
     if a.rank < 2 or b.rank != 2:
         raise Unsupported(f"tensors of shapes {a.shape} and {b.shape} are not mapped")
-    held, scale, zero = _quantized_by_range(node, a)
-    rows = reshape(held, (a.size // a.shape[-1], a.shape[-1]))
+    left, scale, zero = _quantized_by_range(node, a)
+    rows = reshape(left, (a.size // a.shape[-1], a.shape[-1]))
     made = integer_product(rows, b, scale, node.input(2), zero, node.optional(3), bias)
     return reshape(made, (*a.shape[:-1], b.shape[1]))

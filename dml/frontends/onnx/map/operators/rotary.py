@@ -66,7 +66,7 @@ def turned(
     width, most = cosines.shape[1], size // 16 * 8
     if sines.shape != cosines.shape or not 0 < width <= most or width % 8:
         raise DMLError(
-            f"cos_cache and sin_cache must have equal shapes, of a multiple of 8 columns, {most} at most for "
+            f"cos_cache and sin_cache must have equal shapes with a multiple of 8 columns, at most {most} for "
             f"heads of {size}, found {cosines.shape} and {sines.shape}"
         )
     for x in (query, key):
@@ -94,25 +94,25 @@ def rotary_embedding(node: OnnxNode) -> OnnxValue:
         raise DMLError(f"input must have rank 3 or 4, found shape {x.shape}")
     dim = node.integer("rotary_embedding_dim", 0, least=0)
     if x.rank == 4:
-        held = transpose(x, (0, 2, 1, 3))
+        split = transpose(x, (0, 2, 1, 3))
     else:
         heads = node.integer("num_heads", 0, least=0)
         size = x.shape[2] // heads if heads else 2 * cosines.shape[1]
         if not size or x.shape[2] % size:
             raise DMLError(f"input of shape {x.shape} does not divide into heads of {size}")
-        held = reshape(x, (*x.shape[:2], x.shape[2] // size, size))
+        split = reshape(x, (*x.shape[:2], x.shape[2] // size, size))
     # Without rotary_embedding_dim all elements of a head are rotated.
-    wanted = dim or held.shape[3]
-    if sines.shape != cosines.shape or 2 * cosines.shape[1] != wanted or wanted > held.shape[3]:
+    wanted = dim or split.shape[3]
+    if sines.shape != cosines.shape or 2 * cosines.shape[1] != wanted or wanted > split.shape[3]:
         raise DMLError(
-            f"cos_cache and sin_cache must have equal shapes, of {wanted // 2} columns where {wanted} elements "
-            f"of heads of {held.shape[3]} are rotated, found {cosines.shape} and {sines.shape}"
+            f"cos_cache and sin_cache must have equal shapes, with {wanted // 2} columns to rotate {wanted} elements "
+            f"of heads of {split.shape[3]}, found {cosines.shape} and {sines.shape}"
         )
-    batch, steps = held.shape[:2]
+    batch, steps = split.shape[:2]
     if positions.size == 1 and positions.rank < 2:
         positions = reshape(cast(positions, INT64), (1, 1)) + node.constant(counted((1, steps), INT64))
     elif positions.shape != (batch, steps):
         raise DMLError(f"position_ids must have shape (1,) or {(batch, steps)}, found {positions.shape}")
     interleaved = bool(node.integer("interleaved", 0))
-    made = rotated(held, positions, cosines, sines, interleaved=interleaved)
+    made = rotated(split, positions, cosines, sines, interleaved=interleaved)
     return transpose(made, (0, 2, 1, 3)) if x.rank == 4 else reshape(made, x.shape)

@@ -64,10 +64,10 @@ def _product(x: OnnxValue, matrix: Array) -> OnnxValue:
     """Return {..., count, parts} times the matrix, as {..., bins, parts of a bin}."""
     count, parts, bins, each = matrix.shape
     rows = reshape(x, (x.size // (count * parts), count * parts))
-    held = OnnxValue(
+    matrix_value = OnnxValue(
         x.builder, (count * parts, bins * each), x.dtype, array=matrix.reshape(count * parts, -1).astype(x.dtype)
     )
-    return reshape(matmul(rows, held), (*x.shape[:-2], bins, each))
+    return reshape(matmul(rows, matrix_value), (*x.shape[:-2], bins, each))
 
 
 @onnx_op("DFT", since=17)

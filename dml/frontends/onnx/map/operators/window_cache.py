@@ -47,14 +47,14 @@ def windowed(node: OnnxNode, query: OnnxValue, key: OnnxValue, value: OnnxValue)
     wanted = first_last + row
     source = where(wanted < reshape(before, by_batch), wanted - first_kept, wanted - reshape(before, by_batch) + room)
     source = minimum(maximum(source, source.filled(0)), source.filled(room + steps - 1))
-    held, presents = [], []
+    keys_values, presents = [], []
     for index, (x, past) in enumerate(((key, past_key), (value, past_value))):
         cache = KeyValueCache.of(node, index, heads, size)
         rows = cache.stored(transpose(reshape(x, (batch, steps, heads, size)), (0, 2, 1, 3)))
         rows = join([past, cast(rows, past.dtype)], 2)
-        held.append(cast(cache.loaded(rows), FLOAT32))
+        keys_values.append(cast(cache.loaded(rows), FLOAT32))
         presents.append(gather_elements(rows, expanded(reshape(source, (batch, 1, room, 1)), past.shape), 2))
-    return [products(node, query, held, opened, bias), *presents]
+    return [products(node, query, keys_values, opened, bias), *presents]
 
 
 def _counted(node: OnnxNode, count: int) -> OnnxValue:

@@ -241,7 +241,7 @@ class Dispatch:
 
     The order of magnitude of its duration: steps counts the rounds of size-dependent loops (of nested loops, the
     innermost) in the longest invocation, each of which waits for memory about once; each: multiply-adds or loaded
-    elements per round, whichever are more.
+    elements per round, whichever is larger.
     """
 
     label: str

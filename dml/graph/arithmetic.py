@@ -70,11 +70,7 @@ class TensorArithmetic:
         def transpose(self, *axes: int | Sequence[int]) -> Tensor: ...
 
     def _binary(
-        self,
-        cls: type[OperatorDesc],
-        other: Operand,
-        swap: bool = False,
-        data_type: DML_TENSOR_DATA_TYPE | None = None,
+        self, cls: type[OperatorDesc], other: Operand, swap: bool = False, data_type: DML_TENSOR_DATA_TYPE | None = None
     ) -> Tensor:
         second = self.builder.like(other, self)  # type: ignore[arg-type]
         a, b = (second, self) if swap else (self, second)
@@ -280,7 +276,7 @@ class TensorArithmetic:
         return self.transpose()
 
 
-#: What to write instead of arrays' attributes that a graph's tensor lacks.
+#: Replacements for arrays' attributes that a graph's tensor lacks.
 _FUNCTIONS_OF_METHODS: dict[str, str] = {
     **dict.fromkeys(("sum", "mean", "max", "min", "prod", "argmax", "argmin", "all", "any"),
                     "operations.reduce(x, function, axes) reduces"),

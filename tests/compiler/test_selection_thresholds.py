@@ -57,7 +57,7 @@ RUN_ELSEWHERE = {
 NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
     "elements of a vector, invocations of a workgroup, and tiles": {
         "": {"_FEWEST_LANES", "_MOST_LANES", "TRANSPOSE_WORKGROUP", "CPU_TRANSPOSED"},
-        "attention": {"WORKGROUP", "_LEAST_DEPTH"},
+        "attention": {"WORKGROUP", "_LEAST_DEPTH", "_KEYS_AT_ONCE"},
         "bytes": {"VECTOR", "TERM_ROWS", "TERM_WORKGROUP"},
         "convolution": {"LARGEST_TILE", "WINOGRAD_POINTS", "WINOGRAD_WORKGROUP"},
         "detection": {"BOXES_EACH"},
@@ -74,10 +74,10 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
     },
     "estimates of costs": {
         "": {"_RUNS", "_MULTIPLICATIONS", "_SUM", "_PRODUCT", "_READ"},
-        "attention": {"_TILE_REGISTERS", "_CONVERTING"},
+        "attention": {"_TILE_REGISTERS", "_CONVERTING", "_FEW_REGISTERS"},
         "convolution": {"_READ_COST_OF_GPUS", "_TRANSFORMS_COMPILATION"},
         "detection": {"_FINDING"},
-        "lines": {"HELD_OF_REGISTERS"},
+        "lines": {"HELD_OF_REGISTERS", "FEWEST_HELD"},
     },
     "what devices have": {
         "convolution": {"_CORES"},

@@ -240,7 +240,7 @@ print(json.dumps([dml.__file__, suite.cases(), found.added, found.names, dict(fo
 
 
 def test_the_chosen_cases_do_not_depend_on_the_process_or_the_folder(tmp_path):
-    """In two folders with caches of their own, whatever the hash of strings (the order of sets)."""
+    """In two folders with separate caches, regardless of the hashes of strings, which order sets."""
     copy = Copy(tmp_path / "copy", few=False)
     found = []
     for folder, seed in ((PACKAGE.parent, "1"), (copy.folder, "2")):

@@ -199,7 +199,7 @@ class DecoderState:
             self._cache = arrays
 
     def rewind(self, length: int) -> None:
-        """Discard the positions from ``length`` on."""
+        """Discard the positions starting at ``length``."""
         self.length = min(self.length, length)
         if self._shares:
             return  # (discarded positions are overwritten before they are read)

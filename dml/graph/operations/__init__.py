@@ -151,7 +151,7 @@ for _name in NAMES:  # Functions made from an operator's description have no nam
 if not TYPE_CHECKING:  # Type checkers take the names imported above.
     __all__ = NAMES
 
-    #: What to write for functions of DirectMLX, NumPy and PyTorch that have another name here.
+    #: Names here of functions that DirectMLX, NumPy and PyTorch call differently.
     _NAMES = {
         **dict.fromkeys(("concat", "concatenate", "cat"), "join(tensors, axis)"),
         **dict.fromkeys(("matmul", "mm", "bmm", "dot", "dense"), "gemm(a, b), or a @ b"),

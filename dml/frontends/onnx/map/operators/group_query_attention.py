@@ -30,8 +30,8 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
     H}.
 
     seqlens_k holds, for each batch element, the length of past and new positions together, minus one. If all positions
-    are new (a first prompt) the past is empty, whatever the tensors hold. If past and present share their memory, new
-    rows are written in place and lengths stay data, so that one plan serves every step.
+    are new (a first prompt) the past is empty, even if the tensors hold one. If past and present share their memory,
+    new rows are written in place and lengths stay data, so that one plan serves every step.
 
     DirectML's operator has no limit of scores (softcap), no sink and no integer past: with these, attention is
     computed by products and a softmax.
@@ -103,8 +103,8 @@ def _in_place(
 def _lengths(node: OnnxNode, steps: int) -> OnnxValue:
     """Return the length of each batch element's past, {B}: 0 for a first prompt, which is padded at its end.
 
-    A chunk's rows from query_seqlens on are padding: their results are unspecified, and later chunks overwrite them in
-    the cache.
+    A chunk's rows starting at query_seqlens are padding: their results are unspecified, and later chunks overwrite them
+    in the cache.
     """
     ends = cast(node.input(5), INT32)
     new = node.optional(16)

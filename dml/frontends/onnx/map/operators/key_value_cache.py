@@ -39,7 +39,7 @@ def inserted_in_place(new: OnnxValue, shape: Sequence[int], at: OnnxValue) -> On
 
 
 def written(new: OnnxValue, past: OnnxValue, at: OnnxValue, *, in_place: bool) -> OnnxValue:
-    """Write new rows into the past from ``at`` on: in place, or into a copy."""
+    """Write new rows into the past starting at ``at``: in place, or into a copy."""
     return inserted_in_place(new, past.shape, at) if in_place else inserted(new, past, at)
 
 

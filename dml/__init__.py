@@ -8,6 +8,7 @@ first use.
 from __future__ import annotations
 
 import importlib as _importlib
+import sys as _sys
 from typing import TYPE_CHECKING
 
 from . import descriptors as _descriptors
@@ -15,6 +16,7 @@ from . import enums as _enums
 from . import tensors as _tensors
 from .descriptors import *  # noqa: F403
 from .enums import *  # noqa: F403
+from .enums.naming import attribute_error as _attribute_error
 from .enums.naming import did_you_mean as _did_you_mean
 from .errors import HRESULT as HRESULT
 from .errors import DMLError as DMLError
@@ -80,7 +82,7 @@ if not TYPE_CHECKING:  # Type checkers know the names written above, and no othe
     def __getattr__(name: str) -> object:
         if name not in _LAZY:
             hint = _did_you_mean(name, __all__)
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+            raise _attribute_error(f"module {__name__!r} has no attribute {name!r}", hint, name, _sys.modules[__name__])
         value = getattr(_importlib.import_module(_LAZY[name], __name__), name)
         globals()[name] = value
         return value

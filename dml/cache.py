@@ -71,10 +71,7 @@ def limit() -> int:
 
 
 def read(entry: Path) -> bytes | None:
-    """Read an entry; None if it is missing, damaged or another entry's.
-
-    Counts as a use.
-    """
+    """Read an entry; None if it is missing, damaged or another entry's. Counts as a use."""
     try:
         with open(entry, "rb") as file:
             data = file.read()

@@ -14,8 +14,8 @@ _Value = TypeVar("_Value")
 class Recent(Generic[_Key, _Value]):
     """Map the most recently used keys to values. Safe from any thread.
 
-    entries: largest number of entries. size: largest sum of the sizes given to ``put``. None: no limit.
-    always: how many of the most recent entries stay whatever their size.
+    entries: largest number of entries. size: largest sum of the sizes given to ``put``. None: no limit. always: how
+    many of the most recent entries stay regardless of their size.
     """
 
     def __init__(self, entries: int | None, size: int | None = None, *, always: int = 0) -> None:

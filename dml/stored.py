@@ -90,7 +90,7 @@ def in_parts(data: Stored, start: int, end: int, size: int = _PART) -> Iterator[
 
 
 def read_into(target: npt.NDArray[np.uint8], data: Stored, start: int) -> None:
-    """Fill the target with bytes from ``start`` on. Raises DMLError if the file that holds them has changed."""
+    """Fill the target with bytes starting at ``start``. Raises DMLError if the file that holds them has changed."""
     file = _file_of(data)
     if file is None:
         target[:] = np.frombuffer(data, np.uint8, target.size, start)
@@ -164,7 +164,7 @@ def _bytes(file: _FileMap, at: int, count: int) -> bytes:
 
 
 def _read(file: _FileMap, at: int, target: npt.NDArray[np.uint8]) -> None:
-    """Fill the target with the file's bytes from ``at`` on. Raises DMLError if the file has changed."""
+    """Fill the target with the file's bytes starting at ``at``. Raises DMLError if the file has changed."""
     done = 0
     while done < target.size:
         if hasattr(os, "preadv"):

@@ -66,10 +66,7 @@ class Signature:
         )
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Return the values by field.
-
-        Raises DMLError if they do not match the structure.
-        """
+        """Return the values by field. Raises DMLError if they do not match the structure."""
         values = self._by_position(args) if args else {}
         for field in kwargs:
             if field not in self._fields:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,19 @@ def test_star_import_has_exactly_the_public_names() -> None:
 def test_unknown_names_of_the_package(name: str, hint: str) -> None:
     with pytest.raises(AttributeError, match=hint):
         getattr(dml, name)
+
+
+def test_a_traceback_adds_no_hint_of_its_own(device: dml.Device) -> None:
+    """Python looks for similar attributes, and would find DML_FOLD_OPERATOR_DESC here."""
+    for owner, name, hint in (
+        (dml, "DML_RELU_OPERATOR_DESC", "DML_ACTIVATION_RELU_OPERATOR_DESC"),
+        (op, "mul", "multiply"),
+        (device, "CreateOperator", "create_operator"),
+    ):
+        with pytest.raises(AttributeError) as error:
+            getattr(owner, name)
+        last = traceback.format_exception_only(error.value)[-1].rstrip()
+        assert last.endswith(f"; did you mean {hint}?"), last
 
 
 @pytest.mark.parametrize(

@@ -148,9 +148,7 @@ class Device(DMLObject):
             require_device(item, self, "Device.make_resident")
 
     def check_feature_support(
-        self,
-        feature: DML_FEATURE,
-        query: DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT | DML_FEATURE_QUERY_FEATURE_LEVELS,
+        self, feature: DML_FEATURE, query: DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT | DML_FEATURE_QUERY_FEATURE_LEVELS
     ) -> DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT | DML_FEATURE_DATA_FEATURE_LEVELS:
         """Answer DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT or DML_FEATURE_FEATURE_LEVELS.
 

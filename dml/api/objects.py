@@ -95,10 +95,7 @@ class DMLObject:
 
 
 class DeviceChild(DMLObject):
-    """An object that belongs to a device. Reference: idmldevicechild.
-
-    Raises DMLError if the device is closed.
-    """
+    """An object that belongs to a device. Reference: idmldevicechild. Raises DMLError if the device is closed."""
 
     def __init__(self, device: Device) -> None:
         super().__init__()

@@ -136,6 +136,8 @@ class CompiledOperator(Dispatchable):
         made.input_fields, made.output_fields = list(inputs), list(outputs)
         made.input_slots = _of_fields(self.input_slots, made.input_fields)
         made.output_slots = _of_fields(self.output_slots, made.output_fields)
+        known = {id(old.source): kernel for old, kernel in zip(self.program.dispatches, self.kernels, strict=True)}
+        made.kernels = [known[id(new.source)] for new in program.dispatches]  # (their order may differ)
         made._resident, made._making = None, threading.Lock()
         made.__dict__.pop("constants", None)
         return made

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Region, Space, StorageBinding
+from dml.traced import TracedInt
 
 #: Maximum placement orders to try before accepting a plan larger than the temporaries alive at once.
 MOST_TRIALS = 8
@@ -28,18 +29,7 @@ def place_temporaries(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], i
     is free during its life; if gaps remain, the temporary that ends highest is tried earlier. Returns the dispatches
     with their final regions and the resource's size.
     """
-    lives: dict[int, _Life] = {}
-    for at, dispatch in enumerate(dispatches):
-        for (space, index, offset, size), _, _ in dispatch.bindings:
-            if space is Space.TEMPORARY:
-                life = lives.get(index)
-                if life is None:
-                    life = lives[index] = _Life(at)
-                life.last = at
-                if offset + size > life.size:
-                    life.size = offset + size
-    for life in lives.values():
-        life.size = _aligned(life.size)
+    lives = _lives(dispatches)
     total, placed = _placed(lives, len(dispatches))
 
     def move(binding: StorageBinding) -> StorageBinding:
@@ -52,14 +42,53 @@ def place_temporaries(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], i
     return final, total
 
 
-def _placed(lives: Mapping[int, _Life], steps: int) -> tuple[int, dict[int, int]]:
-    """Return the best of some plans: its size, and each temporary's offset."""
+def least_size(dispatches: Sequence[Dispatch]) -> int:
+    """Return the bytes of the temporaries alive at once: no placement takes less."""
+    return _least(_lives(dispatches), len(dispatches))
+
+
+def _lives(dispatches: Sequence[Dispatch]) -> dict[int, _Life]:
+    lives: dict[int, _Life] = {}
+    for at, dispatch in enumerate(dispatches):
+        for (space, index, offset, size), _, _ in dispatch.bindings:
+            if space is Space.TEMPORARY:
+                life = lives.get(index)
+                if life is None:
+                    life = lives[index] = _Life(at)
+                life.last = at
+                if offset + size > life.size:
+                    life.size = offset + size
+    for life in lives.values():
+        life.size = _aligned(life.size)
+    return lives
+
+
+def _least(lives: Mapping[int, _Life], steps: int) -> int:
     begun = [0] * (steps + 1)
     for life in lives.values():
         begun[life.first] += life.size
         begun[life.last + 1] -= life.size
-    least = max(accumulate(begun))
+    return max(accumulate(begun))
 
+
+def are_mostly_traced(dispatches: Sequence[Dispatch]) -> bool:
+    """Whether most temporaries have traced sizes, as those of a prompt do.
+
+    Tracing their placement would compare the sizes of nearly every pair of them, which takes longer than planning does,
+    and the result would be valid for few other sizes.
+    """
+    traced = [
+        type(size) is TracedInt
+        for dispatch in dispatches
+        for (space, _, _, size), _, _ in dispatch.bindings
+        if space is Space.TEMPORARY
+    ]
+    return 2 * sum(traced) > len(traced)
+
+
+def _placed(lives: Mapping[int, _Life], steps: int) -> tuple[int, dict[int, int]]:
+    """Return the best of some plans: its size, and each temporary's offset."""
+    least = _least(lives, steps)
     sizes = {index: life.size for index, life in lives.items()}
     order = sorted(lives, key=lambda index: -sizes[index])
     ranks = {index: rank for rank, index in enumerate(order)}

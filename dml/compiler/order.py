@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from dml.compiler.program import Access, Dispatch, Space
+from dml.compiler.memory import least_size, place_temporaries
+from dml.compiler.program import Access, Dispatch, Program, Space
 
 #: A byte range of a resource, and the level of the dispatch that touched it.
 _Span = tuple[int, int, int]
@@ -31,6 +32,21 @@ def in_levels(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], int]:
         return list(dispatches), most
     order = sorted(range(len(dispatches)), key=levels.__getitem__)
     return [dispatches[at] for at in order], most
+
+
+def order_and_place(program: Program) -> None:
+    """Order the dispatches for fewer barriers, if that takes no more memory, and place their temporaries."""
+    dispatches = program.dispatches
+    program.is_placed = True
+    program.dispatches, program.temporary_size = place_temporaries(dispatches)
+    levelled, barriers = in_levels(dispatches)
+    moved = any(after is not before for after, before in zip(levelled, dispatches, strict=True))
+    if not moved or least_size(levelled) > program.temporary_size:
+        return
+    if barriers < count_barriers(dispatches):
+        others, size = place_temporaries(levelled)
+        if size <= program.temporary_size and count_barriers(others) < count_barriers(program.dispatches):
+            program.dispatches, program.temporary_size = others, size
 
 
 def _levels(dispatches: Sequence[Dispatch]) -> list[int]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dml.compiler.order import order_and_place
 from dml.compiler.program import ComparedConstant, Dispatch, Program, Region, StorageBinding, fast_replace
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.traced import Numbers, TracedInt, TracedValue, UntracedError
@@ -108,7 +109,7 @@ class ProgramPattern:
             stage: [dispatch if bound is None else dispatch_of(dispatch, bound) for dispatch, bound in dispatches]
             for stage, dispatches in self._stages.items()
         }
-        return replace(
+        made = replace(
             program,
             inputs=[size if size is None else get(size, size) for size in program.inputs],
             outputs=[size if size is None else get(size, size) for size in program.outputs],
@@ -122,6 +123,9 @@ class ProgramPattern:
             compared=[],
             **stages,
         )
+        if not made.is_placed:
+            order_and_place(made)
+        return made
 
 
 def _check_compared(compared: Sequence[ComparedConstant], numbers: Numbers) -> None:

@@ -241,7 +241,7 @@ class Dispatch:
 
     The order of magnitude of its duration: steps counts the rounds of size-dependent loops (of nested loops, the
     innermost) in the longest invocation, each of which waits for memory about once; each: multiply-adds or loaded
-    elements per round, whichever are more.
+    elements per round, whichever is larger.
     """
 
     label: str
@@ -279,6 +279,8 @@ class Program:
     Two stages run once, at initialization. ``adopt`` copies the inputs in ``owned`` to their places in the persistent
     resource; a caller that wrote them there itself omits it. Then ``initialize`` computes what depends only on them and
     on ``constants``: the bytes of Space.CONSTANT, by region index.
+
+    is_placed: False while temporaries have traced sizes and no offsets yet (see ``ProgramPattern``).
     """
 
     inputs: list[int | None] = field(default_factory=list)
@@ -293,6 +295,7 @@ class Program:
     adopt: list[Dispatch] = field(default_factory=list)
     initialize: list[Dispatch] = field(default_factory=list)
     dispatches: list[Dispatch] = field(default_factory=list)
+    is_placed: bool = True
 
     def own(self, slot: int, size: int) -> Region:
         """Reserve a place in the persistent resource for the owned input in ``slot``."""

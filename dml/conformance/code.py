@@ -20,7 +20,7 @@ DESCRIBING = (
     "conformance/*.py",
     "conformance/families/*.py",
 )
-#: Those on which coverage depends, besides the shaders.
+#: The files on which coverage depends, in addition to the shaders.
 COMPILING = (
     *DESCRIBING,
     *(f"{folder}/**/*.py" for folder in ("compiler", "graph", "planning", "traced")),

@@ -17,7 +17,7 @@ from dml.conformance.places import DeviceAxis
 from dml.conformance.process import WorkerLostError, WorkerProcess
 from dml.conformance.report import Record
 
-#: Cases per process: each leaves kernels on the device that no other case needs (some 0.7 MB on llvmpipe).
+#: Cases per process: each leaves kernels on the device that no other case needs (about 0.7 MB on llvmpipe).
 CASES_OF_A_PROCESS = 1000
 #: After this many consecutive lost processes the device is abandoned.
 MOST_LOST = 5

@@ -133,7 +133,7 @@ class _Block:
     key: int
 
     def words(self, start: int, count: int) -> Words:
-        """Return the block's numbers from an index on."""
+        """Return the block's numbers starting at an index."""
         at = np.arange(start, start + count, dtype=np.uint64)
         mixed = (at + np.uint64(self.key)) * np.uint64(0x9E3779B97F4A7C15)
         return np.asarray((mixed >> np.uint64(32)).astype(np.uint32))

@@ -81,7 +81,7 @@ class OWN_INSERT_ROWS_OPERATOR_DESC(OperatorDesc):
 
     RowsTensor: {B, N, K, H}. PositionsTensor: {B}, the position of each batch element's first row; below 0 means 0.
     OutputTensor: {B, N, T, H}, bound to memory that holds the cache: other rows keep their values, and rows at
-    positions from T on are dropped.
+    positions starting at T are dropped.
     """
 
     RowsTensor: Input

@@ -81,9 +81,7 @@ class DML_BINDING_DESC:
     if TYPE_CHECKING:
 
         def __init__(
-            self,
-            Type: DML_BINDING_TYPE | str | int,
-            Desc: DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None = ...,
+            self, Type: DML_BINDING_TYPE | str | int, Desc: DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None = ...
         ) -> None: ...
 
     def __post_init__(self) -> None:

@@ -71,8 +71,8 @@ class DML_TOP_K1_OPERATOR_DESC(OperatorDesc):
 class DML_NONZERO_COORDINATES_OPERATOR_DESC(OperatorDesc):
     """The coordinates of every nonzero element, in row-major order, and their number.
 
-    OutputCountTensor: one element, M. OutputCoordinatesTensor: {elements of InputTensor, its effective dimensions},
-    one coordinate per row; rows from M on, which the reference leaves undefined, are zeros here. Reference:
+    OutputCountTensor: one element, M. OutputCoordinatesTensor: {elements of InputTensor, its effective dimensions}, one
+    coordinate per row; rows starting at M, which the reference leaves undefined, are zeros here. Reference:
     dml_nonzero_coordinates_operator_desc.
     """
 

@@ -172,7 +172,14 @@ def no_attribute(owner: object, name: str, known: Iterable[str], instead: Mappin
     if not name.startswith("_"):
         other = instead.get(snake_case(name))
         hint = f"; {other}" if other else did_you_mean(name, known)
-    return AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=owner)
+    return attribute_error(f"{type(owner).__name__!r} object has no attribute {name!r}", hint, name, owner)
+
+
+def attribute_error(text: str, hint: str, name: str, owner: object) -> AttributeError:
+    """Return the error for an attribute. With a hint it is without its owner, among whose attributes a traceback would
+    look for another hint.
+    """
+    return AttributeError(text + hint, name=name, obj=None if hint else owner)
 
 
 def snake_case(name: str) -> str:

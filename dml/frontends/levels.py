@@ -26,9 +26,7 @@ class NeededLevel(NamedTuple):
     level: DML_FEATURE_LEVEL
 
 
-def needed_level(
-    what: OperatorDesc | DML_OPERATOR_DESC | DML_GRAPH_DESC | str | os.PathLike[str],
-) -> DML_FEATURE_LEVEL:
+def needed_level(what: OperatorDesc | DML_OPERATOR_DESC | DML_GRAPH_DESC | str | os.PathLike[str]) -> DML_FEATURE_LEVEL:
     """Return the lowest feature level that supports all operators of a description, a graph or a model's file.
 
     Files are DxDispatch's JSON, ONNX models and OpenVINO's; nodes that run on the host are ignored. Needs no device.

@@ -1,4 +1,4 @@
-"""Opening of files for `dml run` and `dml explain`, whatever their format.
+"""Opening of files for `dml run` and `dml explain`, of any format.
 
 A format is a function from a path, a device and the options to a ``Runnable``; it is imported when a file of its suffix
 is opened.

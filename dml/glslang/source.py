@@ -190,8 +190,8 @@ def flat(source: Source, files: Files, *, debug: bool) -> Flat:
 class _Flattener:
     """Joins a source and its includes into ``text``; ``lines`` keeps each file's lines for messages.
 
-    A file is included once, at its first ``#include`` (whatever conditionals surround it), so library files need no
-    guards.
+    A file is included once, at its first ``#include`` (regardless of the conditionals around it), so library files need
+    no guards.
     """
 
     def __init__(self, source: Source, files: Files) -> None:

@@ -16,6 +16,7 @@ from dml import enums
 from dml.compiler.data_types import DATA_TYPES
 from dml.descriptors import elementwise as ew
 from dml.descriptors.base import OperatorDesc
+from dml.enums.naming import attribute_error
 from dml.errors import DMLError
 from dml.graph.indexing import indexed
 from dml.shapes import broadcast_sizes
@@ -70,11 +71,7 @@ class TensorArithmetic:
         def transpose(self, *axes: int | Sequence[int]) -> Tensor: ...
 
     def _binary(
-        self,
-        cls: type[OperatorDesc],
-        other: Operand,
-        swap: bool = False,
-        data_type: DML_TENSOR_DATA_TYPE | None = None,
+        self, cls: type[OperatorDesc], other: Operand, swap: bool = False, data_type: DML_TENSOR_DATA_TYPE | None = None
     ) -> Tensor:
         second = self.builder.like(other, self)  # type: ignore[arg-type]
         a, b = (second, self) if swap else (self, second)
@@ -248,7 +245,7 @@ class TensorArithmetic:
         def __getattr__(self, name: str) -> NoReturn:
             function = _FUNCTIONS_OF_METHODS.get(name)
             hint = "" if function is None else f"; {function}"
-            raise AttributeError(f"a graph's tensor has no attribute {name!r}{hint}", name=name, obj=self)
+            raise attribute_error(f"a graph's tensor has no attribute {name!r}", hint, name, self)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Tensor:
         """Support NumPy's functions: np.exp(x), np.maximum(x, 0), array + x.
@@ -280,7 +277,7 @@ class TensorArithmetic:
         return self.transpose()
 
 
-#: What to write instead of arrays' attributes that a graph's tensor lacks.
+#: Replacements for arrays' attributes that a graph's tensor lacks.
 _FUNCTIONS_OF_METHODS: dict[str, str] = {
     **dict.fromkeys(("sum", "mean", "max", "min", "prod", "argmax", "argmin", "all", "any"),
                     "operations.reduce(x, function, axes) reduces"),

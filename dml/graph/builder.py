@@ -252,7 +252,7 @@ class Fragment(NamedTuple):
     edges: tuple[tuple[int, int, int, int], ...]
 
 
-#: What to write here for the methods of DirectMLX's Graph.
+#: Replacements for the methods of DirectMLX's Graph.
 _DIRECTMLX = {
     **dict.fromkeys(("push_name", "pop_name"), "`with builder.name_scope(name):` names the nodes of a block"),
     **dict.fromkeys(("set_tensor_policy", "get_tensor_policy"), "tensor_policy is an attribute"),

@@ -10,10 +10,10 @@ from dml.compiler.apply import apply
 from dml.compiler.builder import EpilogueTooWideError, OperandOrArray, ProgramBuilder
 from dml.compiler.kernels.epilogue import epilogue_of
 from dml.compiler.lowering import copy_owned, lower
-from dml.compiler.memory import place_temporaries
-from dml.compiler.order import count_barriers, in_levels
+from dml.compiler.memory import are_mostly_traced, place_temporaries
+from dml.compiler.order import order_and_place
 from dml.compiler.parts import crop
-from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space
+from dml.compiler.program import Access, Operand, Program, Region, Space
 from dml.compiler.repeated import add, every, expression_key, lowered, repeated
 from dml.compiler.scalar import Expression, Leaf
 from dml.compiler.target import Target
@@ -94,21 +94,13 @@ class _Compiler:
                 source = self._read(value, tensor)
                 result = Operand.of(tensor, Region(Space.OUTPUT, index, 0, tensor.TotalTensorSizeInBytes))
                 self._apply(builder, Leaf(0), result, [source])
-        program.dispatches, program.temporary_size = self._placed(program.dispatches)
-        return program
-
-    def _placed(self, dispatches: list[Dispatch]) -> tuple[list[Dispatch], int]:
-        """Order the dispatches for fewer barriers, if that takes no more memory, and place their temporaries."""
-        placed, size = place_temporaries(dispatches)
         if not self.optimize:
-            return placed, size
-        levelled, barriers = in_levels(dispatches)
-        moved = any(after is not before for after, before in zip(levelled, dispatches, strict=True))
-        if moved and barriers < count_barriers(dispatches):
-            others, other_size = place_temporaries(levelled)
-            if other_size <= size and count_barriers(others) < count_barriers(placed):
-                return others, other_size
-        return placed, size
+            program.dispatches, program.temporary_size = place_temporaries(program.dispatches)
+        elif are_mostly_traced(program.dispatches):
+            program.is_placed = False
+        else:
+            order_and_place(program)
+        return program
 
     @contextmanager
     def _labelled(self, builder: ProgramBuilder, label: str) -> Iterator[None]:

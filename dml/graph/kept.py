@@ -17,7 +17,7 @@ def computed_once(graph: Graph, target: Target) -> set[Node]:
 
     A result that later nodes read stays on the device, so it may be no larger than its constants and inputs: weights of
     2 to 8 bits stay narrow. Exceptions take ``SMALL`` bytes in total. A node whose results only such nodes read is
-    computed with them, whatever its size.
+    computed with them, regardless of its size.
     """
     static = static_values(graph)
     nodes = [node for node in graph.nodes if _is_static(node, static)]

@@ -33,7 +33,7 @@ class Plans:
 
     def __init__(self, most: int = MOST_PLANS, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes
-        #: Shapes and plan by the plan's identity.
+        #: Shapes and plan, by the plan's id().
         self._plans: Recent[int, tuple[Any, Any]] = Recent(most)
 
     def __len__(self) -> int:

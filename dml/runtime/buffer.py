@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Words = npt.NDArray[np.uint32]
 
-#: What to write here for the methods of ID3D12Resource.
+#: Replacements for the methods of ID3D12Resource.
 _RESOURCE = {
     **dict.fromkeys(("map", "unmap", "write_to_subresource", "read_from_subresource"),
                     "write(array, offset) and read(dtype, count, offset) copy"),
@@ -75,7 +75,8 @@ class Buffer:
         self.write_parts(source.size, lambda at, part: np.copyto(part, source[at : at + part.size]), offset)
 
     def write_parts(self, size: int, write: Callable[[int, npt.NDArray[np.uint8]], None], offset: int = 0) -> None:
-        """Let ``write(at, part)`` fill ``size`` bytes from ``offset`` on, in parts. at: where the part begins in them.
+        """Let ``write(at, part)`` fill ``size`` bytes starting at ``offset``, in parts. at: where the part begins in
+        them.
 
         Raises DMLError if they do not fit.
         """
@@ -86,7 +87,7 @@ class Buffer:
 
     @checked
     def read(self, dtype: npt.DTypeLike = np.uint8, count: int | None = None, offset: int = 0) -> npt.NDArray[Any]:
-        """Return ``count`` elements of ``dtype`` from byte ``offset`` on, as a copy; by default as many as fit.
+        """Return ``count`` elements of ``dtype`` starting at byte ``offset``, as a copy; by default as many as fit.
 
         Raises DMLError if the buffer holds fewer.
         """

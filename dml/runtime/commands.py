@@ -42,8 +42,5 @@ def to_host() -> Any:
     kp = kompute()
     access, stage = kp.AccessFlagBits, kp.PipelineStageFlagBits
     return kp.OpBarrier(
-        access.shader_write | access.transfer_write,
-        access.host_read,
-        stage.compute_shader | stage.transfer,
-        stage.host,
+        access.shader_write | access.transfer_write, access.host_read, stage.compute_shader | stage.transfer, stage.host
     )

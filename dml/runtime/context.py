@@ -218,7 +218,7 @@ class Context:
                 fence.wait()  # bounds the staging memory that a large transfer uses at once
 
     def download(self, piece: Piece, offset: int, result: Bytes) -> None:
-        """Copy the piece's bytes from ``offset`` on to the host."""
+        """Copy the piece's bytes starting at ``offset`` to the host."""
         if piece.view is not None:
             self.queue.finish()
             result[:] = piece.view[offset : offset + result.size]

@@ -29,13 +29,7 @@ _CLASSES = {
     3: DeviceClass.VIRTUAL,
     4: DeviceClass.CPU,
 }
-_PREFERENCE = (
-    DeviceClass.DISCRETE,
-    DeviceClass.INTEGRATED,
-    DeviceClass.VIRTUAL,
-    DeviceClass.CPU,
-    DeviceClass.OTHER,
-)
+_PREFERENCE = (DeviceClass.DISCRETE, DeviceClass.INTEGRATED, DeviceClass.VIRTUAL, DeviceClass.CPU, DeviceClass.OTHER)
 
 
 class Identity(NamedTuple):

@@ -15,10 +15,7 @@ def memory_limit() -> int | None:
 
 
 def mebibytes(variable: str) -> int | None:
-    """Return an environment variable in MiB as bytes; None if unset.
-
-    Raises DMLError if it is not a positive number.
-    """
+    """Return an environment variable in MiB as bytes; None if unset. Raises DMLError if it is not a positive number."""
     text = os.environ.get(variable, "")
     if not text:
         return None

@@ -23,7 +23,7 @@ class MemoryNeeds:
     """Bytes on the device while a program runs.
 
     weights: constants, and the results of initialization. constants: bytes of each constant by name or number, largest
-    first. prepared: the same of each result of initialization, by kernel, node and the named constants that it reads.
+    first. prepared: the same for each result of initialization, by kernel, node and the named constants that it reads.
     by_constant: of each named constant, its own bytes and those of the results of initialization that it is the largest
     source of.
     """

@@ -319,7 +319,7 @@ def elements_overlap(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     dead: set[tuple[int, int, bool]] = set()
 
     def cancels(position: int, rest: int, moved: bool) -> bool:
-        """Whether differences in the dimensions from `position` on can sum to -rest."""
+        """Whether differences in the dimensions starting at `position` can sum to -rest."""
         if position == len(dimensions):
             return moved and rest == 0
         state = (position, rest, moved)

@@ -25,7 +25,7 @@ shared uint row_begins[ROWS_TILE];
 // Number of units that each invocation stages when a workgroup stages COUNT rows of WIDTH elements.
 #define MINE(T, COUNT, WIDTH) (((COUNT) * ((WIDTH) / T##_UNIT) + WORKGROUP - 1u) / WORKGROUP)
 
-// Loads these units, from column COLUMN on, into RAW. BEGINS: start of row `row` in T, or NO_ROW; END: the row's
+// Loads these units, starting at column COLUMN, into RAW. BEGINS: start of row `row` in T, or NO_ROW; END: the row's
 // length.
 #define FETCH(T, RAW, COUNT, WIDTH, COLUMN, BEGINS, END) \
     [[unroll]] for (uint n = 0u; n < MINE(T, COUNT, WIDTH); ++n) { \

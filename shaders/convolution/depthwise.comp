@@ -60,7 +60,7 @@ void main() {
             uint down = y + r * GAP_1, row = from + z * x_STRIDE_2 + down * x_STRIDE_3;
             SUM found[COLUMNS];
 #if FOURS
-            // The four columns from x0 on are one vector; the columns around them are loaded singly.
+            // The four columns starting at x0 are one vector; the columns around them are loaded singly.
             bool here = down < x_SIZE_3 && x0 < x_SIZE_4;
             FOUR four = x_four(here ? row + x0 : from);
             [[unroll]] for (uint s = 0u; s < 4u; ++s) found[PADDED + s] = here ? four[s] : SUM(0);

@@ -32,7 +32,7 @@ shared FOUR_KEPT tile_b[TILE_K][TILE_N / 4u];
 FOUR_KEPT next_a[LOADS_A];
 ONE_KEPT next_b[LOADS_B];
 
-// Four elements of the filter from i on, and element i of x.
+// Four elements of the filter starting at i, and element i of x.
 #if HALF_STEPS > 0
 #define FILTER_FOUR(i) four_halves(uvec2(filter_word((i) >> 1), filter_word(((i) >> 1) + 1u)))
 #define X_ONE(i) unpackFloat2x16(x_word((i) >> 1) >> (((i) & 1u) << 4)).x
@@ -161,7 +161,7 @@ void place_of(uint n, out uint at[4]) {
     at[0] = rest;
 }
 
-// Indices in the result of the group's first channel at four positions from n on, or only at the first of them.
+// Indices in the result of the group's first channel at four positions starting at n, or only at the first of them.
 const uint RESULT_PLACES = RESULT_FOURS == 1 ? 1u : 4u;
 uint[RESULT_PLACES] results_at(uint n, uint group) {
     uint to[RESULT_PLACES];

@@ -159,7 +159,8 @@ uint index_of(uint n, uint channel) {
     return result_at(at);
 }
 
-// Finishes and stores four sums of a channel, from position n on: macros, for store_matrices.glsl at the end of main().
+// Finishes and stores four sums of a channel, starting at position n: macros, for store_matrices.glsl at the end of
+// main().
 #if HAS_BIAS
 #define ADD_BIAS(four, channel) four += bias_load(bias_BASE + channel * bias_STRIDE_1);
 #else

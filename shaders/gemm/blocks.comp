@@ -25,7 +25,7 @@ void eight_of_a(uint at, out FOUR low, out FOUR high) {
 #endif
 }
 
-// Returns every second of a word's numbers from `first` on, each plus 2^BITS: its bits become the upper bits of a
+// Returns every second of a word's numbers starting at `first`, each plus 2^BITS: its bits become the upper bits of a
 // mantissa, without a conversion. Numbers of 4 bits become halves, two at a time, which devices widen at once.
 vec4 four_numbers(uint word, uint first) {
     if (BITS == 4u) {

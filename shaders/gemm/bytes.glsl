@@ -19,7 +19,7 @@ uvec4 vector_of_b(LINE line, uint k) { return b_vector((line + k) / PER) ^ B_FLI
 uint index_of_result(uint at[RANK], uint m, uint n) { return result_batch(at) + m * RESULT_ROW + n * RESULT_COLUMN; }
 #endif
 
-// Returns sixteen bytes of row m, which exists, from k on, a multiple of 16; zeros from K on.
+// Returns sixteen bytes of row m, which exists, starting at k, a multiple of 16; zeros from K on.
 uvec4 vector_of_a(uint a0, uint m, uint k) {
     uvec4 bits = a_vector((a0 + m * A_ROW + min(k, K - PER)) / PER) ^ A_FLIP;
     return k < K ? bits : uvec4(0u);
@@ -47,8 +47,8 @@ int corrected(uint sum, uint at[RANK], uint m, uint n) {
 #define PICKED(four, p) four[p]
 #endif
 
-// Stores the finished sums of row m and four adjacent columns from n on. STORES: the number of elements in a word of
-// the result if these four are contiguous and aligned to four, else 0.
+// Stores the finished sums of row m and four adjacent columns starting at n. STORES: the number of elements in a word
+// of the result if these four are contiguous and aligned to four, else 0.
 void store_four(uint at[RANK], uint m, uint n, uvec4 sums) {
 #if STORES > 0
     const uint last = uint(STORES) - 1u;

@@ -82,7 +82,7 @@ void load(uint k0, uint end) {
     }
 }
 
-// Zeroes the steps of k from end on in both slabs.
+// Zeroes the steps of k starting at end in both slabs.
 void cut_off(uint k0, uint end) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_A; ++l) {
 #if A_ALONG == COLUMN

@@ -54,7 +54,7 @@ void load_slab(uint a0, uint b0, uint m0, uint n0, uint k0, uint end, out uvec4 
     }
 }
 
-// Stores a slab to shared memory; the steps of k from end on are zero.
+// Stores a slab to shared memory; the steps of k starting at end are zero.
 void keep_slab(uint k0, uint end, uvec4 a[VECTORS_OF_A], uvec4 b[VECTORS_OF_B]) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_B; ++l) {
         uint i = l * SUBGROUP_SIZE + gl_SubgroupInvocationID;

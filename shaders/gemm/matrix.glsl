@@ -47,7 +47,7 @@ SUM finished(SUM sum, uint c_row, uint n) {
 #endif
 }
 
-// Stores four adjacent finished sums of a row, from column n on; row, c_row: the starts of the rows.
+// Stores four adjacent finished sums of a row, starting at column n; row, c_row: the starts of the rows.
 void store_four(uint row, uint c_row, uint n, FOUR sums) {
     uint i = row + n * RESULT_COLUMN;
 #if RESULT_ALONG == ROW

@@ -1,6 +1,6 @@
 // The end of main() of the FLOAT16 kernels on matrix units, after a barrier: sums[MATRICES_M][MATRICES_N] of each
 // subgroup, whose first row and column are m0 + own_m and n0 + own_n, go through shared memory. The kernel's
-// STORE_FOUR(m, n, four) finishes and stores four of them, in row m from column n on, for m below ALL_M and n below
+// STORE_FOUR(m, n, four) finishes and stores four of them, in row m starting at column n, for m below ALL_M and n below
 // ALL_N.
 //
 // One row of matrices at a time, in a loop that is not unrolled and selects its row by constant indices: NVIDIA's

@@ -24,7 +24,8 @@ FOUR first_of(FOUR four, uint count) {
     return mix(FOUR(0), four, lessThan(uvec4(0u, 1u, 2u, 3u), uvec4(count)));
 }
 
-// Loads four steps of k of a row of a. cut: steps from end on are zero. (Loads in branches would wait for each other.)
+// Loads four steps of k of a row of a. cut: steps starting at end are zero. (Loads in branches would wait for each
+// other.)
 FOUR steps_of_a(uint row, uint k, uint end, bool cut) {
 #if A_ALONG == ROW
     FOUR four = a_four(row + (cut ? min(k, (end - 1u) & ~3u) : k));
@@ -39,7 +40,7 @@ FOUR steps_of_a(uint row, uint k, uint end, bool cut) {
 // Loads eight steps of k of a row of a, undecoded; past the end, the last existing ones again.
 uvec4 eight_of_a(uint row, uint k, uint end, bool cut) { return a_vector((row + (cut ? min(k, (end - 1u) & ~7u) : k)) / 8u); }
 
-// Decodes four of these eight. cut: steps from end on are zero.
+// Decodes four of these eight. cut: steps starting at end are zero.
 FOUR four_of_eight(uvec4 bits, uint which, uint k, uint end, bool cut) {
     FOUR four = which == 0u ? FOUR(half_pair(bits.x), half_pair(bits.y)) : FOUR(half_pair(bits.z), half_pair(bits.w));
     return cut ? first_of(four, max(end, k) - k) : four;
@@ -74,7 +75,7 @@ const uint STEP = SLICES * PER;
 #define STEPS_OF_A(m, p, from, cut) steps_of_a(rows[m], from, end, cut)
 #endif
 
-// Adds the products of count vectors of each column, STEP apart from k on. cut: steps from end on count as zero.
+// Adds the products of count vectors of each column, STEP apart starting at k. cut: steps from end on count as zero.
 #define ADD(count, cut)                                                                                              \
     uvec4 b[count][COLUMNS];                                                                                         \
     [[unroll]] for (uint u = 0u; u < count; ++u) {                                                                   \
@@ -98,7 +99,7 @@ const uint STEP = SLICES * PER;
 #else
 const uint STEP = SLICES * 4u;
 
-// Adds the products of four steps of k, count times, STEP apart from k on. cut: steps from end on count as zero.
+// Adds the products of four steps of k, count times, STEP apart starting at k. cut: steps from end on count as zero.
 #define ADD(count, cut)                                                                                              \
     uvec4 b[count][4];                                                                                               \
     [[unroll]] for (uint u = 0u; u < count; ++u) {                                                                   \

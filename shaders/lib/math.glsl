@@ -298,7 +298,7 @@ float log1p_accurate(float x) {
     return result;
 }
 
-// log x as high + low, to some 2^-31, for the bits of a positive finite x.
+// log x as high + low, to about 2^-31, for the bits of a positive finite x.
 void log_parts(uint bits, out float high, out float low) {
     float n;
     float f = log_reduce(bits, n);

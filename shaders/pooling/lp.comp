@@ -26,7 +26,7 @@ float value(uint c[RANK]) {
         EACH_ELEMENT add(abs(source_load(source_at(p))));
         return total();
     }
-    uint most = 0u;  // bits have the order of the magnitudes, infinity and NaN last
+    uint most = 0u;  // bits sort like the magnitudes, with infinity and NaN last
     EACH_ELEMENT most = max(most, floatBitsToUint(source_load(source_at(p))) & 0x7fffffffu);
 #if WIDE
     most = TOGETHER(max_all, most);

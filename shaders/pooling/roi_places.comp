@@ -7,7 +7,7 @@
 // All samples in one cell (between the same two elements) become one place, their mean position: interpolation is
 // linear there, so the sum of the samples is their number times the value at that position. EXTREMES, for the maximum,
 // keeps the first and the last sample of a cell, one of which is the largest. So the length of a list is bounded by the
-// input's size, whatever the number of samples.
+// input's size, regardless of the number of samples.
 //
 // A dispatch adds AT_ONCE places to each list. Until the last dispatch writes an output's number of samples, that word
 // holds the sample at which the next dispatch continues.

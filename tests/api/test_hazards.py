@@ -116,7 +116,7 @@ def aliases(desc: dml.OperatorDesc) -> Iterator[dict[str, str]]:
 
 @pytest.mark.parametrize("name", WITH_INPUTS)
 def test_in_place(device: dml.Device, name: str) -> None:
-    """Every in-place operator gives correct results, whichever inputs share the output's bytes."""
+    """Every in-place operator gives correct results, no matter which inputs share the output's bytes."""
     tried = 0
     for desc in cases(name):
         values, compiled = contents(desc), compiled_for(device, desc)

@@ -51,7 +51,7 @@ def test_it_is_found(expression: str) -> None:
 
 @pytest.mark.parametrize("kind", [DeviceClass.CPU, DeviceClass.DISCRETE])
 def test_no_kernel_computes_in_halves(kind: DeviceClass) -> None:
-    """Without the flag no kernel computes in halves, whatever features the device has."""
+    """Without the flag no kernel computes in halves, regardless of the features of the device."""
     sums = ("FLOAT16", "FLOAT32") if has_extension("GL_KHR_cooperative_matrix") else ()
     booleans = {field.name: True for field in fields(Features) if field.type == "bool"}
     booleans["matrix_reductions"] = has_extension("GL_NV_cooperative_matrix2")

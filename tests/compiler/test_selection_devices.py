@@ -151,7 +151,7 @@ def test_matrix_units_with_too_few_registers_are_not_used() -> None:
 
 @pytest.mark.parametrize("name", CHIPS)
 def test_every_chip_has_a_kernel(name: str) -> None:
-    """Some kernel remains, whatever the chip lacks."""
+    """Some kernel remains even if the chip lacks features."""
     target = chip(name)
     sizes = WindowSizes(8, 1, 64, 64, (1, 56, 56), (1, 3, 3), (1, 1, 1), (1, 1, 1))
     assert implicit_tile(target, sizes) is not None

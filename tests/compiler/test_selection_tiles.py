@@ -117,7 +117,7 @@ def test_every_variant(vulkan: VulkanDevice, monkeypatch: pytest.MonkeyPatch, wo
 
 
 def _tile(variant: Any) -> Any:
-    """Return a variant without what other choices add to its tile."""
+    """Return a variant without the fields that other choices add to its tile."""
     more = {name: 0 for name in ("half_steps", "table") if hasattr(variant, name)}
     more |= {"split_k": 1} if hasattr(variant, "split_k") else {}
     if isinstance(variant, windows.ImplicitTile):
@@ -153,7 +153,7 @@ DIRECT = [tile for tile in windows._TILES_OF_GPUS if math.prod(tile) <= windows.
 def test_every_direct_tile_of_gpus(
     as_discrete: dml.Device, monkeypatch: pytest.MonkeyPatch, tile: tuple[int, int, int]
 ) -> None:
-    """Of 11 channels, which would be too few for a product through shared memory."""
+    """11 channels are too few for a product through shared memory."""
     desc = convolution(3, 11, (9, 21))
     monkeypatch.setattr(windows, "_TILES_OF_GPUS", (tile,))
     (*_, direct) = judged(as_discrete, desc, inputs_of(desc), monkeypatch)

@@ -23,9 +23,16 @@ SECOND = changed(FIRST)
 
 
 def test_the_reports_are_such_as_the_suite_makes():
+    """Runs have most outcomes in common, and each is validated once: all of them take 15 seconds."""
     schema = json.loads(SCHEMA.read_text("utf-8"))
+    validated: set[str] = set()
     for made in (FIRST, SECOND):
-        jsonschema.validate(made, schema)
+        runs = []
+        for run in made["runs"]:
+            new = {text: outcome for outcome in run["results"] if (text := json.dumps(outcome)) not in validated}
+            validated |= new.keys()
+            runs.append({**run, "results": list(new.values())})
+        jsonschema.validate({**made, "runs": runs}, schema)
 
 
 def data_of(text):

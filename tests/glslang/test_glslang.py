@@ -197,7 +197,7 @@ def test_many_in_order_and_equal_ones_once(runs):
 
 
 def test_an_error_is_reported_each_time(runs):
-    """A missing file is reported too, whatever was compiled before it vanished."""
+    """A missing file is reported too, even if it was compiled before it vanished."""
     source = Source("a.comp", HEAD + "void main() { b[0] = nothing; }\n")
     for _ in range(2):
         with pytest.raises(DMLError, match=r"a\.comp:4: 'nothing'"):

@@ -18,7 +18,7 @@ from dml.runtime.features import COMPILED_SINCE
 from tools.gpu_compilation.compiling import named_kernels
 from tools.gpu_compilation.workloads import workloads
 
-#: tools/setup's own, beside its newer glslang: Debian 12's knows no cooperative matrices.
+#: tools/setup's own, next to its newer glslang: Debian 12's does not know cooperative matrices.
 OWN = Path(sys.prefix, "lib", "dml", "glslang", "bin", "spirv-val")
 
 
@@ -30,7 +30,7 @@ def with_every_feature() -> Target:
 
 @pytest.mark.slow
 def test_kernels_are_valid(tmp_path: Path) -> None:
-    """Of all workloads of tools/gpu_compile, on a device with matrix units where glslang knows them."""
+    """Compile all workloads of tools/gpu_compile for a device with matrix units where glslang knows them."""
     validator = str(OWN) if OWN.exists() else shutil.which("spirv-val")
     if validator is None:
         pytest.skip("there is no spirv-val")

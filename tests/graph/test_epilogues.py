@@ -383,7 +383,7 @@ def test_a_kernel_that_binds_more_than_its_operator(seen_as):
 
 
 def test_small_sums_are_apart_on_cpus(device, monkeypatch):
-    """On CPU drivers, a small convolution does not fuse the addition of a tensor of its own size."""
+    """On CPU drivers, a small convolution does not fuse the addition of a tensor of the same size."""
     monkeypatch.undo()
     b, x, y, xs, ys = branches(device)
     compiled = b.compile({"sum": op.relu(convolved(x) + y)})

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from dml.compiler.memory import place_temporaries
+from dml.compiler.memory import least_size, place_temporaries
 from dml.compiler.program import Access, Dispatch, Region, Space, StorageBinding
 from dml.glslang import Source
 
@@ -41,6 +41,7 @@ def test_live_temporaries_do_not_overlap(seed):
     bound = [{i: sizes[i] for i in range(40) if i <= index <= ends[i]} for index in range(40)]
     final, total = place_temporaries(dispatches(*bound))
     least = max(sum(temporaries.values()) for temporaries in bound) * 256
+    assert least == least_size(dispatches(*bound))
     assert least <= total <= 1.2 * least
     for dispatch in final:
         regions = [binding.region for binding in dispatch.bindings]

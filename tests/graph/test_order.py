@@ -79,7 +79,7 @@ def test_branches_share_their_barriers(each_kind, monkeypatch) -> None:
     sizes: dict[str, tuple[int, ...]] = {"x": (1, 64, 28, 28)}
     y = _module(b, _module(b, b.input("x", sizes["x"]), 0, sizes), 1, sizes)
     compiled = b.compile({"y": y})
-    monkeypatch.setattr("dml.graph.compile.in_levels", lambda dispatches: (dispatches, 0))
+    monkeypatch.setattr("dml.compiler.order.in_levels", lambda dispatches: (dispatches, 0))
     plain = b.compile({"y": y})
     counts = [count_barriers(program.dispatches) for program in (compiled.program, plain.program)]
     assert counts[0] < counts[1] if each_kind.vulkan.target.is_cpu else counts[0] <= counts[1]

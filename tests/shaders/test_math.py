@@ -167,7 +167,7 @@ def log_reduced(results, arguments):
 def log_in_parts(results, arguments):
     high, low = (part.astype(np.float64) for part in results)
     expected = np.log(arguments[0].view(F32).astype(np.float64))
-    relative(2**-29, "some 2^-31, so that a power of 2^7 in the exponent keeps 22 bits")(high + low, expected)
+    relative(2**-29, "about 2^-31, so that a power of 2^7 in the exponent keeps 22 bits")(high + low, expected)
 
 
 def reduced_angle(results, arguments):

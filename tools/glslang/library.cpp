@@ -101,8 +101,8 @@ void* perform(void* argument)
     return nullptr;
 }
 
-// glslang recurses once per operator of a chain like a + b + c, and a stack overflow would end the process. This thread's
-// stack has room for 70,000 operators, whatever the caller's stack size.
+// glslang recurses once per operator of a chain like a + b + c, and a stack overflow would end the process. This
+// thread's stack has room for 70,000 operators, regardless of the caller's stack size.
 const size_t stack_bytes = size_t(64) << 20;
 
 bool perform_on_large_stack(Task& task)
@@ -135,7 +135,7 @@ extern "C" {
 // Returns the first line of `glslangValidator --version`; empty if glslang does not start. Call this function first.
 const char* dml_glslang_start()
 {
-    static const std::string version = start(); // (once, whichever threads come)
+    static const std::string version = start(); // (once, even if several threads call)
     return version.c_str();
 }
 

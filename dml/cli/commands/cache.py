@@ -14,10 +14,7 @@ from ..tables import show, table
 
 @command("dml cache", "dml cache --clear")
 def cache(
-    clear: Annotated[
-        bool,
-        typer.Option("--clear", help="Delete everything, including tuning results."),
-    ] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Delete everything, including tuning results.")] = False,
 ) -> None:
     """Show or clear dml's data on disk: compiled shaders, drivers' pipelines and results of `dml tune`."""
     from ... import cache as kept

@@ -75,7 +75,7 @@ def scalar_body(inputs: Mapping[str, Operand], rank: int) -> str:
 
 
 def vector_body(inputs: Mapping[str, Operand], result: Operand, unit: int) -> str:
-    """Return void vectors(c): the elements from coordinates c on, with every load before the first store."""
+    """Return void vectors(c): the elements starting at coordinates c, with every load before the first store."""
     lines = [f"void vectors(uint c[{result.rank}]) {{"]
     vectors = {name: lanes.variables(f"{name}_", operand, unit) for name, operand in inputs.items()}
     for name, operand in inputs.items():

@@ -7,11 +7,7 @@ from collections.abc import Iterable
 from dml.compiler.features import FloatMode
 
 #: Name -> its capability and its number in SPIR-V.
-_NUMBERS = {
-    "DenormPreserve": (4464, 4459),
-    "SignedZeroInfNanPreserve": (4466, 4461),
-    "RoundingModeRTE": (4467, 4462),
-}
+_NUMBERS = {"DenormPreserve": (4464, 4459), "SignedZeroInfNanPreserve": (4466, 4461), "RoundingModeRTE": (4467, 4462)}
 
 
 def float_modes(modes: Iterable[FloatMode]) -> str:

@@ -18,7 +18,7 @@ def variables(prefix: str, operand: Operand, count: int) -> list[str]:
 
 
 def load(name: str, vectors: Sequence[str], first: str) -> list[str]:
-    """Declare variables that load a tensor's vectors, from number ``first`` on."""
+    """Declare variables that load a tensor's vectors, starting at number ``first``."""
     return [f"    uvec4 {vector} = {name}_vector({first} + {v}u);" for v, vector in enumerate(vectors)]
 
 
@@ -45,7 +45,7 @@ def put(name: str, operand: Operand, vectors: Sequence[str], k: int, first: str,
 
 
 def store(name: str, vectors: Sequence[str], first: str) -> list[str]:
-    """Store the vectors to a tensor, from number ``first`` on."""
+    """Store the vectors to a tensor, starting at number ``first``."""
     return [f"    {name}_vector_store({first} + {v}u, {vector});" for v, vector in enumerate(vectors)]
 
 

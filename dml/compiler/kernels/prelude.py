@@ -47,7 +47,7 @@ from dml.traced import traced_apply, whole
 
 #: Words of push constants that every Vulkan device supports.
 PUSH_WORDS = 32
-#: Suffix of a number's name for division by it.
+#: A kernel that divides by a number mentions its name with this suffix.
 DIVISOR = "_DIVISOR"
 #: Functions of lib/half.glsl that the device's instructions may replace.
 _CONVERSIONS = {"half_decode", "half_decode_high", "half_encode", "half_rounded"}
@@ -129,10 +129,7 @@ def epilogue_operands(tensors: Mapping[str, Bound]) -> dict[str, Bound]:
 
 
 def constant_bits(value: Constant) -> int:
-    """Return the 32-bit pattern of a number as kernels read it.
-
-    Raises OverflowError for an integer beyond 32 bits.
-    """
+    """Return the 32-bit pattern of a number as kernels read it. Raises OverflowError for an integer beyond 32 bits."""
     if type(value) is int and 0 <= value < 1 << 32:  # the common case
         return value
     if isinstance(value, bool | np.bool_):
@@ -338,7 +335,7 @@ def _members(name: str, types: Mapping[str, str]) -> list[str]:
 
 
 def _variable(name: str, types: Mapping[str, str], block: str) -> str:
-    """Return a variable that holds a number from the kernel's start: it is loaded once, whatever loop uses it.
+    """Return a variable that holds a number from the kernel's start: it is loaded once, even if loops use it.
 
     llvmpipe loads a push constant separately for each invocation: softmax took 8 % longer when its loops read the
     buffers' offsets from there.

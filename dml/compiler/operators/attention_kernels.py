@@ -133,10 +133,7 @@ def _tiles(
         builder,
         of,
         "attention/tiles.comp",
-        {
-            **{name: read(operand, vector=units[name] > 1) for name, operand in read_.items()},
-            **_bound(of, written),
-        },
+        {**{name: read(operand, vector=units[name] > 1) for name, operand in read_.items()}, **_bound(of, written)},
         space,
         {
             "ROWS_TILE": chosen.rows,
@@ -208,12 +205,7 @@ def _few(
         builder,
         of,
         "attention/few_lanes.comp" if chosen.subgroup else "attention/few.comp",
-        {
-            "q": read(of.query),
-            "k": read(of.key, vector=True),
-            "v": read(of.value, vector=True),
-            **_bound(of, written),
-        },
+        {"q": read(of.query), "k": read(of.key, vector=True), "v": read(of.value, vector=True), **_bound(of, written)},
         space,
         {
             "MY_ROWS": chosen.rows,

@@ -359,8 +359,7 @@ def resample_with_offsets(
 
 @lowering(d.DML_RESAMPLE_GRAD_OPERATOR_DESC, d.DML_RESAMPLE_GRAD1_OPERATOR_DESC)
 def resample_grad(
-    desc: d.DML_RESAMPLE_GRAD_OPERATOR_DESC | d.DML_RESAMPLE_GRAD1_OPERATOR_DESC,
-    builder: ProgramBuilder,
+    desc: d.DML_RESAMPLE_GRAD_OPERATOR_DESC | d.DML_RESAMPLE_GRAD1_OPERATOR_DESC, builder: ProgramBuilder
 ) -> None:
     axes, kernel = _read(desc)
     _gradient(builder, Resampling.of(builder["OutputGradientTensor"], builder["InputGradientTensor"], axes, kernel))

@@ -62,11 +62,7 @@ _DOT_TILES = (
 )
 #: Tiles for matrix units: (rows, columns), (rows, columns) per subgroup, slab, number of tiles that fills a device. The
 #: numbers are those of float16 products.
-_MATRIX_TILES = (
-    ((128, 128), (64, 32), 64, 128),
-    ((64, 64), (32, 32), 64, 64),
-    ((32, 32), (16, 16), 64, 1),
-)
+_MATRIX_TILES = (((128, 128), (64, 32), 64, 128), ((64, 64), (32, 32), 64, 64), ((32, 32), (16, 16), 64, 1))
 
 
 def byte_kernel(target: Target, m: int, n: int, k: int, batch: int) -> ByteKernel | None:

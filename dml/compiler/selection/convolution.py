@@ -65,7 +65,7 @@ NARROW_TILE: Three = threshold("convolution.NARROW_TILE")
 #: Maximum number of columns of a narrow result.
 NARROW: int = threshold("convolution.NARROW")
 #: Minimum number of input channels times output channels for NARROW_TILE; with fewer, the first of TILES is used,
-#: whatever the image.
+#: regardless of the image.
 MANY_PRODUCTS: int = threshold("convolution.MANY_PRODUCTS")
 #: Tiles for results of one row, where a second row would be empty.
 FLAT_TILES: tuple[Three, ...] = threshold("convolution.FLAT_TILES")
@@ -81,7 +81,7 @@ READ_COST: float = threshold("convolution.READ_COST")
 _READ_COST_OF_GPUS = 8
 #: Cost of reading four elements where llvmpipe reads texels.
 TEXEL_COST: float = threshold("convolution.TEXEL_COST")
-#: Cost of a multiplication there, relative to one of a matrix product.
+#: Cost of a multiplication in the direct kernel, relative to one of a matrix product.
 PRODUCT_COST: float = threshold("convolution.PRODUCT_COST")
 #: Minimum number of vectors that keep a CPU's cores busy, and minimum number of invocations that keep a GPU busy: fewer
 #: take as long.

@@ -233,7 +233,7 @@ def has_few_registers(target: Target) -> bool:
     return profile(target).registers < _H100.registers
 
 
-#: The registers of an invocation on ARM's, Broadcom's and Imagination's GPUs, at most.
+#: Maximum number of registers of an invocation on ARM's, Broadcom's and Imagination's GPUs.
 _FEWEST = 64
 
 

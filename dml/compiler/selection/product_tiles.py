@@ -16,8 +16,8 @@ MATRIX_UNITS = 16
 
 #: Products that are added in FLOAT16 before they go to a float32 sum. A device may truncate to FLOAT16's precision,
 #: 2^-10 of a sum, and flush values below its smallest normal number, 2^-14. With eight products, a result is off by at
-#: most 2^-7 of the sum of its terms' absolute values plus 2^-14 per term, whatever their number. Eight products that
-#: add up to more than 65504 become infinite.
+#: most 2^-7 of the sum of its terms' absolute values plus 2^-14 per term, regardless of their number. Eight products
+#: that add up to more than 65504 become infinite.
 _HALF_STEPS = 8
 
 

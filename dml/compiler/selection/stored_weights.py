@@ -76,7 +76,7 @@ def keeps_wider(reader: str, size: int) -> bool:
 def widens_halves(target: Target, m: int) -> bool:
     """Whether FLOAT16 weights are widened to FLOAT32 at each run of a product of ``m`` rows.
 
-    CPU drivers convert an element in some ten instructions, and read it again for every few rows.
+    CPU drivers convert an element in about ten instructions, and read it again for every few rows.
     """
     return not profile(target).halves and m >= WORTH_WIDENING
 

@@ -132,7 +132,7 @@ def _work(sizes: ProductSizes) -> str:
 
 
 def _tile(sizes: ProductSizes, *, a_along_columns: bool) -> tuple[int, int]:
-    # In batches with weights of their own, as Winograd's, each tile of each image is a row
+    # In batches where each product has weights, as in Winograd's, each tile of each image is a row
     if sizes.m <= FEW_ROWS and not (sizes.b_known and sizes.batch > 1):
         if a_along_columns:
             return _COLUMNS_IN_FOURS
@@ -155,7 +155,7 @@ def _tile(sizes: ProductSizes, *, a_along_columns: bool) -> tuple[int, int]:
 
 
 def has_any_rows(target: Target, sizes: ProductSizes) -> bool:
-    """Whether the tiled kernel reads a, and stores the result, one element at a time, whatever their layout.
+    """Whether the tiled kernel reads a, and stores the result, one element at a time, regardless of layout.
 
     Small products without weights do, as in attention, whose rows have any length: they need no copy and share one
     kernel. Lanes that share rows read few elements, so this is hardly slower.

@@ -42,11 +42,7 @@ def variant_name(variant: object) -> str:
 
 
 def tuned(
-    target: Target,
-    family: str,
-    work: Callable[[], str],
-    rule: Variant,
-    variants: Callable[[], Iterable[Variant]],
+    target: Target, family: str, work: Callable[[], str], rule: Variant, variants: Callable[[], Iterable[Variant]]
 ) -> Variant:
     """Return the variant measured as fastest on the device for this class of work; ``rule`` if none was measured.
 

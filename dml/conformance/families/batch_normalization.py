@@ -153,12 +153,7 @@ def _batch_grad(desc: Any, inputs: Inputs) -> Outputs:
 for _operator in (d.DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC, d.DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC):
     subject(
         _operator,
-        parameters={
-            "type": types_of(_operator, "InputTensor"),
-            "sizes": _SIZES,
-            "kept": _KEPT,
-            "epsilon": _EPSILONS,
-        },
+        parameters={"type": types_of(_operator, "InputTensor"), "sizes": _SIZES, "kept": _KEPT, "epsilon": _EPSILONS},
         describe=lambda choice, operator=_operator: _describe_batch_grad(operator, choice),
         reference=_batch_grad,
         inputs=_inputs,

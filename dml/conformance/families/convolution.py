@@ -239,10 +239,7 @@ subject(
     d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
     parameters=_parameters(
         d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
-        {
-            "output_type": types_of(d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC, "OutputTensor"),
-            "bias": flags(),
-        },
+        {"output_type": types_of(d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC, "OutputTensor"), "bias": flags()},
     ),
     describe=_describe_quantized,
     reference=_quantized,

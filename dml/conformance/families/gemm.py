@@ -29,10 +29,7 @@ from dml.enums import (
 #: Rows, terms and columns: ones, primes, a single row or column, and sizes for a few workgroups.
 _SIZES = sizes("5x7x3", "1x1x1", "1x61x17", "23x5x1", "2x1x19", "34x48x36", "70x33x65")
 #: Fused softmaxes: over the last dimension, and over the first.
-_SOFTMAX = {
-    "SOFTMAX": activation_class("SOFTMAX")(),
-    "SOFTMAX1": activation_class("SOFTMAX1")(Axes=(0,)),
-}
+_SOFTMAX = {"SOFTMAX": activation_class("SOFTMAX")(), "SOFTMAX1": activation_class("SOFTMAX1")(Axes=(0,))}
 _BATCHES = {"none": (), "2": (2,), "2x3": (2, 3), "1x2": (1, 2)}
 
 

@@ -261,9 +261,7 @@ subject(
 def _padding1(choice: Choice) -> d.DML_PADDING1_OPERATOR_DESC:
     kind = numpy_dtype(choice.type)
     return d.DML_PADDING1_OPERATOR_DESC(
-        **_padding_fields(choice),
-        PaddingValueDataType=choice.type,
-        PaddingValue=union_of(choice.value(kind), kind),
+        **_padding_fields(choice), PaddingValueDataType=choice.type, PaddingValue=union_of(choice.value(kind), kind)
     )
 
 

@@ -74,12 +74,7 @@ for _operator, _order, _describe, _reference in (
 ):
     subject(
         _operator,
-        parameters={
-            "type": types_of(_operator, "InputTensor"),
-            "sizes": _IMAGES,
-            "block": _BLOCKS,
-            **_order,
-        },
+        parameters={"type": types_of(_operator, "InputTensor"), "sizes": _IMAGES, "block": _BLOCKS, **_order},
         describe=partial(_describe, _operator),
         reference=_reference,
     )

@@ -143,11 +143,7 @@ def _describe_lp(choice: Choice) -> OperatorDesc:
         raise Skip("an axis beyond the dimensions")
     whole = tensor(choice.type, choice.sizes)
     return d.DML_LP_NORMALIZATION_OPERATOR_DESC(
-        InputTensor=whole,
-        OutputTensor=whole,
-        Axis=choice.axis % len(choice.sizes),
-        Epsilon=choice.epsilon,
-        P=choice.p,
+        InputTensor=whole, OutputTensor=whole, Axis=choice.axis % len(choice.sizes), Epsilon=choice.epsilon, P=choice.p
     )
 
 

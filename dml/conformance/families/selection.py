@@ -49,10 +49,7 @@ def _topmost(desc: Any, inputs: Inputs) -> Outputs:
     increasing = DML_AXIS_DIRECTION.DML_AXIS_DIRECTION_INCREASING
     largest = getattr(desc, "AxisDirection", None) != increasing
     found, places = reduction.top_k(inputs["InputTensor"], desc.Axis, desc.K, largest=largest)
-    return {
-        "OutputValueTensor": chosen(found),
-        "OutputIndexTensor": exact(places.astype(desc.OutputIndexTensor.dtype)),
-    }
+    return {"OutputValueTensor": chosen(found), "OutputIndexTensor": exact(places.astype(desc.OutputIndexTensor.dtype))}
 
 
 def _lines(desc: Any, values: Values) -> Inputs:

@@ -35,29 +35,22 @@ def main(
         bool, typer.Option("--print_commands", help="Print a message before and after each command.")
     ] = False,
     dispatch_iterations: Annotated[
-        int,
-        typer.Option("-i", "--dispatch_iterations", min=1, help="Minimum measurements.", rich_help_panel=_TIMING),
+        int, typer.Option("-i", "--dispatch_iterations", min=1, help="Minimum measurements.", rich_help_panel=_TIMING)
     ] = 1,
     dispatch_repeat: Annotated[
         int, typer.Option("-r", "--dispatch_repeat", min=1, help="Dispatches per measurement.", rich_help_panel=_TIMING)
     ] = 1,
     milliseconds_to_run: Annotated[
-        int,
-        typer.Option("-t", "--milliseconds_to_run", min=0, help="Minimum measured time.", rich_help_panel=_TIMING),
+        int, typer.Option("-t", "--milliseconds_to_run", min=0, help="Minimum measured time.", rich_help_panel=_TIMING)
     ] = 0,
     dispatch_interval: Annotated[
         int,
         typer.Option(
-            "-I",
-            "--dispatch_interval",
-            min=0,
-            help="Minimum milliseconds per measurement.",
-            rich_help_panel=_TIMING,
+            "-I", "--dispatch_interval", min=0, help="Minimum milliseconds per measurement.", rich_help_panel=_TIMING
         ),
     ] = 0,
     warmup_samples: Annotated[
-        int,
-        typer.Option("-w", "--warmup_samples", min=0, help="Initial cold measurements.", rich_help_panel=_TIMING),
+        int, typer.Option("-w", "--warmup_samples", min=0, help="Initial cold measurements.", rich_help_panel=_TIMING)
     ] = 1,
     timing_verbosity: Annotated[
         int,

@@ -206,8 +206,9 @@ class Session:
         return found
 
     def _binding(self, source: DxSource) -> DML_BUFFER_BINDING:
-        """Bind from the offset to the resource's end, whatever elementCount is, as DxDispatch does for DirectML's
-        tensors."""
+        """Bind from the offset to the resource's end, regardless of elementCount, as DxDispatch does for DirectML's
+        tensors.
+        """
         return DML_BUFFER_BINDING(self.buffers[source.resource.name], source.offset)
 
     # Commands

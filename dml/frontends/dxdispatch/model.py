@@ -239,10 +239,7 @@ def _named(value: Json, known: dict[str, _Made], what: str) -> _Made:
 
 
 def _command(
-    value: Json,
-    resources: dict[str, Resource],
-    dispatchables: dict[str, DxDispatchable | DxOnnx],
-    overrides: Overrides,
+    value: Json, resources: dict[str, Resource], dispatchables: dict[str, DxDispatchable | DxOnnx], overrides: Overrides
 ) -> Command:
     kind = value.need("type")
     readers: dict[str, Callable[[], Command]] = {
@@ -256,10 +253,7 @@ def _command(
 
 
 def _dispatch(
-    value: Json,
-    resources: dict[str, Resource],
-    dispatchables: dict[str, DxDispatchable | DxOnnx],
-    overrides: Overrides,
+    value: Json, resources: dict[str, Resource], dispatchables: dict[str, DxDispatchable | DxOnnx], overrides: Overrides
 ) -> DispatchCommand:
     groups = value.get("threadGroupCount")  # (only HLSL shaders use it: it is checked and ignored)
     if groups is not None and len([item.unsigned() for item in groups.items()]) != 3:

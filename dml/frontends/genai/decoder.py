@@ -15,8 +15,10 @@ from dml.errors import HRESULT, DMLError
 from dml.frontends.onnx.dtypes import dtype_of
 from dml.frontends.onnx.run.backend import PreparedModel
 from dml.graph.builder import Builder, Tensor
+from dml.recent import Recent
 from dml.tensors import data_type_of
 
+from .caches import CacheMemory
 from .config import Config
 
 #: Operators that write a cache in place if past and present are one array.
@@ -27,6 +29,8 @@ _LOGITS_BYTES = 64 * 2**20
 _CHUNK = (16, 512)
 #: Initial number of positions in a shared cache; it doubles when it is full.
 _FIRST_ROOM = 256
+#: Maximum compiled changes of caches' layouts.
+_MOST_LAYOUTS = 16
 #: Inputs, by their names in genai_config.json, whose values follow from the lengths.
 _LENGTHS = ("attention_mask", "position_ids", "past_sequence_length", "total_sequence_length")
 _BATCH, _POSITIONS = 0, 2  # axes of a cache
@@ -41,8 +45,8 @@ class CacheEntry:
     shape: tuple[int, int]
     dtype: np.dtype[Any]
 
-    def zeros(self, rows: int, positions: int) -> npt.NDArray[Any]:
-        return np.zeros((rows, self.shape[0], positions, self.shape[1]), self.dtype)
+    def sizes(self, rows: int, positions: int) -> tuple[int, ...]:
+        return rows, self.shape[0], positions, self.shape[1]
 
 
 class Decoder:
@@ -51,6 +55,7 @@ class Decoder:
     def __init__(self, prepared: PreparedModel, config: Config) -> None:
         self.prepared = prepared
         self.vocabulary = config.number("model.vocab_size")
+        self._context_length = config.number("model.context_length")
         given = config.section("model.decoder.inputs")
         made = config.section("model.decoder.outputs")
         self.ids = str(given.get("input_ids", "input_ids"))
@@ -70,6 +75,9 @@ class Decoder:
             if node.op_type == _WRITES_IN_PLACE
             for index, name in enumerate(node.input[3:5])
         }
+        self.memory = CacheMemory(prepared.device.context)
+        #: Compiled changes of caches' layouts.
+        self.layouts: Recent[Any, Any] = Recent(_MOST_LAYOUTS)
         #: Whether attention can write every cache in the buffer of the past.
         self.can_share = bool(self.cache) and all(writers.get(item.past) == item.present for item in self.cache)
 
@@ -97,6 +105,15 @@ class Decoder:
                     raise DMLError(f"{past}: heads and their size are not in genai_config.json: {count}, {each}")
                 found.append(CacheEntry(past, present, (count, each), self.types[past]))
         return found
+
+    def room(self, positions: int, limit: int) -> int:
+        """Return the number of positions in a shared cache that holds ``positions``, and never more than ``limit``.
+
+        The limit is rounded up, so that most generations with another limit need no other plan.
+        """
+        unit = min(_FIRST_ROOM, _power_of_two(limit))
+        most = min(-(-limit // unit) * unit, self._context_length)
+        return min(most, max(_FIRST_ROOM, _power_of_two(positions)))
 
     def numbers(self, role: str, rows: int, start: int, end: int, room: int) -> npt.NDArray[Any]:
         """Return the input for a role in _LENGTHS, for positions from start to end. room: the mask's length."""
@@ -127,7 +144,6 @@ class DecoderState:
         self.length = 0
         self._room = 0
         self._cache: dict[str, Any] = {}
-        self._layouts: dict[Any, Any] = {}
         #: Inputs and outputs of the last run.
         self.inputs: dict[str, Any] = {}
         self.outputs: dict[str, Any] = {}
@@ -167,31 +183,32 @@ class DecoderState:
         returns larger ones."""
         entries = self._decoder.cache
         if not self._shares:
-            self._cache = self._cache or {entry.past: entry.zeros(self._rows, 0) for entry in entries}
+            self._cache = self._cache or {
+                entry.past: np.zeros(entry.sizes(self._rows, 0), entry.dtype) for entry in entries
+            }
         elif positions > self._room:
-            room = min(self._limit, max(_FIRST_ROOM, 1 << (positions - 1).bit_length()))
-            more = (0, 0, room - self._room, 0)
-            before, self._room = self._room, room
-            for entry in entries:
-                if before:
-                    kept = self._laid_out(self._cache[entry.past], room, lambda x: op.padding(x, (0,) * 4, more))
-                    self._cache[entry.past] = kept
-                else:
-                    self._cache[entry.past] = self._decoder.prepared.device.to_device(entry.zeros(self._rows, room))
+            room, before = self._decoder.room(positions, self._limit), self._room
+            memory, self._room = self._decoder.memory, room
+            arrays = {
+                entry.past: memory.array(slot, entry.sizes(self._rows, room), entry.dtype, zero=not before)
+                for slot, entry in enumerate(entries)
+            }
+            more = (0, 0, room - before, 0)
+            if before:
+                self._laid_out(self._cache, room, lambda x: op.padding(x, (0,) * 4, more), into=arrays)
+            self._cache = arrays
 
     def rewind(self, length: int) -> None:
-        """Discard the positions from ``length`` on."""
+        """Discard the positions starting at ``length``."""
         self.length = min(self.length, length)
         if self._shares:
             return  # (discarded positions are overwritten before they are read)
-        for item in self._decoder.cache:
-            past = self._cache.get(item.past)
-            if past is None or past.shape[_POSITIONS] == self.length:
-                continue
-            if not self.length:
-                self._cache[item.past] = item.zeros(self._rows, 0)
-                continue
-            self._cache[item.past] = self._laid_out(past, self.length, self._first)
+        if not self.length:
+            self._cache = {}
+            return
+        longer = {name: past for name, past in self._cache.items() if past.shape[_POSITIONS] != self.length}
+        if longer:
+            self._cache |= self._laid_out(longer, self.length, self._first)
 
     def _first(self, past: Tensor) -> Tensor:
         """Return the positions that are kept."""
@@ -202,32 +219,44 @@ class DecoderState:
         if list(rows) == list(range(self._rows)):
             return
         chosen = np.array(rows, np.uint32)
-        for name, past in self._cache.items():
-            self._cache[name] = self._laid_out(past, "rows", lambda x, i: op.gather(x, i, _BATCH), chosen)
+        self._cache = self._laid_out(self._cache, "rows", lambda x, i: op.gather(x, i, _BATCH), chosen)
 
     def repeated(self, array: DeviceArray, times: int) -> DeviceArray:
         """Repeat each row of an array ``times`` times."""
         if times == 1:
             return array
         chosen = np.repeat(np.arange(array.shape[_BATCH], dtype=np.uint32), times)
-        return self._laid_out(array, ("repeated", times), lambda x, i: op.gather(x, i, _BATCH), chosen)
+        made = self._laid_out({"y": array}, ("repeated", times), lambda x, i: op.gather(x, i, _BATCH), chosen)
+        return made["y"]
 
-    def _laid_out(self, array: Any, what: Any, make: Any, *more: npt.NDArray[Any]) -> DeviceArray:
-        """Transform an array on the device.
+    def _laid_out(
+        self,
+        arrays: Mapping[str, Any],
+        what: Any,
+        make: Any,
+        *more: npt.NDArray[Any],
+        into: Mapping[Any, DeviceArray] | None = None,
+    ) -> dict[str, DeviceArray]:
+        """Transform arrays on the device, in one submission.
 
-        make: returns the new tensor from tensors for ``array`` and ``more``. what: a key that identifies ``make``.
+        make: returns the new tensor from tensors for one array and ``more``. what: a key that identifies ``make``.
+        into: arrays to write the results to; new ones by default.
         """
-        key = (array.shape, array.dtype, what)
-        if key not in self._layouts:
+        feeds = {**arrays, **{str(index): array for index, array in enumerate(more)}}
+        key = (what, *((name, array.shape, array.dtype) for name, array in feeds.items()))
+        compiled = self._decoder.layouts.get(key)
+        if compiled is None:
             builder = Builder(self._decoder.prepared.device)
-            given: list[Tensor] = [
-                builder.input(str(index), tensor.shape, data_type_of(tensor.dtype))
-                for index, tensor in enumerate((array, *more))
-            ]
-            self._layouts[key] = builder.compile({"y": make(*given)})
-        feeds = {str(index): tensor for index, tensor in enumerate((array, *more))}
-        made: DeviceArray = self._layouts[key].dispatch(feeds, keep=["y"])["y"]
+            given = {name: builder.input(name, array.shape, data_type_of(array.dtype)) for name, array in feeds.items()}
+            others: list[Tensor] = [given[str(index)] for index in range(len(more))]
+            compiled = builder.compile({name: make(given[name], *others) for name in arrays})
+            self._decoder.layouts.put(key, compiled)
+        made: dict[str, DeviceArray] = compiled.dispatch(feeds, keep=() if into else list(arrays), into=into)
         return made
+
+
+def _power_of_two(least: int) -> int:
+    return 1 << (least - 1).bit_length()
 
 
 def name_of_layer(pattern: Any, layer: int) -> str:

@@ -138,7 +138,7 @@ class Generator:
 
     @checked
     def rewind_to(self, new_length: int) -> None:
-        """Discard the tokens from a length on."""
+        """Discard the tokens starting at a length."""
         if not 0 <= new_length <= self.token_count():
             raise DMLError(f"Generator.rewind_to: takes 0 to {self.token_count()} tokens, found {new_length}")
         if self._options.num_beams > 1:

@@ -44,8 +44,7 @@ class Model:
         if found or not sections.get("decoder"):
             lacks = f"model type {self.type!r} has {', '.join(found)}" if found else "there is no model.decoder"
             raise DMLError(
-                f"{config.folder}: {lacks}; supported are decoders, and audio encoders with decoders",
-                HRESULT.E_NOTIMPL,
+                f"{config.folder}: {lacks}; supported are decoders, and audio encoders with decoders", HRESULT.E_NOTIMPL
             )
         self.context_length = config.number("model.context_length")
         decoder = config.source("model.decoder")

@@ -101,8 +101,7 @@ def _reduced_rows(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, u
     count = max(1, _PAIRS // (rows * columns))
     if -(-indices.sizes[0] // count) > _PARTS:
         raise DMLError(
-            f"updates of sizes {updates.sizes} reduced into {x.sizes} are too many",
-            HRESULT.DXGI_ERROR_UNSUPPORTED,
+            f"updates of sizes {updates.sizes} reduced into {x.sizes} are too many", HRESULT.DXGI_ERROR_UNSUPPORTED
         )
     nothing = x.builder.constant(np.full(1, _neutral(reduction, x.desc.dtype)), x.data_type)
     row = x.builder.constant(np.arange(rows, dtype=np.int32).reshape(rows, 1, 1))

@@ -249,10 +249,7 @@ def _sizes(value: Made) -> tuple[int, ...]:
 
 
 def _run(
-    network: Network,
-    graph: Builder,
-    parameter: Callable[[IrContext], IrValue],
-    result: Callable[[IrContext], None],
+    network: Network, graph: Builder, parameter: Callable[[IrContext], IrValue], result: Callable[[IrContext], None]
 ) -> dict[IrLayer, range]:
     """Put the layers into the graph in order, and return the numbers of each layer's nodes.
 

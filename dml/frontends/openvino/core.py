@@ -81,12 +81,7 @@ class Core:
 
     @checked
     def compile_model(
-        self,
-        model: Any,
-        device_name: Any = None,
-        config: Mapping[Any, Any] | None = None,
-        *,
-        weights: Any = None,
+        self, model: Any, device_name: Any = None, config: Mapping[Any, Any] | None = None, *, weights: Any = None
     ) -> CompiledModel:
         """Compile a model, or anything that ``read_model`` takes, for a device.
 

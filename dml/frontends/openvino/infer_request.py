@@ -262,10 +262,7 @@ def _layer(names: Mapping[int, str], node: str) -> tuple[str, str]:
 
 @with_refused_names
 class AsyncInferQueue:
-    """Requests of a model; ``start_async`` takes the next free one.
-
-    jobs: their number; 0 means the default.
-    """
+    """Requests of a model; ``start_async`` takes the next free one. jobs: their number; 0 means the default."""
 
     @checked
     def __init__(self, model: CompiledModel, jobs: int = 0) -> None:

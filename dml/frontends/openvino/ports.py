@@ -43,10 +43,7 @@ class LayerNode:
 
 @with_refused_names
 class ConstOutput:
-    """An input or output of a model.
-
-    key: the name of its array when the network is called.
-    """
+    """An input or output of a model. key: the name of its array when the network is called."""
 
     def __init__(self, layer: IrLayer, key: str, side: str, index: int) -> None:
         source, at = (layer, 0) if side == "input" else layer.inputs[0]

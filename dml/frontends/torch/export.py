@@ -57,7 +57,10 @@ def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[
     try:
         with _quiet():
             program = torch.export.export(module, tuple(examples), dynamic_shapes=shapes if any(shapes) else None)
+            _refuse_lost_effects(program)
             program = decomposed(program)
+    except NotTaken:
+        raise
     except Exception as error:  # any failure leads to the same fallback: PyTorch runs the graph
         raise NotTaken(f"torch.export: {_first_line(error)}") from error
     signature = program.graph_signature
@@ -68,6 +71,18 @@ def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[
         if axes is None and isinstance(argument, ConstantArgument):
             raise NotTaken(f"torch.export: it takes {argument.name} for the constant {argument.value}")
     return program
+
+
+def _refuse_lost_effects(program: ExportedProgram) -> None:
+    """Raise NotTaken for what the exporter drops without an error: InstanceNorm's writes of running statistics, and
+    attention's dropout.
+    """
+    for node in program.graph.nodes:
+        if node.target is torch.ops.aten.instance_norm.default and node.args[3] is not None and node.args[5]:
+            raise NotTaken("InstanceNorm in training mode updates its running statistics")
+        is_attention = node.target is torch.ops.aten.scaled_dot_product_attention.default
+        if is_attention and node.kwargs.get("dropout_p", node.args[4] if len(node.args) > 4 else 0.0) != 0.0:
+            raise NotTaken("scaled_dot_product_attention has a dropout")
 
 
 def to_onnx(program: ExportedProgram) -> onnx.ModelProto:

@@ -1,4 +1,5 @@
-"""PyTorch's fused inference operators and attention, decomposed into operators that ONNX can express.
+"""PyTorch's fused inference operators, attention and BatchNorm in training mode, decomposed into operators that ONNX
+can express.
 
 PyTorch's transformer modules call the fused operators in evaluation mode without gradients, and PyTorch has no
 decomposition for them.
@@ -129,9 +130,41 @@ def _of_four(x: Tensor) -> Tensor:
     return x.reshape(*(1,) * (4 - x.ndim), *x.shape) if x.ndim < 4 else x.flatten(0, x.ndim - 4)
 
 
+def _batch_norm(
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """BatchNorm by the batch's own statistics, with the new running ones; the exporter takes every BatchNorm for one in
+    evaluation mode."""
+    if not training:
+        return NotImplemented
+    wide = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+    variance, mean = torch.var_mean(wide, [0, *range(2, x.ndim)], correction=0, keepdim=True)
+    scale = torch.rsqrt(variance + eps)
+    y = (wide - mean) * scale
+    per_channel = [-1, *(1,) * (x.ndim - 2)]
+    if weight is not None:
+        y = y * weight.reshape(per_channel)
+    if bias is not None:
+        y = y + bias.reshape(per_channel)
+    mean, scale, variance = mean.flatten(), scale.flatten(), variance.flatten()
+    count = x.numel() // x.shape[1]
+    unbiased = variance * (count / (count - 1))
+    new_mean = (running_mean + momentum * (mean - running_mean)).to(running_mean.dtype)
+    new_var = (running_var + momentum * (unbiased - running_var)).to(running_var.dtype)
+    return y.to(x.dtype), mean, scale, new_mean, new_var
+
+
 #: Decompositions by operator.
 FAST_PATHS: dict[Any, Callable[..., Any]] = {
     torch.ops.aten._transformer_encoder_layer_fwd.default: _encoder_layer,
     torch.ops.aten._native_multi_head_attention.default: _multi_head_attention,
     torch.ops.aten.scaled_dot_product_attention.default: _dot_product_attention,
+    torch.ops.aten._native_batch_norm_legit_functional.default: _batch_norm,
 }

@@ -85,12 +85,7 @@ class OnDevice:
     """
 
     def __init__(
-        self,
-        program: ExportedProgram,
-        inputs: Sequence[Any],
-        weights: AbstractSet[int],
-        device: Device,
-        freeze: bool,
+        self, program: ExportedProgram, inputs: Sequence[Any], weights: AbstractSet[int], device: Device, freeze: bool
     ) -> None:
         signature = program.graph_signature
         given = [str(name) for name in signature.user_inputs]

@@ -76,10 +76,7 @@ class WeightedModel:
                 continue
             array = to_array(arguments[self._places[given.name]])
             model.graph.initializer.add(
-                name=given.name,
-                data_type=given.type.tensor_type.elem_type,
-                dims=array.shape,
-                raw_data=array.tobytes(),
+                name=given.name, data_type=given.type.tensor_type.elem_type, dims=array.shape, raw_data=array.tobytes()
             )
         return prepare(model, self._device, fallback=False)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import numpy as np
 
-from dml.enums.naming import did_you_mean
+from dml.enums.naming import attribute_error, did_you_mean
 from dml.errors import HRESULT, DMLError
 from dml.frontends.webnn.limits import MLTensorLimits
 from dml.frontends.webnn.operands import LARGEST_DIMENSION, Lowering, MLOperand, MLOperandDescriptor, OperationRecord
@@ -150,7 +150,7 @@ class NamedInSnakeCase:
         def __getattr__(self, name: str) -> NoReturn:
             known = [known_name for known_name in dir(type(self)) if known_name[0] != "_"]
             hint = "" if name.startswith("_") else did_you_mean("dispatch" if name == "compute" else name, known)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name)
+            raise attribute_error(f"{type(self).__name__!r} object has no attribute {name!r}", hint, name, self)
 
 
 class OperationBuilder(NamedInSnakeCase):

@@ -151,7 +151,7 @@ for _name in NAMES:  # Functions made from an operator's description have no nam
 if not TYPE_CHECKING:  # Type checkers take the names imported above.
     __all__ = NAMES
 
-    #: What to write for functions of DirectMLX, NumPy and PyTorch that have another name here.
+    #: Names here of functions that DirectMLX, NumPy and PyTorch call differently.
     _NAMES = {
         **dict.fromkeys(("concat", "concatenate", "cat"), "join(tensors, axis)"),
         **dict.fromkeys(("matmul", "mm", "bmm", "dot", "dense"), "gemm(a, b), or a @ b"),
@@ -180,8 +180,9 @@ if not TYPE_CHECKING:  # Type checkers take the names imported above.
     }  # fmt: skip
 
     def __getattr__(name: str) -> object:
-        from dml.enums.naming import did_you_mean, snake_case
+        from dml.enums.naming import attribute_error, did_you_mean, snake_case
 
         plain = snake_case(name).removeprefix("activation_").removesuffix("_builder")
         hint = f"; did you mean {_NAMES[plain]}?" if plain in _NAMES else did_you_mean(plain, __all__)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{'' if name[:1] == '_' else hint}")
+        hint = "" if name[:1] == "_" else hint
+        raise attribute_error(f"module {__name__!r} has no attribute {name!r}", hint, name, None)

@@ -99,13 +99,7 @@ def padding(
     with named_by("padding"):
         sizes = padded_sizes(x.sizes, start, end)
     return x.builder.one(
-        cls,
-        sizes,
-        InputTensor=x,
-        PaddingMode=mode,
-        **fields,
-        StartPadding=tuple(start),
-        EndPadding=tuple(end),
+        cls, sizes, InputTensor=x, PaddingMode=mode, **fields, StartPadding=tuple(start), EndPadding=tuple(end)
     )
 
 

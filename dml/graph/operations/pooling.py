@@ -56,9 +56,7 @@ def _windows(
             after = _end_padding(x, window, steps, gaps, before, wanted)
         sizes = pooled_sizes(x.sizes, window, steps, gaps, before, after)
     return _Windows(
-        sizes,
-        gaps,
-        {"Strides": steps, "WindowSize": tuple(window), "StartPadding": before, "EndPadding": after},
+        sizes, gaps, {"Strides": steps, "WindowSize": tuple(window), "StartPadding": before, "EndPadding": after}
     )
 
 

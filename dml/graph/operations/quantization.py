@@ -22,10 +22,7 @@ FOUR_BITS = (enums.DML_TENSOR_DATA_TYPE_INT4, enums.DML_TENSOR_DATA_TYPE_UINT4)
 
 @checked
 def quantize_linear(
-    x: Tensor,
-    scale: Operand,
-    zero_point: Operand | None = None,
-    data_type: DML_TENSOR_DATA_TYPE | None = None,
+    x: Tensor, scale: Operand, zero_point: Operand | None = None, data_type: DML_TENSOR_DATA_TYPE | None = None
 ) -> Tensor:
     """Return clamp(round(x / scale) + zero_point) in ``data_type``, by default the zero point's, else UINT8.
 
@@ -39,10 +36,7 @@ def quantize_linear(
 
 @checked
 def dequantize_linear(
-    x: Tensor,
-    scale: Operand,
-    zero_point: Operand | None = None,
-    data_type: DML_TENSOR_DATA_TYPE | None = None,
+    x: Tensor, scale: Operand, zero_point: Operand | None = None, data_type: DML_TENSOR_DATA_TYPE | None = None
 ) -> Tensor:
     """Return (x - zero_point) * scale in ``data_type``, by default the scale's, else FLOAT32.
 

@@ -14,8 +14,10 @@ import pytest
 import dml
 import dml.frontends.genai as og
 from dml.api.arrays import TensorMemory
+from dml.planning.patterns import PlanPatterns
 from dml.runtime import writing
 from dml.runtime.context import Context
+from dml.runtime.recording import Recording
 from example_module import example
 
 PROMPT = [3, 14, 15, 92, 65]
@@ -26,6 +28,13 @@ def model(folder: Path, device: dml.Device) -> og.Model:
     config = og.Config(folder)
     config.overlay(json.dumps({"model": {"eos_token_id": [2, 77]}}))
     return og.Model(config, device=device)
+
+
+class NoPatterns(dict[Any, PlanPatterns]):
+    """Patterns that are forgotten at once."""
+
+    def setdefault(self, key: Any, default: Any = None) -> PlanPatterns:
+        return PlanPatterns()
 
 
 def generator(model: og.Model, **options: Any) -> og.Generator:
@@ -149,6 +158,68 @@ def test_a_seed_gives_the_same_text(model: og.Model) -> None:
     options = {"do_sample": True, "top_k": 40, "random_seed": 3}
     first, second = (list(written(model, **options).get_sequence(0)) for _ in range(2))
     assert first == second
+
+
+def test_a_second_generation_records_nothing(model: og.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its caches take the memory of the first one's, which has ended."""
+    first = list(written(model, max_length=21).get_sequence(0))
+    made: list[Recording] = []
+    record = Recording.__init__
+    monkeypatch.setattr(Recording, "__init__", lambda self, *a, **b: (made.append(self), record(self, *a, **b))[1])
+    assert list(written(model, max_length=21).get_sequence(0)) == first
+    assert list(written(model, max_length=30).get_sequence(0))[:21] == first[:21]
+    assert not made
+    generation = written(model, max_length=21)
+    assert list(written(model, max_length=21).get_sequence(0)) == list(generation.get_sequence(0))
+    assert made  # (two generations at once share no memory)
+
+
+def test_a_generation_does_not_see_an_earlier_ones_cache(model: og.Model) -> None:
+    first = generator(model, max_length=21)
+    first.append_tokens(PROMPT)
+    logits = first.get_logits()
+    for array in first._state._cache.values():
+        array.buffer.write(np.full(array.buffer.size // 4, np.nan, np.float32))
+    del first, array
+    second = generator(model, max_length=21)
+    second.append_tokens(PROMPT)
+    np.testing.assert_array_equal(second.get_logits(), logits)
+
+
+def test_memory_of_caches_is_released_where_memory_is_short(model: og.Model) -> None:
+    memory = model.decoder.memory
+    written(model, max_length=21)
+    assert memory._buffers.buffers
+    memory.clear()
+    assert not memory._buffers.buffers
+    assert len(written(model, max_length=21).get_sequence(0)) <= 21
+
+
+def test_a_new_limit_mostly_needs_no_new_plan(model: og.Model) -> None:
+    """The number of positions is a power of two up to 256, then a multiple of 256, within the context's 512."""
+    rooms = {(1, 16): 16, (5, 24): 32, (5, 300): 256, (257, 300): 512, (400, 512): 512, (5, 512): 256}
+    assert {given: model.decoder.room(*given) for given in rooms} == rooms
+    assert all(model.decoder.room(least, most) >= least for most in range(1, 513) for least in range(1, most + 1))
+
+
+def test_prompts_of_many_lengths_are_planned_by_patterns(folder: Path, device: dml.Device) -> None:
+    """After some lengths, plans for others are filled in, and give what fresh plans give."""
+    model = og.Model(folder, device=device)
+    lengths = [*range(20, 38), 41, 50, 53, 60]
+    found = []
+    for length in lengths:
+        generation = generator(model, max_length=64)
+        generation.append_tokens(np.arange(length) % 90 + 3)
+        found.append(generation.get_logits())
+    (part,) = model.decoder.prepared.parts
+    assert sum(patterns.saved for patterns in part.patterns.values()) >= 8
+    fresh = og.Model(folder, device=device)
+    for part in fresh.decoder.prepared.parts:
+        part.patterns = NoPatterns()
+    for length, logits in zip(lengths, found, strict=True):
+        generation = generator(fresh, max_length=64)
+        generation.append_tokens(np.arange(length) % 90 + 3)
+        np.testing.assert_array_equal(generation.get_logits(), logits)
 
 
 @pytest.mark.parametrize("chunk", [0, 2])

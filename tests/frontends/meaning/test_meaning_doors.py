@@ -280,7 +280,7 @@ def _scattered_parts(name: str, onnx_name: str, reduce: Any) -> DoorCase:
             reduce.at(made, tuple(indices.T), updates.astype(np.float64))
         return [made]
 
-    if reduce is None:  # (of two updates of one place either may be the last)
+    if reduce is None:  # (of two updates of one element either may be the last)
         indices = np.array([[1, 0], [-1, 1], [2, 0]], np.int64)
 
     def in_openvino(opset: Any, x: Any, updates: Any) -> Any:

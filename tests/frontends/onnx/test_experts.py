@@ -208,7 +208,7 @@ def test_mixtures_of_few_bits(
 
 
 def test_the_sparse_mixer(device: dml.Device) -> None:
-    """Each of the two experts is weighted by a softmax over the scores within a fiftieth of its own."""
+    """Each of the two experts is weighted by a softmax over the scores within a fiftieth of its own score."""
     rng = np.random.default_rng(3)
     inputs, options, _ = case(rng, 6, 5, 2, (8, 12), KINDS[4], False)
     inputs["router"] = (3 + rng.uniform(-0.08, 0.08, (6, 5))).astype(FLOAT)

@@ -243,6 +243,47 @@ def stepped(x, step):
     return x * step + torch.arange(step).sum(), x[step:], torch.zeros(step, 2), step * 2
 
 
+@pytest.mark.parametrize(("make", "shape", "dynamic", "half"), [
+    (lambda: nn.BatchNorm1d(3), (8, 3), True, False),
+    (lambda: nn.BatchNorm2d(3, affine=False), (4, 3, 5, 6), False, False),
+    (lambda: nn.Sequential(nn.Conv1d(2, 3, 1), nn.BatchNorm1d(3, momentum=0.3)), (4, 2, 5), False, True),
+])  # fmt: skip
+def test_batch_normalization_in_training_mode(compiled, make, shape, dynamic, half):
+    """The batch's own statistics normalize it, and the running ones change, as in PyTorch."""
+    torch.manual_seed(4)
+    model = make().train().to(torch.float16 if half else torch.float32)
+    twin = copy.deepcopy(model)
+    run = compiled(model, fallback=False, dynamic=dynamic)
+    near = {"rtol": 2e-3, "atol": 4e-3} if half else NEAR
+    for rows in (shape[0], shape[0] + 1):
+        x = (torch.randn(rows, *shape[1:]) * 3 + 1).to(torch.float16 if half else torch.float32)
+        with torch.no_grad():
+            torch.testing.assert_close(run(x), twin(x), **near)
+        for (name, found), (_, expected) in zip(model.named_buffers(), twin.named_buffers(), strict=True):
+            torch.testing.assert_close(found, expected, **near, msg=name)
+
+
+def test_instance_normalization_with_running_statistics(compiled):
+    """Export drops the writes of running statistics, so PyTorch runs the graph, which a warning says."""
+    model = nn.InstanceNorm1d(3, track_running_stats=True).train()
+    twin, x = copy.deepcopy(model), torch.randn(4, 3, 5)
+    with stays("updates its running statistics"), torch.no_grad():
+        torch.testing.assert_close(compiled(model)(x), twin(x))
+    torch.testing.assert_close(model.running_mean, twin.running_mean)
+    check(model.eval(), compiled(model, fallback=False), x)
+
+
+def test_dropout_of_attention_stays_with_pytorch(compiled):
+    """The exporter drops it without an error."""
+
+    def model(q):
+        return F.scaled_dot_product_attention(q, q, q, dropout_p=0.5)
+
+    with stays("scaled_dot_product_attention has a dropout"), torch.no_grad():
+        run, q = compiled(model), torch.randn(1, 2, 16, 8)
+        assert not torch.equal(run(q), run(q))
+
+
 def test_ints_that_change_are_inputs(compiled, monkeypatch):
     """From the second value of a timestep or start position on, one graph serves all."""
     made = exports(monkeypatch)
@@ -350,7 +391,7 @@ def graphs(monkeypatch):
 
 
 def test_sizes_that_are_counted(compiled, monkeypatch):
-    """Sizes come from nonzero(), which is part of the graph, also where its size is unknown."""
+    """Sizes come from nonzero(), which is in the graph even if its size is unknown."""
     found = graphs(monkeypatch)
 
     def model(x):

@@ -88,7 +88,7 @@ def test_scatter_every_dimension_count(device, rank):
 
 
 def test_the_last_of_many_wins_every_time(device):
-    """Of 20,000 updates to seven positions, the last wins in every run, whatever the order of workgroups."""
+    """Of 20,000 updates to seven positions, the last wins in every run, regardless of the order of workgroups."""
     rng = np.random.default_rng(0)
     x = np.zeros(7, np.float32)
     indices = rng.integers(0, 7, 20000).astype(np.uint32)

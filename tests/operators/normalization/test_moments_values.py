@@ -1,4 +1,4 @@
-"""Means and variances of rows are accurate, whichever element comes first.
+"""Means and variances of rows are accurate, regardless of which element comes first.
 
 Kernels subtract a shift found from the row's first elements before they sum. Here the first elements are outliers, or
 each of six elements in turn.

@@ -133,7 +133,7 @@ def test_roi_align(device: Any, name: str, dtype: str, index: str, rank: int, la
     )
     result = run(device, desc, inputs)["OutputTensor"]
     expected = sampling.align_regions(x, regions, BATCHES, 3, 2)
-    # Coordinates up to 12 have an error of some 1e-6, times a slope of at most 8.
+    # Coordinates up to 12 have an error of about 1e-6, times a slope of at most 8.
     np.testing.assert_allclose(result, expected, rtol=np.finfo(result.dtype).eps, atol=2e-5)
 
 
@@ -179,7 +179,7 @@ def test_roi_align_grad(device: Any, name: str, wanted: str, dtype: str) -> None
     if wanted != "regions":
         np.testing.assert_allclose(results["OutputGradientTensor"], dx, rtol=eps, atol=2e-5)
     if wanted != "image":
-        # Slopes of up to 8 times gradients of up to 4, a dozen of them, with weights of some 1e-6 error.
+        # Slopes of up to 8 times gradients of up to 4, a dozen of them, with weights of about 1e-6 error.
         np.testing.assert_allclose(results["OutputROIGradientTensor"], edges, rtol=eps, atol=4e-4)
 
 

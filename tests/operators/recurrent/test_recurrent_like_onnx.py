@@ -101,7 +101,7 @@ def test_same_as_onnxruntime(device: dml.Device, kind: str, flag: bool, directio
         **more,
     )
     results = run(device, desc, inputs)
-    # Both are float32; ONNX Runtime approximates the activations to some 1e-6.
+    # Both are float32; ONNX Runtime approximates the activations to about 1e-6.
     for name, theirs_name in zip(outputs, ("Y", "Y_h", "Y_c"), strict=False):
         result = results[name].reshape(expected[theirs_name].shape)
         np.testing.assert_allclose(result, expected[theirs_name], 1e-5, 1e-5, err_msg=name)

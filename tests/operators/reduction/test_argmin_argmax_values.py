@@ -51,7 +51,7 @@ def test_index_types(device: dml.Device, dtype: str) -> None:
 @pytest.mark.parametrize("layout", [*LAYOUTS, "broadcast"])
 @pytest.mark.parametrize("axes", [(1,), (2, 0), (0, 1, 2)])
 def test_layouts(device: dml.Device, layout: str, axes: tuple[int, ...]) -> None:
-    """Indices follow the order of the tensor's dimensions, whatever the order of the axes or of memory."""
+    """Indices follow the order of the tensor's dimensions, regardless of the order of the axes or of memory."""
     x = harness.random(np.random.default_rng(3), "FLOAT32", (4, 3, 8))
     if layout == "broadcast":
         x[:] = x[0]

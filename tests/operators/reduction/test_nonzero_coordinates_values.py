@@ -79,7 +79,7 @@ def test_columns(device: dml.Device, columns: int) -> None:
 
 @pytest.mark.parametrize("size", [5, 4096, 100_003])
 def test_rows_past_the_count_hold_no_memory_of_the_process(each_kind: dml.Device, size: int) -> None:
-    """The reference leaves these rows undefined; here they are zeros, whatever the buffer held before."""
+    """The reference leaves these rows undefined; here they are zeros, regardless of what the buffer held before."""
     x = (np.random.default_rng(4).random(size) < 0.3).astype(np.uint8)
     compiled = each_kind.compile_operator(each_kind.create_operator(describe(like(x))))
     out = each_kind.create_buffer(np.full(size, 0xDEADBEEF, np.uint32))

@@ -191,7 +191,7 @@ def test_a_filter_of_thousands_of_taps(device):
 
 
 FAR = [((1, 450, 500), (1, 2, 2), (1, 1 / 225, 1 / 250)), ((60, 50, 70), (1, 1, 1), (1 / 60, 1 / 50, 1 / 70))]
-OFTEN = "sums of some 100,000 terms"
+OFTEN = "sums of about 100,000 terms"
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])

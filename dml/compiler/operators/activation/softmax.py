@@ -153,7 +153,7 @@ def _in_passes(builder: ProgramBuilder, source: Operand, result: Operand, axes: 
 
 
 def _steps(x: Operand, y: Operand, unit: int) -> str:
-    """Return load_step(at, v) and store_step(at, v) for UNIT elements from index ``at`` on."""
+    """Return load_step(at, v) and store_step(at, v) for UNIT elements starting at index ``at``."""
     load = ["void load_step(uint at, out float v[UNIT]) {"]
     store = ["void store_step(uint at, float v[UNIT]) {"]
     if unit == 1:

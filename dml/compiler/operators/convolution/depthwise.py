@@ -23,11 +23,7 @@ def depthwise(builder: ProgramBuilder, sums: WindowedSum, tile: DepthwiseTile, f
     kind, _ = sum_type(result)
     emitted = emit(finish, [kind], "finish")
     vectors = tile.fours and DATA_TYPES[result.data_type].bits == 32
-    tensors = {
-        "x": read(sums.x, vector=vectors),
-        "filter": read(sums.weights),
-        "result": write(result, vector=vectors),
-    }
+    tensors = {"x": read(sums.x, vector=vectors), "filter": read(sums.weights), "result": write(result, vector=vectors)}
     if sums.bias is not None:
         tensors["bias"] = read(sums.bias)
     depth, height, width = sizes.places

@@ -37,9 +37,6 @@ def convolve_stored(
         wide = builder.temporary(data_type, stored.sizes)
         dequantize_blocks(builder, wide, stored, own)
         some = replace(
-            convolution,
-            weights=wide,
-            bias=bias and part(bias, 1, start, count),
-            result=part(result, 1, start, count),
+            convolution, weights=wide, bias=bias and part(bias, 1, start, count), result=part(result, 1, start, count)
         )
         convolve(builder, some, finish)

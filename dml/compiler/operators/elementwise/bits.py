@@ -21,7 +21,7 @@ numeric(d.DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC, uint="shift_right($x0,
 
 
 def bitwise(cls: type[OperatorDesc], inputs: Sequence[str], code: str) -> None:
-    """Register an operator on the elements' bits, whatever their data type."""
+    """Register an operator on the elements' bits, regardless of their data type."""
 
     @lowering(cls)
     def lower_bitwise(desc: OperatorDesc, builder: ProgramBuilder) -> None:

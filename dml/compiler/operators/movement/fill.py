@@ -85,10 +85,6 @@ def one_hot(desc: d.DML_ONE_HOT_OPERATOR_DESC, builder: ProgramBuilder) -> None:
         "movement/one_hot.comp",
         result,
         {"indices": indices, "values": values},
-        constants={
-            "ON": values.base + values.strides[fastest],
-            "OFF": values.base,
-            "AXIS_SIZE": result.sizes[axis],
-        },
+        constants={"ON": values.base + values.strides[fastest], "OFF": values.base, "AXIS_SIZE": result.sizes[axis]},
         defines={"AXIS": axis},
     )

@@ -171,11 +171,7 @@ def gather_nd(desc: d.DML_GATHER_ND_OPERATOR_DESC | d.DML_GATHER_ND1_OPERATOR_DE
     tuples, coordinates = indices.sizes[:-1], indices.sizes[-1]
     rest = batches + coordinates
     sizes = gathered_nd_sizes(source.sizes, indices.sizes, batches)
-    source_strides = (
-        *source.strides[:batches],
-        *(0,) * (len(tuples) - batches),
-        *source.strides[rest:],
-    )
+    source_strides = (*source.strides[:batches], *(0,) * (len(tuples) - batches), *source.strides[rest:])
     source_view = source.view(sizes, source_strides)
     indices_view = indices.view(sizes, indices.strides[:-1] + (0,) * (source.rank - rest))
     dimensions = list(zip(source.sizes[batches:rest], source.strides[batches:rest], strict=True))

@@ -40,14 +40,14 @@ def fill(builder: ProgramBuilder, result: Operand, bits: int) -> None:
 
 
 def window(operand: Operand, offsets: Sequence[int], sizes: Sequence[int], steps: Sequence[int]) -> Operand:
-    """View every ``steps``-th element from ``offsets`` on, ``sizes`` of them; steps may be negative."""
+    """View every ``steps``-th element starting at ``offsets``, ``sizes`` of them; steps may be negative."""
     base = sum(offset * stride for offset, stride in zip(offsets, operand.strides, strict=True))
     strides = tuple(step * stride % 2**32 for step, stride in zip(steps, operand.strides, strict=True))
     return operand.view(tuple(sizes), strides, base)
 
 
 def part(operand: Operand, axis: int, offset: int, size: int) -> Operand:
-    """View ``size`` elements along one dimension, from ``offset`` on."""
+    """View ``size`` elements along one dimension, starting at ``offset``."""
     sizes = shapes.with_size(operand.sizes, axis, size)
     return operand.view(sizes, operand.strides, offset * operand.strides[axis])
 

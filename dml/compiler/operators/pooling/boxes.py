@@ -75,11 +75,5 @@ def _each_result(builder: ProgramBuilder, what: BoxKernel, tensors: Mapping[str,
         return
     units = -(-result.count // per_word) if sharing.whole_words else result.count
     builder.walk(
-        what.kernel,
-        tensors,
-        units,
-        space=result.sizes,
-        rounds=sharing.steps,
-        constants=what.constants,
-        defines=defines,
+        what.kernel, tensors, units, space=result.sizes, rounds=sharing.steps, constants=what.constants, defines=defines
     )

@@ -2,7 +2,7 @@
 
 Where the reference is silent: a sample up to one element outside the image reads its edge, as in ONNX; nearest rounds
 halves down, as the gradient's example does; AlignRegionsToCorners puts the first and the last sample on the region's
-ends, whatever OutputPixelOffset is; the regions' gradient is the derivative by their corners, scale included; and
+ends, regardless of OutputPixelOffset; the regions' gradient is the derivative by their corners, scale included; and
 ROI_POOLING rounds halves away from zero and gives 0 for a cell outside the image.
 """
 

@@ -42,12 +42,7 @@ def dilations(desc: Any) -> tuple[int, ...]:
 
 def window(desc: Any) -> dict[str, Constant]:
     """Return the window as constants by spatial axis: WINDOW_0 (depth) to WINDOW_2, STEP_d, DILATION_d and START_d."""
-    fields = {
-        "WINDOW": desc.WindowSize,
-        "STEP": desc.Strides,
-        "DILATION": dilations(desc),
-        "START": desc.StartPadding,
-    }
+    fields = {"WINDOW": desc.WindowSize, "STEP": desc.Strides, "DILATION": dilations(desc), "START": desc.StartPadding}
     constants: dict[str, Constant] = {}
     for name, values in fields.items():
         if len(values) == 2:
@@ -96,8 +91,7 @@ def _reduced(desc: Any, builder: ProgramBuilder, monoid: Monoid, finish: Express
 
 @lowering(d.DML_AVERAGE_POOLING_OPERATOR_DESC, d.DML_AVERAGE_POOLING1_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def average(
-    desc: d.DML_AVERAGE_POOLING_OPERATOR_DESC | d.DML_AVERAGE_POOLING1_OPERATOR_DESC,
-    builder: ProgramBuilder,
+    desc: d.DML_AVERAGE_POOLING_OPERATOR_DESC | d.DML_AVERAGE_POOLING1_OPERATOR_DESC, builder: ProgramBuilder
 ) -> None:
     mean = node("divide($x0, $Count)", Leaf(0), includes=[MATH], Count=float(math.prod(desc.WindowSize)))
     if _reduced(desc, builder, FLOAT_SUM, mean):

@@ -13,6 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dml.traced import Numbers, TracedInt, TracedValue, UntracedError, filled, now_of, numbers_in
 
@@ -83,6 +84,35 @@ def is_traced(array: Array | TracedArray | None) -> bool:
     if array is None or isinstance(array, TracedArray):
         return array is not None
     return array.dtype.hasobject and any(type(item) is TracedInt for item in array.reshape(-1))
+
+
+def of_shape(shape: Shape, make: Callable[[Shape], Array]) -> Array | TracedArray:
+    """Return ``make(shape)``, which is computed again for other sizes if some are traced."""
+    plain = tuple(map(now_of, shape))
+    if not any(type(size) is TracedInt for size in shape):
+        return make(plain)
+    return TracedArray(shape, make(plain), (), lambda numbers: make(filled(shape, numbers)))
+
+
+def full(shape: Shape, number: complex, dtype: DType) -> Array | TracedArray:
+    """Like ``np.full``; the number, too, may be traced."""
+    if type(number) is not TracedInt:
+        return of_shape(shape, lambda plain: np.full(plain, number, dtype))
+
+    def made(plain: Shape, now: int) -> Array:
+        return np.full(plain, now, dtype)
+
+    return TracedArray(
+        shape,
+        made(tuple(map(now_of, shape)), number.now),
+        (number,),
+        lambda numbers: made(filled(shape, numbers), numbers[number]),
+    )
+
+
+def counted(shape: Shape, dtype: npt.DTypeLike = np.int32) -> Array | TracedArray:
+    """Return the numbers from 0 on in row-major order."""
+    return of_shape(shape, lambda plain: np.arange(prod(plain), dtype=dtype).reshape(plain))
 
 
 def of_sizes(sizes: Sequence[int] | int) -> Array:

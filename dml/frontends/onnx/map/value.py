@@ -25,7 +25,7 @@ from dml.tensors import packed_tensor
 from dml.traced import whole
 
 from ..dtypes import BOOL, INT64, STORED_AS_FLOAT32, Array, DType, storage
-from .traced_arrays import TracedArray, as_traced_array, is_traced
+from .traced_arrays import TracedArray, as_traced_array, full, is_traced
 
 #: Maximum elements of constants that the host computes; the device computes larger ones.
 SMALL = 4096
@@ -118,7 +118,7 @@ class OnnxValue:
 
     def filled(self, number: complex, shape: Sequence[int] = (), dtype: DType | None = None) -> OnnxValue:
         """Return a constant for the same builder, by default of this value's dtype."""
-        return constant(self.builder, np.full(tuple(shape), number, dtype or self.dtype))
+        return constant(self.builder, full(tuple(shape), number, dtype or self.dtype))
 
     # Element-wise operators, as in NumPy; a plain number takes the value's dtype.
 

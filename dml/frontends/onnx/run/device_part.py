@@ -124,6 +124,7 @@ class OnnxPlan:
             return mine is others
         return bool(
             mine.program == others.program
+            and mine.kernels == others.kernels
             and mine.input_fields == others.input_fields
             and mine.output_fields == others.output_fields
         )

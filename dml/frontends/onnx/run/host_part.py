@@ -156,7 +156,7 @@ def _words(error: Exception) -> str:
 
 
 class _UnfitError(DMLError):
-    """A runtime refuses the nodes, or values of these types, whatever their elements are."""
+    """A runtime refuses the nodes, or values of these types, regardless of their elements."""
 
 
 def _late(make: Callable[[Any], _Run], model: Any) -> _Run:

@@ -25,7 +25,7 @@ _LSTM_ORDER = (1, 3, 0, 2)
 
 
 def _layer(c: IrContext, kind: str, x: Tensor, lengths: Tensor | None, w: int) -> rec.RecurrentLayer:
-    """Return the layer whose weights, recurrence and bias are the inputs from number ``w`` on. x: {S, B, I}."""
+    """Return the layer whose weights, recurrence and bias are the inputs starting at number ``w``. x: {S, B, I}."""
     weights, recurrence = c.tensor(w), c.tensor(w + 1)
     bias = c.tensor(w + 2) if len(c.values) > w + 2 else None
     if weights.rank == 2:  # a cell

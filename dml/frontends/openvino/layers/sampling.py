@@ -97,7 +97,7 @@ def _axes(c: IrContext, x: Tensor, coordinates: str) -> dict[int, ResizedAxis]:
         at = c.axis(number, x.rank)
         size, result = x.sizes[at], c.sizes[at]
         # (align_corners uses the sizes even where scales are given. In OpenVINO's plugins an axis that keeps its size
-        # is not resampled, whatever its factor)
+        # is not resampled, regardless of its factor)
         scale = factor if by_scales and coordinates != "align_corners" else result / size
         if size != result:
             made[at] = ResizedAxis(size, result, scale, mode=coordinates)

@@ -108,7 +108,7 @@ def max_pool(c: IrContext) -> IrValue | Sequence[IrValue]:
         return op.max_pooling(flat, **_pooled(c, x)).view(c.sizes)
     values, indices = op.max_pooling_with_indices(flat, **_pooled(c, x))
     axis = c.axis(c.layer.integer("axis", 0), x.rank)
-    if axis:  # (OpenVINO counts from dimension ``axis`` on, DirectML through the whole input)
+    if axis:  # (OpenVINO counts starting at dimension ``axis``, DirectML through the whole input)
         indices = op.modulus_truncate(indices, prod(x.sizes[axis:]))
     return [values.view(c.sizes), c.converted(indices.view(c.sizes), 1)]
 

@@ -32,11 +32,7 @@ def up_sample_2d(input: Expression, scale_size: Size2D, interpolation_mode: Any)
 
 
 def padding(
-    input: Expression,
-    padding_mode: Any,
-    padding_value: float,
-    start_padding: Sequence[int],
-    end_padding: Sequence[int],
+    input: Expression, padding_mode: Any, padding_value: float, start_padding: Sequence[int], end_padding: Sequence[int]
 ) -> Expression:
     """Pad the input; lists have an entry per dimension. padding_value: in the input's data type."""
     rank = input.tensor.rank

@@ -104,12 +104,7 @@ class ElementwiseOperations(OperationBuilder):
 
     @checked
     def clamp(
-        self,
-        input: MLOperand,
-        *,
-        min_value: float | None = None,
-        max_value: float | None = None,
-        label: str = "",
+        self, input: MLOperand, *, min_value: float | None = None, max_value: float | None = None, label: str = ""
     ) -> MLOperand:
         """Limit each element to min_value and max_value, which are cast to its data type.
 

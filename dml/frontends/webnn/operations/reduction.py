@@ -59,8 +59,7 @@ def _argument(name: str, cls: type[OperatorDesc], doc: str) -> Callable[..., MLO
         step.axis(axis, input)
         step.one_of("output_data_type", output_data_type, self.context.limits(name)["output"].data_types)
         step.require(
-            output_data_type != "int32" or input.shape[axis] < 2**31,
-            f"int32 cannot index {input.shape[axis]} elements",
+            output_data_type != "int32" or input.shape[axis] < 2**31, f"int32 cannot index {input.shape[axis]} elements"
         )
 
         def lower(x: Tensor) -> Tensor:

@@ -105,7 +105,7 @@ def _soft_from(function: Operation, x: OnnxValue, axis: int) -> OnnxValue:
 
 
 def softmax_from(x: OnnxValue, axis: int) -> OnnxValue:
-    """Return the softmax over all dimensions from ``axis`` on."""
+    """Return the softmax over all dimensions starting at ``axis``."""
     return _soft_from(_SOFT["Softmax"], x, axis)
 
 

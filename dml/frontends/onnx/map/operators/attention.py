@@ -15,6 +15,7 @@ from ...dtypes import BOOL, INT32
 from ...registry import onnx_op
 from ..functions import join, matmul, part
 from ..node import OnnxNode, Unsupported
+from ..traced_arrays import counted
 from ..value import OnnxValue, binary, cast, emit, expanded, reshape, transpose
 from .gemm import integer_product
 
@@ -157,7 +158,7 @@ def both(a: OnnxValue, b: OnnxValue) -> OnnxValue:
 def _open_keys(node: OnnxNode, mask: OnnxValue, sizes: tuple[int, int, int, int], past: int) -> OnnxValue:
     """Return a mask of the keys that queries attend to, {B, 1, S or 1, T}."""
     batch, _, steps, total = sizes
-    keys = node.constant(np.arange(total, dtype=np.int32).reshape(1, 1, 1, total))
+    keys = node.constant(counted((1, 1, 1, total)))
     if mask.shape in ((batch,), (2 * batch,)):
         rows = reshape(mask, (mask.size // batch, batch, 1, 1, 1))
         ends = reshape(part(rows, 0, 0, 1), (batch, 1, 1, 1))

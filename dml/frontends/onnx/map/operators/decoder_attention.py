@@ -10,6 +10,7 @@ from ...dtypes import BOOL, FLOAT32, INT32, UINT8, Array
 from ...registry import onnx_op
 from ..functions import gather, gather_elements, join, matmul, part, resized
 from ..node import OnnxNode, Unsupported
+from ..traced_arrays import counted
 from ..value import OnnxValue, cast, expanded, maximum, reshape, transpose, where
 from .attention import both, refuse, refuse_attributes
 from .attention_products import products
@@ -104,7 +105,7 @@ def multi_head_over_cache(node: OnnxNode, query: OnnxValue, key: OnnxValue, valu
         written(_split(x, heads), past, lengths, in_place=shared) for x, past in zip((key, value), pasts, strict=True)
     ]
     if node.integer("unidirectional", 0):
-        own = reshape(lengths, (batch, 1)) + node.constant(np.arange(steps, dtype=np.int32)[None])
+        own = reshape(lengths, (batch, 1)) + node.constant(counted((1, steps)))
         opened = _up_to_each(node, own, room)
     else:
         opened = _up_to(node, lengths + (steps - 1), room)
@@ -207,7 +208,7 @@ def sparse_attention(node: OnnxNode) -> list[OnnxValue | None]:
     for x, past in ((key, past_key), (value, past_value)):
         rows = cast(_split(x, key_heads), past.dtype)
         presents.append(written(rows, past, lengths, in_place=shared))
-    own = reshape(lengths, (batch, 1)) + node.constant(np.arange(steps, dtype=np.int32)[None])
+    own = reshape(lengths, (batch, 1)) + node.constant(counted((1, steps)))
     opened = both(_blocks(node, own, heads, room), _up_to_each(node, own, room))
     keys_values = [cast(x, FLOAT32) for x in presents]
     return [products(node, query, keys_values, opened, None), *presents]
@@ -215,7 +216,7 @@ def sparse_attention(node: OnnxNode) -> list[OnnxValue | None]:
 
 def _up_to_each(node: OnnxNode, queries: OnnxValue, total: int) -> OnnxValue:
     """Return a mask {B, 1, S, T} of the keys up to each query {B, S}."""
-    keys = node.constant(np.arange(total, dtype=np.int32).reshape(1, 1, 1, total))
+    keys = node.constant(counted((1, 1, 1, total)))
     return keys <= reshape(queries, (queries.shape[0], 1, queries.shape[1], 1))
 
 

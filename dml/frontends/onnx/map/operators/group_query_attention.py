@@ -10,10 +10,11 @@ from dml import enums
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC
 from dml.errors import DMLError
 
-from ...dtypes import FLOAT32, INT32, Array
+from ...dtypes import FLOAT32, INT32, Array, Shape
 from ...registry import onnx_op
 from ..functions import part, resized
 from ..node import OnnxNode
+from ..traced_arrays import counted, of_shape
 from ..value import OnnxValue, cast, emit, expanded, maximum, reshape, transpose
 from .attention import boolean_mask, both, refuse, refuse_attributes
 from .attention_products import CLOSED, products
@@ -29,8 +30,8 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
     H}.
 
     seqlens_k holds, for each batch element, the length of past and new positions together, minus one. If all positions
-    are new (a first prompt) the past is empty, whatever the tensors hold. If past and present share their memory, new
-    rows are written in place and lengths stay data, so that one plan serves every step.
+    are new (a first prompt) the past is empty, even if the tensors hold one. If past and present share their memory,
+    new rows are written in place and lengths stay data, so that one plan serves every step.
 
     DirectML's operator has no limit of scores (softcap), no sink and no integer past: with these, attention is
     computed by products and a softmax.
@@ -102,8 +103,8 @@ def _in_place(
 def _lengths(node: OnnxNode, steps: int) -> OnnxValue:
     """Return the length of each batch element's past, {B}: 0 for a first prompt, which is padded at its end.
 
-    A chunk's rows from query_seqlens on are padding: their results are unspecified, and later chunks overwrite them in
-    the cache.
+    A chunk's rows starting at query_seqlens are padding: their results are unspecified, and later chunks overwrite them
+    in the cache.
     """
     ends = cast(node.input(5), INT32)
     new = node.optional(16)
@@ -201,16 +202,21 @@ def _mask(node: OnnxNode, sizes: tuple[int, int, int, int], past: OnnxValue | No
 
 def _opened(node: OnnxNode, steps: int, total: int, past: OnnxValue | None, window: int) -> OnnxValue:
     """Return a mask of the keys up to each query's own position, {B or 1, 1, S, T}. window: -1 for none."""
-    keys = np.arange(total, dtype=np.int32).reshape(1, 1, 1, total)
-    own = np.arange(steps, dtype=np.int32).reshape(1, 1, steps, 1)
     if past is None:
-        near = (keys <= own) & (keys > own - window if window >= 0 else True)
-        return node.constant(near)
-    queries = reshape(past, (past.size, 1, 1, 1)) + node.constant(own)
-    opened = node.constant(keys) <= queries
+        return node.constant(of_shape((1, 1, steps, total), lambda shape: _near(shape, window)))
+    keys = node.constant(counted((1, 1, 1, total)))
+    queries = reshape(past, (past.size, 1, 1, 1)) + node.constant(counted((1, 1, steps, 1)))
+    opened = keys <= queries
     if window >= 0:
-        opened = both(opened, node.constant(keys) > queries - window)
+        opened = both(opened, keys > queries - window)
     return opened
+
+
+def _near(shape: Shape, window: int) -> Array:
+    """Return the mask of a first prompt. shape: {1, 1, S, T}."""
+    keys, own = np.arange(shape[3]), np.arange(shape[2])[:, None]
+    near = (keys <= own) & (keys > own - window if window >= 0 else True)
+    return near.reshape(shape)
 
 
 # Attention by products
@@ -264,4 +270,4 @@ def _open_keys(node: OnnxNode, steps: int, total: int, past: OnnxValue | None) -
     if past is None:
         return None
     behind = reshape(past, (past.size, 1, 1, 1)) + (steps - 1)
-    return node.constant(np.arange(total, dtype=np.int32).reshape(1, 1, 1, total)) <= behind
+    return node.constant(counted((1, 1, 1, total))) <= behind

@@ -14,6 +14,7 @@ from dml.descriptors.attention import OWN_INSERT_ROWS_OPERATOR_DESC
 from ...dtypes import FLOAT32, INT32, UINT8
 from ..functions import gather_elements, join, slice_
 from ..node import OnnxNode, Unsupported
+from ..traced_arrays import counted
 from ..value import OnnxValue, cast, constant, expanded, maximum, minimum, one, reshape, unary, where
 
 
@@ -21,7 +22,7 @@ def inserted(new: OnnxValue, past: OnnxValue, at: OnnxValue) -> OnnxValue:
     """Return the past {B, M, T, C} with new rows {B, M, S, C} at each batch element's position ``at``, then zeros."""
     steps, room = new.shape[2], past.shape[2]
     start = reshape(at, (at.size, 1, 1, 1))
-    places = constant(past.builder, np.arange(room, dtype=np.int32).reshape(1, 1, room, 1)) - start
+    places = constant(past.builder, counted((1, 1, room, 1))) - start
     if steps == 1:
         moved = expanded(new, past.shape)
     else:
@@ -38,7 +39,7 @@ def inserted_in_place(new: OnnxValue, shape: Sequence[int], at: OnnxValue) -> On
 
 
 def written(new: OnnxValue, past: OnnxValue, at: OnnxValue, *, in_place: bool) -> OnnxValue:
-    """Write new rows into the past from ``at`` on: in place, or into a copy."""
+    """Write new rows into the past starting at ``at``: in place, or into a copy."""
     return inserted_in_place(new, past.shape, at) if in_place else inserted(new, past, at)
 
 

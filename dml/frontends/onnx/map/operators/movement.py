@@ -282,10 +282,7 @@ def tile(node: OnnxNode) -> OnnxValue:
     return applied(op.tile, x, scaled_sizes(x.shape, repeats), repeats)
 
 
-_ORDERS = {
-    "DCR": enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW,
-    "CRD": enums.DML_DEPTH_SPACE_ORDER_COLUMN_ROW_DEPTH,
-}
+_ORDERS = {"DCR": enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW, "CRD": enums.DML_DEPTH_SPACE_ORDER_COLUMN_ROW_DEPTH}
 
 
 @onnx_op("DepthToSpace")

@@ -19,10 +19,11 @@ from dml.errors import DMLError
 from dml.frontends.meaning.normalization import group_normalization
 from dml.shapes import checked_axis, with_rank, with_size
 
-from ...dtypes import FLOAT32, INT32
+from ...dtypes import FLOAT32, INT32, INT64
 from ...registry import onnx_op
 from ..functions import gather, mean, total
 from ..node import OnnxNode, Unsupported
+from ..traced_arrays import counted
 from ..value import OnnxValue, applied, binary, cast, emit, expanded, one, reshape, unary
 
 
@@ -190,7 +191,7 @@ def embed_layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
     batch, steps = words.shape
     positions = node.optional(8)
     if positions is None:
-        positions = node.constant(np.arange(steps)[None])
+        positions = node.constant(counted((1, steps), INT64))
     made = gather(node.input(2, rank=2), words, 0) + gather(node.input(3, rank=2), positions, 0)
     if segments is not None:
         made = made + gather(node.input(4, rank=2), segments, 0)

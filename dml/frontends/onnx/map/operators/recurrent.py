@@ -29,11 +29,7 @@ class OnnxRecurrence:
     """
 
     def __init__(
-        self,
-        node: OnnxNode,
-        gates: int,
-        defaults: Sequence[str],
-        weights: tuple[OnnxValue, OnnxValue] | None = None,
+        self, node: OnnxNode, gates: int, defaults: Sequence[str], weights: tuple[OnnxValue, OnnxValue] | None = None
     ) -> None:
         self.node = node
         name = node.text("direction", "forward").lower()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from dml.errors import DMLError
 
 from ...dtypes import INT64
 from ...registry import onnx_op
 from ..functions import gather, join, part, slice_
 from ..node import OnnxNode, Unsupported
+from ..traced_arrays import counted
 from ..value import OnnxValue, cast, reshape, transpose
 
 
@@ -52,7 +51,7 @@ def turned(
     one.
     """
     batch, steps = query.shape[:2]
-    positions = node.constant(np.arange(steps)[None])
+    positions = node.constant(counted((1, steps), INT64))
     given = None if ids is None else node.optional(ids)
     if given is not None and past is None:
         positions = reshape(part(reshape(cast(given, INT64), (1, given.size)), 1, 0, 1), (1, 1)) + positions
@@ -111,7 +110,7 @@ def rotary_embedding(node: OnnxNode) -> OnnxValue:
         )
     batch, steps = split.shape[:2]
     if positions.size == 1 and positions.rank < 2:
-        positions = reshape(cast(positions, INT64), (1, 1)) + node.constant(np.arange(steps)[None])
+        positions = reshape(cast(positions, INT64), (1, 1)) + node.constant(counted((1, steps), INT64))
     elif positions.shape != (batch, steps):
         raise DMLError(f"position_ids must have shape (1,) or {(batch, steps)}, found {positions.shape}")
     interleaved = bool(node.integer("interleaved", 0))

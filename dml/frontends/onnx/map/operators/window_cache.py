@@ -7,6 +7,7 @@ import numpy as np
 from ...dtypes import FLOAT32, INT32
 from ..functions import gather_elements, join
 from ..node import OnnxNode
+from ..traced_arrays import counted
 from ..value import OnnxValue, cast, expanded, maximum, minimum, reshape, transpose, where
 from .attention import both
 from .attention_products import products
@@ -57,7 +58,7 @@ def windowed(node: OnnxNode, query: OnnxValue, key: OnnxValue, value: OnnxValue)
 
 
 def _counted(node: OnnxNode, count: int) -> OnnxValue:
-    return node.constant(np.arange(count, dtype=np.int32).reshape(1, 1, 1, count))
+    return node.constant(counted((1, 1, 1, count)))
 
 
 def _resident(total: OnnxValue, room: int, window: int) -> OnnxValue:

@@ -190,8 +190,8 @@ def test_short_heads_take_a_tile_that_is_no_deeper_than_needed() -> None:
 
 
 def test_halves_without_conversions_take_registers_from_attention() -> None:
-    """Adreno 6xx converts FLOAT16 in many instructions and gets the smallest tile; chips that convert in one instruction
-    get a larger one, and FLOAT32 the largest, except on Intel, whose compiler spills.
+    """Adreno 6xx converts FLOAT16 in many instructions and gets the smallest tile; chips that convert in one
+    instruction get a larger one, and FLOAT32 the largest, except on Intel, whose compiler spills.
     """
     halves = AttentionShape(8, 256, 256, 64, 64, 8, halves=True)
     converting = replace(chip("a660"), features=Features())

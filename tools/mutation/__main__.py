@@ -71,7 +71,7 @@ def main() -> None:
             if options.again and outcome["outcome"] not in ("caught", "survived"):
                 outcome = known[mutant]
             elif outcome["outcome"] == "caught":
-                outcome["on"] = options.device
+                outcome["on"] = " as ".join([options.device, *(options.axis or ())])
             found[mutant] = {**vars(mutant), **outcome}
             print(f"{number}/{len(chosen)} {mutant.name}: {outcome['outcome']} {outcome['by']}", flush=True)
             if number % 10 == 0 or number == len(chosen):
@@ -132,7 +132,7 @@ def page(found: list[dict[str, Any]], reasons: Mapping[str, str]) -> str:
     for one in found:
         kinds[one["kind"]].append(one)
     caught, of, equal = score(found, reasons)
-    elsewhere = sum(one.get("on") == "SwiftShader" for one in found)
+    on = Counter(one.get("on") for one in found)
     lines = [
         "# Mutations",
         "",
@@ -142,12 +142,13 @@ def page(found: list[dict[str, Any]], reasons: Mapping[str, str]) -> str:
         "not count, nor do those that change a kernel but no result: each has its reason below, which begins with",
         "Equal. `tools/mutate --page` writes this page from the outcomes in `tools/mutation/mutants.json` and the",
         "reasons in `tools/mutation/reasons.json`; `tools/mutate --again` runs the mutants again that were not caught,",
-        "and `--device SwiftShader` runs them on a driver that splits workgroups into smaller vectors.",
+        "and `--device SwiftShader` runs them on a driver that splits workgroups into smaller vectors. Lavapipe of",
+        "Mesa 26.1 has matrix units: `--as subgroups` runs those of their kernels there.",
         "",
         f"Tried: {len(found)} mutants in {len({one['file'] for one in found})} of "
         f"{len(files(sources.directory()))} files.",
         f"Caught: {caught} of the {of} that can change a result, {caught / max(1, of):.1%}; "
-        f"{elsewhere} only on SwiftShader.",
+        f"{on['SwiftShader']} only on SwiftShader, {on['llvmpipe as subgroups']} only with matrix units.",
         f"{equal} more change a kernel but no result.",
         "",
         "| kind | caught | of |",

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .arguments import described, field_checks, is_number
+from .enums import DML_TENSOR_DATA_TYPE
 from .enums.naming import by_name, did_you_mean, nearby
 from .errors import DMLError
 from .traced import TracedInt
@@ -168,6 +169,8 @@ def not_converted(where: str, value: Any, wanted: str, kind: type[Enum] | None =
     kind: the expected enumeration; similar names of it are suggested.
     """
     hint = nearby(kind, value) if kind is not None and isinstance(value, str) else ""
+    if kind is DML_TENSOR_DATA_TYPE and isinstance(value, type | np.dtype):
+        hint = "; dml.data_type_of(dtype) is that of a NumPy type"
     return DMLError(f"{where}: must be {wanted}, found {described(value)}{hint}")
 
 

@@ -81,6 +81,8 @@ def tensor_with(**fields: Any) -> Any:
     ("make", "message"),
     [
         (lambda: tensor_with(DataType="flot32"), "DataType: must be a DML_TENSOR_DATA_TYPE, found 'flot32'; near it:"),
+        (lambda: tensor_with(DataType=np.float32), r"DataType: must be .*, found type; dml.data_type_of\(dtype\)"),
+        (lambda: tensor_with(DataType=np.dtype("f4")), r"DataType: must be .*; dml.data_type_of\(dtype\) is that of a"),
         (lambda: tensor_with(DataType=99), "DataType: must be a DML_TENSOR_DATA_TYPE, found 99"),
         (lambda: tensor_with(DataType=None), "DataType: must be a DML_TENSOR_DATA_TYPE, found None"),
         (lambda: tensor_with(Flags="x"), "Flags: must be DML_TENSOR_FLAGS"),

@@ -190,8 +190,8 @@ def test_short_heads_take_a_tile_that_is_no_deeper_than_needed() -> None:
 
 
 def test_halves_without_conversions_take_registers_from_attention() -> None:
-    """Adreno 6xx converts FLOAT16 in many instructions and gets a smaller tile; FLOAT32, and chips that convert in one
-    instruction, keep the larger one.
+    """Adreno 6xx converts FLOAT16 in many instructions and gets the smallest tile; chips that convert in one
+    instruction get a larger one, and FLOAT32 the largest, except on Intel, whose compiler spills.
     """
     halves = AttentionShape(8, 256, 256, 64, 64, 8, halves=True)
     converting = replace(chip("a660"), features=Features())
@@ -202,7 +202,9 @@ def test_halves_without_conversions_take_registers_from_attention() -> None:
         assert isinstance(found, AttentionTiles)
         return found.kept
 
-    assert kept(converting, halves) < kept(converting, replace(halves, halves=False)) == kept(exact, halves)
+    floats = replace(halves, halves=False)
+    assert kept(converting, halves) < kept(exact, halves) < kept(converting, floats) == kept(chip("m1"), floats)
+    assert kept(chip("dg2"), floats) == kept(exact, halves)
 
 
 def test_products_of_bytes_need_instructions_for_them() -> None:

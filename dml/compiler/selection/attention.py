@@ -68,9 +68,10 @@ _LEAST_DEPTH = min(depth for _, _, depth, *_ in _TILES)
 #: Keys that an invocation of attention/few.comp loads at once, at most, and its registers for scores and addresses:
 #: Mesa's compiler for Intel still spilled with 24.
 _KEYS_AT_ONCE, _FEW_REGISTERS = 4, 40
-#: Registers of attention/tiles.comp for queries, keys, loads in flight and addresses, and registers for converting
-#: FLOAT16 without the device's instructions (Adreno 6xx).
-_TILE_REGISTERS, _CONVERTING = 105, 12
+#: Registers of attention/tiles.comp for queries, keys, loads in flight and addresses: of FLOAT32; of FLOAT16, or where
+#: registers shrink as the subgroup widens (Intel). More of them convert FLOAT16 without the device's instructions
+#: (Adreno 6xx).
+_FLOAT_REGISTERS, _OTHER_REGISTERS, _CONVERTING = 104, 105, 12
 
 
 @dataclass(frozen=True)
@@ -319,7 +320,8 @@ def _tiles(target: Target, of: AttentionShape) -> Iterator[AttentionTiles]:
 
     Rows of many columns are shared by sixteen invocations, since the sums would not fit the registers of eight.
     """
-    beside = _TILE_REGISTERS + (_CONVERTING if of.halves and not target.features.float16_exact else 0)
+    beside = _OTHER_REGISTERS if of.halves or profile(target).by_thread else _FLOAT_REGISTERS
+    beside += _CONVERTING if of.halves and not target.features.float16_exact else 0
     for rows, keys, depth, across, workgroup, most in _TILES:
         if depth > _LEAST_DEPTH >= of.size:
             continue

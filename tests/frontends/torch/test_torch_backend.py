@@ -716,3 +716,32 @@ def test_generation_with_a_static_cache(compiled, monkeypatch):
         found = model.generate(ids, **given, pad_token_id=0, eos_token_id=None)
     assert torch.equal(found, expected)
     assert len(made) == 2  # for the prompt, and for one token
+
+
+@pytest.mark.parametrize("family", ["Gemma3", "T5"])
+def test_static_caches_of_other_families(compiled, family):
+    """A cache with sliding windows, and a decoder with an encoder's keys: the same tokens."""
+    transformers = pytest.importorskip("transformers")
+    ends = {"pad_token_id": 0, "eos_token_id": None}
+    sizes = {
+        "vocab_size": 97,
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+    }
+    if family == "T5":
+        config = transformers.T5Config(
+            vocab_size=97, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, decoder_start_token_id=0, **ends
+        )
+        model = transformers.T5ForConditionalGeneration(config).eval()
+    else:
+        config = transformers.Gemma3TextConfig(**sizes, num_key_value_heads=2, head_dim=8, sliding_window=8, **ends)
+        model = transformers.Gemma3ForCausalLM(config).eval()
+    ids = torch.randint(2, 97, (1, 7))
+    given = {"max_new_tokens": 5, "min_new_tokens": 5, "do_sample": False}
+    with torch.no_grad():
+        expected = model.generate(ids, **given)
+        model.forward = compiled(model.forward, fallback=False)
+        found = model.generate(ids, **given, cache_implementation="static", disable_compile=True)
+    assert torch.equal(found, expected)

@@ -93,7 +93,8 @@ def _gelu(x: Any, *, half_first: bool) -> Any:
 
 
 def _gelu_values(t: _Arrays) -> Array:
-    return np.asarray(ACTIVATIONS["GELU"][0](t["Real"]))
+    # erfc keeps the small results of negative numbers, where 1 + erf cancels
+    return np.asarray(t["Real"] / 2 * np.vectorize(math.erfc)(-t["Real"] * math.sqrt(0.5)))
 
 
 def _quantized(t: _Graph) -> Any:

@@ -191,8 +191,8 @@ def as_array(value: npt.ArrayLike, where: str) -> npt.NDArray[Any]:
     except (TypeError, ValueError, BufferError, RuntimeError) as error:
         raise DMLError(f"{where}: takes an array, found {type(value).__name__} ({error})") from None
     if array.dtype.kind not in "biufV" or array.dtype.names or array.dtype.hasobject:  # V: the types of ml_dtypes
-        held = f"an array of {array.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
-        raise DMLError(f"{where}: takes an array of numbers, found {held}")
+        found = f"an array of {array.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+        raise DMLError(f"{where}: takes an array of numbers, found {found}")
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
         raise DMLError(f"{where}: takes numbers of at most 64 bits, found an array of {array.dtype}")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))

@@ -17,11 +17,16 @@ from dml.runtime.context import Context
 from dml.tensors import DML_BUFFER_TENSOR_DESC, data_type_of, numpy_dtype, packed_tensor
 
 #: Types that DirectML lacks, and the types that hold their values on the device.
-STORED_AS: dict[np.dtype[Any], np.dtype[Any]] = {
+_STORED_AS: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(np.bool_): np.dtype(np.uint8),
     np.dtype(ml_dtypes.bfloat16): np.dtype(np.float32),
 }
 _CPU = 1  # DLPack's kDLCPU
+
+
+def stored_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """Return the type in which the device holds elements of a NumPy type."""
+    return _STORED_AS.get(np.dtype(dtype), np.dtype(dtype))
 
 
 class Lease:
@@ -83,7 +88,7 @@ class DeviceArray:
     def stored(self) -> Array:
         """Return a copy on the host, in the type held on the device."""
         if self.desc is None or self.buffer is None:
-            return np.zeros(self._shape, STORED_AS.get(self._dtype, self._dtype))
+            return np.zeros(self._shape, stored_dtype(self._dtype))
         words = self.buffer.read(np.uint32, int(self.desc.TotalTensorSizeInBytes or 0) // 4)
         return TensorMemory(words, self.desc).load()
 
@@ -113,7 +118,7 @@ class DeviceArray:
 
     @property
     def _is_converted(self) -> bool:
-        return STORED_AS.get(self._dtype, self._dtype).itemsize != self._dtype.itemsize
+        return stored_dtype(self._dtype).itemsize != self._dtype.itemsize
 
 
 def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -168,7 +173,7 @@ def to_device(context: Context, value: npt.ArrayLike) -> DeviceArray:
     if isinstance(value, DeviceArray):
         return value
     array = as_array(value, "Device.to_device")
-    stored = array.astype(STORED_AS.get(array.dtype, array.dtype), copy=False).reshape(array.shape or (1,))
+    stored = array.astype(stored_dtype(array.dtype), copy=False).reshape(array.shape or (1,))
     kind = data_type_of(stored.dtype)
     if not array.size:
         return DeviceArray(None, None, shape=array.shape, dtype=array.dtype)

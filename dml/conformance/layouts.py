@@ -61,13 +61,14 @@ def laid_out(desc: OperatorDesc, layout: str) -> OperatorDesc:
 
 def _owned(desc: OperatorDesc) -> OperatorDesc:
     later = [(name, tensor) for name, tensor in desc.inputs() if tensor is not None][1:]
-    flag = DML_TENSOR_FLAGS.DML_TENSOR_FLAG_OWNED_BY_DML
-    changes: dict[str, Any] = {
-        name: Tensor(tensor.DataType, tensor.Sizes, tensor.Strides, Flags=flag)
-        for name, tensor in later
-        if isinstance(tensor, Tensor)
-    }
+    changes: dict[str, Any] = {name: owned(tensor) for name, tensor in later if isinstance(tensor, Tensor)}
     return desc.replace(**changes) if changes else desc
+
+
+def owned(tensor: Tensor) -> Tensor:
+    """Return the tensor as one that DirectML owns, as a trained model's parameters are."""
+    flag = DML_TENSOR_FLAGS.DML_TENSOR_FLAG_OWNED_BY_DML
+    return Tensor(tensor.DataType, tensor.Sizes, tensor.Strides, Flags=flag)
 
 
 def _mixed(tensor: Tensor, chance: random.Random, is_input: bool) -> Tensor:

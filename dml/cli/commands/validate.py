@@ -23,24 +23,24 @@ def validate(
     from ...frontends.dxdispatch.validate import faults_of_file
 
     level = level_of(feature_level)
-    found = [(path, operator) for path in files for operator in faults_of_file(path, level)]
+    found = [(path, checked) for path in files for checked in faults_of_file(path, level)]
     if json:
         answers: list[dict[str, Any]] = [
             {
                 "file": str(path),
-                "path": operator.path,
-                "operator": operator.operator or None,
-                "faults": [{"message": error.message, "hresult": error.hresult.name} for error in operator.faults],
+                "path": checked.path,
+                "operator": checked.operator or None,
+                "faults": [{"message": error.message, "hresult": error.hresult.name} for error in checked.faults],
             }
-            for path, operator in found
+            for path, checked in found
         ]
         print_json(answers)
     else:
-        for path, operator in found:
-            where = ": ".join(filter(None, (str(path), operator.path)))
-            if not operator.faults:
-                typer.echo(f"{where}: {operator.operator} is valid at feature level {short_name(level)}")
-            for error in operator.faults:
+        for path, checked in found:
+            where = ": ".join(filter(None, (str(path), checked.path)))
+            if not checked.faults:
+                typer.echo(f"{where}: {checked.operator} is valid at feature level {short_name(level)}")
+            for error in checked.faults:
                 typer.echo(f"{path if 'document' in error.placed_in else where}: {error.message}")
-    if any(operator.faults for _, operator in found):
+    if any(checked.faults for _, operator in found):
         raise typer.Exit(REFUSED)

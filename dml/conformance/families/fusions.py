@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dml.conformance.graphs import SUITE_OPERATOR_TYPE, GraphDesc
-from dml.conformance.layouts import Tensor
+from dml.conformance.layouts import Tensor, owned
 from dml.conformance.limits import Expected, sum_of_products
 from dml.conformance.parameters import Choice, Skip, flags, sizes, tensor
 from dml.conformance.references.activations import ACTIVATIONS
@@ -26,7 +26,6 @@ from dml.enums import (
     DML_TENSOR_DATA_TYPE_FLOAT32,
     DML_TENSOR_DATA_TYPE_INT32,
     DML_TENSOR_DATA_TYPE_UINT8,
-    DML_TENSOR_FLAGS,
 )
 from dml.graph import operations as op
 
@@ -221,9 +220,7 @@ def _input(name: str, choice: Choice) -> Tensor:
     }
     kind = DML_TENSOR_DATA_TYPE_UINT8 if name in ("Bytes", "More") else choice.type
     made = tensor(kind, shapes.get(name, (rows, columns)))
-    is_owned = name in _PARAMETERS and choice.constant
-    flag = DML_TENSOR_FLAGS.DML_TENSOR_FLAG_OWNED_BY_DML if is_owned else DML_TENSOR_FLAGS.DML_TENSOR_FLAG_NONE
-    return Tensor(made.DataType, made.Sizes, Flags=flag)
+    return owned(made) if name in _PARAMETERS and choice.constant else made
 
 
 def _described(choice: Choice) -> _Fused:

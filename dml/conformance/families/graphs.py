@@ -10,7 +10,7 @@ import numpy as np
 from dml.capability import short_name
 from dml.conformance.case import Case
 from dml.conformance.graphs import SUITE_OPERATOR_TYPE, GraphDesc
-from dml.conformance.layouts import Tensor, tensors
+from dml.conformance.layouts import Tensor, owned, tensors
 from dml.conformance.limits import Expected, spacing, sum_of_products
 from dml.conformance.parameters import Choice, Skip, flags, sizes, tensor
 from dml.conformance.subject import Inputs, Outputs, subject, subjects
@@ -28,7 +28,6 @@ from dml.enums import (
     DML_TENSOR_DATA_TYPE_UINT4,
     DML_TENSOR_DATA_TYPE_UINT8,
     DML_TENSOR_DATA_TYPE_UINT16,
-    DML_TENSOR_FLAGS,
 )
 from dml.graph import operations as op
 
@@ -332,12 +331,8 @@ def _stored(choice: Choice) -> _StoredWeights:
         )
         return {"OutputTensor": op.gemm(inputs["ATensor"], weights, transpose_b=True)}
 
-    owned = {name: described if name == "ATensor" else _owned(described) for name, described in given.items()}
-    return _StoredWeights(owned, {"OutputTensor": result}, build, choice.block)
-
-
-def _owned(described: Tensor) -> Tensor:
-    return Tensor(described.DataType, described.Sizes, Flags=DML_TENSOR_FLAGS.DML_TENSOR_FLAG_OWNED_BY_DML)
+    stored = {name: described if name == "ATensor" else owned(described) for name, described in given.items()}
+    return _StoredWeights(stored, {"OutputTensor": result}, build, choice.block)
 
 
 def _stored_inputs(desc: Any, values: Values) -> Inputs:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import threading
 
-import numpy as np
 import numpy.typing as npt
 
 from dml.api.bound import OutputBuffers
-from dml.api.device_array import STORED_AS, DeviceArray
+from dml.api.device_array import DeviceArray, stored_dtype
 from dml.runtime.context import Context
 from dml.tensors import data_type_of, packed_tensor
 
@@ -25,8 +24,7 @@ class CacheMemory:
     def array(self, slot: int, shape: tuple[int, ...], dtype: npt.DTypeLike, *, zero: bool = True) -> DeviceArray:
         """Return an array that no one else uses. slot: the number of the cache. zero: else its contents are
         unspecified."""
-        stored = STORED_AS.get(np.dtype(dtype), np.dtype(dtype))
-        desc = packed_tensor(data_type_of(stored), shape)
+        desc = packed_tensor(data_type_of(stored_dtype(dtype)), shape)
         with self._lock:
             buffer, lease = self._buffers.take(slot, int(desc.TotalTensorSizeInBytes or 0))
         if zero:

@@ -185,13 +185,13 @@ class PartedNetwork:
 class _NetworkPart:
     """Layers that run together. Their network takes and returns values by name."""
 
-    def __init__(self, whole: Network, nodes: Cut[CutLayer], device: Device) -> None:
-        self.on_host = nodes.on_host
-        self.inputs, self.outputs = nodes.inputs, nodes.outputs
-        self.layers = [node.layer for node in nodes.nodes]
-        self.network = _network_of(whole, self.layers, nodes.inputs, nodes.outputs)
+    def __init__(self, whole: Network, cut: Cut[CutLayer], device: Device) -> None:
+        self.on_host = cut.on_host
+        self.inputs, self.outputs = cut.inputs, cut.outputs
+        self.layers = [node.layer for node in cut.nodes]
+        self.network = _network_of(whole, self.layers, cut.inputs, cut.outputs)
         #: The layers of a host part, without constants.
-        self.host_layers = [layer for layer in self.layers if nodes.on_host and layer.type not in _SPECIAL]
+        self.host_layers = [layer for layer in self.layers if cut.on_host and layer.type not in _SPECIAL]
         self._results = _results_of(self.network)
         self._device = device
         self._host: _HostNetwork | None = None
@@ -199,7 +199,7 @@ class _NetworkPart:
         #: Compiled networks, by the inputs' sizes and by the values of inputs that layers need at compile time.
         self._compiled: Recent[Any, CompiledNetwork] = Recent(_MOST_COMPILED)
         self._knows_numbers = False
-        if nodes.on_host:
+        if cut.on_host:
             self._on_host()  # (errors of OpenVINO are raised at load)
         else:
             check_layers(self.network)

@@ -110,14 +110,14 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
                 stacklevel=5,
             )
 
-    def _part(self, nodes: Cut[NodeFacts]) -> Part:
-        names = {*nodes.constants, *nodes.inputs} & self._initial.keys()
+    def _part(self, cut: Cut[NodeFacts]) -> Part:
+        names = {*cut.constants, *cut.inputs} & self._initial.keys()
         initial = {name: self._initial[name] for name in sorted(names)}
-        if nodes.on_host:
-            return HostPart(self.model, nodes, initial, self._types)
-        graph = GraphFacts(initial, nodes.nodes, nodes.outputs)
-        late = {node for at in self._late if (node := self._nodes[at]) in nodes.nodes}
-        return DevicePart(self.device, graph, nodes.inputs, self._opsets, self._functions, self._constants, late)
+        if cut.on_host:
+            return HostPart(self.model, cut, initial, self._types)
+        graph = GraphFacts(initial, cut.nodes, cut.outputs)
+        late = {node for at in self._late if (node := self._nodes[at]) in cut.nodes}
+        return DevicePart(self.device, graph, cut.inputs, self._opsets, self._functions, self._constants, late)
 
     def reason(self, node: NodeFacts) -> str:
         """Return the reason why a node is on the host, in brackets; "" if it only computes constants for others."""

@@ -59,29 +59,38 @@ def lowering(*classes: type[OperatorDesc], epilogue: Epilogues = Epilogues.NONE)
 
 @dataclass(frozen=True)
 class Elementwise:
-    """An operator whose output elements are an expression of its inputs' elements at the same position."""
+    """An operator whose output elements are an expression of its inputs' elements at the same position.
+
+    fits: whether the expression's values are always within the range of the output's data type.
+    """
 
     inputs: tuple[str, ...]
     expression: Callable[[Any], Expression]
+    fits: bool = False
+
+    def present(self, desc: OperatorDesc) -> list[str]:
+        """Return the inputs that a descriptor has, whose elements are its expression's leaves 0, 1, ..."""
+        return [name for name in self.inputs if getattr(desc, name) is not None]
 
 
 _ELEMENTWISE: dict[type[OperatorDesc], Elementwise] = {}
 _Function = TypeVar("_Function", bound=Callable[[Any], Expression])
 
 
-def elementwise(cls: type[OperatorDesc], *inputs: str) -> Callable[[_Function], _Function]:
-    """Register ``desc -> Expression`` for a descriptor with these inputs (leaf 0, 1, ...) and one output.
+def elementwise(cls: type[OperatorDesc], *inputs: str, fits: bool = False) -> Callable[[_Function], _Function]:
+    """Register ``desc -> Expression`` for a descriptor with these inputs and one output.
 
-    The registration provides the lowering, and graphs can fuse the operator.
+    The leaves 0, 1, ... are the inputs that are present. The registration provides the lowering, and graphs can fuse
+    the operator. fits: see Elementwise.
     """
 
     def register(function: _Function) -> _Function:
-        entry = Elementwise(inputs, function)
+        entry = Elementwise(inputs, function, fits)
         _ELEMENTWISE[cls] = entry
 
         def lower_elementwise(desc: OperatorDesc, builder: ProgramBuilder) -> None:
             ((output, _),) = desc.outputs()
-            apply(builder, function(desc), builder[output], [builder[name] for name in inputs])
+            apply(builder, function(desc), builder[output], [builder[name] for name in entry.present(desc)])
 
         _LOWERINGS[cls] = lower_elementwise
         return function

@@ -72,8 +72,8 @@ def _as_expressions(at: Node) -> Sequence[Node]:
     entry = elementwise_of(at.desc)
     if entry is None:
         return [at]
-    if all(port is not None for port in at.inputs):
-        at.expression = _expression_of(at.desc.key, at.desc)
+    at.inputs = [port for port in at.inputs if port is not None]
+    at.expression = _expression_of(at.desc.key, at.desc)
     return [at]
 
 
@@ -83,7 +83,8 @@ def _expression_of(key: Hashable, desc: OperatorDesc) -> Expression:
     description's."""
     entry = elementwise_of(desc)
     assert entry is not None
-    made = substitute(entry.expression(desc), [Leaf(desc.input_names.index(name)) for name in entry.inputs])
+    order = [name for name, tensor in desc.inputs() if tensor is not None]
+    made = substitute(entry.expression(desc), [Leaf(order.index(name)) for name in entry.present(desc)])
     if len(_firsts) >= _MOST_FIRSTS:
         _firsts.clear()
     return _firsts.setdefault(expression_key(made), made)
@@ -135,7 +136,7 @@ def _absorb_one(at: Node, most: int, static: set[Value]) -> Node | None:
         made = producer.outputs[0]
         assert made is not None
         if (
-            DATA_TYPES[seen.tensor.DataType].wraps
+            (DATA_TYPES[seen.tensor.DataType].wraps and not _fits(producer))
             or not same_layout(made[0].tensor, seen.tensor)
             or seen.tensor.Sizes != result.tensor.Sizes
         ):
@@ -156,6 +157,12 @@ def _absorb_one(at: Node, most: int, static: set[Value]) -> Node | None:
         connect(at, producer)
         return producer
     return None
+
+
+def _fits(producer: Node) -> bool:
+    """Whether an expression's values are always within the range of its result's data type."""
+    entry = None if producer.desc is None else elementwise_of(producer.desc)
+    return entry is not None and entry.fits
 
 
 def _joined(

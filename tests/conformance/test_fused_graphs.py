@@ -21,6 +21,7 @@ FUSED = {
     "chain": 1, "deep": 2, "many_inputs": 2, "integers_between": 1, "read_twice": 3, "small_before_large": 2,
     "wrapping": 2, "strided": 1, "turned": 1, "product_before": 1, "two_products": 2, "product_as_integers": 1,
     "product_in_other_sizes": 1, "product_read_twice": 2, "product_and_many_inputs": 2, "gelu": 1, "gelu_of_half": 1,
+    "condition": 1, "quantized": 2, "bytes_between": 1,
 }  # fmt: skip
 
 

@@ -305,6 +305,23 @@ def test_linear_quantization(device: Any) -> None:
     np.testing.assert_array_equal(found["back"], ((expected - 10) * scale).astype(np.float32))
 
 
+@pytest.mark.parametrize(("kind", "lowest", "zero"), [("UINT8", 0, 7), ("INT8", -128, None)])
+def test_quantized_values_between_operators(device: Any, kind: str, lowest: int, zero: int | None) -> None:
+    """Fused, they are rounded and clamped as if they were stored."""
+    x = np.random.default_rng(5).normal(0, 9, (6, 32)).astype(np.float32)
+    x[0, :4] = 1e6, -1e6, 0.025, -0.025
+    scale = np.float32(0.05)
+    graph = Builder(device)
+    t = graph.input("x", x.shape)
+    stored = op.quantize_linear(op.relu(t) - 3, scale, zero, dml.DML_TENSOR_DATA_TYPE[f"DML_TENSOR_DATA_TYPE_{kind}"])
+    compiled = graph.compile({"y": op.if_(op.less_than(t, 4.0), op.dequantize_linear(stored, scale, zero), t)})
+    codes = np.clip(np.rint((np.maximum(x, 0) - 3) / scale) + (zero or 0), lowest, lowest + 255)
+    expected = np.where(x < 4, ((codes - (zero or 0)) * scale).astype(np.float32), x)
+    (found,) = compiled.dispatch({"x": x}).values()
+    np.testing.assert_array_equal(found, expected)
+    assert len(compiled.program.dispatches) == 1
+
+
 def test_resample_is_linear_between_centres(device: Any) -> None:
     x = np.arange(4, dtype=np.float32).reshape(1, 1, 1, 4)
     found = evaluate(device, {"x": x}, lambda t: {"y": op.resample(t, (1, 1, 1, 8))})["y"]

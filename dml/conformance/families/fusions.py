@@ -143,6 +143,13 @@ _FORMS: Mapping[str, _Form] = {
         lambda t: np.trunc(t["A"] * 0.5) + t["B"],
     ),
     "quantized": _Form("Bytes More", _quantized, _quantized_values, DML_TENSOR_DATA_TYPE_UINT8),
+    "bytes_between": _Form(
+        "A B",
+        lambda t: op.add(
+            op.dequantize_linear(op.quantize_linear(t["A"], 0.5, 3.0), 0.5, 3.0, t["A"].data_type), t["B"]
+        ),
+        lambda t: (np.clip(t["A"] / 0.5 + 3, 0, 255) - 3) * 0.5 + t["B"],
+    ),
     # More than one kernel
     "read_twice": _Form(
         "A B C",

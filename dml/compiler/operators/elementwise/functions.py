@@ -56,12 +56,12 @@ def round_to(desc: d.DML_ELEMENT_WISE_ROUND_OPERATOR_DESC) -> Expression:
     return node(code, Leaf(0), includes=[MATH])
 
 
-@elementwise(d.DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC, "InputTensor")
+@elementwise(d.DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC, "InputTensor", fits=True)
 def is_nan(desc: d.DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC) -> Expression:
     return node("uint(is_nan($x0))", Leaf(0), glsl="uint", includes=[MATH])
 
 
-@elementwise(d.DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC, "InputTensor")
+@elementwise(d.DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC, "InputTensor", fits=True)
 def is_infinity(desc: d.DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC) -> Expression:
     code = {
         enums.DML_IS_INFINITY_MODE_EITHER: "uint(is_inf($x0))",

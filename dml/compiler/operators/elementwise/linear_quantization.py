@@ -8,14 +8,12 @@ not, often for values that were quantized before; rounding the exact quotient wo
 
 from __future__ import annotations
 
-from dml.compiler.apply import apply
-from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.kinds import INTEGER, MATH, kind
-from dml.compiler.lowering import lowering
-from dml.compiler.program import Operand
+from dml.compiler.lowering import elementwise
 from dml.compiler.scalar import Expression, Leaf, node
 from dml.descriptors import elementwise as d
+from dml.descriptors.base import OperatorDesc
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 
@@ -43,50 +41,44 @@ def difference(tensor: DML_BUFFER_TENSOR_DESC, x: Expression, zero_point: Expres
     return node(f"difference_{kind(tensor)}($x0, $x1)", x, zero_point, includes=[INTEGER])
 
 
-class _Leaves:
-    """Collects the operands of an expression, in the order in which their leaves are requested."""
-
-    def __init__(self, builder: ProgramBuilder) -> None:
-        self._builder = builder
-        self.operands: list[Operand] = []
-
-    def of(self, name: str) -> Expression:
-        self.operands.append(self._builder[name])
-        return Leaf(len(self.operands) - 1)
-
-    def of_optional(self, name: str) -> Expression | None:
-        return None if self._builder.get(name) is None else self.of(name)
+def _leaves(desc: OperatorDesc) -> dict[str, Expression]:
+    """Return a leaf for each input that is present, in the order of the fields."""
+    present = [name for name, tensor in desc.inputs() if tensor is not None]
+    return {name: Leaf(index) for index, name in enumerate(present)}
 
 
-@lowering(d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC)
-def quantize_linear(desc: d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    leaves = _Leaves(builder)
-    x, scale = leaves.of("InputTensor"), leaves.of("ScaleTensor")
-    rounded = node("round_quotient(float($x0), $x1)", x, scale, includes=[MATH])
-    result = quantized(desc.OutputTensor, rounded, leaves.of_optional("ZeroPointTensor"))
-    apply(builder, result, builder["OutputTensor"], leaves.operands)
+@elementwise(
+    d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC, "InputTensor", "ScaleTensor", "ZeroPointTensor", fits=True
+)
+def quantize_linear(desc: d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC) -> Expression:
+    given = _leaves(desc)
+    rounded = node("round_quotient(float($x0), $x1)", given["InputTensor"], given["ScaleTensor"], includes=[MATH])
+    return quantized(desc.OutputTensor, rounded, given.get("ZeroPointTensor"))
 
 
-@lowering(d.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC)
-def dequantize_linear(desc: d.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    leaves = _Leaves(builder)
-    x, scale = leaves.of("InputTensor"), leaves.of("ScaleTensor")
-    value = difference(desc.InputTensor, x, leaves.of_optional("ZeroPointTensor"))
-    apply(builder, node("$x0 * $x1", value, scale), builder["OutputTensor"], leaves.operands)
+@elementwise(d.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC, "InputTensor", "ScaleTensor", "ZeroPointTensor")
+def dequantize_linear(desc: d.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC) -> Expression:
+    given = _leaves(desc)
+    value = difference(desc.InputTensor, given["InputTensor"], given.get("ZeroPointTensor"))
+    return node("$x0 * $x1", value, given["ScaleTensor"])
 
 
-@lowering(d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC)
-def quantized_linear_add(desc: d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+@elementwise(
+    d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC,
+    "ATensor", "AScaleTensor", "AZeroPointTensor", "BTensor", "BScaleTensor", "BZeroPointTensor",
+    "OutputScaleTensor", "OutputZeroPointTensor",
+    fits=True,
+)  # fmt: skip
+def quantized_linear_add(desc: d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC) -> Expression:
     """Apply DEQUANTIZE_LINEAR to both inputs, ADD, and QUANTIZE_LINEAR, with the roundings of each step."""
-    leaves = _Leaves(builder)
+    given = _leaves(desc)
 
     def factors(which: str, tensor: DML_BUFFER_TENSOR_DESC) -> list[Expression]:
         """Return an input minus its zero point, and its scale."""
-        x, scale = leaves.of(f"{which}Tensor"), leaves.of(f"{which}ScaleTensor")
-        return [difference(tensor, x, leaves.of_optional(f"{which}ZeroPointTensor")), scale]
+        x, zero_point = given[f"{which}Tensor"], given.get(f"{which}ZeroPointTensor")
+        return [difference(tensor, x, zero_point), given[f"{which}ScaleTensor"]]
 
     terms = [*factors("A", desc.ATensor), *factors("B", desc.BTensor)]
     total = node("multiply_add($x0, $x1, $x2 * $x3)", *terms, includes=[MATH])
-    rounded = node("round_quotient($x0, $x1)", total, leaves.of("OutputScaleTensor"), includes=[MATH])
-    result = quantized(desc.OutputTensor, rounded, leaves.of_optional("OutputZeroPointTensor"))
-    apply(builder, result, builder["OutputTensor"], leaves.operands)
+    rounded = node("round_quotient($x0, $x1)", total, given["OutputScaleTensor"], includes=[MATH])
+    return quantized(desc.OutputTensor, rounded, given.get("OutputZeroPointTensor"))

@@ -15,12 +15,12 @@ for _cls, _word, _pair in (
     (d.DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL_OPERATOR_DESC, "$x0 >= $x1", "!less_{s}64($x0, $x1)"),
     (d.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL_OPERATOR_DESC, "$x0 <= $x1", "!less_{s}64($x1, $x0)"),
 ):
-    numeric(_cls, glsl="uint", float=f"uint({_word})", word=f"uint({_word})", pair=f"uint({_pair})")
+    numeric(_cls, glsl="uint", fits=True, float=f"uint({_word})", word=f"uint({_word})", pair=f"uint({_pair})")
 
-numeric(d.DML_ELEMENT_WISE_LOGICAL_AND_OPERATOR_DESC, uint="uint($x0 != 0u && $x1 != 0u)")
-numeric(d.DML_ELEMENT_WISE_LOGICAL_OR_OPERATOR_DESC, uint="uint(($x0 | $x1) != 0u)")
-numeric(d.DML_ELEMENT_WISE_LOGICAL_XOR_OPERATOR_DESC, uint="uint(($x0 != 0u) != ($x1 != 0u))")
-numeric(d.DML_ELEMENT_WISE_LOGICAL_NOT_OPERATOR_DESC, ["InputTensor"], uint="uint($x0 == 0u)")
+numeric(d.DML_ELEMENT_WISE_LOGICAL_AND_OPERATOR_DESC, fits=True, uint="uint($x0 != 0u && $x1 != 0u)")
+numeric(d.DML_ELEMENT_WISE_LOGICAL_OR_OPERATOR_DESC, fits=True, uint="uint(($x0 | $x1) != 0u)")
+numeric(d.DML_ELEMENT_WISE_LOGICAL_XOR_OPERATOR_DESC, fits=True, uint="uint(($x0 != 0u) != ($x1 != 0u))")
+numeric(d.DML_ELEMENT_WISE_LOGICAL_NOT_OPERATOR_DESC, ["InputTensor"], fits=True, uint="uint($x0 == 0u)")
 
 
 @elementwise(d.DML_ELEMENT_WISE_IF_OPERATOR_DESC, "ConditionTensor", *AB)

@@ -21,8 +21,13 @@ def pick(codes: Mapping[str, str], of: str) -> str:
     return code.replace("{t}", of).replace("{s}", of[0])
 
 
-def numeric(cls: type[OperatorDesc], inputs: Sequence[str] = AB, glsl: str | None = None, **codes: str) -> None:
-    """Register an operator by its code per kind of its first input; ``glsl``: the result's type if different."""
+def numeric(
+    cls: type[OperatorDesc], inputs: Sequence[str] = AB, glsl: str | None = None, *, fits: bool = False, **codes: str
+) -> None:
+    """Register an operator by its code per kind of its first input.
+
+    glsl: the result's type if different. fits: see Elementwise.
+    """
 
     def expression(desc: Any) -> Expression:
         first: DML_BUFFER_TENSOR_DESC = getattr(desc, inputs[0])
@@ -32,7 +37,7 @@ def numeric(cls: type[OperatorDesc], inputs: Sequence[str] = AB, glsl: str | Non
             leaves[0] = scaled(desc)
         return node(pick(codes, of), *leaves, glsl=glsl or glsl_of(first), includes=INCLUDES.get(of, ()))
 
-    elementwise(cls, *inputs)(expression)
+    elementwise(cls, *inputs, fits=fits)(expression)
 
 
 def scaled(desc: Any, x: Expression = X) -> Expression:

@@ -92,16 +92,16 @@ def _expression_key(expression: Expression) -> Hashable:
     numbers: dict[int, int] = {}
     nodes: list[Hashable] = []
 
-    def number(at: Expression) -> Hashable:
-        if isinstance(at, Leaf):
-            return at
-        if id(at) not in numbers:
-            inner = tuple(map(number, at.operands))
+    def number(node: Expression) -> Hashable:
+        if isinstance(node, Leaf):
+            return node
+        if id(node) not in numbers:
+            inner = tuple(map(number, node.operands))
             # (as text, since 0.0 equals -0.0 and 1 equals True)
-            constants = tuple((name, type(value).__name__, repr(value)) for name, value in at.constants.items())
-            nodes.append((at.code, inner, at.glsl, constants, at.includes))
-            numbers[id(at)] = len(numbers)
-        return numbers[id(at)]
+            constants = tuple((name, type(value).__name__, repr(value)) for name, value in node.constants.items())
+            nodes.append((node.code, inner, node.glsl, constants, node.includes))
+            numbers[id(node)] = len(numbers)
+        return numbers[id(node)]
 
     return number(expression), tuple(nodes)
 

@@ -113,14 +113,14 @@ def _said(suite: Record) -> str:
 
 
 def _run_place(
-    at: int, place: DeviceAxis, cases: Sequence[str], seed: int, conduct: Conduct, journal: Journal, console: Console
+    index: int, place: DeviceAxis, cases: Sequence[str], seed: int, conduct: Conduct, journal: Journal, console: Console
 ) -> str:
     """Run the remaining cases of a place; return why any were skipped."""
-    found = journal.found[at]
+    found = journal.found[index]
     rest = [case for case in cases if case not in found]
     if not rest:
         return ""
-    before, start = journal.seconds[at], time.monotonic()
+    before, start = journal.seconds[index], time.monotonic()
     going = PlaceRun(place, rest, seed, conduct)
     with _progress(console, report.title(place.record()), len(cases)) as progress:
         progress.told(found.values())
@@ -128,7 +128,7 @@ def _run_place(
         with contextlib.closing(going.outcomes()) as outcomes:
             for outcome in outcomes:
                 is_new = outcome["case"] not in found
-                journal.add(at, outcome, before + time.monotonic() - start)
+                journal.add(index, outcome, before + time.monotonic() - start)
                 progress.told([outcome] if is_new else [])
     return going.left
 

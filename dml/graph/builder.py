@@ -518,12 +518,12 @@ class Builder(Generic[Compiled]):
         assert isinstance(result, Tensor)
         return result
 
-    def _connect(self, tensor: Tensor, node: int, at: int) -> None:
+    def _connect(self, tensor: Tensor, node: int, input_index: int) -> None:
         kind, index, output = tensor.source
         if kind == "input":
-            self._input_edges.append((index, node, at))
+            self._input_edges.append((index, node, input_index))
         else:
-            self._edges.append((index, output, node, at))
+            self._edges.append((index, output, node, input_index))
 
     @property
     def added(self) -> tuple[int, int, int]:

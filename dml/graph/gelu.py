@@ -78,15 +78,15 @@ class _Found:
         made = None if producer is None else producer.outputs[0]
         return producer if made is not None and same_layout(made[0].tensor, entry[0].tensor) else None
 
-    def _next(self, at: Node, kind: type) -> tuple[Node, _Entry | None] | None:
+    def _next(self, node: Node, kind: type) -> tuple[Node, _Entry | None] | None:
         """Return the only reader of a node's result, if it is of this kind, and its other input."""
-        made = at.outputs[0]
+        made = node.outputs[0]
         assert made is not None
         if not made[1].is_private:
             return None
         reader, place = made[1].consumers[0]
         entry = reader.inputs[place]
-        if not isinstance(reader.desc, kind) or self._made_for_one(entry) is not at or len(reader.inputs) != 2:
+        if not isinstance(reader.desc, kind) or self._made_for_one(entry) is not node or len(reader.inputs) != 2:
             return None
         self.nodes.append(reader)
         return reader, reader.inputs[1 - place]

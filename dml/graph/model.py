@@ -279,12 +279,12 @@ def same_layout(a: DML_BUFFER_TENSOR_DESC, b: DML_BUFFER_TENSOR_DESC) -> bool:
     return a.DataType == b.DataType and a.Sizes == b.Sizes and a.strides == b.strides
 
 
-def connect(at: Node, gone: Node) -> None:
-    """Make ``at`` a consumer of its inputs' values, in place of ``gone``."""
-    values = [None if port is None else port[1] for port in at.inputs]
+def connect(node: Node, removed: Node) -> None:
+    """Make the node a consumer of its inputs' values, in place of ``removed``."""
+    values = [None if port is None else port[1] for port in node.inputs]
     for value in filter(None, values):
-        others = [(reader, place) for reader, place in value.consumers if reader is not at and reader is not gone]
-        value.consumers = others + [(at, place) for place, read in enumerate(values) if read is value]
+        others = [(reader, place) for reader, place in value.consumers if reader is not node and reader is not removed]
+        value.consumers = others + [(node, place) for place, read in enumerate(values) if read is value]
 
 
 def static_values(graph: Graph) -> set[Value]:

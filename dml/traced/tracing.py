@@ -225,10 +225,10 @@ class Tracing:
     def in_words(self, terms: Terms) -> str:
         return " + ".join("*".join([str(number), *map(self._named, product)]) for product, number in terms)
 
-    def _named(self, at: int) -> str:
-        factor = self.factors[at]
+    def _named(self, index: int) -> str:
+        factor = self.factors[index]
         if factor.function is None:
-            return "abcdefgh"[at]
+            return "abcdefgh"[index]
         operands = [self.in_words(o.terms) if type(o) is TracedInt else str(o) for o in factor.operands]
         return f"{factor.function.__name__.strip('_')}({', '.join(operands)})"
 

@@ -36,19 +36,19 @@ def _emitted(expression: Expression, parameters: tuple[str, ...], name: str, res
     includes: dict[str, None] = {}
     names: dict[int, str] = {}
 
-    def walk(at: Expression) -> str:
-        if isinstance(at, Leaf):
-            return f"x{at.index}"
-        if id(at) in names:
-            return names[id(at)]
-        values = {f"x{i}": walk(operand) for i, operand in enumerate(at.operands)}
-        for constant, value in at.constants.items():
+    def walk(node: Expression) -> str:
+        if isinstance(node, Leaf):
+            return f"x{node.index}"
+        if id(node) in names:
+            return names[id(node)]
+        values = {f"x{i}": walk(operand) for i, operand in enumerate(node.operands)}
+        for constant, value in node.constants.items():
             values[constant] = f"{name}_{constant}_{len(constants)}"
             constants[values[constant]] = value
-        includes.update(dict.fromkeys(at.includes))
-        names[id(at)] = f"t{len(names)}"
-        lines.append(f"    {at.glsl} {names[id(at)]} = {Template(at.code).substitute(values)};")
-        return names[id(at)]
+        includes.update(dict.fromkeys(node.includes))
+        names[id(node)] = f"t{len(names)}"
+        lines.append(f"    {node.glsl} {names[id(node)]} = {Template(node.code).substitute(values)};")
+        return names[id(node)]
 
     value = walk(expression)
     if result is None:

@@ -218,20 +218,20 @@ def _repeated(x: Tensor, times: Sequence[int]) -> Tensor:
     return x.reshape(*ones).broadcast(split).reshape(*whole)
 
 
-def _weighted(x: Tensor, at: int, matrix: _Array) -> Tensor:
+def _weighted(x: Tensor, dimension: int, matrix: _Array) -> Tensor:
     """Multiply one axis by a matrix of weights {output, size}."""
     output, size = matrix.shape
     factor = x.builder.constant(matrix, x.data_type).view((1, 1, output, size))
-    before, behind = prod(x.sizes[:at]), prod(x.sizes[at + 1 :])
+    before, behind = prod(x.sizes[:dimension]), prod(x.sizes[dimension + 1 :])
     if behind == 1:
         made = op.gemm(x.reshape(1, 1, before, size), factor, transpose_b=True)
     else:
         flat = x.reshape(1, before, size, behind)
         made = op.gemm(factor.broadcast((1, before, output, size)), flat)
-    return made.reshape(*with_size(x.sizes, at, output))
+    return made.reshape(*with_size(x.sizes, dimension, output))
 
 
-def _with_outside(x: Tensor, axis: ResizedAxis, at: int, outside: float) -> Tensor:
+def _with_outside(x: Tensor, axis: ResizedAxis, dimension: int, outside: float) -> Tensor:
     """Write ``outside`` where the coordinate lies beyond the input, which only tf_crop_and_resize allows."""
     if axis.mode != "tf_crop_and_resize":
         return x
@@ -239,5 +239,5 @@ def _with_outside(x: Tensor, axis: ResizedAxis, at: int, outside: float) -> Tens
     gone = (places < 0) | (places > int(axis.size) - 1)
     if not gone.any():
         return x
-    mask = x.builder.constant(gone.reshape(with_size((1,) * x.rank, at, axis.output)))
+    mask = x.builder.constant(gone.reshape(with_size((1,) * x.rank, dimension, axis.output)))
     return op.if_(mask, x.builder.constant(np.full(1, outside), x.data_type), x)

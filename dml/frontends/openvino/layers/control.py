@@ -151,11 +151,11 @@ def _outer(c: IrContext, entry: PortMap) -> IrValue:
     return c.values[c.layer.input_ports.index(entry.port)]
 
 
-def _inner(c: IrContext, found: dict[int, IrValue], at: int) -> IrValue:
+def _inner(c: IrContext, found: dict[int, IrValue], index: int) -> IrValue:
     """Return the value of a Result of the body."""
-    if at not in found:
-        raise c.error(f"its body has no Result {at}")
-    return found[at]
+    if index not in found:
+        raise c.error(f"its body has no Result {index}")
+    return found[index]
 
 
 def _ordered(c: IrContext, made: dict[int, IrValue]) -> list[IrValue]:

@@ -80,11 +80,11 @@ def non_max_suppression(c: IrContext) -> Sequence[Made]:
     return outputs
 
 
-def _scalar(c: IrContext, at: int, kind: enums.DML_TENSOR_DATA_TYPE) -> Tensor:
+def _scalar(c: IrContext, index: int, kind: enums.DML_TENSOR_DATA_TYPE) -> Tensor:
     """Return an input of one number, 0 where it is absent."""
-    if at >= len(c.values):
+    if index >= len(c.values):
         return c.as_tensor(np.zeros(1, np.int64 if kind == INT64 else np.float32))
-    given = c.tensor(at)
+    given = c.tensor(index)
     if given.desc.element_count != 1:
-        raise c.error(f"input {at} must hold one number, found sizes {given.sizes}")
+        raise c.error(f"input {index} must hold one number, found sizes {given.sizes}")
     return op.cast(given.reshape(1), kind)

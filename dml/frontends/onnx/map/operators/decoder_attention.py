@@ -121,9 +121,9 @@ def multi_head_over_cache(node: OnnxNode, query: OnnxValue, key: OnnxValue, valu
     return [made, *presents]
 
 
-def _biased(node: OnnxNode, at: int, parts: tuple[OnnxValue, ...]) -> tuple[OnnxValue, OnnxValue, OnnxValue]:
+def _biased(node: OnnxNode, index: int, parts: tuple[OnnxValue, ...]) -> tuple[OnnxValue, OnnxValue, OnnxValue]:
     """Add the bias, if there is one, to query, key and value."""
-    bias, made, first = node.optional(at, rank=1), [], 0
+    bias, made, first = node.optional(index, rank=1), [], 0
     for x in parts:
         made.append(x if bias is None else x + part(bias, 0, first, x.shape[2]))
         first += x.shape[2]
@@ -135,15 +135,15 @@ def _split(x: OnnxValue, heads: int) -> OnnxValue:
     return transpose(reshape(x, (*x.shape[:2], heads, x.shape[2] // heads)), (0, 2, 1, 3))
 
 
-def _past_length(node: OnnxNode, at: int, batch: int) -> OnnxValue:
+def _past_length(node: OnnxNode, index: int, batch: int) -> OnnxValue:
     """Return a length that all batch elements share, as {B}."""
-    length = node.input(at)
+    length = node.input(index)
     node.check(length.size == 1, f"past_sequence_length must have one element, found shape {length.shape}")
     return expanded(reshape(cast(length, INT32), (1,)), (batch,))
 
 
-def _check_room(node: OnnxNode, at: int, room: int) -> None:
-    node.limit(at, room, 1, full_cache(room))
+def _check_room(node: OnnxNode, index: int, room: int) -> None:
+    node.limit(index, room, 1, full_cache(room))
 
 
 def _up_to(node: OnnxNode, last: OnnxValue, total: int) -> OnnxValue:

@@ -64,13 +64,13 @@ def non_max_suppression(node: OnnxNode) -> OnnxValue | LateRows:
     return cast(part(rows, 0, 0, int(node.trace.known(counted)[0])), INT64)
 
 
-def _scalar(node: OnnxNode, at: int, holds: Callable[[float], bool] | None) -> OnnxValue | None:
+def _scalar(node: OnnxNode, index: int, holds: Callable[[float], bool] | None) -> OnnxValue | None:
     """Return an optional input of one number, as a tensor of one element."""
-    given = node.optional(at)
+    given = node.optional(index)
     if given is None:
         return None
-    node.check(given.size == 1, f"input {at} must hold one number, found shape {given.shape}")
+    node.check(given.size == 1, f"input {index} must hold one number, found shape {given.shape}")
     if holds is not None and given.array is not None:
         found = given.array.reshape(-1)[0]
-        node.check(holds(found), f"input {at} must be from 0 to 1, found {found}")
+        node.check(holds(found), f"input {index} must be from 0 to 1, found {found}")
     return reshape(given, (1,))

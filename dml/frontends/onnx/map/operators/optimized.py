@@ -73,10 +73,12 @@ def quantized_gemm(node: OnnxNode) -> OnnxValue:
     return quantized(made, node.input(7), zero, a.dtype if zero is None else zero.dtype)
 
 
-def _per_column(node: OnnxNode, at: int, columns: int) -> OnnxValue:
+def _per_column(node: OnnxNode, index: int, columns: int) -> OnnxValue:
     """Return a scale or zero point as {1, 1}, or {1, columns}."""
-    value = node.input(at)
-    node.check(value.size in (1, columns), f"input {at} must hold one number or {columns}, found shape {value.shape}")
+    value = node.input(index)
+    node.check(
+        value.size in (1, columns), f"input {index} must hold one number or {columns}, found shape {value.shape}"
+    )
     return reshape(value, (1, value.size))
 
 
@@ -91,9 +93,9 @@ def dynamic_quantize_lstm(node: OnnxNode) -> list[OnnxValue]:
     return lstm_of(node, OnnxRecurrence(node, 4, ("Sigmoid", "Tanh", "Tanh"), (weights[0], weights[1])))
 
 
-def _weights(node: OnnxNode, at: int, scale_at: int, zero_at: int) -> OnnxValue:
+def _weights(node: OnnxNode, index: int, scale_index: int, zero_index: int) -> OnnxValue:
     """Return weights {D, 4 H, I} in float32."""
-    packed, scale, zero = node.input(at, rank=3), node.input(scale_at), node.optional(zero_at)
+    packed, scale, zero = node.input(index, rank=3), node.input(scale_index), node.optional(zero_index)
     directions, size, columns = packed.shape
 
     def spread(value: OnnxValue) -> OnnxValue:

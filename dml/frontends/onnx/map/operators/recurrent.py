@@ -75,9 +75,9 @@ class OnnxRecurrence:
             clip=self.clip,
         )
 
-    def state(self, at: int) -> OnnxValue | None:
+    def state(self, index: int) -> OnnxValue | None:
         """Return an initial state as {D, B, H}."""
-        value = self.node.optional(at)
+        value = self.node.optional(index)
         if value is None:
             return None
         if self.batch_first and value.rank == 3:

@@ -45,13 +45,13 @@ def mapped(path: Path) -> memoryview:
         if not os.fstat(descriptor).st_size:
             os.close(descriptor)
             return memoryview(b"")
-        made = _FileMap(descriptor, 0, access=mmap.ACCESS_READ)
+        file = _FileMap(descriptor, 0, access=mmap.ACCESS_READ)
     except BaseException:
         os.close(descriptor)
         raise
-    made.path, made.descriptor, made.stamp = path, descriptor, stamp
-    weakref.finalize(made, os.close, descriptor).atexit = False
-    return memoryview(made)
+    file.path, file.descriptor, file.stamp = path, descriptor, stamp
+    weakref.finalize(file, os.close, descriptor).atexit = False
+    return memoryview(file)
 
 
 def check_unchanged(data: object) -> None:

@@ -79,10 +79,10 @@ def coverage(target: Target, own: Sequence[str], subjects: Sequence[Subject], sh
     if held is not None:
         found = json.loads(held)
         return Coverage(tuple(found["added"]), found["entered"], tuple(found["names"]))
-    made = _Search(target, own, subjects, seed).coverage(share)
-    as_json = {"added": made.added, "entered": made.entered, "names": made.names}
+    search = _Search(target, own, subjects, seed).coverage(share)
+    as_json = {"added": search.added, "entered": search.entered, "names": search.names}
     disk.write(entry, json.dumps(as_json).encode())
-    return made
+    return search
 
 
 def _as_json(value: Any) -> Any:

@@ -75,11 +75,11 @@ def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
                 )
     except KeyboardInterrupt:
         interrupted = True
-    made = journal.report(parts, left)
-    is_done = all(each["complete"] for each in made["runs"])
+    record = journal.report(parts, left)
+    is_done = all(each["complete"] for each in record["runs"])
     if is_done and asked.resume is None:
         journal.path.unlink(missing_ok=True)
-    return Ended(made, interrupted, None if is_done else journal.path)
+    return Ended(record, interrupted, None if is_done else journal.path)
 
 
 def _cases(suite: Suite, console: Console) -> list[str]:
@@ -164,6 +164,6 @@ class SuiteProgress:
 
 @contextlib.contextmanager
 def _progress(console: Console, title: str, total: int) -> Iterator[SuiteProgress]:
-    made = SuiteProgress(console, title, total)
-    with made.bar or contextlib.nullcontext():
-        yield made
+    progress = SuiteProgress(console, title, total)
+    with progress.bar or contextlib.nullcontext():
+        yield progress

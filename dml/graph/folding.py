@@ -72,7 +72,7 @@ def _folded(convolution: Node, normalization: Node) -> list[Node]:
     filter_sizes, channels = weights[0].tensor.Sizes, normalization.desc.OutputTensor.Sizes[1]
     ones = (1,) * (len(filter_sizes) - 2)
 
-    def made(
+    def parameter(
         name: str, sizes: tuple[int, ...], inputs: list[_Entry | None], expression: Expression
     ) -> tuple[Node, _Entry]:
         tensor = DML_BUFFER_TENSOR_DESC(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
@@ -83,9 +83,11 @@ def _folded(convolution: Node, normalization: Node) -> list[Node]:
         connect(maker, convolution)
         return maker, entry
 
-    factors, factor = made("Factor", (1, channels, *ones), [variance, scale], batch_expressions(normalization.desc)[0])
+    factors, factor = parameter(
+        "Factor", (1, channels, *ones), [variance, scale], batch_expressions(normalization.desc)[0]
+    )
     by_row = replace(factor[0].tensor, Sizes=filter_sizes, Strides=(1, *(0,) * (len(filter_sizes) - 1)))
-    scaled, new_weights = made(
+    scaled, new_weights = parameter(
         "FilterTensor", filter_sizes, [weights, (Port("Factor", None, by_row), factor[1])],
         node("$x0 * $x1", Leaf(0), Leaf(1)),
     )  # fmt: skip
@@ -94,7 +96,7 @@ def _folded(convolution: Node, normalization: Node) -> list[Node]:
     if own_bias is not None:
         inputs.append(own_bias)
         offset = node("($x3 - $x0) * $x1 + $x2", *map(Leaf, range(4)))
-    shifted, new_bias = made("BiasTensor", (1, channels, *ones), inputs, offset)
+    shifted, new_bias = parameter("BiasTensor", (1, channels, *ones), inputs, offset)
 
     convolution.desc = convolution.desc.replace(
         FilterTensor=new_weights[0].tensor, BiasTensor=new_bias[0].tensor, OutputTensor=normalization.desc.OutputTensor,

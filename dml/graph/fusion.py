@@ -83,10 +83,10 @@ def _expression_of(key: Hashable, desc: OperatorDesc) -> Expression:
     description's."""
     entry = elementwise_of(desc)
     assert entry is not None
-    made = substitute(entry.expression(desc), [Leaf(desc.input_names.index(name)) for name in entry.inputs])
+    expression = substitute(entry.expression(desc), [Leaf(desc.input_names.index(name)) for name in entry.inputs])
     if len(_firsts) >= _MOST_FIRSTS:
         _firsts.clear()
-    return _firsts.setdefault(expression_key(made), made)
+    return _firsts.setdefault(expression_key(expression), expression)
 
 
 #: The first of equal expressions, by key.
@@ -106,16 +106,16 @@ def _batch_normalization(node: Node, desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC
     late = Node(node.labels, None, [x, mean, (port, factor), bias], node.outputs, of_elements)
     for result in filter(None, node.outputs):
         result[1].source = late
-    for made in (early, late):
-        connect(made, node)
+    for new in (early, late):
+        connect(new, node)
     return early, late
 
 
-def _reshaped(made: DML_BUFFER_TENSOR_DESC, *seen: DML_BUFFER_TENSOR_DESC) -> bool:
-    """Whether all descriptions have the elements of ``made`` in the same order, without gaps."""
-    tensors = (made, *seen)
-    return made.DataType == seen[0].DataType and all(
-        tensor.is_packed and tensor.element_count == made.element_count for tensor in tensors
+def _reshaped(written: DML_BUFFER_TENSOR_DESC, *seen: DML_BUFFER_TENSOR_DESC) -> bool:
+    """Whether all descriptions have the elements of ``written`` in the same order, without gaps."""
+    tensors = (written, *seen)
+    return written.DataType == seen[0].DataType and all(
+        tensor.is_packed and tensor.element_count == written.element_count for tensor in tensors
     )
 
 
@@ -132,11 +132,11 @@ def _absorb_one(node: Node, most: int, static: set[Value]) -> Node | None:
         producer = value.producer
         if producer is None or producer.expression is None or not value.is_private:
             continue
-        made = producer.outputs[0]
-        assert made is not None
+        output = producer.outputs[0]
+        assert output is not None
         if (
             DATA_TYPES[seen.tensor.DataType].wraps
-            or not same_layout(made[0].tensor, seen.tensor)
+            or not same_layout(output[0].tensor, seen.tensor)
             or seen.tensor.Sizes != result.tensor.Sizes
         ):
             continue
@@ -216,11 +216,11 @@ def _behind_producer(node: Node, target: Target, most: int, static: set[Value]) 
     others = node.inputs[:place] + node.inputs[place + 1 :]
     leaves = [Leaf(1 + index) for index in range(len(others))]
     ((written, result),) = filter(None, node.outputs)
-    ((made, _),) = filter(None, producer.outputs)
+    ((output, _),) = filter(None, producer.outputs)
     producer.epilogue = substitute(node.expression, [*leaves[:place], Leaf(0), *leaves[place:]])
     producer.inputs = [*producer.inputs, *others]
     connect(producer, node)
-    whole = Port(made.name, made.item, written.tensor), result
+    whole = Port(output.name, output.item, written.tensor), result
     producer.outputs = [None if port is None else whole for port in producer.outputs]
     result.source = producer
     producer.labels = producer.labels + node.labels
@@ -231,9 +231,9 @@ def _is_better_apart(node: Node, producer: Node, target: Target) -> bool:
     """Whether a residual addition to a convolution's result is better left to a separate kernel."""
     if producer.desc is None or producer.desc.OPERATOR_TYPE != enums.DML_OPERATOR_CONVOLUTION:
         return False
-    ((made, result),) = filter(None, node.outputs)
+    ((port, result),) = filter(None, node.outputs)
     whole = sum(2 * value.size > result.size for _, value in filter(None, node.inputs))
-    return whole > 1 and adds_separately(target, math.prod(made.tensor.Sizes[1:]))
+    return whole > 1 and adds_separately(target, math.prod(port.tensor.Sizes[1:]))
 
 
 def _is_stored(port: Port, target: Target) -> bool:
@@ -252,15 +252,15 @@ def _takes(node: Node, seen: Port, value: Value, target: Target) -> Node | None:
     epilogues = epilogues_of(type(producer.desc))
     if epilogues is Epilogues.NONE or not value.is_private:
         return None
-    made, *more = (port for port, _ in filter(None, producer.outputs))
+    output, *more = (port for port, _ in filter(None, producer.outputs))
     ((result, written),) = filter(None, node.outputs)
     if more:
         return None
     if not _is_stored(seen, target) or not _is_stored(result, target) or result.tensor.Sizes != seen.tensor.Sizes:
         return None
-    if epilogues is Epilogues.SAME_STRIDES and result.tensor.strides != made.tensor.strides:
+    if epilogues is Epilogues.SAME_STRIDES and result.tensor.strides != output.tensor.strides:
         return None
-    if not same_layout(made.tensor, seen.tensor) and not _reshaped(made.tensor, seen.tensor, result.tensor):
+    if not same_layout(output.tensor, seen.tensor) and not _reshaped(output.tensor, seen.tensor, result.tensor):
         return None
     if isinstance(node.expression, Leaf) and result.tensor.DataType == seen.tensor.DataType and not written.outputs:
         return None  # it only moves elements, which a view does for free

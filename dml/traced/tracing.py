@@ -274,11 +274,11 @@ def _direction(terms: Terms) -> tuple[Terms, int, int]:
 
 
 class Formula:
-    """A result with traced numbers, ready to be evaluated for others. made: its TracedInts."""
+    """A result with traced numbers, ready to be evaluated for others. numbers: its TracedInts."""
 
-    def __init__(self, tracing: Tracing, made: Iterable[int]) -> None:
+    def __init__(self, tracing: Tracing, numbers: Iterable[int]) -> None:
         self._factors = tracing.factors
-        self._made = {number: number.terms for number in made if type(number) is TracedInt}
+        self._made = {number: number.terms for number in numbers if type(number) is TracedInt}
         #: Conditions, by the number of the last factor that they need.
         self._conditions: dict[int, list[_Condition]] = {}
         for condition in tracing.conditions():

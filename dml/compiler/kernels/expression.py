@@ -84,13 +84,13 @@ def vector_body(inputs: Mapping[str, Operand], result: Operand, unit: int) -> st
             continue
         lines.append(f"    uint {name}_first = {name}_at(c) / {DATA_TYPES[operand.data_type].per_vector}u;")
         lines += lanes.load(name, vectors[name], f"{name}_first")
-    made = lanes.variables("r", result, unit)
+    results = lanes.variables("r", result, unit)
     lines.append(f"    uint start = result_at(c), first = start / {DATA_TYPES[result.data_type].per_vector}u;")
-    lines += lanes.clear(made)
+    lines += lanes.clear(results)
     for k in range(unit):
         arguments = [
             f"{name}_same" if operand.strides[-1] == 0 else lanes.element(name, operand, vectors[name], k)
             for name, operand in inputs.items()
         ]
-        lines.append(lanes.put("result", result, made, k, "start", f"compute({', '.join(arguments)})"))
-    return "\n".join([*lines, *lanes.store("result", made, "first"), "}"])
+        lines.append(lanes.put("result", result, results, k, "start", f"compute({', '.join(arguments)})"))
+    return "\n".join([*lines, *lanes.store("result", results, "first"), "}"])

@@ -42,7 +42,7 @@ def non_max_suppression(node: OnnxNode) -> OnnxValue | LateRows:
     inputs = [item for item in (boxes, scores, limit, overlap, least) if item is not None and item.array is None]
     late = node.is_late(next((item for item in inputs if node.builder.depends_on_inputs(item.tensor)), boxes))
     room = images * classes * most
-    made = node.builder.node(
+    outputs = node.builder.node(
         OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC,
         {
             "OutputCountTensor": packed_tensor(storage(UINT32), (1,)),
@@ -57,8 +57,8 @@ def non_max_suppression(node: OnnxNode) -> OnnxValue | LateRows:
         CenterPointBox=bool(centers),
         Inclusive=False,
     )
-    rows = boxes.made(made["OutputSelectedTensor"], (room, 3), UINT32)
-    counted = boxes.made(made["OutputCountTensor"], (1,), UINT32)
+    rows = boxes.with_tensor(outputs["OutputSelectedTensor"], (room, 3), UINT32)
+    counted = boxes.with_tensor(outputs["OutputCountTensor"], (1,), UINT32)
     if late:
         return LateRows(rows, counted, INT64)
     return cast(part(rows, 0, 0, int(node.trace.known(counted)[0])), INT64)

@@ -20,9 +20,9 @@ from .recurrent import OnnxRecurrence, lstm_of
 @onnx_op("FusedConv", domain="com.microsoft")
 def fused_convolution(node: OnnxNode) -> OnnxValue:
     """Convolve, add another tensor, and apply an activation with its parameters in a list."""
-    made, other = convolution(node), node.optional(3)
+    result, other = convolution(node), node.optional(3)
     if other is not None:
-        made = made + other
+        result = result + other
     name = node.text("activation", "")
     given = node.attributes.get("activation_params", [])
     node.check(isinstance(given, list), f"attribute 'activation_params' must be numbers, found {given!r}")
@@ -30,8 +30,8 @@ def fused_convolution(node: OnnxNode) -> OnnxValue:
     if name == "Clip":
         node.check(len(numbers) == 2, f"Clip takes two activation_params, found {numbers}")
         low, high = map(nearest_float, numbers)
-        return unary(op.clip, made, min=low, max=high)
-    return activated_by(node, made, name, numbers) if name else made
+        return unary(op.clip, result, min=low, max=high)
+    return activated_by(node, result, name, numbers) if name else result
 
 
 @onnx_op("FusedGemm", domain="com.microsoft")
@@ -66,11 +66,11 @@ def quantized_gemm(node: OnnxNode) -> OnnxValue:
     if bias is not None:
         summed = summed + expanded(bias, shape)
     scale = _per_column(node, 1, 1) * _per_column(node, 4, shape[1]) * node.number("alpha", 1.0)
-    made = cast(summed, FLOAT32) * expanded(scale, shape)
+    product = cast(summed, FLOAT32) * expanded(scale, shape)
     if not node.has(7):
-        return made
+        return product
     zero = node.optional(8)
-    return quantized(made, node.input(7), zero, a.dtype if zero is None else zero.dtype)
+    return quantized(product, node.input(7), zero, a.dtype if zero is None else zero.dtype)
 
 
 def _per_column(node: OnnxNode, index: int, columns: int) -> OnnxValue:

@@ -75,8 +75,8 @@ def qlinear_softmax(node: OnnxNode) -> OnnxValue:
     x = _real(node, 0)
     axis = node.axis("axis", -1, x.rank)
     node.check("opset" in node.attributes, "attribute 'opset' must be given")
-    made = softmax_along(x, axis) if node.integer("opset", 0) >= 13 else softmax_from(x, axis)
-    return _requantized(node, made)
+    real = softmax_along(x, axis) if node.integer("opset", 0) >= 13 else softmax_from(x, axis)
+    return _requantized(node, real)
 
 
 def _real(node: OnnxNode, index: int) -> OnnxValue:
@@ -90,8 +90,8 @@ def _requantized(node: OnnxNode, x: OnnxValue, index: int = 3) -> OnnxValue:
 
 @onnx_op("QLinearWhere", domain="com.microsoft")
 def qlinear_where(node: OnnxNode) -> OnnxValue:
-    made = where(node.input(0), _real(node, 1), _real(node, 4))
-    return quantized(made, node.input(7), node.optional(8), node.input(1).dtype)
+    real = where(node.input(0), _real(node, 1), _real(node, 4))
+    return quantized(real, node.input(7), node.optional(8), node.input(1).dtype)
 
 
 @onnx_op("QLinearConcat", domain="com.microsoft")
@@ -134,7 +134,7 @@ def qlinear_average_pool(node: OnnxNode) -> OnnxValue:
         value = node.optional(index)
         return None if value is None else reshape(value, (1,) * x.rank)
 
-    made = one(
+    pooled = one(
         DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
         x,
         (*x.shape[:2], *window.output),
@@ -150,4 +150,4 @@ def qlinear_average_pool(node: OnnxNode) -> OnnxValue:
         Dilations=window.dilations,
         IncludePadding=bool(node.integer("count_include_pad", 0)),
     )
-    return channels_last(made) if last else made
+    return channels_last(pooled) if last else pooled

@@ -133,8 +133,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     Case, CamelCase and C's prefix make no difference: DMLCreateDevice1 is create_device. Prefix and suffix of a kind of
     names do not count as similar: DML_RELU_OPERATOR_DESC is DML_ACTIVATION_RELU_OPERATOR_DESC, not
-    DML_GRU_OPERATOR_DESC. A name that begins with an underscore is like none: inspect, pytest and others ask each module
-    for such attributes, and the search takes long.
+    DML_GRU_OPERATOR_DESC. A private name gets no suggestion: inspect, pytest and others ask each module for some, and
+    the search takes long.
     """
     if name.startswith("_"):
         return ""

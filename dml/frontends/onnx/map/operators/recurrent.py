@@ -36,7 +36,7 @@ class OnnxRecurrence:
         if name not in recurrence.DIRECTIONS:
             raise DMLError(f"direction must be one of {', '.join(recurrence.DIRECTIONS)}, found {name!r}")
         self.directions = 2 if name == "bidirectional" else 1
-        self.batch_first = node.integer("layout", 0) == 1
+        self.batch_first = node.integer("layout", 0, least=0, most=1) == 1
         x, (w, r) = node.input(0), weights or (node.input(1), node.input(2))
         if x.rank != 3 or w.rank != 3 or r.rank != 3:
             raise DMLError("X, W and R must have rank 3")
@@ -50,7 +50,7 @@ class OnnxRecurrence:
         self.r = sized(r, "R", (self.directions, gates * self.hidden, self.hidden))
         bias, lengths = node.optional(3), node.optional(4)
         self.bias = None if bias is None else sized(bias, "B", (self.directions, 2 * gates * self.hidden))
-        self.lengths = None if lengths is None else sized(lengths, "sequence_lens", (self.batch,))
+        self.lengths = None if lengths is None else self._checked_lengths(lengths)
         self.initial = self.state(5)
         self.activations = self._activations(defaults)
         self.direction = recurrence.DIRECTIONS[name]
@@ -83,6 +83,18 @@ class OnnxRecurrence:
         if self.batch_first and value.rank == 3:
             value = transpose(value, (1, 0, 2))
         return sized(value, "the initial state", (self.directions, self.batch, self.hidden))
+
+    def _checked_lengths(self, lengths: OnnxValue) -> OnnxValue:
+        """Check the shape and type of the lengths, and constant ones against the steps; the device clamps others."""
+        sized(lengths, "sequence_lens", (self.batch,))
+        if lengths.dtype.kind not in "iu":
+            raise DMLError(f"sequence_lens must be integers, found {lengths.dtype}")
+        if lengths.array is not None and lengths.array.size:
+            least, most = int(lengths.array.min()), int(lengths.array.max())
+            if least < 0 or most > self.steps:
+                wrong = least if least < 0 else most
+                raise DMLError(f"sequence_lens must be from 0 to {self.steps}, the steps of X, found {wrong}")
+        return lengths
 
     def _lengths(self) -> Tensor | None:
         if self.lengths is None:

@@ -155,7 +155,7 @@ def _stream(
     if c is not None:
         operands["c"] = c
     operands = merge_batch(operands)
-    kernel = block_product(builder.target, m, b.bits)
+    kernel = block_product(builder.target, m, b.bits, block)
     emitted = emit(activation or Leaf(0), ["float"], "finish")
     tensors = {"c": read(operands["c"])} if "c" in operands else {}
     parts = max(1, vector // block)

@@ -75,9 +75,9 @@ class OnnxRecurrence:
             clip=self.clip,
         )
 
-    def state(self, at: int) -> OnnxValue | None:
+    def state(self, index: int) -> OnnxValue | None:
         """Return an initial state as {D, B, H}."""
-        value = self.node.optional(at)
+        value = self.node.optional(index)
         if value is None:
             return None
         if self.batch_first and value.rank == 3:
@@ -115,7 +115,7 @@ class OnnxRecurrence:
     def results(self, sequence: Tensor, *states: Tensor) -> list[OnnxValue]:
         """Return Y {S, D, B, H} and the last states {D, B, H} in the node's layout and type."""
         kind = FLOAT16 if self.dtype == FLOAT16 else FLOAT32
-        return self._laid_out(*(cast(self.x.made(t, t.sizes, kind), self.dtype) for t in (sequence, *states)))
+        return self._laid_out(*(cast(self.x.with_tensor(t, t.sizes, kind), self.dtype) for t in (sequence, *states)))
 
     def results_without_steps(self, *initial: OnnxValue | None) -> list[OnnxValue]:
         """Return an empty Y and the initial states, or zeros, as the last ones."""
@@ -178,13 +178,13 @@ def lstm_of(node: OnnxNode, layer: OnnxRecurrence) -> list[OnnxValue]:
         sized(peephole, "P", (layer.directions, 3 * layer.hidden))
     if layer.is_empty:
         return layer.results_without_steps(layer.initial, cell)
-    made = recurrence.lstm(
+    results = recurrence.lstm(
         layer.network,
         initial_cell=on_device_if(cell),
         peephole=on_device_if(peephole),
         input_forget=bool(node.integer("input_forget", 0)),
     )
-    return layer.results(*made)
+    return layer.results(*results)
 
 
 @onnx_op("ReverseSequence", since=10)

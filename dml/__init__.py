@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib as _importlib
 import sys as _sys
+from importlib.util import find_spec as _find_spec
 from typing import TYPE_CHECKING
 
 from . import descriptors as _descriptors
@@ -81,7 +82,9 @@ if not TYPE_CHECKING:  # Type checkers know the names written above, and no othe
 
     def __getattr__(name: str) -> object:
         if name not in _LAZY:
-            hint = _did_you_mean(name, __all__)
+            # (`from dml import cache` also asks for the attribute before it imports the module)
+            is_module = not name.startswith("__") and _find_spec(f"{__name__}.{name}")
+            hint = f"; import {__name__}.{name} first" if is_module else _did_you_mean(name, __all__)
             raise _attribute_error(f"module {__name__!r} has no attribute {name!r}", hint, name, _sys.modules[__name__])
         value = getattr(_importlib.import_module(_LAZY[name], __name__), name)
         globals()[name] = value

@@ -1,15 +1,24 @@
 """`dml` and `python -m dml`: the commands of `dml.cli`, or one line that names their missing packages."""
 
+import errno
+import os
 import sys
 import warnings
 
 
 def main() -> None:
-    """Run the command line. Exits with 1 if its own packages are missing, 130 after Ctrl-C."""
+    """Run the command line. Exits with 1 if its own packages are missing or its output cannot be written, 130 after
+    Ctrl-C."""
     try:
         _run()
     except KeyboardInterrupt:
         sys.exit(130)  # as dml.cli.app does, which may not be loaded yet
+    except OSError as error:
+        # Errors of other files name them, and are DMLErrors.
+        if error.filename is not None or errno.errorcode.get(error.errno or 0) not in ("ENOSPC", "EDQUOT", "EIO"):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still buffered
+        sys.exit(f"dml: cannot write to standard output: {error.strerror}")
 
 
 def _run() -> None:

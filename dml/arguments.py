@@ -180,10 +180,21 @@ def is_number(value: object, number: int) -> bool:
     return _is_index(value) and operator.index(value) == number
 
 
+def check_unmasked(value: Any, where: str) -> None:
+    """Raise DMLError, starting with ``where``, for a masked array with masked elements: np.asarray drops the mask."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        count = np.count_nonzero(np.ma.getmask(value))
+        raise DMLError(
+            f"{where}: takes arrays without masked elements, found a masked array of {value.dtype} with {count} of "
+            f"{value.size} masked; array.filled(number) replaces them"
+        )
+
+
 def as_array(value: npt.ArrayLike, where: str) -> npt.NDArray[Any]:
     """Convert ``value`` to an array of numbers in native byte order. Raises DMLError, starting with ``where``, if it is
-    none.
+    none, or has masked elements.
     """
+    check_unmasked(value, where)
     try:
         given: Any = value
         foreign = hasattr(given, "__dlpack__") and not hasattr(given, "__array__")

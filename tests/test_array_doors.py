@@ -10,8 +10,12 @@ import pytest
 from onnx import TensorProto, helper
 
 import dml
+import dml.frontends.genai as genai
 import dml.frontends.onnx as ort
+import dml.frontends.openvino as ov
+import dml.frontends.pydirectml as pydml
 import dml.frontends.webnn as webnn
+from dml.frontends.onnx.run.backend import Backend
 from dml.graph import Builder
 from dml.graph import operations as op
 
@@ -64,6 +68,18 @@ def as_an_ort_value(device: dml.Device, array: Any) -> Any:
     return ort.OrtValue.ortvalue_from_numpy(array).numpy()
 
 
+def in_openvino(device: dml.Device, array: Any) -> Any:
+    return ov.Tensor(array).data
+
+
+def in_genai(device: dml.Device, array: Any) -> Any:
+    return genai.Tensor(array).as_numpy()
+
+
+def in_pydirectml(device: dml.Device, array: Any) -> Any:
+    return np.asarray(pydml.TensorData(array))
+
+
 def in_webnn(device: dml.Device, array: Any) -> Any:
     context = webnn.create_context(device)
     tensor = context.create_tensor(webnn.MLTensorDescriptor("float32", X.shape, writable=True, readable=True))
@@ -82,6 +98,9 @@ DOORS: dict[Callable[[dml.Device, Any], Any], str] = {
     on_the_device: "Device.to_device: ",
     in_a_session: "input 'x': ",
     as_an_ort_value: "OrtValue: ",
+    in_openvino: "Tensor: ",
+    in_genai: "Tensor: ",
+    in_pydirectml: "pydirectml.TensorData: ",
     in_webnn: "MLContext.write_tensor: ",
 }
 
@@ -109,6 +128,30 @@ def test_other_types_are_refused(device: dml.Device, door: Callable[[dml.Device,
         door(device, array)
     assert str(error.value).startswith(DOORS[door]), str(error.value)
     assert str(array.dtype) in str(error.value)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_masks_are_not_dropped(device: dml.Device, door: Callable[[dml.Device, Any], Any]) -> None:
+    """A masked array whose mask hides no element has all of its values."""
+    np.testing.assert_array_equal(door(device, np.ma.masked_greater(X, 9)), X)
+    with pytest.raises(dml.DMLError) as error:
+        door(device, np.ma.masked_greater(X, 3))
+    assert str(error.value).startswith(DOORS[door]), str(error.value)
+    assert "found a masked array of float32 with 2 of 6 masked" in str(error.value)
+
+
+def test_masks_of_one_node(device: dml.Device) -> None:
+    relu = helper.make_node("Relu", ["x"], ["y"])
+    np.testing.assert_array_equal(Backend.run_node(relu, [X], device)[0], X)
+    with pytest.raises(dml.DMLError, match=r"input 0: .* with 2 of 6 masked"):
+        Backend.run_node(relu, [np.ma.masked_greater(X, 3)], device)
+
+
+def test_a_masked_number_is_no_operand(device: dml.Device) -> None:
+    x = Builder(device).input("x", X.shape)
+    for make in (lambda: x + np.ma.masked, lambda: np.add(np.ma.masked, x)):
+        with pytest.raises(dml.DMLError, match="with 1 of 1 masked"):
+            make()
 
 
 def test_numbers_among_integers(device: dml.Device) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import subprocess
+import sys
 import traceback
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,12 @@ def test_star_import_has_exactly_the_public_names() -> None:
 def test_unknown_names_of_the_package(name: str, hint: str) -> None:
     with pytest.raises(AttributeError, match=hint):
         getattr(dml, name)
+
+
+def test_a_module_that_is_not_imported_is_told_apart_from_an_unknown_name() -> None:
+    code = "import dml; dml.frontends"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.stderr.endswith("module 'dml' has no attribute 'frontends'; import dml.frontends first\n")
 
 
 def test_a_traceback_adds_no_hint_of_its_own(device: dml.Device) -> None:

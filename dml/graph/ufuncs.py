@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dml.arguments import as_array
 from dml.errors import DMLError
 from dml.graph import operations as op
 from dml.graph.builder import Tensor
@@ -40,12 +41,12 @@ def apply_ufunc(
             f"np.{found} does not take a graph's tensors; dml.graph.operations has DirectML's functions; "
             f"supported NumPy functions are {', '.join(sorted(_FUNCTIONS))}"
         )
-    first, *rest = [_operand(item) for item in inputs]
+    first, *rest = [_operand(item, f"np.{name}") for item in inputs]
     return _FUNCTIONS[name](tensor.builder.like(first, tensor), *rest)
 
 
-def _operand(value: Any) -> Any:
+def _operand(value: Any, where: str) -> Any:
     """Return a tensor unchanged, a scalar as a Python number (it takes the tensor's data type), anything else as an
     array.
     """
-    return np.asarray(value).item() if not isinstance(value, Tensor) and np.ndim(value) == 0 else value
+    return as_array(value, where).item() if not isinstance(value, Tensor) and np.ndim(value) == 0 else value

@@ -77,6 +77,16 @@ def test_a_command_that_is_interrupted_while_it_imports_shows_no_traceback(tmp_p
     assert (result.returncode, result.stdout, result.stderr) == (130, "", "")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize("arguments", [("support", "GRU"), ("support", "GRU", "--json"), ("--version",)])
+def test_output_to_a_full_disk_is_reported_in_one_line(arguments):
+    with open("/dev/full", "w") as full:
+        line = [sys.executable, "-m", "dml", *arguments]
+        result = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr == "dml: cannot write to standard output: No space left on device\n"
+
+
 def test_the_version():
     assert run("--version").output == f"dml {dml.__version__}\n"
     assert dml.__version__[0].isdecimal()

@@ -64,7 +64,7 @@ class Generator:
 
         Raises DMLError for ids outside the vocabulary, and if the sequences would exceed max_length.
         """
-        given = as_array(np.asarray(tokens), "Generator.append_tokens")
+        given = as_array(tokens, "Generator.append_tokens")
         batch = self._options.batch_size
         if not given.size or given.dtype.kind not in "iu" or given.ndim > 2 or given.size % batch:
             raise DMLError(
@@ -203,7 +203,7 @@ class Generator:
         decoder, encoder = self._model.decoder, self._model.encoder
         features = encoder.features if encoder else None
         known = [*decoder.prepared.inputs, *([features] if features else [])]
-        given = {name: np.asarray(value) for name, value in inputs.items()}
+        given = {name: as_array(value, f"Generator: input {name!r}") for name, value in inputs.items()}
         for name in given:
             if name not in known:
                 raise DMLError(f"Generator: the model has no input {name!r}; it has {', '.join(known)}")

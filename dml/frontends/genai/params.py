@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dml.arguments import checked
+from dml.arguments import as_array, checked
 from dml.errors import DMLError
 
 from .model import Model
@@ -139,7 +139,7 @@ class GeneratorParams:
                 raise DMLError("GeneratorParams.whisper_input_features: the model has no encoder that takes them")
             found[encoder.features] = self.whisper_input_features
         if ids is not None:
-            found[self._model.decoder.ids] = np.atleast_2d(np.asarray(ids))
+            found[self._model.decoder.ids] = np.atleast_2d(as_array(ids, "GeneratorParams.input_ids"))
         return found
 
     def try_graph_capture_with_max_batch_size(self, size: int) -> None:

@@ -15,7 +15,7 @@ from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from tokenizers.decoders import DecodeStream
 
-from dml.arguments import checked
+from dml.arguments import as_array, check_unmasked, checked
 from dml.errors import HRESULT, DMLError
 
 from .config import Config, read_json
@@ -133,7 +133,7 @@ class Tokenizer:
         return str(self._tokenizer.decode(ids, skip_special_tokens=self._options["skip_special_tokens"]))
 
     def decode_batch(self, tokens: Tensor | npt.ArrayLike) -> list[str]:
-        return [self.decode(row) for row in np.asarray(tokens)]
+        return [self.decode(row) for row in as_array(tokens, "Tokenizer.decode_batch")]
 
     def create_stream(self) -> TokenizerStream:
         return TokenizerStream(self._tokenizer, self._options["skip_special_tokens"])
@@ -214,6 +214,7 @@ _NOT_FOUND = HRESULT.DXGI_ERROR_NOT_FOUND
 
 
 def _ids(tokens: npt.ArrayLike, where: str) -> list[int]:
+    check_unmasked(tokens, where)
     found = np.asarray(tokens)
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iu") or np.any(found < 0):
         raise DMLError(f"{where}: takes a list of token ids, found {tokens!r}")

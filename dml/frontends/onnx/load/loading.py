@@ -10,12 +10,14 @@ import itertools
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
+from google.protobuf.descriptor import Descriptor, FieldDescriptor  # type: ignore[import-untyped,unused-ignore]
 from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped,unused-ignore]
 from onnx import checker, numpy_helper
 
@@ -126,21 +128,29 @@ def _parse(data: bytes, where: str) -> Any:
 
 def _broken_texts(message: Any) -> Iterator[str]:
     """Yield the byte strings in a message that are not text, with descriptions of their places."""
-    for field in message.DESCRIPTOR.fields:
-        is_text, is_message = field.type == field.TYPE_STRING, field.type == field.TYPE_MESSAGE
-        if not is_text and not is_message:
-            continue  # (weights are skipped, because reading one copies it)
-        value = getattr(message, field.name)
-        many = hasattr(value, "extend")
-        if is_text:
-            for text in value if many else (value,):
-                if isinstance(text, bytes):
-                    yield f"{field.containing_type.name}.{field.name} {text[:40]!r}"
-        elif many:
-            for inner in value:
+    for field, is_text, is_list in _fields_with_text(message.DESCRIPTOR):
+        name = field.name
+        if not is_text and not is_list and not message.HasField(name):
+            continue
+        value = getattr(message, name)
+        for inner in value if is_list else (value,):
+            if not is_text:
                 yield from _broken_texts(inner)
-        elif message.HasField(field.name):
-            yield from _broken_texts(value)
+            elif isinstance(inner, bytes):
+                yield f"{field.containing_type.name}.{name} {inner[:40]!r}"
+
+
+@cache
+def _fields_with_text(kind: Descriptor) -> list[tuple[FieldDescriptor, bool, bool]]:
+    """Return the fields of a kind of message that may contain text, whether each is text itself, and whether it is
+    repeated: versions of protobuf disagree on how to ask for that, but agree on its default. (Weights are not among
+    them: reading one copies it.)
+    """
+    return [
+        (field, field.type == field.TYPE_STRING, field.default_value == [])
+        for field in kind.fields
+        if field.type in (field.TYPE_STRING, field.TYPE_MESSAGE)
+    ]
 
 
 def outline(model: Any) -> Any:
@@ -216,13 +226,20 @@ class ModelFolder:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self._opened: dict[Path, memoryview] = {}
+        self._opened: dict[str, memoryview] = {}
 
-    def open(self, path: Path) -> memoryview:
-        """Open an external data file. Raises OSError if it cannot be read."""
-        if path not in self._opened:
-            self._opened[path] = mapped(path)
-        return self._opened[path]
+    def open(self, location: str) -> memoryview | None:
+        """Open the external data file at a location; None if it is no file in this folder. Raises OSError if it cannot
+        be read.
+        """
+        if location not in self._opened:
+            assert self.path is not None
+            root = self.path.resolve()
+            path = Path(os.path.realpath(root / location, strict=True))
+            if not location or os.path.isabs(location) or not path.is_relative_to(root) or not path.is_file():
+                return None
+            self._opened[location] = mapped(path)
+        return self._opened[location]
 
 
 def check_tensor(
@@ -289,16 +306,13 @@ def _external(tensor: Any, size: int, where: str, folder: ModelFolder) -> Stored
         offset, length = int(entries.get("offset", "0") or 0), int(entries.get("length", "") or size)
     except ValueError:
         raise DMLError(f"{where}: offset and length of external data must be integers") from None
-    root, name = folder.path.resolve(), f"{where}: its external data {location!r}"
+    name = f"{where}: its external data {location!r}"
     with reading(name):
-        path = Path(os.path.realpath(root / location, strict=True))
-        inside = location and not os.path.isabs(location) and path.is_relative_to(root) and path.is_file()
-    if not inside:
+        data = folder.open(location)
+    if data is None:
         raise DMLError(f"{name} must be a file in the model's folder")
     if length != size:
         raise DMLError(f"{name} has a length of {length}, its dimensions say {size} bytes")
-    with reading(name):
-        data = folder.open(path)
     if offset < 0 or offset + size > len(data):
         raise DMLError(f"{name} has {len(data)} bytes, not {size} from {offset} on")
     return data[offset : offset + size]

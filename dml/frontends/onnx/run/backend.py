@@ -14,7 +14,7 @@ from onnx.backend import base
 
 from dml.api.device import Device, create_device
 from dml.api.device_array import DeviceArray
-from dml.arguments import as_array, checked
+from dml.arguments import as_array, check_unmasked, checked
 from dml.errors import HRESULT, DMLError, HostNodesWarning
 from dml.frontends.parts import Cut, cut
 from dml.graph.constants import SharedConstants, bytes_under
@@ -233,6 +233,7 @@ def _checked(name: str, item: Any, kind: Any) -> Any:
         return item
     if not kind.HasField("tensor_type"):
         raise DMLError(f"input {name!r}: tensors, sequences, optionals and maps are taken", HRESULT.E_NOTIMPL)
+    check_unmasked(item, f"input {name!r}")
     is_array = isinstance(item, DeviceArray) or (isinstance(item, np.ndarray) and item.dtype.isnative)
     array = item if is_array else as_array(item, f"input {name!r}")
     dtype = dtype_of(kind.tensor_type.elem_type)
@@ -332,7 +333,9 @@ class Backend(base.Backend):  # type: ignore[misc]
         **kwargs: Any,
     ) -> tuple[Any, ...]:  # fmt: skip
         """Run one node on arrays, in the newest opset unless ``opset_version`` is given."""
-        arrays = [np.asarray(array) for array in inputs]
+        for index, item in enumerate(inputs):
+            check_unmasked(item, f"input {index}")
+        arrays = [np.asarray(item) for item in inputs]
         kinds = [helper.np_dtype_to_tensor_dtype(array.dtype) for array in arrays]
         entries = [
             helper.make_tensor_value_info(name, kind, array.shape)

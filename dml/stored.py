@@ -45,13 +45,13 @@ def mapped(path: Path) -> memoryview:
         if not os.fstat(descriptor).st_size:
             os.close(descriptor)
             return memoryview(b"")
-        made = _FileMap(descriptor, 0, access=mmap.ACCESS_READ)
+        file = _FileMap(descriptor, 0, access=mmap.ACCESS_READ)
     except BaseException:
         os.close(descriptor)
         raise
-    made.path, made.descriptor, made.stamp = path, descriptor, stamp
-    weakref.finalize(made, os.close, descriptor).atexit = False
-    return memoryview(made)
+    file.path, file.descriptor, file.stamp = path, descriptor, stamp
+    weakref.finalize(file, os.close, descriptor).atexit = False
+    return memoryview(file)
 
 
 def check_unchanged(data: object) -> None:
@@ -157,20 +157,20 @@ def _place(file: _FileMap, data: Stored) -> int:
     return int(np.frombuffer(data, np.uint8).ctypes.data - np.frombuffer(file, np.uint8).ctypes.data)
 
 
-def _bytes(file: _FileMap, at: int, count: int) -> bytes:
+def _bytes(file: _FileMap, offset: int, count: int) -> bytes:
     if not hasattr(os, "pread"):  # Windows does not shorten a mapped file
-        return file[at : at + count]
-    return os.pread(file.descriptor, count, at)
+        return file[offset : offset + count]
+    return os.pread(file.descriptor, count, offset)
 
 
-def _read(file: _FileMap, at: int, target: npt.NDArray[np.uint8]) -> None:
-    """Fill the target with the file's bytes starting at ``at``. Raises DMLError if the file has changed."""
+def _read(file: _FileMap, offset: int, target: npt.NDArray[np.uint8]) -> None:
+    """Fill the target with the file's bytes starting at the offset. Raises DMLError if the file has changed."""
     done = 0
     while done < target.size:
         if hasattr(os, "preadv"):
-            count = os.preadv(file.descriptor, [target.data[done:]], at + done)
+            count = os.preadv(file.descriptor, [target.data[done:]], offset + done)
         else:
-            part = _bytes(file, at + done, target.size - done)
+            part = _bytes(file, offset + done, target.size - done)
             target[done : done + len(part)] = np.frombuffer(part, np.uint8)
             count = len(part)
         if not count:

@@ -10,7 +10,7 @@ import dml
 from dml import DMLError, enums
 from dml.arguments import checked
 from dml.capability import operator_introduced, tensor_data_type_supported
-from dml.enums.naming import by_name, edit_distance, named, near, prefix_of, short_name, short_names
+from dml.enums.naming import by_name, did_you_mean, edit_distance, named, near, prefix_of, short_name, short_names
 
 KINDS = [kind for name, kind in vars(enums).items() if name.startswith("DML_") and isinstance(kind, enum.EnumMeta)]
 
@@ -56,6 +56,12 @@ def test_near_names_of_operators(text, expected):
 def test_edit_distance(one, other, distance):
     assert edit_distance(one, other, 5) == edit_distance(other, one, 5) == distance
     assert edit_distance(one, other, max(0, distance - 1)) == distance  # one above the limit
+
+
+def test_private_names_get_no_suggestion():
+    """(Others ask modules for __wrapped__ and the like: for a test's collection, the search took most of the time.)"""
+    assert did_you_mean("validat", dir(dml)) == "; did you mean validate?"
+    assert did_you_mean("_validat", dir(dml)) == ""
 
 
 def test_a_wrong_name_tells_the_near_ones():

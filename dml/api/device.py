@@ -212,9 +212,9 @@ class Device(DMLObject):
         """
         graph = read_graph(desc, self.feature_level)
         for index, node in enumerate(desc.Nodes):
-            made = node.Desc
-            if isinstance(made, DML_OPERATOR_GRAPH_NODE_DESC) and made.Operator.get_device() is not self:
-                require_device(made.Operator, self, f"DML_GRAPH_DESC.Nodes[{index}].Operator")
+            node_desc = node.Desc
+            if isinstance(node_desc, DML_OPERATOR_GRAPH_NODE_DESC) and node_desc.Operator.get_device() is not self:
+                require_device(node_desc.Operator, self, f"DML_GRAPH_DESC.Nodes[{index}].Operator")
         return self._compile_graph(graph, flags, optimize=optimize, inputs=inputs, outputs=outputs)
 
     def _compile_graph(
@@ -283,7 +283,7 @@ class Device(DMLObject):
             require_device(given, self, "Device.execute_command_lists")
         current = [given.current() for given in command_lists]
         follow([use for _, uses in current for use in uses], "Device.execute_command_lists")
-        recordings = [recording for made, _ in current for recording in made]
+        recordings = [recording for recorded, _ in current for recording in recorded]
         return execute(self.context, recordings, wait=wait) or Fence.done(self.context.queue)
 
     @property

@@ -130,17 +130,17 @@ class CompiledOperator(Dispatchable):
 
     def of_sizes(self, program: Program, inputs: Iterable[Field], outputs: Iterable[Field]) -> CompiledOperator:
         """Return a compiled operator with the same kernels for other sizes of a graph's tensors."""
-        made = copy(self)
-        DeviceChild.__init__(made, self._device)
-        made.program = program
-        made.input_fields, made.output_fields = list(inputs), list(outputs)
-        made.input_slots = _of_fields(self.input_slots, made.input_fields)
-        made.output_slots = _of_fields(self.output_slots, made.output_fields)
+        resized = copy(self)
+        DeviceChild.__init__(resized, self._device)
+        resized.program = program
+        resized.input_fields, resized.output_fields = list(inputs), list(outputs)
+        resized.input_slots = _of_fields(self.input_slots, resized.input_fields)
+        resized.output_slots = _of_fields(self.output_slots, resized.output_fields)
         known = {id(old.source): kernel for old, kernel in zip(self.program.dispatches, self.kernels, strict=True)}
-        made.kernels = [known[id(new.source)] for new in program.dispatches]  # (their order may differ)
-        made._resident, made._making = None, threading.Lock()
-        made.__dict__.pop("constants", None)
-        return made
+        resized.kernels = [known[id(new.source)] for new in program.dispatches]  # (their order may differ)
+        resized._resident, resized._making = None, threading.Lock()
+        resized.__dict__.pop("constants", None)
+        return resized
 
     @cached_property
     def constants(self) -> Constants:

@@ -92,7 +92,7 @@ class CommandList(DeviceChild):
         """
         with self._joining:
             dispatches = [dispatch.current() for dispatch in self._dispatches]
-            recordings = tuple(recording for made, _ in dispatches for recording in made)
+            recordings = tuple(recording for recorded, _ in dispatches for recording in recorded)
             uses = [use for _, used in dispatches for use in used]
             if self._joined is None or self._joined[0] != recordings:
                 if self.timed or len(recordings) < 2 or any(recording.is_new for recording in recordings):

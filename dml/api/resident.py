@@ -319,8 +319,8 @@ class Resident:
             )
         return value
 
-    def _where(self, at: int) -> str:
-        return self._compiled.input_slots[at].where
+    def _where(self, index: int) -> str:
+        return self._compiled.input_slots[index].where
 
     def _inputs_in_words(self) -> str:
         """Return the inputs' names; for unnamed ones the index."""

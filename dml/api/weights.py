@@ -77,7 +77,7 @@ class Constants:
             buffer = context.buffer(end - start, zero=end > len(data), keep=keep)
             with stage("upload"):
                 size = min(end, len(data)) - start
-                buffer.write_parts(size, lambda at, part: read_into(part, data, start + at))
+                buffer.write_parts(size, lambda offset, part: read_into(part, data, start + offset))
             context.share(key, buffer)
         return buffer
 

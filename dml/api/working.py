@@ -66,9 +66,9 @@ class _Kind(Generic[_Thing]):
         return self._known.copy()
 
     def make(self, size: int, others: Iterable[int]) -> _Thing:
-        made = grown(size, others, self._make)
-        insort(self._known, (made.size, next(self._numbers), weakref.ref(made)))
-        return made
+        memory = grown(size, others, self._make)
+        insort(self._known, (memory.size, next(self._numbers), weakref.ref(memory)))
+        return memory
 
 
 class _Free(Generic[_Thing]):
@@ -126,9 +126,9 @@ class WorkingMemory:
     def workplace(self) -> Iterator[Workplace]:
         """Lock the memory, and collect one more program's share of it."""
         with self.lock:
-            made = Workplace(self._buffers, self._staging)
-            yield made
-            self._newest = made
+            workplace = Workplace(self._buffers, self._staging)
+            yield workplace
+            self._newest = workplace
 
     def clear(self) -> None:
         """Release memory that no program uses."""

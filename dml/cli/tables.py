@@ -13,13 +13,13 @@ from rich.table import Table
 
 def table(title: str, *columns: str) -> Table:
     """Return an empty table whose cells wrap instead of losing text. The title and columns are Rich markup."""
-    made = Table(title=title, title_justify="left")
+    result = Table(title=title, title_justify="left")
     for column in columns:
-        made.add_column(column, overflow="fold")
-    return made
+        result.add_column(column, overflow="fold")
+    return result
 
 
-def show(made: Table | str) -> None:
+def show(shown: Table | str) -> None:
     """Print a table, or text in Rich's markup.
 
     A terminal limits the width: columns wrap between words, and a table that is too wide even then becomes lines of
@@ -28,15 +28,15 @@ def show(made: Table | str) -> None:
     console = Console()
     if not console.is_terminal:
         console = Console(width=500)
-    if isinstance(made, str) or _fit(console, made):
-        console.print(made)
+    if isinstance(shown, str) or _fit(console, shown):
+        console.print(shown)
     else:
-        _print_lines(console, made)
+        _print_lines(console, shown)
 
 
-def _fit(console: Console, made: Table) -> bool:
+def _fit(console: Console, table: Table) -> bool:
     """Set each column's width so that no word breaks; return False where the terminal is too narrow for that."""
-    cells = [[console.render_str(str(cell)) for cell in (shown.header, *shown.cells)] for shown in made.columns]
+    cells = [[console.render_str(str(cell)) for cell in (shown.header, *shown.cells)] for shown in table.columns]
     least = [max(cell.__rich_measure__(console, console.options).minimum for cell in column) for column in cells]
     most = [max(cell.cell_len for cell in column) for column in cells]
     spare = console.width - sum(least) - 3 * len(least) - 1  # (borders and one space on each side)
@@ -44,7 +44,9 @@ def _fit(console: Console, made: Table) -> bool:
         return False
     # Columns that lack little come first; long texts share the rest.
     left = len(least)
-    for column, low, high in sorted(zip(made.columns, least, most, strict=True), key=lambda shown: shown[2] - shown[1]):
+    for column, low, high in sorted(
+        zip(table.columns, least, most, strict=True), key=lambda shown: shown[2] - shown[1]
+    ):
         more = min(high - low, spare // left)
         column.width = low + more
         spare -= more
@@ -52,10 +54,10 @@ def _fit(console: Console, made: Table) -> bool:
     return True
 
 
-def _print_lines(console: Console, made: Table) -> None:
+def _print_lines(console: Console, table: Table) -> None:
     """Print each row's first cell, and below it the others with their columns' names."""
-    console.print(f"[italic]{made.title}[/]")
-    first, *others = made.columns
+    console.print(f"[italic]{table.title}[/]")
+    first, *others = table.columns
     for name, *row in zip(first.cells, *(one.cells for one in others), strict=True):
         if name:
             console.print(f"[bold]{name}[/]")

@@ -21,7 +21,7 @@ from dml.compiler.transposed import apply_transposed
 
 def copy_each(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
     """Copy element by element with unmerged dimensions: one kernel for all sizes."""
-    emitted = emit(Leaf(0), [DATA_TYPES[source.data_type].glsl], result=DATA_TYPES[result.made].glsl)
+    emitted = emit(Leaf(0), [DATA_TYPES[source.data_type].glsl], result=DATA_TYPES[result.computed_type].glsl)
     for part in in_parts((result, source), builder.target.max_region):
         _apply_to_each(builder, emitted, *part)
 
@@ -33,7 +33,7 @@ def apply(builder: ProgramBuilder, expression: Expression, result: Operand, inpu
     """
     merged = merge(*_in_memory_order(result, *(operand.broadcast(result.sizes) for operand in inputs)))
     parameters = [DATA_TYPES[operand.data_type].glsl for operand in inputs]
-    emitted = emit(expression, parameters, result=DATA_TYPES[result.made].glsl)
+    emitted = emit(expression, parameters, result=DATA_TYPES[result.computed_type].glsl)
     for part in in_parts(merged, builder.target.max_region):
         unit = _vector_elements(*part)
         if unit is not None and keeps(builder.target, unit):

@@ -41,10 +41,10 @@ class TracedConstant(TracedValue, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
         return self._make_now()
 
     def at(self, numbers: Numbers) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:
-        made = DML_CONSTANT_DATA_GRAPH_NODE_DESC(self.make(numbers))
-        if made.DataSize != numbers.get(self.DataSize, self.DataSize):
+        constant = DML_CONSTANT_DATA_GRAPH_NODE_DESC(self.make(numbers))
+        if constant.DataSize != numbers.get(self.DataSize, self.DataSize):
             raise UntracedError("the constant's size differs")
-        return made
+        return constant
 
 
 class ProgramPattern:
@@ -109,7 +109,7 @@ class ProgramPattern:
             stage: [dispatch if bound is None else dispatch_of(dispatch, bound) for dispatch, bound in dispatches]
             for stage, dispatches in self._stages.items()
         }
-        made = replace(
+        filled = replace(
             program,
             inputs=[size if size is None else get(size, size) for size in program.inputs],
             outputs=[size if size is None else get(size, size) for size in program.outputs],
@@ -123,9 +123,9 @@ class ProgramPattern:
             compared=[],
             **stages,
         )
-        if not made.is_placed:
-            order_and_place(made)
-        return made
+        if not filled.is_placed:
+            order_and_place(filled)
+        return filled
 
 
 def _check_compared(compared: Sequence[ComparedConstant], numbers: Numbers) -> None:

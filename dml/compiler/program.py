@@ -29,9 +29,9 @@ _Data = TypeVar("_Data")
 
 def fast_replace(data: _Data, **changes: Any) -> _Data:
     """Like ``dataclasses.replace``, but fast enough for planning."""
-    made = object.__new__(type(data))
-    made.__dict__.update(data.__dict__, **changes)
-    return made
+    changed = object.__new__(type(data))
+    changed.__dict__.update(data.__dict__, **changes)
+    return changed
 
 
 class Space(Enum):
@@ -105,9 +105,9 @@ class Operand:
         return self.region.space in (Space.PERSISTENT, Space.CONSTANT)
 
     @property
-    def made(self) -> DML_TENSOR_DATA_TYPE:
+    def computed_type(self) -> DML_TENSOR_DATA_TYPE:
         """Data type of the kernel's values for it, which an epilogue may convert."""
-        return self.data_type if self.epilogue is None else self.epilogue.made
+        return self.data_type if self.epilogue is None else self.epilogue.computed_type
 
     @property
     def is_packed(self) -> bool:
@@ -200,14 +200,14 @@ class EpilogueOperand:
 class Epilogue:
     """An expression of a kernel's value (leaf 0) and of other operands' elements.
 
-    Its result is rounded once, to the tensor's data type. made: data type of the values: floats are not rounded to it,
-    integers wrap as it does. origin: index of the written tensor's first element in its region.
+    Its result is rounded once, to the tensor's data type. computed_type: that of the values; floats are not
+    rounded to it, integers wrap as it does. origin: index of the written tensor's first element in its region.
     """
 
     expression: Expression
     operands: tuple[EpilogueOperand, ...]
     origin: int
-    made: DML_TENSOR_DATA_TYPE
+    computed_type: DML_TENSOR_DATA_TYPE
 
 
 class Access(Enum):

@@ -29,14 +29,16 @@ _kept: Recent[Hashable, Program] = Recent(MOST_KEPT)
 class Lowered(NamedTuple):
     """A lowering over placeholders, and the regions that they replace."""
 
-    made: Program
+    program: Program
     regions: list[Region]
 
     def only_writes(self, region: Region) -> bool:
         """Whether its kernels write the region without reading it."""
         number = self.regions.index(region)
         bound = (
-            binding for dispatch in (*self.made.initialize, *self.made.dispatches) for binding in dispatch.bindings
+            binding
+            for dispatch in (*self.program.initialize, *self.program.dispatches)
+            for binding in dispatch.bindings
         )
         return all(
             binding.access is Access.WRITE
@@ -68,15 +70,15 @@ def lowered(builder: ProgramBuilder, what: Hashable, operands: _Operands, work: 
         return None
     stage = builder.initializes
     key = HashedOnce((what, builder.target, stage, layouts))
-    made = _kept.get(key)
-    if made is None:
-        made = Program()
+    program = _kept.get(key)
+    if program is None:
+        program = Program()
         stand_ins = {region: _stand_in(region, number) for region, number in numbers.items()}
-        inner = ProgramBuilder(made, builder.target, {n: _moved(value, stand_ins) for n, value in operands.items()})
+        inner = ProgramBuilder(program, builder.target, {n: _moved(value, stand_ins) for n, value in operands.items()})
         inner.operator, inner.node, inner.nodes = builder.operator, builder.node, builder.nodes
         work(inner.initialization() if stage else inner)
-        _kept.put(key, made)
-    return Lowered(made, regions)
+        _kept.put(key, program)
+    return Lowered(program, regions)
 
 
 def expression_key(expression: Expression) -> Hashable:
@@ -92,16 +94,16 @@ def _expression_key(expression: Expression) -> Hashable:
     numbers: dict[int, int] = {}
     nodes: list[Hashable] = []
 
-    def number(at: Expression) -> Hashable:
-        if isinstance(at, Leaf):
-            return at
-        if id(at) not in numbers:
-            inner = tuple(map(number, at.operands))
+    def number(node: Expression) -> Hashable:
+        if isinstance(node, Leaf):
+            return node
+        if id(node) not in numbers:
+            inner = tuple(map(number, node.operands))
             # (as text, since 0.0 equals -0.0 and 1 equals True)
-            constants = tuple((name, type(value).__name__, repr(value)) for name, value in at.constants.items())
-            nodes.append((at.code, inner, at.glsl, constants, at.includes))
-            numbers[id(at)] = len(numbers)
-        return numbers[id(at)]
+            constants = tuple((name, type(value).__name__, repr(value)) for name, value in node.constants.items())
+            nodes.append((node.code, inner, node.glsl, constants, node.includes))
+            numbers[id(node)] = len(numbers)
+        return numbers[id(node)]
 
     return number(expression), tuple(nodes)
 
@@ -127,7 +129,7 @@ def _key(value: OperandOrArray, numbers: dict[Region, int]) -> Hashable:
     finish: Hashable = None
     if epilogue is not None:
         others = tuple([(_key(own.operand, numbers), own.steps) for own in epilogue.operands])
-        finish = expression_key(epilogue.expression), others, epilogue.origin, epilogue.made
+        finish = expression_key(epilogue.expression), others, epilogue.origin, epilogue.computed_type
     return number, region.size, value.is_static, value.data_type, value.sizes, value.strides, value.base, finish
 
 
@@ -150,10 +152,10 @@ def _moved(value: OperandOrArray, to: Mapping[Region, Region]) -> Any:
 
 def add(builder: ProgramBuilder, found: Lowered) -> None:
     """Add a lowering with the actual regions in place of its placeholders, and new places for its own."""
-    program, (made, regions) = builder.program, found
+    program, (inner, regions) = builder.program, found
     temporaries, persistent = program.temporaries, program.persistent_size
-    program.temporaries += made.temporaries
-    program.persistent_size += made.persistent_size
+    program.temporaries += inner.temporaries
+    program.persistent_size += inner.persistent_size
 
     def place(region: Region) -> Region:
         if region.space is Space.TEMPORARY:
@@ -167,5 +169,5 @@ def add(builder: ProgramBuilder, found: Lowered) -> None:
         bound = [StorageBinding(place(region), access, texel) for region, access, texel in dispatch.bindings]
         return dispatch.over(tuple(bound), builder.node, builder.nodes)
 
-    program.initialize += map(moved, made.initialize)
-    program.dispatches += map(moved, made.dispatches)
+    program.initialize += map(moved, inner.initialize)
+    program.dispatches += map(moved, inner.dispatches)

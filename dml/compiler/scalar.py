@@ -68,12 +68,14 @@ def _substituted(expression: Expression, operands: tuple[Expression, ...]) -> Ex
         return expression
     done: dict[int, Expression] = {}
 
-    def walk(at: Expression) -> Expression:
-        if isinstance(at, Leaf):
-            return operands[at.index]
-        if id(at) not in done:
-            done[id(at)] = ScalarNode(at.code, tuple(walk(o) for o in at.operands), at.glsl, at.constants, at.includes)
-        return done[id(at)]
+    def walk(node: Expression) -> Expression:
+        if isinstance(node, Leaf):
+            return operands[node.index]
+        if id(node) not in done:
+            done[id(node)] = ScalarNode(
+                node.code, tuple(walk(o) for o in node.operands), node.glsl, node.constants, node.includes
+            )
+        return done[id(node)]
 
     return walk(expression)
 

@@ -11,12 +11,12 @@ from dml.conformance.terminal import failure_lines, words
 MOST, MOST_NAMED = 5, 50
 
 
-def bug_report(made: Record) -> str:
+def bug_report(record: Record) -> str:
     """Return Markdown: a section per device and axis, with the first failures in full."""
     lines = []
-    for run in made["runs"]:
+    for run in record["runs"]:
         counts = ", ".join(f"{count} {words(status)}" for status, count in report.counts(run["results"]).items())
-        facts = bug_text(made, run).splitlines()
+        facts = bug_text(record, run).splitlines()
         lines += [f"## {report.title(run['device'])}", "", *(f"    {line}" for line in facts), ""]
         lines += [f"{counts}{'' if run['complete'] else '; not complete'}", ""]
         failed = [outcome for outcome in run["results"] if outcome["status"] == "failed"]

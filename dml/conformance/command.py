@@ -46,8 +46,8 @@ def _refusing(function: _Function) -> _Function:
 
 def console() -> Console:
     """Return a console as wide as the terminal; in a pipe it never wraps, so that tools find each row in one line."""
-    made = Console(highlight=False)
-    return made if made.is_terminal else Console(highlight=False, width=500)
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=500)
 
 
 @app.callback(epilog=_STATUSES)
@@ -214,31 +214,31 @@ def show(
     raise typer.Exit(max(_status(item, interrupted=False, strict=strict) for item in read))
 
 
-def _write(made: report.Record, json: Path | None, junit: Path | None, html: Path | None) -> None:
+def _write(record: report.Record, json: Path | None, junit: Path | None, html: Path | None) -> None:
     if json is not None:
-        report.write(json, made)
+        report.write(json, record)
     if junit is not None:
         from dml.conformance.junit import junit as junit_xml
 
-        write_text(junit, junit_xml(made))
+        write_text(junit, junit_xml(record))
     if html is not None:
         from dml.conformance.page import write_page
 
-        write_page([made], html)
+        write_page([record], html)
 
 
-def _reproduce(made: report.Record, path: Path) -> None:
+def _reproduce(record: report.Record, path: Path) -> None:
     from dml.conformance.reproducer import write_reproducers
 
-    count = write_reproducers(made, path)
+    count = write_reproducers(record, path)
     Console(stderr=True).print(Text(f"{path}: {count} reproducers"), soft_wrap=True)
 
 
-def _status(made: report.Record, interrupted: bool, strict: bool) -> int:
+def _status(record: report.Record, interrupted: bool, strict: bool) -> int:
     if interrupted:
         return INTERRUPTED
-    for run in made["runs"]:
+    for run in record["runs"]:
         counts = report.counts(run["results"])
         if counts["failed"] or (strict and counts["loose"]):
             return WORSE
-    return DONE if all(run["complete"] for run in made["runs"]) else NOT_DONE
+    return DONE if all(run["complete"] for run in record["runs"]) else NOT_DONE

@@ -42,7 +42,7 @@ def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "
     if not found["pairs"]:
         devices = ["; ".join(report.title(run["device"]) for run in record["runs"]) for record in (before, after)]
         raise DMLError(f"the reports have no axis in common: {devices[0] or 'none'}, and {devices[1] or 'none'}")
-    made = []
+    differences = []
     for record in found["cases"]:
         old, new = record["before"], record["after"]
         how = ""
@@ -50,8 +50,10 @@ def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "
             how = f": {old['status']} -> {new['status']}" if old else f": {new['status']}"
             how = how.replace("_", " ") + (f": {new['reason']}" if new["reason"] else "")
         fails = bool(new) and new["status"] == "failed"
-        made.append(ReportDifference(record["what"], found["pairs"][record["pair"]][1], record["case"], how, fails))
-    return sorted(made, key=lambda record: (record.what == "gone", not record.is_worse))
+        differences.append(
+            ReportDifference(record["what"], found["pairs"][record["pair"]][1], record["case"], how, fails)
+        )
+    return sorted(differences, key=lambda record: (record.what == "gone", not record.is_worse))
 
 
 def lines(found: list[ReportDifference]) -> Iterator[str]:

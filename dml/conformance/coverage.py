@@ -79,10 +79,10 @@ def coverage(target: Target, own: Sequence[str], subjects: Sequence[Subject], sh
     if held is not None:
         found = json.loads(held)
         return Coverage(tuple(found["added"]), found["entered"], tuple(found["names"]))
-    made = _Search(target, own, subjects, seed).coverage(share)
-    as_json = {"added": made.added, "entered": made.entered, "names": made.names}
+    search = _Search(target, own, subjects, seed).coverage(share)
+    as_json = {"added": search.added, "entered": search.entered, "names": search.names}
     disk.write(entry, json.dumps(as_json).encode())
-    return made
+    return search
 
 
 def _as_json(value: Any) -> Any:
@@ -196,12 +196,12 @@ class _Search:
                     return found
         return candidate
 
-    def _least(self, best: _Candidate, wanted: frozenset[str], parameter: str, at: int, value: int) -> _Candidate:
+    def _least(self, best: _Candidate, wanted: frozenset[str], parameter: str, position: int, value: int) -> _Candidate:
         """Minimize one number by bisection: a variant is nearly always selected for all sizes above some threshold."""
         case, low, high = Case.parse(best.name), 0, value
         while low + 1 < high:
             middle = (low + high) // 2
-            found = self._valid(_with_number(case, parameter, at, middle))
+            found = self._valid(_with_number(case, parameter, position, middle))
             if found is not None and wanted <= found.variants and found.cost <= best.cost:
                 best, high = found, middle
             else:
@@ -279,8 +279,8 @@ def _numbers(case: Case) -> Iterator[tuple[str, int, int]]:
                 yield name, index, int(number)
 
 
-def _with_number(case: Case, parameter: str, at: int, value: int) -> Case:
+def _with_number(case: Case, parameter: str, position: int, value: int) -> Case:
     """Return the case with another number in a parameter's label."""
     places = iter(range(len(case.labels[parameter])))
-    replaced: Callable[[re.Match[str]], str] = lambda match: str(value) if next(places) == at else match[0]  # noqa: E731
+    replaced: Callable[[re.Match[str]], str] = lambda match: str(value) if next(places) == position else match[0]  # noqa: E731
     return Case(case.subject, {**case.labels, parameter: re.sub(r"\d+", replaced, case.labels[parameter])})

@@ -11,6 +11,7 @@ from dml.api.operator import CompiledOperator
 from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Program
 from dml.compiler.target import DeviceClass, Target
+from dml.errors import DMLError
 from dml.graph.builder import Builder
 from dml.graph.builder import Tensor as GraphTensor
 from dml.planning.planner import Planner
@@ -60,13 +61,22 @@ class GraphDesc:
         return type(self)({**self._inputs, **inputs}, self._outputs, self._build, self.about)
 
     def compiled(self, device: Any) -> Any:
-        """Compile the graph on a Device, or for a Planner's target."""
+        """Compile the graph on a Device, or for a Planner's target.
+
+        Raises DMLError if it makes other outputs than described: the reference's arrays have the described sizes.
+        """
         builder: Builder[Any] = Builder(device)
         given = {
             name: builder.input(name, desc.Sizes, desc.DataType, desc.Strides, owned_by_dml=desc.owned_by_dml)
             for name, desc in self._inputs.items()
         }
-        return builder.compile(self._build(builder, given))
+        made = self._build(builder, given)
+        found = {name: (result.data_type, result.sizes) for name, result in made.items()}
+        described = {name: (desc.DataType, desc.Sizes) for name, desc in self._outputs.items()}
+        if found != described:
+            name = self.OPERATOR_TYPE.name.removeprefix("SUITE_OPERATOR_")
+            raise DMLError(f"{name}: its outputs must be as described, {described}, found {found}")
+        return builder.compile(made)
 
 
 def check(desc: Any) -> None:

@@ -41,10 +41,10 @@ class Journal:
     @classmethod
     def begin(cls, path: Path, head: Record, devices: Sequence[Record]) -> Journal:
         """Create a journal. Raises DMLError if the file cannot be written."""
-        made = cls(path, head, devices)
+        journal = cls(path, head, devices)
         first = {"format": FORMAT, "version": VERSION, "report": head, "devices": list(devices)}
         write_text(path, json.dumps(first) + "\n")
-        return made
+        return journal
 
     @classmethod
     def resume(cls, path: Path) -> Journal:
@@ -60,18 +60,20 @@ class Journal:
             first = lines.pop(0)
             if (first["format"], first["version"]) != (FORMAT, VERSION):
                 raise ValueError(f"a journal of version {first['version']!r}; this dml reads version {VERSION}")
-            made = cls(path, first["report"], first["devices"])
+            journal = cls(path, first["report"], first["devices"])
             for line in lines:
-                made._take(line)
+                journal._take(line)
         except (ValueError, LookupError, TypeError) as error:
             raise DMLError(f"{path} is not a journal of dml conformance: {error}") from None
         now = report.started({})
         for name in ("dml_version", "commit"):
-            if made.head[name] != now[name]:
-                raise DMLError(f"{path}: its {name} is {made.head[name]}, this run's is {now[name]}: start a new run")
+            if journal.head[name] != now[name]:
+                raise DMLError(
+                    f"{path}: its {name} is {journal.head[name]}, this run's is {now[name]}: start a new run"
+                )
         if rest:
             os.truncate(path, len(whole) + 1)
-        return made
+        return journal
 
     def add(self, place: int, outcome: Record, seconds: float) -> None:
         """Write an outcome; seconds: the place's so far. Raises DMLError if it cannot be written."""
@@ -83,21 +85,21 @@ class Journal:
 
     def report(self, parts: Sequence[PlacePart], left: Sequence[str]) -> Record:
         """Return the current report. parts: each place's cases. left: by place, why cases have no outcome."""
-        made: Record = {**self.head, "runs": []}
+        record: Record = {**self.head, "runs": []}
         for device, found, seconds, part, why in zip(self.devices, self.found, self.seconds, parts, left, strict=True):
             missing = [not_run(case, why) for case in part.cases if case not in found]
             ran = (case for case, outcome in found.items() if outcome["status"] in report.RAN)
-            made["runs"].append(
+            record["runs"].append(
                 {
                     "device": device,
-                    "shard": made["suite"]["shard"],
+                    "shard": record["suite"]["shard"],
                     "seconds": seconds,
                     "complete": not missing,
                     "coverage": None if part.coverage is None else part.coverage.record(ran),
                     "results": report.in_order([*found.values(), *missing]),
                 }
             )
-        return made
+        return record
 
     def _take(self, line: dict[str, Any]) -> None:
         self.found[line["place"]][line["outcome"]["case"]] = line["outcome"]

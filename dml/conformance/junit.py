@@ -13,29 +13,29 @@ from dml.conformance.terminal import failure_lines, words
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(made: Record) -> str:
+def junit(record: Record) -> str:
     """Return the XML. Cases that were not tested or are not supported count as skipped, with the reason."""
     root = Xml.Element("testsuites", name="dml conformance")
-    for run in made["runs"]:
-        _suite(root, made, run)
+    for run in record["runs"]:
+        _suite(root, record, run)
     Xml.indent(root, " ")
     return f"<?xml version='1.0' encoding='utf-8'?>\n{Xml.tostring(root, encoding='unicode')}\n"
 
 
-def _suite(root: Xml.Element, made: Record, run: Record) -> None:
+def _suite(root: Xml.Element, record: Record, run: Record) -> None:
     device, counts = run["device"], report.counts(run["results"])
     suite = Xml.SubElement(
         root, "testsuite", name=_text(report.title(device)), tests=str(len(run["results"])),
         failures=str(counts["failed"]), errors="0", skipped=str(counts["not_tested"] + counts["unsupported"]),
-        time=f"{run['seconds']:.3f}", timestamp=made["created"].removesuffix("Z"),
+        time=f"{run['seconds']:.3f}", timestamp=record["created"].removesuffix("Z"),
     )  # fmt: skip
     properties = Xml.SubElement(suite, "properties")
     facts = {
         "device": device["name"],
         **{key: device[key] for key in ("driver", "driver_version", "api_version", "axis")},
-        "commit": made["commit"] or "",
-        "dml_version": made["dml_version"],
-        **{f"suite.{key}": made["suite"][key] for key in ("size", "seed", "shard")},
+        "commit": record["commit"] or "",
+        "dml_version": record["dml_version"],
+        **{f"suite.{key}": record["suite"][key] for key in ("size", "seed", "shard")},
     }
     for name, value in facts.items():
         Xml.SubElement(properties, "property", name=name, value=_text(str(value)))

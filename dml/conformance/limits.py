@@ -102,10 +102,10 @@ class Limit:
 
     def and_then(self, other: Limit) -> Limit:
         """Return the limit of two consecutive steps."""
-        made = self._and_then(other)
+        combined = self._and_then(other)
         if self.tight is None and other.tight is None:
-            return made
-        return made.keeping((self.tight or self)._and_then(other.tight or other))
+            return combined
+        return combined.keeping((self.tight or self)._and_then(other.tight or other))
 
     def _and_then(self, other: Limit) -> Limit:
         ulp = (self.ulp[0] + other.ulp[0], self.ulp[1] + other.ulp[1])

@@ -75,11 +75,11 @@ def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
                 )
     except KeyboardInterrupt:
         interrupted = True
-    made = journal.report(parts, left)
-    is_done = all(each["complete"] for each in made["runs"])
+    record = journal.report(parts, left)
+    is_done = all(each["complete"] for each in record["runs"])
     if is_done and asked.resume is None:
         journal.path.unlink(missing_ok=True)
-    return Ended(made, interrupted, None if is_done else journal.path)
+    return Ended(record, interrupted, None if is_done else journal.path)
 
 
 def _cases(suite: Suite, console: Console) -> list[str]:
@@ -113,14 +113,14 @@ def _said(suite: Record) -> str:
 
 
 def _run_place(
-    at: int, place: DeviceAxis, cases: Sequence[str], seed: int, conduct: Conduct, journal: Journal, console: Console
+    index: int, place: DeviceAxis, cases: Sequence[str], seed: int, conduct: Conduct, journal: Journal, console: Console
 ) -> str:
     """Run the remaining cases of a place; return why any were skipped."""
-    found = journal.found[at]
+    found = journal.found[index]
     rest = [case for case in cases if case not in found]
     if not rest:
         return ""
-    before, start = journal.seconds[at], time.monotonic()
+    before, start = journal.seconds[index], time.monotonic()
     going = PlaceRun(place, rest, seed, conduct)
     with _progress(console, report.title(place.record()), len(cases)) as progress:
         progress.told(found.values())
@@ -128,7 +128,7 @@ def _run_place(
         with contextlib.closing(going.outcomes()) as outcomes:
             for outcome in outcomes:
                 is_new = outcome["case"] not in found
-                journal.add(at, outcome, before + time.monotonic() - start)
+                journal.add(index, outcome, before + time.monotonic() - start)
                 progress.told([outcome] if is_new else [])
     return going.left
 
@@ -164,6 +164,6 @@ class SuiteProgress:
 
 @contextlib.contextmanager
 def _progress(console: Console, title: str, total: int) -> Iterator[SuiteProgress]:
-    made = SuiteProgress(console, title, total)
-    with made.bar or contextlib.nullcontext():
-        yield made
+    progress = SuiteProgress(console, title, total)
+    with progress.bar or contextlib.nullcontext():
+        yield progress

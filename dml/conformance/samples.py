@@ -129,9 +129,9 @@ def _part(desc: OperatorDesc, indices: Mapping[str, Index], **more: Any) -> Samp
     """Return the part with these elements of the named tensors, and all elements of the others."""
     fields = {name: indices.get(name, (...,)) for name, tensor in (*desc.inputs(), *desc.outputs()) if tensor}
     tensors = {name: _resized(getattr(desc, name), index) for name, index in fields.items()}
-    made = desc.replace(**tensors, **more)
+    part = desc.replace(**tensors, **more)
     inputs = {name: fields[name] for name in desc.input_names if name in fields}
-    return Sample(made, inputs, {name: fields[name] for name in desc.output_names if name in fields})
+    return Sample(part, inputs, {name: fields[name] for name in desc.output_names if name in fields})
 
 
 def _product(desc: Any, rng: Random) -> Sample | None:

@@ -325,8 +325,8 @@ class _Thread:
 
     def _add(self) -> CompiledOperator:
         words = DML_BUFFER_TENSOR_DESC(DML_TENSOR_DATA_TYPE_UINT32, (1, 1, 1, _CHAIN_ELEMENTS))
-        made: Any = descriptors.DML_ELEMENT_WISE_ADD_OPERATOR_DESC
-        desc = made(ATensor=words, BTensor=words, OutputTensor=words)
+        operator: Any = descriptors.DML_ELEMENT_WISE_ADD_OPERATOR_DESC
+        desc = operator(ATensor=words, BTensor=words, OutputTensor=words)
         return self._device.compile_operator(self._device.create_operator(desc))
 
     def _reopen(self) -> None:

@@ -124,10 +124,10 @@ _SUBJECTS: dict[str, Subject] = {}
 
 def subject(operator: type[OperatorDesc] | type[GraphDesc], **fields: Any) -> Subject:
     """Make and register an operator's subject; each operator has one."""
-    made = Subject(operator, **fields)
-    assert made.name not in _SUBJECTS, f"{made.name} already has a subject"
-    _SUBJECTS[made.name] = made
-    return made
+    result = Subject(operator, **fields)
+    assert result.name not in _SUBJECTS, f"{result.name} already has a subject"
+    _SUBJECTS[result.name] = result
+    return result
 
 
 @cache

@@ -24,9 +24,9 @@ MOST_KERNELS = 10
 _COLORS = {"passed": "green", "failed": "bold red", "loose": "yellow", "not_tested": "yellow", "unsupported": "cyan"}
 
 
-def show(console: Console, made: Record, *, by_type: bool = False, failures: int = MOST_FAILURES) -> None:
+def show(console: Console, record: Record, *, by_type: bool = False, failures: int = MOST_FAILURES) -> None:
     """Print a report. by_type: a row for each data type of an operator. failures: number shown in full per run."""
-    for run in made["runs"]:
+    for run in record["runs"]:
         _title(console, run)
         console.print(table(run["results"], by_type=by_type))
         for status in ("not_tested", "unsupported"):
@@ -34,7 +34,7 @@ def show(console: Console, made: Record, *, by_type: bool = False, failures: int
         _coverage(console, run)
         _failures(console, run, failures)
         _loose(console, run, failures)
-    for run in made["runs"]:
+    for run in record["runs"]:
         console.print(_total(run))
 
 
@@ -48,23 +48,23 @@ def table(results: Sequence[Record], *, by_type: bool = False) -> Table:
     groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
     for outcome in results:
         groups[(outcome["operator"], outcome["data_type"] or "")[: 1 + by_type]].append(outcome)
-    made = Table()
+    result = Table()
     for column in ("operator", "data type")[: 1 + by_type]:
-        made.add_column(column, overflow="fold")
+        result.add_column(column, overflow="fold")
     for status in report.STATUSES:
-        made.add_column(words(status), justify="right")
-    made.add_column("error nearest its limit, ulp", justify="right")
-    made.add_column("limit", justify="right")
-    made.add_column("of it", justify="right")
+        result.add_column(words(status), justify="right")
+    result.add_column("error nearest its limit, ulp", justify="right")
+    result.add_column("limit", justify="right")
+    result.add_column("of it", justify="right")
     for key in sorted(groups):
         found = report.counts(groups[key])
         cells = [Text(str(count or ""), style=_COLORS[status]) for status, count in found.items()]
-        made.add_row(*key, *cells, *_worst(groups[key]))
+        result.add_row(*key, *cells, *_worst(groups[key]))
     found = report.counts(results)
     cells = [Text(str(count), style=_COLORS[status]) for status, count in found.items()]
-    made.add_section()
-    made.add_row("all", *[""] * by_type, *cells, *_worst(results))
-    return made
+    result.add_section()
+    result.add_row("all", *[""] * by_type, *cells, *_worst(results))
+    return result
 
 
 def _worst(results: Sequence[Record]) -> tuple[str, str, str]:

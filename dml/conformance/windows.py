@@ -35,7 +35,7 @@ def along(sizes: Sequence[int], values: Sequence[int]) -> tuple[int, ...]:
 def pooled_by(choice: Choice) -> tuple[tuple[int, ...], dict[str, Any]]:
     """Return the pooled sizes, and the window's fields, with Dilations if the choice has some. Raises Skip if none
     fits."""
-    made = {
+    window = {
         "Strides": along(choice.sizes, choice.strides),
         "WindowSize": along(choice.sizes, choice.window),
         "StartPadding": along(choice.sizes, choice.padding[0]),
@@ -44,11 +44,11 @@ def pooled_by(choice: Choice) -> tuple[tuple[int, ...], dict[str, Any]]:
     dilations = getattr(choice, "dilations", None)
     gaps = along(choice.sizes, dilations or (1,))
     pooled = pooled_sizes(
-        choice.sizes, made["WindowSize"], made["Strides"], gaps, made["StartPadding"], made["EndPadding"]
+        choice.sizes, window["WindowSize"], window["Strides"], gaps, window["StartPadding"], window["EndPadding"]
     )
     if min(pooled) < 1:
         raise Skip("the window does not fit into the padded input")
-    return pooled, made if dilations is None else {**made, "Dilations": gaps}
+    return pooled, window if dilations is None else {**window, "Dilations": gaps}
 
 
 def window_of(desc: Any) -> dict[str, Any]:

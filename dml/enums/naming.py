@@ -133,8 +133,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     Case, CamelCase and C's prefix make no difference: DMLCreateDevice1 is create_device. Prefix and suffix of a kind of
     names do not count as similar: DML_RELU_OPERATOR_DESC is DML_ACTIVATION_RELU_OPERATOR_DESC, not
-    DML_GRU_OPERATOR_DESC.
+    DML_GRU_OPERATOR_DESC. A private name gets no suggestion: inspect, pytest and others ask each module for some, and
+    the search takes long.
     """
+    if name.startswith("_"):
+        return ""
     from difflib import get_close_matches  # imported here because only errors need it, and it is slow to import
 
     names = list(known)

@@ -53,13 +53,13 @@ def cut(
     outputs.
     """
     known = frozenset(constants)
-    made = {name: at for at, node in enumerate(nodes) for name in node.output if name}
-    names = {*given, *known, *made}
+    writers = {name: at for at, node in enumerate(nodes) for name in node.output if name}
+    names = {*given, *known, *writers}
     reads = [node.reads() & names for node in nodes]  # (nested graphs have names of their own)
     levels: list[int | None] = []  # even for the device, odd for the host, None if it depends only on constants
     for at, node in enumerate(nodes):
-        before = [_after(levels[made[name]], made[name] in late) for name in reads[at] if name in made]
-        from_inputs = any(name not in made and name not in known for name in reads[at])
+        before = [_after(levels[writers[name]], writers[name] in late) for name in reads[at] if name in writers]
+        from_inputs = any(name not in writers and name not in known for name in reads[at])
         if (
             at not in host
             and at not in late
@@ -71,16 +71,18 @@ def cut(
             continue
         earliest = max((level for level in before if level is not None), default=0)
         levels.append(earliest + (earliest % 2 != (at in host)))
-    live = _behind([made[name] for name in outputs if name in made], reads, made)
+    live = _behind([writers[name] for name in outputs if name in writers], reads, writers)
     parts = []
     for level in sorted({0, *(level for at in live if (level := levels[at]) is not None)}):
         own = {at for at in live if levels[at] == level}
-        needed = {name for name in outputs if name in made and _is(levels[made[name]], level)}
+        needed = {name for name in outputs if name in writers and _is(levels[writers[name]], level)}
         for at in live - own:
             if levels[at] is not None:
-                needed |= {name for name in reads[at] if name in made and levels[made[name]] == level}
-        read = {made[name] for at in own for name in reads[at] if name in made} | {made[name] for name in needed}
-        inside = own | _behind([at for at in read if levels[at] is None], reads, made)
+                needed |= {name for name in reads[at] if name in writers and levels[writers[name]] == level}
+        read = {writers[name] for at in own for name in reads[at] if name in writers} | {
+            writers[name] for name in needed
+        }
+        inside = own | _behind([at for at in read if levels[at] is None], reads, writers)
         order = [nodes[at] for at in sorted(inside)]
         if not order:
             continue
@@ -108,7 +110,7 @@ def _is(level: int | None, wanted: int) -> bool:
     return level == wanted or (level is None and wanted == 0)
 
 
-def _behind(start: Iterable[int], reads: Sequence[Collection[str]], made: dict[str, int]) -> set[int]:
+def _behind(start: Iterable[int], reads: Sequence[Collection[str]], writers: dict[str, int]) -> set[int]:
     """Return these nodes and all their predecessors."""
     found: set[int] = set()
     stack = list(start)
@@ -116,5 +118,5 @@ def _behind(start: Iterable[int], reads: Sequence[Collection[str]], made: dict[s
         at = stack.pop()
         if at not in found:
             found.add(at)
-            stack += [made[name] for name in reads[at] if name in made]
+            stack += [writers[name] for name in reads[at] if name in writers]
     return found

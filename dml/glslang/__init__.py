@@ -72,13 +72,13 @@ def compile_many(sources: Sequence[Source], *, include_dirs: Sequence[Path] = ()
     spirv = {source: _kept(key) for source, key in keys.items()}
 
     def make(source: Source) -> bytes:
-        made = _compiled(flat(source, files, debug=debug), target or target_of(source))
-        cache.write(_entry(cache.folder("spirv"), keys[source]), made)
-        _memory.put(keys[source], made)
+        spirv_of_one = _compiled(flat(source, files, debug=debug), target or target_of(source))
+        cache.write(_entry(cache.folder("spirv"), keys[source]), spirv_of_one)
+        _memory.put(keys[source], spirv_of_one)
         stages.saw("compilations", keys[source])
         done.append(source)
         stages.progress("glslang", len(done), len(missing))
-        return made
+        return spirv_of_one
 
     done: list[Source] = []
     missing = [source for source, known in spirv.items() if known is None]

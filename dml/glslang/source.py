@@ -119,25 +119,25 @@ Search = tuple[str, str, tuple[str, str] | None]
 
 def searches(source: Source, files: Files) -> tuple[Search, ...]:
     """Return the lookups that decide ``identity``, besides the source's own texts."""
-    made: list[Search] = []
-    for _ in _reached(source, files, made):
+    found: list[Search] = []
+    for _ in _reached(source, files, found):
         pass
-    return tuple(made)
+    return tuple(found)
 
 
-def are_unchanged(made: Iterable[Search], files: Files) -> bool:
+def are_unchanged(lookups: Iterable[Search], files: Files) -> bool:
     """Whether the lookups still find the same files with the same texts."""
-    for wanted, includer, where in made:
+    for wanted, includer, where in lookups:
         found = files.find(wanted, includer)
         if (None if found is None else (found.identity, found.hash)) != where:
             return False
     return True
 
 
-def _reached(source: Source, files: Files, made: list[Search] | None = None) -> Iterator[tuple[str, str]]:
+def _reached(source: Source, files: Files, lookups: list[Search] | None = None) -> Iterator[tuple[str, str]]:
     """Yield (name in messages, hash) of each included file; the hash of a missing one is empty.
 
-    made: collects the lookups.
+    lookups: collects the lookups.
     """
     headers = dict(source.headers)
     seen: set[str] = set()
@@ -146,8 +146,8 @@ def _reached(source: Source, files: Files, made: list[Search] | None = None) -> 
         includer, text = waiting.pop()
         for wanted in _includes(text):
             found = _find(wanted, includer, headers, files)
-            if made is not None and wanted not in headers:
-                made.append((wanted, includer, None if found is None else (found.identity, found.hash)))
+            if lookups is not None and wanted not in headers:
+                lookups.append((wanted, includer, None if found is None else (found.identity, found.hash)))
             if found is None:
                 yield wanted, ""
             elif found.identity not in seen:

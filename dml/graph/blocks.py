@@ -137,13 +137,13 @@ def _readers(node: Node) -> Iterator[tuple[Node, int]]:
     yield from result.consumers
 
 
-def _reads_stored(node: Node, at: int, weights: _Weights) -> bool:
-    return _multiplies(node, at, weights) or _convolves(node, at, weights) or _gathers(node, at, weights)
+def _reads_stored(node: Node, index: int, weights: _Weights) -> bool:
+    return _multiplies(node, index, weights) or _convolves(node, index, weights) or _gathers(node, index, weights)
 
 
-def _gathers(node: Node, at: int, weights: _Weights) -> bool:
-    """Whether a node gathers rows of the matrix of weights at its input ``at``."""
-    desc, entry = node.desc, node.inputs[at]
+def _gathers(node: Node, index: int, weights: _Weights) -> bool:
+    """Whether a node gathers rows of the matrix of weights at its input ``index``."""
+    desc, entry = node.desc, node.inputs[index]
     assert entry is not None
     tensor = entry[0].tensor
     matrix = _as_read(weights, tensor)
@@ -158,15 +158,16 @@ def _gathers(node: Node, at: int, weights: _Weights) -> bool:
     )
 
 
-def _convolves(node: Node, at: int, weights: _Weights) -> bool:
-    """Whether the weights at input ``at`` are the filter of a forward convolution without groups, with one scale or one
-    per output channel along dimension 0."""
-    desc, entry = node.desc, node.inputs[at]
+def _convolves(node: Node, index: int, weights: _Weights) -> bool:
+    """Whether the weights at input ``index`` are the filter of a forward convolution without groups, with one scale or
+    one per output channel along dimension 0.
+    """
+    desc, entry = node.desc, node.inputs[index]
     assert entry is not None
     port = entry[0]
     return (
         isinstance(desc, DML_CONVOLUTION_OPERATOR_DESC)
-        and at < node.own_inputs
+        and index < node.own_inputs
         and port.name == "FilterTensor"
         and desc.Direction == DML_CONVOLUTION_DIRECTION_FORWARD
         and desc.GroupCount == 1
@@ -178,12 +179,12 @@ def _convolves(node: Node, at: int, weights: _Weights) -> bool:
     )
 
 
-def _multiplies(node: Node, at: int, weights: _Weights) -> bool:
-    """Whether input ``at`` of a node is the matrix B of a product without batches."""
-    desc, entry = node.desc, node.inputs[at]
+def _multiplies(node: Node, index: int, weights: _Weights) -> bool:
+    """Whether input ``index`` of a node is the matrix B of a product without batches."""
+    desc, entry = node.desc, node.inputs[index]
     assert entry is not None
     port = entry[0]
-    if not isinstance(desc, DML_GEMM_OPERATOR_DESC) or at >= node.own_inputs or port.name != "BTensor":
+    if not isinstance(desc, DML_GEMM_OPERATOR_DESC) or index >= node.own_inputs or port.name != "BTensor":
         return False
     matrix = _as_read(weights, port.tensor)
     if matrix is None:
@@ -198,8 +199,8 @@ def _multiplies(node: Node, at: int, weights: _Weights) -> bool:
     )
 
 
-def _streams(node: Node, at: int, target: Target, weights: _Weights) -> bool:
-    desc, entry = node.desc, node.inputs[at]
+def _streams(node: Node, index: int, target: Target, weights: _Weights) -> bool:
+    desc, entry = node.desc, node.inputs[index]
     assert isinstance(desc, DML_GEMM_OPERATOR_DESC)
     assert entry is not None
     matrix = _as_read(weights, entry[0].tensor)

@@ -430,11 +430,11 @@ class Builder(Generic[Compiled]):
             if field in kinds:
                 fields[field] = self._as_type(fields[field], kinds[field])
         described = {field: _of_type(desc, kinds.get(field)) for field, desc in outputs.items()}
-        made = self._node(cls, described, name, fields)
+        results = self._node(cls, described, name, fields)
         for field in outputs:
             if field in kinds:
-                made[field] = self._as_type(made[field], found[field])
-        return made
+                results[field] = self._as_type(results[field], found[field])
+        return results
 
     def _as_type(self, value: Tensor | Sequence[Tensor], kind: DML_TENSOR_DATA_TYPE) -> Tensor | list[Tensor]:
         """Cast a tensor, or each of several."""
@@ -444,8 +444,8 @@ class Builder(Generic[Compiled]):
         if tensor.data_type == kind:
             return tensor
         outputs = {"OutputTensor": packed_tensor(kind, tensor.sizes)}
-        made: Tensor = self._node(DML_CAST_OPERATOR_DESC, outputs, None, {"InputTensor": tensor})["OutputTensor"]
-        return made
+        result: Tensor = self._node(DML_CAST_OPERATOR_DESC, outputs, None, {"InputTensor": tensor})["OutputTensor"]
+        return result
 
     def _node(
         self, cls: type[OperatorDesc], outputs: Mapping[str, DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]],
@@ -518,12 +518,12 @@ class Builder(Generic[Compiled]):
         assert isinstance(result, Tensor)
         return result
 
-    def _connect(self, tensor: Tensor, node: int, at: int) -> None:
+    def _connect(self, tensor: Tensor, node: int, input_index: int) -> None:
         kind, index, output = tensor.source
         if kind == "input":
-            self._input_edges.append((index, node, at))
+            self._input_edges.append((index, node, input_index))
         else:
-            self._edges.append((index, output, node, at))
+            self._edges.append((index, output, node, input_index))
 
     @property
     def added(self) -> tuple[int, int, int]:
@@ -620,14 +620,16 @@ class Builder(Generic[Compiled]):
         wanted = self.output(tensor.data_type, tensor.sizes)
         kind, index, output = tensor.source
         if kind == "node" and isinstance(self._nodes[index], DML_OPERATOR_GRAPH_NODE_DESC):
-            made = [
+            written = [
                 item
                 for _, desc in self._nodes[index].Operator.desc.outputs()
                 for item in (desc if isinstance(desc, tuple) else (desc,))
             ][output]
-            if made.TotalTensorSizeInBytes == wanted.TotalTensorSizeInBytes:
-                is_packed = wanted.is_packed and made.is_packed and tensor.desc.is_packed
-                if is_packed or (made.Sizes == wanted.Sizes and made.strides == tensor.desc.strides == wanted.strides):
+            if written.TotalTensorSizeInBytes == wanted.TotalTensorSizeInBytes:
+                is_packed = wanted.is_packed and written.is_packed and tensor.desc.is_packed
+                if is_packed or (
+                    written.Sizes == wanted.Sizes and written.strides == tensor.desc.strides == wanted.strides
+                ):
                     return tensor
         return self.written(tensor, wanted)
 

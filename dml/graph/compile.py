@@ -177,11 +177,11 @@ class _Compiler:
         if views is None:
             return False
         outputs = [entry for entry in node.outputs if entry is not None]
-        for view, (made, result) in zip(views, outputs, strict=True):
-            if result.outputs or result in self.joins.places or not is_readable(result, view, made.tensor):
+        for view, (written, result) in zip(views, outputs, strict=True):
+            if result.outputs or result in self.joins.places or not is_readable(result, view, written.tensor):
                 return False
-        for view, (made, result) in zip(views, outputs, strict=True):
-            self.views[result] = view, made.tensor
+        for view, (written, result) in zip(views, outputs, strict=True):
+            self.views[result] = view, written.tensor
         return True
 
     def _join(self, node: Node, desc: DML_JOIN_OPERATOR_DESC, builder: ProgramBuilder) -> None:
@@ -212,15 +212,15 @@ class _Compiler:
         extra_operands = [
             self._read(value, port.tensor) for port, value in filter(None, node.inputs[node.own_inputs :])
         ]
-        made = next(tensor for _, tensor in node.desc.outputs() if tensor is not None)
-        assert isinstance(made, DML_BUFFER_TENSOR_DESC)
-        epilogue = epilogue_of(node.epilogue, written, extra_operands, made.DataType)
-        as_made = reshaped(written, made.Sizes)
+        output = next(tensor for _, tensor in node.desc.outputs() if tensor is not None)
+        assert isinstance(output, DML_BUFFER_TENSOR_DESC)
+        epilogue = epilogue_of(node.epilogue, written, extra_operands, output.DataType)
+        as_made = reshaped(written, output.Sizes)
         if epilogue is not None and as_made is not None:
             fused = {**operands, port.name: as_made.ends_in(epilogue)}
             if self._only_stored(node.desc, builder, fused, written.region):
                 return
-        between = Operand.of(made, builder.scratch(made.TotalTensorSizeInBytes))
+        between = Operand.of(output, builder.scratch(output.TotalTensorSizeInBytes))
         self._lower(node.desc, builder, {**operands, port.name: between})
         seen = reshaped(between, written.sizes)
         assert seen is not None

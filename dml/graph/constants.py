@@ -44,10 +44,10 @@ class SharedConstants:
             return make(array)
         key = id(data), how
         if key not in self._derived:
-            made = np.ascontiguousarray(make(array))
-            view = made.reshape(-1).view(np.uint8).data.toreadonly()
+            result = np.ascontiguousarray(make(array))
+            view = result.reshape(-1).view(np.uint8).data.toreadonly()
             self._nodes[id(view)] = DML_CONSTANT_DATA_GRAPH_NODE_DESC(view, Name=self._nodes[id(data)].Name)
-            self._derived[key] = np.frombuffer(view, made.dtype).reshape(made.shape)
+            self._derived[key] = np.frombuffer(view, result.dtype).reshape(result.shape)
         return self._derived[key]
 
     def node(self, data: Stored) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:

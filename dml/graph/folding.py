@@ -37,10 +37,10 @@ def fold_batch_normalizations(graph: Graph) -> None:
     graph.nodes = list(nodes)
 
 
-def _convolution_before(at: Node, static: set[Value]) -> Node | None:
-    if not isinstance(at.desc, DML_BATCH_NORMALIZATION_OPERATOR_DESC):
+def _convolution_before(node: Node, static: set[Value]) -> Node | None:
+    if not isinstance(node.desc, DML_BATCH_NORMALIZATION_OPERATOR_DESC):
         return None
-    x, *parameters = (entry for entry in at.inputs if entry is not None)
+    x, *parameters = (entry for entry in node.inputs if entry is not None)
     producer = x[1].producer
     if producer is None or not x[1].is_private or not isinstance(producer.desc, DML_CONVOLUTION_OPERATOR_DESC):
         return None
@@ -59,33 +59,35 @@ def _convolution_before(at: Node, static: set[Value]) -> Node | None:
     return producer
 
 
-def _folded(convolution: Node, at: Node) -> list[Node]:
+def _folded(convolution: Node, normalization: Node) -> list[Node]:
     """Return the parameters' nodes and the convolution, which now includes the normalization."""
     assert isinstance(convolution.desc, DML_CONVOLUTION_OPERATOR_DESC)
-    assert isinstance(at.desc, DML_BATCH_NORMALIZATION_OPERATOR_DESC)
+    assert isinstance(normalization.desc, DML_BATCH_NORMALIZATION_OPERATOR_DESC)
     x, weights, own_bias = convolution.inputs
-    _, mean, variance, scale, bias = at.inputs
+    _, mean, variance, scale, bias = normalization.inputs
     assert weights is not None
     assert variance is not None
     assert scale is not None
-    labels = convolution.labels + at.labels
-    filter_sizes, channels = weights[0].tensor.Sizes, at.desc.OutputTensor.Sizes[1]
+    labels = convolution.labels + normalization.labels
+    filter_sizes, channels = weights[0].tensor.Sizes, normalization.desc.OutputTensor.Sizes[1]
     ones = (1,) * (len(filter_sizes) - 2)
 
-    def made(
+    def parameter(
         name: str, sizes: tuple[int, ...], inputs: list[_Entry | None], expression: Expression
     ) -> tuple[Node, _Entry]:
         tensor = DML_BUFFER_TENSOR_DESC(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
         maker = Node(labels, None, inputs, [None], expression)
         entry = Port(name, None, tensor), Value(maker, tensor.TotalTensorSizeInBytes)
         maker.outputs = [entry]
-        connect(maker, at)
+        connect(maker, normalization)
         connect(maker, convolution)
         return maker, entry
 
-    factors, factor = made("Factor", (1, channels, *ones), [variance, scale], batch_expressions(at.desc)[0])
+    factors, factor = parameter(
+        "Factor", (1, channels, *ones), [variance, scale], batch_expressions(normalization.desc)[0]
+    )
     by_row = replace(factor[0].tensor, Sizes=filter_sizes, Strides=(1, *(0,) * (len(filter_sizes) - 1)))
-    scaled, new_weights = made(
+    scaled, new_weights = parameter(
         "FilterTensor", filter_sizes, [weights, (Port("Factor", None, by_row), factor[1])],
         node("$x0 * $x1", Leaf(0), Leaf(1)),
     )  # fmt: skip
@@ -94,17 +96,17 @@ def _folded(convolution: Node, at: Node) -> list[Node]:
     if own_bias is not None:
         inputs.append(own_bias)
         offset = node("($x3 - $x0) * $x1 + $x2", *map(Leaf, range(4)))
-    shifted, new_bias = made("BiasTensor", (1, channels, *ones), inputs, offset)
+    shifted, new_bias = parameter("BiasTensor", (1, channels, *ones), inputs, offset)
 
     convolution.desc = convolution.desc.replace(
-        FilterTensor=new_weights[0].tensor, BiasTensor=new_bias[0].tensor, OutputTensor=at.desc.OutputTensor,
-        FusedActivation=at.desc.FusedActivation,
+        FilterTensor=new_weights[0].tensor, BiasTensor=new_bias[0].tensor, OutputTensor=normalization.desc.OutputTensor,
+        FusedActivation=normalization.desc.FusedActivation,
     )  # fmt: skip
     convolution.inputs = [x, new_weights, new_bias]
-    convolution.outputs = at.outputs
+    convolution.outputs = normalization.outputs
     convolution.labels = labels
-    connect(convolution, at)
-    for entry in at.outputs:
+    connect(convolution, normalization)
+    for entry in normalization.outputs:
         assert entry is not None
         entry[1].source = convolution
     return [factors, scaled, shifted, convolution]

@@ -59,22 +59,22 @@ def fuse(graph: Graph, target: Target) -> None:
     merge_equal(graph)
 
 
-def _as_expressions(at: Node) -> Sequence[Node]:
+def _as_expressions(node: Node) -> Sequence[Node]:
     """Replace an element-wise operator by an expression over its inputs, in order.
 
     Batch normalization becomes two expressions: over its parameters (computed once if they are constant), and over the
     elements.
     """
-    if isinstance(at.desc, DML_BATCH_NORMALIZATION_OPERATOR_DESC):
-        return _batch_normalization(at, at.desc)
-    if at.desc is None:
-        return [at]
-    entry = elementwise_of(at.desc)
+    if isinstance(node.desc, DML_BATCH_NORMALIZATION_OPERATOR_DESC):
+        return _batch_normalization(node, node.desc)
+    if node.desc is None:
+        return [node]
+    entry = elementwise_of(node.desc)
     if entry is None:
-        return [at]
-    if all(port is not None for port in at.inputs):
-        at.expression = _expression_of(at.desc.key, at.desc)
-    return [at]
+        return [node]
+    if all(port is not None for port in node.inputs):
+        node.expression = _expression_of(node.desc.key, node.desc)
+    return [node]
 
 
 @lru_cache(maxsize=4096)
@@ -83,10 +83,10 @@ def _expression_of(key: Hashable, desc: OperatorDesc) -> Expression:
     description's."""
     entry = elementwise_of(desc)
     assert entry is not None
-    made = substitute(entry.expression(desc), [Leaf(desc.input_names.index(name)) for name in entry.inputs])
+    expression = substitute(entry.expression(desc), [Leaf(desc.input_names.index(name)) for name in entry.inputs])
     if len(_firsts) >= _MOST_FIRSTS:
         _firsts.clear()
-    return _firsts.setdefault(expression_key(made), made)
+    return _firsts.setdefault(expression_key(expression), expression)
 
 
 #: The first of equal expressions, by key.
@@ -94,72 +94,72 @@ _firsts: dict[Hashable, Expression] = {}
 _MOST_FIRSTS = 1024
 
 
-def _batch_normalization(at: Node, desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC) -> Sequence[Node]:
-    x, mean, variance, scale, bias = at.inputs
+def _batch_normalization(node: Node, desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC) -> Sequence[Node]:
+    x, mean, variance, scale, bias = node.inputs
     sizes = tuple(map(max, desc.VarianceTensor.Sizes, desc.ScaleTensor.Sizes))
     tensor = DML_BUFFER_TENSOR_DESC(enums.DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
     port = Port("Factor", None, tensor)
     of_parameters, of_elements = batch_expressions(desc)
-    early = Node(at.labels, None, [variance, scale], [None], of_parameters)
+    early = Node(node.labels, None, [variance, scale], [None], of_parameters)
     factor = Value(early, tensor.TotalTensorSizeInBytes)
     early.outputs = [(port, factor)]
-    late = Node(at.labels, None, [x, mean, (port, factor), bias], at.outputs, of_elements)
-    for result in filter(None, at.outputs):
+    late = Node(node.labels, None, [x, mean, (port, factor), bias], node.outputs, of_elements)
+    for result in filter(None, node.outputs):
         result[1].source = late
-    for made in (early, late):
-        connect(made, at)
+    for new in (early, late):
+        connect(new, node)
     return early, late
 
 
-def _reshaped(made: DML_BUFFER_TENSOR_DESC, *seen: DML_BUFFER_TENSOR_DESC) -> bool:
-    """Whether all descriptions have the elements of ``made`` in the same order, without gaps."""
-    tensors = (made, *seen)
-    return made.DataType == seen[0].DataType and all(
-        tensor.is_packed and tensor.element_count == made.element_count for tensor in tensors
+def _reshaped(written: DML_BUFFER_TENSOR_DESC, *seen: DML_BUFFER_TENSOR_DESC) -> bool:
+    """Whether all descriptions have the elements of ``written`` in the same order, without gaps."""
+    tensors = (written, *seen)
+    return written.DataType == seen[0].DataType and all(
+        tensor.is_packed and tensor.element_count == written.element_count for tensor in tensors
     )
 
 
-def _absorb_one(at: Node, most: int, static: set[Value]) -> Node | None:
-    """Replace a value that only ``at`` reads by its producer's expression.
+def _absorb_one(node: Node, most: int, static: set[Value]) -> Node | None:
+    """Replace a value that only this node reads by its producer's expression.
 
     Values smaller than the result, or constant, are better computed separately. most: maximum tensors that a kernel may
     bind.
     """
-    ((result, whole),) = filter(None, at.outputs)
-    for place, port in enumerate(at.inputs):
+    ((result, whole),) = filter(None, node.outputs)
+    for place, port in enumerate(node.inputs):
         assert port is not None
         seen, value = port
         producer = value.producer
         if producer is None or producer.expression is None or not value.is_private:
             continue
-        made = producer.outputs[0]
-        assert made is not None
+        output = producer.outputs[0]
+        assert output is not None
         if (
             DATA_TYPES[seen.tensor.DataType].wraps
-            or not same_layout(made[0].tensor, seen.tensor)
+            or not same_layout(output[0].tensor, seen.tensor)
             or seen.tensor.Sizes != result.tensor.Sizes
         ):
             continue
         if value in static and whole not in static:
             continue
-        assert at.expression is not None
-        if depth_of(at.expression) + depth_of(producer.expression) > _DEEPEST:
+        assert node.expression is not None
+        if depth_of(node.expression) + depth_of(producer.expression) > _DEEPEST:
             continue
-        inputs, leaves = _joined(at, place, producer)
+        inputs, leaves = _joined(node, place, producer)
         if len(inputs) + 1 > most:
             continue
         value_type = DATA_TYPES[seen.tensor.DataType].glsl
         inner = _converted(_moved(producer, leaves[1]), _type(producer), value_type)
-        at.expression = substitute(at.expression, [inner if leaf is None else leaf for leaf in leaves[0]])
-        at.inputs = [*inputs]
-        at.labels = producer.labels + at.labels
-        connect(at, producer)
+        node.expression = substitute(node.expression, [inner if leaf is None else leaf for leaf in leaves[0]])
+        node.inputs = [*inputs]
+        node.labels = producer.labels + node.labels
+        connect(node, producer)
         return producer
     return None
 
 
 def _joined(
-    at: Node, place: int, producer: Node
+    node: Node, place: int, producer: Node
 ) -> tuple[list[tuple[Port, Value]], tuple[list[Leaf | None], list[Expression]]]:
     """Merge both nodes' inputs without repetition, and return where each one's inputs are among them."""
     inputs: list[tuple[Port, Value]] = []
@@ -172,7 +172,7 @@ def _joined(
         return Leaf(len(inputs) - 1)
 
     outer: list[Leaf | None] = []
-    for index, port in enumerate(at.inputs):
+    for index, port in enumerate(node.inputs):
         assert port is not None
         outer.append(None if index == place else leaf(port))
     inner: list[Expression] = [leaf(port) for port in producer.inputs if port is not None]
@@ -198,42 +198,42 @@ def _converted(expression: Expression, found: str, wanted: str) -> Expression:
     return expression if found == wanted else node(f"{wanted}($x0)", expression, glsl=wanted)
 
 
-def _behind_producer(at: Node, target: Target, most: int, static: set[Value]) -> Node | None:
+def _behind_producer(node: Node, target: Target, most: int, static: set[Value]) -> Node | None:
     """Make an expression the epilogue of the operator that produces one of its inputs; return that operator."""
-    if at.expression is None or depth_of(at.expression) > _DEEPEST_EPILOGUE:
+    if node.expression is None or depth_of(node.expression) > _DEEPEST_EPILOGUE:
         return None
     found = [
         (place, producer)
-        for place, (seen, value) in enumerate(filter(None, at.inputs))
-        if (producer := _takes(at, seen, value, target)) is not None
-        and not _is_better_apart(at, producer, target)
-        and len(at.inputs) + sum(port is not None for port in producer.inputs) <= most
-        and (value not in static or all(port is not None and port[1] in static for port in at.inputs))
+        for place, (seen, value) in enumerate(filter(None, node.inputs))
+        if (producer := _takes(node, seen, value, target)) is not None
+        and not _is_better_apart(node, producer, target)
+        and len(node.inputs) + sum(port is not None for port in producer.inputs) <= most
+        and (value not in static or all(port is not None and port[1] in static for port in node.inputs))
     ]
     if not found:
         return None
     place, producer = found[-1]
-    others = at.inputs[:place] + at.inputs[place + 1 :]
+    others = node.inputs[:place] + node.inputs[place + 1 :]
     leaves = [Leaf(1 + index) for index in range(len(others))]
-    ((written, result),) = filter(None, at.outputs)
-    ((made, _),) = filter(None, producer.outputs)
-    producer.epilogue = substitute(at.expression, [*leaves[:place], Leaf(0), *leaves[place:]])
+    ((written, result),) = filter(None, node.outputs)
+    ((output, _),) = filter(None, producer.outputs)
+    producer.epilogue = substitute(node.expression, [*leaves[:place], Leaf(0), *leaves[place:]])
     producer.inputs = [*producer.inputs, *others]
-    connect(producer, at)
-    whole = Port(made.name, made.item, written.tensor), result
+    connect(producer, node)
+    whole = Port(output.name, output.item, written.tensor), result
     producer.outputs = [None if port is None else whole for port in producer.outputs]
     result.source = producer
-    producer.labels = producer.labels + at.labels
+    producer.labels = producer.labels + node.labels
     return producer
 
 
-def _is_better_apart(at: Node, producer: Node, target: Target) -> bool:
+def _is_better_apart(node: Node, producer: Node, target: Target) -> bool:
     """Whether a residual addition to a convolution's result is better left to a separate kernel."""
     if producer.desc is None or producer.desc.OPERATOR_TYPE != enums.DML_OPERATOR_CONVOLUTION:
         return False
-    ((made, result),) = filter(None, at.outputs)
-    whole = sum(2 * value.size > result.size for _, value in filter(None, at.inputs))
-    return whole > 1 and adds_separately(target, math.prod(made.tensor.Sizes[1:]))
+    ((port, result),) = filter(None, node.outputs)
+    whole = sum(2 * value.size > result.size for _, value in filter(None, node.inputs))
+    return whole > 1 and adds_separately(target, math.prod(port.tensor.Sizes[1:]))
 
 
 def _is_stored(port: Port, target: Target) -> bool:
@@ -244,7 +244,7 @@ def _is_stored(port: Port, target: Target) -> bool:
     return row.kind in ("float", "int", "uint") and (row.bits >= 16 or row.bits in single_stores(target))
 
 
-def _takes(at: Node, seen: Port, value: Value, target: Target) -> Node | None:
+def _takes(node: Node, seen: Port, value: Value, target: Target) -> Node | None:
     """Return the producer of an input's value if it can apply the expression as it stores."""
     producer = value.producer
     if producer is None or producer.desc is None or producer.expression is not None or producer.epilogue is not None:
@@ -252,16 +252,16 @@ def _takes(at: Node, seen: Port, value: Value, target: Target) -> Node | None:
     epilogues = epilogues_of(type(producer.desc))
     if epilogues is Epilogues.NONE or not value.is_private:
         return None
-    made, *more = (port for port, _ in filter(None, producer.outputs))
-    ((result, written),) = filter(None, at.outputs)
+    output, *more = (port for port, _ in filter(None, producer.outputs))
+    ((result, written),) = filter(None, node.outputs)
     if more:
         return None
     if not _is_stored(seen, target) or not _is_stored(result, target) or result.tensor.Sizes != seen.tensor.Sizes:
         return None
-    if epilogues is Epilogues.SAME_STRIDES and result.tensor.strides != made.tensor.strides:
+    if epilogues is Epilogues.SAME_STRIDES and result.tensor.strides != output.tensor.strides:
         return None
-    if not same_layout(made.tensor, seen.tensor) and not _reshaped(made.tensor, seen.tensor, result.tensor):
+    if not same_layout(output.tensor, seen.tensor) and not _reshaped(output.tensor, seen.tensor, result.tensor):
         return None
-    if isinstance(at.expression, Leaf) and result.tensor.DataType == seen.tensor.DataType and not written.outputs:
+    if isinstance(node.expression, Leaf) and result.tensor.DataType == seen.tensor.DataType and not written.outputs:
         return None  # it only moves elements, which a view does for free
     return producer

@@ -75,18 +75,18 @@ class _Found:
         if entry is None or not same_layout(entry[0].tensor, self.erf.inputs[0][0].tensor) or not entry[1].is_private:
             return None
         producer = entry[1].producer
-        made = None if producer is None else producer.outputs[0]
-        return producer if made is not None and same_layout(made[0].tensor, entry[0].tensor) else None
+        output = None if producer is None else producer.outputs[0]
+        return producer if output is not None and same_layout(output[0].tensor, entry[0].tensor) else None
 
-    def _next(self, at: Node, kind: type) -> tuple[Node, _Entry | None] | None:
+    def _next(self, node: Node, kind: type) -> tuple[Node, _Entry | None] | None:
         """Return the only reader of a node's result, if it is of this kind, and its other input."""
-        made = at.outputs[0]
-        assert made is not None
-        if not made[1].is_private:
+        output = node.outputs[0]
+        assert output is not None
+        if not output[1].is_private:
             return None
-        reader, place = made[1].consumers[0]
+        reader, place = output[1].consumers[0]
         entry = reader.inputs[place]
-        if not isinstance(reader.desc, kind) or self._made_for_one(entry) is not at or len(reader.inputs) != 2:
+        if not isinstance(reader.desc, kind) or self._made_for_one(entry) is not node or len(reader.inputs) != 2:
             return None
         self.nodes.append(reader)
         return reader, reader.inputs[1 - place]
@@ -129,10 +129,10 @@ def _replace(graph: Graph, found: _Found) -> None:
     desc = act.DML_ACTIVATION_GELU_OPERATOR_DESC(InputTensor=port.tensor, OutputTensor=result[0].tensor)
     gone = set(found.nodes)
     labels = [label for at in graph.nodes if at in gone for label in at.labels]
-    made = Node(labels, desc, [(Port("InputTensor", None, port.tensor), value)], last.outputs)
+    gelu = Node(labels, desc, [(Port("InputTensor", None, port.tensor), value)], last.outputs)
     for at in gone:
         for entry in filter(None, at.inputs):
             entry[1].consumers = [reader for reader in entry[1].consumers if reader[0] not in gone]
-    value.consumers.append((made, 0))
-    result[1].source = made
-    graph.nodes = [made if at is last else at for at in graph.nodes if at is last or at not in gone]
+    value.consumers.append((gelu, 0))
+    result[1].source = gelu
+    graph.nodes = [gelu if at is last else at for at in graph.nodes if at is last or at not in gone]

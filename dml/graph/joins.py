@@ -80,10 +80,10 @@ def _inside_another(
     return whole if found else None
 
 
-def is_readable(value: Value, view: Operand, made: DML_BUFFER_TENSOR_DESC) -> bool:
-    """Whether all readers can read a value as a view. made: its producer's description."""
+def is_readable(value: Value, view: Operand, produced: DML_BUFFER_TENSOR_DESC) -> bool:
+    """Whether all readers can read a value as a view. produced: its producer's description."""
     readers = [node.inputs[at] for node, at in value.consumers]
-    return all(entry is not None and seen_through(view, made, entry[0].tensor) is not None for entry in readers)
+    return all(entry is not None and seen_through(view, produced, entry[0].tensor) is not None for entry in readers)
 
 
 def _is_writable(value: Value, joined: DML_BUFFER_TENSOR_DESC, view: Operand) -> bool:
@@ -95,8 +95,12 @@ def _is_writable(value: Value, joined: DML_BUFFER_TENSOR_DESC, view: Operand) ->
         return False
     for port in producer.outputs:
         if port is not None and port[1] is value:
-            made = port[0].tensor
-            return made.DataType == joined.DataType and made.Sizes == joined.Sizes and made.strides == joined.strides
+            produced = port[0].tensor
+            return (
+                produced.DataType == joined.DataType
+                and produced.Sizes == joined.Sizes
+                and produced.strides == joined.strides
+            )
     return False
 
 

@@ -191,31 +191,31 @@ def assemble(parts: GraphParts) -> Graph:
     The nodes' order is by levels: those that need nothing first, then those whose inputs are computed.
     """
     nodes, input_count, output_count, input_edges, edges, output_edges, input_names = parts
-    made = [_unconnected(number, node) for number, node in enumerate(nodes)]
+    connected = [_unconnected(number, node) for number, node in enumerate(nodes)]
     inputs = [Value(number, 0) for number in range(input_count)]
     input_fields: list[GraphField] = [(number, None) for number in range(input_count)]
     input_fields[: len(input_names)] = [(name, None) for name in input_names]
     owned: set[int] = set()
     for graph_input, node, node_input, name in input_edges:
-        tensor = _connect(inputs[graph_input], made[node], node_input)
+        tensor = _connect(inputs[graph_input], connected[node], node_input)
         inputs[graph_input].size = tensor.TotalTensorSizeInBytes
         if tensor.owned_by_dml:
             owned.add(graph_input)
         known, seen = input_fields[graph_input]
         input_fields[graph_input] = (name if isinstance(known, int) and name else known), seen or tensor
     for source, source_output, node, node_input in edges:
-        _connect(_output(made[source], source_output)[0], made[node], node_input)
+        _connect(_output(connected[source], source_output)[0], connected[node], node_input)
     constants: list[tuple[int, Value]] = []
     output_fields: list[GraphField] = [(number, None) for number in range(output_count)]
     for graph_output, source, source_output, name in output_edges:
-        value, written = _output(made[source], source_output)
+        value, written = _output(connected[source], source_output)
         if written is None:
             constants.append((graph_output, value))
             written = _tensor_of_constant(value)
         else:
             value.outputs.append(graph_output)
         output_fields[graph_output] = name or graph_output, written
-    operators = [node for node in made if isinstance(node, Node)]
+    operators = [node for node in connected if isinstance(node, Node)]
     return Graph(_by_levels(operators), inputs, input_fields, output_fields, owned, constants)
 
 
@@ -223,11 +223,11 @@ def _unconnected(number: int, node: GraphNode) -> Node | Value:
     if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
         return Value(node, node.DataSize)
     inputs, outputs = ports_of(node.Operator.desc)
-    made = Node([NodeLabel(number, label_of(number, node))], node.Operator.desc, [None] * len(inputs), [])
-    made.outputs = [
-        None if port is None else (port, Value(made, port.tensor.TotalTensorSizeInBytes)) for port in outputs
+    result = Node([NodeLabel(number, label_of(number, node))], node.Operator.desc, [None] * len(inputs), [])
+    result.outputs = [
+        None if port is None else (port, Value(result, port.tensor.TotalTensorSizeInBytes)) for port in outputs
     ]
-    return made
+    return result
 
 
 def _connect(value: Value, node: Node | Value, node_input: int) -> DML_BUFFER_TENSOR_DESC:
@@ -279,12 +279,12 @@ def same_layout(a: DML_BUFFER_TENSOR_DESC, b: DML_BUFFER_TENSOR_DESC) -> bool:
     return a.DataType == b.DataType and a.Sizes == b.Sizes and a.strides == b.strides
 
 
-def connect(at: Node, gone: Node) -> None:
-    """Make ``at`` a consumer of its inputs' values, in place of ``gone``."""
-    values = [None if port is None else port[1] for port in at.inputs]
+def connect(node: Node, removed: Node) -> None:
+    """Make the node a consumer of its inputs' values, in place of ``removed``."""
+    values = [None if port is None else port[1] for port in node.inputs]
     for value in filter(None, values):
-        others = [(reader, place) for reader, place in value.consumers if reader is not at and reader is not gone]
-        value.consumers = others + [(at, place) for place, read in enumerate(values) if read is value]
+        others = [(reader, place) for reader, place in value.consumers if reader is not node and reader is not removed]
+        value.consumers = others + [(node, place) for place, read in enumerate(values) if read is value]
 
 
 def static_values(graph: Graph) -> set[Value]:

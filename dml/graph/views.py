@@ -60,19 +60,19 @@ def _parts(
         at += tensor.Sizes[axis]
 
 
-def seen_through(view: Operand, made: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_TENSOR_DESC) -> Operand | None:
+def seen_through(view: Operand, produced: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_TENSOR_DESC) -> Operand | None:
     """Return the operand for a reader with description ``seen`` of a value that exists only as ``view``.
 
-    made: the removed operator's description of the value. None if no strides express it.
+    produced: the removed operator's description of the value. None if no strides express it.
     """
-    if DATA_TYPES[made.DataType].bits != DATA_TYPES[seen.DataType].bits:
+    if DATA_TYPES[produced.DataType].bits != DATA_TYPES[seen.DataType].bits:
         return None
     view = view.as_type(seen.DataType)
-    if seen.Sizes == made.Sizes and seen.strides == made.strides:
+    if seen.Sizes == produced.Sizes and seen.strides == produced.strides:
         return view
-    if not made.is_packed:
+    if not produced.is_packed:
         return None
-    if not view.is_packed and _without_ones(seen.Sizes) == _without_ones(made.Sizes):
+    if not view.is_packed and _without_ones(seen.Sizes) == _without_ones(produced.Sizes):
         # The reader may have flattened a batch of one. For two it would need a copy, so make one now.
         return None
     strides = _strides_through(view, seen)

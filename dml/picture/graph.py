@@ -27,14 +27,14 @@ def graph_picture(
 
     times: results of ``compiled.profile``. After compilation, ``Builder.graph`` is a Builder's description.
     """
-    made: list[Any] = [wrapper.Desc for wrapper in desc.Nodes]
+    node_descs: list[Any] = [wrapper.Desc for wrapper in desc.Nodes]
     # (Any: a compiled graph has the right kind of edge everywhere)
     incoming: list[Any] = [wrapper.Desc for wrapper in desc.InputEdges]
     between: list[Any] = [wrapper.Desc for wrapper in desc.IntermediateEdges]
     outgoing: list[Any] = [wrapper.Desc for wrapper in desc.OutputEdges]
     descs: dict[int, OperatorDesc] = {
         at: node.Operator.desc
-        for at, node in enumerate(made)
+        for at, node in enumerate(node_descs)
         if not isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC)
     }
     ports = {at: (_tensors(found.inputs()), _tensors(found.outputs())) for at, found in descs.items()}
@@ -44,7 +44,7 @@ def graph_picture(
     owner = {}
     for number, found in descs.items():
         owner[number] = len(nodes)
-        nodes.append(_node(found, made[number].Name or f"node {number}", number, ports[number][1]))
+        nodes.append(_node(found, node_descs[number].Name or f"node {number}", number, ports[number][1]))
     edges: list[tuple[int, int, str]] = []
     for edge in incoming:
         source, target = place[edge.GraphInputIndex], owner[edge.ToNodeIndex]

@@ -105,10 +105,10 @@ def _join_groups(nodes: list[PictureNode], kernels: list[PictureKernel]) -> None
     """Number the groups of nodes that one kernel computes together in each run."""
     leader = list(range(len(nodes)))
 
-    def found(at: int) -> int:
-        while leader[at] != at:
-            leader[at] = at = leader[leader[at]]
-        return at
+    def found(index: int) -> int:
+        while leader[index] != index:
+            leader[index] = index = leader[leader[index]]
+        return index
 
     for kernel in kernels:
         if not kernel.once:

@@ -117,10 +117,10 @@ def _traced(
         if number >= 0 and number not in traced:
             traced[number] = tracing.number(size)
     try:
-        made, filled = make([traced.get(number, size) for size, number in zip(sizes, changing, strict=True)])
+        numbers, filled = make([traced.get(number, size) for size, number in zip(sizes, changing, strict=True)])
     except Exception:  # code unaware of TracedInt may raise anything
         return None
-    pattern = _Pattern(changing, sizes, Formula(tracing, made), filled)
+    pattern = _Pattern(changing, sizes, Formula(tracing, numbers), filled)
     again = pattern.plan(sizes)
     return pattern if again is not None and plan.is_same(again) else None
 

@@ -72,7 +72,7 @@ class Buffer:
         Raises DMLError if they do not fit.
         """
         source = np.ascontiguousarray(as_array(data, "Buffer.write")).reshape(-1).view(np.uint8)
-        self.write_parts(source.size, lambda at, part: np.copyto(part, source[at : at + part.size]), offset)
+        self.write_parts(source.size, lambda start, part: np.copyto(part, source[start : start + part.size]), offset)
 
     def write_parts(self, size: int, write: Callable[[int, npt.NDArray[np.uint8]], None], offset: int = 0) -> None:
         """Let ``write(at, part)`` fill ``size`` bytes starting at ``offset``, in parts. at: where the part begins in

@@ -57,11 +57,11 @@ def _filled(value: Any, numbers: Numbers, known: dict[int, Any]) -> Any:
     if id(value) not in known:
         own = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         changed = {name: _filled(item, numbers, known) for name, item in own.items()}
-        made = value
+        result = value
         if not all(map(operator.is_, changed.values(), own.values())):
-            made = object.__new__(kind)
-            made.__dict__.update(changed)  # (cached attributes were computed from traced numbers)
-        known[id(value)] = made
+            result = object.__new__(kind)
+            result.__dict__.update(changed)  # (cached attributes were computed from traced numbers)
+        known[id(value)] = result
     return known[id(value)]
 
 

@@ -225,10 +225,10 @@ class Tracing:
     def in_words(self, terms: Terms) -> str:
         return " + ".join("*".join([str(number), *map(self._named, product)]) for product, number in terms)
 
-    def _named(self, at: int) -> str:
-        factor = self.factors[at]
+    def _named(self, index: int) -> str:
+        factor = self.factors[index]
         if factor.function is None:
-            return "abcdefgh"[at]
+            return "abcdefgh"[index]
         operands = [self.in_words(o.terms) if type(o) is TracedInt else str(o) for o in factor.operands]
         return f"{factor.function.__name__.strip('_')}({', '.join(operands)})"
 
@@ -274,11 +274,11 @@ def _direction(terms: Terms) -> tuple[Terms, int, int]:
 
 
 class Formula:
-    """A result with traced numbers, ready to be evaluated for others. made: its TracedInts."""
+    """A result with traced numbers, ready to be evaluated for others. numbers: its TracedInts."""
 
-    def __init__(self, tracing: Tracing, made: Iterable[int]) -> None:
+    def __init__(self, tracing: Tracing, numbers: Iterable[int]) -> None:
         self._factors = tracing.factors
-        self._made = {number: number.terms for number in made if type(number) is TracedInt}
+        self._made = {number: number.terms for number in numbers if type(number) is TracedInt}
         #: Conditions, by the number of the last factor that they need.
         self._conditions: dict[int, list[_Condition]] = {}
         for condition in tracing.conditions():

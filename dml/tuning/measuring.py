@@ -36,8 +36,8 @@ def compiled(device: Device, desc: Any, weights: Collection[str] = (), scale: fl
     tensors = {name for name, _ in (*desc.inputs(), *desc.outputs())}
     others = {f.name: getattr(desc, f.name) for f in fields(desc) if f.name not in tensors}
     outputs = {name: tensor for name, tensor in desc.outputs() if isinstance(tensor, DML_BUFFER_TENSOR_DESC)}
-    made = graph.node(type(desc), outputs, **given, **others)
-    operator: CompiledOperator = graph.compile({name: made[name] for name in outputs})
+    results = graph.node(type(desc), outputs, **given, **others)
+    operator: CompiledOperator = graph.compile({name: results[name] for name in outputs})
     return operator
 
 

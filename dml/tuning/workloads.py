@@ -60,12 +60,12 @@ def convolution(
     sides, taps = ((x, x) if isinstance(x, int) else tuple(x) for x in (side, window))
     pads = [dilation * (size - 1) // 2 for size in taps]
     ends = [pad - (stride > 1 and size > 1) for pad, size in zip(pads, taps, strict=True)]
-    made = [-(-size // stride) for size in sides]
+    output_sides = [-(-size // stride) for size in sides]
     words = "INT8" if integer else kind
     common = {
         "InputTensor": tensor(words, batch, inputs, *sides),
         "FilterTensor": tensor(words, outputs, inputs // groups, *taps),
-        "OutputTensor": tensor("INT32" if integer else kind, batch, outputs, *made),
+        "OutputTensor": tensor("INT32" if integer else kind, batch, outputs, *output_sides),
         "Strides": (stride,) * 2, "Dilations": (dilation,) * 2, "StartPadding": pads, "EndPadding": ends,
         "GroupCount": groups,
     }  # fmt: skip
@@ -126,10 +126,10 @@ def normalization(sizes: Sequence[int], axes: Sequence[int], *, kind: str = "FLO
 
 
 def reduction(sizes: Sequence[int], axes: Sequence[int], *, function: str = "SUM", kind: str = "FLOAT32") -> Workload:
-    made = [1 if axis in axes else size for axis, size in enumerate(sizes)]
+    reduced = [1 if axis in axes else size for axis, size in enumerate(sizes)]
     desc = d.DML_REDUCE_OPERATOR_DESC(
         Function=enums.DML_REDUCE_FUNCTION[f"DML_REDUCE_FUNCTION_{function}"],
-        InputTensor=tensor(kind, *sizes), OutputTensor=tensor(kind, *made), Axes=axes,
+        InputTensor=tensor(kind, *sizes), OutputTensor=tensor(kind, *reduced), Axes=axes,
     )  # fmt: skip
     return Workload(desc)
 
@@ -161,10 +161,10 @@ def nonzero(count: int) -> Workload:
 
 def pooling(channels: int, side: int, window: int, *, stride: int = 1, maximum: bool = False) -> Workload:
     """Take the means, or maxima, of square windows without padding."""
-    made = (side - window) // stride + 1
+    output_side = (side - window) // stride + 1
     common: dict[str, Any] = {
         "InputTensor": tensor("FLOAT32", 1, channels, side, side),
-        "OutputTensor": tensor("FLOAT32", 1, channels, made, made),
+        "OutputTensor": tensor("FLOAT32", 1, channels, output_side, output_side),
         "Strides": (stride,) * 2, "WindowSize": (window,) * 2, "StartPadding": (0, 0), "EndPadding": (0, 0),
     }  # fmt: skip
     if maximum:

@@ -70,10 +70,12 @@ def _convolution(
     kind: str, batch: int, inputs: int, outputs: int, side: int, window: int, *, quick: bool = False, groups: int = 1,
     stride: int = 1,
 ) -> TuningWork:  # fmt: skip
-    made = workloads.convolution(inputs, outputs, side, window, batch=batch, stride=stride, groups=groups, kind=kind)
+    described = workloads.convolution(
+        inputs, outputs, side, window, batch=batch, stride=stride, groups=groups, kind=kind
+    )
     name = f"{kind} {batch} x {inputs} to {outputs} of {side} x {side}, {window} x {window} by {stride}"
     operations = float(batch * (side // stride) ** 2 * outputs * inputs // groups * window**2)
-    return _work("convolution", name, made, operations, quick=quick)
+    return _work("convolution", name, described, operations, quick=quick)
 
 
 def _convolutions() -> Iterator[TuningWork]:

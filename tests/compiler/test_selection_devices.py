@@ -19,6 +19,7 @@ from dml.compiler.selection.few_rows import VectorProduct
 from dml.compiler.selection.gemm import MatrixProduct, NarrowProduct, SharedProduct, product_kernel
 from dml.compiler.selection.lines import held_rows, reduction_sharing
 from dml.compiler.selection.product_tiles import half_steps
+from dml.compiler.selection.stored_weights import block_product
 from dml.compiler.selection.tiles import ProductSizes
 from dml.compiler.target import Target
 from harness import assert_exact, assert_half_sums, assert_sums, random, run, tensor
@@ -254,6 +255,22 @@ def test_attention_of_few_rows_takes_what_registers_hold(name: str, float32: Any
         way = attention_sharing(chip(name), AttentionShape(8, 4, 1024, 128, 128, unit, halves=unit == 8))
         assert isinstance(way, AttentionFew)
         assert (way.rows, way.round) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("navi31", [8, 8, 8, 8]),
+        ("dg2", [4, 4, 4, 4]),
+        ("m1", [4, 4, 4, 4]),
+        ("a660", [2, 2, 1, 1]),
+        ("a740", [4, 4, 2, 2]),
+    ],
+)
+def test_products_with_weights_of_4_bits_take_the_columns_that_registers_hold(name: str, columns: list[int]) -> None:
+    found = [block_product(chip(name), m, 4, block) for m in (1, 2) for block in (32, 16)]
+    assert all(isinstance(each, VectorProduct) for each in found)
+    assert [each.columns for each in found] == columns
 
 
 @pytest.fixture(params=["dg2", "m1", "a740", "a660", "Mali", "V3D"])

@@ -10,13 +10,14 @@ import pytest
 import dml
 from dml.conformance.case import Case, cases
 from dml.conformance.execution import run_case
-from dml.conformance.graphs import GraphDesc, check
+from dml.conformance.graphs import SUITE_OPERATOR_TYPE, GraphDesc, check
 from dml.conformance.layouts import repeated, tensors
 from dml.conformance.parameters import LABEL
 from dml.conformance.subject import Subject, subjects
 from dml.descriptors.attention import OWN_INSERT_ROWS_OPERATOR_DESC
 from dml.descriptors.base import operators
 from dml.descriptors.detection import OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC
+from dml.graph import operations as op
 from dml.tensors import numpy_dtype
 
 SUBJECTS = [pytest.param(subject, id=name) for name, subject in subjects().items()]
@@ -45,6 +46,20 @@ def test_described(subject: Subject):
         check_reference(case)
         found += 1
     assert found >= 4
+
+
+@pytest.mark.parametrize("sizes, data_type", [((2, 4), "FLOAT32"), ((1, 2, 3), "FLOAT32"), ((2, 3), "FLOAT16")])
+def test_graphs_make_the_outputs_that_they_describe(sizes: tuple[int, ...], data_type: str) -> None:
+    class Relu(GraphDesc):
+        OPERATOR_TYPE = SUITE_OPERATOR_TYPE.SUITE_OPERATOR_GRAPH_FUSED
+
+    def described(made: dml.DML_BUFFER_TENSOR_DESC) -> Relu:
+        given = dml.DML_BUFFER_TENSOR_DESC("FLOAT32", (2, 3))
+        return Relu({"x": given}, {"y": made}, lambda _, inputs: {"y": op.relu(inputs["x"])})
+
+    check(described(dml.DML_BUFFER_TENSOR_DESC("FLOAT32", (2, 3))))
+    with pytest.raises(dml.DMLError, match="GRAPH_FUSED: its outputs must be as described"):
+        check(described(dml.DML_BUFFER_TENSOR_DESC(data_type, sizes)))
 
 
 def check_reference(case: Case) -> None:

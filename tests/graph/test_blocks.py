@@ -112,6 +112,19 @@ def test_gpus_stream_few_bits_for_few_rows(as_discrete, dtype, kind, m, n, k, bl
     assert not compiled.program.initialize
 
 
+@pytest.mark.parametrize("sizes", [stored_weights._FEW_REGISTERS, *stored_weights._FEWER_COLUMNS])
+@pytest.mark.parametrize(
+    "m, n, k, block, kind, dtype",
+    [(1, 70, 1088, 32, "uint4", np.float32), (2, 9, 128, 16, "int4", np.float16), (2, 33, 64, 64, "uint2", np.float32)],
+)
+def test_the_sizes_of_gpus_with_few_registers(as_discrete, monkeypatch, sizes, m, n, k, block, kind, dtype):
+    monkeypatch.setattr(stored_weights, "_MANY_REGISTERS", sizes)
+    compiled = check(as_discrete, m, n, k, block, kind, dtype, points=True)
+    (dispatch,) = compiled.program.dispatches
+    assert dispatch.label == "gemm/blocks.comp"
+    assert dict(dispatch.source.defines)["COLUMNS"] == f"{sizes[0]}u"
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize(

@@ -205,6 +205,8 @@ def test_each_chip_has_one_vendor_and_each_vendor_its_statistics() -> None:
 def test_statistics_that_are_added() -> None:
     told = {"Instruction Count": 9, "Registers used": 4, "STP Count": 2, "LDP Count": 3, "Max Waves Per Core": 8}
     assert figures("qualcomm", told, 1.5) == Figures(9, 4, spills=5, occupancy=8, milliseconds=1.5)
+    told = {"Instruction Count": 9, "TMU Spills": 0, "TMU Fills": 0, "Spill Size": 192, "Thread Count": 4}
+    assert figures("broadcom", told, 1.5) == Figures(9, scratch=12, occupancy=4, milliseconds=1.5)
     with pytest.raises(KeyError, match="GPRs"):
         figures("apple", {"Instructions": 1}, 0.0)
 
@@ -214,8 +216,8 @@ def test_the_page_and_the_table_have_every_chip() -> None:
     text = page.html(records)
     assert all(said in text for said in ("\\u003cx>", '"navi21"', '"dg2"'))
     assert page.markdown(records).splitlines()[2:] == [
-        "| amd | navi21 | 26.1.6 | 1 | 1 | 64 | 400 |",
-        "| intel | dg2 | 26.1.6 | 1 | 0 | 64 | 400 |",
+        "| amd | navi21 | 26.1.6 | 1 | 1 | 1 | 1,024 | 64 | 400 |",
+        "| intel | dg2 | 26.1.6 | 1 | 0 |  |  | 64 | 400 |",
     ]
 
 

@@ -12,11 +12,12 @@ from tools.gpu_compilation.loops import NO_LOOP, Loop, hottest
 class Figures:
     """A kernel's statistics. registers: per invocation, as the vendor counts. spills: registers or accesses to memory.
 
-    scratch: bytes of private memory per invocation: for spills, and with Mesa's compiler for NVIDIA for arrays that a
-    loop indexes. shared: bytes of shared memory. occupancy: the vendor's measure: waves per SIMD (AMD), warps per
-    multiprocessor (NVIDIA), waves per core (Qualcomm), invocations per core (Apple), SIMD width (Intel), threads per
-    processor (Broadcom), 2 for all threads of a core and 1 for half of them (ARM). cycles: the driver's estimate, 0 if
-    it has none. loop: the innermost loop with the most multiply-adds, where machine code was requested.
+    scratch: bytes of private memory per invocation (AMD: per subgroup): for spills, and with Mesa's compilers for
+    NVIDIA, Imagination and Broadcom also for arrays that a loop indexes. shared: bytes of shared memory. occupancy: the
+    vendor's measure: waves per SIMD (AMD), warps per multiprocessor (NVIDIA), waves per core (Qualcomm), invocations
+    per core (Apple), SIMD width (Intel), threads per processor (Broadcom), 2 for all threads of a core and 1 for half
+    of them (ARM). cycles: the driver's estimate, 0 if it has none. loop: the innermost loop with the most
+    multiply-adds, where machine code was requested.
     """
 
     instructions: int
@@ -35,7 +36,8 @@ class Figures:
         return bool(self.spills)
 
 
-#: Vendor -> field -> the driver's statistics to add up for it. (NVIDIA's "Spills to reg" stay in registers.)
+#: Vendor -> field -> the driver's statistics to add up for it. (NVIDIA's "Spills to reg" stay in registers, and Intel's
+#: "Scratch Memory Size" is always 0.)
 STATISTICS: dict[str, dict[str, tuple[str, ...]]] = {
     "amd": {
         "instructions": ("Instructions",),
@@ -50,7 +52,6 @@ STATISTICS: dict[str, dict[str, tuple[str, ...]]] = {
         "instructions": ("Instructions",),
         "registers": ("Max live registers",),
         "spills": ("Spills", "Fills"),
-        "scratch": ("Scratch Memory Size",),
         "shared": ("Workgroup Memory Size",),
         "occupancy": ("Max dispatch width",),
         "cycles": ("Cycles",),
@@ -98,6 +99,9 @@ STATISTICS: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 
+#: Invocations of a Broadcom thread: its driver counts the scratch memory of a whole thread.
+_THREAD = 16
+
 
 def figures(vendor: str, statistics: Mapping[str, float], milliseconds: float, assembly: str = "") -> Figures:
     """Return the figures from the driver's statistics and the machine code.
@@ -105,4 +109,6 @@ def figures(vendor: str, statistics: Mapping[str, float], milliseconds: float, a
     Raises KeyError if the driver lacks a statistic.
     """
     found = {name: sum(int(statistics[each]) for each in shown) for name, shown in STATISTICS[vendor].items()}
+    if vendor == "broadcom":
+        found["scratch"] //= _THREAD
     return replace(Figures(**found), milliseconds=milliseconds, loop=hottest(assembly, vendor))

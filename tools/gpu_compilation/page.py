@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from dml.pages import render
+from tools.gpu_compilation.figures import STATISTICS
 from tools.gpu_compilation.record import COLUMNS, Record, Row
-
-_SPILLS = COLUMNS.index("spills")
 
 
 def html(records: Mapping[str, Record]) -> str:
@@ -31,9 +30,10 @@ def html(records: Mapping[str, Record]) -> str:
 
 
 def markdown(records: Mapping[str, Record]) -> str:
-    """Return a table with a line for each chip."""
-    head = "| vendor | chip | Mesa | kernels | spill | registers at most | instructions at most |\n"
-    head += "| --- | --- | --- | ---: | ---: | ---: | ---: |\n"
+    """Return a table with a line for each chip. A cell is empty if the chip's driver does not report the figure."""
+    head = "| vendor | chip | Mesa | kernels | spill | use scratch | scratch B at most | registers at most "
+    head += "| instructions at most |\n"
+    head += "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
     return head + "".join(f"| {' | '.join(cells)} |\n" for cells in _lines(records))
 
 
@@ -41,14 +41,17 @@ def _lines(records: Mapping[str, Record]) -> Iterator[list[str]]:
     for vendor, record in records.items():
         for chip, kernels in record.figures.items():
             rows = kernels.values()
-            numbers = len(rows), sum(map(_spills, rows)), _most(rows, "registers"), _most(rows, "instructions")
-            yield [vendor, chip, record.mesa[chip], *(f"{number:,}" for number in numbers)]
+            counts = [_cell(vendor, rows, column, _nonzero) for column in ("spills", "scratch")]
+            most = [_cell(vendor, rows, column, max) for column in ("scratch", "registers", "instructions")]
+            yield [vendor, chip, record.mesa[chip], f"{len(rows):,}", *counts, *most]
 
 
-def _spills(row: Row) -> bool:
-    return bool(row[_SPILLS])
+def _cell(vendor: str, rows: Iterable[Row], column: str, summary: Callable[[list[int]], int]) -> str:
+    if column not in STATISTICS[vendor]:
+        return ""
+    index = COLUMNS.index(column)
+    return f"{summary([row[index] for row in rows]):,}"
 
 
-def _most(rows: Iterable[Row], column: str) -> int:
-    at = COLUMNS.index(column)
-    return max((row[at] for row in rows), default=0)
+def _nonzero(numbers: list[int]) -> int:
+    return sum(map(bool, numbers))

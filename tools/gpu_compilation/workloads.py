@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def workloads() -> tuple[Workload, ...]:
     operators = [Workload(name, partial(compile_operator, desc)) for name, desc in _descriptors()]
     operators += [Workload(f"{name} in halves", partial(_in_halves, desc)) for name, desc in multiplying_halves()]
     graphs = [Workload(f"benchmark {name}", partial(_graph, name)) for name in CASES]
-    return (*operators, *graphs)
+    return (*operators, *graphs, *_stored_weights())
 
 
 @cache
@@ -54,6 +55,22 @@ def conformance_cases() -> tuple[Workload, ...]:
     """Return the cases of the default ``dml conformance``: every operator, data type and layout."""
     cases = map(Case.parse, Suite().cases())
     return tuple(Workload(case.id, partial(_conformance_case, case)) for case in cases)
+
+
+def _stored_weights() -> Iterator[Workload]:
+    """Yield products of few rows with weights of 4 bits, as language models have them."""
+    choices = {
+        "type": ("FLOAT32", "FLOAT16"),
+        "numbers": ("UINT4", "INT4"),
+        "sizes": ("64x256",),
+        "rows": ("1", "2"),
+        "block": ("32", "16"),
+        "zero_points": ("no", "yes"),
+    }
+    for values in product(*choices.values()):
+        chosen = ",".join(f"{name}={value}" for name, value in zip(choices, values, strict=True))
+        case = Case.parse(f"GRAPH_STORED_WEIGHTS:{chosen}")
+        yield Workload(case.id, partial(_conformance_case, case))
 
 
 def _conformance_case(case: Case, target: Target) -> Program:

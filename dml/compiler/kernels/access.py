@@ -37,7 +37,7 @@ def typed_access(tensor: BoundSignature, binding: int, offset: str, used: frozen
     """
     name, rank = tensor.name, tensor.rank
     row = DATA_TYPES[tensor.data_type]
-    made = row if tensor.values is None else DATA_TYPES[tensor.values]
+    values = row if tensor.values is None else DATA_TYPES[tensor.values]
     element = "uvec4" if tensor.vector else "uint"
     layout = f"layout(set = 0, binding = {binding}, std430) {'' if tensor.access.writes else 'readonly '}buffer"
     declared = f"spirv_decorate(20) {layout}" if single else f"STORAGE({layout})"  # 20: Aliased
@@ -55,10 +55,10 @@ def typed_access(tensor: BoundSignature, binding: int, offset: str, used: frozen
     if single:
         lines.append(f"{declared} {name}_Elements {{ uint{row.bits}_t {name}_elements[]; }};")
     lines += [
-        f"#define {name}_VALUE {made.glsl}",
+        f"#define {name}_VALUE {values.glsl}",
         f"#define {name}_BITS {row.bits}u",
         f"#define {name}_PER_WORD {row.per_word}u",
-        f"#define {name}_IS_{made.kind.upper()} 1",
+        f"#define {name}_IS_{values.kind.upper()} 1",
         f"#define {name}_RANK {rank}u",
     ]
     if rank and f"{name}_at" in used:
@@ -88,24 +88,24 @@ def _stores(tensor: BoundSignature, row: DataType, word: str, vector: str, eleme
     not know the element's index, so a kernel that called it would skip the epilogue.
     """
     name = tensor.name
-    made = row if tensor.values is None else DATA_TYPES[tensor.values]
+    values = row if tensor.values is None else DATA_TYPES[tensor.values]
     finishes_words = tensor.values is not None and row.bits == WORD_BITS
     finishes_elements = tensor.values is not None and not finishes_words
-    lines = [_encode(f"{name}_plain" if finishes_elements else name, made)]
+    lines = [_encode(f"{name}_plain" if finishes_elements else name, values)]
     if not tensor.access.writes:
         return lines
     if row.encode:
         encoded = f"{name}_encode(v)"
         if finishes_elements:
-            value = f"{name}_made({name}_plain_encode(v))" if made.wraps else "v"
+            value = f"{name}_made({name}_plain_encode(v))" if values.wraps else "v"
             encoded = f"{name}_stored({name}_epilogue({value}, i))"
-        lines.append(f"uint {name}_encode_at(uint i, {made.glsl} v) {{ return {encoded}; }}")
+        lines.append(f"uint {name}_encode_at(uint i, {values.glsl} v) {{ return {encoded}; }}")
     bits = f"{name}_stored({name}_epilogue({name}_made(bits), w))" if finishes_words else "bits"
     lines.append(f"void {name}_word_store(uint w, uint bits) {{ {word} = {bits}; }}")
     if tensor.vector:
         bits = f"{name}_finish_four(bits, v << 2)" if finishes_words else "bits"
         lines.append(f"void {name}_vector_store(uint v, uvec4 bits) {{ {vector} = {bits}; }}")
-    return [*lines, _store(name, row, made.glsl, word, element)]
+    return [*lines, _store(name, row, values.glsl, word, element)]
 
 
 def _decode(name: str, row: DataType) -> str:

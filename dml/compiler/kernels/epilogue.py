@@ -22,12 +22,12 @@ _Dimensions = list[tuple[int, int, int]]
 
 
 def epilogue_of(
-    expression: Expression, result: Operand, operands: Sequence[Operand], made: DML_TENSOR_DATA_TYPE
+    expression: Expression, result: Operand, operands: Sequence[Operand], computed: DML_TENSOR_DATA_TYPE
 ) -> Epilogue | None:
     """Return the epilogue of an expression of the value (leaf 0) and the operands' elements (leaves 1, 2, ...).
 
-    The operands broadcast to the sizes of ``result``. made: data type of the values. None if the layout of ``result``
-    does not determine the operands' elements.
+    The operands broadcast to the sizes of ``result``. computed: data type of the values. None if the layout of
+    ``result`` does not determine the operands' elements.
     """
     placed = []
     for operand in operands:
@@ -35,7 +35,7 @@ def epilogue_of(
         if own is None:
             return None
         placed.append(own)
-    return Epilogue(expression, tuple(placed), result.base, made)
+    return Epilogue(expression, tuple(placed), result.base, computed)
 
 
 def _placed(result: Operand, operand: Operand) -> EpilogueOperand | None:
@@ -97,8 +97,8 @@ def operand_name(name: str, number: int) -> str:
 
 def values_of(epilogue: Epilogue) -> DataType:
     """Return the data type row of an epilogue's input: floats are not rounded before it."""
-    made = DATA_TYPES[epilogue.made]
-    return FLOAT32 if made.kind == "float" else made
+    computed = DATA_TYPES[epilogue.computed_type]
+    return FLOAT32 if computed.kind == "float" else computed
 
 
 def emit_epilogue(name: str, epilogue: Epilogue, types: Sequence[str], row: DataType) -> Emitted:
@@ -108,11 +108,11 @@ def emit_epilogue(name: str, epilogue: Epilogue, types: Sequence[str], row: Data
     It calls ``t_apply(v, ...)``, the expression, and ``t_operand0_index(i)``, the index of an operand's element. It is
     preceded by ``t_made(bits)``, the value of such bits, and ``t_stored(v)``, the bits of a result.
     """
-    made = values_of(epilogue)
-    emitted = emit(epilogue.expression, [made.glsl, *types], f"{name}_apply", row.glsl)
+    values = values_of(epilogue)
+    emitted = emit(epilogue.expression, [values.glsl, *types], f"{name}_apply", row.glsl)
     constants: dict[str, Constant] = {**emitted.constants, f"{name}_ORIGIN": epilogue.origin}
     lines = [emitted.code]
-    lines.append(f"{made.glsl} {name}_made(uint bits) {{ return {made.decode}; }}")
+    lines.append(f"{values.glsl} {name}_made(uint bits) {{ return {values.decode}; }}")
     lines.append(f"uint {name}_stored({row.glsl} v) {{ return {row.encode}; }}")
     for number, operand in enumerate(epilogue.operands):
         own = operand_name(name, number)
@@ -131,7 +131,7 @@ def emit_epilogue(name: str, epilogue: Epilogue, types: Sequence[str], row: Data
             terms.append(term)
         lines.append(f"uint {own}_index(uint i) {{ return {' + '.join(terms)}; }}")
     arguments = _arguments(name, epilogue)
-    lines.append(f"{row.glsl} {name}_epilogue({made.glsl} v, uint i) {{ return {name}_apply({arguments}); }}")
+    lines.append(f"{row.glsl} {name}_epilogue({values.glsl} v, uint i) {{ return {name}_apply({arguments}); }}")
     return Emitted("\n".join(lines), constants)
 
 

@@ -36,19 +36,19 @@ def _emitted(expression: Expression, parameters: tuple[str, ...], name: str, res
     includes: dict[str, None] = {}
     names: dict[int, str] = {}
 
-    def walk(at: Expression) -> str:
-        if isinstance(at, Leaf):
-            return f"x{at.index}"
-        if id(at) in names:
-            return names[id(at)]
-        values = {f"x{i}": walk(operand) for i, operand in enumerate(at.operands)}
-        for constant, value in at.constants.items():
+    def walk(node: Expression) -> str:
+        if isinstance(node, Leaf):
+            return f"x{node.index}"
+        if id(node) in names:
+            return names[id(node)]
+        values = {f"x{i}": walk(operand) for i, operand in enumerate(node.operands)}
+        for constant, value in node.constants.items():
             values[constant] = f"{name}_{constant}_{len(constants)}"
             constants[values[constant]] = value
-        includes.update(dict.fromkeys(at.includes))
-        names[id(at)] = f"t{len(names)}"
-        lines.append(f"    {at.glsl} {names[id(at)]} = {Template(at.code).substitute(values)};")
-        return names[id(at)]
+        includes.update(dict.fromkeys(node.includes))
+        names[id(node)] = f"t{len(names)}"
+        lines.append(f"    {node.glsl} {names[id(node)]} = {Template(node.code).substitute(values)};")
+        return names[id(node)]
 
     value = walk(expression)
     if result is None:
@@ -84,13 +84,13 @@ def vector_body(inputs: Mapping[str, Operand], result: Operand, unit: int) -> st
             continue
         lines.append(f"    uint {name}_first = {name}_at(c) / {DATA_TYPES[operand.data_type].per_vector}u;")
         lines += lanes.load(name, vectors[name], f"{name}_first")
-    made = lanes.variables("r", result, unit)
+    results = lanes.variables("r", result, unit)
     lines.append(f"    uint start = result_at(c), first = start / {DATA_TYPES[result.data_type].per_vector}u;")
-    lines += lanes.clear(made)
+    lines += lanes.clear(results)
     for k in range(unit):
         arguments = [
             f"{name}_same" if operand.strides[-1] == 0 else lanes.element(name, operand, vectors[name], k)
             for name, operand in inputs.items()
         ]
-        lines.append(lanes.put("result", result, made, k, "start", f"compute({', '.join(arguments)})"))
-    return "\n".join([*lines, *lanes.store("result", made, "first"), "}"])
+        lines.append(lanes.put("result", result, results, k, "start", f"compute({', '.join(arguments)})"))
+    return "\n".join([*lines, *lanes.store("result", results, "first"), "}"])

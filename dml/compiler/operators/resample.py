@@ -134,7 +134,7 @@ def _resample(builder: ProgramBuilder, task: Resampling) -> None:
             lines.append("    return source_load(source_at(c));")
         else:
             lines += _weighted(task, parted=parted)
-            lines.append("    return finish(sum);" if DATA_TYPES[to.made].bits == 8 else "    return sum;")
+            lines.append("    return finish(sum);" if DATA_TYPES[to.computed_type].bits == 8 else "    return sum;")
         return [*lines, "}"]
 
     _in_parts(builder, task, math.prod(lengths), sampled)

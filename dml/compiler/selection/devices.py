@@ -67,7 +67,8 @@ _CPU = Profile(
     slow_compiler=True,
 )  # fmt: skip
 #: Qualcomm, by Mesa: in workgroups of 128 an invocation gets 32 vec4 registers on Adreno 660, 48 on Adreno 740.
-_ADRENO_6, _ADRENO_7 = Profile(128, 32768, cores=3), Profile(192, 49152, cores=6)
+_ADRENO_6 = Profile(128, 32768, loads_early=True, cores=3)
+_ADRENO_7 = Profile(192, 49152, loads_early=True, cores=6)
 _LAST_ADRENO_6 = 0x0700
 #: AMD RDNA 2: RADV gives an invocation of a workgroup of 512 only 120 registers, and ACO spilled one of them for rows
 #: of 80 held elements. On other RDNA generations it spilled none.

@@ -134,7 +134,9 @@ def keeps_rows(target: Target, m: int, per_vector: int) -> bool:
     Mesa's compiler for NVIDIA's Volta spilled with 8 rows of 8 columns, because it hoists the next loads.
     """
     sums = rows_of_tile(m) * per_vector
-    return keeps(target, sums) and not (profile(target).loads_early and sums >= _MANY_SUMS)
+    if has_few_registers(target):
+        return keeps(target, sums)
+    return not (profile(target).loads_early and sums >= _MANY_SUMS)
 
 
 def few_rows(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dml.compiler.selection import lanes, max_steps
-from dml.compiler.selection.devices import has_few_registers, profile
+from dml.compiler.selection.devices import has_few_registers, keeps, profile
 from dml.compiler.selection.few_rows import VectorProduct, rows_of_tile
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.target import Target
@@ -20,6 +20,8 @@ _FEW_ROWS = 2
 #: Sizes of gemm/blocks.comp: columns, lanes, slices and adjacent slices. The more columns an invocation has, the fewer
 #: loads and sums of a's elements each column needs, and the more registers.
 _FEW_REGISTERS, _MANY_REGISTERS = (4, 4, 32, 8), (8, 2, 64, 4)
+#: Sizes for fewer columns, where the compiler loads a's elements early (Qualcomm).
+_FEWER_COLUMNS = ((2, 8, 16, 8), (1, 16, 8, 8))
 #: Maximum number of rows for which CPU drivers multiply weights as stored; they have one kernel for 2, 4 and 8 bits.
 _FEW_ROWS_OF_CPUS = 12
 #: Bytes of weights that are widened at a time: working memory that does not grow with the model.
@@ -55,12 +57,23 @@ def streams_blocks(target: Target, m: int, n: int, k: int, block: int, bits: int
     return m <= _FEW_ROWS and n >= 4 and powers and bits in (2, 4)
 
 
-def block_product(target: Target, m: int, bits: int) -> VectorProduct | ColumnsProduct:
-    """Return the sizes of gemm/blocks.comp, or on CPU drivers of gemm/blocks_columns.comp. bits: of a weight."""
+def block_product(target: Target, m: int, bits: int, block: int) -> VectorProduct | ColumnsProduct:
+    """Return the sizes of gemm/blocks.comp, or on CPU drivers of gemm/blocks_columns.comp. bits: of a weight. block:
+    number of weights that share a scale."""
     if not profile(target).shares_memory:
         return ColumnsProduct(min(4, rows_of_tile(m)), 4, lanes(target))
-    columns, across, slices, adjacent = _FEW_REGISTERS if has_few_registers(target) else _MANY_REGISTERS
-    return VectorProduct(m, columns, across, slices, True, VECTOR_BITS // bits, unroll=1, adjacent_slices=adjacent)
+    vector = VECTOR_BITS // bits
+    sizes = _FEW_REGISTERS if has_few_registers(target) else _MANY_REGISTERS
+    if profile(target).loads_early and has_few_registers(target):
+        # Elements of a and addresses by row; words, scales, zero points and two sums a row by column
+        by_row, by_column = vector + 4, VECTOR_BITS // _WORD_BITS + 2 * max(1, vector // block) + 2 * m
+        for smaller in _FEWER_COLUMNS:
+            # Mesa's compiler spilled where these took more than half of the registers
+            if keeps(target, 2 * (m * by_row + sizes[0] * by_column), others=0):
+                break
+            sizes = smaller
+    columns, across, slices, adjacent = sizes
+    return VectorProduct(m, columns, across, slices, True, vector, unroll=1, adjacent_slices=adjacent)
 
 
 def keeps_halves(target: Target) -> bool:

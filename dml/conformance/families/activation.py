@@ -27,16 +27,16 @@ def _inputs(name: str) -> Callable[[Any, Values], Inputs]:
     usual = domain(-_RANGES.get(name, 4), _RANGES.get(name, 4))
 
     def inputs(desc: Any, values: Values) -> Inputs:
-        made = dict(usual(desc, values))
-        x = made["InputTensor"]
+        arrays = dict(usual(desc, values))
+        x = arrays["InputTensor"]
         if name == "SHRINK" and not is_float(x.dtype) and desc.Bias != int(desc.Bias):
             # (small enough that float32 represents them with their fractions)
-            made["InputTensor"] = values.between(desc.InputTensor, -60, 60)
+            arrays["InputTensor"] = values.between(desc.InputTensor, -60, 60)
         elif name == "SOFTPLUS" and desc.Steepness > 1:
             # Steepness times the largest number would overflow, where the reference defines no result.
             most = np.finfo(x.dtype).max / 4
-            made["InputTensor"] = np.where(np.isfinite(x), np.clip(x, -most, most), x)
-        return made
+            arrays["InputTensor"] = np.where(np.isfinite(x), np.clip(x, -most, most), x)
+        return arrays
 
     return inputs
 
@@ -121,13 +121,13 @@ def _register(name: str, expect: Callable[[Any, tuple[int, ...]], Expected]) -> 
 
     def describe(choice: Choice) -> OperatorDesc:
         x = tensor(choice.type, choice.sizes)
-        made: OperatorDesc = plain(InputTensor=x, OutputTensor=x)
-        return made
+        desc: OperatorDesc = plain(InputTensor=x, OutputTensor=x)
+        return desc
 
     def describe_with_axes(choice: Choice) -> OperatorDesc:
         x = tensor(choice.type, choice.sizes)
-        made: OperatorDesc = with_axes(InputTensor=x, OutputTensor=x, Axes=_axes(choice))
-        return made
+        desc: OperatorDesc = with_axes(InputTensor=x, OutputTensor=x, Axes=_axes(choice))
+        return desc
 
     def reference(desc: Any, given: Inputs) -> dict[str, Expected]:
         x = given["InputTensor"]

@@ -77,25 +77,29 @@ def _describe(operator: Any, choice: Choice) -> OperatorDesc:
     if choice.present:
         has["OutputPresentKeyTensor"] = (batch, key_heads, total, size)
         has["OutputPresentValueTensor"] = (batch, key_heads, total, value_size)
-    made = {
+    tensors = {
         name: tensor(choice.type, with_rank(shape, max(len(shape), choice.rank if len(shape) < 4 else 4)))
         for name, shape in has.items()
     }
     mask = short_name(choice.mask)
     if mask != "NONE":
         shape = _mask_sizes(mask, (batch, heads, queries, total))
-        made["MaskTensor"] = tensor(DML_TENSOR_DATA_TYPE_INT32, with_rank(shape, max(len(shape), choice.rank - 1)))
+        tensors["MaskTensor"] = tensor(DML_TENSOR_DATA_TYPE_INT32, with_rank(shape, max(len(shape), choice.rank - 1)))
     if getattr(choice, "lengths", False):
         if not past:
             raise Skip("lengths without a past")
-        made["PastSequenceLengthsTensor"] = tensor(choice.type, with_rank((batch,), choice.rank - 2))
+        tensors["PastSequenceLengthsTensor"] = tensor(choice.type, with_rank((batch,), choice.rank - 2))
     counts = (
         {"HeadCount": heads}
         if operator is d.DML_MULTIHEAD_ATTENTION_OPERATOR_DESC
         else {"QueryHeadCount": heads, "KeyValueHeadCount": key_heads}
     )
     described: OperatorDesc = operator(
-        **made, **counts, Scale=choice.scale or 1 / math.sqrt(size), MaskFilterValue=choice.filter, MaskType=choice.mask
+        **tensors,
+        **counts,
+        Scale=choice.scale or 1 / math.sqrt(size),
+        MaskFilterValue=choice.filter,
+        MaskType=choice.mask,
     )
     return described
 

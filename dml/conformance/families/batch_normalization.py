@@ -126,7 +126,7 @@ subject(
 
 def _describe_batch_grad(operator: Any, choice: Choice) -> OperatorDesc:
     whole, small = tensor(choice.type, choice.sizes), tensor(choice.type, whole_along(choice.sizes, choice.kept))
-    made: OperatorDesc = operator(
+    desc: OperatorDesc = operator(
         InputTensor=whole,
         InputGradientTensor=whole,
         MeanTensor=small,
@@ -137,7 +137,7 @@ def _describe_batch_grad(operator: Any, choice: Choice) -> OperatorDesc:
         OutputBiasGradientTensor=small,
         Epsilon=choice.epsilon,
     )
-    return made
+    return desc
 
 
 def _batch_grad(desc: Any, inputs: Inputs) -> Outputs:

@@ -80,17 +80,17 @@ def _describe(choice: Choice) -> OperatorDesc:
     backward = choice.direction == DML_CONVOLUTION_DIRECTION_BACKWARD
     if not backward and any(choice.output_padding):
         raise Skip("output padding belongs to backward convolutions")
-    made = _geometry(choice, backward=backward)
-    bias = (1, made["result"][1], *(1,) * (len(made["result"]) - 2))
+    geometry = _geometry(choice, backward=backward)
+    bias = (1, geometry["result"][1], *(1,) * (len(geometry["result"]) - 2))
     return d.DML_CONVOLUTION_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, made["source"]),
-        FilterTensor=tensor(choice.type, made["weights"]),
+        InputTensor=tensor(choice.type, geometry["source"]),
+        FilterTensor=tensor(choice.type, geometry["weights"]),
         BiasTensor=tensor(choice.type, bias) if choice.bias else None,
-        OutputTensor=tensor(choice.type, made["result"]),
+        OutputTensor=tensor(choice.type, geometry["result"]),
         Mode=choice.mode,
         Direction=choice.direction,
-        OutputPadding=made["window"].pop("OutputPadding", (0,) * (len(bias) - 2)),
-        **made["window"],
+        OutputPadding=geometry["window"].pop("OutputPadding", (0,) * (len(bias) - 2)),
+        **geometry["window"],
         FusedActivation=choice.activation,
     )
 
@@ -141,44 +141,44 @@ def _parameter(choice: Choice, kind: Any, count: int = 1) -> Tensor:
     return tensor(kind, shape)
 
 
-def _quantized_tensors(choice: Choice, made: dict[str, Any]) -> dict[str, Any]:
+def _quantized_tensors(choice: Choice, geometry: dict[str, Any]) -> dict[str, Any]:
     found = {
-        "InputTensor": tensor(choice.type, made["source"]),
-        "FilterTensor": tensor(choice.filter_type, made["weights"]),
+        "InputTensor": tensor(choice.type, geometry["source"]),
+        "FilterTensor": tensor(choice.filter_type, geometry["weights"]),
     }
     if choice.zero_points:
         found["InputZeroPointTensor"] = _parameter(choice, choice.type)
-        found["FilterZeroPointTensor"] = _parameter(choice, choice.filter_type, _filters(choice, made))
+        found["FilterZeroPointTensor"] = _parameter(choice, choice.filter_type, _filters(choice, geometry))
     return found
 
 
-def _filters(choice: Choice, made: dict[str, Any]) -> int:
-    count: int = made["weights"][0] if choice.per == "channel" else 1
+def _filters(choice: Choice, geometry: dict[str, Any]) -> int:
+    count: int = geometry["weights"][0] if choice.per == "channel" else 1
     return count
 
 
 def _describe_integer(choice: Choice) -> OperatorDesc:
-    made = _geometry(choice)
+    geometry = _geometry(choice)
     return d.DML_CONVOLUTION_INTEGER_OPERATOR_DESC(
-        **_quantized_tensors(choice, made),
-        OutputTensor=tensor(DML_TENSOR_DATA_TYPE_INT32, made["result"]),
-        **made["window"],
+        **_quantized_tensors(choice, geometry),
+        OutputTensor=tensor(DML_TENSOR_DATA_TYPE_INT32, geometry["result"]),
+        **geometry["window"],
     )
 
 
 def _describe_quantized(choice: Choice) -> OperatorDesc:
-    made = _geometry(choice)
-    found = _quantized_tensors(choice, made)
+    geometry = _geometry(choice)
+    found = _quantized_tensors(choice, geometry)
     found["InputScaleTensor"] = _parameter(choice, DML_TENSOR_DATA_TYPE_FLOAT32)
-    found["FilterScaleTensor"] = _parameter(choice, DML_TENSOR_DATA_TYPE_FLOAT32, _filters(choice, made))
+    found["FilterScaleTensor"] = _parameter(choice, DML_TENSOR_DATA_TYPE_FLOAT32, _filters(choice, geometry))
     found["OutputScaleTensor"] = _parameter(choice, DML_TENSOR_DATA_TYPE_FLOAT32)
     if choice.zero_points:
         found["OutputZeroPointTensor"] = _parameter(choice, choice.output_type)
     if choice.bias:
-        shape = (1, made["weights"][0], *(1,) * (len(made["result"]) - 2))
+        shape = (1, geometry["weights"][0], *(1,) * (len(geometry["result"]) - 2))
         found["BiasTensor"] = tensor(DML_TENSOR_DATA_TYPE_INT32, shape)
     return d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC(
-        **found, OutputTensor=tensor(choice.output_type, made["result"]), **made["window"]
+        **found, OutputTensor=tensor(choice.output_type, geometry["result"]), **geometry["window"]
     )
 
 

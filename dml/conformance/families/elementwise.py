@@ -176,8 +176,8 @@ pointwise(
 
 def _coarse(desc: Any, values: Values) -> Inputs:
     """Return integral numbers, some of them equal."""
-    made = {name: values.fill(field) for name, field in desc.inputs()}
-    return {name: np.round(array) if is_float(array.dtype) else array for name, array in made.items()}
+    inputs = {name: values.fill(field) for name, field in desc.inputs()}
+    return {name: np.round(array) if is_float(array.dtype) else array for name, array in inputs.items()}
 
 
 def _shifts(desc: Any, values: Values) -> Inputs:

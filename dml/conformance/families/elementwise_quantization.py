@@ -22,8 +22,8 @@ Tensor = DML_BUFFER_TENSOR_DESC
 
 def _any(values: Values, of: Tensor) -> Any:
     """Return integers over the whole range of their type, with its limits for edge values."""
-    made = any_integers(values, of)
-    return np.where(values.rng.random(of.Sizes) < 0.3, values.fill(of), made) if values.edges else made
+    integers = any_integers(values, of)
+    return np.where(values.rng.random(of.Sizes) < 0.3, values.fill(of), integers) if values.edges else integers
 
 
 # --- QUANTIZE_LINEAR ------------------------------------------------------------------------------------------------

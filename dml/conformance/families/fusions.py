@@ -107,8 +107,8 @@ def _quantized_values(t: _Arrays) -> Array:
 
 
 def _normalized(t: _Graph) -> Any:
-    made = op.convolution(t["Image"], t["Weights"], start_padding=(1, 1), end_padding=(1, 1))
-    return op.batch_normalization(made, t["Mean"], t["Variance"], t["Scale"], t["Bias"], epsilon=1.0)
+    convolved = op.convolution(t["Image"], t["Weights"], start_padding=(1, 1), end_padding=(1, 1))
+    return op.batch_normalization(convolved, t["Mean"], t["Variance"], t["Scale"], t["Bias"], epsilon=1.0)
 
 
 def _normalized_values(t: _Arrays) -> Array:
@@ -219,8 +219,8 @@ def _input(name: str, choice: Choice) -> Tensor:
         **dict.fromkeys(_PARAMETERS[1:], (_CHANNELS,)),
     }
     kind = DML_TENSOR_DATA_TYPE_UINT8 if name in ("Bytes", "More") else choice.type
-    made = tensor(kind, shapes.get(name, (rows, columns)))
-    return owned(made) if name in _PARAMETERS and choice.constant else made
+    result = tensor(kind, shapes.get(name, (rows, columns)))
+    return owned(result) if name in _PARAMETERS and choice.constant else result
 
 
 def _described(choice: Choice) -> _Fused:

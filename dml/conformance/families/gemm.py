@@ -52,10 +52,12 @@ def _describe_gemm(choice: Choice) -> OperatorDesc:
 def _gemm(desc: Any, inputs: Inputs) -> Outputs:
     a, b, c = (Rounded(inputs[name]) if name in inputs else None for name in ("ATensor", "BTensor", "CTensor"))
     turned = DML_MATRIX_TRANSFORM_TRANSPOSE
-    made = products.gemm(a, b, c, desc.Alpha, desc.Beta, a_turned=desc.TransA == turned, b_turned=desc.TransB == turned)
+    product = products.gemm(
+        a, b, c, desc.Alpha, desc.Beta, a_turned=desc.TransA == turned, b_turned=desc.TransB == turned
+    )
     k = desc.ATensor.Sizes[-2 if desc.TransA == turned else -1]
     # WebNN: 2 for each term, and 1 each for Alpha, Beta and C.
-    result = activated(made, desc.FusedActivation)
+    result = activated(product, desc.FusedActivation)
     if desc.FusedActivation is not None:
         return {"OutputTensor": result.expected(desc.OutputTensor, f"{k} products and an activation, in any order")}
     limit = 2 * k + (desc.Alpha != 1) + (c is not None) * (1 + (desc.Beta != 1))

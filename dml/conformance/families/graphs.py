@@ -112,22 +112,22 @@ def _inner(choice: Choice) -> Case:
 def _with_epilogue(choice: Choice) -> _Epilogue:
     case = _inner(choice)
     desc = case.desc
-    ((name, made),) = ((name, described) for name, _, described in tensors(desc.outputs()))
-    if made.DataType == DML_TENSOR_DATA_TYPE_INT32 and choice.type == DML_TENSOR_DATA_TYPE_FLOAT16:
+    ((name, output),) = ((name, described) for name, _, described in tensors(desc.outputs()))
+    if output.DataType == DML_TENSOR_DATA_TYPE_INT32 and choice.type == DML_TENSOR_DATA_TYPE_FLOAT16:
         raise Skip("sums of integers exceed FLOAT16")
-    addend = made.Sizes if choice.addend == "whole" else (*(1,) * (made.rank - 1), made.Sizes[-1])
+    addend = output.Sizes if choice.addend == "whole" else (*(1,) * (output.rank - 1), output.Sizes[-1])
     given = {name: described for name, _, described in tensors(desc.inputs())}
-    factor = tensor(choice.type, (1,) * (made.rank - 2) + made.Sizes[-2:-1] + (1,) if made.rank > 1 else (1,))
+    factor = tensor(choice.type, (1,) * (output.rank - 2) + output.Sizes[-2:-1] + (1,) if output.rank > 1 else (1,))
     added = tensor(choice.type, addend)
 
     def build(builder: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         result = _node(builder, desc, inputs)[name]
-        if made.DataType != choice.type:
+        if output.DataType != choice.type:
             result = op.cast(result, choice.type)
         result = op.add(op.multiply(result, inputs[_F]), inputs[_G])
         return {"OutputTensor": op.relu(result) if choice.relu else result}
 
-    return _Epilogue({**given, _F: factor, _G: added}, {"OutputTensor": tensor(choice.type, made.Sizes)}, build,
+    return _Epilogue({**given, _F: factor, _G: added}, {"OutputTensor": tensor(choice.type, output.Sizes)}, build,
                      (case, choice.relu))  # fmt: skip
 
 
@@ -203,8 +203,8 @@ def _inside(choice: Choice) -> _Operator:
         for name, part in wholes.items():
             size = part.Sizes[0] // (choice.before + 1)
             parts[name] = op.split(inputs[name], 0, [choice.before * size, size])[1]
-        made = _node(builder, desc, parts)
-        return {name: op.join([inputs[f"Before{name}"], made[name]], 0) for name in outputs}
+        results = _node(builder, desc, parts)
+        return {name: op.join([inputs[f"Before{name}"], results[name]], 0) for name in outputs}
 
     results = {name: _times(choice.before + 1, part) for name, part in outputs.items()}
     return _Operator({**wholes, **before}, results, build, (case, choice.before))

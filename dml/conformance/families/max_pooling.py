@@ -38,10 +38,10 @@ def _describe_max(operator: Any, choice: Choice) -> OperatorDesc:
     pooled, window = pooled_by(choice)
     indices = getattr(choice, "indices", None)
     more = {} if indices is None else {"OutputIndicesTensor": tensor(indices, pooled)}
-    made: OperatorDesc = operator(
+    desc: OperatorDesc = operator(
         InputTensor=tensor(choice.type, choice.sizes), OutputTensor=tensor(choice.type, pooled), **more, **window
     )
-    return made
+    return desc
 
 
 def _maximum(desc: Any, inputs: Inputs) -> Outputs:

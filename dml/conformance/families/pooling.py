@@ -41,10 +41,10 @@ def _describe(operator: Any, choice: Choice) -> OperatorDesc:
     pooled, window = pooled_by(choice)
     p = getattr(choice, "p", None)
     more = {"IncludePadding": choice.include_padding} if p is None else {"P": p}
-    made: OperatorDesc = operator(
+    desc: OperatorDesc = operator(
         InputTensor=tensor(choice.type, choice.sizes), OutputTensor=tensor(choice.type, pooled), **window, **more
     )
-    return made
+    return desc
 
 
 _PADDING = {"include_padding": flags()}

@@ -48,9 +48,9 @@ def _describe(operator: Any, choice: Choice) -> Any:
 def _parameters(desc: Any, values: Values) -> list[Any]:
     """Return scales of both signs, and zero points of any value."""
     scale, *zero_point = desc.QuantizationTensors
-    made = values.between(scale, 0.05, 2) * np.where(values.rng.random(scale.Sizes) < 0.2, -1, 1)
+    scales = values.between(scale, 0.05, 2) * np.where(values.rng.random(scale.Sizes) < 0.2, -1, 1)
     whole = [values.integers(item, *integer_range(numpy_dtype(item.DataType))) for item in zero_point]
-    return [made.astype(numpy_dtype(scale.DataType)), *whole]
+    return [scales.astype(numpy_dtype(scale.DataType)), *whole]
 
 
 def _quantize_inputs(desc: Any, values: Values) -> Inputs:

@@ -156,12 +156,12 @@ subject(
 
 
 def _describe_lstm(choice: Choice) -> OperatorDesc:
-    made = _network(choice, 4)
+    network = _network(choice, 4)
     _, batch, _, hidden = choice.sizes
-    directions = made["RecurrenceTensor"].Sizes[1]
+    directions = network["RecurrenceTensor"].Sizes[1]
     state = tensor(choice.type, (1, directions, batch, hidden))
     return d.DML_LSTM_OPERATOR_DESC(
-        **made,
+        **network,
         CellMemInitTensor=state if choice.cell_start else None,
         PeepholeTensor=tensor(choice.type, (1, 1, directions, 3 * hidden)) if choice.peepholes else None,
         OutputCellSingleTensor=state if _OUTPUTS[2] in choice.outputs else None,

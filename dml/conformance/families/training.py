@@ -32,10 +32,10 @@ def _describe(choice: Choice) -> DML_ADAM_OPTIMIZER_OPERATOR_DESC:
 
 
 def _inputs(desc: Any, values: Values) -> Inputs:
-    made: dict[str, Any] = {name: values.between(getattr(desc, name), -2, 2) for name in _INPUTS}
-    made["InputSecondMomentTensor"] = values.between(desc.InputSecondMomentTensor, 0.25, 2)
+    inputs: dict[str, Any] = {name: values.between(getattr(desc, name), -2, 2) for name in _INPUTS}
+    inputs["InputSecondMomentTensor"] = values.between(desc.InputSecondMomentTensor, 0.25, 2)
     step = np.array([[[[values.rng.choice([1, 2, 10, 1000])]]]])
-    return {**made, "TrainingStepTensor": step.astype(numpy_dtype(desc.TrainingStepTensor.DataType))}
+    return {**inputs, "TrainingStepTensor": step.astype(numpy_dtype(desc.TrainingStepTensor.DataType))}
 
 
 def _reference(desc: Any, given: Inputs) -> dict[str, Expected]:

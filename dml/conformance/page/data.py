@@ -90,14 +90,14 @@ def loose(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         for outcome in run["results"]:
             if outcome.get("loose"):
                 found[run["number"], outcome["operator"], outcome["data_type"] or ONE_TYPE].append(outcome)
-    made = []
+    rows = []
     for (number, operator, kind), outcomes in found.items():
         farthest = max(outcomes, key=lambda outcome: _weight(outcome["loose"]["tight_share"]))
         of = {"run": number, "operator": operator, "data_type": kind, "cases": len(outcomes), "case": farthest["case"]}
         far = farthest["loose"]
         texts = {name: "none" if far[name] is None else ulp_text(far[name]) for name in ("ulp", "tight_ulp")}
-        made.append({**of, **far, **texts})
-    return sorted(made, key=lambda one: -_weight(one["tight_share"]))
+        rows.append({**of, **far, **texts})
+    return sorted(rows, key=lambda one: -_weight(one["tight_share"]))
 
 
 def worst(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:

@@ -33,7 +33,7 @@ def check(path: Path) -> None:
         check_writable(path / "README.md")
 
 
-def write_reproducers(made: Record, path: Path) -> int:
+def write_reproducers(record: Record, path: Path) -> int:
     """Write a folder for each failure of a report; return the number of folders.
 
     path: a new or empty folder, or a .zip file. The report's devices must be on this machine, since they decide which
@@ -43,21 +43,21 @@ def write_reproducers(made: Record, path: Path) -> int:
     check(path)
     files: dict[str, bytes] = {}
     rows: list[str] = []
-    for run in made["runs"]:
+    for run in record["runs"]:
         for outcome, *others in _chosen(run):
             (place,) = find([run["device"]])
             case = Case.parse(_reproduced(outcome))
             name = "-".join(filter(None, (f"{len(rows) + 1:02}", case.subject.name, case.data_type)))
             try:
-                found = CaseFiles(place, case, made["suite"]["seed"])
+                found = CaseFiles(place, case, record["suite"]["seed"])
             except DMLError as error:
                 own, why = dict[str, bytes](), str(error)
             else:
                 own, why = found.files, found.uncompiled
-            own["README.md"] = _about(made, run, outcome, others, case, own, why).encode()
+            own["README.md"] = _about(record, run, outcome, others, case, own, why).encode()
             files |= {f"{name}/{file}": data for file, data in own.items()}
             rows.append(f"| `{name}` | {report.title(run['device'])} | {KINDS[kind_of(outcome)]} | `{case.id}` |")
-    files["README.md"] = _overview(made, rows).encode()
+    files["README.md"] = _overview(record, rows).encode()
     if _is_zip(path):
         write_whole(path, _zipped(files))
     else:
@@ -87,7 +87,7 @@ def _chosen(run: Record) -> list[list[Record]]:
 
 
 def _about(
-    made: Record,
+    record: Record,
     run: Record,
     outcome: Record,
     others: Sequence[Record],
@@ -123,7 +123,7 @@ def _about(
         *(["The same case reproduces:", "", *(f"- `{other['case']}`" for other in others), ""] if others else []),
         "The device:",
         "",
-        *(f"    {line}" for line in bug_text(made, run).splitlines()),
+        *(f"    {line}" for line in bug_text(record, run).splitlines()),
         "",
     ]
     return "\n".join(lines)
@@ -147,12 +147,12 @@ def _flushed(name: str) -> str:
     return ", if the device treats subnormal inputs as zeros" if ".flushed-" in name else ""
 
 
-def _overview(made: Record, rows: Sequence[str]) -> str:
-    commit = f", commit {made['commit']}" if made["commit"] else ""
+def _overview(record: Record, rows: Sequence[str]) -> str:
+    commit = f", commit {record['commit']}" if record["commit"] else ""
     lines = [
         "# Failures of dml's conformance suite",
         "",
-        f"Made by dml {made['dml_version']}{commit}. Each folder has one failing case: its kernels as GLSL and",
+        f"Made by dml {record['dml_version']}{commit}. Each folder has one failing case: its kernels as GLSL and",
         "SPIR-V, its inputs, the expected outputs, and a C program that runs it with Vulkan alone:",
         "",
         f"    {_BUILD}",

@@ -123,7 +123,7 @@ class CaseFiles:
         regions = (binding.region for dispatch in self._dispatches for binding in dispatch.bindings)
         return max(region.offset + region.size for region in regions if _key(region) == (space, index))
 
-    def _dispatch(self, at: int, dispatch: Dispatch) -> tuple[str, str]:
+    def _dispatch(self, index: int, dispatch: Dispatch) -> tuple[str, str]:
         """Return a dispatch's own tables, and its row."""
         name = self._kernel(dispatch)
         bindings = [
@@ -132,15 +132,15 @@ class CaseFiles:
         ]
         tables = "\n".join(
             (
-                _table("Binding", f"BINDING_{at}", bindings),
-                _words(f"PUSH_{at}", dispatch.push),
-                _words(f"PARAMETER_{at}", dispatch.parameters),
+                _table("Binding", f"BINDING_{index}", bindings),
+                _words(f"PUSH_{index}", dispatch.push),
+                _words(f"PARAMETER_{index}", dispatch.parameters),
             )
         )
         groups = ", ".join(map(str, dispatch.groups))
         row = (
-            f"{{{_text(f'{name}.spv')}, {_text(dispatch.label)}, {len(bindings)}, BINDING_{at}, {{{groups}}}, "
-            f"{len(dispatch.push)}, PUSH_{at}, {len(dispatch.parameters)}, PARAMETER_{at}}}"
+            f"{{{_text(f'{name}.spv')}, {_text(dispatch.label)}, {len(bindings)}, BINDING_{index}, {{{groups}}}, "
+            f"{len(dispatch.push)}, PUSH_{index}, {len(dispatch.parameters)}, PARAMETER_{index}}}"
         )
         return tables, row
 

@@ -84,12 +84,12 @@ class Session:
                     self.buffers[name] = device.create_buffer(np.frombuffer(resource.data, np.uint8))
         self._ready: dict[str, _Ready] = {}
         self._onnx: dict[str, OnnxReady] = {}
-        for name, made in model.dispatchables.items():
-            if isinstance(made, DxOnnx):
-                with _at(made.path):
-                    self._onnx[name] = OnnxReady(made, device)
+        for name, dispatchable in model.dispatchables.items():
+            if isinstance(dispatchable, DxOnnx):
+                with _at(dispatchable.path):
+                    self._onnx[name] = OnnxReady(dispatchable, device)
             else:
-                self._ready[name] = self._prepare(made)
+                self._ready[name] = self._prepare(dispatchable)
 
     @property
     def compiled(self) -> dict[str, CompiledOperator]:
@@ -149,29 +149,29 @@ class Session:
 
     # Dispatchables
 
-    def _prepare(self, made: DxDispatchable) -> _Ready:
-        device, desc = self.device, made.desc
-        with _at(made.path):
+    def _prepare(self, dispatchable: DxDispatchable) -> _Ready:
+        device, desc = self.device, dispatchable.desc
+        with _at(dispatchable.path):
             operator = device.create_operator(desc)
             # A graph has no input for an absent optional tensor; an operator has one that binds nothing.
             inputs, outputs = (
                 [
                     (name, len(t) if isinstance(t, tuple) else 1)
                     for name, t in fields
-                    if t is not None or not made.as_graph
+                    if t is not None or not dispatchable.as_graph
                 ]
                 for fields in (desc.inputs(), desc.outputs())
             )
-            if made.as_graph:
-                compiled = device.compile_graph(_graph(operator), made.flags)
+            if dispatchable.as_graph:
+                compiled = device.compile_graph(_graph(operator), dispatchable.flags)
             else:
-                compiled = device.compile_operator(operator, made.flags)
+                compiled = device.compile_operator(operator, dispatchable.flags)
             size = compiled.get_binding_properties().PersistentResourceSize
             persistent = DML_BUFFER_BINDING(device.context.buffer(size, host=False)) if size else None
             ready = _Ready(compiled, inputs, outputs, persistent)
             initializer = device.create_operator_initializer([compiled])
             table = device.create_binding_table(DML_BINDING_TABLE_DESC(initializer))
-            bound = self._points(made.bindings, inputs, inputs)
+            bound = self._points(dispatchable.bindings, inputs, inputs)
             table.bind_inputs([DML_BUFFER_ARRAY_BINDING(tuple(b or DML_BUFFER_BINDING(None) for b in bound))])
             table.bind_outputs([persistent])
             needed = initializer.get_binding_properties().TemporaryResourceSize

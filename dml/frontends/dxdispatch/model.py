@@ -138,12 +138,12 @@ def load(
 
 def _alone(path: Path) -> bytes:
     """Return the contents of a model file that dispatches an ONNX model."""
-    made = {
+    model = {
         "resources": {},
         "dispatchables": {path.stem: {"type": "onnx", "sourcePath": str(path.resolve())}},
         "commands": [{"type": "dispatch", "dispatchable": path.stem}],
     }
-    return json.dumps(made).encode()
+    return json.dumps(model).encode()
 
 
 def read(data: bytes, folder: Folder, outputs: Folder | None = None, overrides: Overrides | None = None) -> DxModel:
@@ -258,18 +258,18 @@ def _dispatch(
     groups = value.get("threadGroupCount")  # (only HLSL shaders use it: it is checked and ignored)
     if groups is not None and len([item.unsigned() for item in groups.items()]) != 3:
         groups.fail("must be an array of 3 integers")
-    made = _named(value.need("dispatchable"), dispatchables, "dispatchable")
-    given = value.get("bindings") if isinstance(made, DxOnnx) else value.need("bindings")
+    dispatchable = _named(value.need("dispatchable"), dispatchables, "dispatchable")
+    given = value.get("bindings") if isinstance(dispatchable, DxOnnx) else value.need("bindings")
     bindings = {} if given is None else _bindings(given, resources)
     deferred = [source for found in bindings.values() for source in found if source.resource.deferred]
-    if isinstance(made, DxOnnx):
+    if isinstance(dispatchable, DxOnnx):
         bindings = {
             point: tuple(replace(source, shape=overrides.shapes.get(point, source.shape)) for source in found)
             for point, found in bindings.items()
         }
     elif deferred:
         raise placed(deferred[0].path, "only ONNX models may use deferred resources: their outputs have the sizes")
-    return DispatchCommand(made, bindings, value.path)
+    return DispatchCommand(dispatchable, bindings, value.path)
 
 
 def _print(value: Json, resources: dict[str, Resource]) -> PrintCommand:

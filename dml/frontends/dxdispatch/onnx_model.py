@@ -34,14 +34,14 @@ class DxOnnx:
 class OnnxReady:
     """The model on a device. inputs: name -> zeros of its dtype and shape. Raises DMLError for an invalid model."""
 
-    def __init__(self, made: DxOnnx, device: Device) -> None:
+    def __init__(self, dispatchable: DxOnnx, device: Device) -> None:
         from dml.frontends.onnx import prepare
         from dml.frontends.onnx.run.stand_ins import zeros
 
-        self.model = prepare(made.source, device)
+        self.model = prepare(dispatchable.source, device)
         self.outputs = self.model.outputs
         self.inputs = {
-            entry.name: zeros(entry, made.sizes)
+            entry.name: zeros(entry, dispatchable.sizes)
             for entry in self.model.model.graph.input
             if entry.name in self.model.inputs
         }

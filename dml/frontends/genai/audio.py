@@ -88,8 +88,8 @@ class LogMel:
             frames = np.lib.stride_tricks.sliding_window_view(around, self._length)[:: self._hop][:count]
             power[:count] = np.abs(np.fft.rfft(frames * self._window)) ** 2
         logs = np.log10(np.maximum(self._filters @ power.T, _LEAST_POWER))
-        made: npt.NDArray[np.float32] = ((np.maximum(logs, logs.max() - _DECADES) + 4.0) / 4.0).astype(np.float32)
-        return made
+        features: npt.NDArray[np.float32] = ((np.maximum(logs, logs.max() - _DECADES) + 4.0) / 4.0).astype(np.float32)
+        return features
 
 
 def mel_filters(count: int, length: int) -> npt.NDArray[np.float64]:
@@ -101,8 +101,8 @@ def mel_filters(count: int, length: int) -> npt.NDArray[np.float64]:
     away = edges[:, None] - frequencies
     rising, falling = -away[:-2] / widths[:-1, None], away[2:] / widths[1:, None]
     heights = 2.0 / (edges[2:] - edges[:-2])
-    made: npt.NDArray[np.float64] = np.maximum(0, np.minimum(rising, falling)) * heights[:, None]
-    return made
+    filters: npt.NDArray[np.float64] = np.maximum(0, np.minimum(rising, falling)) * heights[:, None]
+    return filters
 
 
 #: Slaney's mel scale: linear to 1 kHz, logarithmic above.
@@ -137,8 +137,8 @@ def _decoded(data: bytes, where: str) -> Samples:
     if numbers.size % channels:
         raise DMLError(f"{where}: the file ends in the middle of a frame of {channels} channels", HRESULT.E_INVALIDARG)
     middle, largest = (128, 128) if width == 1 else (0, 2 ** (8 * width - 1))
-    made: Samples = ((numbers - middle) / largest).reshape(-1, channels).mean(1).astype(np.float32)
-    return made
+    samples: Samples = ((numbers - middle) / largest).reshape(-1, channels).mean(1).astype(np.float32)
+    return samples
 
 
 def _operations(values: Mapping[str, Any], path: Path) -> dict[str, Mapping[str, Any]]:

@@ -57,9 +57,9 @@ class Decoder:
         self.vocabulary = config.number("model.vocab_size")
         self._context_length = config.number("model.context_length")
         given = config.section("model.decoder.inputs")
-        made = config.section("model.decoder.outputs")
+        outputs = config.section("model.decoder.outputs")
         self.ids = str(given.get("input_ids", "input_ids"))
-        self.logits = str(made.get("logits", "logits"))
+        self.logits = str(outputs.get("logits", "logits"))
         for name, known in ((self.ids, prepared.inputs), (self.logits, prepared.outputs)):
             if name not in known:
                 raise DMLError(f"{config.file('model.decoder')}: has no {name!r}; it has {', '.join(known)}")
@@ -68,7 +68,7 @@ class Decoder:
         graph = prepared.model.graph
         self.types = {e.name: dtype_of(e.type.tensor_type.elem_type) for e in (*graph.input, *graph.output)}
         self._ranks = {entry.name: len(entry.type.tensor_type.shape.dim) for entry in graph.input}
-        self.cache = self._caches(config, given, made)
+        self.cache = self._caches(config, given, outputs)
         writers = {
             name: node.output[1 + index]
             for node in graph.node
@@ -81,7 +81,7 @@ class Decoder:
         #: Whether attention can write every cache in the buffer of the past.
         self.can_share = bool(self.cache) and all(writers.get(item.past) == item.present for item in self.cache)
 
-    def _caches(self, config: Config, given: Mapping[str, Any], made: Mapping[str, Any]) -> list[CacheEntry]:
+    def _caches(self, config: Config, given: Mapping[str, Any], outputs: Mapping[str, Any]) -> list[CacheEntry]:
         decoder = config.section("model.decoder")
         heads, size = decoder.get("num_key_value_heads"), decoder.get("head_size")
         entries = {entry.name: entry for entry in self.prepared.model.graph.input}
@@ -95,7 +95,7 @@ class Decoder:
         for layer in range(config.number("model.decoder.num_hidden_layers")):
             for kind in ("key", "value"):
                 past = name_of_layer(given.get(f"past_{kind}_names"), layer)
-                present = name_of_layer(made.get(f"present_{kind}_names"), layer)
+                present = name_of_layer(outputs.get(f"present_{kind}_names"), layer)
                 if past not in entries or present not in self.prepared.outputs:
                     continue
                 sizes = [dim.dim_value for dim in entries[past].type.tensor_type.shape.dim]
@@ -226,8 +226,8 @@ class DecoderState:
         if times == 1:
             return array
         chosen = np.repeat(np.arange(array.shape[_BATCH], dtype=np.uint32), times)
-        made = self._laid_out({"y": array}, ("repeated", times), lambda x, i: op.gather(x, i, _BATCH), chosen)
-        return made["y"]
+        result = self._laid_out({"y": array}, ("repeated", times), lambda x, i: op.gather(x, i, _BATCH), chosen)
+        return result["y"]
 
     def _laid_out(
         self,
@@ -251,8 +251,8 @@ class DecoderState:
             others: list[Tensor] = [given[str(index)] for index in range(len(more))]
             compiled = builder.compile({name: make(given[name], *others) for name in arrays})
             self._decoder.layouts.put(key, compiled)
-        made: dict[str, DeviceArray] = compiled.dispatch(feeds, keep=() if into else list(arrays), into=into)
-        return made
+        results: dict[str, DeviceArray] = compiled.dispatch(feeds, keep=() if into else list(arrays), into=into)
+        return results
 
 
 def _power_of_two(least: int) -> int:

@@ -31,11 +31,11 @@ class AudioEncoder:
             raise DMLError(f"{file}: has no {self.features!r}; it has {', '.join(prepared.inputs)}")
         (entry,) = (item for item in prepared.model.graph.input if item.name == self.features)
         self.dtype = dtype_of(entry.type.tensor_type.elem_type)
-        made, taken = prepared.outputs, decoder.prepared.inputs
+        outputs, taken = prepared.outputs, decoder.prepared.inputs
         #: Encoder output -> decoder input.
-        self.links = {name: into for name, into in _links(config) if name in made and into in taken}
+        self.links = {name: into for name, into in _links(config) if name in outputs and into in taken}
         if not self.links:
-            raise DMLError(f"{file}: none of its outputs ({', '.join(made)}) is an input of the decoder")
+            raise DMLError(f"{file}: none of its outputs ({', '.join(outputs)}) is an input of the decoder")
 
     def run(self, features: npt.NDArray[Any]) -> dict[str, DeviceArray]:
         """Return the decoder's inputs, on the device, for features {batch, mels, frames}."""
@@ -46,17 +46,17 @@ class AudioEncoder:
             )
         names = self.prepared.outputs
         found = self.prepared.run({self.features: features.astype(self.dtype)}, keep=names)
-        return {self.links[name]: made for name, made in zip(names, found, strict=True) if name in self.links}
+        return {self.links[name]: output for name, output in zip(names, found, strict=True) if name in self.links}
 
 
 def _links(config: Config) -> list[tuple[str, str]]:
     """Return the possible pairs of an encoder output and a decoder input."""
-    made = config.section("model.encoder.outputs")
+    outputs = config.section("model.encoder.outputs")
     taken = config.section("model.decoder.inputs")
-    found = [(str(made.get(_HIDDEN_STATES, _HIDDEN_STATES)), str(taken.get(_HIDDEN_STATES, _HIDDEN_STATES)))]
+    found = [(str(outputs.get(_HIDDEN_STATES, _HIDDEN_STATES)), str(taken.get(_HIDDEN_STATES, _HIDDEN_STATES)))]
     for layer in range(config.number("model.decoder.num_hidden_layers")):
         for kind in ("key", "value"):
-            present = made.get(f"cross_present_{kind}_names", f"present_{kind}_cross_%d")
+            present = outputs.get(f"cross_present_{kind}_names", f"present_{kind}_cross_%d")
             past = taken.get(f"cross_past_{kind}_names", f"past_{kind}_cross_%d")
             found.append((name_of_layer(present, layer), name_of_layer(past, layer)))
     return found

@@ -221,8 +221,8 @@ class Generator:
             raise DMLError(
                 f"Generator: {encoder.features} must have batch_size = {batch} rows, found shape {features.shape}"
             )
-        for name, made in encoder.run(features).items():
-            self._extra[name] = self._state.repeated(made, self._options.num_beams)
+        for name, output in encoder.run(features).items():
+            self._extra[name] = self._state.repeated(output, self._options.num_beams)
 
     @checked
     def set_runtime_option(self, name: str, value: str) -> None:

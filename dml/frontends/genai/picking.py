@@ -79,30 +79,30 @@ class Picker:
         """Return the token with the highest score at the last position, for each row of logits {rows, n,
         vocabulary}."""
 
-        def made(x: Tensor) -> dict[str, Tensor]:
+        def outputs(x: Tensor) -> dict[str, Tensor]:
             return {"token": op.reduce(x, enums.DML_REDUCE_FUNCTION_ARGMAX, [1])}
 
-        tokens: Ids = self._run(logits, edits, ("likeliest",), made)["token"].astype(np.int64)
+        tokens: Ids = self._run(logits, edits, ("likeliest",), outputs)["token"].astype(np.int64)
         return tokens[:, 0]
 
     def best(self, logits: DeviceArray, count: int, edits: Edits, temperature: float = 1.0) -> Best:
         """Return the ``count`` best tokens of each row at the last position."""
         count = min(count, logits.shape[_LAST])
 
-        def made(x: Tensor) -> dict[str, Tensor]:
+        def outputs(x: Tensor) -> dict[str, Tensor]:
             scores, tokens = op.top_k(x, count, 1)
             apart = (x - op.slice_(scores, (0, 0), (x.sizes[0], 1)).broadcast(x.sizes)) * (1.0 / temperature)
             mass = op.reduce(op.exp(apart), enums.DML_REDUCE_FUNCTION_SUM, [1])
             return {"scores": scores, "tokens": tokens, "mass": mass}
 
-        found = self._run(logits, edits, ("best", count, temperature), made)
+        found = self._run(logits, edits, ("best", count, temperature), outputs)
         return Best(found["tokens"].astype(np.int64), found["scores"], found["mass"])
 
     def last(self, logits: DeviceArray) -> Numbers:
         """Return the scores at the last position, {rows, 1, vocabulary}."""
         found = self._run(logits, Edits(), ("last",), lambda x: {"scores": op.identity(x)})["scores"]
-        made: Numbers = found[:, None]
-        return made
+        scores: Numbers = found[:, None]
+        return scores
 
     def _run(self, logits: DeviceArray, edits: Edits, what: tuple[Any, ...], make: Any) -> dict[str, Any]:
         feeds: dict[str, Any] = {"logits": logits, **edits.feeds()}

@@ -45,10 +45,10 @@ class MultiModalProcessor:
         if not isinstance(audios, Audios) or not prompts or len(audios.sounds) != len(prompts):
             sounds = len(audios.sounds) if isinstance(audios, Audios) else "none"
             raise DMLError(f"MultiModalProcessor: a prompt for each sound is needed, found {len(prompts)} and {sounds}")
-        made = NamedTensors()
-        made[self._encoder.features] = Tensor(self._features(audios).astype(self._encoder.dtype))
-        made[self._ids] = self._tokenizer.encode_batch(prompts)
-        return made
+        inputs = NamedTensors()
+        inputs[self._encoder.features] = Tensor(self._features(audios).astype(self._encoder.dtype))
+        inputs[self._ids] = self._tokenizer.encode_batch(prompts)
+        return inputs
 
     @checked
     def decode(self, tokens: npt.ArrayLike) -> str:

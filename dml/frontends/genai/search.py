@@ -107,8 +107,8 @@ def edits_for(options: SearchOptions, sequences: npt.NDArray[np.int32], stops: S
     if options.repetition_penalty == 1.0:
         return edits
     rows = [np.unique(row) for row in sequences]
-    made = np.stack([np.pad(row, (0, _width(rows) - len(row)), mode="edge") for row in rows]).astype(np.uint32)
-    return dataclasses.replace(edits, penalized=made, penalty=options.repetition_penalty)
+    penalized = np.stack([np.pad(row, (0, _width(rows) - len(row)), mode="edge") for row in rows]).astype(np.uint32)
+    return dataclasses.replace(edits, penalized=penalized, penalty=options.repetition_penalty)
 
 
 def _repeating(sequences: npt.NDArray[np.int32], size: int) -> Blocked | None:

@@ -122,10 +122,10 @@ class Tokenizer:
     def encode_batch(self, texts: Sequence[str]) -> Tensor:
         """Return the ids of texts, a row each, padded with pad_token_id on the right."""
         rows = [self.encode(text) for text in texts]
-        made = np.full((len(rows), max(map(len, rows), default=0)), self.pad_token_id, np.int32)
-        for row, ids in zip(made, rows, strict=True):
+        padded = np.full((len(rows), max(map(len, rows), default=0)), self.pad_token_id, np.int32)
+        for row, ids in zip(padded, rows, strict=True):
             row[: len(ids)] = ids
-        return Tensor(made)
+        return Tensor(padded)
 
     @checked
     def decode(self, tokens: npt.ArrayLike) -> str:
@@ -185,12 +185,12 @@ class Tokenizer:
 
     def _special_tokens(self) -> dict[str, str]:
         """Return bos_token, eos_token and so on, by the names that templates use."""
-        made = {}
+        tokens = {}
         for name, value in self._tokenizer_config().items():
             text = value.get("content") if isinstance(value, dict) else value
             if name.endswith("_token") and isinstance(text, str):
-                made[name] = text
-        return made
+                tokens[name] = text
+        return tokens
 
     def _tokenizer_config(self) -> dict[str, Any]:
         path = self._folder / "tokenizer_config.json"
@@ -230,15 +230,17 @@ def _parsed(text: str, what: str) -> Any:
 
 def _environment() -> ImmutableSandboxedEnvironment:
     """Return a Jinja environment with the settings and functions of transformers, which chat templates expect."""
-    made = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+    )
 
     def refuse(message: str) -> None:
         raise TemplateError(message)
 
-    made.globals["raise_exception"] = refuse
-    made.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
-    made.filters["tojson"] = lambda value, indent=None: json.dumps(value, ensure_ascii=False, indent=indent)
-    return made
+    environment.globals["raise_exception"] = refuse
+    environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
+    environment.filters["tojson"] = lambda value, indent=None: json.dumps(value, ensure_ascii=False, indent=indent)
+    return environment
 
 
 _ENVIRONMENT = _environment()

@@ -79,7 +79,7 @@ def recurrent_activations(
     DMLError for an unknown name.
     """
     rest = {"alpha": list(alphas), "beta": list(betas)}
-    made = []
+    activations = []
     for name in names:
         found = _RECURRENT.get(name.lower())
         if found is None:
@@ -88,5 +88,5 @@ def recurrent_activations(
             attribute: rest[attribute].pop(0) if rest.get(attribute) else default
             for attribute, (_, default) in found.parameters.items()
         }
-        made.append(op.fused(found.descriptor, **attributes, **found.fixed))
-    return tuple(made)
+        activations.append(op.fused(found.descriptor, **attributes, **found.fixed))
+    return tuple(activations)

@@ -22,7 +22,7 @@ def group_normalization(
         view, axes, parameters = (batch, pixels, groups, each), [1, 3], (1, 1, groups, own)
     else:
         view, axes, parameters = (batch, groups, each, pixels), [2, 3], (1, groups, own, 1)
-    made = op.mean_variance_normalization(
+    normalized = op.mean_variance_normalization(
         x.reshape(*view), axes, scale.reshape(*parameters), bias.reshape(*parameters), epsilon=epsilon
     )
-    return made.reshape(*x.sizes)
+    return normalized.reshape(*x.sizes)

@@ -97,7 +97,7 @@ def _without_first(tensor: Tensor) -> Tensor:
 def gru(layer: RecurrentLayer, *, linear_before_reset: bool) -> tuple[Tensor, Tensor]:
     """Return the sequence and the last state."""
     if layer.clip is not None:
-        return _step_by_step(layer, lambda at, t, h: _gru(at, t, h, linear_before_reset))
+        return _step_by_step(layer, lambda direction, t, h: _gru(direction, t, h, linear_before_reset))
     sequence, last = op.gru(
         *layer.tensors,
         _as4_if(layer.lengths),
@@ -186,16 +186,16 @@ class _Direction:
 _Step = Callable[[_Direction, int, Tensor], Tensor]
 
 
-def _rnn(at: _Direction, t: int, h: Tensor) -> Tensor:
-    return at.activate(0, at.step(t) + at.recur(h, 0))
+def _rnn(direction: _Direction, t: int, h: Tensor) -> Tensor:
+    return direction.activate(0, direction.step(t) + direction.recur(h, 0))
 
 
-def _gru(at: _Direction, t: int, h: Tensor, linear_before_reset: bool) -> Tensor:
-    x = at.step(t)
-    gates = at.activate(0, at.part(x, 0, 2) + at.recur(h, 0, 2))
-    z, r = at.part(gates, 0), at.part(gates, 1)
-    candidate = r * at.recur(h, 2) if linear_before_reset else at.recur(r * h, 2)
-    n = at.activate(1, at.part(x, 2) + candidate)
+def _gru(direction: _Direction, t: int, h: Tensor, linear_before_reset: bool) -> Tensor:
+    x = direction.step(t)
+    gates = direction.activate(0, direction.part(x, 0, 2) + direction.recur(h, 0, 2))
+    z, r = direction.part(gates, 0), direction.part(gates, 1)
+    candidate = r * direction.recur(h, 2) if linear_before_reset else direction.recur(r * h, 2)
+    n = direction.activate(1, direction.part(x, 2) + candidate)
     return n + z * (h - n)
 
 

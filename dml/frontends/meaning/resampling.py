@@ -114,7 +114,7 @@ def weights(axis: ResizedAxis, mode: str, antialias: bool, exclude_outside: bool
     elements beyond the edges have no weight; else they repeat the edge. cubic: parameter a of Keys' kernel.
     """
     size, output = int(axis.size), int(axis.output)
-    made = np.zeros((output, size))
+    matrix = np.zeros((output, size))
     reach = 2 if mode == "cubic" else 1
     stretch = max(1.0, 1.0 / axis.scale) if antialias else 1.0
     centers = axis.coordinates
@@ -125,8 +125,8 @@ def weights(axis: ResizedAxis, mode: str, antialias: bool, exclude_outside: bool
     if exclude_outside:
         values = np.where((taps >= 0) & (taps < size), values, 0)
     values = values / values.sum(1, keepdims=True)
-    np.add.at(made, (np.arange(output)[:, None], np.clip(taps, 0, size - 1)), values)
-    return made
+    np.add.at(matrix, (np.arange(output)[:, None], np.clip(taps, 0, size - 1)), values)
+    return matrix
 
 
 def _floor(x: _Array) -> _Array:
@@ -140,8 +140,8 @@ def _kernel(x: _Array, mode: str, a: float) -> _Array:
         return np.maximum(0.0, 1.0 - x)
     near = (a + 2) * x**3 - (a + 3) * x**2 + 1
     far = a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
-    made: _Array = np.where(x <= 1, near, np.where(x < 2, far, 0.0))
-    return made
+    values: _Array = np.where(x <= 1, near, np.where(x < 2, far, 0.0))
+    return values
 
 
 def resample_groups(rank: int, changed: Sequence[int]) -> list[list[int]] | None:
@@ -184,11 +184,11 @@ def resampled(
             x = op.gather(x, x.builder.constant(nearest_elements(axes[at], rounding)), at)
             x = _with_outside(x, axes[at], at, outside)
         return x
-    made = x if x.data_type == _FLOAT32 else op.cast(x, _FLOAT32)
+    result = x if x.data_type == _FLOAT32 else op.cast(x, _FLOAT32)
     for at in changed:
-        made = _weighted(made, at, weights(axes[at], mode, antialias, exclude_outside, cubic))
-        made = _with_outside(made, axes[at], at, outside)
-    return made if made.data_type == x.data_type else op.cast(made, x.data_type)
+        result = _weighted(result, at, weights(axes[at], mode, antialias, exclude_outside, cubic))
+        result = _with_outside(result, axes[at], at, outside)
+    return result if result.data_type == x.data_type else op.cast(result, x.data_type)
 
 
 def _by_operator(x: Tensor, axes: Mapping[int, ResizedAxis], groups: Sequence[Sequence[int]]) -> Tensor:
@@ -197,7 +197,7 @@ def _by_operator(x: Tensor, axes: Mapping[int, ResizedAxis], groups: Sequence[Se
     stays = [ResizedAxis(size, size, 1.0) for size in view.sizes]
     merged = [axes.get(group[0], own) for group, own in zip(groups, stays, strict=True)]
     offsets = [axis.offsets or (0.0, 0.0) for axis in merged]
-    made = op.resample(
+    result = op.resample(
         view,
         [axis.output for axis in merged],
         rounding_direction=enums.DML_AXIS_DIRECTION_INCREASING,
@@ -205,7 +205,7 @@ def _by_operator(x: Tensor, axes: Mapping[int, ResizedAxis], groups: Sequence[Se
         input_pixel_offsets=[own for own, _ in offsets],
         output_pixel_offsets=[other for _, other in offsets],
     )
-    return made.reshape(*(axes[at].output if at in axes else size for at, size in enumerate(x.sizes)))
+    return result.reshape(*(axes[at].output if at in axes else size for at, size in enumerate(x.sizes)))
 
 
 def _repeated(x: Tensor, times: Sequence[int]) -> Tensor:
@@ -218,20 +218,20 @@ def _repeated(x: Tensor, times: Sequence[int]) -> Tensor:
     return x.reshape(*ones).broadcast(split).reshape(*whole)
 
 
-def _weighted(x: Tensor, at: int, matrix: _Array) -> Tensor:
+def _weighted(x: Tensor, dimension: int, matrix: _Array) -> Tensor:
     """Multiply one axis by a matrix of weights {output, size}."""
     output, size = matrix.shape
     factor = x.builder.constant(matrix, x.data_type).view((1, 1, output, size))
-    before, behind = prod(x.sizes[:at]), prod(x.sizes[at + 1 :])
+    before, behind = prod(x.sizes[:dimension]), prod(x.sizes[dimension + 1 :])
     if behind == 1:
-        made = op.gemm(x.reshape(1, 1, before, size), factor, transpose_b=True)
+        product = op.gemm(x.reshape(1, 1, before, size), factor, transpose_b=True)
     else:
         flat = x.reshape(1, before, size, behind)
-        made = op.gemm(factor.broadcast((1, before, output, size)), flat)
-    return made.reshape(*with_size(x.sizes, at, output))
+        product = op.gemm(factor.broadcast((1, before, output, size)), flat)
+    return product.reshape(*with_size(x.sizes, dimension, output))
 
 
-def _with_outside(x: Tensor, axis: ResizedAxis, at: int, outside: float) -> Tensor:
+def _with_outside(x: Tensor, axis: ResizedAxis, dimension: int, outside: float) -> Tensor:
     """Write ``outside`` where the coordinate lies beyond the input, which only tf_crop_and_resize allows."""
     if axis.mode != "tf_crop_and_resize":
         return x
@@ -239,5 +239,5 @@ def _with_outside(x: Tensor, axis: ResizedAxis, at: int, outside: float) -> Tens
     gone = (places < 0) | (places > int(axis.size) - 1)
     if not gone.any():
         return x
-    mask = x.builder.constant(gone.reshape(with_size((1,) * x.rank, at, axis.output)))
+    mask = x.builder.constant(gone.reshape(with_size((1,) * x.rank, dimension, axis.output)))
     return op.if_(mask, x.builder.constant(np.full(1, outside), x.data_type), x)

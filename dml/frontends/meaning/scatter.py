@@ -59,8 +59,8 @@ def reduced_elements(
         updates = _filled(updates, index, x.sizes[index], 0)
     columns = prod(x.sizes[1:])
     rows = [tensor.reshape(tensor.sizes[0], columns) for tensor in (x, indices, updates)]
-    made = _reduced_rows(rows[0], rows[1], rows[2], reduction, use_initial)
-    return made.reshape(*x.sizes).transpose(*np.argsort(order).tolist())
+    reduced = _reduced_rows(rows[0], rows[1], rows[2], reduction, use_initial)
+    return reduced.reshape(*x.sizes).transpose(*np.argsort(order).tolist())
 
 
 def reduced_parts(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, *, use_initial: bool = True) -> Tensor:
@@ -74,10 +74,10 @@ def reduced_parts(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, *
     steps = np.array([prod(x.sizes[index + 1 : depth]) for index in range(depth)], np.int32)
     places = _from_zero(indices.reshape(count, depth), x.builder.constant(sizes))
     row = op.reduce(places * x.builder.constant(steps), enums.DML_REDUCE_FUNCTION_SUM, [1])
-    made = _reduced_rows(
+    reduced = _reduced_rows(
         x.reshape(prod(x.sizes[:depth]), each), row, updates.reshape(count, each), reduction, use_initial
     )
-    return made.reshape(*x.sizes)
+    return reduced.reshape(*x.sizes)
 
 
 def _from_zero(indices: Tensor, size: Tensor | int) -> Tensor:
@@ -106,7 +106,7 @@ def _reduced_rows(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, u
     nothing = x.builder.constant(np.full(1, _neutral(reduction, x.desc.dtype)), x.data_type)
     row = x.builder.constant(np.arange(rows, dtype=np.int32).reshape(rows, 1, 1))
     counts = reduction == "mean" or not use_initial
-    made, hits = x if use_initial else nothing.broadcast(x.sizes), None
+    result, hits = x if use_initial else nothing.broadcast(x.sizes), None
     for first in range(0, indices.sizes[0], count):
         some = min(count, indices.sizes[0] - first)
         here, new = (
@@ -115,17 +115,17 @@ def _reduced_rows(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, u
         )
         hit = op.equals(row, here.reshape(1, *here.sizes)).broadcast((rows, some, columns))
         chosen = op.if_(hit, new.reshape(1, some, columns), nothing)
-        made = combine(made, op.reduce(chosen, function, [1]).reshape(rows, columns))
+        result = combine(result, op.reduce(chosen, function, [1]).reshape(rows, columns))
         if counts:
             floats = op.cast(hit, enums.DML_TENSOR_DATA_TYPE_FLOAT32)
             found = op.reduce(floats, enums.DML_REDUCE_FUNCTION_SUM, [1]).reshape(rows, columns)
             hits = found if hits is None else hits + found
     if hits is None:
-        return made
+        return result
     if reduction == "mean":
         divisor = hits + 1.0 if use_initial else hits
-        made = made / (divisor if divisor.data_type == x.data_type else op.cast(divisor, x.data_type))
-    return op.if_(op.greater_than(hits, 0), made, x)
+        result = result / (divisor if divisor.data_type == x.data_type else op.cast(divisor, x.data_type))
+    return op.if_(op.greater_than(hits, 0), result, x)
 
 
 def _neutral(reduction: str, dtype: np.dtype[Any]) -> float:

@@ -192,10 +192,10 @@ def build(network: Network, graph: Builder, numbers: Mapping[str, npt.NDArray[An
         elif not isinstance(value, Tensor) and not value.size:
             built.empty[name] = value
         else:
-            built.outputs[name] = made = context.tensor(0)
+            built.outputs[name] = tensor = context.tensor(0)
             sizes = source.outputs[index].sizes
-            if abs(prod(sizes)) != made.desc.element_count:  # (one size may be -1)
-                raise context.error(f"its sizes must be {sizes}, found {made.sizes}")
+            if abs(prod(sizes)) != tensor.desc.element_count:  # (one size may be -1)
+                raise context.error(f"its sizes must be {sizes}, found {tensor.sizes}")
         built.results[name] = context.layer
 
     built.nodes = _run(network, graph, parameter, result)
@@ -279,8 +279,8 @@ def _run(
             result(context)
         else:
             numbers = known(context)
-            made = _LAYERS[at.type](context) if numbers is None else numbers
-            values[at] = list(made) if isinstance(made, Sequence) else [made]
+            results = _LAYERS[at.type](context) if numbers is None else numbers
+            values[at] = list(results) if isinstance(results, Sequence) else [results]
             if at.bodies and is_dynamic(at):
                 pairs = zip(at.outputs, values[at], strict=True)
                 at.outputs[:] = [replace(port, sizes=_sizes(value)) for port, value in pairs]

@@ -23,7 +23,7 @@ _WORKER = Path(__file__).with_name("host_worker.py")
 
 
 class HostModel:
-    """A model on OpenVINO's CPU plugin. made: returns the bytes of its .xml and .bin; called again if the process has
+    """A model on OpenVINO's CPU plugin. make: returns the bytes of its .xml and .bin; called again if the process has
     ended.
 
     Raises DMLError for a model that OpenVINO refuses.
@@ -31,8 +31,8 @@ class HostModel:
 
     _numbers = itertools.count()
 
-    def __init__(self, made: Callable[[], tuple[bytes, bytes]]) -> None:
-        self._made = made
+    def __init__(self, make: Callable[[], tuple[bytes, bytes]]) -> None:
+        self._made = make
         self._number = next(self._numbers)
         #: The process that has loaded the model.
         self._process: _Process | None = None

@@ -70,10 +70,10 @@ class Tensor:
         """Change the sizes; new elements are zero."""
         sizes = tuple(PartialShape(shape).to_shape())
         if sizes != self.data.shape:
-            made = np.zeros(sizes, self.data.dtype)
-            count = min(made.size, self.data.size)
-            made.reshape(-1)[:count] = self.data.reshape(-1)[:count]
-            self.data = made
+            resized = np.zeros(sizes, self.data.dtype)
+            count = min(resized.size, self.data.size)
+            resized.reshape(-1)[:count] = self.data.reshape(-1)[:count]
+            self.data = resized
 
     @property
     def strides(self) -> tuple[int, ...]:

@@ -183,10 +183,10 @@ class Network:
 def with_sizes(network: Network, given: Mapping[str, Sequence[int]]) -> Network:
     """Return a copy of the network with other sizes for the given parameters; the copy shares the layers of bodies."""
     copies = {layer: replace(layer, outputs=list(layer.outputs), inputs=[]) for layer in network.layers}
-    for layer, made in copies.items():
-        made.inputs = [(copies[source], index) for source, index in layer.inputs]
+    for layer, copied in copies.items():
+        copied.inputs = [(copies[source], index) for source, index in layer.inputs]
         if layer.type == "Parameter" and layer.name in given:
-            made.outputs = [replace(layer.outputs[0], sizes=tuple(given[layer.name]))]
+            copied.outputs = [replace(layer.outputs[0], sizes=tuple(given[layer.name]))]
     return replace(network, layers=list(copies.values()))
 
 

@@ -27,7 +27,7 @@ def _write(network: Network, root: Element, weights: bytearray) -> None:
 
 
 def _layer(network: Network, layer: IrLayer, layers: Element, weights: bytearray) -> None:
-    made = SubElement(layers, "layer", id=str(layer.id), name=layer.name, type=layer.type, version=layer.version)
+    element = SubElement(layers, "layer", id=str(layer.id), name=layer.name, type=layer.type, version=layer.version)
     attributes = dict(layer.attributes)
     if layer.type == "Const":
         data = network.constant(layer).tobytes()
@@ -38,27 +38,27 @@ def _layer(network: Network, layer: IrLayer, layers: Element, weights: bytearray
         port = layer.outputs[0]
         attributes["shape"] = ",".join("?" if size < 0 else str(size) for size in port.sizes)
         attributes["element_type"] = port.element_type
-    SubElement(made, "data", attributes)
+    SubElement(element, "data", attributes)
     if layer.inputs:
-        inputs = SubElement(made, "input")
+        inputs = SubElement(element, "input")
         for number, (source, index) in zip(layer.input_ports, layer.inputs, strict=True):
             _port(inputs, number, source.outputs[index])
     if layer.outputs:
-        outputs = SubElement(made, "output")
+        outputs = SubElement(element, "output")
         for port in layer.outputs:
             _port(outputs, port.id, port)
     for name, body in layer.bodies.items():
-        _body(name, body, made, weights)
+        _body(name, body, element, weights)
 
 
 def _port(parent: Element, number: int, port: IrPort) -> None:
     precision = {"boolean": "BOOL"}.get(port.element_type, port.element_type.upper())
     precision = f"FP{precision[1:]}" if precision.startswith("F") else precision
-    made = SubElement(parent, "port", id=str(number), precision=precision)
+    element = SubElement(parent, "port", id=str(number), precision=precision)
     if port.names:
-        made.set("names", ",".join(port.names))
+        element.set("names", ",".join(port.names))
     for size in port.sizes:
-        SubElement(made, "dim").text = str(size)
+        SubElement(element, "dim").text = str(size)
 
 
 def _body(name: str, body: IrBody, parent: Element, weights: bytearray) -> None:

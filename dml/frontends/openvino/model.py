@@ -46,9 +46,9 @@ class Model:
         return self.clone()
 
     def clone(self) -> Model:
-        made = Model(self.network)  # (a Model replaces its network, and never changes it)
-        made.friendly_name = self.friendly_name
-        return made
+        copy = Model(self.network)  # (a Model replaces its network, and never changes it)
+        copy.friendly_name = self.friendly_name
+        return copy
 
     @checked
     def compile(

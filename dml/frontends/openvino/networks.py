@@ -130,13 +130,13 @@ class DynamicNetwork:
             raise DMLError(f"no parameter {next(iter(shapes))!r}; the model has {', '.join(self.parameters)}")
         key = tuple(given.values())
         with self._lock:
-            made = self._compiled.pop(key, None)
-            if made is None:
-                made = CompiledNetwork(with_sizes(self._network, given), self._device)
+            network = self._compiled.pop(key, None)
+            if network is None:
+                network = CompiledNetwork(with_sizes(self._network, given), self._device)
                 if len(self._compiled) == _MOST_COMPILED:
                     self._compiled.pop(next(iter(self._compiled)))
-            self._compiled[key] = made
-            return made
+            self._compiled[key] = network
+            return network
 
 
 #: Compiled networks, one per combination of input sizes, that a DynamicNetwork caches.

@@ -25,9 +25,9 @@ def _divided(c: IrContext, a: _Numbers, b: _Numbers) -> _Numbers:
 
 
 def _scattered(c: IrContext, x: _Numbers, indices: _Numbers, updates: _Numbers, axis: _Numbers) -> _Numbers:
-    made = np.moveaxis(x.copy(), c.axis(int(axis.reshape(())), x.ndim), 0)
-    made[indices.reshape(-1)] = updates.reshape(indices.size, *made.shape[1:])
-    return np.moveaxis(made, 0, int(axis.reshape(())))
+    result = np.moveaxis(x.copy(), c.axis(int(axis.reshape(())), x.ndim), 0)
+    result[indices.reshape(-1)] = updates.reshape(indices.size, *result.shape[1:])
+    return np.moveaxis(result, 0, int(axis.reshape(())))
 
 
 def _broadcast(c: IrContext, x: _Numbers, sizes: _Numbers, axes: _Numbers | None = None) -> _Numbers:
@@ -64,10 +64,10 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _reduced(function: Callable[..., Any]) -> Callable[..., Any]:
-    def made(c: IrContext, x: _Numbers, axes: _Numbers) -> Any:
+    def reduction(c: IrContext, x: _Numbers, axes: _Numbers) -> Any:
         return function(x, axis=tuple(map(int, axes.reshape(-1))), keepdims=c.layer.flag("keep_dims"))
 
-    return made
+    return reduction
 
 
 _PLAIN: dict[str, Callable[..., Any]] = {
@@ -104,10 +104,10 @@ def known(c: IrContext) -> list[_Numbers] | None:
         return None
     try:
         with np.errstate(all="ignore"):
-            made = function(c, *arrays)
+            results = function(c, *arrays)
     except (ValueError, IndexError, TypeError, OverflowError) as error:
         raise c.error(str(error)) from None
-    outputs = made if isinstance(made, list) else [made]
+    outputs = results if isinstance(results, list) else [results]
     return [
         np.asarray(output).astype(ELEMENT_TYPES[port.element_type])
         for output, port in zip(outputs, c.layer.outputs, strict=True)

@@ -223,19 +223,19 @@ class _NetworkPart:
                 except DMLError:
                     if not _numbers(feeds):
                         raise
-                    made = self._made(feeds, _numbers(feeds))  # such as a shape that an earlier part computed
+                    network = self._made(feeds, _numbers(feeds))  # such as a shape that an earlier part computed
                     self._knows_numbers = True
-                    return made
+                    return network
             return self._made(feeds, _numbers(feeds))
 
     def _made(self, feeds: Mapping[str, _Array], known: Mapping[str, _Array]) -> CompiledNetwork:
         shapes = {name: array.shape for name, array in feeds.items()}
         key = (*shapes.values(), *(array.tobytes() for array in known.values()))
-        made = self._compiled.get(key)
-        if made is None:
-            made = CompiledNetwork(with_sizes(self.network, shapes), self._device, known)
-            self._compiled.put(key, made)
-        return made
+        network = self._compiled.get(key)
+        if network is None:
+            network = CompiledNetwork(with_sizes(self.network, shapes), self._device, known)
+            self._compiled.put(key, network)
+        return network
 
     def _on_host(self) -> _HostNetwork:
         with self._lock:
@@ -300,8 +300,8 @@ def _network_of(whole: Network, layers: Sequence[IrLayer], inputs: Sequence[str]
         number += 1
         port = layer.outputs[at]
         entries[name] = IrLayer(number, name, "Parameter", "opset1", {}, outputs=[replace(port, id=0, names=(name,))])
-    for layer, made in copies.items():
-        made.inputs = [
+    for layer, copied in copies.items():
+        copied.inputs = [
             (copies[source], index) if source in copies else (entries[_name(source, index)], 0)
             for source, index in layer.inputs
         ]

@@ -135,12 +135,12 @@ def inputs_of(network: Network) -> list[ConstOutput]:
 
 def outputs_of(network: Network) -> list[ConstOutput]:
     """Return the results' ports, in the file's order."""
-    made: list[ConstOutput] = []
+    outputs: list[ConstOutput] = []
     for layer in network.layers:
         if layer.type == "Result":
-            name = result_name(layer, [item.key for item in made])
-            made.append(ConstOutput(layer, name, "output", len(made)))
-    return made
+            name = result_name(layer, [item.key for item in outputs])
+            outputs.append(ConstOutput(layer, name, "output", len(outputs)))
+    return outputs
 
 
 def port_of(ports: Sequence[ConstOutput], key: Any, side: str) -> ConstOutput:

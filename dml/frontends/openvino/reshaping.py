@@ -18,9 +18,9 @@ def reshaped(network: Network, given: Mapping[str, tuple[int, ...]]) -> Network:
 
     Sizes that depend on them become dynamic too, and are inferred when the network is built.
     """
-    made = with_sizes(network, given)
+    result = with_sizes(network, given)
     changed: set[IrLayer] = set()
-    for layer in made.layers:
+    for layer in result.layers:
         if layer.type == "Parameter" and layer.name in given:
             changed.add(layer)
         elif any(source in changed for source, _ in layer.inputs) and layer.type != "Result":
@@ -31,7 +31,7 @@ def reshaped(network: Network, given: Mapping[str, tuple[int, ...]]) -> Network:
                 port if index < counted else replace(port, sizes=(-1,) * len(port.sizes))
                 for index, port in enumerate(layer.outputs)
             ]
-    return made
+    return result
 
 
 def resolve_sizes(network: Network) -> None:

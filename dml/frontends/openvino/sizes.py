@@ -30,10 +30,10 @@ def infer_sizes(c: IrContext) -> list[_Sizes]:
         raise c.error("its sizes must be static: none are inferred for this layer", HRESULT.DXGI_ERROR_UNSUPPORTED)
     inputs = [source.outputs[index].sizes for source, index in c.layer.inputs]
     try:
-        made = rule(c, inputs)
+        found = rule(c, inputs)
     except (ValueError, IndexError, ZeroDivisionError, OverflowError) as error:
         raise c.error(f"inputs of sizes {', '.join(map(str, inputs))} do not fit: {error}") from None
-    outputs = made if isinstance(made, list) else [made] * len(c.layer.outputs)
+    outputs = found if isinstance(found, list) else [found] * len(c.layer.outputs)
     return [tuple(int(size) for size in sizes) for sizes in outputs]
 
 

@@ -66,16 +66,16 @@ def split(network: Network) -> Split:
     if not reads and not writes:
         return Split(network, [], None)
     copies = {layer: replace(layer, outputs=list(layer.outputs), inputs=[]) for layer in network.layers}
-    for layer, made in copies.items():
-        made.inputs = [_copied(copies, source, index) for source, index in layer.inputs]
+    for layer, copied in copies.items():
+        copied.inputs = [_copied(copies, source, index) for source, index in layer.inputs]
     begins = {name: copies[layer].inputs[0] for name, layer in reads.items() if layer.inputs}
     for name, layer in reads.items():
-        made = copies[layer]
-        made.type, made.name, made.attributes = "Parameter", f"variable {name}", {}
-        made.inputs, made.input_ports = [], []
+        copied = copies[layer]
+        copied.type, copied.name, copied.attributes = "Parameter", f"variable {name}", {}
+        copied.inputs, copied.input_ports = [], []
     for name, layer in writes.items():
-        made = copies[layer]
-        made.type, made.name, made.attributes, made.outputs = "Result", f"assign {name}", {}, []
+        copied = copies[layer]
+        copied.type, copied.name, copied.attributes, copied.outputs = "Result", f"assign {name}", {}, []
     ends = [layer for layer in copies.values() if layer.type == "Result"]
     # (the model's own results come first, so that they keep their names)
     ends.sort(key=lambda layer: layer.name in {f"assign {name}" for name in writes})
@@ -122,13 +122,13 @@ def _initial(network: Network, copies: Mapping[IrLayer, IrLayer], begins: Mappin
     ends = []
     for at, (name, (source, index)) in enumerate(begins.items(), number + 1):
         ends.append(IrLayer(at, f"initial {name}", "Result", "opset1", {}, [0], inputs=[(source, index)]))
-    made = _network_of(network, copies.values(), ends)
+    initial = _network_of(network, copies.values(), ends)
     others = {copies[layer] for layer in network.layers if layer.type == "ReadValue"}
-    for layer in made.layers:
+    for layer in initial.layers:
         for source, _ in layer.inputs:
             if source in others:
                 raise DMLError(f"{layer}: a variable's initial value depends on another variable", HRESULT.E_NOTIMPL)
-    return replace(made, layers=[layer for layer in made.layers if layer not in others])
+    return replace(initial, layers=[layer for layer in initial.layers if layer not in others])
 
 
 def _network_of(network: Network, layers: Any, ends: list[IrLayer]) -> Network:

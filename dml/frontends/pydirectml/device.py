@@ -90,12 +90,12 @@ class GraphBuilder:
     @checked
     def build(self, flags: Any, outputs: Sequence[Expression]) -> Model:
         """Compile the graph that the outputs need. flags: ExecutionFlags, as for ``compile_graph``."""
-        made = [output.made for output in outputs]
-        for tensor in made:
+        tensors = [output.made for output in outputs]
+        for tensor in tensors:
             if tensor.source[0] == "input":
                 raise DMLError("GraphBuilder.build: an output must not be an input of the graph; add an identity")
-        seen = self._descs, [_words(tensor.desc) for tensor in made]
-        compiled = self.builder.compile(made, DML_EXECUTION_FLAGS(int(flags)), seen=seen)
+        seen = self._descs, [_words(tensor.desc) for tensor in tensors]
+        compiled = self.builder.compile(tensors, DML_EXECUTION_FLAGS(int(flags)), seen=seen)
         return Model(compiled, dict(self._places))
 
 

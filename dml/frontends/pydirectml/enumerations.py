@@ -17,9 +17,9 @@ def _shortened(name: str, of: type[IntEnum] | type[IntFlag], prefix: str) -> Any
     """
     members = {full.removeprefix(prefix): int(member) for full, member in of.__members__.items()}
     base: Any = of.__base__
-    made = base(name, members, module=__name__)
-    _EXPORTED.update(made.__members__)
-    return made
+    enumeration = base(name, members, module=__name__)
+    _EXPORTED.update(enumeration.__members__)
+    return enumeration
 
 
 TensorDataType: Any = _shortened("TensorDataType", enums.DML_TENSOR_DATA_TYPE, "DML_TENSOR_DATA_TYPE_")

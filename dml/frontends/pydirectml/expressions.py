@@ -120,8 +120,8 @@ def node(
     builder = first.tensor.builder
     given = {name: _tensors(value) for name, value in fields.items()}
     wanted = {name: desc for name, desc in outputs.items() if desc is not None}
-    made = builder.node(cls, wanted, **given)
-    return {name: Expression(made.get(name)) for name in outputs}
+    tensors = builder.node(cls, wanted, **given)
+    return {name: Expression(tensors.get(name)) for name in outputs}
 
 
 def _tensors(value: Any) -> Any:

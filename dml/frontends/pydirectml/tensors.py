@@ -67,9 +67,9 @@ class TensorDesc:
     @staticmethod
     def of(desc: DML_BUFFER_TENSOR_DESC) -> TensorDesc:
         """Return a DML_BUFFER_TENSOR_DESC as PyDirectML's TensorDesc."""
-        made = TensorDesc.__new__(TensorDesc)
-        made._desc = desc
-        return made
+        result = TensorDesc.__new__(TensorDesc)
+        result._desc = desc
+        return result
 
     @property
     def desc(self) -> DML_BUFFER_TENSOR_DESC:

@@ -122,8 +122,8 @@ class _DynamoGraph:
             return self._graph.forward(*arguments)
 
     def _run(self, arguments: Sequence[Any]) -> Any:
-        made = self._made.get(self._values(arguments)) or self._prepare(arguments)
-        form, run = made
+        prepared = self._made.get(self._values(arguments)) or self._prepare(arguments)
+        form, run = prepared
         return self._views.restore(arguments, run(*[arguments[at] for at in form.places]))
 
     def _values(self, arguments: Sequence[Any]) -> tuple[Any, ...]:

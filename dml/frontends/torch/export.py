@@ -92,13 +92,13 @@ def to_onnx(program: ExportedProgram) -> onnx.ModelProto:
     try:
         with _quiet():
             try:
-                made = torch.onnx.export(whole, dynamo=True, opset_version=OPSET, verbose=False)
+                result = torch.onnx.export(whole, dynamo=True, opset_version=OPSET, verbose=False)
             except Exception:  # (an error of the optimizer, which some versions raise for splits by symbolic sizes)
-                made = torch.onnx.export(whole, dynamo=True, opset_version=OPSET, verbose=False, optimize=False)
+                result = torch.onnx.export(whole, dynamo=True, opset_version=OPSET, verbose=False, optimize=False)
     except Exception as error:  # (errors of the exporter and of its passes)
         raise NotTaken(f"torch.onnx: {_first_line(error)}") from error
-    assert made is not None
-    proto: onnx.ModelProto = made.model_proto
+    assert result is not None
+    proto: onnx.ModelProto = result.model_proto
     return proto
 
 

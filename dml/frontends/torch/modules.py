@@ -99,9 +99,9 @@ class OnDevice:
         places = {name: given.index(own) for name, own in plain.items() if own in given}
         if len(places) != len(names):
             raise NotTaken(f"the model's inputs are {', '.join(names)}, the program's {', '.join(given)}")
-        made = [arg for _, arg in self._outputs if not isinstance(arg, ConstantArgument)]
-        if len(made) != len(model.graph.output):
-            raise NotTaken(f"the model has {len(model.graph.output)} outputs, the program {len(made)}")
+        computed = [arg for _, arg in self._outputs if not isinstance(arg, ConstantArgument)]
+        if len(computed) != len(model.graph.output):
+            raise NotTaken(f"the model has {len(model.graph.output)} outputs, the program {len(computed)}")
         constant = [name for name in names if places[name] in weights and name not in written]
         try:
             self._model = WeightedModel(model, places, constant, device, inputs, freeze=freeze)
@@ -111,13 +111,13 @@ class OnDevice:
             raise NotTaken(str(error)) from error
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
-        made = iter(self._model.run(inputs))
-        return _write(inputs, [(at, self._output(arg, made)) for at, arg in self._outputs])
+        results = iter(self._model.run(inputs))
+        return _write(inputs, [(at, self._output(arg, results)) for at, arg in self._outputs])
 
-    def _output(self, output: Any, made: Any) -> Any:
+    def _output(self, output: Any, results: Any) -> Any:
         if isinstance(output, ConstantArgument):
             return output.value
-        array = next(made)
+        array = next(results)
         return to_tensor(array) if isinstance(output, TensorArgument) else array.item()
 
 
@@ -139,24 +139,24 @@ class _Part(torch.nn.Module):  # type: ignore[misc]  # (Any to mypy)
 
     def forward(self, *inputs: Any) -> Any:
         shapes = tuple((item.shape, item.dtype) if isinstance(item, torch.Tensor) else item for item in inputs)
-        made = self._made.get(shapes)
-        if made is None:
+        model = self._made.get(shapes)
+        if model is None:
             self._made.shrink(_MOST_SHAPES - 1)  # (before the export, which needs memory)
-            made = self._for(inputs)
-            self._made.put(shapes, made)
-        return made(*inputs)
+            model = self._for(inputs)
+            self._made.put(shapes, model)
+        return model(*inputs)
 
     def _for(self, inputs: Sequence[Any]) -> Callable[..., Any]:
         try:
             program = exported(self._module, inputs, [{} for _ in inputs])
-            made = OnDevice(program, inputs, self._weights, self._device, self._freeze)
+            model = OnDevice(program, inputs, self._weights, self._device, self._freeze)
         except NotTaken as error:
             self._say(f"a part of {len(self._module.graph.nodes)} nodes runs with PyTorch: {error}")
             eager: Callable[..., Any] = self._module
             return eager
 
         def run(*given: Any) -> Any:
-            found = made(*given)
+            found = model(*given)
             return found[0] if self._returns_one else found
 
         return run

@@ -69,9 +69,9 @@ class MLGraphBuilder(
         if not name:
             raise DMLError("MLGraphBuilder.input: the name must not be empty")
         require_valid(descriptor, f"MLGraphBuilder.input {name!r}")
-        made = MLOperand(self, MLOperandDescriptor(descriptor.data_type, descriptor.shape))
-        self._inputs[made] = name
-        return made
+        operand = MLOperand(self, MLOperandDescriptor(descriptor.data_type, descriptor.shape))
+        self._inputs[operand] = name
+        return operand
 
     @checked
     def constant(
@@ -96,9 +96,9 @@ class MLGraphBuilder(
             descriptor = MLOperandDescriptor(what.data_type, what.shape)
             require_valid(descriptor, where)
             data = matching_array(descriptor, value, where)
-        made = MLOperand(self, descriptor)
-        self._constants[made] = data
-        return made
+        operand = MLOperand(self, descriptor)
+        self._constants[operand] = data
+        return operand
 
     def _constant_tensor(self, tensor: MLTensor, where: str) -> MLOperand:
         if tensor.context is not self._context:
@@ -106,9 +106,9 @@ class MLGraphBuilder(
         if not tensor.is_constant:
             raise DMLError(f"{where}: takes a tensor made by create_constant_tensor")
         tensor.buffer(where)
-        made = MLOperand(self, MLOperandDescriptor(tensor.data_type, tensor.shape))
-        self._constants[made] = tensor
-        return made
+        operand = MLOperand(self, MLOperandDescriptor(tensor.data_type, tensor.shape))
+        self._constants[operand] = tensor
+        return operand
 
     @checked
     def build(self, outputs: Mapping[str, MLOperand]) -> MLGraph:
@@ -132,8 +132,8 @@ class MLGraphBuilder(
         results = {name: lowered.tensor(operand) for name, operand in outputs.items()}
         self._built = True
         compiled = lowered.builder.compile(results)
-        made = {name: operand.descriptor for name, operand in outputs.items()}
-        return self._context.adopt(MLGraph(self._context.device, compiled, lowered.inputs, made))
+        descriptors = {name: operand.descriptor for name, operand in outputs.items()}
+        return self._context.adopt(MLGraph(self._context.device, compiled, lowered.inputs, descriptors))
 
 
 class _LoweredGraph:
@@ -185,8 +185,8 @@ class _LoweredGraph:
 
     def _output(self, operand: MLOperand, made_by: OperationRecord) -> Tensor:
         if made_by not in self._operations:
-            made = made_by.lower(*(None if item is None else self._made[item] for item in made_by.inputs))
-            self._operations[made_by] = (made,) if isinstance(made, Tensor) else made
+            results = made_by.lower(*(None if item is None else self._made[item] for item in made_by.inputs))
+            self._operations[made_by] = (results,) if isinstance(results, Tensor) else results
         found = self._operations[made_by][operand.index]
         sizes = operand.descriptor.sizes
         return found if found.sizes == sizes else found.reshape(*sizes)

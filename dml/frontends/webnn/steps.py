@@ -138,8 +138,8 @@ class OperationStep:
             fault = descriptor.fault()
             if fault is not None:
                 self.fail(f"its output: {fault}")
-        made = OperationRecord(self.name, tuple(self._inputs), lower)
-        return [MLOperand(self._builder, one, made, index) for index, one in enumerate(descriptors)]
+        record = OperationRecord(self.name, tuple(self._inputs), lower)
+        return [MLOperand(self._builder, one, record, index) for index, one in enumerate(descriptors)]
 
 
 class NamedInSnakeCase:
@@ -149,7 +149,7 @@ class NamedInSnakeCase:
 
         def __getattr__(self, name: str) -> NoReturn:
             known = [known_name for known_name in dir(type(self)) if known_name[0] != "_"]
-            hint = "" if name.startswith("_") else did_you_mean("dispatch" if name == "compute" else name, known)
+            hint = did_you_mean("dispatch" if name == "compute" else name, known)
             raise attribute_error(f"{type(self).__name__!r} object has no attribute {name!r}", hint, name, self)
 
 

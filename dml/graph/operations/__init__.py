@@ -184,5 +184,4 @@ if not TYPE_CHECKING:  # Type checkers take the names imported above.
 
         plain = snake_case(name).removeprefix("activation_").removesuffix("_builder")
         hint = f"; did you mean {_NAMES[plain]}?" if plain in _NAMES else did_you_mean(plain, __all__)
-        hint = "" if name[:1] == "_" else hint
         raise attribute_error(f"module {__name__!r} has no attribute {name!r}", hint, name, None)

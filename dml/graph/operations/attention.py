@@ -19,7 +19,7 @@ def multihead_attention(
     kind = enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE
     if mask is not None:
         kind = enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN
-    made = query.builder.node(
+    outputs = query.builder.node(
         DML_MULTIHEAD_ATTENTION_OPERATOR_DESC,
         {"OutputTensor": query.builder.output(query.data_type, (batch, sequence, value.sizes[-1]))},
         QueryTensor=query,
@@ -31,6 +31,6 @@ def multihead_attention(
         HeadCount=heads,
         MaskType=kind,
     )
-    result = made["OutputTensor"]
+    result = outputs["OutputTensor"]
     assert isinstance(result, Tensor)
     return result

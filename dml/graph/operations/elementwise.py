@@ -77,40 +77,40 @@ def unary_function(cls: type[OperatorDesc]) -> Unary:
     def function(x: Tensor) -> Tensor:
         return unary(cls, x)
 
-    made: Unary = _named(function, cls, "x, with x's sizes and data type")
-    return made
+    named: Unary = _named(function, cls, "x, with x's sizes and data type")
+    return named
 
 
 def _scaled(cls: type[OperatorDesc]) -> ScaledUnary:
     def function(x: Tensor, scale_bias: DML_SCALE_BIAS | None = None) -> Tensor:
         return unary(cls, x, ScaleBias=scale_bias)
 
-    made: ScaledUnary = _named(function, cls, "x, with x's sizes and data type. scale_bias: applied to x first")
-    return made
+    named: ScaledUnary = _named(function, cls, "x, with x's sizes and data type. scale_bias: applied to x first")
+    return named
 
 
 def _predicate(cls: type[OperatorDesc]) -> UnaryPredicate:
     def function(x: Tensor, data_type: DML_TENSOR_DATA_TYPE = UINT8) -> Tensor:
         return unary(cls, x, data_type)
 
-    made: UnaryPredicate = _named(function, cls, "x, with x's sizes")
-    return made
+    named: UnaryPredicate = _named(function, cls, "x, with x's sizes")
+    return named
 
 
 def _binary_function(cls: type[OperatorDesc]) -> Binary:
     def function(a: Tensor, b: Operand) -> Tensor:
         return _binary(cls, a, b)
 
-    made: Binary = _named(function, cls, "a and b, broadcast to each other")
-    return made
+    named: Binary = _named(function, cls, "a and b, broadcast to each other")
+    return named
 
 
 def _comparison(cls: type[OperatorDesc]) -> BinaryPredicate:
     def function(a: Tensor, b: Operand, data_type: DML_TENSOR_DATA_TYPE = UINT8) -> Tensor:
         return _binary(cls, a, b, data_type)
 
-    made: BinaryPredicate = _named(function, cls, "a and b, broadcast to each other")
-    return made
+    named: BinaryPredicate = _named(function, cls, "a and b, broadcast to each other")
+    return named
 
 
 absolute = _scaled(ew.DML_ELEMENT_WISE_ABS_OPERATOR_DESC)

@@ -67,7 +67,7 @@ def random_generator(
 
     Reference: dml_random_generator_operator_desc.
     """
-    made = state.builder.node(
+    outputs = state.builder.node(
         DML_RANDOM_GENERATOR_OPERATOR_DESC,
         {
             "OutputTensor": state.builder.output(UINT32, sizes),
@@ -76,7 +76,7 @@ def random_generator(
         InputStateTensor=state,
         Type=type,
     )
-    return made["OutputTensor"], made["OutputStateTensor"]
+    return outputs["OutputTensor"], outputs["OutputStateTensor"]
 
 
 @checked
@@ -86,7 +86,7 @@ def nonzero_coordinates(x: Tensor) -> tuple[Tensor, Tensor]:
     Rows after these are undefined. The count has one element in x's rank; a row has a coordinate for each dimension,
     beginning with the first whose size is not 1. Reference: dml_nonzero_coordinates_operator_desc.
     """
-    made = x.builder.node(
+    outputs = x.builder.node(
         DML_NONZERO_COORDINATES_OPERATOR_DESC,
         {
             "OutputCountTensor": x.builder.output(UINT32, (1,)),
@@ -96,4 +96,4 @@ def nonzero_coordinates(x: Tensor) -> tuple[Tensor, Tensor]:
         },
         InputTensor=x,
     )
-    return made["OutputCountTensor"], made["OutputCoordinatesTensor"]
+    return outputs["OutputCountTensor"], outputs["OutputCoordinatesTensor"]

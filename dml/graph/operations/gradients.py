@@ -100,7 +100,7 @@ def batch_normalization_training(
     fused_add: added before the activation. Reference: dml_batch_normalization_training_operator_desc.
     """
     scales = along_channels(x, scale)
-    made = x.builder.node(
+    outputs = x.builder.node(
         DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
         {
             "OutputTensor": x.builder.output(x.data_type, x.sizes),
@@ -114,7 +114,7 @@ def batch_normalization_training(
         Epsilon=epsilon,
         FusedActivation=activation,
     )
-    return made["OutputTensor"], made["OutputMeanTensor"], made["OutputVarianceTensor"]
+    return outputs["OutputTensor"], outputs["OutputMeanTensor"], outputs["OutputVarianceTensor"]
 
 
 @checked
@@ -146,7 +146,7 @@ def _normalization_grad(
     epsilon: float,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     scales = along_channels(x, scale)
-    made = x.builder.node(
+    outputs = x.builder.node(
         cls,
         {
             "OutputGradientTensor": x.builder.output(x.data_type, x.sizes),
@@ -160,4 +160,4 @@ def _normalization_grad(
         ScaleTensor=scales,
         Epsilon=epsilon,
     )
-    return made["OutputGradientTensor"], made["OutputScaleGradientTensor"], made["OutputBiasGradientTensor"]
+    return outputs["OutputGradientTensor"], outputs["OutputScaleGradientTensor"], outputs["OutputBiasGradientTensor"]

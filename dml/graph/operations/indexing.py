@@ -26,7 +26,7 @@ def gather(x: Tensor, indices: Operand, axis: int) -> Tensor:
     rank = max(x.rank, len(sizes))
     source = x.reshape(*with_rank(x.sizes, rank))
     chosen = indices.reshape(*with_rank(indices.sizes, rank))
-    made = source.builder.one(
+    result = source.builder.one(
         DML_GATHER_OPERATOR_DESC,
         with_rank(sizes, rank),
         x.data_type,
@@ -35,7 +35,7 @@ def gather(x: Tensor, indices: Operand, axis: int) -> Tensor:
         Axis=axis + rank - x.rank,
         IndexDimensions=indices.rank,
     )
-    return made.packed().view(sizes)
+    return result.packed().view(sizes)
 
 
 @checked
@@ -60,7 +60,7 @@ def gather_nd(x: Tensor, indices: Operand, batch_dimensions: int = 0) -> Tensor:
     chosen = x.builder.like(indices, x)
     sizes = gathered_nd_sizes(x.sizes, chosen.sizes, batch_dimensions) or (1,)
     rank = max(x.rank, chosen.rank, len(sizes))
-    made = x.builder.one(
+    result = x.builder.one(
         DML_GATHER_ND1_OPERATOR_DESC,
         with_rank(sizes, rank),
         x.data_type,
@@ -70,7 +70,7 @@ def gather_nd(x: Tensor, indices: Operand, batch_dimensions: int = 0) -> Tensor:
         IndicesDimensionCount=chosen.rank,
         BatchDimensionCount=batch_dimensions,
     )
-    return made.packed().view(sizes)
+    return result.packed().view(sizes)
 
 
 @checked
@@ -92,7 +92,7 @@ def scatter_nd(x: Tensor, indices: Operand, updates: Operand) -> Tensor:
     """Return x after replacing the parts whose leading coordinates are the rows of ``indices`` (ONNX ScatterND)."""
     chosen, values = x.builder.like(indices, x), x.builder.like(updates, x)
     rank = max(x.rank, chosen.rank, values.rank)
-    made = x.builder.one(
+    result = x.builder.one(
         DML_SCATTER_ND_OPERATOR_DESC,
         with_rank(x.sizes, rank),
         x.data_type,
@@ -102,4 +102,4 @@ def scatter_nd(x: Tensor, indices: Operand, updates: Operand) -> Tensor:
         InputDimensionCount=x.rank,
         IndicesDimensionCount=chosen.rank,
     )
-    return made.packed().view(x.sizes)
+    return result.packed().view(x.sizes)

@@ -62,8 +62,8 @@ def split(x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
     """Split x into parts of these sizes along an axis."""
     axis = checked_axis(axis, x.rank, "split")
     parts = [x.builder.output(x.data_type, with_size(x.sizes, axis, size)) for size in sizes]
-    made = x.builder.node(DML_SPLIT_OPERATOR_DESC, {"OutputTensors": parts}, InputTensor=x, Axis=axis)
-    return list(made["OutputTensors"])
+    outputs = x.builder.node(DML_SPLIT_OPERATOR_DESC, {"OutputTensors": parts}, InputTensor=x, Axis=axis)
+    return list(outputs["OutputTensors"])
 
 
 @checked
@@ -172,7 +172,7 @@ def triangular(x: Tensor, *, upper: bool = True, diagonal: int = 0) -> Tensor:
     if begin >= end:
         return x
     flat = x if x.rank <= 4 else x.reshape(prod(x.sizes[:-2]), rows, columns)
-    made = x.builder.one(
+    result = x.builder.one(
         DML_DIAGONAL_MATRIX1_OPERATOR_DESC,
         flat.sizes,
         InputTensor=flat,
@@ -181,4 +181,4 @@ def triangular(x: Tensor, *, upper: bool = True, diagonal: int = 0) -> Tensor:
         DiagonalFillBegin=begin,
         DiagonalFillEnd=end,
     )
-    return made.packed().view(x.sizes)
+    return result.packed().view(x.sizes)

@@ -188,7 +188,7 @@ def _max_pooling(
     outputs = {"OutputTensor": x.builder.output(x.data_type, found.sizes)}
     if index_type is not None:
         outputs["OutputIndicesTensor"] = x.builder.output(index_type, found.sizes)
-    made = x.builder.node(
+    results = x.builder.node(
         DML_MAX_POOLING2_OPERATOR_DESC, outputs, InputTensor=x, Dilations=found.dilations, **found.fields
     )
-    return made["OutputTensor"], made.get("OutputIndicesTensor")
+    return results["OutputTensor"], results.get("OutputIndicesTensor")

@@ -42,7 +42,7 @@ def gru(
     sizes = _sizes("gru", x, r)
     sequence, last = sizes.outputs(x, steps_together)
     default = fused(act.DML_ACTIVATION_SIGMOID_OPERATOR_DESC), fused(act.DML_ACTIVATION_TANH_OPERATOR_DESC)
-    made = x.builder.node(
+    outputs = x.builder.node(
         DML_GRU_OPERATOR_DESC,
         {"OutputSequenceTensor": sequence, "OutputSingleTensor": last},
         InputTensor=x,
@@ -55,7 +55,7 @@ def gru(
         Direction=direction,
         LinearBeforeReset=linear_before_reset,
     )
-    return made["OutputSequenceTensor"], made["OutputSingleTensor"]
+    return outputs["OutputSequenceTensor"], outputs["OutputSingleTensor"]
 
 
 @checked
@@ -87,7 +87,7 @@ def lstm(
     sequence, last = sizes.outputs(x, steps_together)
     tanh = fused(act.DML_ACTIVATION_TANH_OPERATOR_DESC)
     default = fused(act.DML_ACTIVATION_SIGMOID_OPERATOR_DESC), tanh, tanh
-    made = x.builder.node(
+    outputs = x.builder.node(
         DML_LSTM_OPERATOR_DESC,
         {"OutputSequenceTensor": sequence, "OutputSingleTensor": last, "OutputCellSingleTensor": last},
         InputTensor=x,
@@ -104,7 +104,7 @@ def lstm(
         UseClipThreshold=clip_threshold is not None,
         CoupleInputForget=couple_input_forget,
     )
-    return made["OutputSequenceTensor"], made["OutputSingleTensor"], made["OutputCellSingleTensor"]
+    return outputs["OutputSequenceTensor"], outputs["OutputSingleTensor"], outputs["OutputCellSingleTensor"]
 
 
 @checked
@@ -128,7 +128,7 @@ def rnn(
     w, r = _like(x, weight), _like(x, recurrence)
     sizes = _sizes("rnn", x, r)
     sequence, last = sizes.outputs(x, steps_together)
-    made = x.builder.node(
+    outputs = x.builder.node(
         DML_RNN_OPERATOR_DESC,
         {"OutputSequenceTensor": sequence, "OutputSingleTensor": last},
         InputTensor=x,
@@ -140,7 +140,7 @@ def rnn(
         ActivationDescs=tuple(activations) or (fused(act.DML_ACTIVATION_TANH_OPERATOR_DESC),) * sizes.directions,
         Direction=direction,
     )
-    return made["OutputSequenceTensor"], made["OutputSingleTensor"]
+    return outputs["OutputSequenceTensor"], outputs["OutputSingleTensor"]
 
 
 @overload

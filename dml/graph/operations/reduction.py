@@ -41,7 +41,7 @@ def top_k(
     """Return the k largest (DECREASING) or smallest elements along an axis, in order, and their indices (UINT32)."""
     axis = checked_axis(axis, x.rank, "top_k")
     sizes = with_size(x.sizes, axis, k)
-    made = x.builder.node(
+    outputs = x.builder.node(
         DML_TOP_K1_OPERATOR_DESC,
         {
             "OutputValueTensor": x.builder.output(x.data_type, sizes),
@@ -52,7 +52,7 @@ def top_k(
         K=k,
         AxisDirection=direction,
     )
-    return made["OutputValueTensor"], made["OutputIndexTensor"]
+    return outputs["OutputValueTensor"], outputs["OutputIndexTensor"]
 
 
 def _running(cls: type[OperatorDesc], exclusive_field: str, doc: str) -> Callable[..., Tensor]:

@@ -88,7 +88,7 @@ def roi_align_grad(
     outputs = {"OutputGradientTensor": gradient.builder.output(gradient.data_type, image)}
     if x is not None:
         outputs["OutputROIGradientTensor"] = gradient.builder.output(gradient.data_type, regions.sizes)
-    made = gradient.builder.node(
+    results = gradient.builder.node(
         DML_ROI_ALIGN_GRAD_OPERATOR_DESC,
         outputs,
         InputTensor=x,
@@ -105,4 +105,4 @@ def roi_align_grad(
         MaximumSamplesPerOutput=maximum_samples_per_output,
         AlignRegionsToCorners=align_regions_to_corners,
     )
-    return made["OutputGradientTensor"], made.get("OutputROIGradientTensor")
+    return results["OutputGradientTensor"], results.get("OutputROIGradientTensor")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from models import Array, assert_close, in_onnxruntime, in_reference, model_of
-from onnx import helper
+from onnx import helper, numpy_helper
 
 import dml
 from dml.frontends.onnx import prepare
@@ -256,9 +256,36 @@ def test_wrong_sizes_are_named(device: dml.Device, change: dict[str, Any], messa
         ({"activations": ["Tanh"]}, "activations must be 2"),
         ({"direction": "sideways"}, "direction must be"),
         ({"hidden_size": 5}, "hidden_size must be 4"),
+        ({"layout": 2}, "'layout' must be at most 1, found 2"),
     ],
 )
 def test_wrong_attributes_are_named(device: dml.Device, attributes: dict[str, Any], message: str) -> None:
     inputs = arrays(np.random.default_rng(9), 3, 2, 3, 4, 1)
     with pytest.raises(dml.DMLError, match=message):
         prepare(gru(inputs, attributes, 14), device).run(inputs)
+
+
+@pytest.mark.parametrize(
+    "lengths, message",
+    [
+        (np.array([3, 4], np.int32), "sequence_lens must be from 0 to 3, the steps of X, found 4"),
+        (np.array([-1, 4], np.int32), "sequence_lens must be from 0 to 3, the steps of X, found -1"),
+        (np.array([3, 2], np.float32), "sequence_lens must be integers, found float32"),
+    ],
+)
+def test_wrong_constant_lengths_are_named(device: dml.Device, lengths: Array, message: str) -> None:
+    inputs = arrays(np.random.default_rng(10), 3, 2, 3, 4, 1, 0, ("sequence_lens",)) | {"sequence_lens": lengths}
+    model = gru(inputs, {}, 14)
+    (given,) = (item for item in model.graph.input if item.name == "sequence_lens")
+    model.graph.input.remove(given)
+    model.graph.initializer.append(numpy_helper.from_array(inputs.pop("sequence_lens"), "sequence_lens"))
+    with pytest.raises(dml.DMLError, match=message):
+        prepare(model, device).run(inputs)
+
+
+def test_lengths_beyond_the_steps_are_clamped(device: dml.Device) -> None:
+    inputs = arrays(np.random.default_rng(11), 3, 2, 3, 4, 1, 0, ("sequence_lens",))
+    model = gru(inputs, {}, 14)
+    found = prepare(model, device).run(inputs | {"sequence_lens": np.array([9, -2], np.int32)})
+    expected = prepare(model, device).run(inputs | {"sequence_lens": np.array([3, 0], np.int32)})
+    assert_close(found, expected, 0)

@@ -745,3 +745,40 @@ def test_static_caches_of_other_families(compiled, family):
         model.forward = compiled(model.forward, fallback=False)
         found = model.generate(ids, **given, cache_implementation="static", disable_compile=True)
     assert torch.equal(found, expected)
+
+
+def test_a_mixture_of_experts_from_onnx(device):
+    """The router, its best experts and their batched products as torch.onnx exports them, all on the device."""
+    transformers = pytest.importorskip("transformers", minversion="5.0")
+    config = transformers.MixtralConfig(
+        vocab_size=97,
+        hidden_size=16,
+        intermediate_size=24,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        num_local_experts=4,
+        num_experts_per_tok=2,
+    )
+    model = transformers.MixtralForCausalLM(config).eval()
+    model.set_experts_implementation("batched_mm")  # torch.onnx cannot export the others
+    for weight in model.parameters():
+        nn.init.normal_(weight, std=0.3)
+
+    class Logits(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, ids):
+            return self.model(input_ids=ids, use_cache=False).logits
+
+    whole = Logits().eval()
+    program = torch.onnx.export(whole, (torch.zeros(2, 5, dtype=torch.int64),), dynamo=True, verbose=False)
+    prepared = prepare(program.model_proto, device, fallback=False)
+    for seed in range(2):  # of other experts
+        ids = torch.randint(0, 97, (2, 5), generator=torch.Generator().manual_seed(seed))
+        with torch.no_grad():
+            expected = whole(ids).numpy()
+        (found,) = prepared.run([ids.numpy()])
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())

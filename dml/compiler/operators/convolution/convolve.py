@@ -54,7 +54,7 @@ def convolve(builder: ProgramBuilder, convolution: Convolution, finish: Expressi
 
     Floats accumulate in float32, INT32 modulo 2^32 (without bias).
     """
-    if clips_results(builder.target) and DATA_TYPES[convolution.result.made].kind == "float":
+    if clips_results(builder.target) and DATA_TYPES[convolution.result.computed_type].kind == "float":
         convolution, finish = _clipped(convolution, finish)
     for summands in parts(convolution, builder.target.max_region):
         _sum_of(builder, summands, finish)

@@ -31,7 +31,7 @@ def is_three_by_three(sums: WindowedSum) -> bool:
         and windows.strides == (1, 1, 1)
         and windows.padding[0] == 0
         and sums.x.sizes[2] == sums.result.sizes[2]
-        and DATA_TYPES[sums.result.made].kind == "float"
+        and DATA_TYPES[sums.result.computed_type].kind == "float"
     )
 
 

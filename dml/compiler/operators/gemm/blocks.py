@@ -101,8 +101,8 @@ def product_of_blocks(
         if streams:
             _stream(builder, a, own, own_c, own_result, alpha, beta, activation)
             continue
-        made = data_type if keeps_halves(builder.target) else DML_TENSOR_DATA_TYPE_FLOAT32
-        wide = builder.temporary(made, own.numbers.sizes)
+        wide_type = data_type if keeps_halves(builder.target) else DML_TENSOR_DATA_TYPE_FLOAT32
+        wide = builder.temporary(wide_type, own.numbers.sizes)
         if own.scales is None:
             apply(builder, Leaf(0), wide, [own.numbers])
         else:
@@ -155,7 +155,7 @@ def _stream(
     if c is not None:
         operands["c"] = c
     operands = merge_batch(operands)
-    kernel = block_product(builder.target, m, b.bits)
+    kernel = block_product(builder.target, m, b.bits, block)
     emitted = emit(activation or Leaf(0), ["float"], "finish")
     tensors = {"c": read(operands["c"])} if "c" in operands else {}
     parts = max(1, vector // block)

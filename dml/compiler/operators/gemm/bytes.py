@@ -144,7 +144,7 @@ def dispatch_bytes(
     m, n, k = sizes
     extra_operands = [name for name in tensors if name.startswith("extra")]
     kinds = [DATA_TYPES[tensors[name].operand.data_type].glsl for name in extra_operands]
-    result_type = DATA_TYPES[tensors["result"].operand.made].glsl
+    result_type = DATA_TYPES[tensors["result"].operand.computed_type].glsl
     emitted = emit(finish, ["int", *kinds], "finish", result_type)
     loads = [
         f"{name}_load({name}_batch(at) + m * {name.upper()}_ROW + n * {name.upper()}_COLUMN)" for name in extra_operands

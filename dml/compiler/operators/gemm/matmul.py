@@ -82,7 +82,7 @@ def matmul(
 
 def sum_type(result: Operand) -> tuple[str, DML_TENSOR_DATA_TYPE]:
     """Return the type of a result's sums: the GLSL name, and the data type."""
-    if DATA_TYPES[result.made].kind == "int":
+    if DATA_TYPES[result.computed_type].kind == "int":
         return "int", DML_TENSOR_DATA_TYPE_INT32
     return "float", DML_TENSOR_DATA_TYPE_FLOAT32
 

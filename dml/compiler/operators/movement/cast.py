@@ -38,19 +38,19 @@ def cast_expression(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) 
 
 def _to_float(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) -> Expression:
     value, wanted = DATA_TYPES[source], DATA_TYPES[result]
-    made: Expression
+    converted: Expression
     if value.kind == "float":
-        made = Leaf(0)
+        converted = Leaf(0)
     elif value.kind == "float64":
-        made = node(f"float_from_float64($x0, {str(wanted.rounds).lower()})", Leaf(0), includes=CONVERT)
+        converted = node(f"float_from_float64($x0, {str(wanted.rounds).lower()})", Leaf(0), includes=CONVERT)
     elif value.bits < 32:
-        made = node("float($x0)", Leaf(0))
+        converted = node("float($x0)", Leaf(0))
     else:
         wide = {"int": "i64_from_int($x0)", "uint": "uvec2($x0, 0u)"}.get(value.kind, "$x0")
         sign = "i" if value.kind.startswith("int") else "u"
-        made = node(f"float_from_{sign}64({wide})", Leaf(0), includes=CONVERT)
+        converted = node(f"float_from_{sign}64({wide})", Leaf(0), includes=CONVERT)
     # The value is rounded here, not only when stored: a graph may fuse the cast with its reader and store nothing.
-    return node(wanted.rounded, made) if wanted.rounds else made
+    return node(wanted.rounded, converted) if wanted.rounds else converted
 
 
 def _to_float64(kind: str) -> Expression:

@@ -117,7 +117,7 @@ def _store_results(
     calls: list[str] = []
     constants: dict[str, Constant] = {}
     for i, (expression, target) in enumerate(zip(what.finish, stored, strict=True)):
-        finish = emit(expression, [acc, *types[1:]], f"finish{i}", DATA_TYPES[target.made].glsl)
+        finish = emit(expression, [acc, *types[1:]], f"finish{i}", DATA_TYPES[target.computed_type].glsl)
         constants.update(finish.constants)
         functions.append(finish.code)
         for j in range(layout.wide):

@@ -74,8 +74,8 @@ class _MessageReader:
                 if length > end - self._at:
                     raise _UnusualError
                 known = inner.get(tag >> 3)
-                made = self._bytes(length) if known is None else known(length)
-                yield head + (coded if known is None else _varint(len(made))) + made
+                content = self._bytes(length) if known is None else known(length)
+                yield head + (coded if known is None else _varint(len(content))) + content
             elif kind == _NUMBER:
                 yield head + self._varint()[1]
             elif kind in (_EIGHT, _FOUR):

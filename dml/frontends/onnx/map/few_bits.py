@@ -27,7 +27,7 @@ def narrow(x: OnnxValue, shape: Sequence[int], dtype: DType) -> OnnxValue:
     desc = DML_BUFFER_TENSOR_DESC(
         data_type, tuple(shape), None, tensor.desc.TotalTensorSizeInBytes, Flags=tensor.desc.Flags
     )
-    return x.made(Tensor(x.builder, tensor.source, desc), shape, dtype)
+    return x.with_tensor(Tensor(x.builder, tensor.source, desc), shape, dtype)
 
 
 def unpacked(x: OnnxValue, bits: int, count: int) -> OnnxValue:
@@ -46,7 +46,7 @@ def unpacked(x: OnnxValue, bits: int, count: int) -> OnnxValue:
     if width == count:
         return numbers
     # strides skip unused numbers at the ends of rows
-    return numbers.made(numbers.tensor.view((*rows, count), packed_strides(numbers.shape)), (*rows, count))
+    return numbers.with_tensor(numbers.tensor.view((*rows, count), packed_strides(numbers.shape)), (*rows, count))
 
 
 def middle(builder: Builder, bits: int, rank: int) -> OnnxValue:

@@ -47,9 +47,9 @@ def fold(node: OnnxNode) -> Sequence[Array | TracedArray] | None:
         return None
     constants = [None if item is None else item.constant for item in node.inputs]
     if any(map(is_traced, constants)):
-        made = computed_of_sizes(node, how, constants, partial(_evaluate, node, how))
-        size = prod(item.size for item in values) if how.size is None else made.size
-        return [made] if size <= _OUTPUT_LIMIT else None
+        folded = computed_of_sizes(node, how, constants, partial(_evaluate, node, how))
+        size = prod(item.size for item in values) if how.size is None else folded.size
+        return [folded] if size <= _OUTPUT_LIMIT else None
     arrays = [None if item is None else item.array for item in node.inputs]
     return _evaluate(node, how, arrays) if _result_size(node, how, arrays) <= _OUTPUT_LIMIT else None
 
@@ -103,8 +103,8 @@ def _evaluate(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> list[Arr
         return None
     if any(isinstance(result, list) for result in results):
         return None  # sequences are left to the mapping
-    made = _typed(node, arrays, [np.asarray(result) for result in results])
-    return None if any(array.dtype == object for array in made) else made
+    typed = _typed(node, arrays, [np.asarray(result) for result in results])
+    return None if any(array.dtype == object for array in typed) else typed
 
 
 def _typed(node: OnnxNode, arrays: list[Array | None], results: list[Array]) -> list[Array]:

@@ -24,8 +24,10 @@ def reduce(x: OnnxValue, function: DML_REDUCE_FUNCTION, axes: Sequence[int], kee
     """Reduce over axes, keeping them with size 1 or dropping them."""
     chosen = sorted({axis % x.rank for axis in axes}) if x.rank else []
     kept = ones_along(x.shape, chosen)
-    made = x.made(op.reduce(x.tensor, function, chosen or (0,)), kept or (1,)) if prod(kept) else x.filled(0, kept)
-    return reshape(made, kept if keep else [size for axis, size in enumerate(x.shape) if axis not in chosen])
+    reduced = (
+        x.with_tensor(op.reduce(x.tensor, function, chosen or (0,)), kept or (1,)) if prod(kept) else x.filled(0, kept)
+    )
+    return reshape(reduced, kept if keep else [size for axis, size in enumerate(x.shape) if axis not in chosen])
 
 
 def total(x: OnnxValue, axes: Sequence[int], keep: bool = True) -> OnnxValue:
@@ -46,7 +48,7 @@ def matmul(a: OnnxValue, b: OnnxValue, *, transpose_b: bool = False, fused: Oper
     if b.rank == 2 and a.rank > 2:  # (one product of all rows)
         rows = reshape(a, (prod(batch) * m, a.shape[-1]))
         return reshape(matmul(rows, b, transpose_b=transpose_b, fused=fused), result)
-    return a.made(op.gemm(a.tensor, b.tensor, transpose_b=transpose_b, beta=0.0, activation=fused), result)
+    return a.with_tensor(op.gemm(a.tensor, b.tensor, transpose_b=transpose_b, beta=0.0, activation=fused), result)
 
 
 def slice_(x: OnnxValue, starts: Sequence[int], counts: Sequence[int], steps: Sequence[int] | None = None) -> OnnxValue:
@@ -80,7 +82,7 @@ def join(values: Sequence[OnnxValue], axis: int) -> OnnxValue:
         return first.filled(0, shape)
     if len(full) == 1:
         return full[0]
-    return first.made(op.join([value.tensor for value in full], axis), shape)
+    return first.with_tensor(op.join([value.tensor for value in full], axis), shape)
 
 
 def resized(x: OnnxValue, axis: int, count: int, number: complex = 0) -> OnnxValue:
@@ -119,8 +121,8 @@ def fill(builder: Builder, number: Any, shape: Sequence[int], dtype: DType) -> O
         return constant(builder, np.full(tuple(shape), number, dtype))
     kind = storage(dtype)
     stored = np.asarray(number).astype(dtype).astype(numpy_dtype(kind))
-    made = op.fill_value_constant(builder, shape, stored.item(), kind)
-    return OnnxValue(builder, shape, dtype, tensor=made)
+    tensor = op.fill_value_constant(builder, shape, stored.item(), kind)
+    return OnnxValue(builder, shape, dtype, tensor=tensor)
 
 
 def scalar(number: Any, dtype: DType) -> DML_SCALAR_UNION:

@@ -69,22 +69,22 @@ class MappedNode(NamedTuple):
             value = inputs[at]
             assert value is not None
             value.graph_tensor = Tensor(builder, ("node", first + node, 0), constant)
-        made: list[Any] = []
+        results: list[Any] = []
         for result in self.results:
             if result is None:
-                made.append(None)
+                results.append(None)
                 continue
             same, shape, dtype, array, place, desc = result
             if same is not None:
-                made.append(inputs[same])
+                results.append(inputs[same])
                 continue
             assert dtype is not None
             tensor = None
             if place is not None and desc is not None:
                 node, output = place
                 tensor = Tensor(builder, sources[-1 - node] if node < 0 else ("node", first + node, output), desc)
-            made.append(OnnxValue.again(builder, shape, dtype, array, tensor))
-        return first, made
+            results.append(OnnxValue.again(builder, shape, dtype, array, tensor))
+        return first, results
 
 
 class MappedNodes:
@@ -177,8 +177,8 @@ class MappedNodes:
             for record in records
         )
         given = tuple(index for index, value in enumerate(inputs) if value is not None)
-        made = MappedNode(fragment, tuple(described), given, tuple(constants_added), node, own, count)
-        self._kept.put(key, made, size)
+        mapped = MappedNode(fragment, tuple(described), given, tuple(constants_added), node, own, count)
+        self._kept.put(key, mapped, size)
 
 
 #: Result of ``_described`` for an output that is not a plain graph tensor.

@@ -102,32 +102,32 @@ class OnnxNode:
 
     # Inputs and outputs
 
-    def has(self, at: int) -> bool:
+    def has(self, index: int) -> bool:
         """Return whether the input is given."""
-        return at < len(self.inputs) and self.inputs[at] is not None
+        return index < len(self.inputs) and self.inputs[index] is not None
 
-    def input(self, at: int, *, rank: int | None = None, least: int = 0) -> OnnxValue:
+    def input(self, index: int, *, rank: int | None = None, least: int = 0) -> OnnxValue:
         """Return a required tensor input. rank: the required rank; least: the minimum rank."""
-        self.check(self.has(at), f"input {at} must be given")
-        item = self.inputs[at]
+        self.check(self.has(index), f"input {index} must be given")
+        item = self.inputs[index]
         if not isinstance(item, OnnxValue):
-            raise DMLError(f"input {at} must be a tensor")
-        self.check(rank in (None, item.rank), f"input {at} must have rank {rank}, found shape {item.shape}")
-        self.check(item.rank >= least, f"input {at} must have at least rank {least}, found shape {item.shape}")
+            raise DMLError(f"input {index} must be a tensor")
+        self.check(rank in (None, item.rank), f"input {index} must have rank {rank}, found shape {item.shape}")
+        self.check(item.rank >= least, f"input {index} must have at least rank {least}, found shape {item.shape}")
         return item
 
-    def optional(self, at: int, *, rank: int | None = None) -> OnnxValue | None:
+    def optional(self, index: int, *, rank: int | None = None) -> OnnxValue | None:
         """Return an optional input; rank: its required rank."""
-        return self.input(at, rank=rank) if self.has(at) else None
+        return self.input(index, rank=rank) if self.has(index) else None
 
     def variadic(self) -> list[OnnxValue]:
         """Return all inputs of a variadic node, at least one."""
         self.check(bool(self.inputs), "at least one input must be given")
         return [self.input(index) for index in range(len(self.inputs))]
 
-    def wants(self, at: int) -> bool:
+    def wants(self, index: int) -> bool:
         """Return whether the node names the output."""
-        return at < len(self.proto.output) and bool(self.proto.output[at])
+        return index < len(self.proto.output) and bool(self.proto.output[index])
 
     def writes_in_place(self, shared: Mapping[int, int]) -> bool:
         """Return whether each of these inputs shares its memory with its output.
@@ -144,29 +144,29 @@ class OnnxNode:
 
     # Numbers in constant inputs
 
-    def known(self, at: int) -> Array | None:
+    def known(self, index: int) -> Array | None:
         """Return the constant numbers of an input; None if it is absent."""
-        return self.trace.known(self.input(at)) if self.has(at) else None
+        return self.trace.known(self.input(index)) if self.has(index) else None
 
-    def numbers(self, at: int) -> Array:
+    def numbers(self, index: int) -> Array:
         """Return the constant numbers of a required input, flattened."""
-        return self.trace.known(self.input(at)).reshape(-1)
+        return self.trace.known(self.input(index)).reshape(-1)
 
-    def single(self, at: int) -> Any:
+    def single(self, index: int) -> Any:
         """Return the number in a required input of one element."""
-        shape = self.input(at).shape
-        found = self.numbers(at)
-        self.check(found.size == 1, f"input {at} must hold one number, found shape {shape}")
+        shape = self.input(index).shape
+        found = self.numbers(index)
+        self.check(found.size == 1, f"input {index} must hold one number, found shape {shape}")
         return found.tolist()[0]
 
-    def decided(self, at: int, of: Callable[[Array], Any]) -> Any:
+    def decided(self, index: int, of: Callable[[Array], Any]) -> Any:
         """Return ``of(numbers)`` of an input. The plan stays valid for numbers with the same result."""
-        return self.trace.decided(self.input(at), of)
+        return self.trace.decided(self.input(index), of)
 
-    def limit(self, at: int, most: int, more: int, rule: str) -> None:
+    def limit(self, index: int, most: int, more: int, rule: str) -> None:
         """Raise DMLError if a number in an input plus ``more`` exceeds ``most``; the check is repeated in each run."""
-        if self.has(at):
-            self.trace.limit(self.input(at), most, more, rule, str(self))
+        if self.has(index):
+            self.trace.limit(self.input(index), most, more, rule, str(self))
 
     def is_late(self, value: OnnxValue) -> bool:
         """Return whether the node returns ``LateRows``, because the row count depends on ``value``; the graph is then
@@ -189,14 +189,14 @@ class OnnxNode:
         self.check(name in self.attributes, f"attribute {name!r} must be given")
         return self.attributes[name]
 
-    def ints(self, name: str, at: int | None = None) -> list[int] | None:
+    def ints(self, name: str, index: int | None = None) -> list[int] | None:
         """Return integers from an attribute or, in newer versions, an input; None if neither is given."""
         if name in self.attributes:
             given = self.attributes[name]
             is_whole = isinstance(given, list) and all(isinstance(item, int) for item in given)
             self.check(is_whole, f"attribute {name!r} must be integers, found {given!r}")
             return list(given)
-        found = None if at is None else self.known(at)
+        found = None if index is None else self.known(index)
         return None if found is None else [whole(item) for item in found.reshape(-1)]
 
     def each(self, name: str, count: int, default: int) -> list[int]:

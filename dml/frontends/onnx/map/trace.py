@@ -86,21 +86,23 @@ class Repeated(NamedTuple):
             for record in self.known.records
         )
         if proto is not known.proto:
-            made = [at for at, result in enumerate(known.results) if result is not None]
+            given = [at for at, result in enumerate(known.results) if result is not None]
             own = own._replace(
                 node=str(proto),
                 label=proto.label,
                 inputs=[
                     record._replace(name=proto.input[at]) for record, at in zip(own.inputs, known.given, strict=True)
                 ],
-                outputs=[record._replace(name=proto.output[at]) for record, at in zip(own.outputs, made, strict=False)],
+                outputs=[
+                    record._replace(name=proto.output[at]) for record, at in zip(own.outputs, given, strict=False)
+                ],
             )
         return [*inside, own]
 
 
 def written_out(record: Sequence[NodeRecord | Repeated]) -> list[NodeRecord]:
     """Return the record of every node."""
-    return [item for made in record for item in (made.records() if isinstance(made, Repeated) else [made])]
+    return [item for entry in record for item in (entry.records() if isinstance(entry, Repeated) else [entry])]
 
 
 class Guard:
@@ -434,8 +436,8 @@ class Trace:
             raise
         finally:
             self.depth -= 1
-        made = [item for item in self.builder._nodes[before:] if isinstance(item, DML_OPERATOR_GRAPH_NODE_DESC)]
-        operators = [item.Operator.desc for item in made]
+        added = [item for item in self.builder._nodes[before:] if isinstance(item, DML_OPERATOR_GRAPH_NODE_DESC)]
+        operators = [item.Operator.desc for item in added]
         numbers = range(before, len(self.builder._nodes))
         values = _facts(proto.input, inputs), _facts(proto.output, results)
         self.record.append(
@@ -453,8 +455,8 @@ class Trace:
             return self.call(function, node)
         mapping = mapping_of(node.op, node.domain, node.version)
         if mapping is not None:
-            made = mapping(node)
-            return made if isinstance(made, list) else [made]
+            results = mapping(node)
+            return results if isinstance(results, list) else [results]
         function = schema_function(node)
         if function is None:
             raise Unsupported(f"no mapping for {node.domain or 'ai.onnx'}::{node.op} version {node.version}")

@@ -99,14 +99,14 @@ def full(shape: Shape, number: complex, dtype: DType) -> Array | TracedArray:
     if type(number) is not TracedInt:
         return of_shape(shape, lambda plain: np.full(plain, number, dtype))
 
-    def made(plain: Shape, now: int) -> Array:
+    def filled_array(plain: Shape, now: int) -> Array:
         return np.full(plain, now, dtype)
 
     return TracedArray(
         shape,
-        made(tuple(map(now_of, shape)), number.now),
+        filled_array(tuple(map(now_of, shape)), number.now),
         (number,),
-        lambda numbers: made(filled(shape, numbers), numbers[number]),
+        lambda numbers: filled_array(filled(shape, numbers), numbers[number]),
     )
 
 
@@ -158,7 +158,7 @@ def computed_of_sizes(
     if how.shape is None:
         raise UntracedError(f"{node}: the shape of its result cannot be traced")
 
-    def made(elements: list[Array | None]) -> Array:
+    def evaluated(elements: list[Array | None]) -> Array:
         found = evaluate(elements)
         if found is None:
             raise UntracedError(f"{node}: cannot be computed")
@@ -166,15 +166,15 @@ def computed_of_sizes(
 
     return TracedArray(
         how.shape(node, *arrays),
-        made([None if item is None else item.now for item in given]),
+        evaluated([None if item is None else item.now for item in given]),
         tuple(dict.fromkeys(number for item in given if item is not None for number in item.numbers)),
-        lambda numbers: made([None if item is None else item.at(numbers) for item in given]),
+        lambda numbers: evaluated([None if item is None else item.at(numbers) for item in given]),
     )
 
 
 def _of_numbers(found: Any) -> Array:
     """Return a result computed number by number, of int64 or bool if none is traced."""
-    made = np.empty(np.shape(found), object)
-    made[...] = found
+    array = np.empty(np.shape(found), object)
+    array[...] = found
     is_bool = isinstance(found, np.ndarray) and found.dtype == BOOL
-    return made if is_traced(made) else made.astype(BOOL if is_bool else np.int64)
+    return array if is_traced(array) else array.astype(BOOL if is_bool else np.int64)

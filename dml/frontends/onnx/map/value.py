@@ -62,10 +62,10 @@ class OnnxValue:
         cls, builder: Builder, shape: tuple[int, ...], dtype: DType, array: Array | None, tensor: Tensor | None
     ) -> OnnxValue:
         """Rebuild a value from known parts; through the constructor, planning takes an eighth longer."""
-        made = object.__new__(cls)
-        made.builder, made.shape, made.dtype, made.array, made.graph_tensor = builder, shape, dtype, array, tensor
-        made.traced = None
-        return made
+        value = object.__new__(cls)
+        value.builder, value.shape, value.dtype, value.array, value.graph_tensor = builder, shape, dtype, array, tensor
+        value.traced = None
+        return value
 
     def __repr__(self) -> str:
         return f"OnnxValue({self.dtype}, {self.shape}{', constant' if self.array is not None else ''})"
@@ -97,8 +97,8 @@ class OnnxValue:
                 raise DMLError("a tensor without elements cannot go to the device", HRESULT.DXGI_ERROR_UNSUPPORTED)
             if self.array is None or is_traced(self.array):
                 storage(self.dtype)
-                made = as_traced_array(self.constant).like(_stored)
-                self.graph_tensor = self.builder.constant_of_sizes(made.shape, made.now, made.numbers, made.at)
+                traced = as_traced_array(self.constant).like(_stored)
+                self.graph_tensor = self.builder.constant_of_sizes(traced.shape, traced.now, traced.numbers, traced.at)
                 return self.graph_tensor
             stored = _stored(self.array)
             storage(stored.dtype)
@@ -110,7 +110,7 @@ class OnnxValue:
         """The tensor with its elements in row-major order."""
         return self.tensor.packed()
 
-    def made(self, tensor: Tensor, shape: Sequence[int] | None = None, dtype: DType | None = None) -> OnnxValue:
+    def with_tensor(self, tensor: Tensor, shape: Sequence[int] | None = None, dtype: DType | None = None) -> OnnxValue:
         """Return a value with this one's builder and, by default, its shape and dtype."""
         return OnnxValue(
             self.builder, self.shape if shape is None else shape, self.dtype if dtype is None else dtype, tensor=tensor
@@ -211,8 +211,8 @@ def emit(
         if fields.get(name) is not None:
             fields[name] = _tensors(fields[name])
     described = {name: packed_tensor(storage(dtype), tuple(sizes) or (1,)) for name, (sizes, dtype) in outputs.items()}
-    made = builder.node(cls, described, **fields)
-    return {name: OnnxValue(builder, sizes, dtype, tensor=made[name]) for name, (sizes, dtype) in outputs.items()}
+    tensors = builder.node(cls, described, **fields)
+    return {name: OnnxValue(builder, sizes, dtype, tensor=tensors[name]) for name, (sizes, dtype) in outputs.items()}
 
 
 def _tensors(given: Any) -> Any:
@@ -245,7 +245,7 @@ def applied(
     """
     if not prod(shape):
         return x.filled(0, shape, dtype)
-    return x.made(function(x.tensor, *map(_tensors, arguments), **attributes), shape, dtype)
+    return x.with_tensor(function(x.tensor, *map(_tensors, arguments), **attributes), shape, dtype)
 
 
 def unary(function: Operation, x: OnnxValue, dtype: DType | None = None, **attributes: Any) -> OnnxValue:
@@ -258,7 +258,7 @@ def binary(function: Operation, a: OnnxValue, b: OnnxValue, dtype: DType | None 
     shape = broadcast_sizes(a.shape, b.shape)
     if not prod(shape):
         return a.filled(0, shape, dtype)
-    return a.made(function(a.tensor, b.tensor), shape, dtype)
+    return a.with_tensor(function(a.tensor, b.tensor), shape, dtype)
 
 
 def expanded(x: OnnxValue, shape: Sequence[int]) -> OnnxValue:
@@ -268,7 +268,7 @@ def expanded(x: OnnxValue, shape: Sequence[int]) -> OnnxValue:
         return x
     if not prod(shape):
         return x.filled(0, shape)
-    return x.made(x.tensor.broadcast(shape or (1,)), shape)
+    return x.with_tensor(x.tensor.broadcast(shape or (1,)), shape)
 
 
 def reshape(x: OnnxValue, shape: Sequence[int]) -> OnnxValue:
@@ -280,7 +280,7 @@ def reshape(x: OnnxValue, shape: Sequence[int]) -> OnnxValue:
         return x
     if x.constant is not None:
         return constant(x.builder, x.constant.reshape(shape))
-    return x.made(x.packed.view(shape or (1,)), shape)
+    return x.with_tensor(x.packed.view(shape or (1,)), shape)
 
 
 def transpose(x: OnnxValue, order: Sequence[int]) -> OnnxValue:
@@ -289,7 +289,7 @@ def transpose(x: OnnxValue, order: Sequence[int]) -> OnnxValue:
         return x
     if x.array is not None and is_small(x.size):
         return constant(x.builder, x.array.transpose(order))
-    return x.made(x.tensor.transpose(*order), [x.shape[axis] for axis in order])
+    return x.with_tensor(x.tensor.transpose(*order), [x.shape[axis] for axis in order])
 
 
 def cast(x: OnnxValue, dtype: npt.DTypeLike) -> OnnxValue:
@@ -302,7 +302,7 @@ def cast(x: OnnxValue, dtype: npt.DTypeLike) -> OnnxValue:
             return constant(x.builder, x.array.astype(wanted))
     if wanted == BOOL:
         return logical_not(x.equals(0))
-    return x.made(_as_type(x.tensor, storage(wanted)), dtype=wanted)
+    return x.with_tensor(_as_type(x.tensor, storage(wanted)), dtype=wanted)
 
 
 def logical_not(x: OnnxValue) -> OnnxValue:
@@ -314,7 +314,7 @@ def where(condition: OnnxValue, a: OnnxValue, b: OnnxValue) -> OnnxValue:
     shape = broadcast_sizes(condition.shape, a.shape, b.shape)
     if not prod(shape):
         return a.filled(0, shape)
-    return a.made(op.if_(condition.tensor, a.tensor, b.tensor), shape)
+    return a.with_tensor(op.if_(condition.tensor, a.tensor, b.tensor), shape)
 
 
 def maximum(a: OnnxValue, b: OnnxValue) -> OnnxValue:

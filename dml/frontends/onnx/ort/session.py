@@ -206,8 +206,8 @@ class InferenceSession:
             raise DMLError(
                 "InferenceSession.set_providers: a session made from bytes cannot be created again; create a new one"
             )
-        made = InferenceSession(self._path, self._options, providers, provider_options)
-        self.__dict__ = made.__dict__  # (last: if the new session cannot be created, this one is unchanged)
+        session = InferenceSession(self._path, self._options, providers, provider_options)
+        self.__dict__ = session.__dict__  # (last: if the new session cannot be created, this one is unchanged)
 
     def enable_fallback(self) -> None:
         """Do nothing: a failed run is not retried elsewhere."""

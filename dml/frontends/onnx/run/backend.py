@@ -256,8 +256,8 @@ def _checked(name: str, item: Any, kind: Any) -> Any:
 
 def _in_type(array: Array, dtype: Any) -> Array:
     """Return Python's numbers, which have no data type of their own, in the model's type if it represents them."""
-    made = array.astype(dtype) if array.dtype.kind in "iuf" and dtype.kind in "iuf" else array
-    return made if dtype.kind == "f" or np.array_equal(made, array) else array
+    converted = array.astype(dtype) if array.dtype.kind in "iuf" and dtype.kind in "iuf" else array
+    return converted if dtype.kind == "f" or np.array_equal(converted, array) else array
 
 
 @checked

@@ -140,12 +140,12 @@ def _walked(model: PreparedModel, stand: StandIns, profile: bool) -> list[Walked
         if isinstance(part, HostPart):
             made_on_host.update(part.outputs)
             if profile:
-                made, times = _on_host(part, values)
-                found.append(WalkedPart(part, None, {}, made, times))
-                return made
-            made, still_open = part.outline(values)
-            found.append(WalkedPart(part, None, {}, made, [], still_open))
-            return made
+                results, times = _on_host(part, values)
+                found.append(WalkedPart(part, None, {}, results, times))
+                return results
+            results, still_open = part.outline(values)
+            found.append(WalkedPart(part, None, {}, results, [], still_open))
+            return results
         plan, feeds = part.compiled_for(values)
         found.append(WalkedPart(part, plan, feeds, {}, _profiled(plan, feeds) if profile else []))
         return {} if part is model.parts[-1] else plan.run(feeds)
@@ -156,10 +156,10 @@ def _walked(model: PreparedModel, stand: StandIns, profile: bool) -> list[Walked
 
 
 def _on_host(part: HostPart, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[KernelTime]]:
-    made = part.run(values)
+    results = part.run(values)
     start = time.perf_counter_ns()  # (the first run, which prepares, is not measured)
-    made = part.run(values)
-    return made, [KernelTime(grouped(part.nodes), part.runtime, time.perf_counter_ns() - start)]
+    results = part.run(values)
+    return results, [KernelTime(grouped(part.nodes), part.runtime, time.perf_counter_ns() - start)]
 
 
 def _profiled(plan: OnnxPlan, feeds: Mapping[str, Array]) -> list[KernelTime]:
@@ -187,7 +187,8 @@ def explain(
         part, plan = walked_part.part, walked_part.plan
         if plan is not None:
             rows += [
-                Explained(_described_node(made.node, made.label), *operators_of(made.operators)) for made in plan.record
+                Explained(_described_node(record.node, record.label), *operators_of(record.operators))
+                for record in plan.record
             ]
             guards = (guard for guard in plan.guards if not given.issuperset(guard.inputs))
             readers |= dict.fromkeys([*(guard.reader for guard in guards), *plan.late_nodes])

@@ -75,7 +75,7 @@ class OnnxPlan:
         record = trace.record
         self._recorded: Callable[[], list[NodeRecord]] = lambda: written_out(record)
         #: Names of the nodes with a data-dependent number of rows.
-        self.late_nodes = [made.node for made in trace.record if isinstance(made, NodeRecord) and made.is_late]
+        self.late_nodes = [node.node for node in trace.record if isinstance(node, NodeRecord) and node.is_late]
         #: Node of the compiled graph -> node of the Builder.
         self.graph_nodes = {number: at for at, number in enumerate(trace.builder.built)} if tensors else {}
 
@@ -106,12 +106,12 @@ class OnnxPlan:
         numbers: list[int] = [*numbers_in([results, record, limits]), *(() if compiled is None else compiled.numbers)]
 
         def of_sizes(values: Numbers) -> OnnxPlan:
-            made = copy(self)
-            made.outputs = dict(zip(names, filled(results, values), strict=True))
-            made.compiled = None if compiled is None else compiled.filled(values)
-            made._recorded = lambda: filled(record, values)
-            made.limits = filled(limits, values)
-            return made
+            plan = copy(self)
+            plan.outputs = dict(zip(names, filled(results, values), strict=True))
+            plan.compiled = None if compiled is None else compiled.filled(values)
+            plan._recorded = lambda: filled(record, values)
+            plan.limits = filled(limits, values)
+            return plan
 
         return numbers, of_sizes
 
@@ -137,14 +137,14 @@ class OnnxPlan:
     ) -> dict[str, Any]:
         """Run and return the outputs by name. keep: outputs that stay on the device, if they are computed there. into:
         arrays of the outputs written in place."""
-        made: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         for limit in self.limits:
             limit.check(feeds)
         if self.compiled is not None:
             kept = [at for name in keep for at, result in flat(name, self.outputs[name]) if _stays(result)]
-            made = run(self.compiled, feeds, kept, into)
+            results = run(self.compiled, feeds, kept, into)
             self.compiled.forget_constants()
-        return {name: _collect(name, item, made) for name, item in self.outputs.items()}
+        return {name: _collect(name, item, results) for name, item in self.outputs.items()}
 
 
 def _stays(result: Result) -> bool:
@@ -182,17 +182,17 @@ def flat(name: str, item: Any) -> list[tuple[str, Any]]:
     return [] if item is None else [(name, item)]
 
 
-def _collect(name: str, item: Any, made: Mapping[str, Any]) -> Any:
+def _collect(name: str, item: Any, results: Mapping[str, Any]) -> Any:
     if isinstance(item, list):
-        return [_collect(f"{name}[{index}]", inner, made) for index, inner in enumerate(item)]
+        return [_collect(f"{name}[{index}]", inner, results) for index, inner in enumerate(item)]
     if item is None:
         return None
     if isinstance(item, LateResult):
-        rows = made[item.rows][: int(made[item.count][0])]
+        rows = results[item.rows][: int(results[item.count][0])]
         return np.ascontiguousarray(rows.T if item.turned else rows, item.dtype)
     if item.array is not None:
         return item.array
-    found = made[name]
+    found = results[name]
     if isinstance(found, DeviceArray):
         return found.seen_as(item.shape, item.dtype)
     with np.errstate(all="ignore"):

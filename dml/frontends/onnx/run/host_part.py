@@ -161,15 +161,15 @@ class _UnfitError(DMLError):
 
 def _late(make: Callable[[Any], _Run], model: Any) -> _Run:
     """Return a runner that is created at its first run."""
-    made: list[_Run] = []
+    runs: list[_Run] = []
 
     def run(feeds: dict[str, Any]) -> Sequence[Any]:
-        if not made:
+        if not runs:
             try:
-                made.append(make(model))
+                runs.append(make(model))
             except Exception as error:  # (each runtime raises its own exceptions)
                 raise _UnfitError(_words(error)) from error
-        return made[0](feeds)
+        return runs[0](feeds)
 
     return run
 

@@ -22,14 +22,14 @@ def if_(c: IrContext) -> Sequence[IrValue]:
     condition = c.value(0)
     if not isinstance(condition, Tensor):
         return _branch(c, "then_body" if bool(np.ravel(condition)[0]) else "else_body")
-    made: list[IrValue] = []
+    results: list[IrValue] = []
     for a, b in zip(*(map(c.as_tensor, _branch(c, name)) for name in ("then_body", "else_body")), strict=True):
         if a.sizes != b.sizes:
             raise c.error(
                 f"its condition is computed, so its branches must agree; their sizes are {a.sizes} and {b.sizes}"
             )
-        made.append(op.if_(condition.reshape(*(1,) * a.rank).broadcast(a.sizes), a, b))
-    return made
+        results.append(op.if_(condition.reshape(*(1,) * a.rank).broadcast(a.sizes), a, b))
+    return results
 
 
 def _branch(c: IrContext, name: str) -> list[IrValue]:
@@ -62,14 +62,14 @@ def loop(c: IrContext) -> Sequence[IrValue]:
         state |= {parameter: _inner(c, found, result) for parameter, result in body.back.items()}
         if not _goes_on(c, body, found):
             break
-    made = {entry.port: _last(c, body, entry, found, state) for entry in body.outputs if entry.axis is None}
+    results = {entry.port: _last(c, body, entry, found, state) for entry in body.outputs if entry.axis is None}
     for entry in body.outputs:
         if entry.axis is not None:
             parts = [c.as_tensor(value) for value in scans[entry.port]]
             if not parts:
                 raise c.error("an output that joins iterations needs at least one iteration")
-            made[entry.port] = op.join(parts if entry.stride > 0 else parts[::-1], entry.axis % parts[0].rank)
-    return _ordered(c, made)
+            results[entry.port] = op.join(parts if entry.stride > 0 else parts[::-1], entry.axis % parts[0].rank)
+    return _ordered(c, results)
 
 
 def _count(c: IrContext, body: IrBody) -> int:
@@ -151,16 +151,16 @@ def _outer(c: IrContext, entry: PortMap) -> IrValue:
     return c.values[c.layer.input_ports.index(entry.port)]
 
 
-def _inner(c: IrContext, found: dict[int, IrValue], at: int) -> IrValue:
+def _inner(c: IrContext, found: dict[int, IrValue], index: int) -> IrValue:
     """Return the value of a Result of the body."""
-    if at not in found:
-        raise c.error(f"its body has no Result {at}")
-    return found[at]
+    if index not in found:
+        raise c.error(f"its body has no Result {index}")
+    return found[index]
 
 
-def _ordered(c: IrContext, made: dict[int, IrValue]) -> list[IrValue]:
+def _ordered(c: IrContext, results: dict[int, IrValue]) -> list[IrValue]:
     """Return the layer's outputs in order."""
     for port in c.layer.outputs:
-        if port.id not in made:
+        if port.id not in results:
             raise c.error(f"its body has no Result for output port {port.id}")
-    return [made[port.id] for port in c.layer.outputs]
+    return [results[port.id] for port in c.layer.outputs]

@@ -29,8 +29,8 @@ def nonzero(c: IrContext) -> Made:
         "OutputCountTensor": packed_tensor(UINT32, (1,)),
         "OutputCoordinatesTensor": packed_tensor(UINT32, (x.desc.element_count, x.rank)),
     }
-    made = c.graph.node(DML_NONZERO_COORDINATES_OPERATOR_DESC, outputs, InputTensor=x)
-    return LateIrValue(made["OutputCoordinatesTensor"], made["OutputCountTensor"], turned=True)
+    results = c.graph.node(DML_NONZERO_COORDINATES_OPERATOR_DESC, outputs, InputTensor=x)
+    return LateIrValue(results["OutputCoordinatesTensor"], results["OutputCountTensor"], turned=True)
 
 
 @layer("NonMaxSuppression", counts=2)
@@ -54,7 +54,7 @@ def non_max_suppression(c: IrContext) -> Sequence[Made]:
     room = images * classes * most
     kinds = {"OutputCountTensor": (UINT32, (1,)), "OutputSelectedTensor": (UINT32, (room, 3)),
              "OutputScoresTensor": (FLOAT32, (room,))}  # fmt: skip
-    made = c.graph.node(
+    results = c.graph.node(
         OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC,
         {name: packed_tensor(*kind) for name, kind in kinds.items()},
         BoxesTensor=boxes,
@@ -66,7 +66,7 @@ def non_max_suppression(c: IrContext) -> Sequence[Made]:
         CenterPointBox=encoding == "center",
         Inclusive=True,
     )
-    rows, values, counted = made["OutputSelectedTensor"], made["OutputScoresTensor"], made["OutputCountTensor"]
+    rows, values, counted = results["OutputSelectedTensor"], results["OutputScoresTensor"], results["OutputCountTensor"]
     if c.layer.flag("sort_result_descending", True):
         # Equal scores keep the order of the rows; unused rows come last
         is_row = op.less_than(c.as_tensor(np.arange(room, dtype=np.uint32)), counted)
@@ -80,11 +80,11 @@ def non_max_suppression(c: IrContext) -> Sequence[Made]:
     return outputs
 
 
-def _scalar(c: IrContext, at: int, kind: enums.DML_TENSOR_DATA_TYPE) -> Tensor:
+def _scalar(c: IrContext, index: int, kind: enums.DML_TENSOR_DATA_TYPE) -> Tensor:
     """Return an input of one number, 0 where it is absent."""
-    if at >= len(c.values):
+    if index >= len(c.values):
         return c.as_tensor(np.zeros(1, np.int64 if kind == INT64 else np.float32))
-    given = c.tensor(at)
+    given = c.tensor(index)
     if given.desc.element_count != 1:
-        raise c.error(f"input {at} must hold one number, found sizes {given.sizes}")
+        raise c.error(f"input {index} must hold one number, found sizes {given.sizes}")
     return op.cast(given.reshape(1), kind)

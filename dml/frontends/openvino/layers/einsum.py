@@ -17,13 +17,13 @@ def einsum(c: IrContext) -> IrValue:
     tensors = c.tensors()
     terms, output = _equation(c, tensors)
     operands = [_diagonal(tensor, term) for tensor, term in zip(tensors, terms, strict=True)]
-    made, labels = operands[0]
+    result, labels = operands[0]
     for index, (tensor, own) in enumerate(operands[1:], 1):
         needed = set(output).union(*(term for _, term in operands[index + 1 :]))
-        made, labels = _contracted(*_summed(made, labels, {*own, *needed}), tensor, own, needed)
-    made, labels = _summed(made, labels, set(output))
+        result, labels = _contracted(*_summed(result, labels, {*own, *needed}), tensor, own, needed)
+    result, labels = _summed(result, labels, set(output))
     order = [labels.index(label) for label in output]
-    return (made.transpose(*order) if len(order) > 1 else made).reshape(*c.sizes)
+    return (result.transpose(*order) if len(order) > 1 else result).reshape(*c.sizes)
 
 
 @size_rule("Einsum")

@@ -51,8 +51,8 @@ def one_hot(c: IrContext) -> IrValue:
     axis = c.axis(c.layer.integer("axis", -1), len(c.sizes))
     on, off = (np.ravel(c.known(k))[0] for k in (2, 3))
     places = indices.reshape(*c.sizes[:axis], 1, *c.sizes[axis + 1 :])
-    made = op.one_hot(places, c.sizes[axis], float(off), float(on), axis)
-    return made if made.data_type == c.data_type else op.cast(made, c.data_type)
+    result = op.one_hot(places, c.sizes[axis], float(off), float(on), axis)
+    return result if result.data_type == c.data_type else op.cast(result, c.data_type)
 
 
 @layer("TopK")

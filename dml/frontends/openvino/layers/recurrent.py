@@ -84,9 +84,9 @@ def _state(c: IrContext, index: int) -> Tensor:
     return state.transpose(1, 0, 2) if state.rank == 3 else state.reshape(1, *state.sizes)
 
 
-def _results(c: IrContext, made: Sequence[Tensor]) -> list[IrValue]:
+def _results(c: IrContext, tensors: Sequence[Tensor]) -> list[IrValue]:
     """Return the sequence as {B, D, S, H} and the states as {B, D, H}; for a cell, only the states, as {B, H}."""
-    sequence, *states = made
+    sequence, *states = tensors
     if c.layer.type.endswith("Cell"):
         return [state.view(state.sizes[1:]) for state in states]
     return [sequence.transpose(2, 1, 0, 3), *(state.transpose(1, 0, 2) for state in states)]
@@ -98,27 +98,27 @@ def _input(c: IrContext) -> Tensor:
     return x.transpose(1, 0, 2) if x.rank == 3 else x.reshape(1, *x.sizes)
 
 
-def _with_state(made: rec.RecurrentLayer, initial: Tensor) -> rec.RecurrentLayer:
-    return replace(made, initial=initial)
+def _with_state(layer: rec.RecurrentLayer, initial: Tensor) -> rec.RecurrentLayer:
+    return replace(layer, initial=initial)
 
 
 @layer("GRUSequence", "GRUCell")
 def gru(c: IrContext) -> Sequence[IrValue]:
     cell = c.layer.type == "GRUCell"
-    made = _layer(c, "GRU", _input(c), None if cell else _lengths(c, 2), 2 if cell else 3)
-    made = _with_state(made, _state(c, 1))
-    return _results(c, rec.gru(made, linear_before_reset=c.layer.flag("linear_before_reset")))
+    recurrence = _layer(c, "GRU", _input(c), None if cell else _lengths(c, 2), 2 if cell else 3)
+    recurrence = _with_state(recurrence, _state(c, 1))
+    return _results(c, rec.gru(recurrence, linear_before_reset=c.layer.flag("linear_before_reset")))
 
 
 @layer("RNNSequence", "RNNCell")
 def rnn(c: IrContext) -> Sequence[IrValue]:
     cell = c.layer.type == "RNNCell"
-    made = _layer(c, "RNN", _input(c), None if cell else _lengths(c, 2), 2 if cell else 3)
-    return _results(c, rec.rnn(_with_state(made, _state(c, 1))))
+    recurrence = _layer(c, "RNN", _input(c), None if cell else _lengths(c, 2), 2 if cell else 3)
+    return _results(c, rec.rnn(_with_state(recurrence, _state(c, 1))))
 
 
 @layer("LSTMSequence", "LSTMCell")
 def lstm(c: IrContext) -> Sequence[IrValue]:
     cell = c.layer.type == "LSTMCell"
-    made = _layer(c, "LSTM", _input(c), None if cell else _lengths(c, 3), 3 if cell else 4)
-    return _results(c, rec.lstm(_with_state(made, _state(c, 1)), initial_cell=_state(c, 2)))
+    recurrence = _layer(c, "LSTM", _input(c), None if cell else _lengths(c, 3), 3 if cell else 4)
+    return _results(c, rec.lstm(_with_state(recurrence, _state(c, 1)), initial_cell=_state(c, 2)))

@@ -53,10 +53,10 @@ def interpolate(c: IrContext) -> IrValue:
         antialias = True
     # (integers are rounded once, after the last axis)
     whole = numpy_dtype(x.data_type).kind in "iu"
-    made = op.cast(x, enums.DML_TENSOR_DATA_TYPE_FLOAT32) if whole else x
+    result = op.cast(x, enums.DML_TENSOR_DATA_TYPE_FLOAT32) if whole else x
     cube = -0.5 if mode == "bicubic_pillow" else c.layer.number("cube_coeff", -0.75)
-    made = resampled(made, axes, kernel, antialias=antialias, exclude_outside=antialias, cubic=cube)
-    return _whole(made, x.data_type) if whole else made
+    result = resampled(result, axes, kernel, antialias=antialias, exclude_outside=antialias, cubic=cube)
+    return _whole(result, x.data_type) if whole else result
 
 
 def _whole(x: Tensor, data_type: enums.DML_TENSOR_DATA_TYPE) -> Tensor:
@@ -92,7 +92,7 @@ def _axes(c: IrContext, x: Tensor, coordinates: str) -> dict[int, ResizedAxis]:
         raise c.error(f"sizes {x.sizes} do not become {c.sizes} along axes {axes} with {len(factors)} factors")
     if max(c.sizes) > _MOST:
         raise c.error(f"sizes {c.sizes}: more than {_MOST} along an axis are not supported")
-    made = {}
+    axes_by_dimension = {}
     for number, factor in zip(axes, factors, strict=True):
         at = c.axis(number, x.rank)
         size, result = x.sizes[at], c.sizes[at]
@@ -100,8 +100,8 @@ def _axes(c: IrContext, x: Tensor, coordinates: str) -> dict[int, ResizedAxis]:
         # is not resampled, regardless of its factor)
         scale = factor if by_scales and coordinates != "align_corners" else result / size
         if size != result:
-            made[at] = ResizedAxis(size, result, scale, mode=coordinates)
-    return dict(sorted(made.items()))
+            axes_by_dimension[at] = ResizedAxis(size, result, scale, mode=coordinates)
+    return dict(sorted(axes_by_dimension.items()))
 
 
 def _nearest(c: IrContext, axis: ResizedAxis, rounding: str) -> npt.NDArray[np.int32]:

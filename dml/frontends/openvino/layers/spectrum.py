@@ -34,10 +34,10 @@ def real_fourier(c: IrContext) -> IrValue:
     x = op.slice_(x, *_first(x, last, used)) if used < x.sizes[last] else x
     waves = _waves(size, inverse=False)[:used, : size // 2 + 1]
     matrix = np.stack([waves.real, waves.imag], -1).reshape(waves.shape[0], -1)
-    made = _product(x.reshape(*x.sizes, 1), last, matrix, 2)
+    result = _product(x.reshape(*x.sizes, 1), last, matrix, 2)
     for axis, size in zip(axes[:-1], sizes[:-1], strict=True):
-        made = _complex(made, axis, size, inverse=False)
-    return made
+        result = _complex(result, axis, size, inverse=False)
+    return result
 
 
 @layer("IRDFT")
@@ -56,21 +56,21 @@ def inverse_real_fourier(c: IrContext) -> IrValue:
     # A frequency with a conjugate counts twice; 0 and half the size have none
     twice = np.where((np.arange(half) == 0) | (2 * np.arange(half) == size), 1.0, 2.0)[:, None]
     matrix = np.stack([waves.real * twice, -waves.imag * twice], 1).reshape(2 * half, size)
-    made = _product(op.slice_(x, *_first(x, last, half)) if half < own[last] else x, last, matrix, 1)
-    return made.reshape(*made.sizes[:-1])
+    result = _product(op.slice_(x, *_first(x, last, half)) if half < own[last] else x, last, matrix, 1)
+    return result.reshape(*result.sizes[:-1])
 
 
 @size_rule("DFT", "IDFT", "RDFT", "IRDFT")
 def _spectrum_sizes(c: IrContext, inputs: list[tuple[int, ...]]) -> tuple[int, ...]:
-    made, kind = inputs[0], c.layer.type
-    axes, sizes = _axes(c, len(made) - (kind != "RDFT"), made)
+    result, kind = inputs[0], c.layer.type
+    axes, sizes = _axes(c, len(result) - (kind != "RDFT"), result)
     if kind == "IRDFT" and (len(c.values) < 3 or c.integers(2)[-1] == -1):
-        sizes[-1] = 2 * (made[axes[-1]] - 1)
+        sizes[-1] = 2 * (result[axes[-1]] - 1)
     if kind == "RDFT":
         sizes[-1] = sizes[-1] // 2 + 1
     for axis, size in zip(axes, sizes, strict=True):
-        made = with_size(made, axis, size)
-    return {"RDFT": (*made, 2), "IRDFT": made[:-1]}.get(kind, made)
+        result = with_size(result, axis, size)
+    return {"RDFT": (*result, 2), "IRDFT": result[:-1]}.get(kind, result)
 
 
 def _axes(c: IrContext, rank: int, own: tuple[int, ...]) -> tuple[list[int], list[int]]:
@@ -111,7 +111,7 @@ def _product(x: Tensor, axis: int, matrix: npt.NDArray[np.float64], parts: int) 
     turned = x.transpose(*order, axis, x.rank - 1)
     rows = prod(x.sizes[at] for at in order)
     flat = turned.reshape(1, 1, rows, matrix.shape[0])
-    made = op.gemm(flat, x.builder.constant(matrix[None, None], x.data_type))
-    made = made.reshape(*(x.sizes[at] for at in order), matrix.shape[1] // parts, parts)
+    product = op.gemm(flat, x.builder.constant(matrix[None, None], x.data_type))
+    product = product.reshape(*(x.sizes[at] for at in order), matrix.shape[1] // parts, parts)
     back = [*order, axis, x.rank - 1]
-    return made.transpose(*(back.index(at) for at in range(x.rank)))
+    return product.transpose(*(back.index(at) for at in range(x.rank)))

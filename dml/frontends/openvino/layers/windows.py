@@ -53,10 +53,10 @@ def _operands(c: IrContext) -> tuple[Tensor, Tensor, int]:
 
 def _flat(*tensors: Tensor) -> list[Tensor]:
     """Return tensors with two spatial dimensions: where they have one, insert a first one of size 1."""
-    made = []
+    views = []
     for t in tensors:
-        made.append(t if t.rank != 3 else t.view(with_spatial(t.sizes, 2), with_spatial(t.desc.strides, 2, 0)))
-    return made
+        views.append(t if t.rank != 3 else t.view(with_spatial(t.sizes, 2), with_spatial(t.desc.strides, 2, 0)))
+    return views
 
 
 def _two(values: Sequence[int], other: int) -> list[int]:

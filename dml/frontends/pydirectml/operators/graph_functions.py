@@ -45,10 +45,10 @@ def _expressions(value: Any) -> Any:
 
 def functions(own: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
     """Return name -> function for every graph operation, except those that PyDirectML defines itself."""
-    made = {}
+    result = {}
     for name in op.NAMES:
         function = getattr(op, name)
         shown = f"activation_{name}" if hasattr(activation, name) else name
         if shown not in own and name not in ("fused", "upsample_2d", "slice_"):
-            made[shown] = on_expressions(function)
-    return made
+            result[shown] = on_expressions(function)
+    return result

@@ -47,7 +47,7 @@ def gru(
     directions = 2 if int(direction) == both else 1
     whole = DML_BUFFER_TENSOR_DESC(kind, (sequence, directions, batch, hidden))
     last = DML_BUFFER_TENSOR_DESC(kind, (1, directions, batch, hidden))
-    made = node(
+    results = node(
         DML_GRU_OPERATOR_DESC,
         {
             "OutputSequenceTensor": None if output_options == OutputOptions.Single else whole,
@@ -64,7 +64,7 @@ def gru(
         Direction=int(direction),
         LinearBeforeReset=bool(linear_before_reset),
     )
-    return GRUOutputs(made["OutputSequenceTensor"], made["OutputSingleTensor"])
+    return GRUOutputs(results["OutputSequenceTensor"], results["OutputSingleTensor"])
 
 
 class LSTMOutputs:

@@ -48,18 +48,18 @@ class ConvolutionOperations(OperationBuilder):
         step.one_of("input_layout", input_layout, INPUT_LAYOUTS)
         step.one_of("filter_layout", filter_layout, CONV2D_FILTER_LAYOUTS)
         batch, channels, *image = reordered(input.shape, input_layout, "nchw")
-        made, taken, *window = reordered(filter.shape, filter_layout, "oihw")
+        filters, taken, *window = reordered(filter.shape, filter_layout, "oihw")
         step.require(
-            channels % groups == 0 and channels // groups == taken and made % groups == 0,
-            f"{groups} groups of {channels} input channels do not fit a filter of {taken} input channels and {made} "
+            channels % groups == 0 and channels // groups == taken and filters % groups == 0,
+            f"{groups} groups of {channels} input channels do not fit a filter of {taken} input channels and {filters} "
             "output channels",
         )
-        step.shape_of("bias", bias, (made,))
+        step.shape_of("bias", bias, (filters,))
         out = list(window_counts(image, window, stride, dilation, pad[0::2], pad[1::2]))
         step.require(
             all(map(is_dimension, out)), f"its output would have the height and width {out}: the window does not fit"
         )
-        shape = (batch, made, *out)
+        shape = (batch, filters, *out)
 
         def lower(x: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
             result = op.convolution(
@@ -98,12 +98,12 @@ class ConvolutionOperations(OperationBuilder):
         step.one_of("input_layout", input_layout, INPUT_LAYOUTS)
         step.one_of("filter_layout", filter_layout, CONV_TRANSPOSE2D_FILTER_LAYOUTS)
         batch, channels, *image = reordered(input.shape, input_layout, "nchw")
-        taken, made, *window = reordered(filter.shape, filter_layout, "iohw")
+        taken, filters, *window = reordered(filter.shape, filter_layout, "iohw")
         step.require(channels == taken, f"the input has {channels} channels, the filter {taken}")
-        step.require(is_dimension(made * groups), f"{groups} groups of {made} output channels are too many")
-        step.shape_of("bias", bias, (made * groups,))
+        step.require(is_dimension(filters * groups), f"{groups} groups of {filters} output channels are too many")
+        step.shape_of("bias", bias, (filters * groups,))
         sizes = transposed_sizes(
-            (batch, channels, *image), (taken, made, *window), stride, dilation, pad[0::2], pad[1::2]
+            (batch, channels, *image), (taken, filters, *window), stride, dilation, pad[0::2], pad[1::2]
         )
         whole = list(sizes[2:])
         if output_sizes is not None:
@@ -122,7 +122,7 @@ class ConvolutionOperations(OperationBuilder):
         step.require(
             all(map(is_dimension, out)), f"its output would have the height and width {out}: the padding is too large"
         )
-        shape = (batch, made * groups, *out)
+        shape = (batch, filters * groups, *out)
 
         def lower(x: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
             result = op.transposed_convolution(

@@ -17,14 +17,14 @@ class IndexingOperations(OperationBuilder):
         step = self.step("gather", label, input=input, indices=indices)
         step.axis(axis, input)
         shape = (*input.shape[:axis], *indices.shape, *input.shape[axis + 1 :])
-        return step.output(input.data_type, shape, lambda x, at: op.gather(x, at, axis))
+        return step.output(input.data_type, shape, lambda x, i: op.gather(x, i, axis))
 
     @checked
     def gather_elements(self, input: MLOperand, indices: MLOperand, *, axis: int = 0, label: str = "") -> MLOperand:
         """Return the element at each index along the axis; its other coordinates are those of the index."""
         step = self.step("gather_elements", label, input=input, indices=indices)
         _one_axis(step, input, indices, axis)
-        return step.output(input.data_type, indices.shape, lambda x, at: op.gather_elements(x, at, axis))
+        return step.output(input.data_type, indices.shape, lambda x, i: op.gather_elements(x, i, axis))
 
     @checked
     def gather_nd(self, input: MLOperand, indices: MLOperand, *, label: str = "") -> MLOperand:
@@ -41,7 +41,7 @@ class IndexingOperations(OperationBuilder):
         step.same_types(input=input, updates=updates)
         _one_axis(step, input, indices, axis)
         step.shape_of("updates", updates, indices.shape)
-        return step.output(input.data_type, input.shape, lambda x, at, new: op.scatter_elements(x, at, new, axis))
+        return step.output(input.data_type, input.shape, lambda x, i, new: op.scatter_elements(x, i, new, axis))
 
     @checked
     def scatter_nd(self, input: MLOperand, indices: MLOperand, updates: MLOperand, *, label: str = "") -> MLOperand:

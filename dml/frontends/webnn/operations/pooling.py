@@ -54,7 +54,7 @@ def _pooling(name: str, function: Callable[..., Tensor], doc: str) -> Callable[.
         shape = (batch, channels, *sizes)
 
         def lower(x: Tensor) -> Tensor:
-            made = function(
+            pooled = function(
                 transposed(x, layout, "nchw"),
                 window,
                 strides=stride,
@@ -63,7 +63,7 @@ def _pooling(name: str, function: Callable[..., Tensor], doc: str) -> Callable[.
                 dilations=dilation,
                 output_sizes=sizes,
             )
-            return transposed(made, "nchw", layout)
+            return transposed(pooled, "nchw", layout)
 
         return step.output(input.data_type, reordered(shape, "nchw", layout), lower)
 

@@ -84,7 +84,7 @@ def parameterized_relu(node: OnnxNode) -> OnnxValue:
     x, slope = node.input(0), node.input(1)
     if node.version < 7 and slope.rank == 1 and x.rank > 2 and slope.size > 1:
         slope = reshape(slope, (slope.size, *(1,) * (x.rank - 2)))
-    return x.filled(0, x.shape) if not x.size else x.made(op.parameterized_relu(x.tensor, slope.tensor))
+    return x.filled(0, x.shape) if not x.size else x.with_tensor(op.parameterized_relu(x.tensor, slope.tensor))
 
 
 _SOFT: dict[str, Operation] = {"Softmax": op.softmax, "LogSoftmax": op.log_softmax, "Hardmax": op.hardmax}

@@ -100,7 +100,7 @@ def _attended(
             outputs[name] = ((batch, heads, total, size), like.dtype)
     if relative is not None:
         fields["RelativePositionBiasTensor"] = expanded(relative, sizes)
-    made = emit(
+    results = emit(
         DML_MULTIHEAD_ATTENTION_OPERATOR_DESC,
         outputs,
         node.builder,
@@ -109,7 +109,7 @@ def _attended(
         HeadCount=heads,
         **fields,
     )
-    return [made["OutputTensor"], made.get("OutputPresentKeyTensor"), made.get("OutputPresentValueTensor")]
+    return [results["OutputTensor"], results.get("OutputPresentKeyTensor"), results.get("OutputPresentValueTensor")]
 
 
 _MASK = enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE
@@ -222,7 +222,7 @@ def _self_attention(
     key_size, value_size = sizes[1] // heads, sizes[2] // heads
     all_sizes = (batch, heads, steps, count + steps)
     fields |= _mask(node, node.optional(mask), all_sizes, count)
-    made, *present = _attended(node, fields, all_sizes, (key_size, value_size), projected, relative=relative)
+    attended, *present = _attended(node, fields, all_sizes, (key_size, value_size), projected, relative=relative)
     if not node.wants(1):
-        return [made, None]
-    return [made, join([reshape(item, (1, *item.shape)) for item in present if item is not None], 0)]
+        return [attended, None]
+    return [attended, join([reshape(item, (1, *item.shape)) for item in present if item is not None], 0)]

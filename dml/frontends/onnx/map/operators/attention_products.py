@@ -35,12 +35,12 @@ def products(
     row = 4 * batch * (query.shape[2] // keys_values[0].shape[3]) * keys_values[0].shape[2]
     if row * steps <= MOST_SCORES or steps == 1:
         return _attended(node, query, keys_values, opened, bias)
-    count, made = max(1, MOST_SCORES // row), []
+    count, parts = max(1, MOST_SCORES // row), []
     for index in range(0, steps, count):
         own = min(count, steps - index)
         given = [x if x is None or x.shape[2] == 1 else part(x, 2, index, own) for x in (opened, bias)]
-        made.append(_attended(node, part(query, 1, index, own), keys_values, *given))
-    return join(made, 1)
+        parts.append(_attended(node, part(query, 1, index, own), keys_values, *given))
+    return join(parts, 1)
 
 
 def _attended(

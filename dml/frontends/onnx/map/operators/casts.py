@@ -76,7 +76,7 @@ def rounded(x: OnnxValue, dtype: DType, saturate: bool = True) -> OnnxValue:
     near = bit_cast(_bitwise(op.bit_and, up, 2**32 - (1 << dropped)), FLOAT32)
     is_nan = unary(op.is_nan, x, BOOL)
     if dtype == BFLOAT16:  # (with the exponents of FLOAT32)
-        return x.made(where(is_nan, x, near).tensor, dtype=dtype)
+        return x.with_tensor(where(is_nan, x, near).tensor, dtype=dtype)
     size = unary(op.absolute, x)
     # Subnormal numbers of the type are multiples of the smallest one; division by it is exact
     step = float(kind.smallest_subnormal)
@@ -93,7 +93,7 @@ def rounded(x: OnnxValue, dtype: DType, saturate: bool = True) -> OnnxValue:
         limits = unary(op.sign, near) * np.inf
     else:
         limits = near.filled(np.nan)
-    return x.made(where(is_nan, x, where(beyond, limits, near)).tensor, dtype=dtype)
+    return x.with_tensor(where(is_nan, x, where(beyond, limits, near)).tensor, dtype=dtype)
 
 
 def _bitwise(function: Operation, x: OnnxValue, number: int) -> OnnxValue:
@@ -112,7 +112,7 @@ def bit_cast(x: OnnxValue, dtype: np.dtype[np.generic]) -> OnnxValue:
     if numpy_dtype(kind).itemsize != numpy_dtype(x.tensor.data_type).itemsize:
         raise Unsupported(f"no cast of the bits of {x.dtype} to {dtype}")
     tensor = x.packed
-    return x.made(Tensor(x.builder, tensor.source, replace(tensor.desc, DataType=kind)), dtype=dtype)
+    return x.with_tensor(Tensor(x.builder, tensor.source, replace(tensor.desc, DataType=kind)), dtype=dtype)
 
 
 @onnx_op("BitCast", since=26)

@@ -139,9 +139,9 @@ def _scanned(node: OnnxNode, inputs: list[OnnxValue]) -> list[Any]:
         for value, axis, back in zip(scanned, axes, directions, strict=True):
             piece = part(value, axis, length - 1 - t if back else t, 1)
             items.append(reshape(piece, without_axis(value.shape, axis)))
-        made = _branch(node, "body", [*states, *items])
-        states = made[: len(states)]
-        for result, value in zip(results, made[len(states) :], strict=True):
+        results_of_step = _branch(node, "body", [*states, *items])
+        states = results_of_step[: len(states)]
+        for result, value in zip(results, results_of_step[len(states) :], strict=True):
             result.append(value)
     output_axes = node.each("scan_output_axes", outputs, 0)
     output_back = node.each("scan_output_directions", outputs, 0)

@@ -88,8 +88,8 @@ def decoder_masked_self_attention(node: OnnxNode) -> list[OnnxValue | None]:
             present = written(rows, reshape(past, flat), length, in_place=node.writes_in_place({4: 1}))
             opened = _up_to(node, part(length, 0, 0, batch), past.shape[3])
     keys_values = [cast(_of_beams(node, part(present, 0, index * batch, batch), 7, 8), FLOAT32) for index in range(2)]
-    made = products(node, query, keys_values, opened, _bias(node, 3, 5, present.shape[2]))
-    return [made, reshape(present, (2, batch, *present.shape[1:]))]
+    attended = products(node, query, keys_values, opened, _bias(node, 3, 5, present.shape[2]))
+    return [attended, reshape(present, (2, batch, *present.shape[1:]))]
 
 
 def multi_head_over_cache(node: OnnxNode, query: OnnxValue, key: OnnxValue, value: OnnxValue) -> list[OnnxValue | None]:
@@ -117,17 +117,17 @@ def multi_head_over_cache(node: OnnxNode, query: OnnxValue, key: OnnxValue, valu
         keys_values = [_from_beams(node, x, 9, beams) for x in presents]
     else:
         keys_values = presents
-    made = products(node, query, [cast(x, FLOAT32) for x in keys_values], opened, _bias(node, 4, 5, room))
-    return [made, *presents]
+    attended = products(node, query, [cast(x, FLOAT32) for x in keys_values], opened, _bias(node, 4, 5, room))
+    return [attended, *presents]
 
 
-def _biased(node: OnnxNode, at: int, parts: tuple[OnnxValue, ...]) -> tuple[OnnxValue, OnnxValue, OnnxValue]:
+def _biased(node: OnnxNode, index: int, parts: tuple[OnnxValue, ...]) -> tuple[OnnxValue, OnnxValue, OnnxValue]:
     """Add the bias, if there is one, to query, key and value."""
-    bias, made, first = node.optional(at, rank=1), [], 0
+    bias, biased, first = node.optional(index, rank=1), [], 0
     for x in parts:
-        made.append(x if bias is None else x + part(bias, 0, first, x.shape[2]))
+        biased.append(x if bias is None else x + part(bias, 0, first, x.shape[2]))
         first += x.shape[2]
-    return made[0], made[1], made[2]
+    return biased[0], biased[1], biased[2]
 
 
 def _split(x: OnnxValue, heads: int) -> OnnxValue:
@@ -135,15 +135,15 @@ def _split(x: OnnxValue, heads: int) -> OnnxValue:
     return transpose(reshape(x, (*x.shape[:2], heads, x.shape[2] // heads)), (0, 2, 1, 3))
 
 
-def _past_length(node: OnnxNode, at: int, batch: int) -> OnnxValue:
+def _past_length(node: OnnxNode, index: int, batch: int) -> OnnxValue:
     """Return a length that all batch elements share, as {B}."""
-    length = node.input(at)
+    length = node.input(index)
     node.check(length.size == 1, f"past_sequence_length must have one element, found shape {length.shape}")
     return expanded(reshape(cast(length, INT32), (1,)), (batch,))
 
 
-def _check_room(node: OnnxNode, at: int, room: int) -> None:
-    node.limit(at, room, 1, full_cache(room))
+def _check_room(node: OnnxNode, index: int, room: int) -> None:
+    node.limit(index, room, 1, full_cache(room))
 
 
 def _up_to(node: OnnxNode, last: OnnxValue, total: int) -> OnnxValue:
@@ -154,14 +154,14 @@ def _up_to(node: OnnxNode, last: OnnxValue, total: int) -> OnnxValue:
 def _bias(node: OnnxNode, mask: int, bias: int, total: int) -> OnnxValue | None:
     """Return the bias of the scores, with the filter value where the mask {B, T} is 0."""
     added = node.optional(bias, rank=4)
-    made = None if added is None else resized(cast(added, FLOAT32), 3, total)
+    own_bias = None if added is None else resized(cast(added, FLOAT32), 3, total)
     given = node.optional(mask, rank=2)
     if given is None:
-        return made
+        return own_bias
     opened = reshape(resized(cast(given, INT32), 1, total), (given.shape[0], 1, 1, total)) > 0
     zero = node.constant(np.zeros((1, 1, 1, 1), np.float32))
     closed = where(opened, zero, zero.filled(node.number("mask_filter_value", -10000.0)))
-    return closed if made is None else made + closed
+    return closed if own_bias is None else own_bias + closed
 
 
 def _of_beams(node: OnnxNode, x: OnnxValue, width: int, indirection: int) -> OnnxValue:
@@ -243,8 +243,8 @@ def _blocks(node: OnnxNode, queries: OnnxValue, heads: int, total: int) -> OnnxV
 def _layouts(rows: Array, columns: Array) -> Array:
     """Convert compressed rows {layouts, blocks + 1} and columns to 0 and 1, {layouts, blocks, blocks}."""
     count, blocks = rows.shape[0], rows.shape[1] - 1
-    made = np.zeros((count, blocks, blocks), UINT8)
+    layouts = np.zeros((count, blocks, blocks), UINT8)
     for layout in range(count):
         for row in range(blocks):
-            made[layout, row, columns[layout, rows[layout, row] : rows[layout, row + 1]]] = 1
-    return made
+            layouts[layout, row, columns[layout, rows[layout, row] : rows[layout, row + 1]]] = 1
+    return layouts

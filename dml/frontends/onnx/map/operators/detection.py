@@ -42,7 +42,7 @@ def non_max_suppression(node: OnnxNode) -> OnnxValue | LateRows:
     inputs = [item for item in (boxes, scores, limit, overlap, least) if item is not None and item.array is None]
     late = node.is_late(next((item for item in inputs if node.builder.depends_on_inputs(item.tensor)), boxes))
     room = images * classes * most
-    made = node.builder.node(
+    outputs = node.builder.node(
         OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC,
         {
             "OutputCountTensor": packed_tensor(storage(UINT32), (1,)),
@@ -57,20 +57,20 @@ def non_max_suppression(node: OnnxNode) -> OnnxValue | LateRows:
         CenterPointBox=bool(centers),
         Inclusive=False,
     )
-    rows = boxes.made(made["OutputSelectedTensor"], (room, 3), UINT32)
-    counted = boxes.made(made["OutputCountTensor"], (1,), UINT32)
+    rows = boxes.with_tensor(outputs["OutputSelectedTensor"], (room, 3), UINT32)
+    counted = boxes.with_tensor(outputs["OutputCountTensor"], (1,), UINT32)
     if late:
         return LateRows(rows, counted, INT64)
     return cast(part(rows, 0, 0, int(node.trace.known(counted)[0])), INT64)
 
 
-def _scalar(node: OnnxNode, at: int, holds: Callable[[float], bool] | None) -> OnnxValue | None:
+def _scalar(node: OnnxNode, index: int, holds: Callable[[float], bool] | None) -> OnnxValue | None:
     """Return an optional input of one number, as a tensor of one element."""
-    given = node.optional(at)
+    given = node.optional(index)
     if given is None:
         return None
-    node.check(given.size == 1, f"input {at} must hold one number, found shape {given.shape}")
+    node.check(given.size == 1, f"input {index} must hold one number, found shape {given.shape}")
     if holds is not None and given.array is not None:
         found = given.array.reshape(-1)[0]
-        node.check(holds(found), f"input {at} must be from 0 to 1, found {found}")
+        node.check(holds(found), f"input {index} must be from 0 to 1, found {found}")
     return reshape(given, (1,))

@@ -19,6 +19,6 @@ def distances(node: OnnxNode) -> OnnxValue:
     node.check(a.shape[1] == b.shape[1], f"rows of A and B must have the same size, found {a.shape} and {b.shape}")
     shape = (a.shape[0], b.shape[0])
     squares = expanded(total(a * a, (1,)), shape) + expanded(transpose(total(b * b, (1,)), (1, 0)), shape)
-    made = squares - matmul(a, b, transpose_b=True) * 2.0
-    made = maximum(made, made.filled(0))
-    return made if metric == "sqeuclidean" else unary(op.sqrt, made)
+    squared = squares - matmul(a, b, transpose_b=True) * 2.0
+    squared = maximum(squared, squared.filled(0))
+    return squared if metric == "sqeuclidean" else unary(op.sqrt, squared)

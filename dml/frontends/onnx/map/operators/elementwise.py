@@ -73,11 +73,11 @@ def unary_operator(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     if node.op == "Abs" and x.dtype.kind == "u":
         return x
-    made = unary(UNARY[node.op], x)
+    result = unary(UNARY[node.op], x)
     if node.op == "Sign" and x.dtype.kind == "f":
         # NaN stays NaN, as in NumPy and onnxruntime; DirectML's reference returns 0.
-        return where(unary(op.is_nan, x, BOOL), x, made)
-    return made
+        return where(unary(op.is_nan, x, BOOL), x, result)
+    return result
 
 
 @onnx_op("Round", since=11, fold=folds.ELEMENT_WISE)
@@ -179,10 +179,12 @@ def power(node: OnnxNode) -> OnnxValue:
 @onnx_op("Sum", "Mean", fold=folds.ELEMENT_WISE)
 def variadic(node: OnnxNode) -> OnnxValue:
     values = node.variadic()
-    made = values[0]
+    result = values[0]
     for value in values[1:]:
-        made = {"Max": maximum, "Min": minimum}[node.op](made, value) if node.op in ("Max", "Min") else made + value
-    return made / len(values) if node.op == "Mean" else made
+        result = (
+            {"Max": maximum, "Min": minimum}[node.op](result, value) if node.op in ("Max", "Min") else result + value
+        )
+    return result / len(values) if node.op == "Mean" else result
 
 
 @onnx_op("BiasAdd", domain="com.microsoft")
@@ -246,7 +248,7 @@ def range_(node: OnnxNode) -> OnnxValue:
     stored_dtype = numpy_dtype(kind)
     if stored_dtype == np.float64:
         return cast(node.constant(np.arange(count, dtype=np.float64) * delta + first), dtype)
-    made = emit(
+    outputs = emit(
         DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC,
         {"OutputTensor": ((count,), dtype)},
         node.builder,
@@ -254,4 +256,4 @@ def range_(node: OnnxNode) -> OnnxValue:
         ValueStart=scalar(first, stored_dtype),
         ValueDelta=scalar(delta, stored_dtype),
     )
-    return made["OutputTensor"]
+    return outputs["OutputTensor"]

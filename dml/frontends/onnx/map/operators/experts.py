@@ -49,9 +49,9 @@ class _Layer:
         picked = [
             item if item is None or chosen is None else gather(item, chosen, 0) for item in (*self.packed, self.bias)
         ]
-        made = matmul(x, cast(self.numbers(tuple(picked[:-1])), x.dtype), transpose_b=True)
+        product = matmul(x, cast(self.numbers(tuple(picked[:-1])), x.dtype), transpose_b=True)
         bias = picked[-1]
-        return made if bias is None else made + reshape(cast(bias, x.dtype), (bias.shape[0], 1, bias.shape[1]))
+        return product if bias is None else product + reshape(cast(bias, x.dtype), (bias.shape[0], 1, bias.shape[1]))
 
 
 @onnx_op("MoE", domain="com.microsoft")
@@ -151,8 +151,8 @@ def _mixed(node: OnnxNode, layers: list[_Layer | None], *, router_weights: OnnxV
 
     if tokens * k <= experts:
         each = expanded(reshape(rows, (tokens, 1, width)), (tokens, k, width))
-        made = through(reshape(each, (tokens * k, 1, width)), reshape(chosen, (tokens * k,)))
-        weighted = cast(reshape(made, (tokens, k, width)), FLOAT32) * reshape(shares, (tokens, k, 1))
+        result = through(reshape(each, (tokens * k, 1, width)), reshape(chosen, (tokens * k,)))
+        weighted = cast(reshape(result, (tokens, k, width)), FLOAT32) * reshape(shares, (tokens, k, 1))
         return reshape(cast(total(weighted, [1], keep=False), x.dtype), x.shape)
     weights = _spread(chosen, shares, experts)
     count = max(1, MOST_BYTES // (4 * experts * max(width, first.rows)))
@@ -160,8 +160,8 @@ def _mixed(node: OnnxNode, layers: list[_Layer | None], *, router_weights: OnnxV
     for index in range(0, tokens, count):
         own = min(count, tokens - index)
         batch = expanded(reshape(part(rows, 0, index, own), (1, own, width)), (experts, own, width))
-        made = cast(through(batch, None), FLOAT32) * reshape(part(weights, 1, index, own), (experts, own, 1))
-        parts.append(cast(total(made, [0], keep=False), x.dtype))
+        result = cast(through(batch, None), FLOAT32) * reshape(part(weights, 1, index, own), (experts, own, 1))
+        parts.append(cast(total(result, [0], keep=False), x.dtype))
     return reshape(join(parts, 0), x.shape)
 
 
@@ -197,7 +197,7 @@ def _sparsely_mixed(node: OnnxNode, scores: OnnxValue, k: int) -> tuple[OnnxValu
 def _highest(x: OnnxValue, k: int) -> tuple[OnnxValue, OnnxValue]:
     shape = (x.shape[0], k)
     values, indices = op.top_k(x.tensor, k, 1)
-    return x.made(values, shape), x.made(indices, shape, UINT32)
+    return x.with_tensor(values, shape), x.with_tensor(indices, shape, UINT32)
 
 
 def _spread(chosen: OnnxValue, shares: OnnxValue, experts: int) -> OnnxValue:
@@ -216,15 +216,15 @@ def _activated(
     node: OnnxNode, first: _Layer, third: _Layer | None, x: OnnxValue, chosen: OnnxValue | None
 ) -> OnnxValue:
     kind = node.one_of("activation_type", "relu", ("relu", "relu2", "gelu", "silu", "swiglu", "geglu", "identity"))
-    made = first.of(x, chosen)
+    hidden = first.of(x, chosen)
     fusion = node.integer("swiglu_fusion", 0, least=0, most=2)
     if kind not in ("swiglu", "geglu"):
-        made = _PLAIN[kind](made)
-        return made if third is None else made * third.of(x, chosen)
+        hidden = _PLAIN[kind](hidden)
+        return hidden if third is None else hidden * third.of(x, chosen)
     if fusion:
-        gate, up = _halves(node, made, interleaved=fusion == 1)
+        gate, up = _halves(node, hidden, interleaved=fusion == 1)
     elif third is not None:
-        gate, up = made, third.of(x, chosen)
+        gate, up = hidden, third.of(x, chosen)
     else:
         raise DMLError(f"{kind} without swiglu_fusion takes the weights of fc3")
     if kind == "geglu":

@@ -35,5 +35,7 @@ _FUSED: dict[str, Callable[[OnnxNode], Any]] = {
 @onnx_op(*_FUSED, domain="com.microsoft.dml")
 def fused(node: OnnxNode) -> OnnxValue:
     refuse(node, {3: "Min", 4: "Max"} if node.op == "DmlFusedConv" else {}, {1: "1"})
-    made = _FUSED[node.op](node)
-    return activated(node, made[0] if isinstance(made, list) else made, node.text("fused_activation", ""), "fused_")
+    result = _FUSED[node.op](node)
+    return activated(
+        node, result[0] if isinstance(result, list) else result, node.text("fused_activation", ""), "fused_"
+    )

@@ -100,11 +100,11 @@ class _Blocks:
         if axis == along:
             wrapped = where(indices < 0, indices + self.shape[axis], indices)
             return _gathered(x, wrapped / self.block, axis, bits, count)
-        made = _gathered(x, indices, axis, bits, count)
+        gathered = _gathered(x, indices, axis, bits, count)
         if self.shape[along] % self.block == 0:
-            return made
+            return gathered
         at = along if along < axis else along - 1 + indices.rank
-        plain = widened(made, FLOAT32) if made.dtype in (INT4, UINT4, UINT2) else made
+        plain = widened(gathered, FLOAT32) if gathered.dtype in (INT4, UINT4, UINT2) else gathered
         return repeated_blocks(plain, at, self.block, self.shape[along])
 
 

@@ -52,13 +52,13 @@ def product(a: OnnxValue, b: OnnxValue) -> OnnxValue:
     b = reshape(b, (*b.shape, 1)) if right else b
     if a.shape[-1] != b.shape[-2]:
         raise DMLError(f"matrices of shapes {a.shape} and {b.shape} have no product")
-    made = matmul(a, b)
-    shape = list(made.shape)
+    result = matmul(a, b)
+    shape = list(result.shape)
     if right:
         shape.pop(-1)
     if left:
         shape.pop(-1 if right else -2)
-    return reshape(made, shape)
+    return reshape(result, shape)
 
 
 @onnx_op("MatMul")
@@ -69,10 +69,10 @@ def matmul_(node: OnnxNode) -> OnnxValue:
 @onnx_op("FusedMatMul", "FusedMatMulActivation", "TransposeMatMul", domain="com.microsoft")
 def fused_matmul(node: OnnxNode) -> OnnxValue:
     a, b = _turned(node, node.input(0), "A"), _turned(node, node.input(1), "B")
-    made, alpha = product(a, b), node.number("alpha", 1.0)
-    made = made if alpha == 1.0 else made * alpha
+    result, alpha = product(a, b), node.number("alpha", 1.0)
+    result = result if alpha == 1.0 else result * alpha
     activation = node.text("activation", "")
-    return activated(node, made, activation, "activation_") if activation else made
+    return activated(node, result, activation, "activation_") if activation else result
 
 
 def _turned(node: OnnxNode, x: OnnxValue, side: str) -> OnnxValue:
@@ -124,7 +124,7 @@ def _output_sizes(a: OnnxValue, b: OnnxValue) -> tuple[int, ...]:
 @onnx_op("MatMulInteger", since=10)
 def matmul_integer(node: OnnxNode) -> OnnxValue:
     a, b, shape = _batched(node.input(0), node.input(1))
-    made = one(
+    result = one(
         DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
         a,
         _output_sizes(a, b),
@@ -134,14 +134,14 @@ def matmul_integer(node: OnnxNode) -> OnnxValue:
         BTensor=b,
         BZeroPointTensor=_parameter(node.optional(3), b, "b"),
     )
-    return reshape(made, shape)
+    return reshape(result, shape)
 
 
 @onnx_op("QLinearMatMul", since=10)
 def qlinear_matmul(node: OnnxNode) -> OnnxValue:
     a, b, shape = _batched(node.input(0), node.input(3))
     output = node.input(7)
-    made = one(
+    result = one(
         DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC,
         a,
         _output_sizes(a, b),
@@ -155,7 +155,7 @@ def qlinear_matmul(node: OnnxNode) -> OnnxValue:
         OutputScaleTensor=_parameter(node.input(6), a, "a"),
         OutputZeroPointTensor=_parameter(output, a, "a"),
     )
-    return reshape(made, shape)
+    return reshape(result, shape)
 
 
 @onnx_op("MatMulIntegerToFloat", domain="com.microsoft")
@@ -184,7 +184,7 @@ def integer_product(
         b, b_zero = _unsigned(b, b_zero)
     a, b, shape = _batched(a, b)
     sizes = _output_sizes(a, b)
-    made = emit(
+    outputs = emit(
         DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
         {"OutputTensor": (sizes, a_scale.dtype)},
         a.builder,
@@ -196,7 +196,7 @@ def integer_product(
         BZeroPointTensor=_parameter(b_zero, b, "b"),
         BiasTensor=None if bias is None else expanded(bias, sizes),
     )
-    return reshape(made["OutputTensor"], shape)
+    return reshape(outputs["OutputTensor"], shape)
 
 
 def _unsigned(x: OnnxValue, zero: OnnxValue | None) -> tuple[OnnxValue, OnnxValue | None]:
@@ -219,15 +219,15 @@ def einsum(node: OnnxNode) -> OnnxValue:
     values = node.variadic()
     terms, output = _equation(node.text("equation", ""), values)
     operands = [_diagonal(value, term) for value, term in zip(values, terms, strict=True)]
-    made, labels = operands[0]
+    result, labels = operands[0]
     for index, (value, own) in enumerate(operands[1:], 1):
         needed = set(output).union(*(term for _, term in operands[index + 1 :]))
-        made, labels = _contract(made, labels, value, own, needed)
+        result, labels = _contract(result, labels, value, own, needed)
     gone = [index for index, label in enumerate(labels) if label not in output]
     if gone:
-        made = total(made, gone, keep=False)
+        result = total(result, gone, keep=False)
         labels = [label for label in labels if label in output]
-    return transpose(made, [labels.index(label) for label in output])
+    return transpose(result, [labels.index(label) for label in output])
 
 
 def _equation(equation: str, values: list[OnnxValue]) -> tuple[list[list[str]], list[str]]:
@@ -273,7 +273,7 @@ def _diagonal(value: OnnxValue, term: list[str]) -> tuple[OnnxValue, list[str]]:
             raise DMLError(f"label {label!r} has different sizes in a tensor of shape {value.shape}")
         sizes.append(value.shape[axes[0]])
         strides.append(sum(tensor.desc.strides[at] for at in axes))
-    return value.made(tensor.view(sizes, strides), sizes), labels
+    return value.with_tensor(tensor.view(sizes, strides), sizes), labels
 
 
 def _contract(
@@ -302,6 +302,6 @@ def _contract(
         moved = expanded(moved, [sizes[label] for label in order])
         return reshape(moved, [prod(sizes[la] for la in part) for part in (batch, first, second)])
 
-    made = matmul(arranged(a, a_labels, rows, summed), arranged(b, b_labels, summed, columns))
+    result = matmul(arranged(a, a_labels, rows, summed), arranged(b, b_labels, summed, columns))
     order = [*batch, *rows, *columns]
-    return reshape(made, [sizes[label] for label in order]), order
+    return reshape(result, [sizes[label] for label in order]), order

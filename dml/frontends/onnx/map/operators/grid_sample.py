@@ -65,6 +65,6 @@ def _gathered(image: OnnxValue, index: OnnxValue) -> OnnxValue:
 def _neighbours(points: OnnxValue, *of: Any) -> list[tuple[OnnxValue, OnnxValue | None]]:
     """Return (index, weight) of each neighbour along one axis."""
     return [
-        (points.made(place), None if weight is None else points.made(weight))
+        (points.with_tensor(place), None if weight is None else points.with_tensor(weight))
         for place, weight in neighbours(points.packed, *of)
     ]

@@ -68,10 +68,10 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
         fields["PastSequenceLengthsTensor"] = lengths
     fields = {name: cast(tensor, FLOAT32) for name, tensor in fields.items() if tensor is not None}
     positions = steps if prompt else room + steps
-    made = _attended(node, fields, positions, key_heads, lengths)
-    results: list[OnnxValue | None] = [cast(made["OutputTensor"], query.dtype)]
+    outputs = _attended(node, fields, positions, key_heads, lengths)
+    results: list[OnnxValue | None] = [cast(outputs["OutputTensor"], query.dtype)]
     for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor"):
-        results.append(cast(resized(made[name], 2, present), query.dtype))
+        results.append(cast(resized(outputs[name], 2, present), query.dtype))
     return results
 
 
@@ -96,8 +96,8 @@ def _in_place(
         "ValueTensor": value,
         "PastSequenceLengthsTensor": lengths,
     }
-    made = _attended(node, fields, room, key_heads, lengths)
-    return [made["OutputTensor"], made["OutputPresentKeyTensor"], made["OutputPresentValueTensor"]]
+    outputs = _attended(node, fields, room, key_heads, lengths)
+    return [outputs["OutputTensor"], outputs["OutputPresentKeyTensor"], outputs["OutputPresentValueTensor"]]
 
 
 def _lengths(node: OnnxNode, steps: int) -> OnnxValue:
@@ -118,13 +118,13 @@ def _normalized(node: OnnxNode, query: OnnxValue, key: OnnxValue, size: int) -> 
     node.check(node.has(14) == node.has(15), "q_norm_weight and k_norm_weight must be given together")
     if not node.has(14):
         return query, key
-    epsilon, made = node.number("qk_norm_epsilon", 1e-6), []
+    epsilon, normalized = node.number("qk_norm_epsilon", 1e-6), []
     for x, at, name in ((query, 14, "q_norm_epsilon"), (key, 15, "k_norm_epsilon")):
         weight = node.input(at, rank=1)
         node.check(weight.size == size, f"input {at} must have {size} elements, found shape {weight.shape}")
         split = reshape(x, (*x.shape[:2], x.shape[2] // size, size))
-        made.append(reshape(root_mean_square(split, weight, [3], node.number(name, epsilon)), x.shape))
-    return made[0], made[1]
+        normalized.append(reshape(root_mean_square(split, weight, [3], node.number(name, epsilon)), x.shape))
+    return normalized[0], normalized[1]
 
 
 def _positions(node: OnnxNode, steps: int, room: int) -> tuple[int, bool]:

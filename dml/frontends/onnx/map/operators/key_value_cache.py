@@ -18,10 +18,10 @@ from ..traced_arrays import counted
 from ..value import OnnxValue, cast, constant, expanded, maximum, minimum, one, reshape, unary, where
 
 
-def inserted(new: OnnxValue, past: OnnxValue, at: OnnxValue) -> OnnxValue:
-    """Return the past {B, M, T, C} with new rows {B, M, S, C} at each batch element's position ``at``, then zeros."""
+def inserted(new: OnnxValue, past: OnnxValue, positions: OnnxValue) -> OnnxValue:
+    """Return the past {B, M, T, C} with new rows {B, M, S, C} at each batch element's position, then zeros."""
     steps, room = new.shape[2], past.shape[2]
-    start = reshape(at, (at.size, 1, 1, 1))
+    start = reshape(positions, (positions.size, 1, 1, 1))
     places = constant(past.builder, counted((1, 1, room, 1))) - start
     if steps == 1:
         moved = expanded(new, past.shape)
@@ -31,16 +31,20 @@ def inserted(new: OnnxValue, past: OnnxValue, at: OnnxValue) -> OnnxValue:
     return where(places < 0, past, where(places < steps, moved, moved.filled(0)))
 
 
-def inserted_in_place(new: OnnxValue, shape: Sequence[int], at: OnnxValue) -> OnnxValue:
-    """Write new rows {B, M, S, C} at position ``at`` of a cache {B, M, T, C} that is bound as the model's output."""
+def inserted_in_place(new: OnnxValue, shape: Sequence[int], positions: OnnxValue) -> OnnxValue:
+    """Write new rows {B, M, S, C} at ``positions`` of a cache {B, M, T, C} that is bound as the model's output."""
     return one(
-        OWN_INSERT_ROWS_OPERATOR_DESC, new, shape, RowsTensor=new, PositionsTensor=reshape(cast(at, INT32), (at.size,))
+        OWN_INSERT_ROWS_OPERATOR_DESC,
+        new,
+        shape,
+        RowsTensor=new,
+        PositionsTensor=reshape(cast(positions, INT32), (positions.size,)),
     )
 
 
-def written(new: OnnxValue, past: OnnxValue, at: OnnxValue, *, in_place: bool) -> OnnxValue:
-    """Write new rows into the past starting at ``at``: in place, or into a copy."""
-    return inserted_in_place(new, past.shape, at) if in_place else inserted(new, past, at)
+def written(new: OnnxValue, past: OnnxValue, positions: OnnxValue, *, in_place: bool) -> OnnxValue:
+    """Write new rows into the past starting at ``positions``: in place, or into a copy."""
+    return inserted_in_place(new, past.shape, positions) if in_place else inserted(new, past, positions)
 
 
 def full_cache(room: int) -> str:
@@ -59,15 +63,15 @@ class KeyValueCache:
     scale: OnnxValue | None = None
 
     @classmethod
-    def of(cls, node: OnnxNode, at: int, heads: int, size: int) -> KeyValueCache:
-        """Read the node's attributes. at: 0 for keys, 1 for values."""
-        name = ("k", "v")[at]
+    def of(cls, node: OnnxNode, index: int, heads: int, size: int) -> KeyValueCache:
+        """Read the node's attributes. index: 0 for keys, 1 for values."""
+        name = ("k", "v")[index]
         kind = node.one_of(f"{name}_quant_type", "NONE", ("NONE", "PER_TENSOR", "PER_CHANNEL"))
         if kind == "NONE":
             return cls()
-        bits, scale = node.integer("kv_cache_bit_width", 0), node.input(12 + at)
+        bits, scale = node.integer("kv_cache_bit_width", 0), node.input(12 + index)
         node.check(bits in (4, 8), f"attribute 'kv_cache_bit_width' must be 4 or 8, found {bits}")
-        before = node.optional(3 + at, rank=4)
+        before = node.optional(3 + index, rank=4)
         if before is not None and before.dtype != (np.int8 if bits == 8 else UINT8):
             raise Unsupported(f"a past of {bits} bits in {before.dtype} is not mapped")
         wanted = 1 if kind == "PER_TENSOR" else heads * size

@@ -50,7 +50,7 @@ def matmul_bnb4(node: OnnxNode) -> OnnxValue:
     rows = reshape(a, (a.size // columns, columns))
     packed, scales = reshape(packed, (packed.size,)), cast(reshape(most, (most.size,)), FLOAT32)
     whole = lcm(block, 2)  # a multiple of both a block and a byte
-    made: list[OnnxValue] = []
+    products: list[OnnxValue] = []
     # Kernels cannot decode these codes, so each run widens the weights, some rows at a time.
     step = rows_in_part(_FLOATS_AT_ONCE * 4 * k, whole // gcd(whole, k))
     for start in range(0, n, step):
@@ -60,11 +60,11 @@ def matmul_bnb4(node: OnnxNode) -> OnnxValue:
         own = part(scales, 0, first // block, -(-size // block))
         weights = cast(reshape(_numbers(table, codes, own, size, block), (held, k)), a.dtype)
         if transposed:
-            made.append(matmul(rows, weights, transpose_b=True))
+            products.append(matmul(rows, weights, transpose_b=True))
         else:
             product = matmul(part(rows, 1, start, held), weights)
-            made = [made[0] + product if made else product]
-    return reshape(join(made, 1), (*a.shape[:-1], n if transposed else k))
+            products = [products[0] + product if products else product]
+    return reshape(join(products, 1), (*a.shape[:-1], n if transposed else k))
 
 
 def _numbers(table: OnnxValue, codes: OnnxValue, scales: OnnxValue, size: int, block: int) -> OnnxValue:

@@ -120,14 +120,14 @@ def _regrouped_product(node: OnnxNode, rows: OnnxValue, packing: _Packing) -> On
     groups = part(reshape(groups, (groups.size,)), 0, 0, k)
     packed = reshape(packed, (n, packed.size // n))
     zeros = None if zeros is None else reshape(zeros, (n, zeros.size // n))
-    made, step = [], rows_in_part(_FLOATS_AT_ONCE * 4 * k)
+    products, step = [], rows_in_part(_FLOATS_AT_ONCE * 4 * k)
     for start in range(0, n, step):
         count = min(step, n - start)
         codes, scales = (part(value, 0, start, count) for value in (packed, float_scales))
         points = None if zeros is None else part(zeros, 0, start, count)
         weights = _regrouped(node, replace(packing, n=count), groups, codes, scales, points)
-        made.append(matmul(rows, cast(weights, rows.dtype), transpose_b=True))
-    return join(made, 1)
+        products.append(matmul(rows, cast(weights, rows.dtype), transpose_b=True))
+    return join(products, 1)
 
 
 def _regrouped(

@@ -161,7 +161,7 @@ def split_sizes(node: OnnxNode, x: OnnxValue, axis: int, sizes: list[int]) -> li
     if not all(sizes) or len(sizes) == 1 or x.array is not None:
         return [part(x, axis, sum(sizes[:index]), size) for index, size in enumerate(sizes)]
     shapes = [with_size(x.shape, axis, size) for size in sizes]
-    return [x.made(tensor, shape) for tensor, shape in zip(op.split(x.tensor, axis, sizes), shapes, strict=True)]
+    return [x.with_tensor(tensor, shape) for tensor, shape in zip(op.split(x.tensor, axis, sizes), shapes, strict=True)]
 
 
 @onnx_op("Slice", fold=folds.SLICE)
@@ -328,14 +328,14 @@ def one_hot(node: OnnxNode) -> OnnxValue:
 def eye_like(node: OnnxNode) -> OnnxValue:
     x = node.input(0, rank=2)
     dtype = dtype_of(node.integer("dtype", 0)) if "dtype" in node.attributes else x.dtype
-    made = emit(
+    outputs = emit(
         DML_DIAGONAL_MATRIX_OPERATOR_DESC,
         {"OutputTensor": (x.shape, dtype)},
         node.builder,
         Offset=node.integer("k", 0),
         Value=1.0,
     )
-    return made["OutputTensor"]
+    return outputs["OutputTensor"]
 
 
 @onnx_op("Trilu", since=14, fold=folds.SAME_SHAPE)
@@ -377,7 +377,7 @@ def col2im(node: OnnxNode) -> OnnxValue:
     rule = f"dimension 1 of shape {x.shape} must be a multiple of block_shape's {prod(window)} elements"
     node.check(x.shape[1] % prod(window) == 0, rule)
     pads = node.each("pads", 2 * rank, 0)
-    made = one(
+    result = one(
         DML_FOLD_OPERATOR_DESC,
         x,
         (x.shape[0], x.shape[1] // prod(window), *sizes),
@@ -388,4 +388,4 @@ def col2im(node: OnnxNode) -> OnnxValue:
         StartPadding=pads[:rank],
         EndPadding=pads[rank:],
     )
-    return made
+    return result

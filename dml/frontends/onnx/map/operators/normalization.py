@@ -39,7 +39,7 @@ def mean_variance(
     """Return (x - mean) / standard deviation over axes, scaled and shifted by tensors that broadcast."""
     if not x.size:
         return x
-    made = op.mean_variance_normalization(
+    normalized = op.mean_variance_normalization(
         x.tensor,
         sorted(axes),
         None if scale is None else _same(scale, x).tensor,
@@ -47,7 +47,7 @@ def mean_variance(
         normalize_variance=variance,
         epsilon=epsilon,
     )
-    return x.made(made)
+    return x.with_tensor(normalized)
 
 
 def _same(value: OnnxValue, x: OnnxValue) -> OnnxValue:
@@ -82,7 +82,7 @@ def _group_normalization(node: OnnxNode, *, per_channel: bool) -> OnnxValue:
     if not x.size:
         return x
     scales, shifts = cast(scale, x.dtype).tensor, cast(bias, x.dtype).tensor
-    return x.made(group_normalization(x.tensor, groups, scales, shifts, node.number("epsilon", 1e-5)))
+    return x.with_tensor(group_normalization(x.tensor, groups, scales, shifts, node.number("epsilon", 1e-5)))
 
 
 @onnx_op("GroupNorm", since=21)
@@ -125,10 +125,10 @@ def _group_norm(node: OnnxNode, x: OnnxValue) -> OnnxValue:
     if not x.size:
         return x
     scales, shifts, epsilon = cast(scale, x.dtype).tensor, cast(bias, x.dtype).tensor, node.number("epsilon", 1e-5)
-    made = x.made(group_normalization(x.tensor, groups, scales, shifts, epsilon, channels_last=last))
+    result = x.with_tensor(group_normalization(x.tensor, groups, scales, shifts, epsilon, channels_last=last))
     if activation:
-        made = unary(op.swish, made, sigmoid_input_scale=1.0)
-    return made
+        result = unary(op.swish, result, sigmoid_input_scale=1.0)
+    return result
 
 
 @onnx_op("InstanceNormalization")
@@ -176,12 +176,12 @@ def rms_normalization(node: OnnxNode) -> list[OnnxValue | None]:
     """Return Y and, for SimplifiedLayerNormalization, the inverse root mean square in float32."""
     x, epsilon = node.input(0), node.number("epsilon", 1e-5)
     axes = list(range(node.axis("axis", -1, x.rank), x.rank))
-    made = root_mean_square(x, node.input(1), axes, epsilon)
+    normalized = root_mean_square(x, node.input(1), axes, epsilon)
     if not node.wants(1):
-        return [made, None]
+        return [normalized, None]
     exact = cast(x, FLOAT32) if x.dtype.itemsize < 4 else x
     root = unary(op.sqrt, mean(exact * exact, axes) + epsilon)
-    return [made, unary(op.recip, root)]
+    return [normalized, unary(op.recip, root)]
 
 
 @onnx_op("EmbedLayerNormalization", domain="com.microsoft")
@@ -192,14 +192,14 @@ def embed_layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
     positions = node.optional(8)
     if positions is None:
         positions = node.constant(counted((1, steps), INT64))
-    made = gather(node.input(2, rank=2), words, 0) + gather(node.input(3, rank=2), positions, 0)
+    embedded = gather(node.input(2, rank=2), words, 0) + gather(node.input(3, rank=2), positions, 0)
     if segments is not None:
-        made = made + gather(node.input(4, rank=2), segments, 0)
-    y = mean_variance(made, [2], node.number("epsilon", 1e-12), node.input(5), node.input(6))
+        embedded = embedded + gather(node.input(4, rank=2), segments, 0)
+    y = mean_variance(embedded, [2], node.number("epsilon", 1e-12), node.input(5), node.input(6))
     mask, counts = node.optional(7), None
     if node.wants(1):
         counts = node.constant(np.zeros(batch, np.int32)) if mask is None else total(cast(mask, INT32), [1], keep=False)
-    return [y, counts, made]
+    return [y, counts, embedded]
 
 
 @onnx_op("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain="com.microsoft")
@@ -214,10 +214,10 @@ def skip_layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
     epsilon = node.number("epsilon", 1e-12)
     axes = [x.rank - 1]
     if simplified:
-        made = root_mean_square(x, node.input(2), axes, epsilon)
+        normalized = root_mean_square(x, node.input(2), axes, epsilon)
     else:
-        made = mean_variance(x, axes, epsilon, node.input(2), node.optional(3))
-    return [made, None, None, x]
+        normalized = mean_variance(x, axes, epsilon, node.input(2), node.optional(3))
+    return [normalized, None, None, x]
 
 
 @onnx_op("MeanVarianceNormalization")
@@ -254,7 +254,7 @@ def _batch_training(node: OnnxNode, x: OnnxValue, channels: tuple[int, ...], eps
         "OutputMeanTensor": (channels, x.dtype),
         "OutputVarianceTensor": (channels, x.dtype),
     }
-    made = emit(
+    tensors = emit(
         DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
         outputs,
         node.builder,
@@ -263,10 +263,10 @@ def _batch_training(node: OnnxNode, x: OnnxValue, channels: tuple[int, ...], eps
         BiasTensor=cast(reshape(node.input(2), channels), x.dtype),
         Epsilon=epsilon,
     )
-    results: list[OnnxValue | None] = [made["OutputTensor"]]
+    results: list[OnnxValue | None] = [tensors["OutputTensor"]]
     for at, name in ((3, "OutputMeanTensor"), (4, "OutputVarianceTensor")):
         running = node.input(at)
-        new = cast(reshape(made[name], running.shape), running.dtype)
+        new = cast(reshape(tensors[name], running.shape), running.dtype)
         results.append(running * momentum + new * (1.0 - momentum))
     return results
 
@@ -276,7 +276,7 @@ def local_response_normalization(node: OnnxNode) -> OnnxValue:
     x = node.input(0, least=2)
     size = node.integer("size", 1, least=1)
     view = x if x.rank == 4 else reshape(x, (x.shape[0], x.shape[1], 1, prod(x.shape[2:])))
-    made = applied(
+    result = applied(
         op.local_response_normalization,
         view,
         view.shape,
@@ -285,7 +285,7 @@ def local_response_normalization(node: OnnxNode) -> OnnxValue:
         beta=node.number("beta", 0.75),
         bias=node.number("bias", 1.0),
     )
-    return reshape(made, x.shape)
+    return reshape(result, x.shape)
 
 
 @onnx_op("LpNormalization")

@@ -20,9 +20,9 @@ from .recurrent import OnnxRecurrence, lstm_of
 @onnx_op("FusedConv", domain="com.microsoft")
 def fused_convolution(node: OnnxNode) -> OnnxValue:
     """Convolve, add another tensor, and apply an activation with its parameters in a list."""
-    made, other = convolution(node), node.optional(3)
+    result, other = convolution(node), node.optional(3)
     if other is not None:
-        made = made + other
+        result = result + other
     name = node.text("activation", "")
     given = node.attributes.get("activation_params", [])
     node.check(isinstance(given, list), f"attribute 'activation_params' must be numbers, found {given!r}")
@@ -30,8 +30,8 @@ def fused_convolution(node: OnnxNode) -> OnnxValue:
     if name == "Clip":
         node.check(len(numbers) == 2, f"Clip takes two activation_params, found {numbers}")
         low, high = map(nearest_float, numbers)
-        return unary(op.clip, made, min=low, max=high)
-    return activated_by(node, made, name, numbers) if name else made
+        return unary(op.clip, result, min=low, max=high)
+    return activated_by(node, result, name, numbers) if name else result
 
 
 @onnx_op("FusedGemm", domain="com.microsoft")
@@ -66,17 +66,19 @@ def quantized_gemm(node: OnnxNode) -> OnnxValue:
     if bias is not None:
         summed = summed + expanded(bias, shape)
     scale = _per_column(node, 1, 1) * _per_column(node, 4, shape[1]) * node.number("alpha", 1.0)
-    made = cast(summed, FLOAT32) * expanded(scale, shape)
+    product = cast(summed, FLOAT32) * expanded(scale, shape)
     if not node.has(7):
-        return made
+        return product
     zero = node.optional(8)
-    return quantized(made, node.input(7), zero, a.dtype if zero is None else zero.dtype)
+    return quantized(product, node.input(7), zero, a.dtype if zero is None else zero.dtype)
 
 
-def _per_column(node: OnnxNode, at: int, columns: int) -> OnnxValue:
+def _per_column(node: OnnxNode, index: int, columns: int) -> OnnxValue:
     """Return a scale or zero point as {1, 1}, or {1, columns}."""
-    value = node.input(at)
-    node.check(value.size in (1, columns), f"input {at} must hold one number or {columns}, found shape {value.shape}")
+    value = node.input(index)
+    node.check(
+        value.size in (1, columns), f"input {index} must hold one number or {columns}, found shape {value.shape}"
+    )
     return reshape(value, (1, value.size))
 
 
@@ -91,9 +93,9 @@ def dynamic_quantize_lstm(node: OnnxNode) -> list[OnnxValue]:
     return lstm_of(node, OnnxRecurrence(node, 4, ("Sigmoid", "Tanh", "Tanh"), (weights[0], weights[1])))
 
 
-def _weights(node: OnnxNode, at: int, scale_at: int, zero_at: int) -> OnnxValue:
+def _weights(node: OnnxNode, index: int, scale_index: int, zero_index: int) -> OnnxValue:
     """Return weights {D, 4 H, I} in float32."""
-    packed, scale, zero = node.input(at, rank=3), node.input(scale_at), node.optional(zero_at)
+    packed, scale, zero = node.input(index, rank=3), node.input(scale_index), node.optional(zero_index)
     directions, size, columns = packed.shape
 
     def spread(value: OnnxValue) -> OnnxValue:

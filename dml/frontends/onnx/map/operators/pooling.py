@@ -62,8 +62,8 @@ def average_pool(node: OnnxNode) -> OnnxValue:
         window.end = [e - d for e, d in zip(window.end, window.declared_end, strict=True)]
         window.start, counted = [0] * len(window.start), False
     view, fields = _planar(node, x, window)
-    made = applied(op.average_pooling, view, _sizes(x, window), include_padding=counted, **fields)
-    return reshape(made, (*x.shape[:2], *window.output))
+    pooled = applied(op.average_pooling, view, _sizes(x, window), include_padding=counted, **fields)
+    return reshape(pooled, (*x.shape[:2], *window.output))
 
 
 @onnx_op("LpPool")
@@ -71,8 +71,8 @@ def lp_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     window = window_of(node, x.shape[2:])
     view, fields = _planar(node, x, window)
-    made = applied(op.lp_pooling, view, _sizes(x, window), p=node.integer("p", 2), **fields)
-    return reshape(made, (*x.shape[:2], *window.output))
+    pooled = applied(op.lp_pooling, view, _sizes(x, window), p=node.integer("p", 2), **fields)
+    return reshape(pooled, (*x.shape[:2], *window.output))
 
 
 @onnx_op("MaxPool")
@@ -85,9 +85,9 @@ def max_pool(node: OnnxNode) -> list[OnnxValue | None]:
 @onnx_op("NhwcMaxPool", domain="com.microsoft")
 def channels_last_max_pool(node: OnnxNode) -> OnnxValue:
     """Max-pool 8-bit tensors with the channels last."""
-    (made, _) = _max_pool(node, channels_first(node.input(0, least=3)))
-    assert made is not None
-    return channels_last(made)
+    (pooled, _) = _max_pool(node, channels_first(node.input(0, least=3)))
+    assert pooled is not None
+    return channels_last(pooled)
 
 
 def _max_pool(node: OnnxNode, x: OnnxValue) -> list[OnnxValue | None]:
@@ -98,11 +98,11 @@ def _max_pool(node: OnnxNode, x: OnnxValue) -> list[OnnxValue | None]:
         return [reshape(applied(op.max_pooling, view, sizes, **fields), shape), None]
     if 0 in shape:
         return [x.filled(0, shape), x.filled(0, shape, INT64)]
-    made, chosen = op.max_pooling_with_indices(view.tensor, **fields)
-    indices = x.made(chosen, sizes, UINT32)
+    pooled, chosen = op.max_pooling_with_indices(view.tensor, **fields)
+    indices = x.with_tensor(chosen, sizes, UINT32)
     if node.integer("storage_order", 0):
         indices = _column_major(indices, x.shape[2:])
-    return [reshape(x.made(made, sizes), shape), reshape(cast(indices, INT64), shape)]
+    return [reshape(x.with_tensor(pooled, sizes), shape), reshape(cast(indices, INT64), shape)]
 
 
 def _column_major(indices: OnnxValue, spatial: tuple[int, ...]) -> OnnxValue:
@@ -112,11 +112,11 @@ def _column_major(indices: OnnxValue, spatial: tuple[int, ...]) -> OnnxValue:
         return binary(op.modulus_truncate, value, value.filled(size))
 
     within = remainder(indices, prod(spatial))
-    made = indices - within
+    result = indices - within
     for axis, size in enumerate(spatial):
         coordinate = remainder(within / prod(spatial[axis + 1 :]), size)
-        made = made + coordinate * prod(spatial[:axis])
-    return made
+        result = result + coordinate * prod(spatial[:axis])
+    return result
 
 
 @onnx_op("GlobalAveragePool")
@@ -135,8 +135,8 @@ def global_max_pool(node: OnnxNode) -> OnnxValue:
 def global_lp_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     view = reshape(x, (*x.shape[:2], 1, prod(x.shape[2:])))
-    made = applied(op.lp_pooling, view, (*x.shape[:2], 1, 1), (1, view.shape[3]), p=node.integer("p", 2))
-    return reshape(made, (*x.shape[:2], *(1,) * (x.rank - 2)))
+    pooled = applied(op.lp_pooling, view, (*x.shape[:2], 1, 1), (1, view.shape[3]), p=node.integer("p", 2))
+    return reshape(pooled, (*x.shape[:2], *(1,) * (x.rank - 2)))
 
 
 @onnx_op("MaxUnpool", since=9)
@@ -156,11 +156,11 @@ def max_unpool(node: OnnxNode) -> OnnxValue:
     if x.rank != 4:
         raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes 2")
     index = cast(indices, UINT32)
-    made = one(DML_MAX_UNPOOLING_OPERATOR_DESC, x, plain, InputTensor=x, IndicesTensor=index)
+    result = one(DML_MAX_UNPOOLING_OPERATOR_DESC, x, plain, InputTensor=x, IndicesTensor=index)
     if tuple(shape) == plain:
-        return made
+        return result
     # The indices address a tensor without output_shape, which becomes the corner of the larger result.
-    return padded(made, [0] * 4, [size - own for size, own in zip(shape, plain, strict=True)])
+    return padded(result, [0] * 4, [size - own for size, own in zip(shape, plain, strict=True)])
 
 
 @onnx_op("MaxRoiPool")

@@ -30,8 +30,8 @@ def qlinear_add(node: OnnxNode) -> OnnxValue:
     """
     scale = reshape(node.input(6), ())
 
-    def part(at: int) -> OnnxValue:
-        return dequantized(node.input(at), reshape(node.input(at + 1), ()) / scale, node.optional(at + 2))
+    def part(index: int) -> OnnxValue:
+        return dequantized(node.input(index), reshape(node.input(index + 1), ()) / scale, node.optional(index + 2))
 
     return _shifted(node, part(0) + part(3), node.input(0).dtype)
 
@@ -48,9 +48,9 @@ def _shifted(node: OnnxNode, steps: OnnxValue, dtype: DType) -> OnnxValue:
 def qlinear_mul(node: OnnxNode) -> OnnxValue:
     """Multiply: the product of integers is exact; it is scaled by one number, and rounded as in ``qlinear_add``."""
 
-    def part(at: int) -> OnnxValue:
-        one_step = node.input(at + 1).filled(1)
-        return dequantized(node.input(at), one_step, node.optional(at + 2))
+    def part(index: int) -> OnnxValue:
+        one_step = node.input(index + 1).filled(1)
+        return dequantized(node.input(index), one_step, node.optional(index + 2))
 
     scales = [reshape(node.input(at), ()) for at in (1, 4, 6)]
     product = part(0) * part(3)
@@ -75,23 +75,23 @@ def qlinear_softmax(node: OnnxNode) -> OnnxValue:
     x = _real(node, 0)
     axis = node.axis("axis", -1, x.rank)
     node.check("opset" in node.attributes, "attribute 'opset' must be given")
-    made = softmax_along(x, axis) if node.integer("opset", 0) >= 13 else softmax_from(x, axis)
-    return _requantized(node, made)
+    real = softmax_along(x, axis) if node.integer("opset", 0) >= 13 else softmax_from(x, axis)
+    return _requantized(node, real)
 
 
-def _real(node: OnnxNode, at: int) -> OnnxValue:
-    return dequantized(node.input(at), node.input(at + 1), node.optional(at + 2))
+def _real(node: OnnxNode, index: int) -> OnnxValue:
+    return dequantized(node.input(index), node.input(index + 1), node.optional(index + 2))
 
 
-def _requantized(node: OnnxNode, x: OnnxValue, at: int = 3) -> OnnxValue:
-    """Quantize to input 0's type with the scale and zero point at inputs ``at`` and ``at`` + 1."""
-    return quantized(x, node.input(at), node.optional(at + 1), node.input(0).dtype)
+def _requantized(node: OnnxNode, x: OnnxValue, index: int = 3) -> OnnxValue:
+    """Quantize to input 0's type with the scale and zero point at inputs ``index`` and ``index`` + 1."""
+    return quantized(x, node.input(index), node.optional(index + 1), node.input(0).dtype)
 
 
 @onnx_op("QLinearWhere", domain="com.microsoft")
 def qlinear_where(node: OnnxNode) -> OnnxValue:
-    made = where(node.input(0), _real(node, 1), _real(node, 4))
-    return quantized(made, node.input(7), node.optional(8), node.input(1).dtype)
+    real = where(node.input(0), _real(node, 1), _real(node, 4))
+    return quantized(real, node.input(7), node.optional(8), node.input(1).dtype)
 
 
 @onnx_op("QLinearConcat", domain="com.microsoft")
@@ -130,11 +130,11 @@ def qlinear_average_pool(node: OnnxNode) -> OnnxValue:
     if x.rank not in (4, 5):
         raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes 2 or 3")
 
-    def parameter(at: int) -> OnnxValue | None:
-        value = node.optional(at)
+    def parameter(index: int) -> OnnxValue | None:
+        value = node.optional(index)
         return None if value is None else reshape(value, (1,) * x.rank)
 
-    made = one(
+    pooled = one(
         DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
         x,
         (*x.shape[:2], *window.output),
@@ -150,4 +150,4 @@ def qlinear_average_pool(node: OnnxNode) -> OnnxValue:
         Dilations=window.dilations,
         IncludePadding=bool(node.integer("count_include_pad", 0)),
     )
-    return channels_last(made) if last else made
+    return channels_last(pooled) if last else pooled

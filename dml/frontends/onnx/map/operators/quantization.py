@@ -131,8 +131,8 @@ def dequantize_linear(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("DynamicQuantizeLinear", since=11)
 def dynamic_quantize_linear(node: OnnxNode) -> list[OnnxValue]:
-    made, scale, zero = _quantized_by_range(node, node.input(0))
-    return [made, reshape(scale, ()), reshape(zero, ())]
+    quantized_x, scale, zero = _quantized_by_range(node, node.input(0))
+    return [quantized_x, reshape(scale, ()), reshape(zero, ())]
 
 
 def _quantized_by_range(node: OnnxNode, x: OnnxValue) -> tuple[OnnxValue, OnnxValue, OnnxValue]:
@@ -143,8 +143,8 @@ def _quantized_by_range(node: OnnxNode, x: OnnxValue) -> tuple[OnnxValue, OnnxVa
         "OutputScaleTensor": (ones, FLOAT32),
         "OutputZeroPointTensor": (ones, UINT8),
     }
-    made = emit(DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, outputs, node.builder, InputTensor=x)
-    return made["OutputTensor"], made["OutputScaleTensor"], made["OutputZeroPointTensor"]
+    results = emit(DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, outputs, node.builder, InputTensor=x)
+    return results["OutputTensor"], results["OutputScaleTensor"], results["OutputZeroPointTensor"]
 
 
 def dequantized(x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None) -> OnnxValue:
@@ -175,5 +175,5 @@ def dynamic_quantize_matmul(node: OnnxNode) -> OnnxValue:
         raise Unsupported(f"tensors of shapes {a.shape} and {b.shape} are not mapped")
     left, scale, zero = _quantized_by_range(node, a)
     rows = reshape(left, (a.size // a.shape[-1], a.shape[-1]))
-    made = integer_product(rows, b, scale, node.input(2), zero, node.optional(3), bias)
-    return reshape(made, (*a.shape[:-1], b.shape[1]))
+    product = integer_product(rows, b, scale, node.input(2), zero, node.optional(3), bias)
+    return reshape(product, (*a.shape[:-1], b.shape[1]))

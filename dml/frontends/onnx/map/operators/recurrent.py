@@ -36,7 +36,7 @@ class OnnxRecurrence:
         if name not in recurrence.DIRECTIONS:
             raise DMLError(f"direction must be one of {', '.join(recurrence.DIRECTIONS)}, found {name!r}")
         self.directions = 2 if name == "bidirectional" else 1
-        self.batch_first = node.integer("layout", 0) == 1
+        self.batch_first = node.integer("layout", 0, least=0, most=1) == 1
         x, (w, r) = node.input(0), weights or (node.input(1), node.input(2))
         if x.rank != 3 or w.rank != 3 or r.rank != 3:
             raise DMLError("X, W and R must have rank 3")
@@ -50,7 +50,7 @@ class OnnxRecurrence:
         self.r = sized(r, "R", (self.directions, gates * self.hidden, self.hidden))
         bias, lengths = node.optional(3), node.optional(4)
         self.bias = None if bias is None else sized(bias, "B", (self.directions, 2 * gates * self.hidden))
-        self.lengths = None if lengths is None else sized(lengths, "sequence_lens", (self.batch,))
+        self.lengths = None if lengths is None else self._checked_lengths(lengths)
         self.initial = self.state(5)
         self.activations = self._activations(defaults)
         self.direction = recurrence.DIRECTIONS[name]
@@ -75,14 +75,26 @@ class OnnxRecurrence:
             clip=self.clip,
         )
 
-    def state(self, at: int) -> OnnxValue | None:
+    def state(self, index: int) -> OnnxValue | None:
         """Return an initial state as {D, B, H}."""
-        value = self.node.optional(at)
+        value = self.node.optional(index)
         if value is None:
             return None
         if self.batch_first and value.rank == 3:
             value = transpose(value, (1, 0, 2))
         return sized(value, "the initial state", (self.directions, self.batch, self.hidden))
+
+    def _checked_lengths(self, lengths: OnnxValue) -> OnnxValue:
+        """Check the shape and type of the lengths, and constant ones against the steps; the device clamps others."""
+        sized(lengths, "sequence_lens", (self.batch,))
+        if lengths.dtype.kind not in "iu":
+            raise DMLError(f"sequence_lens must be integers, found {lengths.dtype}")
+        if lengths.array is not None and lengths.array.size:
+            least, most = int(lengths.array.min()), int(lengths.array.max())
+            if least < 0 or most > self.steps:
+                wrong = least if least < 0 else most
+                raise DMLError(f"sequence_lens must be from 0 to {self.steps}, the steps of X, found {wrong}")
+        return lengths
 
     def _lengths(self) -> Tensor | None:
         if self.lengths is None:
@@ -103,7 +115,7 @@ class OnnxRecurrence:
     def results(self, sequence: Tensor, *states: Tensor) -> list[OnnxValue]:
         """Return Y {S, D, B, H} and the last states {D, B, H} in the node's layout and type."""
         kind = FLOAT16 if self.dtype == FLOAT16 else FLOAT32
-        return self._laid_out(*(cast(self.x.made(t, t.sizes, kind), self.dtype) for t in (sequence, *states)))
+        return self._laid_out(*(cast(self.x.with_tensor(t, t.sizes, kind), self.dtype) for t in (sequence, *states)))
 
     def results_without_steps(self, *initial: OnnxValue | None) -> list[OnnxValue]:
         """Return an empty Y and the initial states, or zeros, as the last ones."""
@@ -166,13 +178,13 @@ def lstm_of(node: OnnxNode, layer: OnnxRecurrence) -> list[OnnxValue]:
         sized(peephole, "P", (layer.directions, 3 * layer.hidden))
     if layer.is_empty:
         return layer.results_without_steps(layer.initial, cell)
-    made = recurrence.lstm(
+    results = recurrence.lstm(
         layer.network,
         initial_cell=on_device_if(cell),
         peephole=on_device_if(peephole),
         input_forget=bool(node.integer("input_forget", 0)),
     )
-    return layer.results(*made)
+    return layer.results(*results)
 
 
 @onnx_op("ReverseSequence", since=10)

@@ -83,8 +83,8 @@ def arg_extreme(node: OnnxNode) -> OnnxValue:
     last = node.integer("select_last_index", 0)
     direction = enums.DML_AXIS_DIRECTION_DECREASING if last else enums.DML_AXIS_DIRECTION_INCREASING
     cls = DML_ARGMAX_OPERATOR_DESC if node.op == "ArgMax" else DML_ARGMIN_OPERATOR_DESC
-    made = one(cls, x, kept, INT64, InputTensor=x, Axes=(axis,), AxisDirection=direction)
-    return made if node.integer("keepdims", 1) else reshape(made, without_axis(x.shape, axis))
+    result = one(cls, x, kept, INT64, InputTensor=x, Axes=(axis,), AxisDirection=direction)
+    return result if node.integer("keepdims", 1) else reshape(result, without_axis(x.shape, axis))
 
 
 @onnx_op("TopK", fold=folds.REFERENCE)
@@ -100,7 +100,7 @@ def top_k(node: OnnxNode) -> list[OnnxValue]:
     largest = node.integer("largest", 1)
     direction = enums.DML_AXIS_DIRECTION_DECREASING if largest else enums.DML_AXIS_DIRECTION_INCREASING
     values, indices = op.top_k(x.tensor, k, axis, direction)
-    return [x.made(values, shape), cast(x.made(indices, shape, UINT32), INT64)]
+    return [x.with_tensor(values, shape), cast(x.with_tensor(indices, shape, UINT32), INT64)]
 
 
 @onnx_op("CumSum", since=11, fold=folds.SAME_SHAPE)
@@ -125,8 +125,8 @@ def nonzero(node: OnnxNode) -> OnnxValue | LateRows:
         x = cast(cast(x, bool), UINT8)  # (the operator lacks 64-bit types)
     flat = reshape(x, x.shape or (1,))
     outputs = {"OutputCountTensor": ((1,), UINT32), "OutputCoordinatesTensor": ((flat.size, flat.rank), UINT32)}
-    made = emit(DML_NONZERO_COORDINATES_OPERATOR_DESC, outputs, node.builder, InputTensor=flat)
-    coordinates, count = made["OutputCoordinatesTensor"], made["OutputCountTensor"]
+    results = emit(DML_NONZERO_COORDINATES_OPERATOR_DESC, outputs, node.builder, InputTensor=flat)
+    coordinates, count = results["OutputCoordinatesTensor"], results["OutputCountTensor"]
     if late:
         return LateRows(coordinates, count, INT64, turned=True)
     found = part(coordinates, 0, 0, int(node.trace.known(count)[0]))

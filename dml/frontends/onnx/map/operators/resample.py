@@ -134,8 +134,8 @@ def resized(x: OnnxValue, axes: Sequence[ResizedAxis], mode: str, rounding: str,
     if 0 in (*x.shape, *shape):
         return x.filled(0, shape)
     source = x if mode == "nearest" or x.dtype in (FLOAT16, BFLOAT16) else cast(x, FLOAT32)
-    made = source.made(resampled(source.tensor, changed, mode, rounding, **options), shape)
-    return _truncated(made, x.dtype) if mode != "nearest" and x.dtype.kind in "iu" else cast(made, x.dtype)
+    result = source.with_tensor(resampled(source.tensor, changed, mode, rounding, **options), shape)
+    return _truncated(result, x.dtype) if mode != "nearest" and x.dtype.kind in "iu" else cast(result, x.dtype)
 
 
 def _truncated(x: OnnxValue, dtype: DType) -> OnnxValue:

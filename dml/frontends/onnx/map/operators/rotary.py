@@ -29,11 +29,11 @@ def rotated(
         a, b = part(x, 3, 0, pairs), part(x, 3, pairs, pairs)
     turned = [cos * a - sin * b, sin * a + cos * b]
     if interleaved:
-        made = reshape(join([reshape(half, (*half.shape, 1)) for half in turned], 4), (*x.shape[:3], 2 * pairs))
+        result = reshape(join([reshape(half, (*half.shape, 1)) for half in turned], 4), (*x.shape[:3], 2 * pairs))
     else:
-        made = join(turned, 3)
+        result = join(turned, 3)
     rest = x.shape[3] - 2 * pairs
-    return join([made, part(x, 3, 2 * pairs, rest)], 3) if rest else made
+    return join([result, part(x, 3, 2 * pairs, rest)], 3) if rest else result
 
 
 def turned(
@@ -60,7 +60,7 @@ def turned(
     elif past is not None:
         positions = reshape(cast(past, INT64), (batch, 1)) + positions
     interleaved = bool(node.integer("rotary_interleaved", 0))
-    made = []
+    results = []
     cosines, sines = (node.input(at, rank=2) for at in caches)
     # (onnxruntime's rule: its kernels process eight elements at a time)
     width, most = cosines.shape[1], size // 16 * 8
@@ -71,8 +71,8 @@ def turned(
         )
     for x in (query, key):
         split = reshape(x, (batch, steps, x.shape[2] // size, size))
-        made.append(reshape(rotated(split, positions, cosines, sines, interleaved=interleaved), x.shape))
-    return made
+        results.append(reshape(rotated(split, positions, cosines, sines, interleaved=interleaved), x.shape))
+    return results
 
 
 def _angles(cache: OnnxValue, positions: OnnxValue) -> OnnxValue:
@@ -114,5 +114,5 @@ def rotary_embedding(node: OnnxNode) -> OnnxValue:
     elif positions.shape != (batch, steps):
         raise DMLError(f"position_ids must have shape (1,) or {(batch, steps)}, found {positions.shape}")
     interleaved = bool(node.integer("interleaved", 0))
-    made = rotated(split, positions, cosines, sines, interleaved=interleaved)
-    return transpose(made, (0, 2, 1, 3)) if x.rank == 4 else reshape(made, x.shape)
+    result = rotated(split, positions, cosines, sines, interleaved=interleaved)
+    return transpose(result, (0, 2, 1, 3)) if x.rank == 4 else reshape(result, x.shape)

@@ -34,7 +34,7 @@ def scatter_elements(node: OnnxNode) -> OnnxValue:
     if _reduction(node) == "none":
         return _replaced(x, indices, updates, axis)
     reduction = _REDUCTIONS[_reduction(node)]
-    return x.made(reduced_elements(x.tensor, cast(indices, INT32).tensor, updates.tensor, axis, reduction))
+    return x.with_tensor(reduced_elements(x.tensor, cast(indices, INT32).tensor, updates.tensor, axis, reduction))
 
 
 def _replaced(x: OnnxValue, indices: OnnxValue, updates: OnnxValue, axis: int) -> OnnxValue:
@@ -57,7 +57,7 @@ def scatter_nd(node: OnnxNode) -> OnnxValue:
     node.check(updates.shape == wanted, f"updates must have shape {wanted}, found {updates.shape}")
     if _reduction(node) != "none":
         reduction = _REDUCTIONS[_reduction(node)]
-        return x.made(reduced_parts(x.tensor, cast(indices, INT32).tensor, updates.tensor, reduction))
+        return x.with_tensor(reduced_parts(x.tensor, cast(indices, INT32).tensor, updates.tensor, reduction))
     return applied(op.scatter_nd, x, x.shape, indices, updates)
 
 

@@ -17,17 +17,17 @@ from ..value import OnnxValue, reshape
 from .movement import split_sizes
 
 
-def _sequence(node: OnnxNode, at: int = 0) -> list[Any]:
-    node.check(node.has(at), f"input {at} must be given")
-    items = node.inputs[at]
+def _sequence(node: OnnxNode, index: int = 0) -> list[Any]:
+    node.check(node.has(index), f"input {index} must be given")
+    items = node.inputs[index]
     if not isinstance(items, list):
-        raise DMLError(f"input {at} must be a sequence")
+        raise DMLError(f"input {index} must be a sequence")
     return items
 
 
-def _position(node: OnnxNode, at: int, size: int) -> int:
-    known = node.known(at)
-    position = size if known is None else int(node.single(at))
+def _position(node: OnnxNode, index: int, size: int) -> int:
+    known = node.known(index)
+    position = size if known is None else int(node.single(index))
     if not -size <= position <= size:
         raise DMLError(f"position {position} lies outside a sequence of {size}")
     return position + size if position < 0 else position

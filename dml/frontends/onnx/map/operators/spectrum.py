@@ -53,11 +53,11 @@ def _matrix(node: OnnxNode, count: int, parts: int, length: int, bins: int, inve
     used = np.arange(min(count, length))
     angle = 2 * np.pi * np.outer(used, np.arange(bins)) / length
     sign = 1.0 if inverse else -1.0
-    made = np.zeros((count, parts, bins, 2))
-    made[: len(used), 0, :, 0], made[: len(used), 0, :, 1] = np.cos(angle), sign * np.sin(angle)
+    matrix = np.zeros((count, parts, bins, 2))
+    matrix[: len(used), 0, :, 0], matrix[: len(used), 0, :, 1] = np.cos(angle), sign * np.sin(angle)
     if parts == 2:
-        made[: len(used), 1, :, 0], made[: len(used), 1, :, 1] = -sign * np.sin(angle), np.cos(angle)
-    return made / (length if inverse else 1)
+        matrix[: len(used), 1, :, 0], matrix[: len(used), 1, :, 1] = -sign * np.sin(angle), np.cos(angle)
+    return matrix / (length if inverse else 1)
 
 
 def _product(x: OnnxValue, matrix: Array) -> OnnxValue:
@@ -88,10 +88,10 @@ def dft(node: OnnxNode) -> OnnxValue:
     count = moved.shape[-2]
     length = int(node.single(1)) if node.has(1) else count
     if inverse and onesided:
-        made = _from_half(node, moved, length if node.has(1) else 2 * (count - 1))
+        result = _from_half(node, moved, length if node.has(1) else 2 * (count - 1))
     else:
-        made = _transformed(node, moved, length, length // 2 + 1 if onesided else length, inverse)
-    return transpose(made, [order.index(index) for index in range(x.rank)])
+        result = _transformed(node, moved, length, length // 2 + 1 if onesided else length, inverse)
+    return transpose(result, [order.index(index) for index in range(x.rank)])
 
 
 def _from_half(node: OnnxNode, x: OnnxValue, length: int) -> OnnxValue:

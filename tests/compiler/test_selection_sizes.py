@@ -135,7 +135,7 @@ def added(*sizes: int) -> dml.OperatorDesc:
     return dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(x, x, x)
 
 
-#: The comment names the model whose layer it is.
+#: Layers on one side of a size threshold. A row's comment names the model that has the layer.
 CROSSINGS = [
     Crossing("", "LONG_ARITHMETIC", 0, "plain", added(1, 197, 1024)),  # ViT-L
     # Transposed convolutions: a U-Net's, and windows of 7 by 7 steps, which are one convolution each.

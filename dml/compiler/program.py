@@ -85,6 +85,8 @@ class Operand:
     #: The fused expression that a graph applies to each value before it is stored; only on operands that a kernel
     #: writes.
     epilogue: Epilogue | None = None
+    #: Whether products choose their kernel as for constant weights, though each run computes the elements.
+    as_weights: bool = False
 
     @property
     def rank(self) -> int:

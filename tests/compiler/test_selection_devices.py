@@ -22,6 +22,8 @@ from dml.compiler.selection.product_tiles import half_steps
 from dml.compiler.selection.stored_weights import block_product
 from dml.compiler.selection.tiles import ProductSizes
 from dml.compiler.target import Target
+from dml.conformance.case import Case
+from dml.conformance.execution import run_case
 from harness import assert_exact, assert_half_sums, assert_sums, random, run, tensor
 
 _MATRIX = MatrixShape(8, 8, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
@@ -252,9 +254,16 @@ def test_rows_are_shared_by_more_where_registers_are_fewest() -> None:
 def test_attention_of_few_rows_takes_what_registers_hold(name: str, float32: Any, float16: Any) -> None:
     """Rows and keys at once: a vector has four elements of FLOAT32, or eight of FLOAT16, which are converted."""
     for unit, expected in ((4, float32), (8, float16)):
-        way = attention_sharing(chip(name), AttentionShape(8, 4, 1024, 128, 128, unit, halves=unit == 8))
+        way = attention_sharing(chip(name), AttentionShape(8, 4, 1024, 128, 128, unit, halves=unit == 8, plain=True))
         assert isinstance(way, AttentionFew)
         assert (way.rows, way.round) == expected
+
+
+@pytest.mark.parametrize(("name", "expected"), [("navi31", (4, 4)), ("dg2", (4, 2)), ("m1", (4, 2)), ("Mali", (2, 1))])
+def test_masked_attention_of_few_rows_loads_fewer_keys(name: str, expected: tuple[int, int]) -> None:
+    way = attention_sharing(chip(name), AttentionShape(8, 4, 1024, 128, 128, 4))
+    assert isinstance(way, AttentionFew)
+    assert (way.rows, way.round) == expected
 
 
 @pytest.mark.parametrize(
@@ -344,6 +353,13 @@ def test_products_in_halves(as_chip: dml.Device) -> None:
     result = compiled.dispatch({"ATensor": a, "BTensor": b})["OutputTensor"]
     x, y = a.astype(np.float64), b.astype(np.float64)
     assert_half_sums(result, x @ y, abs(x) @ abs(y), 61)
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+def test_attention_of_few_rows_with_a_mask_and_a_position_bias(as_chip: dml.Device, dtype: str) -> None:
+    case = f"MULTIHEAD_ATTENTION1:type={dtype},sizes=2x5x7x3x8x4,heads=3.1,mask=BOOLEAN,relative=yes,lengths=yes"
+    outcome = run_case(as_chip, Case.parse(case))
+    assert outcome["status"] == "passed", outcome
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])

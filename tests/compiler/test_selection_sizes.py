@@ -135,7 +135,7 @@ def added(*sizes: int) -> dml.OperatorDesc:
     return dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(x, x, x)
 
 
-#: The comment names the model whose layer it is.
+#: Layers on one side of a size threshold. A row's comment names the model that has the layer.
 CROSSINGS = [
     Crossing("", "LONG_ARITHMETIC", 0, "plain", added(1, 197, 1024)),  # ViT-L
     # Transposed convolutions: a U-Net's, and windows of 7 by 7 steps, which are one convolution each.
@@ -157,11 +157,8 @@ CROSSINGS = [
     Crossing("convolution", "_MOST_READS", 64, "discrete", convolution(96, 96, (28, 28), (7, 7), groups=96)),
     Crossing("convolution", "_MOST_READS", 256, "discrete", convolution(16, 16, (28, 28), (13, 13), groups=16)),
     # ResNet-50
-    Crossing("convolution", "MOST_TRANSFORMED", 1 << 20, "plain", convolution(256, 256, (14, 14))),
-    Crossing("convolution", "_FEWEST_CHANNELS", 128, "plain", convolution(64, 64, (56, 56))),
-    Crossing("convolution", "_MOST_USUAL", 14, "plain", convolution(64, 64, (56, 56))),
-    # Stable Diffusion's VAE
-    Crossing("convolution", "_LEAST_USUAL", 14, "plain", convolution(512, 512, (32, 32))),
+    Crossing("convolution", "MOST_TRANSFORMED", 1 << 20, "plain", convolution(256, 256, (28, 28))),
+    Crossing("convolution", "_FEWEST_CHANNELS", 128, "plain", convolution(64, 64, (72, 72))),
     Crossing("detection", "MOST_SHARING", 64, "discrete", suppression(8400, 20)),  # YOLO
     # GPT-2's and Llama's products of a few tokens
     Crossing("few_rows", "MOST_PARTS", 2, "discrete", product(1, 8192, 256)),

@@ -23,7 +23,7 @@ SECOND = changed(FIRST)
 
 
 def test_the_reports_are_such_as_the_suite_makes():
-    """Runs have most outcomes in common, and each is validated once: all of them take 15 seconds."""
+    """Equal outcomes of several runs are validated once: validating all of them takes 15 seconds."""
     schema = json.loads(SCHEMA.read_text("utf-8"))
     validated: set[str] = set()
     for made in (FIRST, SECOND):

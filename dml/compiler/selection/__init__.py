@@ -131,7 +131,7 @@ def single_stores(target: Target) -> frozenset[int]:
 
 #: Workgroup size of transpositions (elementwise/transpose.comp, transpose_blocks.comp).
 TRANSPOSE_WORKGROUP = 128
-#: Adjacent invocations of transpose_blocks.comp whose blocks are adjacent in the source: enough to read, and to write,
+#: Number of adjacent invocations of transpose_blocks.comp that take adjacent blocks of the source. They read and write
 #: whole cache lines.
 TRANSPOSE_ALONG: int = threshold("TRANSPOSE_ALONG")
 

@@ -226,10 +226,10 @@ def _parts(target: Target, of: AttentionShape, groups: int, steps: int, tile: in
     return min(-(-of.keys // tile), max(wanted, -(-steps // max_steps(target))))
 
 
-def _keeps_few(target: Target, rows: int, round_: int, unit: int) -> bool:
+def _keeps_few(target: Target, rows: int, round_: int, unit: int, others: int = _FEW_REGISTERS) -> bool:
     """Whether an invocation of attention/few.comp can hold vectors of ``unit`` elements as float32: the query and the
     sums of each row, the keys and values of a round."""
-    return keeps(target, 2 * unit * (rows + round_), workgroup=WORKGROUP, others=_FEW_REGISTERS)
+    return keeps(target, 2 * unit * (rows + round_), workgroup=WORKGROUP, others=others)
 
 
 def _few(target: Target, of: AttentionShape) -> AttentionFew:
@@ -240,7 +240,9 @@ def _few(target: Target, of: AttentionShape) -> AttentionFew:
     while rows < min(of.rows, ROWS_TOGETHER):
         rows *= 2
     round_ = _KEYS_AT_ONCE
-    while round_ > 1 and not _keeps_few(target, rows, round_, of.unit):
+    # Mesa's compilers for Apple and Intel load the mask and the position bias of all scores of a round at once.
+    each = 0 if of.plain else 2
+    while round_ > 1 and not _keeps_few(target, rows, round_, of.unit, _FEW_REGISTERS + each * rows * round_):
         round_ //= 2
     while rows > 1 and not _keeps_few(target, rows, round_, of.unit):
         rows //= 2

@@ -558,13 +558,6 @@ WINOGRAD_WORKGROUP = 32
 _FEWEST_CHANNELS = 16
 #: Minimum number of tiles of an image: with fewer, the products' tiles are mostly empty.
 FEWEST_TILES: int = threshold("convolution.FEWEST_TILES")
-#: Channels times side of the image for which Winograd and direct are compared, as usual in networks: 56 x 56 at 64
-#: channels, 28 x 28 at 128. The choice thus depends on channels, and another image size needs no other kernel. Dilated
-#: windows multiply the side by the dilation, up to the image's side: if the positions of a tile are further apart than
-#: a small image is wide, the tile is mostly empty.
-USUAL: int = threshold("convolution.USUAL")
-#: Bounds of the side that is computed from USUAL.
-_MOST_USUAL, _LEAST_USUAL = 56, 7
 #: Cost of the input transform and of the result transform for eight invocations, in vector multiplications: mostly
 #: reads and writes.
 TRANSFORM_COSTS: tuple[float, float] = threshold("convolution.TRANSFORM_COSTS")
@@ -573,6 +566,8 @@ TRANSFORM_COSTS_BY_TEXELS: tuple[float, float] = threshold("convolution.TRANSFOR
 #: Milliseconds that llvmpipe takes to compile the three transforms, less those for the direct kernel's auxiliary
 #: kernels.
 _TRANSFORMS_COMPILATION = 350.0
+#: Cost of transforming the weights of a pair of channels, in vector multiplications. Each run transforms the filter.
+FILTER_COST: float = threshold("convolution.FILTER_COST")
 #: Cost of loading a transformed weight from memory, in vector multiplications. A transformed filter has four times the
 #: filter's weights.
 WEIGHT_COST: float = threshold("convolution.WEIGHT_COST")
@@ -607,14 +602,7 @@ def is_cheaper_by_winograd(target: Target, sizes: WindowSizes) -> bool:
     direct = direct_tile(target, sizes)
     if direct is None:
         return True
-    side = max(_LEAST_USUAL, min(_MOST_USUAL, USUAL // max(sizes.inputs, sizes.outputs)))
-    depth, *places = sizes.places
-    high, wide = (
-        side if apart == 1 else min(side * apart, size) for size, apart in zip(places, sizes.dilations[1:], strict=True)
-    )
-    usual = replace(sizes, places=(depth, high, wide))
-    usual_direct = direct_tile(target, usual) or direct
-    rule = "Winograd" if winograd_cost(target, usual) < usual_direct.cost else "direct"
+    rule = "Winograd" if winograd_cost(target, sizes) < direct.cost else "direct"
     ways = "Winograd", "direct"
     return tuned(target, "convolution", lambda: f"way {_work(sizes, per_image=True)}", rule, lambda: ways) == ways[0]
 
@@ -636,7 +624,8 @@ def winograd_cost(target: Target, sizes: WindowSizes) -> float:
     by_texels = reads_texels(target)
     of_input, of_result = TRANSFORM_COSTS_BY_TEXELS if by_texels else TRANSFORM_COSTS
     transforms = tiles * (inputs * of_input + outputs * of_result) / 8
-    weights = (WEIGHT_COST_BY_TEXELS if by_texels else WEIGHT_COST) * WINOGRAD_POINTS * inputs * outputs
+    loads = WINOGRAD_POINTS * (WEIGHT_COST_BY_TEXELS if by_texels else WEIGHT_COST)
+    weights = (FILTER_COST + loads) * inputs * outputs
     points = ProductSizes(tiles, outputs, inputs, WINOGRAD_POINTS, b_known=True)
     products = product_cost(target, points)
     return transforms + weights + products + compile_cost(_TRANSFORMS_COMPILATION)

@@ -388,7 +388,8 @@ MOST_SELECTED: int = threshold("lines.MOST_SELECTED")
 #: Cost per line, on llvmpipe, of a vector that keeps the first element of each group, in elements that plain selection
 #: visits.
 CPU_LINE_GROUPED: int = threshold("lines.CPU_LINE_GROUPED")
-#: Cost of such a vector per picked element, in elements that plain selection visits.
+#: Cost per picked element of a vector that keeps the first element of each group, in elements that plain selection
+#: visits.
 CPU_PICKED_GROUPED: int = threshold("lines.CPU_PICKED_GROUPED")
 #: Sorting is faster where more than one element in this many is picked.
 CPU_SORTED_PER_PICKED: int = threshold("lines.CPU_SORTED_PER_PICKED")

@@ -135,7 +135,9 @@ class IrContext:
         return value if value.data_type == kind else op.cast(value, kind)
 
     def error(self, message: str, hresult: HRESULT = HRESULT.E_INVALIDARG) -> DMLError:
-        return DMLError(f"{self.layer}: {message}", hresult)
+        error = DMLError(message, hresult)
+        error.at(str(self.layer), "model")
+        return error
 
 
 def _data_type(dtype: np.dtype[Any]) -> DML_TENSOR_DATA_TYPE:
@@ -278,8 +280,12 @@ def _run(
         elif at.type == "Result":
             result(context)
         else:
-            numbers = known(context)
-            results = _LAYERS[at.type](context) if numbers is None else numbers
+            try:
+                numbers = known(context)
+                results = _LAYERS[at.type](context) if numbers is None else numbers
+            except DMLError as error:
+                error.at(str(at), "model")
+                raise
             values[at] = list(results) if isinstance(results, Sequence) else [results]
             if at.bodies and is_dynamic(at):
                 pairs = zip(at.outputs, values[at], strict=True)

@@ -51,6 +51,11 @@ WRONG = {
     "strides": (transposed, r' strides="[^"]*"', ' strides="2"', r"attribute strides must have 2 items, found \[2\]"),
     "a long axis": (resized, r"<dim>8</dim>\s*</port>\s*</output>", "<dim>99999999</dim></port></output>",
                     "Interpolate.*more than 16777216 along an axis"),
+    "a hidden size": (recurrent, r' hidden_size="3"', ' hidden_size="6"', "GRUSequence.*: hidden_size must be 3"),
+    "gates": (recurrent, r' linear_before_reset="false"', ' linear_before_reset="true"',
+              r"GRUSequence.*: its bias must have 12 elements for each direction, found sizes \(1, 9\)"),
+    "directions": (recurrent, r' direction="forward"', ' direction="bidirectional"',
+                   r"GRUSequence.*: GRU\.WeightTensor: must have sizes \(1, 2, 9, 4\)"),
     "many axes": (resized, "<dim>8</dim>\\s*<dim>8</dim>\\s*</port>\\s*</output>", "<dim>8</dim></port></output>",
                   r"Interpolate.*do not become \(1, 2, 8\)"),
 }  # fmt: skip

@@ -15,7 +15,7 @@ from dml.compiler.operators.convolution.geometry import three
 from dml.compiler.operators.convolution.windows import WindowedSum
 from dml.compiler.operators.gemm.layout import quads, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import matmul
-from dml.compiler.program import Operand
+from dml.compiler.program import Operand, fast_replace
 from dml.compiler.scalar import Constant, Expression
 from dml.compiler.selection import stores_fours
 from dml.compiler.selection.convolution import WINOGRAD_POINTS, WINOGRAD_WORKGROUP, WinogradGrid, winograd_grid
@@ -51,14 +51,16 @@ def winograd(builder: ProgramBuilder, sums: WindowedSum, finish: Expression) -> 
 
 def _weights_at_points(builder: ProgramBuilder, sums: WindowedSum) -> Operand:
     """Return the transformed weights {point, input channel, output channel}; the last output channel is repeated to pad
-    rows to multiples of four."""
+    rows to multiples of four.
+
+    Each run transforms them: kept, they would take four times the memory of the filter.
+    """
     _, outputs, inputs = sums.weights.sizes[:3]
     _, by_output, by_input, _, *window = sums.weights.strides
     weights = sums.weights.view((outputs, inputs, 3, 3), (by_output, by_input, *window))
-    stage = builder.prepare(weights)
     sizes = (WINOGRAD_POINTS, inputs, -(-outputs // 4) * 4)
-    points = stage.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
-    stage.dispatch(
+    points = fast_replace(builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes), as_weights=True)
+    builder.dispatch(
         "convolution/winograd_weights.comp",
         {"filter": read(weights), "result": write(points)},
         space=points.sizes[1:],

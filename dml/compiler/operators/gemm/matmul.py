@@ -147,7 +147,7 @@ def _sum_of_products(
 def _sizes_of(operands: Mapping[str, Operand]) -> ProductSizes:
     a, b = operands["a"], operands["b"]
     *batch, m, n = operands["result"].sizes
-    return ProductSizes(m, n, a.sizes[-1], math.prod(batch), a.is_static, b.is_static)
+    return ProductSizes(m, n, a.sizes[-1], math.prod(batch), a.is_static, b.is_static or b.as_weights)
 
 
 def _kernel(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:

@@ -71,8 +71,11 @@ class RowOperands:
 def kernel_code(
     of: RowOperands, finish: Expression, *, held: bool = False, packed: bool = False
 ) -> tuple[str, dict[str, Constant]]:
-    """Return the text and its constants. finish: of the normalized element and the parameters. held: for
-    "normalization/held.comp"; packed: it holds vectors."""
+    """Return the text and its constants.
+
+    finish: expression of the normalized element and the parameters. held: for normalization/held.comp, which keeps the
+    row in registers; packed: as vectors.
+    """
     count = len(of.parameters)
     normalized = node("($x0 - $x1) * $x2", Leaf(0), Leaf(1 + count), Leaf(2 + count))
     value = substitute(finish, [normalized, *(Leaf(1 + i) for i in range(count))])

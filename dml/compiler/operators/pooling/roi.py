@@ -158,8 +158,9 @@ def _gather(
 def _weights(
     builder: ProgramBuilder, gradient: Operand, result: Operand, sampling: RegionSampling
 ) -> dict[str, Operand]:
-    """Compute the weights of the image's rows, and of its columns, in the outputs: a mean weighs an element by the
-    product of both."""
+    """Compute the weight of each image row, and of each column, in the outputs. An element's weight in a mean is the
+    product of the two.
+    """
     places = sampling.places()
     weights = {}
     for axis, (name, longest) in enumerate((("rows", places.rows), ("columns", places.columns))):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import dml.graph.operations as op
-from dml.errors import HRESULT, DMLError
+from dml.errors import HRESULT
 from dml.frontends.openvino.convert import IrContext, IrValue, build_body, layer
 from dml.frontends.openvino.ir import ELEMENT_TYPES, IrBody, PortMap
 from dml.graph.builder import Tensor
@@ -88,7 +88,7 @@ def _count(c: IrContext, body: IrBody) -> int:
     if not counts:
         raise c.error("the number of iterations is given neither by a count nor by an input that is sliced")
     if min(counts) > most:
-        raise DMLError(f"{c.layer}: {min(counts)} iterations are too many to unroll", HRESULT.E_NOTIMPL)
+        raise c.error(f"{min(counts)} iterations are too many to unroll", HRESULT.E_NOTIMPL)
     return min(counts)
 
 
@@ -123,7 +123,7 @@ def _goes_on(c: IrContext, body: IrBody, found: dict[int, IrValue]) -> bool:
         if entry.purpose == "execution_condition":
             value = _inner(c, found, entry.layer)
             if isinstance(value, Tensor):
-                raise DMLError(f"{c.layer}: its condition is computed from its inputs", HRESULT.E_NOTIMPL)
+                raise c.error("its condition is computed from its inputs", HRESULT.E_NOTIMPL)
             return bool(np.ravel(value)[0])
     return True
 

@@ -20,6 +20,7 @@ from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
 
 _DEFAULTS = {"GRU": ["sigmoid", "tanh"], "LSTM": ["sigmoid", "tanh", "tanh"], "RNN": ["tanh"]}
+_GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
 #: Indices of ONNX's gates i o f c in OpenVINO's order f i c o.
 _LSTM_ORDER = (1, 3, 0, 2)
 
@@ -34,6 +35,12 @@ def _layer(c: IrContext, kind: str, x: Tensor, lengths: Tensor | None, w: int) -
     if not x.rank == weights.rank == recurrence.rank == 3:
         found = f"{x.sizes}, {weights.sizes} and {recurrence.sizes}"
         raise c.error(f"its input, weights and recurrence weights need three dimensions (a cell's two), found {found}")
+    hidden, gates, linear = recurrence.sizes[2], _GATES[kind], kind == "GRU" and c.layer.flag("linear_before_reset")
+    if c.layer.integer("hidden_size", hidden) != hidden:
+        raise c.error(f"hidden_size must be {hidden}, as the recurrence weights have it")
+    width = (gates + linear) * hidden
+    if bias is not None and bias.sizes[1:] != (width,):
+        raise c.error(f"its bias must have {width} elements for each direction, found sizes {bias.sizes}")
     direction = c.layer.text("direction", "forward")
     if direction not in rec.DIRECTIONS:
         raise c.error(f"direction {direction!r} is not one of {', '.join(rec.DIRECTIONS)}")
@@ -50,7 +57,7 @@ def _layer(c: IrContext, kind: str, x: Tensor, lengths: Tensor | None, w: int) -
         x,
         weights,
         recurrence,
-        None if bias is None else _both(bias, c.layer.flag("linear_before_reset") and kind == "GRU"),
+        None if bias is None else _both(bias, linear),
         None,
         lengths,
         chosen * (wanted * count // len(names)),

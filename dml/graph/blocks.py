@@ -5,7 +5,7 @@ themselves.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from dml.compiler.data_types import DATA_TYPES
@@ -41,11 +41,12 @@ class _Weights(NamedTuple):
 
 class _Matrix(NamedTuple):
     """Sizes of stored numbers as a matrix, and the number of scales along each dimension. turned: stored column by
-    column."""
+    column. batch: number of such matrices."""
 
     sizes: _Sizes
     counts: _Sizes | None
     turned: bool
+    batch: int = 1
 
 
 class StoredWeights(NamedTuple):
@@ -88,7 +89,8 @@ def blocks_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operan
 
 
 def is_streamed(node: Node, target: Target) -> bool:
-    """Whether all readers of the node's result are products that run fastest on the numbers' stored form."""
+    """Whether all readers of the node's result are products, without a batch, that run fastest on the numbers' stored
+    form."""
     weights = _weights(node)
     return weights is not None and all(
         _multiplies(reader, at, weights) and _streams(reader, at, target, weights) for reader, at in _readers(node)
@@ -152,6 +154,7 @@ def _gathers(node: Node, index: int, weights: _Weights) -> bool:
         and entry[0].name == "InputTensor"
         and node.epilogue is None
         and matrix is not None
+        and matrix.batch == 1
         and not matrix.turned
         and desc.Axis == len(tensor.Sizes) - 2
         and (matrix.counts is None or matrix.counts[0] in (1, matrix.sizes[0]))
@@ -180,7 +183,7 @@ def _convolves(node: Node, index: int, weights: _Weights) -> bool:
 
 
 def _multiplies(node: Node, index: int, weights: _Weights) -> bool:
-    """Whether input ``index`` of a node is the matrix B of a product without batches."""
+    """Whether input ``index`` of a node is the matrix B of a product, or one matrix B for each element of a batch."""
     desc, entry = node.desc, node.inputs[index]
     assert entry is not None
     port = entry[0]
@@ -192,9 +195,11 @@ def _multiplies(node: Node, index: int, weights: _Weights) -> bool:
     columns, counts = matrix.sizes[0], matrix.counts and matrix.counts[0]
     if desc.TransB != DML_MATRIX_TRANSFORM_TRANSPOSE:
         columns, counts = matrix.sizes[1], matrix.counts and matrix.counts[1]
+    outer = desc.OutputTensor.Sizes[:-2]
     return (
         not isinstance(desc.FusedActivation, _SOFTMAX)
-        and math.prod(desc.OutputTensor.Sizes[:-2]) == 1
+        and math.prod(outer) == matrix.batch == max((1, *outer))
+        and (matrix.batch == 1 or desc.TransB == DML_MATRIX_TRANSFORM_TRANSPOSE)
         and (counts is None or parts_end_with_blocks(columns, counts))
     )
 
@@ -206,7 +211,7 @@ def _streams(node: Node, index: int, target: Target, weights: _Weights) -> bool:
     matrix = _as_read(weights, entry[0].tensor)
     assert matrix is not None
     # The numbers of a column of the product must be contiguous.
-    if matrix.turned == (desc.TransB == DML_MATRIX_TRANSFORM_TRANSPOSE) or matrix.counts is None:
+    if matrix.turned == (desc.TransB == DML_MATRIX_TRANSFORM_TRANSPOSE) or matrix.counts is None or matrix.batch > 1:
         return False
     (n, k), (across, along) = matrix.sizes, matrix.counts
     if matrix.turned:
@@ -216,10 +221,12 @@ def _streams(node: Node, index: int, target: Target, weights: _Weights) -> bool:
 
 
 def _as_read(weights: _Weights, tensor: DML_BUFFER_TENSOR_DESC) -> _Matrix | None:
-    """Return the weights as the matrix that a reader sees, row-major or column-major; None if it reads anything
-    else."""
+    """Return the weights as the matrix that a reader sees, row-major or column-major, or as a batch of row-major
+    matrices with their own scales; None if it reads anything else."""
     sizes, counts = _matrix(weights.sizes), None if weights.counts is None else _matrix(weights.counts)
-    if sizes is None or len(tensor.Sizes) < 2 or (counts is None and weights.counts is not None):
+    if len(tensor.Sizes) < 2 or (counts is None and weights.counts is not None):
+        return _as_batch(weights, tensor)
+    if sizes is None:
         return None
     turned = not _is_packed(tensor)
     if turned:
@@ -230,7 +237,22 @@ def _as_read(weights: _Weights, tensor: DML_BUFFER_TENSOR_DESC) -> _Matrix | Non
     return _Matrix(sizes, counts, turned) if _matrix(tensor.Sizes) == sizes else None
 
 
-def _above_one(sizes: tuple[int, ...]) -> tuple[int, ...]:
+def _as_batch(weights: _Weights, tensor: DML_BUFFER_TENSOR_DESC) -> _Matrix | None:
+    if weights.counts is None or len(tensor.Sizes) < 3 or not _is_packed(tensor):
+        return None
+    *outer, rows, columns = weights.sizes
+    *scaled, across, along = weights.counts
+    batch = _above_one(outer)
+    if (
+        scaled != outer
+        or len(batch) != 1
+        or (*batch, rows, columns) != (*_above_one(tensor.Sizes[:-2]), *tensor.Sizes[-2:])
+    ):
+        return None
+    return _Matrix((rows, columns), (across, along), False, *batch)
+
+
+def _above_one(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(size for size in sizes if size != 1)
 
 

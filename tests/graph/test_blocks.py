@@ -183,6 +183,35 @@ def test_weights_in_parts(device, monkeypatch):
     assert_sums(found, np.maximum(expected, 0), abs(a).astype(np.float64) @ terms.T + abs(bias), k + 3)
 
 
+@pytest.mark.parametrize("axis", ["plain", "discrete"])
+@pytest.mark.parametrize("together", [0, 2, 5])
+@pytest.mark.parametrize("kind, points", [("uint4", True), ("int8", False), ("uint2", True)])
+@pytest.mark.parametrize("m", [1, 2, 13])
+def test_each_element_of_a_batch_has_its_own_weights(seen_as, monkeypatch, axis, m, kind, points, together):
+    """The weights of ``together`` elements are dequantized at a time (0: parts of one element's), or none are."""
+    elements, n, k, block = 5, 300, 64, 16
+    monkeypatch.setattr(stored_weights, "_PART_BYTES", max(1, together * 4 * n * k))
+    monkeypatch.setattr("dml.graph.kept.SMALL", 0)
+    rng = np.random.default_rng(5)
+    numbers, scales, zeros = map(
+        np.stack, zip(*(weights(rng, n, k, block, KINDS[kind]) for _ in range(elements)), strict=True)
+    )
+    a, bias = rng.random((elements, m, k), np.float32) - 0.5, rng.random((elements, 1, n), np.float32)
+    graph = Builder(seen_as(axis))
+    made = dequantized(graph, numbers, scales, zeros if points else None)
+    product = op.gemm(graph.input("a", a.shape), made, transpose_b=True)
+    compiled = graph.compile({"y": op.relu(product + graph.constant(bias).broadcast((elements, m, n)))})
+    wide = 4 * n * k * max(1, together)
+    assert compiled.program.temporary_size <= wide + 4 * elements * m * (n + k + 512)
+    assert not compiled.program.initialize
+    found = compiled.dispatch({"a": a})["y"]
+    for index in range(elements):
+        b, terms = exact(numbers[index], scales[index], zeros[index] if points else None, block)
+        expected = a[index].astype(np.float64) @ b.T + bias[index]
+        bound = abs(a[index]).astype(np.float64) @ terms.T + abs(bias[index])
+        assert_sums(found[index], np.maximum(expected, 0), bound, k + 3)
+
+
 @pytest.mark.parametrize("transpose", [False, True])
 @pytest.mark.parametrize("along", ["n", "k", "neither"])
 def test_scales_along_either_axis(device, monkeypatch, transpose, along):

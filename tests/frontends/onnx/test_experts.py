@@ -242,6 +242,27 @@ def test_few_tokens_read_only_their_experts(device: dml.Device) -> None:
     assert plan.compiled.program.temporary_size < 3 * 2 * 128 * 64 * 4
 
 
+@pytest.mark.parametrize(("tokens", "most"), [(1, 20), (64, 48)])
+def test_experts_of_real_size_are_not_dequantized_as_a_whole(device: dml.Device, tokens: int, most: int) -> None:
+    """Working memory in MiB: the packed weights of a token's two experts (8 MiB each, with scales), or one part of an
+    expert's. As FLOAT32, two experts take 128 MiB, and all of them 512."""
+    experts_, width, inner, block = 8, 2048, 4096, 64
+    fed: dict[str, Any] = {"x": np.zeros((tokens, width), FLOAT), "router": np.zeros((tokens, experts_), FLOAT)}
+    for index, (rows, columns) in enumerate([(inner, width), (width, inner)], 1):
+        fed[f"w{index}"] = np.zeros((experts_, rows, columns // 2), np.uint8)
+        fed[f"s{index}"] = np.full((experts_, rows, columns // block), index, FLOAT)  # (equal weights would be shared)
+        fed[f"b{index}"] = None
+    constants = ("w1", "s1", "w2", "s2")
+    model, given_ = node_model(
+        "QMoE", trimmed(fed), {"y": (2, FLOAT)}, constants=constants, k=2, block_size=block, activation_type="silu"
+    )
+    plan, _ = prepare(model, device, fallback=False).compiled_for(given_)
+    assert plan.compiled is not None
+    program = plan.compiled.program
+    assert program.temporary_size <= most << 20
+    assert not program.initialize
+
+
 def test_refused_mixtures(device: dml.Device) -> None:
     inputs, options, rows = case(np.random.default_rng(0), 2, 3, 1, (8, 4), KINDS[0], False)
     fed = {"x": inputs["x"], "router": inputs["router"], "w1": np.zeros((3, rows, 8), FLOAT), "b1": None,

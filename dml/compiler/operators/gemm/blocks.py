@@ -24,6 +24,7 @@ from dml.compiler.selection.stored_weights import (
     block_product,
     columns_in_part,
     keeps_halves,
+    rows_in_part,
     streams_blocks,
 )
 from dml.enums import (
@@ -39,7 +40,7 @@ _SIGNED = (DML_TENSOR_DATA_TYPE_INT4, DML_TENSOR_DATA_TYPE_INT8)
 
 @dataclass(frozen=True)
 class Blocks:
-    """Weights {n, k}: numbers, with scales and zero points {n or 1, blocks}; FLOAT16 has neither."""
+    """Weights {..., n, k}: numbers, with scales and zero points {..., n or 1, blocks}; FLOAT16 has neither."""
 
     numbers: Operand
     scales: Operand | None = None
@@ -53,23 +54,35 @@ class Blocks:
     def per_block(self) -> list[Operand]:
         return [operand for operand in (self.scales, self.zeros) if operand is not None]
 
+    @property
+    def matrix(self) -> Blocks:
+        """The last two dimensions, of weights whose others have size 1."""
+        given = [self.numbers, *self.per_block]
+        return Blocks(*(operand.view(operand.sizes[-2:], operand.strides[-2:]) for operand in given))
+
+    def elements(self, axis: int, start: int, count: int) -> Blocks:
+        """Return the weights of some elements of a batch, which is a dimension of the numbers and of all others."""
+        return Blocks(*rows_of_blocks(self.numbers, self.per_block, start, count, axis))
+
     def rows(self, start: int, count: int) -> Blocks:
         """Return the weights of some of the product's columns."""
         return Blocks(*rows_of_blocks(self.numbers, self.per_block, start, count))
 
 
-def rows_of_blocks(numbers: Operand, per_block: Sequence[Operand], start: int, count: int) -> list[Operand]:
-    """Slice the quantized numbers and the per-block tensors along the first dimension. start, count: multiples of the
-    block size."""
-    taken = [part(numbers, 0, start, count)]
+def rows_of_blocks(
+    numbers: Operand, per_block: Sequence[Operand], start: int, count: int, axis: int = 0
+) -> list[Operand]:
+    """Slice the quantized numbers and the per-block tensors along a dimension. start, count: multiples of the block
+    size."""
+    taken = [part(numbers, axis, start, count)]
     for each in per_block:
-        size = numbers.sizes[0] // each.sizes[0]
+        size = numbers.sizes[axis] // each.sizes[axis]
         # Cropped, since devices with few bindings copy tensors of which they would bind several.
-        taken.append(each if each.sizes[0] == 1 else crop(part(each, 0, start // size, count // size), 0))
+        taken.append(each if each.sizes[axis] == 1 else crop(part(each, axis, start // size, count // size), 0))
     return taken
 
 
-def product_of_blocks(
+def products_of_blocks(
     builder: ProgramBuilder,
     a: Operand,
     b: Blocks,
@@ -81,12 +94,51 @@ def product_of_blocks(
     beta: float,
     activation: Expression | None,
 ) -> None:
-    """Like ``matmul`` with transposed b; a {..., M, K} and result {..., M, N} have at most one batch element.
+    """Like ``matmul`` with transposed b, for operands of equal rank. One dimension before the last two may have a size
+    above 1: a batch, each element with its own weights (those of an expert, for example).
 
     data_type: of the dequantized weights.
     """
-    n, k = b.numbers.sizes
+
+    def product(a: Operand, b: Blocks, c: Operand | None, result: Operand) -> None:
+        if math.prod(result.sizes[:-2]) == 1:
+            _product_of_blocks(
+                builder, a, b.matrix, c, result, data_type=data_type, alpha=alpha, beta=beta, activation=activation
+            )
+        else:
+            wide = transposed(_widened(builder, b, data_type))
+            matmul(builder, a, wide, c, result, alpha=alpha, beta=beta, activation=activation)
+
     c = None if c is None or beta == 0.0 else c.broadcast(result.sizes)
+    batch = max((1, *result.sizes[:-2]))
+    if batch == 1:
+        product(a, b, c, result)
+        return
+    axis = result.sizes.index(batch)
+    n, k = b.numbers.sizes[-2:]
+    streams = _streams(builder, b.elements(axis, 0, 1).matrix, result.sizes[-2])
+    step = 1 if streams else rows_in_part(4 * n * k)
+    for start in range(0, batch, step):
+        count = min(step, batch - start)
+        own = [operand and part(operand, axis, start, count) for operand in (a, c, result)]
+        assert own[0] is not None
+        assert own[2] is not None
+        product(own[0], b.elements(axis, start, count), own[1], own[2])
+
+
+def _product_of_blocks(
+    builder: ProgramBuilder,
+    a: Operand,
+    b: Blocks,
+    c: Operand | None,
+    result: Operand,
+    *,
+    data_type: DML_TENSOR_DATA_TYPE,
+    alpha: float,
+    beta: float,
+    activation: Expression | None,
+) -> None:
+    n, k = b.numbers.sizes
     streams = _streams(builder, b, result.sizes[-2])
     if not streams:
         a = readable(builder, a, uses=n)  # copied at most once, for all parts
@@ -101,13 +153,19 @@ def product_of_blocks(
         if streams:
             _stream(builder, a, own, own_c, own_result, alpha, beta, activation)
             continue
-        wide_type = data_type if keeps_halves(builder.target) else DML_TENSOR_DATA_TYPE_FLOAT32
-        wide = builder.temporary(wide_type, own.numbers.sizes)
-        if own.scales is None:
-            apply(builder, Leaf(0), wide, [own.numbers])
-        else:
-            dequantize_blocks(builder, wide, own.numbers, own.per_block)
-        matmul(builder, a, transposed(wide), own_c, own_result, alpha=alpha, beta=beta, activation=activation)
+        wide = transposed(_widened(builder, own, data_type))
+        matmul(builder, a, wide, own_c, own_result, alpha=alpha, beta=beta, activation=activation)
+
+
+def _widened(builder: ProgramBuilder, weights: Blocks, data_type: DML_TENSOR_DATA_TYPE) -> Operand:
+    """Return the dequantized weights, in working memory."""
+    wide_type = data_type if keeps_halves(builder.target) else DML_TENSOR_DATA_TYPE_FLOAT32
+    wide = builder.temporary(wide_type, weights.numbers.sizes)
+    if weights.scales is None:
+        apply(builder, Leaf(0), wide, [weights.numbers])
+    else:
+        dequantize_blocks(builder, wide, weights.numbers, weights.per_block)
+    return wide
 
 
 def _parts(

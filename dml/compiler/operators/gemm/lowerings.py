@@ -8,7 +8,7 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.activation.softmax import axes_of, softmax
-from dml.compiler.operators.gemm.blocks import Blocks, product_of_blocks
+from dml.compiler.operators.gemm.blocks import Blocks, products_of_blocks
 from dml.compiler.operators.gemm.layout import transposed
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.program import Operand
@@ -34,10 +34,10 @@ def gemm(desc: DML_GEMM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
         # B is still quantized, because a graph did not widen it (see dml/graph/blocks.py), or it is FLOAT16.
         if scales is not None and desc.TransB != DML_MATRIX_TRANSFORM_TRANSPOSE:
             scales, zeros = transposed(scales), zeros and transposed(zeros)
-        product_of_blocks(
+        products_of_blocks(
             builder,
             a,
-            Blocks(_matrix(transposed(b)), scales and _matrix(scales), zeros and _matrix(zeros)),
+            Blocks(transposed(b), scales, zeros),
             c,
             result,
             data_type=desc.BTensor.DataType,
@@ -57,8 +57,3 @@ def gemm(desc: DML_GEMM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
 
 def _is_stored_half(b: Operand) -> bool:
     return b.is_static and b.data_type == DML_TENSOR_DATA_TYPE_FLOAT16 and not keeps_wider("product", b.region.size)
-
-
-def _matrix(operand: Operand) -> Operand:
-    """View the last two dimensions of an operand whose others have size 1."""
-    return operand.view(operand.sizes[-2:], operand.strides[-2:])

@@ -274,6 +274,8 @@ def test_masked_attention_of_few_rows_loads_fewer_keys(name: str, expected: tupl
         ("m1", [4, 4, 4, 4]),
         ("a660", [2, 2, 1, 1]),
         ("a740", [4, 4, 2, 2]),
+        ("Mali", [4, 4, 2, 2]),
+        ("V3D", [4, 4, 4, 4]),
     ],
 )
 def test_products_with_weights_of_4_bits_take_the_columns_that_registers_hold(name: str, columns: list[int]) -> None:

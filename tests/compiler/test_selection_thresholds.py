@@ -78,6 +78,7 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
         "convolution": {"_READ_COST_OF_GPUS", "_TRANSFORMS_COMPILATION"},
         "detection": {"_FINDING"},
         "lines": {"HELD_OF_REGISTERS", "FEWEST_HELD"},
+        "stored_weights": {"_TWO_BY_TWO"},
     },
     "what devices have": {
         "convolution": {"_CORES"},

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dml.compiler.selection import lanes, max_steps
-from dml.compiler.selection.devices import has_few_registers, keeps, profile
+from dml.compiler.selection.devices import has_few_registers, has_fewest_registers, keeps, profile
 from dml.compiler.selection.few_rows import VectorProduct, rows_of_tile
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.target import Target
@@ -20,8 +20,11 @@ _FEW_ROWS = 2
 #: Sizes of gemm/blocks.comp: columns, lanes, slices and adjacent slices. The more columns an invocation has, the fewer
 #: loads and sums of a's elements each column needs, and the more registers.
 _FEW_REGISTERS, _MANY_REGISTERS = (4, 4, 32, 8), (8, 2, 64, 4)
-#: Sizes for fewer columns, where the compiler loads a's elements early (Qualcomm).
+#: Sizes for fewer columns, where the compiler loads a's elements early (Qualcomm) or registers are fewest (ARM).
 _FEWER_COLUMNS = ((2, 8, 16, 8), (1, 16, 8, 8))
+#: Registers of two rows by two columns, where registers are fewest. V3D has fewer: Mesa compiled four columns for it
+#: without spills, and spilled up to 26 registers with two.
+_TWO_BY_TWO = 48
 #: Maximum number of rows for which CPU drivers multiply weights as stored; they have one kernel for 2, 4 and 8 bits.
 _FEW_ROWS_OF_CPUS = 12
 #: Bytes of weights that are widened at a time: working memory that does not grow with the model.
@@ -72,6 +75,8 @@ def block_product(target: Target, m: int, bits: int, block: int) -> VectorProduc
             if keeps(target, 2 * (m * by_row + sizes[0] * by_column), others=0):
                 break
             sizes = smaller
+    elif m > 1 and has_fewest_registers(target) and keeps(target, _TWO_BY_TWO, others=0):
+        sizes = _FEWER_COLUMNS[0]
     columns, across, slices, adjacent = sizes
     return VectorProduct(m, columns, across, slices, True, vector, unroll=1, adjacent_slices=adjacent)
 

@@ -90,7 +90,9 @@ def elementwise(cls: type[OperatorDesc], *inputs: str, fits: bool = False) -> Ca
 
         def lower_elementwise(desc: OperatorDesc, builder: ProgramBuilder) -> None:
             ((output, _),) = desc.outputs()
-            apply(builder, function(desc), builder[output], [builder[name] for name in entry.present(desc)])
+            # (a fused activation's description has no tensors, but its lowering has operands)
+            given = [builder[name] for name in inputs if builder.get(name) is not None]
+            apply(builder, function(desc), builder[output], given)
 
         _LOWERINGS[cls] = lower_elementwise
         return function

@@ -104,11 +104,11 @@ class _StrainShared:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self.start = time.monotonic()
         self.cases = Suite("quick").cases()
         memory = self.vulkan.memory if self.asked.memory is None else min(self.asked.memory, self.vulkan.memory)
         #: Bytes that each thread holds.
         self.each = int(SHARE * memory) // self.asked.threads
+        self.start = time.monotonic()
 
     @property
     def is_over(self) -> bool:
@@ -161,7 +161,8 @@ class _Thread:
     def run(self) -> None:
         try:
             self._own = self._open()
-            while not self._shared.is_over and self._step != self._shared.asked.steps:
+            # (at least one step: a report of no work must not say that nothing is wrong)
+            while self._step != self._shared.asked.steps and not (self._step and self._shared.is_over):
                 self._one()
                 self._step += 1
                 self._shared.count(steps=1)

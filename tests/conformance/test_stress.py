@@ -42,6 +42,11 @@ def test_the_duration_is_respected(vulkan):
     assert done.seconds >= 1.5
 
 
+def test_each_thread_does_a_step_however_short_the_time(vulkan):
+    done = strain(vulkan, "plain", Strain(seconds=0.0, threads=2, memory=8 * MIB))
+    assert (done.wrong, done.steps) == ("", 2)
+
+
 class Fault:
     """Replaces the n-th call of a method; other calls are unchanged."""
 

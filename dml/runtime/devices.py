@@ -285,7 +285,7 @@ def choose(wanted: int | str | None = None) -> VulkanDevice:
         source = f"asked for by {DEVICE_VARIABLE}"
     if wanted is None:
         return min(devices, key=lambda device: _PREFERENCE.index(device.device_class))
-    have = "; ".join(f"{device.index}: {device.name}" for device in devices)
+    have = "; ".join(f"device {device.index}: {device.name}" for device in devices)
     if isinstance(wanted, str) and wanted.strip().isdecimal():
         wanted = int(wanted)
     if isinstance(wanted, int):

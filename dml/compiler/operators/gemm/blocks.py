@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
@@ -99,20 +100,16 @@ def products_of_blocks(
 
     data_type: of the dequantized weights.
     """
+    stream = partial(_stream, builder, alpha=alpha, beta=beta, activation=activation)
 
-    def product(a: Operand, b: Blocks, c: Operand | None, result: Operand) -> None:
-        if math.prod(result.sizes[:-2]) == 1:
-            _product_of_blocks(
-                builder, a, b.matrix, c, result, data_type=data_type, alpha=alpha, beta=beta, activation=activation
-            )
-        else:
-            wide = transposed(_widened(builder, b, data_type))
-            matmul(builder, a, wide, c, result, alpha=alpha, beta=beta, activation=activation)
+    def multiply(a: Operand, b: Blocks, c: Operand | None, result: Operand) -> None:
+        wide = transposed(_widened(builder, b, data_type))
+        matmul(builder, a, wide, c, result, alpha=alpha, beta=beta, activation=activation)
 
     c = None if c is None or beta == 0.0 else c.broadcast(result.sizes)
     batch = max((1, *result.sizes[:-2]))
     if batch == 1:
-        product(a, b, c, result)
+        _in_parts(builder, a, b.matrix, c, result, stream, multiply)
         return
     axis = result.sizes.index(batch)
     n, k = b.numbers.sizes[-2:]
@@ -120,24 +117,29 @@ def products_of_blocks(
     step = 1 if streams else rows_in_part(4 * n * k)
     for start in range(0, batch, step):
         count = min(step, batch - start)
-        own = [operand and part(operand, axis, start, count) for operand in (a, c, result)]
-        assert own[0] is not None
-        assert own[2] is not None
-        product(own[0], b.elements(axis, start, count), own[1], own[2])
+        weights = b.elements(axis, start, count)
+        own_a, own_result = part(a, axis, start, count), part(result, axis, start, count)
+        own_c = c and part(c, axis, start, count)
+        if count == 1:
+            _in_parts(builder, own_a, weights.matrix, own_c, own_result, stream, multiply)
+        else:
+            multiply(own_a, weights, own_c, own_result)
 
 
-def _product_of_blocks(
+#: Multiplies a by weights, adds c, and writes the result.
+_Multiply = Callable[[Operand, Blocks, Operand | None, Operand], None]
+
+
+def _in_parts(
     builder: ProgramBuilder,
     a: Operand,
     b: Blocks,
     c: Operand | None,
     result: Operand,
-    *,
-    data_type: DML_TENSOR_DATA_TYPE,
-    alpha: float,
-    beta: float,
-    activation: Expression | None,
+    stream: _Multiply,
+    wide: _Multiply,
 ) -> None:
+    """Multiply by one matrix of weights, part by part: as stored (stream) or widened (wide)."""
     n, k = b.numbers.sizes
     streams = _streams(builder, b, result.sizes[-2])
     if not streams:
@@ -149,12 +151,7 @@ def _product_of_blocks(
     stored = k * b.bits // 8
     step = columns_in_part(builder.target, stored, n * stored) if streams else columns_in_part(builder.target, 4 * k)
     for columns, own_result, own_c in _parts(n, step, result, c):
-        own = b.rows(*columns)
-        if streams:
-            _stream(builder, a, own, own_c, own_result, alpha, beta, activation)
-            continue
-        wide = transposed(_widened(builder, own, data_type))
-        matmul(builder, a, wide, own_c, own_result, alpha=alpha, beta=beta, activation=activation)
+        (stream if streams else wide)(a, b.rows(*columns), own_c, own_result)
 
 
 def _widened(builder: ProgramBuilder, weights: Blocks, data_type: DML_TENSOR_DATA_TYPE) -> Operand:

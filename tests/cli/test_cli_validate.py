@@ -100,6 +100,15 @@ def test_several_files_and_json(write):
     assert fault["message"].startswith("ACTIVATION_RELU.OutputTensor: must have the sizes of InputTensor")
 
 
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_the_exit_status_counts_every_file(write, options):
+    good, bad = write(relu()), write(relu(OutputTensor=tensor(1, 1, 2, 4)), "b.json")
+    for files, code in (((good,), 0), ((good, bad), 1), ((bad, good), 1)):
+        result = run(*files, *options)
+        assert result.exit_code == code
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"dispatchables": 3}', "\xff"])
 def test_a_file_that_is_no_model_is_one_fault(tmp_path, text):
     path = tmp_path / "a.json"

@@ -42,5 +42,5 @@ def validate(
                 typer.echo(f"{where}: {checked.operator} is valid at feature level {short_name(level)}")
             for error in checked.faults:
                 typer.echo(f"{path if 'document' in error.placed_in else where}: {error.message}")
-    if any(checked.faults for _, operator in found):
+    if any(checked.faults for _, checked in found):
         raise typer.Exit(REFUSED)

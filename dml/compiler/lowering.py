@@ -68,10 +68,6 @@ class Elementwise:
     expression: Callable[[Any], Expression]
     fits: bool = False
 
-    def present(self, desc: OperatorDesc) -> list[str]:
-        """Return the inputs that a descriptor has, whose elements are its expression's leaves 0, 1, ..."""
-        return [name for name in self.inputs if getattr(desc, name) is not None]
-
 
 _ELEMENTWISE: dict[type[OperatorDesc], Elementwise] = {}
 _Function = TypeVar("_Function", bound=Callable[[Any], Expression])

@@ -83,8 +83,9 @@ def _expression_of(key: Hashable, desc: OperatorDesc) -> Expression:
     description's."""
     entry = elementwise_of(desc)
     assert entry is not None
-    order = [name for name, tensor in desc.inputs() if tensor is not None]
-    expression = substitute(entry.expression(desc), [Leaf(order.index(name)) for name in entry.present(desc)])
+    present = [name for name, tensor in desc.inputs() if tensor is not None]
+    leaves = [Leaf(present.index(name)) for name in entry.inputs if name in present]
+    expression = substitute(entry.expression(desc), leaves)
     if len(_firsts) >= _MOST_FIRSTS:
         _firsts.clear()
     return _firsts.setdefault(expression_key(expression), expression)

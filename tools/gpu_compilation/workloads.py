@@ -58,8 +58,7 @@ def workloads() -> tuple[Workload, ...]:
 @cache
 def conformance_cases() -> tuple[Workload, ...]:
     """Return the cases of the default ``dml conformance``: every operator, data type and layout."""
-    cases = map(Case.parse, Suite().cases())
-    return tuple(Workload(case.id, partial(_conformance_case, case)) for case in cases)
+    return tuple(map(_suite_workload, Suite().cases()))
 
 
 def _stored_weights() -> Iterator[Workload]:
@@ -78,6 +77,7 @@ def _stored_weights() -> Iterator[Workload]:
 
 
 def _suite_workload(text: str) -> Workload:
+    """Return a case of the suite, given as text."""
     case = Case.parse(text)
     return Workload(case.id, partial(_conformance_case, case))
 

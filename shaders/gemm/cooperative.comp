@@ -10,10 +10,13 @@
 // steps of k at once. a and b are read as vectors of eight and go through shared memory in slabs of TILE_K steps of k,
 // in the order they have in memory, along k or across it, while the next slab is loaded to registers. (Double buffering
 // in shared memory saves a barrier, but is slower on an H100: workgroups of an SM share 48 KiB.) K_PART, K_PART_STRIDE:
-// as in shared.comp.
+// as in shared.comp. B_STORED: b has numbers of few bits (gemm/stored.glsl), which become FLOAT16 on the way to shared
+// memory.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 #include "gemm/first_halves.glsl"
+#include "gemm/stored.glsl"
+#include "gemm/stored_halves.glsl"
 
 const uint PER = 8u;
 const uint SUBGROUPS_N = TILE_N / SUB_N, SUBGROUPS = TILE_M / SUB_M * SUBGROUPS_N;
@@ -40,7 +43,7 @@ const uint VECTORS_OF_B = (B_LINES * B_LINE + WORKGROUP - 1u) / WORKGROUP;
 const uint B_SLAB = A_LINES * A_STEP, SLABS = B_SLAB + B_LINES * B_STEP;
 #include "gemm/slabs.glsl"
 
-// This invocation's vectors of the next slab, and their positions at the first step of k.
+// This invocation's vectors of the next slab, and their positions at the first step of k (of stored numbers, the column).
 uvec4 next_a[VECTORS_OF_A], next_b[VECTORS_OF_B];
 uint from_a[VECTORS_OF_A], from_b[VECTORS_OF_B];
 
@@ -56,7 +59,9 @@ void begin_loads(uint a0, uint b0, uint m0, uint n0) {
 #endif
     }
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_B; ++l) {
-#if B_ALONG == COLUMN
+#if B_STORED
+        from_b[l] = min(n0 + vector_of(l) / B_LINE, N - 1u);
+#elif B_ALONG == COLUMN
         from_b[l] = (b0 + min(n0 + vector_of(l) / B_LINE, N - 1u) * B_COLUMN) / PER;
 #else
         from_b[l] = (b0 + min(n0 + vector_of(l) % B_LINE * PER, (N - 1u) & ~(PER - 1u))) / PER;
@@ -74,7 +79,9 @@ void load(uint k0, uint end) {
 #endif
     }
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_B; ++l) {
-#if B_ALONG == COLUMN
+#if B_STORED
+        next_b[l] = stored_numbers(from_b[l], min(k0 / PER + vector_of(l) % B_LINE, (end - 1u) / PER) * PER, PER);
+#elif B_ALONG == COLUMN
         next_b[l] = b_vector(from_b[l] + min(k0 / PER + vector_of(l) % B_LINE, (end - 1u) / PER));
 #else
         next_b[l] = b_vector(from_b[l] + min(k0 + vector_of(l) / B_LINE, end - 1u) * (B_ROW / PER));
@@ -93,7 +100,9 @@ void cut_off(uint k0, uint end) {
 #endif
     }
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_B; ++l) {
-#if B_ALONG == COLUMN
+#if B_STORED
+        if (k0 + vector_of(l) % B_LINE * PER >= end) next_b[l].z = 0u;  // the scale
+#elif B_ALONG == COLUMN
         uint k = k0 + vector_of(l) % B_LINE * PER;
         next_b[l] = first_halves(next_b[l], max(end, k) - k);
 #else
@@ -112,7 +121,12 @@ void keep(uint k0, uint end) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_B; ++l) {
         uint i = vector_of(l);
         bool is_mine = B_LINES * B_LINE % WORKGROUP == 0u || i < B_LINES * B_LINE;
-        if (is_mine) slabs[B_SLAB + i / B_LINE * B_STEP + i % B_LINE] = next_b[l];
+#if B_STORED
+        uvec4 eight = eight_stored(next_b[l]);
+#else
+        uvec4 eight = next_b[l];
+#endif
+        if (is_mine) slabs[B_SLAB + i / B_LINE * B_STEP + i % B_LINE] = eight;
     }
 }
 
@@ -145,6 +159,9 @@ void main() {
     [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
         [[unroll]] for (uint n = 0u; n < MATRICES_N; ++n) sums[m][n] = MATRIX_OF_SUMS(0.0);
     }
+#if B_STORED
+    begin_stored(at);
+#endif
     begin_loads(a_batch(at), b_batch(at), m0, n0);
     load(begin, end);
     keep(begin, end);

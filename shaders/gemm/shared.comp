@@ -7,11 +7,12 @@
 //
 // K_PART: for split-k, the maximum number of steps of k that a workgroup adds; if fewer than K, the result has a matrix
 // per part, K_PART_STRIDE elements apart. PLACES_FIRST: the place of the result is found before the loop.
-// LOADS_AHEAD: the next slab is loaded to registers while this one is added. (Double buffering in shared memory saves a
+// B_STORED: b has numbers of few bits (gemm/stored.glsl). LOADS_AHEAD: the next slab is loaded to registers while this one is added. (Double buffering in shared memory saves a
 // barrier, but is slower on an H100.)
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 #include "gemm/halves.glsl"
+#include "gemm/stored.glsl"
 
 const uint GROUPS_M = TILE_M / (4u * FOURS_M);
 const uint GROUPS_N = TILE_N / (4u * FOURS_N);
@@ -42,7 +43,7 @@ shared FOUR_KEPT tile_b[TILE_K][TILE_N / 4u + 1u];
 #else
 #define A_RAW FOUR
 #endif
-#if B_WIDE
+#if B_WIDE || B_STORED
 #define B_RAW uvec4
 #elif B_PAIRS
 #define B_RAW uvec2
@@ -60,6 +61,7 @@ A_RAW a_raw(uint i) {
 #endif
 }
 
+#if !B_STORED
 B_RAW b_raw(uint i) {
 #if B_WIDE
     return b_vector(i >> 2);
@@ -69,6 +71,7 @@ B_RAW b_raw(uint i) {
     return b_four(i);
 #endif
 }
+#endif
 
 FOUR_KEPT a_of_raw(A_RAW raw) {
 #if A_WIDE
@@ -85,6 +88,8 @@ FOUR_KEPT a_of_raw(A_RAW raw) {
 FOUR_KEPT b_of_raw(B_RAW raw) {
 #if B_WIDE
     return FOUR_OF_BITS(raw);
+#elif B_STORED
+    return FOUR_KEPT(four_stored(raw));
 #elif B_PAIRS && HALF_STEPS > 0
     return four_halves(raw);
 #elif B_PAIRS
@@ -154,7 +159,12 @@ void load_b(uint b0, uint n0, uint k0, uint end, out B_RAW raw[FOURS_OF_B]) {
 #if B_ALONG == ROW
         raw[l] = b_raw(b0 + min(n0 + n, (N - 1u) & ~3u) + min(k0 + k, end - 1u) * B_ROW);
 #else
-        raw[l] = b_raw(b0 + min(n0 + n, N - 1u) * B_COLUMN + min(k0 + k, (end - 1u) & ~3u));
+        uint column = min(n0 + n, N - 1u), step_of_k = min(k0 + k, (end - 1u) & ~3u);
+#if B_STORED
+        raw[l] = stored_numbers(column, step_of_k, 4u);
+#else
+        raw[l] = b_raw(b0 + column * B_COLUMN + step_of_k);
+#endif
 #endif
 #endif
     }
@@ -217,6 +227,9 @@ void main() {
     uint at[RANK];
     coordinates(batch, at);
     uint a0 = a_batch(at), b0 = b_batch(at);
+#if B_STORED
+    begin_stored(at);
+#endif
 #if PLACES_FIRST
     uint first = result_batch(at) + begin / K_PART * K_PART_STRIDE;
 #endif

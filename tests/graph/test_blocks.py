@@ -16,7 +16,9 @@ import dml
 from dml.api.arrays import packed_bytes
 from dml.compiler.program import Program, Space
 from dml.compiler.selection import stored_weights
-from dml.compiler.selection.stored_weights import columns_in_part, streams_blocks
+from dml.compiler.selection.few_rows import MOST_PARTS
+from dml.compiler.selection.gemm import NARROW
+from dml.compiler.selection.stored_weights import columns_in_part, loads_blocks, streams_blocks
 from dml.compiler.target import DeviceClass, Target
 from dml.enums import DML_QUANTIZATION_TYPE
 from dml.graph import operations as op
@@ -112,6 +114,65 @@ def test_gpus_stream_few_bits_for_few_rows(as_discrete, dtype, kind, m, n, k, bl
     assert not compiled.program.initialize
 
 
+#: Every kind of numbers; sizes beside tiles' edges, with parts of k, and blocks that are no power of two or a whole row.
+MANY_ROWS = [
+    *((kind, 33, 70, 64, 16, True) for kind in KINDS), ("uint4", 130, 200, 512, 512, False),
+    ("int4", 64, 64, 1024, 128, True), ("uint2", 64, 33, 96, 24, True), ("int8", 40, 96, 256, 32, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("kind, m, n, k, block, points", MANY_ROWS)
+def test_gpus_dequantize_on_the_way_to_shared_memory(as_discrete, monkeypatch, dtype, kind, m, n, k, block, points):
+    monkeypatch.setattr("dml.graph.kept.SMALL", 0)
+    program = check(as_discrete, m, n, k, block, kind, dtype, points=points).program
+    assert labels(program) - {"gemm/parts.comp"} == {"gemm/shared.comp"}
+    assert not program.initialize
+
+
+@pytest.mark.parametrize("kind, m, n, k, block, points", MANY_ROWS)
+def test_matrix_units_get_dequantized_halves(on_matrices, monkeypatch, kind, m, n, k, block, points):
+    monkeypatch.setattr("dml.graph.kept.SMALL", 0)
+    program = check(on_matrices, m, n, k, block, kind, np.float16, points=points).program
+    assert labels(program) - {"gemm/parts.comp"} == {"gemm/cooperative.comp"}
+    assert not program.initialize
+
+
+def test_allowed_half_arithmetic_takes_dequantized_halves(seen_as, monkeypatch):
+    """Sums of eight products in FLOAT16 differ by up to 2^-7 of their terms."""
+    monkeypatch.setattr("dml.graph.kept.SMALL", 0)
+    device = seen_as("discrete")
+    if not device.vulkan.target.features.float16:
+        pytest.skip("the device computes no FLOAT16")
+    rng = np.random.default_rng(8)
+    numbers, scales, zeros = weights(rng, 70, 96, 32, np.uint8)
+    a, scales = (rng.random((40, 96)) - 0.5).astype(np.float16), (scales / 128).astype(np.float16)
+    graph = Builder(device)
+    product = op.gemm(graph.input("a", a.shape, dml.data_type_of(a.dtype)), dequantized(graph, numbers, scales, zeros),
+                      transpose_b=True)  # fmt: skip
+    allowed = dml.DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION
+    compiled = graph.compile({"y": product}, allowed)
+    b, terms = exact(numbers, scales, zeros, 32)
+    found, bound = compiled.dispatch({"a": a})["y"], abs(a).astype(np.float64) @ terms.T
+    assert np.all(abs(found - a.astype(np.float64) @ b.T) <= 2**-7 * bound + 96 * 2**-14)
+
+
+@pytest.mark.parametrize("fewer, block, expected", [(1, 32, False), (0, 32, True), (0, 8, True), (0, 12, False)])
+def test_products_that_load_blocks(fewer, block, expected):
+    assert loads_blocks(TARGETS["GPU"], NARROW - fewer, block) is expected
+    assert not loads_blocks(TARGETS["CPU"], NARROW - fewer, block)
+
+
+@pytest.mark.parametrize("rows, columns, k", [(256, 14336, 4096), (2048, 4096, 14336)])
+def test_a_prompt_takes_no_working_memory_for_weights(rows, columns, k):
+    graph = Builder(Planner(TARGETS["GPU"]))
+    a = graph.input("a", (rows, k), dml.DML_TENSOR_DATA_TYPE_FLOAT16)
+    program = graph.compile({"y": op.gemm(a, packed_weights(graph, columns, k, 32), transpose_b=True)}).program
+    assert labels(program) <= {"gemm/shared.comp", "gemm/parts.comp"}
+    partial_sums = 4 * rows * columns * MOST_PARTS if "gemm/parts.comp" in labels(program) else 0
+    assert memory(program)[Space.TEMPORARY] <= partial_sums
+
+
 @pytest.mark.parametrize("sizes", [stored_weights._FEW_REGISTERS, *stored_weights._FEWER_COLUMNS])
 @pytest.mark.parametrize(
     "m, n, k, block, kind, dtype",
@@ -186,7 +247,7 @@ def test_weights_in_parts(device, monkeypatch):
 @pytest.mark.parametrize("axis", ["plain", "discrete"])
 @pytest.mark.parametrize("together", [0, 2, 5])
 @pytest.mark.parametrize("kind, points", [("uint4", True), ("int8", False), ("uint2", True)])
-@pytest.mark.parametrize("m", [1, 2, 13])
+@pytest.mark.parametrize("m", [1, 2, 13, 40])
 def test_each_element_of_a_batch_has_its_own_weights(seen_as, monkeypatch, axis, m, kind, points, together):
     """The weights of ``together`` elements are dequantized at a time (0: parts of one element's), or none are."""
     elements, n, k, block = 5, 300, 64, 16

@@ -62,7 +62,7 @@ def conformance_cases() -> tuple[Workload, ...]:
 
 
 def _stored_weights() -> Iterator[Workload]:
-    """Yield products of few rows with weights of 4 bits, as language models have them."""
+    """Yield products of few and of many rows with weights of 4 bits, as language models have them."""
     choices = {
         "type": ("FLOAT32", "FLOAT16"),
         "numbers": ("UINT4", "INT4"),
@@ -73,6 +73,9 @@ def _stored_weights() -> Iterator[Workload]:
     }
     for values in product(*choices.values()):
         chosen = ",".join(f"{name}={value}" for name, value in zip(choices, values, strict=True))
+        yield _suite_workload(f"GRAPH_STORED_WEIGHTS:{chosen}")
+    for kind, (sizes, rows) in product(("FLOAT32", "FLOAT16"), (("512x1024", 33), ("4096x2048", 256))):
+        chosen = f"type={kind},numbers=UINT4,sizes={sizes},rows={rows},block=32,zero_points=yes"
         yield _suite_workload(f"GRAPH_STORED_WEIGHTS:{chosen}")
 
 

@@ -92,14 +92,14 @@ def _product(kind: str, m: int, k: int, n: int, *, transposed: bool = False) -> 
 _BLOCK = 32
 
 
-def _by_blocks(kind: str, k: int, n: int) -> Work:
-    """Return the product of a row and block-quantized 4-bit weights, which the kernel dequantizes."""
-    product = _product(kind, 1, k, n, transposed=True)
-    moved = n * k // 2 + _BYTES[kind] * (n * k // _BLOCK + k + n)
-    return replace(product, bytes=moved, graph=partial(_graph_of_blocks, kind, k, n))
+def _by_blocks(kind: str, rows: int, k: int, n: int) -> Work:
+    """Return the product of rows and block-quantized 4-bit weights, which the kernel dequantizes."""
+    product = _product(kind, rows, k, n, transposed=True)
+    moved = n * k // 2 + _BYTES[kind] * (n * k // _BLOCK + rows * (k + n))
+    return replace(product, bytes=moved, graph=partial(_graph_of_blocks, kind, rows, k, n))
 
 
-def _graph_of_blocks(kind: str, k: int, n: int, device: dml.Device) -> CompiledOperator:
+def _graph_of_blocks(kind: str, rows: int, k: int, n: int, device: dml.Device) -> CompiledOperator:
     random = np.random.default_rng(0)
     pool = random.integers(-8, 8, 999983).astype(ml_dtypes.int4)
     scales = (random.random((n, k // _BLOCK), np.float32) + 0.5).astype(kind)
@@ -112,7 +112,7 @@ def _graph_of_blocks(kind: str, k: int, n: int, device: dml.Device) -> CompiledO
         QuantizationType=dml.DML_QUANTIZATION_TYPE_SCALE,
         QuantizationTensors=[graph.constant(scales)],
     )
-    return graph.compile({"y": gemm(graph.input("a", (1, k), TYPES[kind]), weights, transpose_b=True)})
+    return graph.compile({"y": gemm(graph.input("a", (rows, k), TYPES[kind]), weights, transpose_b=True)})
 
 
 def _convolution(kind: str, channels: int, outputs: int, side: int, window: int, groups: int = 1) -> Work:
@@ -168,7 +168,8 @@ def cases() -> dict[str, Callable[[], Work]]:
             f"vector by matrix 4096 x 11008 {kind}": partial(_product, kind, 1, 4096, 11008),
             f"vector by transposed 4096 x 11008 {kind}": partial(_product, kind, 1, 4096, 11008, transposed=True),
             f"8 rows by transposed 4096 x 11008 {kind}": partial(_product, kind, 8, 4096, 11008, transposed=True),
-            f"vector by 4-bit blocks 8192 x 28672 {kind}": partial(_by_blocks, kind, 8192, 28672),
+            f"vector by 4-bit blocks 8192 x 28672 {kind}": partial(_by_blocks, kind, 1, 8192, 28672),
+            f"256 rows by 4-bit blocks 4096 x 14336 {kind}": partial(_by_blocks, kind, 256, 4096, 14336),
             f"convolution 3 x 3 64 at 56 {kind}": partial(_convolution, kind, 64, 64, 56, 3),
             f"convolution 3 x 3 256 at 14 {kind}": partial(_convolution, kind, 256, 256, 14, 3),
             f"convolution 1 x 1 256-1024 at 14 {kind}": partial(_convolution, kind, 256, 1024, 14, 1),

@@ -14,6 +14,7 @@ from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.operators.gemm.layout import quads, readable, transposed, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import matmul, matrix_code, matrix_defines, merge_batch
+from dml.compiler.operators.gemm.stored import stored_product
 from dml.compiler.operators.movement.views import part
 from dml.compiler.operators.quantization import dequantize_blocks
 from dml.compiler.parts import crop
@@ -107,6 +108,10 @@ def products_of_blocks(
         matmul(builder, a, wide, c, result, alpha=alpha, beta=beta, activation=activation)
 
     c = None if c is None or beta == 0.0 else c.broadcast(result.sizes)
+    if b.scales is not None and stored_product(
+        builder, a, b.numbers, b.scales, b.zeros, c, result, alpha=alpha, beta=beta, activation=activation
+    ):
+        return
     batch = max((1, *result.sizes[:-2]))
     if batch == 1:
         _in_parts(builder, a, b.matrix, c, result, stream, multiply)

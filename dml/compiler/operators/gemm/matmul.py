@@ -62,13 +62,13 @@ def matmul(
     sum. one_by_one: the tiled kernel stores results singly, even if four are contiguous: the same kernel for all n.
     """
     target = builder.target
-    if is_better_transposed(target, _sizes_of({"a": a, "b": b, "result": result})):
+    if is_better_transposed(target, sizes_of({"a": a, "b": b, "result": result})):
         a, b, c, result = transposed(b), transposed(a), c and transposed(c.broadcast(result.sizes)), transposed(result)
     m, n = result.sizes[-2:]
-    if _is_half(a) and _is_half(b) and multiplies_on_matrices(target, m, n, a.sizes[-1]):
+    if is_half(a) and is_half(b) and multiplies_on_matrices(target, m, n, a.sizes[-1]):
         a, b = in_eights(builder, a), in_eights(builder, b)
     else:
-        if not has_any_rows(target, _sizes_of({"a": a, "b": b, "result": result})):
+        if not has_any_rows(target, sizes_of({"a": a, "b": b, "result": result})):
             a = readable(builder, a, uses=n)
         b = readable(builder, b, uses=m)
     batch = result.sizes[:-2]
@@ -91,7 +91,7 @@ def _parts(operands: Mapping[str, Operand], target: Target) -> Iterator[list[Map
     """Yield parts of the result, each as products along k that add up to it, small enough for bindings and loops."""
     result = operands["result"]
     space = (*result.sizes, operands["a"].sizes[-1])
-    longest = longest_product(target, _kernel(target, operands))
+    longest = longest_product(target, kernel_of(target, operands))
     fit = all(operand.region.size <= target.max_region for operand in operands.values())
     if fit and space[-1] <= longest:
         yield [operands]
@@ -141,22 +141,24 @@ def _sum_of_products(
             operands["c"], beta = sums, 1.0
         if not is_last:
             operands["result"] = sums = builder.temporary(sum_type(result)[1], result.sizes)
-        _product(builder, operands, alpha, beta, finish if is_last else Leaf(0), one_by_one and is_last)
+        multiply(builder, operands, alpha, beta, finish if is_last else Leaf(0), one_by_one and is_last)
 
 
-def _sizes_of(operands: Mapping[str, Operand]) -> ProductSizes:
+def sizes_of(operands: Mapping[str, Operand]) -> ProductSizes:
     a, b = operands["a"], operands["b"]
     *batch, m, n = operands["result"].sizes
     return ProductSizes(m, n, a.sizes[-1], math.prod(batch), a.is_static, b.is_static or b.as_weights)
 
 
-def _kernel(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:
-    sizes = _sizes_of(operands)
+def kernel_of(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:
+    sizes = sizes_of(operands)
     b = operands["b"]
     down, across = b.strides[-2:]
     along_k = down < across
     per_vector = DATA_TYPES[b.data_type].per_vector
-    float16 = all(_is_half(operands[name]) for name in ("a", "b"))
+    # Stored numbers become what a is.
+    factors = [operands[name] for name in ("a", "b") if not (name == "b" and is_stored(operands))]
+    float16 = all(map(is_half, factors))
     return product_kernel(
         target,
         sizes,
@@ -164,12 +166,17 @@ def _kernel(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:
         b_along_k=along_k,
         b_per_vector=per_vector if quads(b, of=per_vector) == ("column" if along_k else "row") else 0,
         float16=float16,
-        halves=float16 and all(quads(operands[name], of=8) for name in ("a", "b")),
+        halves=float16 and all(quads(factor, of=8) for factor in factors),
     )
 
 
-def _is_half(operand: Operand) -> bool:
+def is_half(operand: Operand) -> bool:
     return operand.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
+
+
+def is_stored(operands: Mapping[str, Operand]) -> bool:
+    """Whether b is quantized, with scales (see stored.py)."""
+    return "scales" in operands
 
 
 def _kernel_defines(
@@ -241,7 +248,7 @@ def _along(target: Target, name: str, operands: Mapping[str, Operand]) -> str | 
     """Return the direction in which the kernel reads or stores four elements of an operand at once."""
     operand, is_result = operands[name], name == "result"
     whole_words = DATA_TYPES[operand.data_type].bits == 32
-    if (name == "a" or (is_result and whole_words)) and has_any_rows(target, _sizes_of(operands)):
+    if (name == "a" or (is_result and whole_words)) and has_any_rows(target, sizes_of(operands)):
         return None
     return quads(operand, store=is_result)
 
@@ -285,16 +292,33 @@ def matrix_defines(name: str, operand: Operand, along: str | None) -> tuple[dict
     }, wide
 
 
-def _product(
+def _stored_defines(operands: Mapping[str, Operand]) -> dict[str, object]:
+    numbers = DATA_TYPES[operands["b"].data_type]
+    return {
+        "B_STORED": 1,
+        "B_ALONG": "COLUMN",
+        "B_WIDE": 0,
+        "B_PAIRS": 0,
+        "BITS": f"{numbers.bits}u",
+        "IS_SIGNED": int(numbers.kind == "int"),
+        "HAS_ZEROS": int("zeros" in operands),
+    }
+
+
+def multiply(
     builder: ProgramBuilder,
     operands: Mapping[str, Operand],
     alpha: float,
     beta: float,
     finish: Expression,
-    one_by_one: bool,
+    one_by_one: bool = False,
 ) -> None:
-    """Add one dispatch or, with split-k, one for the partial sums and one that adds them."""
-    kernel = _kernel(builder.target, operands)
+    """Add one dispatch or, with split-k, one for the partial sums and one that adds them.
+
+    operands: a, b, result, and c if it is added, with one batch dimension at least (``merge_batch``); scales, and zeros
+    if they exist, of a b that ``is_stored``.
+    """
+    kernel = kernel_of(builder.target, operands)
     result, k = operands["result"], operands["a"].sizes[-1]
     part = part_of_k(kernel, k)
     if part >= k:
@@ -304,7 +328,7 @@ def _product(
     sums = builder.temporary(sum_type(result)[1], (split_k, *result.sizes))
     stride = sums.strides[0]
     first = sums.view(result.sizes, sums.strides[1:])
-    products = {"a": operands["a"], "b": operands["b"], "result": first}
+    products = {name: operand for name, operand in operands.items() if name != "c"} | {"result": first}
     _dispatch(builder, kernel, products, 1.0, 0.0, Leaf(0), split_k, stride)
     _add_parts(builder, first, split_k, stride, operands, alpha, beta, finish)
 
@@ -354,21 +378,27 @@ def _dispatch(
     emitted = emit(finish, [kind], "finish")
     steps = kernel.half_steps if isinstance(kernel, SharedProduct) else 0
     defines: dict[str, object] = {"HAS_C": int("c" in operands), "SUM_IS_INT": int(kind == "int"), **tile}
-    tensors = {"c": read(operands["c"])} if "c" in operands else {}
+    tensors = {name: read(operands[name]) for name in ("c", "scales", "zeros") if name in operands}
     for name in ("a", "b", "result"):
         operand = operands[name]
+        if name == "b" and is_stored(operands):
+            tensors[name] = read(operand)
+            defines |= _stored_defines(operands)
+            continue
         singly = one_by_one and name == "result" and isinstance(kernel, TiledProduct)
         own, wide = matrix_defines(name, operand, None if singly else _along(builder.target, name, operands))
         defines |= own
         vector = wide or (name == "b" and isinstance(kernel, VectorProduct))
         vector |= name != "result" and isinstance(kernel, MatrixProduct | FewMatrixProduct)
         if name == "a" and isinstance(kernel, VectorProduct):
-            eights = kernel.along_k and kernel.per_vector == 8 and _is_half(operand) and quads(operand, of=8) == "row"
+            eights = kernel.along_k and kernel.per_vector == 8 and is_half(operand) and quads(operand, of=8) == "row"
             defines["A_EIGHTS"] = int(eights)
             vector |= eights
         tensors[name] = (write if name == "result" else read)(operand, vector=vector)
     constants: dict[str, Constant] = {"M": m, "N": n, "BATCH": math.prod(batch), "ALPHA": float(alpha)}
     constants |= {"K_PART": part_of_k(kernel, k), "K_PART_STRIDE": stride}
+    if is_stored(operands):
+        constants["BLOCK"] = k // operands["scales"].sizes[-1]
     builder.dispatch(
         shader,
         tensors,

@@ -1,0 +1,78 @@
+"""Products of many rows on GPUs that dequantize weights on their way to shared memory, without working memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dml.compiler.builder import ProgramBuilder
+from dml.compiler.data_types import DATA_TYPES, WORD_BITS
+from dml.compiler.operators.gemm.layout import in_eights, transposed
+from dml.compiler.operators.gemm.matmul import is_half, kernel_of, merge_batch, multiply, sizes_of
+from dml.compiler.program import Operand
+from dml.compiler.scalar import Expression, Leaf
+from dml.compiler.selection.gemm import (
+    MatrixProduct,
+    SharedProduct,
+    is_better_transposed,
+    longest_product,
+    multiplies_on_matrices,
+)
+from dml.compiler.selection.stored_weights import loads_blocks
+
+
+def stored_product(
+    builder: ProgramBuilder,
+    a: Operand,
+    numbers: Operand,
+    scales: Operand,
+    zeros: Operand | None,
+    c: Operand | None,
+    result: Operand,
+    *,
+    alpha: float,
+    beta: float,
+    activation: Expression | None,
+) -> bool:
+    """Compute ``result = activation(alpha * a x b + beta * c)`` if one dispatch can; return whether it can.
+
+    numbers {..., n, k} of 2, 4 or 8 bits; scales, zeros {..., n or 1, blocks}: b is (numbers - zeros) * scales,
+    transposed. Leading dimensions as in ``matmul``.
+    """
+    target, (m, n), k = builder.target, result.sizes[-2:], a.sizes[-1]
+    blocks = scales.sizes[-1]
+    if k % blocks or not loads_blocks(target, m, k // blocks) or not _is_in_words(numbers):
+        return False
+    on_matrices = is_half(a) and multiplies_on_matrices(target, m, n, k)
+    batch = result.sizes[:-2]
+    operands = {"a": a, "b": transposed(numbers), "result": result}
+    if c is not None and beta != 0.0:
+        operands["c"] = c.broadcast(result.sizes)
+    for name, operand in (("scales", scales), ("zeros", zeros)):
+        if operand is not None:
+            operands[name] = operand.broadcast((*operand.sizes[:-2], n, blocks))
+    if is_better_transposed(target, sizes_of(operands)):
+        return False
+    if on_matrices:
+        operands["a"] = in_eights(builder, a)
+    operands = {name: operand.broadcast((*batch, *operand.sizes[-2:])) for name, operand in operands.items()}
+    operands = merge_batch(operands)
+    kernel = kernel_of(target, operands)
+    if not isinstance(kernel, SharedProduct | MatrixProduct) or k > longest_product(target, kernel):
+        return False
+    if any(operand.region.size > target.max_region for operand in operands.values()):
+        return False
+    multiply(builder, operands, alpha, beta, activation or Leaf(0))
+    return True
+
+
+def _is_in_words(numbers: Operand) -> bool:
+    """Whether the numbers of a column are contiguous and begin with a word."""
+    per_word = WORD_BITS // DATA_TYPES[numbers.data_type].bits
+    return numbers.strides[-1] == 1 and not any(first % per_word for first in _firsts(numbers))
+
+
+def _firsts(numbers: Operand) -> Iterator[int]:
+    yield numbers.base
+    for size, stride in zip(numbers.sizes[:-1], numbers.strides, strict=False):
+        if size > 1:
+            yield stride

@@ -74,7 +74,7 @@ def _stored_weights() -> Iterator[Workload]:
     for values in product(*choices.values()):
         chosen = ",".join(f"{name}={value}" for name, value in zip(choices, values, strict=True))
         yield _suite_workload(f"GRAPH_STORED_WEIGHTS:{chosen}")
-    for kind, (sizes, rows) in product(("FLOAT32", "FLOAT16"), (("512x1024", 33), ("4096x2048", 256))):
+    for kind, (sizes, rows) in product(("FLOAT32", "FLOAT16"), (("600x1024", 33), ("4096x2048", 256))):
         chosen = f"type={kind},numbers=UINT4,sizes={sizes},rows={rows},block=32,zero_points=yes"
         yield _suite_workload(f"GRAPH_STORED_WEIGHTS:{chosen}")
 

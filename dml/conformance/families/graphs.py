@@ -375,7 +375,7 @@ subject(
             "UINT8": DML_TENSOR_DATA_TYPE_UINT8,
             "INT8": DML_TENSOR_DATA_TYPE_INT8,
         },
-        "sizes": sizes("40x64", "64x256", "7x32", "130x96", "512x1024"),
+        "sizes": sizes("40x64", "64x256", "7x32", "130x96", "600x1024"),
         "rows": {"1": 1, "2": 2, "5": 5, "33": 33},
         "block": {"32": 32, "16": 16},
         "zero_points": flags(),

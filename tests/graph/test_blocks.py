@@ -16,8 +16,8 @@ import dml
 from dml.api.arrays import packed_bytes
 from dml.compiler.program import Program, Space
 from dml.compiler.selection import stored_weights
+from dml.compiler.selection.devices import half_matrices
 from dml.compiler.selection.few_rows import MOST_PARTS
-from dml.compiler.selection.gemm import NARROW
 from dml.compiler.selection.stored_weights import columns_in_part, loads_blocks, streams_blocks
 from dml.compiler.target import DeviceClass, Target
 from dml.enums import DML_QUANTIZATION_TYPE
@@ -126,7 +126,9 @@ MANY_ROWS = [
 def test_gpus_dequantize_on_the_way_to_shared_memory(as_discrete, monkeypatch, dtype, kind, m, n, k, block, points):
     monkeypatch.setattr("dml.graph.kept.SMALL", 0)
     program = check(as_discrete, m, n, k, block, kind, dtype, points=points).program
-    assert labels(program) - {"gemm/parts.comp"} == {"gemm/shared.comp"}
+    on_matrices = dtype == np.float16 and half_matrices(as_discrete.vulkan.target)
+    shader = "gemm/cooperative.comp" if on_matrices else "gemm/shared.comp"
+    assert labels(program) - {"gemm/parts.comp"} == {shader}
     assert not program.initialize
 
 
@@ -159,8 +161,8 @@ def test_allowed_half_arithmetic_takes_dequantized_halves(seen_as, monkeypatch):
 
 @pytest.mark.parametrize("fewer, block, expected", [(1, 32, False), (0, 32, True), (0, 8, True), (0, 12, False)])
 def test_products_that_load_blocks(fewer, block, expected):
-    assert loads_blocks(TARGETS["GPU"], NARROW - fewer, block) is expected
-    assert not loads_blocks(TARGETS["CPU"], NARROW - fewer, block)
+    assert loads_blocks(TARGETS["GPU"], stored_weights._MANY_ROWS - fewer, block) is expected
+    assert not loads_blocks(TARGETS["CPU"], 256, block)
 
 
 @pytest.mark.parametrize("rows, columns, k", [(256, 14336, 4096), (2048, 4096, 14336)])
@@ -231,7 +233,7 @@ def test_weights_in_parts(device, monkeypatch):
     monkeypatch.setattr(stored_weights, "_PART_BYTES", 1)
     monkeypatch.setattr("dml.graph.kept.SMALL", 0)
     rng = np.random.default_rng(3)
-    m, n, k, block = 20, 600, 64, 16
+    m, n, k, block = 13, 600, 64, 16
     numbers, scales, zeros = weights(rng, n, k, block, ml_dtypes.uint4)
     a, bias = rng.random((m, k), np.float32) - 0.5, rng.random(n, np.float32)
     graph = Builder(device)

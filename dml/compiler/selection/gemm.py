@@ -112,17 +112,19 @@ def product_kernel(
     b_per_vector: int = 0,
     float16: bool = False,
     halves: bool = False,
+    stored: bool = False,
 ) -> ProductKernel:
     """Return the kernel for a product.
 
     a_along_columns: four adjacent elements of a column of a are read at once. b_along_k: b's elements are closer
     together along k than along n. b_per_vector: elements of b in a 16-byte vector along that axis; 0 if b is not read
-    in vectors. float16: a and b are FLOAT16. halves: they are FLOAT16 and read in vectors.
+    in vectors. float16: a and b are FLOAT16. halves: they are FLOAT16 and read in vectors. stored: GPUs dequantize b on
+    its way to shared memory.
     """
     if not profile(target).shares_memory:
         return tiled_product(target, sizes, a_along_columns=a_along_columns)
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
-    if m >= NARROW:
+    if m >= NARROW or stored:
         return _through_memory(target, m, n, k, batch, float16=float16, halves=halves)
     if m <= FEW_ROWS and b_per_vector and (b_along_k or keeps_rows(target, m, b_per_vector)):
         return few_rows(target, m, n, k, batch, b_along_k, b_per_vector, halves=halves)

@@ -167,6 +167,7 @@ def kernel_of(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:
         b_per_vector=per_vector if quads(b, of=per_vector) == ("column" if along_k else "row") else 0,
         float16=float16,
         halves=float16 and all(quads(factor, of=8) for factor in factors),
+        stored=is_stored(operands),
     )
 
 

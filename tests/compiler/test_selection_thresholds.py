@@ -68,7 +68,7 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
         "product_tiles": {"MATRIX_UNITS", "_HALF_STEPS"},
         "recurrent": {"_VECTOR", "_MOST_INVOCATIONS", "_SUBGROUP_OF_GPUS", "_MOST_INVOCATIONS_OF_GPUS",
                       "_MOST_INVOCATIONS_OF_SLICES", "_UNITS_OF_SLICES", "_ROWS_OF_SLICES", "_ROWS_OF_A_SLICE"},
-        "stored_weights": {"VECTOR_BITS", "_WORD_BITS", "_COLUMNS"},
+        "stored_weights": {"VECTOR_BITS", "_WORD_BITS", "_COLUMNS", "_PER_SCALE"},
         "tiles": {"_SHARING"},
         "windows": {"TOGETHER"},
     },

@@ -16,8 +16,8 @@ import dml
 from dml.api.arrays import packed_bytes
 from dml.compiler.program import Program, Space
 from dml.compiler.selection import stored_weights
-from dml.compiler.selection.devices import half_matrices
-from dml.compiler.selection.few_rows import MOST_PARTS
+from dml.compiler.selection.few_rows import FEW_ROWS, MOST_PARTS
+from dml.compiler.selection.gemm import multiplies_on_matrices
 from dml.compiler.selection.stored_weights import columns_in_part, loads_blocks, streams_blocks
 from dml.compiler.target import DeviceClass, Target
 from dml.enums import DML_QUANTIZATION_TYPE
@@ -114,7 +114,7 @@ def test_gpus_stream_few_bits_for_few_rows(as_discrete, dtype, kind, m, n, k, bl
     assert not compiled.program.initialize
 
 
-#: Every kind of numbers; sizes beside tiles' edges, with parts of k, and blocks that are no power of two or a whole row.
+#: Every kind of numbers; sizes beside tiles' edges, with parts of k, and blocks that are no power of two or a row.
 MANY_ROWS = [
     *((kind, 33, 70, 64, 16, True) for kind in KINDS), ("uint4", 130, 200, 512, 512, False),
     ("int4", 64, 64, 1024, 128, True), ("uint2", 64, 33, 96, 24, True), ("int8", 40, 96, 256, 32, False),
@@ -122,11 +122,11 @@ MANY_ROWS = [
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-@pytest.mark.parametrize("kind, m, n, k, block, points", MANY_ROWS)
+@pytest.mark.parametrize("kind, m, n, k, block, points", [*MANY_ROWS, ("uint4", 9, 300, 128, 16, True)])
 def test_gpus_dequantize_on_the_way_to_shared_memory(as_discrete, monkeypatch, dtype, kind, m, n, k, block, points):
     monkeypatch.setattr("dml.graph.kept.SMALL", 0)
     program = check(as_discrete, m, n, k, block, kind, dtype, points=points).program
-    on_matrices = dtype == np.float16 and half_matrices(as_discrete.vulkan.target)
+    on_matrices = dtype == np.float16 and multiplies_on_matrices(as_discrete.vulkan.target, m, n, k)
     shader = "gemm/cooperative.comp" if on_matrices else "gemm/shared.comp"
     assert labels(program) - {"gemm/parts.comp"} == {shader}
     assert not program.initialize
@@ -159,10 +159,12 @@ def test_allowed_half_arithmetic_takes_dequantized_halves(seen_as, monkeypatch):
     assert np.all(abs(found - a.astype(np.float64) @ b.T) <= 2**-7 * bound + 96 * 2**-14)
 
 
-@pytest.mark.parametrize("fewer, block, expected", [(1, 32, False), (0, 32, True), (0, 8, True), (0, 12, False)])
-def test_products_that_load_blocks(fewer, block, expected):
-    assert loads_blocks(TARGETS["GPU"], stored_weights._MANY_ROWS - fewer, block) is expected
-    assert not loads_blocks(TARGETS["CPU"], 256, block)
+@pytest.mark.parametrize("halves, most", [(False, stored_weights._FEW_ROWS), (True, FEW_ROWS)])
+def test_products_that_load_blocks(halves, most):
+    assert loads_blocks(TARGETS["GPU"], most + 1, 8, halves=halves)
+    assert not loads_blocks(TARGETS["GPU"], most, 8, halves=halves)
+    assert not loads_blocks(TARGETS["GPU"], most + 1, 12, halves=halves), "a scale for eight numbers"
+    assert not loads_blocks(TARGETS["CPU"], 256, 32, halves=halves)
 
 
 @pytest.mark.parametrize("rows, columns, k", [(256, 14336, 4096), (2048, 4096, 14336)])
@@ -233,7 +235,7 @@ def test_weights_in_parts(device, monkeypatch):
     monkeypatch.setattr(stored_weights, "_PART_BYTES", 1)
     monkeypatch.setattr("dml.graph.kept.SMALL", 0)
     rng = np.random.default_rng(3)
-    m, n, k, block = 13, 600, 64, 16
+    m, n, k, block = 20, 600, 48, 4  # (with blocks of eight, GPUs need no chunks)
     numbers, scales, zeros = weights(rng, n, k, block, ml_dtypes.uint4)
     a, bias = rng.random((m, k), np.float32) - 0.5, rng.random(n, np.float32)
     graph = Builder(device)

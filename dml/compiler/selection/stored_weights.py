@@ -7,19 +7,16 @@ from dataclasses import dataclass
 
 from dml.compiler.selection import lanes, max_steps
 from dml.compiler.selection.devices import has_few_registers, has_fewest_registers, keeps, profile
-from dml.compiler.selection.few_rows import VectorProduct, rows_of_tile
+from dml.compiler.selection.few_rows import FEW_ROWS, VectorProduct, rows_of_tile
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.target import Target
 
 #: Bits of the vector that a kernel reads at once: part of a block, or whole blocks of whole words.
 VECTOR_BITS = 128
 _WORD_BITS = 32
-#: Minimum number of rows for which GPUs dequantize weights on their way to shared memory.
-_MANY_ROWS = 16
 #: Weights for which gemm/stored.glsl loads a scale.
 _PER_SCALE = 8
-#: Maximum number of rows for which GPUs multiply weights of 2 and 4 bits as stored; for more rows, converting the
-#: weights to FLOAT16 first is faster.
+#: Maximum number of rows for which GPUs multiply weights of 2 and 4 bits as stored.
 _FEW_ROWS = 2
 #: Sizes of gemm/blocks.comp: columns, lanes, slices and adjacent slices. The more columns an invocation has, the fewer
 #: loads and sums of a's elements each column needs, and the more registers.
@@ -64,10 +61,12 @@ def streams_blocks(target: Target, m: int, n: int, k: int, block: int, bits: int
     return m <= _FEW_ROWS and n >= 4 and powers and bits in (2, 4)
 
 
-def loads_blocks(target: Target, m: int, block: int) -> bool:
-    """Whether a product of many rows dequantizes weights on their way to shared memory, in which GPUs have them read
-    by many invocations. block: as in ``block_product``; a scale is loaded for eight of them."""
-    return profile(target).shares_memory and m >= _MANY_ROWS and block % _PER_SCALE == 0
+def loads_blocks(target: Target, m: int, block: int, *, halves: bool) -> bool:
+    """Whether GPUs dequantize weights on their way to shared memory. block: as in ``block_product``. halves: the other
+    factor is FLOAT16, so that few rows of it are faster with FLOAT16 weights.
+    """
+    fewer = FEW_ROWS if halves else _FEW_ROWS
+    return profile(target).shares_memory and m > fewer and block % _PER_SCALE == 0
 
 
 def block_product(target: Target, m: int, bits: int, block: int) -> VectorProduct | ColumnsProduct:

@@ -1,4 +1,4 @@
-"""Products of many rows on GPUs that dequantize weights on their way to shared memory, without working memory."""
+"""Products on GPUs that dequantize weights on their way to shared memory, without working memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def stored_product(
     """
     target, (m, n), k = builder.target, result.sizes[-2:], a.sizes[-1]
     blocks = scales.sizes[-1]
-    if k % blocks or not loads_blocks(target, m, k // blocks) or not _is_in_words(numbers):
+    if k % blocks or not loads_blocks(target, m, k // blocks, halves=is_half(a)) or not _is_in_words(numbers):
         return False
     on_matrices = is_half(a) and multiplies_on_matrices(target, m, n, k)
     batch = result.sizes[:-2]

@@ -52,7 +52,7 @@ def qlinear_mul(node: OnnxNode) -> OnnxValue:
         one_step = node.input(index + 1).filled(1)
         return dequantized(node.input(index), one_step, node.optional(index + 2))
 
-    scales = [reshape(node.input(at), ()) for at in (1, 4, 6)]
+    scales = [reshape(node.input(index), ()) for index in (1, 4, 6)]
     product = part(0) * part(3)
     factor = expanded(scales[0] * scales[1] / scales[2], product.shape)
     return _shifted(node, product * factor, node.input(0).dtype)

@@ -83,9 +83,9 @@ def _real(node: OnnxNode, index: int) -> OnnxValue:
     return dequantized(node.input(index), node.input(index + 1), node.optional(index + 2))
 
 
-def _requantized(node: OnnxNode, x: OnnxValue, index: int = 3) -> OnnxValue:
-    """Quantize to input 0's type with the scale and zero point at inputs ``index`` and ``index`` + 1."""
-    return quantized(x, node.input(index), node.optional(index + 1), node.input(0).dtype)
+def _requantized(node: OnnxNode, x: OnnxValue) -> OnnxValue:
+    """Quantize to input 0's type with the scale at input 3 and the zero point at input 4."""
+    return quantized(x, node.input(3), node.optional(4), node.input(0).dtype)
 
 
 @onnx_op("QLinearWhere", domain="com.microsoft")

@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from dml import cache as disk
@@ -71,18 +72,29 @@ def coverage(target: Target, own: Sequence[str], subjects: Sequence[Subject], sh
     own: the suite's cases. share: the fraction of variants to enter. Every kernel is entered, with each value of its
     macros. Cached on disk by code and target, since it takes a minute or two.
     """
+    found = cached_coverage(target, own, subjects, share, seed)
+    if found is None:
+        found = _Search(target, own, subjects, seed).coverage(share)
+        as_json = {"added": found.added, "entered": found.entered, "names": found.names}
+        disk.write(_entry(target, own, subjects, share, seed), json.dumps(as_json).encode())
+    return found
+
+
+def cached_coverage(
+    target: Target, own: Sequence[str], subjects: Sequence[Subject], share: float, seed: int
+) -> Coverage | None:
+    """Read the coverage from the cache; None if it was not computed yet."""
+    held = disk.read(_entry(target, own, subjects, share, seed))
+    if held is None:
+        return None
+    found = json.loads(held)
+    return Coverage(tuple(found["added"]), found["entered"], tuple(found["names"]))
+
+
+def _entry(target: Target, own: Sequence[str], subjects: Sequence[Subject], share: float, seed: int) -> Path:
     names = [subject.name for subject in subjects]
     given = _FORMAT, code.compiling(), asdict(target), own, names, share, seed
-    key = hashlib.sha256(json.dumps(given, default=_as_json).encode())
-    entry = disk.folder("coverage") / key.hexdigest()
-    held = disk.read(entry)
-    if held is not None:
-        found = json.loads(held)
-        return Coverage(tuple(found["added"]), found["entered"], tuple(found["names"]))
-    search = _Search(target, own, subjects, seed).coverage(share)
-    as_json = {"added": search.added, "entered": search.entered, "names": search.names}
-    disk.write(entry, json.dumps(as_json).encode())
-    return search
+    return disk.folder("coverage") / hashlib.sha256(json.dumps(given, default=_as_json).encode()).hexdigest()
 
 
 def _as_json(value: Any) -> Any:

@@ -24,10 +24,11 @@ FORMAT, VERSION = "dml-conformance-journal", 1
 
 
 class PlacePart(NamedTuple):
-    """A place's cases, and the variants that they enter, if known."""
+    """A place's cases, and the variants that they enter, if known. is_whole: whether all of its cases are chosen."""
 
     cases: Sequence[str]
     coverage: Coverage | None
+    is_whole: bool = True
 
 
 class Journal:
@@ -94,7 +95,7 @@ class Journal:
                     "device": device,
                     "shard": record["suite"]["shard"],
                     "seconds": seconds,
-                    "complete": not missing,
+                    "complete": part.is_whole and not missing,
                     "coverage": None if part.coverage is None else part.coverage.record(ran),
                     "results": report.in_order([*found.values(), *missing]),
                 }

@@ -16,6 +16,7 @@ from rich.text import Text
 from dml import cache
 from dml.conformance import report
 from dml.conformance.axes import seen_as
+from dml.conformance.choosing import Choosing
 from dml.conformance.journal import Journal, PlacePart
 from dml.conformance.places import DeviceAxis, find, places
 from dml.conformance.report import Record
@@ -63,16 +64,21 @@ def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
         head = report.started(suite.record(len(cases)))
         path = asked.resume or cache.root() / "conformance" / f"{head['created'].replace(':', '')}-{os.getpid()}.jsonl"
         journal = Journal.begin(path, head, [place.record() for place in chosen])
-    parts = [PlacePart(cases, None) for _ in chosen]
+    parts = [PlacePart(cases, None, is_whole=False) for _ in chosen]
     left = ["the run ended before this case"] * len(chosen)
     interrupted = False
     try:
         with journal:
             for index, place in enumerate(chosen):
-                parts[index] = _part(suite, place, cases, console)
-                left[index] = (
-                    _run_place(index, place, parts[index].cases, suite.seed, conduct, journal, console) or left[index]
-                )
+                with Choosing(suite, seen_as(place.device, place.axis).target) as choosing:
+                    why = ""
+                    if choosing.takes_time:
+                        why = _run_place(index, place, cases, suite.seed, conduct, journal, console)
+                        left[index] = why or left[index]
+                    parts[index] = _part(suite, choosing, cases, console)
+                if not why:
+                    why = _run_place(index, place, parts[index].cases, suite.seed, conduct, journal, console)
+                    left[index] = why or left[index]
     except KeyboardInterrupt:
         interrupted = True
     record = journal.report(parts, left)
@@ -87,10 +93,10 @@ def _cases(suite: Suite, console: Console) -> list[str]:
         return suite.cases()
 
 
-def _part(suite: Suite, place: DeviceAxis, cases: list[str], console: Console) -> PlacePart:
+def _part(suite: Suite, choosing: Choosing, cases: list[str], console: Console) -> PlacePart:
     """Return a place's cases: the suite's, and those for kernels that selection may choose there."""
-    with console.status("determining which kernels selection may choose"):  # up to two minutes if not cached
-        found = suite.coverage(seen_as(place.device, place.axis).target)
+    with console.status("determining which kernels selection may choose"):
+        found = choosing.result()
     return PlacePart(cases, None) if found is None else PlacePart([*cases, *suite.part(found.added)], found)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from dml.compiler.target import Target
 from dml.conformance.case import Case, case_ids
-from dml.conformance.coverage import Coverage, coverage
+from dml.conformance.coverage import Coverage, cached_coverage, coverage
 from dml.conformance.options import OptionError
 from dml.conformance.subject import Subject, subjects
 from dml.enums.naming import did_you_mean
@@ -66,9 +66,19 @@ class Suite:
 
         None for a quick suite, and for a choice of less than whole operators.
         """
-        if self.only or self.size not in COVERED or (self.filter and not self._named):
+        if not self._has_coverage:
             return None
         return coverage(target, self._whole, self._subjects(), COVERED[self.size], self.seed)
+
+    def is_coverage_missing(self, target: Target) -> bool:
+        """Whether ``coverage`` would take a minute or two, because the cache lacks it."""
+        if not self._has_coverage:
+            return False
+        return cached_coverage(target, self._whole, self._subjects(), COVERED[self.size], self.seed) is None
+
+    @property
+    def _has_coverage(self) -> bool:
+        return not self.only and self.size in COVERED and (not self.filter or bool(self._named))
 
     @property
     def _named(self) -> list[str]:

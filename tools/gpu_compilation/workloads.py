@@ -38,7 +38,6 @@ _SUITE_CASES = (
     "MULTIHEAD_ATTENTION1:sizes=2x5x7x3x8x4,heads=3.1,mask=BOOLEAN,relative=yes,lengths=yes,layout=permuted",
     "BATCH_NORMALIZATION_TRAINING_GRAD:type=FLOAT16,sizes=1x2x2x1x2x2x3,layout=mixed",
     "ELEMENT_WISE_QUANTIZED_LINEAR_ADD:type=INT8,sizes=2x1x2x1x2x1x3x2,b=INT8,to=INT8,layout=permuted,values=edges",
-    "FOLD:type=FLOAT16,sizes=1x2x3x2x3x2x2x2,window=2,stride=2_1,dilation=2_1,padding=start,layout=mixed,values=edges",
 )
 
 

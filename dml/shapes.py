@@ -104,7 +104,7 @@ def broadcast_sizes(*sizes: Sequence[int]) -> Sizes:
 # --- sliding windows ----------------------------------------------------------------------------------------------
 
 
-def window_reach(taps: int, dilation: int = 1) -> int:
+def window_reach(taps: int, dilation: int) -> int:
     """Return the elements that a window spans, from its first tap to its last; with ``dilation`` 1 taps are
     adjacent."""
     return (taps - 1) * dilation + 1

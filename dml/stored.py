@@ -103,9 +103,9 @@ def sampled(data: Stored, length: int, step: int) -> bytes:
     changed."""
     file, starts = _file_of(data), range(0, len(data), step)
     if file is None:
-        return b"".join([data[at : at + length] for at in starts])
+        return b"".join([data[start : start + length] for start in starts])
     place = _place(file, data)
-    parts = [_bytes(file, place + at, min(length, len(data) - at)) for at in starts]
+    parts = [_bytes(file, place + start, min(length, len(data) - start)) for start in starts]
     check_unchanged(data)
     return b"".join(parts)
 

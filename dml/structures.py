@@ -79,10 +79,10 @@ class Signature:
             if field not in values:
                 missing = ", ".join(field for field in self._required if field not in values)
                 if self._has_number_for_array(args):
-                    at = self._differs or 0
+                    index = self._differs or 0
                     raise DMLError(
-                        f"{self.name}.{self._short[at]}: must be a sequence, found {args[at]!r}; as the "
-                        f"{self._in_c[at]} of C's order it leaves out {missing}{self._orders()}"
+                        f"{self.name}.{self._short[index]}: must be a sequence, found {args[index]!r}; as the "
+                        f"{self._in_c[index]} of C's order it leaves out {missing}{self._orders()}"
                     )
                 raise DMLError(f"{self.name}: {missing} must be given{self._orders() if args else ''}")
         return values
@@ -92,8 +92,8 @@ class Signature:
         return self._differs is None and len(self._required) <= count <= len(self._in_c)
 
     def _by_position(self, args: tuple[Any, ...]) -> dict[str, Any]:
-        at = self._differs
-        order = self._in_c if at is None or len(args) <= at or _may_be_count(args[at]) else self._short
+        index = self._differs
+        order = self._in_c if index is None or len(args) <= index or _may_be_count(args[index]) else self._short
         if len(args) > len(order):
             raise DMLError(f"{self.name}: has {len(order)} fields, found {len(args)} values{self._orders()}")
         return dict(zip(order, args, strict=False))

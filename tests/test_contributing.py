@@ -123,7 +123,9 @@ def test_an_operator_needs_these_places(tmp_path: Path, vulkan: VulkanDevice) ->
 
 @pytest.mark.slow
 def test_and_each_of_them(tmp_path: Path, vulkan: VulkanDevice) -> None:
-    """Every place is necessary, except the operator's own test, which checks the others."""
+    """Every place is necessary, except the operator's own test, which checks the others. (With all places, the test
+    above finds no failure.)
+    """
     *places, test = insertions()
 
     own = [test.path, TESTS[0]]  # which collect little, and fail for most places
@@ -133,8 +135,6 @@ def test_and_each_of_them(tmp_path: Path, vulkan: VulkanDevice) -> None:
         root = with_operator(tmp_path / str(left_out), [*rest, test])
         return any(run_tests(root, vulkan.name, tests).returncode != pytest.ExitCode.OK for tests in (own, TESTS))
 
-    run = run_tests(with_operator(tmp_path / "all", insertions()), vulkan.name, own)
-    assert run.returncode == pytest.ExitCode.OK, run.stdout + run.stderr
     with ThreadPoolExecutor(2) as pool:
         needed = list(pool.map(fails, range(len(places))))
     assert [place.path for place, is_needed in zip(places, needed, strict=True) if not is_needed] == []

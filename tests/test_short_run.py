@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import short_run
 from sample_descriptors import NAMES
 
 TESTS = Path(__file__).parent
@@ -41,47 +43,62 @@ def test_slow(): pass
 ALL, SHORT = 43 + 2 + 43 + 43 + 1, 1 + 1 + 43 + 43
 
 
-@pytest.fixture
-def suite(tmp_path):
-    """Return a function that runs a suite of these cases with its own pytest."""
-    (tmp_path / "test_cases.py").write_text(CASES, encoding="utf-8")
-    (tmp_path / "pytest.ini").write_text(
+#: Runs pytest once for each list of arguments.
+RUNS = """
+import json, sys, pytest
+
+for arguments in json.loads(sys.argv[1]):
+    pytest.main(["-p", "conftest", "-p", "no:cacheprovider", "-q", *arguments])
+    print("=== ended")
+"""
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    """Return a function that runs a suite of these cases with each of several choices; returns each run's lines."""
+    folder = tmp_path_factory.mktemp("suite")
+    (folder / "test_cases.py").write_text(CASES, encoding="utf-8")
+    (folder / "pytest.ini").write_text(
         "[pytest]\ntestpaths = .\nmarkers =\n    slow\n    every_parameter\n    device\n    kind\n"
     )
 
-    def run(*arguments):
-        return subprocess.run(
-            [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "-q", *arguments],
+    def run(*choices):
+        printed = subprocess.run(
+            [sys.executable, "-c", RUNS, json.dumps(choices)],
             env={**os.environ, "PYTHONPATH": f"{TESTS}:{TESTS.parent}"},
-            cwd=tmp_path,
+            cwd=folder,
             capture_output=True,
             text=True,
-        ).stdout.splitlines()
+        ).stdout
+        return [lines.splitlines() for lines in printed.split("=== ended\n")[:-1]]
 
     return run
 
 
-@pytest.mark.parametrize("processes", [[], ["-n", "2"]])
-def test_the_last_line_counts_deselected_tests(suite, processes):
+def test_the_last_line_counts_deselected_tests(suite):
     """(Two processes must choose the same tests, or pytest-xdist runs none.)"""
-    *_, counts, last = suite(*processes)
-    assert counts.startswith(f"{SHORT} passed")
-    assert last.startswith(f"left out: {ALL - SHORT} of {ALL} tests, ")
-    assert "tools/test --all" in last
+    runs = suite([], ["-n", "2"])
+    assert len(runs) == 2
+    for *_, counts, last in runs:
+        assert counts.startswith(f"{SHORT} passed")
+        assert last.startswith(f"left out: {ALL - SHORT} of {ALL} tests, ")
+        assert "tools/test --all" in last
 
 
-@pytest.mark.parametrize(
-    "choice, count", [(["--all"], ALL), (["test_cases.py"], ALL), (["-k", "test_many"], 43), (["-m", "slow"], 1)]
-)
-def test_chosen_tests_run_completely(suite, choice, count):
-    assert suite(*choice)[-1].startswith(f"{count} passed")
-
-
-@pytest.mark.parametrize(
-    "choice, count", [(["--all"], SHORT), (["test_cases.py", "-m", "device"], 1 + 1 + 43), (["-k", "test_many"], 1)]
-)
-def test_or_shortly(suite, choice, count):
-    assert suite("--short", *choice)[-2].startswith(f"{count} passed")
+def test_chosen_tests_run_completely_or_shortly(suite):
+    """The number of tests that each choice runs."""
+    counts = {
+        ("--all",): ALL,
+        ("test_cases.py",): ALL,
+        ("-k", "test_many"): 43,
+        ("-m", "slow"): 1,
+        ("--short", "--all"): SHORT,
+        ("--short", "test_cases.py", "-m", "device"): 1 + 1 + 43,
+        ("--short", "-k", "test_many"): 1,
+    }
+    for (choice, count), lines in zip(counts.items(), suite(*counts), strict=True):
+        last = lines[-2] if "--short" in choice else lines[-1]
+        assert last.startswith(f"{count} passed"), choice
 
 
 #: Files that are slow as a whole, or need a package that is missing.
@@ -96,8 +113,13 @@ if importlib.util.find_spec("onnxruntime_genai") is None:
     NOT_AT_ALL.add("tests/frontends/genai/test_generation_judged.py")
 
 
-@pytest.mark.slow
-def test_every_operator_and_every_file_is_in_it():
+@pytest.fixture
+def selected(request):
+    """Return the names of the default run's tests, of a pytest of its own unless this one has collected all tests."""
+    config = request.config
+    paths = [Path(path).resolve() for path in config.args]
+    if paths == [TESTS] and not (config.option.keyword or config.option.markexpr):
+        return [item.nodeid for item in short_run.chosen(request.session.items)]
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"],
         cwd=TESTS.parent,
@@ -105,6 +127,12 @@ def test_every_operator_and_every_file_is_in_it():
         text=True,
     )
     assert run.returncode == 0, run.stdout
-    assert set(re.findall(r"test_axes\.py::test_every_operator\[(\w+)-\w+\]", run.stdout)) == set(NAMES)
+    return run.stdout.splitlines()
+
+
+@pytest.mark.slow
+def test_every_operator_and_every_file_is_in_it(selected):
+    names = [name for name in selected if "test_axes.py::test_every_operator[" in name]
+    assert {re.search(r"[\[-]([A-Z\d_]+)[\]-]", name)[1] for name in names} == set(NAMES)
     files = {path.relative_to(TESTS.parent).as_posix() for path in TESTS.rglob("test_*.py")}
-    assert files - set(re.findall(r"^(tests/[\w/]+\.py)::", run.stdout, re.M)) == NOT_AT_ALL
+    assert files - {name.partition("::")[0] for name in selected} == NOT_AT_ALL

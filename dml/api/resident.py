@@ -94,7 +94,7 @@ class Resident:
                 for slot, size in enumerate(program.outputs)
                 if size is not None
             }
-            self._temporaries = Arena(context, islands, [workplace.buffer(end - at) for at, end in islands.spans])
+            self._temporaries = Arena(context, islands, [workplace.buffer(end - start) for start, end in islands.spans])
         self._known = [name for name, _ in compiled.input_fields]
         self._names = set(self._known)
         #: Each input field's name, and its number of arrays if it takes a sequence.
@@ -102,9 +102,9 @@ class Resident:
         slots = compiled.input_slots
         self._checks = [None if slot.tensor is None else ArrayCheck(slot.tensor, slot.where, context) for slot in slots]
         self._written = {
-            at: TensorMemory(mirror.words, tensor)
-            for at, mirror in self._inputs.items()
-            if (tensor := slots[at].tensor) is not None
+            slot: TensorMemory(mirror.words, tensor)
+            for slot, mirror in self._inputs.items()
+            if (tensor := slots[slot].tensor) is not None
         }
         for memory in self._written.values():
             memory.clear()
@@ -119,14 +119,14 @@ class Resident:
 
     def _outputs_by_name(self, compiled: CompiledOperator) -> list[_Output]:
         found: list[_Output] = []
-        at = 0
+        first = 0
         for name, field in compiled.output_fields:
             tensors = field if isinstance(field, tuple) else (field,)
             if field is not None:
-                slots = {at + i: tensor for i, tensor in enumerate(tensors) if tensor is not None}
+                slots = {first + i: tensor for i, tensor in enumerate(tensors) if tensor is not None}
                 memory = [TensorMemory(self._outputs[slot].words, tensor) for slot, tensor in slots.items()]
                 found.append(_Output(name, slots, memory, isinstance(field, tuple)))
-            at += len(tensors)
+            first += len(tensors)
         return found
 
     @property
@@ -242,7 +242,7 @@ class Resident:
     def profile(self, inputs: Mapping[Any, Any]) -> list[KernelTime]:
         found = self._gather(inputs)
         with self._lock:
-            self._prepare({at: np.asarray(array) for at, array in found.items()})
+            self._prepare({slot: np.asarray(array) for slot, array in found.items()})
             if "timed" not in self._recordings:
                 self._recording("timed").run()  # drivers finish compiling in a first run
             return self._recording("timed").profile()
@@ -285,20 +285,21 @@ class Resident:
         named = self._by_name(given)
         kept = () if every or self._weights is None else self._compiled.program.owned
         found: dict[int, Array | DeviceArray] = {}
-        at = 0
+        slot = 0
         for name, count in self._fields:
             value = named.get(name)
             for item in (value,) if count is None else self._sequence(name, value, count):
-                check = self._checks[at]
+                check = self._checks[slot]
                 if item is not None and check is None:
                     raise DMLError(
-                        f"{self._where(at)}: takes no array: the description leaves it out, or no output depends on it"
+                        f"{self._where(slot)}: takes no array: the description leaves it out, or no output depends "
+                        "on it"
                     )
                 if item is not None and check is not None:
-                    found[at] = check(item)
-                elif check is not None and at not in kept:
-                    raise DMLError(f"{self._where(at)}: an array must be given")
-                at += 1
+                    found[slot] = check(item)
+                elif check is not None and slot not in kept:
+                    raise DMLError(f"{self._where(slot)}: an array must be given")
+                slot += 1
         return found
 
     def _by_name(self, given: Mapping[Any, Any]) -> dict[str | int, Any]:
@@ -333,20 +334,20 @@ class Resident:
         """Write the arrays to where the next run reads them; return the buffers of those that it reads in place."""
         owned: dict[int, Array] = {}
         bound: dict[int, Buffer] = {}
-        for at, array in found.items():
-            tensor = self._compiled.input_slots[at].tensor
+        for slot, array in found.items():
+            tensor = self._compiled.input_slots[slot].tensor
             assert tensor is not None
-            memory = self._written.get(at)
+            memory = self._written.get(slot)
             if isinstance(array, DeviceArray):
                 if memory is not None and array.desc is not None and array.desc.strides == tensor.strides:
                     assert array.buffer is not None
-                    bound[at] = array.buffer
+                    bound[slot] = array.buffer
                     continue
                 array = array.stored()
             if memory is not None:
                 memory.store(array)
             else:
-                owned[at] = arrays.packed_bytes(array, tensor)
+                owned[slot] = arrays.packed_bytes(array, tensor)
         if owned or self._weights is None:
             with explaining_needs(self._compiled.label, self._compiled.program):
                 self._initialize(owned)

@@ -81,9 +81,9 @@ class _Free(Generic[_Thing]):
     def take(self, size: int) -> _Thing:
         """Return the smallest free object that fits ``size`` bytes, else a new one."""
         left = self._left
-        at = bisect_left(left, (size,))
-        while at < len(left) and fits(size, left[at][0]):
-            found = left.pop(at)[2]()
+        index = bisect_left(left, (size,))
+        while index < len(left) and fits(size, left[index][0]):
+            found = left.pop(index)[2]()
             if found is not None:
                 return found
         return self._kind.make(size, [other for other, _, thing in left if thing() is not None])

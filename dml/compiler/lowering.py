@@ -6,7 +6,7 @@ import functools
 import importlib.util
 import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, TypeVar
 
@@ -15,7 +15,7 @@ from dml.compiler.apply import apply
 from dml.compiler.builder import OperandOrArray, ProgramBuilder
 from dml.compiler.kernels import sources
 from dml.compiler.memory import place_temporaries
-from dml.compiler.program import Dispatch, Operand, Program, Region, Space
+from dml.compiler.program import Dispatch, Operand, Program, Region, Space, fast_replace
 from dml.compiler.scalar import Expression, Leaf
 from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc, operators
@@ -176,7 +176,7 @@ def _in_place(dispatch: Dispatch) -> Dispatch:
     if not {Space.INPUT, Space.OUTPUT} <= spaces:
         return dispatch
     bindings = tuple(binding._replace(texel=0) for binding in dispatch.bindings)
-    return replace(dispatch, source=sources.aliased(dispatch.source), bindings=bindings)
+    return fast_replace(dispatch, source=sources.aliased(dispatch.source), bindings=bindings)
 
 
 def copy_owned(program: Program, target: Target) -> None:

@@ -49,13 +49,13 @@ def least_size(dispatches: Sequence[Dispatch]) -> int:
 
 def _lives(dispatches: Sequence[Dispatch]) -> dict[int, _Life]:
     lives: dict[int, _Life] = {}
-    for at, dispatch in enumerate(dispatches):
+    for position, dispatch in enumerate(dispatches):
         for (space, index, offset, size), _, _ in dispatch.bindings:
             if space is Space.TEMPORARY:
                 life = lives.get(index)
                 if life is None:
-                    life = lives[index] = _Life(at)
-                life.last = at
+                    life = lives[index] = _Life(position)
+                life.last = position
                 if offset + size > life.size:
                     life.size = offset + size
     for life in lives.values():

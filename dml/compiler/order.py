@@ -31,7 +31,7 @@ def in_levels(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], int]:
     if all(before <= after for before, after in pairwise(levels)):
         return list(dispatches), most
     order = sorted(range(len(dispatches)), key=levels.__getitem__)
-    return [dispatches[at] for at in order], most
+    return [dispatches[index] for index in order], most
 
 
 def order_and_place(program: Program) -> None:

@@ -97,7 +97,7 @@ class ProgramPattern:
             x, y, z = dispatch.groups
             return fast_replace(
                 dispatch,
-                bindings=tuple([bindings[at] for at in bound]),
+                bindings=tuple([bindings[binding] for binding in bound]),
                 groups=(get(x, x), get(y, y), get(z, z)),
                 push=tuple([get(word, word) for word in dispatch.push]),
                 parameters=tuple([get(word, word) for word in dispatch.parameters]),

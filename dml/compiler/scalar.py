@@ -64,7 +64,7 @@ def substitute(expression: Expression, operands: Sequence[Expression]) -> Expres
 
 @lru_cache(maxsize=4096)
 def _substituted(expression: Expression, operands: tuple[Expression, ...]) -> Expression:
-    if all(type(operand) is Leaf and operand.index == at for at, operand in enumerate(operands)):
+    if all(type(operand) is Leaf and operand.index == index for index, operand in enumerate(operands)):
         return expression
     done: dict[int, Expression] = {}
 
@@ -86,10 +86,10 @@ def leaves_of(*expressions: Expression) -> set[int]:
     seen: set[int] = set()
     left = list(expressions)
     while left:
-        at = left.pop()
-        if isinstance(at, Leaf):
-            found.add(at.index)
-        elif id(at) not in seen:
-            seen.add(id(at))
-            left += at.operands
+        expression = left.pop()
+        if isinstance(expression, Leaf):
+            found.add(expression.index)
+        elif id(expression) not in seen:
+            seen.add(id(expression))
+            left += expression.operands
     return found

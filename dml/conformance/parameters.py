@@ -94,7 +94,9 @@ class Choice:
     def __getattr__(self, name: str) -> Any:
         if name not in self.__dict__.get("_labels", ()):
             raise AttributeError(name)
-        return self._parameters[name][self.label(name)]
+        value = self._parameters[name][self.label(name)]
+        setattr(self, name, value)  # further reads find it without this function
+        return value
 
     def label(self, name: str) -> str:
         """Return the label of a parameter's value."""

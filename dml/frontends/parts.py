@@ -53,16 +53,16 @@ def cut(
     outputs.
     """
     known = frozenset(constants)
-    writers = {name: at for at, node in enumerate(nodes) for name in node.output if name}
+    writers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
     names = {*given, *known, *writers}
     reads = [node.reads() & names for node in nodes]  # (nested graphs have names of their own)
     levels: list[int | None] = []  # even for the device, odd for the host, None if it depends only on constants
-    for at, node in enumerate(nodes):
-        before = [_after(levels[writers[name]], writers[name] in late) for name in reads[at] if name in writers]
-        from_inputs = any(name not in writers and name not in known for name in reads[at])
+    for index, node in enumerate(nodes):
+        before = [_after(levels[writers[name]], writers[name] in late) for name in reads[index] if name in writers]
+        from_inputs = any(name not in writers and name not in known for name in reads[index])
         if (
-            at not in host
-            and at not in late
+            index not in host
+            and index not in late
             and not from_inputs
             and all(level is None for level in before)
             and node.output
@@ -70,24 +70,24 @@ def cut(
             levels.append(None)
             continue
         earliest = max((level for level in before if level is not None), default=0)
-        levels.append(earliest + (earliest % 2 != (at in host)))
+        levels.append(earliest + (earliest % 2 != (index in host)))
     live = _behind([writers[name] for name in outputs if name in writers], reads, writers)
     parts = []
-    for level in sorted({0, *(level for at in live if (level := levels[at]) is not None)}):
-        own = {at for at in live if levels[at] == level}
+    for level in sorted({0, *(level for index in live if (level := levels[index]) is not None)}):
+        own = {index for index in live if levels[index] == level}
         needed = {name for name in outputs if name in writers and _is(levels[writers[name]], level)}
-        for at in live - own:
-            if levels[at] is not None:
-                needed |= {name for name in reads[at] if name in writers and levels[writers[name]] == level}
-        read = {writers[name] for at in own for name in reads[at] if name in writers} | {
+        for index in live - own:
+            if levels[index] is not None:
+                needed |= {name for name in reads[index] if name in writers and levels[writers[name]] == level}
+        read = {writers[name] for index in own for name in reads[index] if name in writers} | {
             writers[name] for name in needed
         }
-        inside = own | _behind([at for at in read if levels[at] is None], reads, writers)
-        order = [nodes[at] for at in sorted(inside)]
+        inside = own | _behind([index for index in read if levels[index] is None], reads, writers)
+        order = [nodes[index] for index in sorted(inside)]
         if not order:
             continue
         own_names = {name for node in order for name in node.output}
-        outer = sorted({name for at in inside for name in reads[at]} - own_names)
+        outer = sorted({name for index in inside for name in reads[index]} - own_names)
         parts.append(
             Cut(
                 on_host=level % 2 == 1,
@@ -115,8 +115,8 @@ def _behind(start: Iterable[int], reads: Sequence[Collection[str]], writers: dic
     found: set[int] = set()
     stack = list(start)
     while stack:
-        at = stack.pop()
-        if at not in found:
-            found.add(at)
-            stack += [writers[name] for name in reads[at] if name in writers]
+        index = stack.pop()
+        if index not in found:
+            found.add(index)
+            stack += [writers[name] for name in reads[index] if name in writers]
     return found

@@ -79,7 +79,7 @@ def blocks_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operan
     read: returns a value in a description's view.
     """
     weights = _weights(node)
-    if weights is None or not all(_reads_stored(reader, at, weights) for reader, at in _readers(node)):
+    if weights is None or not all(_reads_stored(reader, index, weights) for reader, index in _readers(node)):
         return None
     sizes = (weights.sizes, *(weights.counts or weights.sizes,) * 2)
     entries = (entry for entry in node.inputs if entry is not None)
@@ -93,7 +93,8 @@ def is_streamed(node: Node, target: Target) -> bool:
     form."""
     weights = _weights(node)
     return weights is not None and all(
-        _multiplies(reader, at, weights) and _streams(reader, at, target, weights) for reader, at in _readers(node)
+        _multiplies(reader, index, weights) and _streams(reader, index, target, weights)
+        for reader, index in _readers(node)
     )
 
 

@@ -476,19 +476,19 @@ class Builder(Generic[Compiled]):
         if self._scopes:
             name = "_".join([*self._scopes, *([name] if name else [])])
         self._nodes.append(DML_OPERATOR_GRAPH_NODE_DESC(operator, name))
-        for at, tensor in enumerate(sources):
+        for input_index, tensor in enumerate(sources):
             if tensor is not None:
-                self._connect(tensor, index, at)
+                self._connect(tensor, index, input_index)
         results: dict[str, Any] = {}
-        at = 0
+        output_index = 0
         for field, desc in operator.desc.outputs():
             if isinstance(desc, tuple):
-                results[field] = [Tensor(self, ("node", index, at + i), d) for i, d in enumerate(desc)]
-                at += len(desc)
+                results[field] = [Tensor(self, ("node", index, output_index + i), d) for i, d in enumerate(desc)]
+                output_index += len(desc)
                 continue
             if desc is not None:
-                results[field] = Tensor(self, ("node", index, at), desc)
-            at += 1
+                results[field] = Tensor(self, ("node", index, output_index), desc)
+            output_index += 1
         return results
 
     @checked
@@ -540,29 +540,33 @@ class Builder(Generic[Compiled]):
         numbers = {source: number for number, source in enumerate(sources)}
         outer: list[tuple[int, int, int]] = []
         inner: list[tuple[int, int, int, int]] = []
-        for index, node, at in self._input_edges[inputs:]:
+        for index, node, input_index in self._input_edges[inputs:]:
             number = numbers.get(("input", index, 0))
             if number is None:
                 return None
-            outer.append((number, node - first, at))
-        for maker, output, node, at in self._edges[edges:]:
+            outer.append((number, node - first, input_index))
+        for maker, output, node, input_index in self._edges[edges:]:
             if maker >= first:
-                inner.append((maker - first, output, node - first, at))
+                inner.append((maker - first, output, node - first, input_index))
                 continue
             number = numbers.get(("node", maker, output))
             if number is None:
                 return None
-            inner.append((-1 - number, 0, node - first, at))
+            inner.append((-1 - number, 0, node - first, input_index))
         return Fragment(tuple(self._nodes[first:]), tuple(outer), tuple(inner))
 
     def add(self, fragment: Fragment, sources: Sequence[Source]) -> int:
         """Add a fragment again, with its outside tensors from these sources; return its first node's number."""
         first = len(self._nodes)
         self._nodes += fragment.nodes
-        self._input_edges += [(sources[number][1], first + node, at) for number, node, at in fragment.input_edges]
+        self._input_edges += [
+            (sources[number][1], first + node, input_index) for number, node, input_index in fragment.input_edges
+        ]
         self._edges += [
-            (first + maker, output, first + node, at) if maker >= 0 else (*sources[-1 - maker][1:], first + node, at)
-            for maker, output, node, at in fragment.edges
+            (first + maker, output, first + node, input_index)
+            if maker >= 0
+            else (*sources[-1 - maker][1:], first + node, input_index)
+            for maker, output, node, input_index in fragment.edges
         ]
         return first
 
@@ -602,14 +606,18 @@ class Builder(Generic[Compiled]):
             len(self._inputs) if input_count is None else input_count,
             len(named),
             [
-                InputEdge(index, place[node], at, self._inputs[index])
-                for index, node, at in self._input_edges
+                InputEdge(index, place[node], input_index, self._inputs[index])
+                for index, node, input_index in self._input_edges
                 if node in live
             ],
-            [Edge(place[maker], output, place[node], at) for maker, output, node, at in self._edges if node in live],
             [
-                OutputEdge(at, place[node], output, name)
-                for at, ((_, node, output), (name, _)) in enumerate(zip(sources, named, strict=True))
+                Edge(place[maker], output, place[node], input_index)
+                for maker, output, node, input_index in self._edges
+                if node in live
+            ],
+            [
+                OutputEdge(position, place[node], output, name)
+                for position, ((_, node, output), (name, _)) in enumerate(zip(sources, named, strict=True))
             ],
             self._inputs.copy(),
         )

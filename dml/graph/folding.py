@@ -22,18 +22,18 @@ _Entry = tuple[Port, Value]
 
 def fold_batch_normalizations(graph: Graph) -> None:
     """Rewrite the graph in place."""
-    if not any(isinstance(at.desc, DML_BATCH_NORMALIZATION_OPERATOR_DESC) for at in graph.nodes):
+    if not any(isinstance(node.desc, DML_BATCH_NORMALIZATION_OPERATOR_DESC) for node in graph.nodes):
         return
     static = static_values(graph)
     nodes: dict[Node, None] = {}  # (an ordered set)
-    for at in graph.nodes:
-        convolution = _convolution_before(at, static)
+    for normalization in graph.nodes:
+        convolution = _convolution_before(normalization, static)
         if convolution is None:
-            nodes[at] = None
+            nodes[normalization] = None
         else:
             # The convolution moves to the normalization's position, after all of its parameters.
             del nodes[convolution]
-            nodes |= dict.fromkeys(_folded(convolution, at))
+            nodes |= dict.fromkeys(_folded(convolution, normalization))
     graph.nodes = list(nodes)
 
 

@@ -38,18 +38,18 @@ def fuse(graph: Graph, target: Target) -> None:
     most = min(target.max_storage_buffers, 8)
     fold_batch_normalizations(graph)
     find_gelu(graph)
-    graph.nodes = [part for at in graph.nodes for part in _as_expressions(at)]
+    graph.nodes = [part for node in graph.nodes for part in _as_expressions(node)]
     static = static_values(graph)
     left = dict.fromkeys(graph.nodes)  # (an ordered set)
-    for at in graph.nodes:
-        if at.expression is not None:
-            while (absorbed := _absorb_one(at, most, static)) is not None:
+    for consumer in graph.nodes:
+        if consumer.expression is not None:
+            while (absorbed := _absorb_one(consumer, most, static)) is not None:
                 del left[absorbed]
     nodes: dict[Node, None] = {}
-    for at in left:
-        producer = _behind_producer(at, target, most, static)
+    for consumer in left:
+        producer = _behind_producer(consumer, target, most, static)
         if producer is None:
-            nodes[at] = None
+            nodes[consumer] = None
         else:
             # The fused node takes the later position, after everything that both read; nothing in between reads the
             # producer's result.

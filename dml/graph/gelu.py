@@ -21,7 +21,7 @@ _Entry = tuple[Port, Value]
 
 def find_gelu(graph: Graph) -> None:
     """Rewrite the graph in place."""
-    for erf in [at for at in graph.nodes if isinstance(at.desc, ew.DML_ELEMENT_WISE_ERF_OPERATOR_DESC)]:
+    for erf in [node for node in graph.nodes if isinstance(node.desc, ew.DML_ELEMENT_WISE_ERF_OPERATOR_DESC)]:
         found = _Found(erf)
         if found.matches():
             _replace(graph, found)
@@ -128,11 +128,11 @@ def _replace(graph: Graph, found: _Found) -> None:
     assert result is not None
     desc = act.DML_ACTIVATION_GELU_OPERATOR_DESC(InputTensor=port.tensor, OutputTensor=result[0].tensor)
     gone = set(found.nodes)
-    labels = [label for at in graph.nodes if at in gone for label in at.labels]
+    labels = [label for node in graph.nodes if node in gone for label in node.labels]
     gelu = Node(labels, desc, [(Port("InputTensor", None, port.tensor), value)], last.outputs)
-    for at in gone:
-        for entry in filter(None, at.inputs):
+    for node in gone:
+        for entry in filter(None, node.inputs):
             entry[1].consumers = [reader for reader in entry[1].consumers if reader[0] not in gone]
     value.consumers.append((gelu, 0))
     result[1].source = gelu
-    graph.nodes = [gelu if at is last else at for at in graph.nodes if at is last or at not in gone]
+    graph.nodes = [gelu if node is last else node for node in graph.nodes if node is last or node not in gone]

@@ -35,10 +35,10 @@ def indexed(x: Tensor, key: Any) -> Tensor:
             steps.append(taken.step if len(taken) > 1 else 1)
             sizes.append(len(taken))
         else:
-            at = _index(x, item)
-            if not -size <= at < size:
-                raise DMLError(f"index {at} is out of range for a dimension of size {size} of sizes {x.sizes}")
-            offsets.append(at % size)
+            index = _index(x, item)
+            if not -size <= index < size:
+                raise DMLError(f"index {index} is out of range for a dimension of size {size} of sizes {x.sizes}")
+            offsets.append(index % size)
             windows.append(1)
             steps.append(1)
     whole = windows == list(x.sizes) and all(step == 1 for step in steps)
@@ -48,12 +48,12 @@ def indexed(x: Tensor, key: Any) -> Tensor:
 
 def _expanded(x: Tensor, keys: tuple[Any, ...]) -> list[Any]:
     """Return a key for each existing and new dimension, with the ellipsis expanded."""
-    dots = [at for at, key in enumerate(keys) if key is Ellipsis]
+    dots = [position for position, key in enumerate(keys) if key is Ellipsis]
     given = sum(key is not None and key is not Ellipsis for key in keys)
     if len(dots) > 1 or given > x.rank:
         raise DMLError(f"{len(keys)} indices do not fit sizes {x.sizes}")
-    at = dots[0] if dots else len(keys)
-    return [*keys[:at], *[slice(None)] * (x.rank - given), *keys[at + 1 :]]
+    position = dots[0] if dots else len(keys)
+    return [*keys[:position], *[slice(None)] * (x.rank - given), *keys[position + 1 :]]
 
 
 def _range(x: Tensor, key: slice, size: int) -> range:

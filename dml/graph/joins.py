@@ -82,7 +82,7 @@ def _inside_another(
 
 def is_readable(value: Value, view: Operand, produced: DML_BUFFER_TENSOR_DESC) -> bool:
     """Whether all readers can read a value as a view. produced: its producer's description."""
-    readers = [node.inputs[at] for node, at in value.consumers]
+    readers = [node.inputs[index] for node, index in value.consumers]
     return all(entry is not None and seen_through(view, produced, entry[0].tensor) is not None for entry in readers)
 
 

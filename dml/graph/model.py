@@ -267,8 +267,8 @@ def _by_levels(nodes: Sequence[Node]) -> list[Node]:
 
 def _tensor_of_constant(value: Value) -> DML_BUFFER_TENSOR_DESC:
     """Describe a constant (plain bytes) as an output: by its first reader with a packed tensor, else as UINT8."""
-    for node, at in value.consumers:
-        entry = node.inputs[at]
+    for node, index in value.consumers:
+        entry = node.inputs[index]
         if entry is not None and entry[0].tensor.is_packed:
             return entry[0].tensor
     return DML_BUFFER_TENSOR_DESC(enums.DML_TENSOR_DATA_TYPE_UINT8, (value.size,))

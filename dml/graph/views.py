@@ -54,10 +54,10 @@ def _slice(source: Operand, offsets: tuple[int, ...], sizes: tuple[int, ...], st
 def _parts(
     whole: Operand, tensors: tuple[DML_BUFFER_TENSOR_DESC, ...], axis: int
 ) -> Iterator[tuple[Operand, DML_BUFFER_TENSOR_DESC]]:
-    at = 0
+    offset = 0
     for tensor in tensors:
-        yield whole.view(tensor.Sizes, whole.strides, at * whole.strides[axis]), tensor
-        at += tensor.Sizes[axis]
+        yield whole.view(tensor.Sizes, whole.strides, offset * whole.strides[axis]), tensor
+        offset += tensor.Sizes[axis]
 
 
 def seen_through(view: Operand, produced: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_TENSOR_DESC) -> Operand | None:
@@ -90,17 +90,17 @@ def _strides_through(view: Operand, seen: DML_BUFFER_TENSOR_DESC) -> tuple[int, 
     room = [size - 1 for size in sizes]
     strides: list[int] = []
     for size, stride in zip(seen.Sizes, seen.strides, strict=True):
-        at = next((d for d, whole in enumerate(packed) if stride and stride % whole == 0), None)
-        if at is None:
+        axis = next((d for d, whole in enumerate(packed) if stride and stride % whole == 0), None)
+        if axis is None:
             strides.append(0)
             if stride and size > 1:
                 return None
             continue
-        times = stride // packed[at]
-        room[at] -= times * (size - 1)
-        if room[at] < 0:
+        times = stride // packed[axis]
+        room[axis] -= times * (size - 1)
+        if room[axis] < 0:
             return None
-        strides.append(times * steps[at] % 2**32)
+        strides.append(times * steps[axis] % 2**32)
     return tuple(strides)
 
 

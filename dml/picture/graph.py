@@ -33,13 +33,13 @@ def graph_picture(
     between: list[Any] = [wrapper.Desc for wrapper in desc.IntermediateEdges]
     outgoing: list[Any] = [wrapper.Desc for wrapper in desc.OutputEdges]
     descs: dict[int, OperatorDesc] = {
-        at: node.Operator.desc
-        for at, node in enumerate(node_descs)
+        number: node.Operator.desc
+        for number, node in enumerate(node_descs)
         if not isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC)
     }
-    ports = {at: (_tensors(found.inputs()), _tensors(found.outputs())) for at, found in descs.items()}
+    ports = {number: (_tensors(found.inputs()), _tensors(found.outputs())) for number, found in descs.items()}
     names = {edge.GraphInputIndex: edge.Name or f"input {edge.GraphInputIndex}" for edge in incoming}
-    place = {index: at for at, index in enumerate(names)}
+    place = {index: number for number, index in enumerate(names)}
     nodes = [PictureNode("input", "input", name) for name in names.values()]
     owner = {}
     for number, found in descs.items():

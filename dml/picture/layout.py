@@ -97,18 +97,18 @@ def _layers(boxes: Sequence[Box], edges: Sequence[Edge]) -> None:
     for start, end, _ in edges:
         after[start].append(end)
         waits[end] += 1
-    order = [at for at, count in enumerate(waits) if not count]
-    for at in order:  # (grows during the loop)
-        for end in after[at]:
-            boxes[end].layer = max(boxes[end].layer, boxes[at].layer + 1)
+    order = [index for index, count in enumerate(waits) if not count]
+    for index in order:  # (grows during the loop)
+        for end in after[index]:
+            boxes[end].layer = max(boxes[end].layer, boxes[index].layer + 1)
             waits[end] -= 1
             if not waits[end]:
                 order.append(end)
     if len(order) < len(boxes):
         raise DMLError("picture: the graph has a cycle")
-    for at in reversed(order):
-        if boxes[at].late and after[at]:
-            boxes[at].layer = min(boxes[end].layer for end in after[at]) - 1
+    for index in reversed(order):
+        if boxes[index].late and after[index]:
+            boxes[index].layer = min(boxes[end].layer for end in after[index]) - 1
 
 
 def _bends(places: list[_Place], edges: Sequence[Edge]) -> list[list[_Place]]:
@@ -153,15 +153,15 @@ def _order(layers: list[list[_Place]]) -> None:
         if not fewest:
             break
         down = sweep % 2 == 0
-        for at in range(1, len(layers)) if down else range(len(layers) - 2, -1, -1):
-            near = {id(place): number for number, place in enumerate(layers[at - 1 if down else at + 1])}
+        for level in range(1, len(layers)) if down else range(len(layers) - 2, -1, -1):
+            near = {id(place): number for number, place in enumerate(layers[level - 1 if down else level + 1])}
 
             def middle(place: _Place, own: int, near: dict[int, int], down: bool) -> float:
                 numbers = sorted(near[id(other)] for other in (place.above if down else place.below))
                 return _median(numbers) if numbers else float(own)
 
-            keys = [middle(place, own, near, down) for own, place in enumerate(layers[at])]
-            layers[at] = [layers[at][own] for own in sorted(range(len(keys)), key=keys.__getitem__)]
+            keys = [middle(place, own, near, down) for own, place in enumerate(layers[level])]
+            layers[level] = [layers[level][own] for own in sorted(range(len(keys)), key=keys.__getitem__)]
         found = _crossings(layers)
         if found < fewest:
             best, fewest = [list(layer) for layer in layers], found
@@ -172,17 +172,17 @@ def _crossings(layers: list[list[_Place]]) -> int:
     """Count the crossings between adjacent layers."""
     count = 0
     for upper, lower in pairwise(layers):
-        number = {id(place): at for at, place in enumerate(lower)}
-        ends = [at for place in upper for at in sorted(number[id(other)] for other in place.below)]
+        number = {id(place): position for position, place in enumerate(lower)}
+        ends = [position for place in upper for position in sorted(number[id(other)] for other in place.below)]
         # count inversions with a Fenwick tree
         tree = [0] * (len(lower) + 1)
-        for seen, at in enumerate(ends):
-            smaller, place = 0, at + 1
+        for seen, position in enumerate(ends):
+            smaller, place = 0, position + 1
             while place:
                 smaller += tree[place]
                 place -= place & -place
             count += seen - smaller
-            place = at + 1
+            place = position + 1
             while place <= len(lower):
                 tree[place] += 1
                 place += place & -place
@@ -240,19 +240,19 @@ def _settle(layer: list[_Place], wanted: list[float]) -> None:
     """
     blocks: list[tuple[float, float, int]] = []  # (weighted mean, weight, members), after subtraction of the distances
     shift, shifts = 0.0, []
-    for at, place in enumerate(layer):
-        shift += _apart(layer[at - 1], place) if at else 0.0
+    for index, place in enumerate(layer):
+        shift += _apart(layer[index - 1], place) if index else 0.0
         shifts.append(shift)
-        mean, weight, members = wanted[at] - shift, 1.0 if place.box is not None else LINE_WEIGHT, 1
+        mean, weight, members = wanted[index] - shift, 1.0 if place.box is not None else LINE_WEIGHT, 1
         while blocks and blocks[-1][0] >= mean:
             other, its, count = blocks.pop()
             mean, weight, members = (mean * weight + other * its) / (weight + its), weight + its, members + count
         blocks.append((mean, weight, members))
-    at = 0
+    index = 0
     for mean, _, members in blocks:
         for _ in range(members):
-            layer[at].x = mean + shifts[at]
-            at += 1
+            layer[index].x = mean + shifts[index]
+            index += 1
 
 
 def _apart(first: _Place, second: _Place) -> float:

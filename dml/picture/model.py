@@ -115,13 +115,13 @@ def _join_groups(nodes: list[PictureNode], kernels: list[PictureKernel]) -> None
             for item in kernel.nodes[1:]:
                 leader[found(item)] = found(kernel.nodes[0])
     members: dict[int, list[int]] = {}
-    for at, node in enumerate(nodes):
+    for position, node in enumerate(nodes):
         if node.kind == "node":
-            members.setdefault(found(at), []).append(at)
+            members.setdefault(found(position), []).append(position)
     together = [group for group in members.values() if len(group) > 1]
     for number, group in enumerate(together):
-        for at in group:
-            nodes[at].group = number
+        for position in group:
+            nodes[position].group = number
 
 
 def fate_of(node: PictureNode, kernels: list[PictureKernel]) -> str:
@@ -138,7 +138,7 @@ def fate_of(node: PictureNode, kernels: list[PictureKernel]) -> str:
         return "unplanned"
     if node.group is not None:
         return "fused"
-    if any(not kernels[at].once for at in node.kernels):
+    if any(not kernels[index].once for index in node.kernels):
         return "kernel"
     if node.kernels:
         return "once"

@@ -64,16 +64,16 @@ class _Drawing:
         """Add a node with edges from the sources of its inputs; return its number. Each input is drawn once."""
         if node.kind == "input" and node.name in self._made_by:
             return self._made_by[node.name]
-        at = len(self.nodes)
+        index = len(self.nodes)
         self.nodes.append(node)
-        self.edges += [(self._made_by[name], at, name) for name in dict.fromkeys(reads) if name in self._made_by]
-        self._made_by.update(dict.fromkeys(makes, at))
-        return at
+        self.edges += [(self._made_by[name], index, name) for name in dict.fromkeys(reads) if name in self._made_by]
+        self._made_by.update(dict.fromkeys(makes, index))
+        return index
 
     def known(self, name: str) -> list[PictureValue]:
         """Return the value of that name if a drawn node makes it; else none."""
-        at = self._made_by.get(name)
-        return [] if at is None else [value for value in self.nodes[at].outputs if value.name == name]
+        index = self._made_by.get(name)
+        return [] if index is None else [value for value in self.nodes[index].outputs if value.name == name]
 
 
 def _draw_on_device(drawing: _Drawing, walked: WalkedPart, plan: OnnxPlan) -> None:
@@ -86,8 +86,8 @@ def _draw_on_device(drawing: _Drawing, walked: WalkedPart, plan: OnnxPlan) -> No
             continue
         node = _node(next(protos), record, inner)
         inner = []
-        at = drawing.add(node, [value.name for value in record.inputs], [value.name for value in record.outputs])
-        owner.update({plan.graph_nodes[number]: at for number in record.numbers if number in plan.graph_nodes})
+        index = drawing.add(node, [value.name for value in record.inputs], [value.name for value in record.outputs])
+        owner.update({plan.graph_nodes[number]: index for number in record.numbers if number in plan.graph_nodes})
     kernels = kernels_of(plan.compiled, owner)
     if walked.times:
         add_times(kernels, walked.times)
@@ -104,7 +104,7 @@ def _draw_on_host(drawing: _Drawing, walked: WalkedPart, part: HostPart) -> None
         node.outputs = [_of_host(name, value) for name, value in values.items() if hasattr(value, "dtype")]
         drawn.append(drawing.add(node, facts.input, facts.output))
     times = sum(time.nanoseconds for time in walked.times) if walked.times else None
-    written = sum(value.size for at in drawn for value in drawing.nodes[at].outputs)
+    written = sum(value.size for index in drawn for value in drawing.nodes[index].outputs)
     drawing.kernels.append(
         PictureKernel(f"{part.runtime}, on the host", drawn, False, (0, 0, 0), 0, 0, written, 0, nanoseconds=times)
     )

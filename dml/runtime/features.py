@@ -251,7 +251,7 @@ def cores(vk: Any, physical: Any) -> int:
     for item in _CORES:
         if item.extension in extensions:
             words = _properties(vk, physical, structure(vk, item.type, [False] * item.words))
-            return math.prod(int(words[4 + at]) for at in item.factors)
+            return math.prod(int(words[4 + index]) for index in item.factors)
     return 0
 
 

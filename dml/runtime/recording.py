@@ -174,7 +174,10 @@ class Recording:
         mask = (1 << self._context.device.timestamp_bits) - 1
         period = self._context.device.timestamp_period
         return [
-            int(sum((stamps[sequence][at + 1] - stamps[sequence][at]) & mask for sequence, at in parts) * period)
+            int(
+                sum((stamps[sequence][index + 1] - stamps[sequence][index]) & mask for sequence, index in parts)
+                * period
+            )
             for parts in self._positions
         ]
 

@@ -195,10 +195,10 @@ class Writer:
         alignment, reading, margin = self._alignment, Access.READ, self._context.margin
         ranges: list[tuple[Any, int, int]] = []
         offsets: list[int] = []
-        for (buffer, at), ((_, _, offset, size), access, texel) in zip(places, dispatch.bindings, strict=True):
+        for (buffer, base), ((_, _, offset, size), access, texel) in zip(places, dispatch.bindings, strict=True):
             self._buffers.add(buffer)
             piece = buffer.piece
-            first = piece.offset + at + offset
+            first = piece.offset + base + offset
             start = first // alignment * alignment
             end = -(-(first + size) // VECTOR_BYTES) * VECTOR_BYTES
             if end > piece.offset + piece.size:

@@ -76,7 +76,7 @@ class Tracing:
 
     def _now(self, terms: Terms) -> int:
         factors = self.factors
-        return sum(math.prod([factors[at].now for at in product]) * number for product, number in terms)
+        return sum(math.prod([factors[index].now for index in product]) * number for product, number in terms)
 
     def factor(self, function: Callable[..., int], operands: Sequence[int], least: int) -> TracedInt:
         key = function, *[id(operand) if type(operand) is TracedInt else (operand,) for operand in operands]
@@ -197,8 +197,8 @@ class Tracing:
         most: int | None = 0
         for product, each in terms:
             size = each
-            for at in product:
-                own = self.factors[at].least
+            for index in product:
+                own = self.factors[index].least
                 if own < 0:
                     return None, None
                 size *= own

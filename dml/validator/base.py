@@ -235,9 +235,11 @@ class Check:
         A tensor that lacks the axis has its elements in the nearest dimension it has.
         """
         for field, tensor in self.tensors(name):
-            at = min(axis, tensor.rank - 1) if axis >= 0 else max(axis + tensor.rank, 0)
-            if tensor.Sizes[at] not in (1, count) or any(size != 1 for size in without_axis(tensor.Sizes, at)):
-                some = f"must have size 1, or {count} in dimension {at}, and size 1 in all others"
+            dimension = min(axis, tensor.rank - 1) if axis >= 0 else max(axis + tensor.rank, 0)
+            if tensor.Sizes[dimension] not in (1, count) or any(
+                size != 1 for size in without_axis(tensor.Sizes, dimension)
+            ):
+                some = f"must have size 1, or {count} in dimension {dimension}, and size 1 in all others"
                 self.fail(field, "must have size 1 in every dimension" if count == 1 else some, tensor.Sizes)
 
     def same_sizes(self, *names: str) -> None:

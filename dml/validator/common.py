@@ -277,12 +277,12 @@ def check_support(
     check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC, support: TensorSupport, takes: bool
 ) -> None:
     """Require a dimension count of the capability table, and a data type that the tensor ``takes``."""
-    at = f"at feature level {short_name(check.level)}"
+    at_level = f"at feature level {short_name(check.level)}"
     sizes = f", {support.sizes_in_words}{' (NCHW)' if support.is_image else ''}" if support.sizes else ""
     check.attempt(check.that, tensor.rank in support.dimension_counts, f"{field}.DimensionCount",
-                  f"must be {support.counts_in_words} {at}{sizes}", tensor.rank)  # fmt: skip
+                  f"must be {support.counts_in_words} {at_level}{sizes}", tensor.rank)  # fmt: skip
     check.attempt(check.that, takes, f"{field}.DataType",
-                  f"must be one of {support.data_types_in_words} {at}", tensor.DataType)  # fmt: skip
+                  f"must be one of {support.data_types_in_words} {at_level}", tensor.DataType)  # fmt: skip
 
 
 def check_output(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> None:

@@ -23,13 +23,21 @@ SECOND = changed(FIRST)
 
 
 def test_the_reports_are_such_as_the_suite_makes():
-    """Equal outcomes of several runs are validated once: validating all of them takes 15 seconds."""
+    """Outcomes that differ in what the schema leaves open (names, and signed numbers or null) are validated once:
+    validating all of them takes 15 seconds.
+    """
     schema = json.loads(SCHEMA.read_text("utf-8"))
     validated: set[str] = set()
+
+    def kind(outcome):
+        tensors = [one | {key: type(one[key]).__name__ for key in ("worst_ulp", "share")} for one in outcome["tensors"]]
+        names = {key: type(outcome[key]).__name__ for key in ("case", "operator")}
+        return json.dumps(outcome | names | {"tensors": tensors})
+
     for made in (FIRST, SECOND):
         runs = []
         for run in made["runs"]:
-            new = {text: outcome for outcome in run["results"] if (text := json.dumps(outcome)) not in validated}
+            new = {text: outcome for outcome in run["results"] if (text := kind(outcome)) not in validated}
             validated |= new.keys()
             runs.append({**run, "results": list(new.values())})
         jsonschema.validate({**made, "runs": runs}, schema)

@@ -43,7 +43,9 @@ def main() -> int:
         "Compare it with llama.cpp's Vulkan back end on the same device, and print onnxruntime-genai's figures on the "
         "CPU. Each runs in its own process and generates once before it is measured.",
     )
-    parser.add_argument("--scale", type=float, default=1.0, help="scale of the width; 1 has 1.1 billion parameters")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="scale of the width and the layers; 1 has 1.1 billion parameters"
+    )
     parser.add_argument("--prompt", type=int, default=256, help="tokens of the prompt (default: %(default)s)")
     parser.add_argument("--tokens", type=int, default=32, help="tokens generated (default: %(default)s)")
     parser.add_argument("--peers", default=",".join(_CONTENDERS), help="default: %(default)s")

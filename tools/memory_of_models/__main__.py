@@ -36,7 +36,9 @@ def main() -> int:
         description="Measure time and memory of models at real sizes with random weights, each in its own process.",
     )
     parser.add_argument("models", nargs="*", help=f"some of {', '.join(MODELS)} (default: all)")
-    parser.add_argument("--scale", type=float, default=1.0, help="scale of the models' widths; 0.25 takes seconds")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="scale of the models' widths and layers; 0.25 takes seconds"
+    )
     who = "default: plain,onnxruntime, for the Llamas plain,discrete,onnxruntime"
     parser.add_argument("--who", help=f"comma-separated axes of `dml conformance`, or onnxruntime; {who}")
     parser.add_argument("--device", help="part of the device's name, or its index")

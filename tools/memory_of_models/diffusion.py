@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from onnx import TensorProto
 
-from tools.memory_of_models.writer import Made, ModelWriter, to_multiple
+from tools.memory_of_models.writer import Made, ModelWriter, layers_of, to_multiple
 
 _TOKENS, _CONTEXT = 77, 768  # of the encoded text
 _EMBEDDED = 320  # of a time step's embedding by sines and cosines
@@ -108,8 +108,9 @@ def unet(folder: Path, scale: float) -> Made:
     time = w.silu(w.linear(hidden, wide, wide, "time2"), "time2.a"), wide
     x, last = w.conv(sample, 4, widths[0], "first"), widths[0]
     kept = [(x, last)]
+    blocks = layers_of(2, scale)
     for level, width in enumerate(widths):
-        for block in range(2):
+        for block in range(blocks):
             x, last = w.residual(x, last, width, f"down{level}.{block}", time), width
             if level < 3:
                 x = w.transformer(x, width, text, f"down{level}.{block}.t")
@@ -120,7 +121,7 @@ def unet(folder: Path, scale: float) -> Made:
     x = w.residual(x, last, last, "middle0", time)
     x = w.residual(w.transformer(x, last, text, "middle.t"), last, last, "middle1", time)
     for level, width in reversed([*enumerate(widths)]):
-        for block in range(3):
+        for block in range(blocks + 1):
             skip, more = kept.pop()
             joined = w.node("Concat", [x, skip], f"up{level}.{block}.joined", axis=1)
             x, last = w.residual(joined, last + more, width, f"up{level}.{block}", time), width
@@ -151,7 +152,7 @@ def vae_decoder(folder: Path, scale: float) -> Made:
     attended = w.image(w.attention(rows, rows, last, 1, "middle.a"), x, "middle.image")
     x = w.residual(w.node("Add", [x, attended], "middle.x"), last, last, "middle1")
     for level, width in enumerate(widths):
-        for block in range(3):
+        for block in range(layers_of(3, scale)):
             x, last = w.residual(x, last, width, f"up{level}.{block}"), width
         if level < 3:
             x = w.larger(x, width, f"larger{level}")

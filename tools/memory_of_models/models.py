@@ -1,4 +1,4 @@
-"""ONNX models at real sizes with random weights. scale: multiplies their widths."""
+"""ONNX models at real sizes with random weights. scale: multiplies their widths and numbers of layers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from onnx import TensorProto
 
 from tools.memory_of_models.diffusion import unet, vae_decoder
-from tools.memory_of_models.writer import CONTRIB, Made, ModelWriter, to_multiple
+from tools.memory_of_models.writer import CONTRIB, Made, ModelWriter, layers_of, to_multiple
 
 
 def _encoder(folder: Path, name: str, layers: int, width: int, heads: int, rows: int, vocabulary: int = 0) -> Made:
@@ -33,12 +33,14 @@ def _encoder(folder: Path, name: str, layers: int, width: int, heads: int, rows:
 
 
 def bert_large(folder: Path, scale: float) -> Made:
-    return _encoder(folder, "bert", 24, to_multiple(1024 * scale, 64), max(1, round(16 * scale)), 128, 30522)
+    return _encoder(
+        folder, "bert", layers_of(24, scale), to_multiple(1024 * scale, 64), max(1, round(16 * scale)), 128, 30522
+    )
 
 
 def vit_large(folder: Path, scale: float) -> Made:
     """Write the encoder, for the 197 tokens of an image."""
-    return _encoder(folder, "vit", 24, to_multiple(1024 * scale, 64), max(1, round(16 * scale)), 197)
+    return _encoder(folder, "vit", layers_of(24, scale), to_multiple(1024 * scale, 64), max(1, round(16 * scale)), 197)
 
 
 def whisper_small(folder: Path, scale: float) -> Made:
@@ -54,7 +56,7 @@ def whisper_small(folder: Path, scale: float) -> Made:
         convolved = w.node("Conv", [x, *weights], f"conv{index}", pads=[1, 1], strides=[stride])
         x, bands = w.node("Gelu", [convolved], f"conv{index}.h"), width
     x = w.node("Transpose", [x], "frames", perm=[0, 2, 1])
-    for layer in range(12):
+    for layer in range(layers_of(12, scale)):
         x = w.encoder_layer(x, width, heads, f"layer{layer}")
     w.output(w.normalized(x, width, "y"), ["batch", "rows", width])
     return w.finish({"x": np.random.default_rng(1).standard_normal((1, 80, 3000), np.float32)})
@@ -80,7 +82,9 @@ class LlamaShape(NamedTuple):
 
 def llama_shape(scale: float) -> LlamaShape:
     """Return the sizes of a Llama with 1.1 billion parameters at scale 1."""
-    return LlamaShape(16, max(4, round(32 * scale)), max(1, round(8 * scale)), 64, to_multiple(32000 * scale, 64))
+    return LlamaShape(
+        layers_of(16, scale), max(4, round(32 * scale)), max(1, round(8 * scale)), 64, to_multiple(32000 * scale, 64)
+    )
 
 
 def llama(folder: Path, shape: LlamaShape, *, zeros: bool) -> Made:

@@ -126,3 +126,8 @@ class ModelWriter:
 def to_multiple(number: float, multiple: int) -> int:
     """Return the nearest positive multiple."""
     return max(multiple, round(number / multiple) * multiple)
+
+
+def layers_of(count: int, scale: float) -> int:
+    """Return the nearest positive number of layers for a count at scale 1."""
+    return max(1, round(count * scale))

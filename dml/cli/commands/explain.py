@@ -92,5 +92,7 @@ def _as_json(found: Explanation, picture: Picture | None, device: str) -> dict[s
     if picture is None:
         return facts
     names = [node.name or next((value.name for value in node.outputs), node.operator) for node in picture.nodes]
-    kernels = [dataclasses.asdict(kernel) | {"nodes": [names[at] for at in kernel.nodes]} for kernel in picture.kernels]
+    kernels = [
+        dataclasses.asdict(kernel) | {"nodes": [names[index] for index in kernel.nodes]} for kernel in picture.kernels
+    ]
     return {**facts, "kernels": kernels}

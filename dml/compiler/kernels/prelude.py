@@ -222,8 +222,8 @@ def prelude(
     )
     numbers = [*_layout_numbers(tensors, space), *(value for some in more for _, value in some)]
     words: list[int] = []
-    for at, divides in text.read:
-        value = numbers[at]
+    for index, divides in text.read:
+        value = numbers[index]
         if type(value) is not int or not 0 <= value < 1 << 32:  # the common case
             value = constant_bits(value)
         if divides:

@@ -129,8 +129,8 @@ def _resample(builder: ProgramBuilder, task: Resampling) -> None:
     def sampled(to: Operand, *, parted: bool) -> list[str]:
         lines = [f"result_VALUE sampled(uint c[{to.rank}]) {{"]
         if task.kernel.mode == NEAREST:
-            for k, at in enumerate(task.places):
-                lines.append(f"    c[{at}] = nearest({task.position(k, f'c[{at}]')}, source_SIZE_{at});")
+            for k, place in enumerate(task.places):
+                lines.append(f"    c[{place}] = nearest({task.position(k, f'c[{place}]')}, source_SIZE_{place});")
             lines.append("    return source_load(source_at(c));")
         else:
             lines += _weighted(task, parted=parted)
@@ -143,10 +143,10 @@ def _resample(builder: ProgramBuilder, task: Resampling) -> None:
 def _repeats(task: Resampling) -> bool:
     """Whether each element is repeated an integer number of times: output element o is input element o // Scale."""
     return all(
-        axis.scale * task.source.sizes[at] == task.result.sizes[at]
+        axis.scale * task.source.sizes[place] == task.result.sizes[place]
         and float(axis.scale).is_integer()
         and axis.is_centred
-        for at, axis in zip(task.places, task.axes, strict=True)
+        for place, axis in zip(task.places, task.axes, strict=True)
     )
 
 
@@ -154,11 +154,11 @@ def _repeat(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
     """Copy each source element to a block of the result; all blocks have the same size."""
     sizes: list[int] = []
     strides: list[int] = []
-    for at in reversed(range(source.rank)):
-        block = source.sizes[at], result.sizes[at] // source.sizes[at]
-        result = split(result, at, block)
+    for place in reversed(range(source.rank)):
+        block = source.sizes[place], result.sizes[place] // source.sizes[place]
+        result = split(result, place, block)
         sizes = [*block, *sizes]
-        strides = [source.strides[at], 0, *strides]
+        strides = [source.strides[place], 0, *strides]
     apply(builder, Leaf(0), result, [source.view(tuple(sizes), tuple(strides))])
 
 
@@ -183,20 +183,20 @@ def _weighted(task: Resampling, *, parted: bool) -> list[str]:
     lines = [_SUM, "    uint s[RANK] = c;"]
     outer, loops = "1.0", 0
     pairs: list[tuple[int, int]] = []
-    for k, (at, axis) in enumerate(zip(task.places, task.axes, strict=True)):
-        lines.append(f"    float x_{k} = {task.position(k, f'c[{at}]')};")
+    for k, (place, axis) in enumerate(zip(task.places, task.axes, strict=True)):
+        lines.append(f"    float x_{k} = {task.position(k, f'c[{place}]')};")
         if not _is_wide(axis, task.kernel):
-            pairs.append((k, at))
-            lines.append(f"    Pair p_{k} = pair(x_{k}, source_SIZE_{at});")
+            pairs.append((k, place))
+            lines.append(f"    Pair p_{k} = pair(x_{k}, source_SIZE_{place});")
             continue
         lines += [
-            f"    Wide f_{k} = wide(x_{k}, SCALE_{k}, source_SIZE_{at});",
-            _loop(f"s[{at}]", f"f_{k}.range", parted=parted),
-            f"    float w_{k} = {outer} * wide_weight(f_{k}, x_{k}, SCALE_{k}, s[{at}], source_SIZE_{at});",
+            f"    Wide f_{k} = wide(x_{k}, SCALE_{k}, source_SIZE_{place});",
+            _loop(f"s[{place}]", f"f_{k}.range", parted=parted),
+            f"    float w_{k} = {outer} * wide_weight(f_{k}, x_{k}, SCALE_{k}, s[{place}], source_SIZE_{place});",
         ]
         outer, loops = f"w_{k}", loops + 1
     for sides in itertools.product("xy", repeat=len(pairs)):
-        lines += [f"    s[{at}] = p_{k}.element.{side};" for (k, at), side in zip(pairs, sides, strict=True)]
+        lines += [f"    s[{place}] = p_{k}.element.{side};" for (k, place), side in zip(pairs, sides, strict=True)]
         weights = [outer, *(f"p_{k}.weight.{side}" for (k, _), side in zip(pairs, sides, strict=True))]
         lines.append(f"    sum += term({' * '.join(weights)}, float(source_load(source_at(s))));")
     return [*lines, "    " + "}" * loops]
@@ -217,13 +217,13 @@ def _gradient(builder: ProgramBuilder, task: Resampling) -> None:
     def sampled(to: Operand, *, parted: bool) -> list[str]:
         lines = [f"float sampled(uint c[{to.rank}]) {{", _SUM, "    uint s[RANK] = c;"]
         weight = "1.0"
-        for k, at in enumerate(task.places):
+        for k, place in enumerate(task.places):
             offsets = f"SCALE_{k}, INPUT_OFFSET_{k}, OUTPUT_OFFSET_{k}"
             lines += [
-                f"    uvec2 range_{k} = outputs_of(c[{at}], {offsets}, result_SIZE_{at}, source_SIZE_{at});",
-                _loop(f"s[{at}]", f"range_{k}", parted=parted),
-                f"    float x_{k} = {task.position(k, f's[{at}]')};",
-                f"    float w_{k} = {weight} * {share}(x_{k}, c[{at}], result_SIZE_{at});",
+                f"    uvec2 range_{k} = outputs_of(c[{place}], {offsets}, result_SIZE_{place}, source_SIZE_{place});",
+                _loop(f"s[{place}]", f"range_{k}", parted=parted),
+                f"    float x_{k} = {task.position(k, f's[{place}]')};",
+                f"    float w_{k} = {weight} * {share}(x_{k}, c[{place}], result_SIZE_{place});",
                 f"    if (w_{k} == 0.0) continue;",
             ]
             weight = f"w_{k}"
@@ -238,8 +238,8 @@ def _outputs_of_one(task: Resampling, k: int) -> int:
 
     outputs_of, in shaders/resample/filter.glsl, takes up to 6 more, since it rounds outwards on both sides.
     """
-    axis, at = task.axes[k], task.places[k]
-    outputs, inputs = task.source.sizes[at], task.result.sizes[at]
+    axis, place = task.axes[k], task.places[k]
+    outputs, inputs = task.source.sizes[place], task.result.sizes[place]
     if not axis.is_centred:
         return outputs
     return min(outputs, math.ceil(2 * axis.scale + 6 + max(0.0, outputs - inputs * axis.scale)))
@@ -277,8 +277,8 @@ def _one_by_one(
     if rounds(lengths) <= _most_rounds(builder, task.result) or len(lengths) == 1:
         return False
     longest = max(range(len(lengths)), key=lambda k: lengths[k])
-    at = task.places[longest]
-    sizes = (*task.source.sizes[:at], task.result.sizes[at], *task.source.sizes[at + 1 :])
+    place = task.places[longest]
+    sizes = (*task.source.sizes[:place], task.result.sizes[place], *task.source.sizes[place + 1 :])
     between = builder.temporary(enums.DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
     step(builder, replace(task.along(longest), result=between))
     step(builder, replace(task.along(*(k for k in range(len(lengths)) if k != longest)), source=between))

@@ -332,17 +332,17 @@ def _graph(operator: Any) -> DML_GRAPH_DESC:
     edges: dict[str, list[Any]] = {"in": [], "out": []}
     sides: Mapping[str, Any] = {"in": operator.desc.inputs(), "out": operator.desc.outputs()}
     for side, fields in sides.items():
-        at = 0
+        index = 0
         for name, tensor in fields:
             for item in range(len(tensor)) if isinstance(tensor, tuple) else [None]:
                 if tensor is not None:
                     label, count = name if item is None else f"{name}[{item}]", len(edges[side])
                     edges[side].append(
-                        DML_INPUT_GRAPH_EDGE_DESC(count, 0, at, label)
+                        DML_INPUT_GRAPH_EDGE_DESC(count, 0, index, label)
                         if side == "in"
-                        else DML_OUTPUT_GRAPH_EDGE_DESC(0, at, count, label)
+                        else DML_OUTPUT_GRAPH_EDGE_DESC(0, index, count, label)
                     )
-                at += 1
+                index += 1
     return DML_GRAPH_DESC(
         InputCount=len(edges["in"]),
         OutputCount=len(edges["out"]),

@@ -72,19 +72,19 @@ class BeamSearch:
         """Return the rows that one sequence's next beams continue, and their tokens."""
         beams, first = self._beams, batch * self._beams
         if self._closed[batch]:
-            return [(first + at, self._pad) for at in range(beams)]
+            return [(first + beam, self._pad) for beam in range(beams)]
         own = totals[first : first + beams]
         order = np.argsort(-own, axis=None, kind="stable")[: 2 * beams]
         kept: list[tuple[int, int]] = []
         for rank, place in enumerate(order):
-            at, column = divmod(int(place), own.shape[1])
-            token, score = int(tokens[first + at, column]), float(own[at, column])
+            beam, column = divmod(int(place), own.shape[1])
+            token, score = int(tokens[first + beam, column]), float(own[beam, column])
             if token in self._stops:
                 if rank < beams:
-                    self._end(batch, self.sequences[first + at], score)
+                    self._end(batch, self.sequences[first + beam], score)
                 continue
             self._scores[batch, len(kept)] = score
-            kept.append((first + at, token))
+            kept.append((first + beam, token))
             if len(kept) == beams:
                 break
         self._close(batch, float(own.flat[order[0]]))
@@ -113,8 +113,8 @@ class BeamSearch:
         if not self._is_final:
             self._is_final = True
             for open_ in np.flatnonzero(~self._closed).tolist():
-                for at in range(self._beams):
-                    row = self.sequences[open_ * self._beams + at]
-                    self._end(open_, row, float(self._scores[open_, at]))
+                for beam in range(self._beams):
+                    row = self.sequences[open_ * self._beams + beam]
+                    self._end(open_, row, float(self._scores[open_, beam]))
         batch, rank = divmod(index, self._options.num_return_sequences)
         return self._ended[batch][rank].tokens.copy()

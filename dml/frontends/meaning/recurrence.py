@@ -225,12 +225,12 @@ def _one_direction(
     if layer.bias is not None:
         input_bias, state_bias = op.split(op.slice_(layer.bias, (d, 0), (1, 2 * columns)), 1, [columns, columns])
         projected = projected + input_bias
-    at = _Direction(layer, projected.view((steps, batch, columns)), recurrence, state_bias, chosen)
+    direction = _Direction(layer, projected.view((steps, batch, columns)), recurrence, state_bias, chosen)
     zero = builder.constant(np.zeros((1, 1)), layer.x.data_type).broadcast((batch, layer.hidden))
     h = zero.packed() if layer.initial is None else _row(layer.initial, d)
     outputs = []
     for t in range(steps):
-        new = step(at, t, h)
+        new = step(direction, t, h)
         if layer.lengths is None:
             h = new
             outputs.append(new)

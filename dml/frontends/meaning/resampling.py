@@ -177,23 +177,23 @@ def resampled(
         if groups is not None and all(axis.offsets is not None for axis in axes.values()):
             return _by_operator(x, axes, groups)
     if mode == "nearest":
-        times = [repeats(axes[at], rounding) if at in axes else 1 for at in range(x.rank)]
+        times = [repeats(axes[dimension], rounding) if dimension in axes else 1 for dimension in range(x.rank)]
         if x.rank + len(changed) <= DML_TENSOR_DIMENSION_COUNT_MAX1 and None not in times:
             return _repeated(x, [n or 1 for n in times])
-        for at in changed:
-            x = op.gather(x, x.builder.constant(nearest_elements(axes[at], rounding)), at)
-            x = _with_outside(x, axes[at], at, outside)
+        for dimension in changed:
+            x = op.gather(x, x.builder.constant(nearest_elements(axes[dimension], rounding)), dimension)
+            x = _with_outside(x, axes[dimension], dimension, outside)
         return x
     result = x if x.data_type == _FLOAT32 else op.cast(x, _FLOAT32)
-    for at in changed:
-        result = _weighted(result, at, weights(axes[at], mode, antialias, exclude_outside, cubic))
-        result = _with_outside(result, axes[at], at, outside)
+    for dimension in changed:
+        result = _weighted(result, dimension, weights(axes[dimension], mode, antialias, exclude_outside, cubic))
+        result = _with_outside(result, axes[dimension], dimension, outside)
     return result if result.data_type == x.data_type else op.cast(result, x.data_type)
 
 
 def _by_operator(x: Tensor, axes: Mapping[int, ResizedAxis], groups: Sequence[Sequence[int]]) -> Tensor:
     """Resize by RESAMPLE2 on merged dimensions."""
-    view = x.reshape(*(prod(x.sizes[at] for at in group) for group in groups))
+    view = x.reshape(*(prod(x.sizes[dimension] for dimension in group) for group in groups))
     stays = [ResizedAxis(size, size, 1.0) for size in view.sizes]
     merged = [axes.get(group[0], own) for group, own in zip(groups, stays, strict=True)]
     offsets = [axis.offsets or (0.0, 0.0) for axis in merged]
@@ -205,7 +205,9 @@ def _by_operator(x: Tensor, axes: Mapping[int, ResizedAxis], groups: Sequence[Se
         input_pixel_offsets=[own for own, _ in offsets],
         output_pixel_offsets=[other for _, other in offsets],
     )
-    return result.reshape(*(axes[at].output if at in axes else size for at, size in enumerate(x.sizes)))
+    return result.reshape(
+        *(axes[dimension].output if dimension in axes else size for dimension, size in enumerate(x.sizes))
+    )
 
 
 def _repeated(x: Tensor, times: Sequence[int]) -> Tensor:

@@ -236,12 +236,12 @@ def _with_values(network: Network, given: Mapping[int, IrValue]) -> Network:
     if not any(map(is_dynamic, network.layers)):
         return network
     copy = with_sizes(network, {})
-    for at in copy.layers:
-        if at.type == "Parameter" and is_dynamic(at) and at.id in given:
-            own, sizes = at.outputs[0].sizes, _sizes(given[at.id])
+    for layer in copy.layers:
+        if layer.type == "Parameter" and is_dynamic(layer) and layer.id in given:
+            own, sizes = layer.outputs[0].sizes, _sizes(given[layer.id])
             if len(own) != len(sizes) or any(a not in (-1, b) for a, b in zip(own, sizes, strict=True)):
-                raise DMLError(f"{at}: its shape is {own}, found {sizes}")
-            at.outputs[0] = replace(at.outputs[0], sizes=sizes)
+                raise DMLError(f"{layer}: its shape is {own}, found {sizes}")
+            layer.outputs[0] = replace(layer.outputs[0], sizes=sizes)
     return copy
 
 
@@ -262,35 +262,35 @@ def _run(
 
     values: dict[IrLayer, list[Any]] = {}  # (only results read late values: _check_counts)
     read: dict[IrLayer, set[int]] = {}
-    for at in network.layers:
-        for source, index in at.inputs:
+    for layer in network.layers:
+        for source, index in layer.inputs:
             read.setdefault(source, set()).add(index)
     nodes: dict[IrLayer, range] = {}
-    for at in network.layers:
+    for layer in network.layers:
         before = graph.added[0]
-        inputs = [_output(values, source, index) for source, index in at.inputs]
-        context = IrContext(graph, at, inputs, read.get(at, set()))
-        if is_dynamic(at) and at.inputs and not at.bodies:
-            resolved = zip(at.outputs, infer_sizes(context), strict=True)
-            at.outputs[:] = [replace(port, sizes=sizes) for port, sizes in resolved]
-        if at.type == "Parameter":
-            values[at] = [parameter(context)]
-        elif at.type == "Const":
-            values[at] = [network.constant(at)]
-        elif at.type == "Result":
+        inputs = [_output(values, source, index) for source, index in layer.inputs]
+        context = IrContext(graph, layer, inputs, read.get(layer, set()))
+        if is_dynamic(layer) and layer.inputs and not layer.bodies:
+            resolved = zip(layer.outputs, infer_sizes(context), strict=True)
+            layer.outputs[:] = [replace(port, sizes=sizes) for port, sizes in resolved]
+        if layer.type == "Parameter":
+            values[layer] = [parameter(context)]
+        elif layer.type == "Const":
+            values[layer] = [network.constant(layer)]
+        elif layer.type == "Result":
             result(context)
         else:
             try:
                 numbers = known(context)
-                results = _LAYERS[at.type](context) if numbers is None else numbers
+                results = _LAYERS[layer.type](context) if numbers is None else numbers
             except DMLError as error:
-                error.at(str(at), "model")
+                error.at(str(layer), "model")
                 raise
-            values[at] = list(results) if isinstance(results, Sequence) else [results]
-            if at.bodies and is_dynamic(at):
-                pairs = zip(at.outputs, values[at], strict=True)
-                at.outputs[:] = [replace(port, sizes=_sizes(value)) for port, value in pairs]
-            nodes[at] = range(before, graph.added[0])
+            values[layer] = list(results) if isinstance(results, Sequence) else [results]
+            if layer.bodies and is_dynamic(layer):
+                pairs = zip(layer.outputs, values[layer], strict=True)
+                layer.outputs[:] = [replace(port, sizes=_sizes(value)) for port, value in pairs]
+            nodes[layer] = range(before, graph.added[0])
     return nodes
 
 
@@ -310,9 +310,9 @@ def is_mapped(kind: str) -> bool:
 
 def _every(network: Network) -> Iterator[IrLayer]:
     """Yield the layers of a network and of the bodies inside."""
-    for at in network.layers:
-        yield at
-        for body in at.bodies.values():
+    for layer in network.layers:
+        yield layer
+        for body in layer.bodies.values():
             yield from _every(body.network)
 
 
@@ -328,12 +328,12 @@ def check_types(network: Network, others: Container[str] = ()) -> None:
 
     special = ("Parameter", "Const", "Result")
     layers = list(_every(network))
-    types = [at for at in layers if at.type not in _LAYERS and at.type not in special]
-    unknown = [str(at) for at in types if at.type not in others]
+    types = [layer for layer in layers if layer.type not in _LAYERS and layer.type not in special]
+    unknown = [str(layer) for layer in types if layer.type not in others]
     kinds = [
-        f"{at} has an output of element type {port.element_type!r}"
-        for at in layers
-        for port in at.outputs
+        f"{layer} has an output of element type {port.element_type!r}"
+        for layer in layers
+        for port in layer.outputs
         if port.element_type not in ELEMENT_TYPES
     ]
     if unknown or kinds:
@@ -343,7 +343,7 @@ def check_types(network: Network, others: Container[str] = ()) -> None:
 def _check(network: Network) -> None:
     """Raise DMLError as ``check_layers`` does, and for parameters with dynamic sizes."""
     check_layers(network)
-    dynamic = [str(at) for at in network.layers if at.type == "Parameter" and is_dynamic(at)]
+    dynamic = [str(layer) for layer in network.layers if layer.type == "Parameter" and is_dynamic(layer)]
     if dynamic:
         raise DMLError(f"the sizes of parameters must be given; dynamic are {'; '.join(dynamic[:5])}")
 
@@ -355,14 +355,14 @@ def is_dynamic(layer: IrLayer) -> bool:
 
 def _check_counts(network: Network, *, is_outermost: bool) -> None:
     """Raise DMLError for a layer that reads a size known only at run time: only the model's results may."""
-    for at in network.layers:
-        for source, index in at.inputs:
-            if index < _COUNTING.get(source.type, 0) and not (is_outermost and at.type == "Result"):
+    for layer in network.layers:
+        for source, index in layer.inputs:
+            if index < _COUNTING.get(source.type, 0) and not (is_outermost and layer.type == "Result"):
                 raise DMLError(
-                    f"{at}: reads a size that {source} computes at run time; only a Result of the model may",
+                    f"{layer}: reads a size that {source} computes at run time; only a Result of the model may",
                     HRESULT.DXGI_ERROR_UNSUPPORTED,
                 )
-        for body in at.bodies.values():
+        for body in layer.bodies.values():
             _check_counts(body.network, is_outermost=False)
 
 

@@ -46,9 +46,9 @@ def _one_hot(c: IrContext, x: _Numbers, depth: _Numbers, on: _Numbers, off: _Num
 
 
 def _split(c: IrContext, x: _Numbers, axis: _Numbers, lengths: _Numbers | None = None) -> list[_Numbers]:
-    at = c.axis(int(axis.reshape(())), x.ndim)
-    ends = np.cumsum([port.sizes[at] for port in c.layer.outputs])
-    return np.split(x, ends[:-1], at)
+    dimension = c.axis(int(axis.reshape(())), x.ndim)
+    ends = np.cumsum([port.sizes[dimension] for port in c.layer.outputs])
+    return np.split(x, ends[:-1], dimension)
 
 
 def _slice(c: IrContext, x: _Numbers, *bounds: _Numbers) -> _Numbers:

@@ -292,13 +292,17 @@ def _numbers(feeds: Mapping[str, _Array]) -> dict[str, _Array]:
 def _network_of(whole: Network, layers: Sequence[IrLayer], inputs: Sequence[str], outputs: Sequence[str]) -> Network:
     """Return these layers as a network with a Parameter for each input and a Result for each output."""
     copies = {layer: replace(layer, outputs=list(layer.outputs), inputs=[]) for layer in layers}
-    by_name = {_name(layer, at): (layer, at) for layer in whole.layers for at in range(len(layer.outputs))}
+    by_name = {
+        _name(layer, output_index): (layer, output_index)
+        for layer in whole.layers
+        for output_index in range(len(layer.outputs))
+    }
     number = max(layer.id for layer in whole.layers)
     entries: dict[str, IrLayer] = {}
     for name in inputs:
-        layer, at = by_name[name]
+        layer, output_index = by_name[name]
         number += 1
-        port = layer.outputs[at]
+        port = layer.outputs[output_index]
         entries[name] = IrLayer(number, name, "Parameter", "opset1", {}, outputs=[replace(port, id=0, names=(name,))])
     for layer, copied in copies.items():
         copied.inputs = [
@@ -307,11 +311,16 @@ def _network_of(whole: Network, layers: Sequence[IrLayer], inputs: Sequence[str]
         ]
     ends = []
     for name in outputs:
-        layer, at = by_name[name]
+        layer, output_index = by_name[name]
         number += 1
         copy = copies[layer]
-        copy.outputs[at] = IrPort(copy.outputs[at].id, copy.outputs[at].element_type, copy.outputs[at].sizes, (name,))
-        ends.append(IrLayer(number, f"result {name}", "Result", "opset1", {}, [0], inputs=[(copy, at)]))
+        copy.outputs[output_index] = IrPort(
+            copy.outputs[output_index].id,
+            copy.outputs[output_index].element_type,
+            copy.outputs[output_index].sizes,
+            (name,),
+        )
+        ends.append(IrLayer(number, f"result {name}", "Result", "opset1", {}, [0], inputs=[(copy, output_index)]))
     return replace(whole, layers=[*entries.values(), *copies.values(), *ends])
 
 

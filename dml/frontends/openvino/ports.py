@@ -46,8 +46,8 @@ class ConstOutput:
     """An input or output of a model. key: the name of its array when the network is called."""
 
     def __init__(self, layer: IrLayer, key: str, side: str, index: int) -> None:
-        source, at = (layer, 0) if side == "input" else layer.inputs[0]
-        port = source.outputs[at]
+        source, output_index = (layer, 0) if side == "input" else layer.inputs[0]
+        port = source.outputs[output_index]
         self.key = key
         self._place = (side, index)
         self._layer = layer

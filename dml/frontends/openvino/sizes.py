@@ -166,7 +166,7 @@ def _variadic_split(c: IrContext, inputs: list[_Sizes]) -> list[_Sizes]:
 @size_rule("Slice")
 def _slice(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     sizes = list(inputs[0])
-    bounds = [c.integers(at) for at in (1, 2, 3)]
+    bounds = [c.integers(index) for index in (1, 2, 3)]
     axes = c.integers(4) if len(c.values) > 4 else range(len(bounds[0]))
     for axis, *each in zip(axes, *bounds, strict=True):
         sizes[axis] = len(range(sizes[axis])[slice(*each)])

@@ -120,8 +120,8 @@ def _copied(copies: Mapping[IrLayer, IrLayer], source: IrLayer, index: int) -> t
 def _initial(network: Network, copies: Mapping[IrLayer, IrLayer], begins: Mapping[str, tuple[IrLayer, int]]) -> Network:
     number = max(layer.id for layer in network.layers)
     ends = []
-    for at, (name, (source, index)) in enumerate(begins.items(), number + 1):
-        ends.append(IrLayer(at, f"initial {name}", "Result", "opset1", {}, [0], inputs=[(source, index)]))
+    for layer_id, (name, (source, index)) in enumerate(begins.items(), number + 1):
+        ends.append(IrLayer(layer_id, f"initial {name}", "Result", "opset1", {}, [0], inputs=[(source, index)]))
     initial = _network_of(network, copies.values(), ends)
     others = {copies[layer] for layer in network.layers if layer.type == "ReadValue"}
     for layer in initial.layers:

@@ -124,11 +124,11 @@ class _DynamoGraph:
     def _run(self, arguments: Sequence[Any]) -> Any:
         prepared = self._made.get(self._values(arguments)) or self._prepare(arguments)
         form, run = prepared
-        return self._views.restore(arguments, run(*[arguments[at] for at in form.places]))
+        return self._views.restore(arguments, run(*[arguments[index] for index in form.places]))
 
     def _values(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Return the values of the constant numbers; floats as bytes, because 0.0 and -0.0 compare equal."""
-        found = (value_of(arguments[at]) for at in sorted(self._fixed))
+        found = (value_of(arguments[index]) for index in sorted(self._fixed))
         return tuple(struct.pack("d", item) if isinstance(item, float) else item for item in found)
 
     def _prepare(self, arguments: Sequence[Any]) -> tuple[Taken, Callable[..., Any]]:
@@ -159,14 +159,14 @@ class _DynamoGraph:
         """Return the indices of constant numbers whose values have changed since the last export."""
         last = list(self._made)[-1]
         pairs = zip(sorted(self._fixed), last, self._values(arguments), strict=True)
-        return {at for at, old, new in pairs if old != new}
+        return {index for index, old, new in pairs if old != new}
 
     def _exported(
         self, arguments: Sequence[Any], fixed: AbstractSet[int], whole: bool
     ) -> tuple[Taken, Callable[..., Any]]:
         """Export the graph with these numbers as constants. whole: raise NotTaken if a part would run with PyTorch."""
         form = taken(self._graph, arguments, fixed)
-        examples = [_example(arguments[at]) for at in form.places]
+        examples = [_example(arguments[index]) for index in form.places]
         program = exported(form.module, examples, form.dynamic)
         settings = self._settings
         if whole:

@@ -72,10 +72,10 @@ def _write(inputs: Sequence[Any], values: Sequence[tuple[int | None, Any]]) -> t
 
     If a result cannot be computed, PyTorch thus runs the graph on unchanged inputs.
     """
-    for at, value in values:
-        if at is not None:
-            inputs[at].detach().copy_(value)
-    return tuple(value for at, value in values if at is None)
+    for index, value in values:
+        if index is not None:
+            inputs[index].detach().copy_(value)
+    return tuple(value for index, value in values if index is None)
 
 
 class OnDevice:
@@ -112,7 +112,7 @@ class OnDevice:
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         results = iter(self._model.run(inputs))
-        return _write(inputs, [(at, self._output(arg, results)) for at, arg in self._outputs])
+        return _write(inputs, [(index, self._output(arg, results)) for index, arg in self._outputs])
 
     def _output(self, output: Any, results: Any) -> Any:
         if isinstance(output, ConstantArgument):

@@ -41,41 +41,41 @@ class Views:
         outputs = returned.args[0] if isinstance(returned.args[0], tuple | list) else ()
         #: For each symbol, the index of an argument, and the axis if it is that tensor's size.
         self._symbols: dict[str, tuple[int, int | None]] = {
-            symbol: (at, axis) for at, node in enumerate(arguments) for axis, symbol in symbols_of(node).items()
+            symbol: (index, axis) for index, node in enumerate(arguments) for axis, symbol in symbols_of(node).items()
         }
         self._symbols |= {
-            symbol_of(node): (at, None)
-            for at, node in enumerate(arguments)
+            symbol_of(node): (index, None)
+            for index, node in enumerate(arguments)
             if isinstance(node.meta.get("example_value"), torch.SymInt)
         }
         self._views: dict[int, _View] = {}
-        bases = {key: (at, True, tensor) for at, _, tensor, key in reversed(list(_stored(arguments)))}
+        bases = {key: (index, True, tensor) for index, _, tensor, key in reversed(list(_stored(arguments)))}
         # (the first node with a storage allocates it)
         owners = {key: node for _, node, _, key in reversed(list(_stored(graph.graph.nodes)))}
-        for at, node, tensor, key in _stored(outputs):
+        for index, node, tensor, key in _stored(outputs):
             if key not in bases and owners[key] is node:
-                bases[key] = at, False, tensor
-        for at, _, tensor, key in _stored(outputs):
+                bases[key] = index, False, tensor
+        for index, _, tensor, key in _stored(outputs):
             if key in bases:
                 base, is_argument, other = bases[key]
-                if tensor.dtype == other.dtype and (is_argument or base != at):
+                if tensor.dtype == other.dtype and (is_argument or base != index):
                     offset = tensor.storage_offset() - other.storage_offset()
                     shape = tuple(tensor.shape), tuple(tensor.stride()), offset
-                    self._views[at] = _View(base, is_argument, *shape, tuple(other.stride()))
+                    self._views[index] = _View(base, is_argument, *shape, tuple(other.stride()))
 
     def restore(self, arguments: Sequence[Any], outputs: Any) -> Any:
         """Return the outputs of a run, with views in place of copies."""
         if not self._views:
             return outputs
         found = list(outputs)
-        for at, view in self._views.items():
+        for index, view in self._views.items():
             base = arguments[view.base] if view.is_argument else outputs[view.base]
             sizes, strides, (offset,), base_strides = (
                 [self._value(number, arguments) for number in numbers]
                 for numbers in (view.sizes, view.strides, [view.offset], view.base_strides)
             )
             if None not in (*sizes, *strides, offset) and base_strides == list(base.stride()):
-                found[at] = base.detach().as_strided(sizes, strides, offset + base.storage_offset())
+                found[index] = base.detach().as_strided(sizes, strides, offset + base.storage_offset())
         return tuple(found)
 
     def _value(self, number: Any, arguments: Sequence[Any]) -> Any:
@@ -87,8 +87,8 @@ class Views:
         for symbol in expression.free_symbols:
             if str(symbol) not in self._symbols:
                 return None
-            at, axis = self._symbols[str(symbol)]
-            values[symbol] = arguments[at] if axis is None else arguments[at].shape[axis]
+            index, axis = self._symbols[str(symbol)]
+            values[symbol] = arguments[index] if axis is None else arguments[index].shape[axis]
         return int(expression.subs(values))
 
 

@@ -51,7 +51,7 @@ class WeightedModel:
         """Return the model's outputs as arrays."""
         if not self._freeze:
             self._compare(arguments)
-        given = {name: _array(arguments[at]) for name, at in self._places.items() if name not in self._digests}
+        given = {name: _array(arguments[index]) for name, index in self._places.items() if name not in self._digests}
         return self.prepared.run(given)
 
     def _compare(self, arguments: Sequence[Any]) -> None:

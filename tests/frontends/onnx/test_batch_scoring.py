@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,52 +61,43 @@ def check(folder: Path) -> None:
             np.testing.assert_allclose(found["y"], np.load(folder / f"expected{number}.npy"), rtol=0, atol=2e-4)
 
 
-def written(folder: Path) -> dict[str, tuple[int, int]]:
-    """Return each result's inode and time, which change when the file is written again."""
-    return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in (folder / "results").iterdir()}
-
-
-def test_a_lost_worker_and_a_second_run(folder: Path) -> None:
-    """Kill one of two workers with its first input. A second run scores only new inputs and reports invalid ones."""
+def test_a_lost_worker_an_earlier_run_and_invalid_inputs(folder: Path) -> None:
+    """Kill one of two workers with its first input. The run keeps an existing result, replaces a partial one and
+    reports invalid inputs.
+    """
+    (folder / "results").mkdir()
+    earlier = folder / "results" / "row3.npz"
+    np.savez(earlier, y=np.load(folder / "expected3.npy"))
+    before = earlier.stat()
+    (folder / "results" / ".row4.npz.partial").write_bytes(b"of a run that was interrupted")
+    (folder / "inputs" / "text.npy").write_bytes(b"nothing")
+    np.save(folder / "inputs" / "narrow", np.zeros((1, 3), np.float32))
     run = started(folder)
     assert run.stdout is not None
-    devices = ""
+    printed = []
     for line in run.stdout:
-        devices = line if line.startswith("devices: ") else devices
+        printed.append(line)
         found = re.match(r"worker: .*, process (\d+)$", line)
         if found:
             os.kill(int(found[1]), signal.SIGKILL)
             break
     out, err = run.communicate()
-    assert run.returncode == 0, err
-    assert err.count("worker lost: ") == 1
+    assert run.returncode == 1, err
+    assert printed[0] == f"{COUNT + 1} inputs to score, 1 already have results\n"
     assert re.fullmatch(
-        r"devices: SwiftShader .* at .*; llvmpipe .* at .*\n|devices: llvmpipe .*; SwiftShader .*\n", devices
+        r"devices: SwiftShader .* at .*; llvmpipe .* at .*\n|devices: llvmpipe .*; SwiftShader .*\n", printed[1]
     )
+    assert err.count("worker lost: ") == 1
     assert "worker: " in out, "the other device's worker, or the lost one's replacement"
-    assert f"{COUNT} of {COUNT}, " in out
-    assert out.endswith(f"{COUNT} scored, 0 failed\n")
-    check(folder)
-    before = written(folder)
-    assert len(before) == COUNT, "nothing but results"
-
-    (folder / "results" / "row3.npz").unlink()
-    (folder / "results" / ".row3.npz.partial").write_bytes(b"of a run that was interrupted")
-    (folder / "inputs" / "text.npy").write_bytes(b"nothing")
-    np.save(folder / "inputs" / "narrow", np.zeros((1, 3), np.float32))
-    run = started(folder, "--device", "llvmpipe")
-    out, err = run.communicate()
-    assert run.returncode == 1
-    assert out.startswith(f"3 inputs to score, {COUNT - 1} already have results\ndevices: llvmpipe")
-    assert out.count("worker: ") == 1
+    assert f"{COUNT - 1} of {COUNT + 1}, " in out
     assert "text.npy: " in err
     assert "is not an .npy file: it begins with b'nothin'" in err
     assert "narrow.npy: " in err
-    assert out.endswith("1 scored, 2 failed\n")
+    assert out.endswith(f"{COUNT - 1} scored, 2 failed\n")
     check(folder)
-    after = written(folder)
-    assert {name for name in before if before[name] != after[name]} == {"row3.npz"}
-    assert after.keys() == before.keys()
+    after = earlier.stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns), "not written again"
+    assert len(list((folder / "results").iterdir())) == COUNT, "nothing but results"
 
 
 def test_nothing_to_do_needs_no_cluster(folder: Path) -> None:
@@ -127,6 +119,41 @@ def test_two_inputs_of_one_name(folder: Path) -> None:
 @pytest.fixture
 def scoring() -> Any:
     return example("batch_scoring")
+
+
+class Remote:
+    """A remote function of Ray that runs here."""
+
+    def __init__(self, function: Callable[[str], Any]) -> None:
+        self.remote = function
+
+    def options(self, **_: Any) -> Remote:
+        return self
+
+
+def test_devices_are_gpus_or_those_of_a_name(
+    scoring: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def devices_of(node: str) -> list[Any]:
+        return [scoring.Place(node, node, 0, "llvmpipe", True), scoring.Place(node, node, 1, "GPU", False)][: len(node)]
+
+    nodes = [{"NodeID": "c", "Alive": True}, {"NodeID": "no", "Alive": False}, {"NodeID": "cg", "Alive": True}]
+    stubs = {
+        "nodes": lambda: nodes,
+        "remote": lambda **_: Remote,
+        "get": lambda answer: answer,
+        "put": lambda model: model,
+    }
+    for name, stub in {**stubs, "init": lambda **_: None, "shutdown": lambda: None}.items():
+        monkeypatch.setattr(scoring.ray, name, stub)
+    monkeypatch.setattr(scoring, "devices_here", devices_of)
+    monkeypatch.setattr(scoring, "on", lambda node: node)
+    assert [(place.node, place.name) for place in scoring.places(None)] == [("c", "llvmpipe"), ("cg", "GPU")]
+    assert [(place.node, place.name) for place in scoring.places("LLVM")] == [("c", "llvmpipe"), ("cg", "llvmpipe")]
+    arguments = [EXAMPLE, folder / "net.onnx", folder / "inputs", folder / "results", "--device", "Radeon"]
+    monkeypatch.setattr(sys, "argv", list(map(str, arguments)))
+    assert scoring.main() == 1
+    assert capsys.readouterr().err == "the cluster has no Vulkan device named Radeon\n"
 
 
 def test_an_input_that_fells_workers_is_given_up(scoring: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

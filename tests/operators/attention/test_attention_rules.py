@@ -75,6 +75,7 @@ SHARED = Case((2, 3, 4, 2, 5, 6), (4, 2), lengths=True)
         (IN_PLACE, {"OutputPresentKeyTensor": float32(2, 2, 3, 5)}, "OutputPresentKeyTensor: must have room for 4"),
         (IN_PLACE, {"OutputPresentValueTensor": float32(2, 2, 8, 6)}, "OutputPresentValueTensor: must have sizes"),
         (SHARED, {"PastSequenceLengthsTensor": float32(3)}, "PastSequenceLengthsTensor: must have sizes .2,"),
+        (SHARED, {"PastSequenceLengthsTensor": tensor("FLOAT16", (2,))}, "PastSequenceLengthsTensor: must be INT32"),
         (Case(source="query key", newer=True), {"KeyValueHeadCount": 1}, "KeyValueHeadCount: must be QueryHeadCount"),
     ],
 )  # fmt: skip

@@ -166,12 +166,12 @@ def _steps(x: Operand, y: Operand, unit: int) -> str:
                 lines.append(f"    uvec4 w{vector} = x_vector(at / {per_vector}u + {vector}u);")
             for k in range(per_vector):
                 component, shift = "xyzw"[k * bits // 32], k * bits % 32
-                at = vector * per_vector + k
+                element = vector * per_vector + k
                 if name == "x":
-                    lines.append(f"    v[{at}] = x_decode(w{vector}.{component} >> {shift}u);")
+                    lines.append(f"    v[{element}] = x_decode(w{vector}.{component} >> {shift}u);")
                 else:
-                    lines.append(f"    {'uvec4 w = uvec4(0u); ' if at == 0 else ''}")
-                    lines.append(f"    w.{component} |= y_encode_at(at + {at}u, v[{at}]) << {shift}u;")
+                    lines.append(f"    {'uvec4 w = uvec4(0u); ' if element == 0 else ''}")
+                    lines.append(f"    w.{component} |= y_encode_at(at + {element}u, v[{element}]) << {shift}u;")
             if name == "y":
                 lines.append(f"    y_vector_store(at / {per_vector}u + {vector}u, w); w = uvec4(0u);")
         lines.append("}")

@@ -89,7 +89,7 @@ def by_product(builder: ProgramBuilder, sums: WindowedSum, finish: Expression, *
         return tensor.view(sizes, (batch, rows * channel, channel, step))
 
     bias = sums.bias
-    tap = sum(step * at for step, at in zip(sums.weights.strides[3:], sums.windows.first, strict=True))
+    tap = sum(step * index for step, index in zip(sums.weights.strides[3:], sums.windows.first, strict=True))
     a = sums.weights.view((groups, outputs, inputs), sums.weights.strides[:3], tap)
     b = matrices(sums.x, inputs, step_x)
     c = bias and bias.view((groups, outputs, 1), (outputs * bias.strides[1], bias.strides[1], 0))

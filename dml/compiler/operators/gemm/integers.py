@@ -150,7 +150,9 @@ def _product_to_float(builder: ProgramBuilder, result: Operand, bias: Operand | 
     a, b = builder["ATensor"], builder["BTensor"]
     if any(DATA_TYPES[x.data_type].bits != 8 for x in (a, b)) or a.sizes[-1] > _MOST_PRODUCTS:
         return False
-    scales = [along_dimension(builder[f"{which}ScaleTensor"], result.rank, at) for which, at in (("A", -2), ("B", -1))]
+    scales = [
+        along_dimension(builder[f"{which}ScaleTensor"], result.rank, axis) for which, axis in (("A", -2), ("B", -1))
+    ]
     finish = node("float($x0) * $x1 * $x2", Leaf(0), Leaf(1), Leaf(2))
     if bias is not None:
         finish = node("$x0 + $x1", finish, Leaf(3))

@@ -117,26 +117,28 @@ def reverse_subsequences(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, builder
 
 def reverse(builder: ProgramBuilder, result: Operand, source: Operand, lengths: Operand, axis: int) -> None:
     """Reverse the first ``lengths`` elements along an axis, with broadcasting; copy the others."""
-    at, (result, source, lengths) = merge_around(axis, raw(result), raw(source), lengths.broadcast(source.sizes))
+    merged_axis, (result, source, lengths) = merge_around(
+        axis, raw(result), raw(source), lengths.broadcast(source.sizes)
+    )
     builder.for_each(
         "movement/reverse_subsequences.comp",
         result,
         {"source": source, "lengths": lengths},
-        constants={"AXIS_SIZE": source.sizes[at]},
-        defines={"AXIS": at},
-        split_axes=[axis for axis in range(result.rank) if axis != at],
+        constants={"AXIS_SIZE": source.sizes[merged_axis]},
+        defines={"AXIS": merged_axis},
+        split_axes=[axis for axis in range(result.rank) if axis != merged_axis],
     )
 
 
 @lowering(d.DML_VALUE_SCALE_2D_OPERATOR_DESC)
 def value_scale_2d(desc: d.DML_VALUE_SCALE_2D_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     result, source = builder["OutputTensor"], builder["InputTensor"]
-    at, (result, source) = merge_around(1, result, source)
+    channel, (result, source) = merge_around(1, result, source)
     builder.for_each(
         "movement/value_scale_2d.comp",
         result,
         {"source": source},
         constants={"SCALE": desc.Scale, **{f"BIAS_{c}": desc.Bias[min(c, desc.ChannelCount - 1)] for c in range(3)}},
-        defines={"CHANNEL": at},
-        split_axes=[axis for axis in range(result.rank) if axis != at],
+        defines={"CHANNEL": channel},
+        split_axes=[axis for axis in range(result.rank) if axis != channel],
     )

@@ -42,13 +42,13 @@ def _pad(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, build
     constants: dict[str, Constant] = dict(words)
     place, period = _PLACES[desc.PaddingMode], _PERIODS.get(desc.PaddingMode)
     steps = ""
-    for k, (at, start) in enumerate(zip(places, starts, strict=True)):
+    for k, (dimension, start) in enumerate(zip(places, starts, strict=True)):
         repeats = ""
         if period is not None:
-            constants[f"PERIOD_{k}"] = period(source.sizes[at])
-            start, repeats = start % period(source.sizes[at]), f", PERIOD_{k}_DIVISOR"
+            constants[f"PERIOD_{k}"] = period(source.sizes[dimension])
+            start, repeats = start % period(source.sizes[dimension]), f", PERIOD_{k}_DIVISOR"
         constants[f"START_{k}"] = start
-        steps += f"    if (!{place}(c[{at}], START_{k}, source_SIZE_{at}{repeats})) return false;\n"
+        steps += f"    if (!{place}(c[{dimension}], START_{k}, source_SIZE_{dimension}{repeats})) return false;\n"
     move_each(
         builder,
         "movement/padding.comp",

@@ -33,9 +33,10 @@ class LocalRegion:
 
     def view(self, operand: Operand) -> Operand:
         """View an operand as {N, C, depth, height, width} with the region's dimensions among the last three."""
-        at = 1 if self._across else 2
+        position = 1 if self._across else 2
         return operand.view(
-            (*operand.sizes[:at], 1, *operand.sizes[at:]), (*operand.strides[:at], 0, *operand.strides[at:])
+            (*operand.sizes[:position], 1, *operand.sizes[position:]),
+            (*operand.strides[:position], 0, *operand.strides[position:]),
         )
 
     def kernel(self, name: str, tensors: Mapping[str, Bound], *, mirrored: bool = False) -> BoxKernel:

@@ -54,8 +54,8 @@ def along_axes(
 def _stays(axis: int, source: Operand, result: Operand, window: Mapping[str, Constant]) -> bool:
     """Whether windows along the axis are single elements in place. (Size and step alone do not tell: padding before the
     axis may make as many results.)"""
-    at = axis - 2
-    own = window[f"WINDOW_{at}"], window[f"STEP_{at}"], window[f"START_{at}"]
+    spatial = axis - 2
+    own = window[f"WINDOW_{spatial}"], window[f"STEP_{spatial}"], window[f"START_{spatial}"]
     return own == (1, 1, 0) and source.sizes[axis] == result.sizes[axis]
 
 

@@ -73,16 +73,16 @@ def _reduced(desc: Any, builder: ProgramBuilder, monoid: Monoid, finish: Express
     source, result = volume(builder["InputTensor"]), volume(builder["OutputTensor"])
     if math.prod(desc.WindowSize) <= largest_window(builder.target):
         return False
-    at = {name: int(value) for name, value in window(desc).items()}
-    sizes = tuple(at[f"WINDOW_{axis}"] for axis in range(3))
+    parameters = {name: int(value) for name, value in window(desc).items()}
+    sizes = tuple(parameters[f"WINDOW_{axis}"] for axis in range(3))
     reach = [
-        (result.sizes[2 + axis] - 1) * at[f"STEP_{axis}"] + (sizes[axis] - 1) * at[f"DILATION_{axis}"]
+        (result.sizes[2 + axis] - 1) * parameters[f"STEP_{axis}"] + (sizes[axis] - 1) * parameters[f"DILATION_{axis}"]
         for axis in range(3)
     ]
-    if any(at[f"START_{axis}"] or reach[axis] >= source.sizes[2 + axis] for axis in range(3)):
+    if any(parameters[f"START_{axis}"] or reach[axis] >= source.sizes[2 + axis] for axis in range(3)):
         return False
-    steps = [source.strides[2 + axis] * at[f"STEP_{axis}"] for axis in range(3)]
-    inner = [source.strides[2 + axis] * at[f"DILATION_{axis}"] for axis in range(3)]
+    steps = [source.strides[2 + axis] * parameters[f"STEP_{axis}"] for axis in range(3)]
+    inner = [source.strides[2 + axis] * parameters[f"DILATION_{axis}"] for axis in range(3)]
     windows = source.view((*result.sizes, *sizes), (*source.strides[:2], *steps, *inner))
     found = result.view((*result.sizes, 1, 1, 1), (*result.strides, 0, 0, 0))
     reduce(builder, monoid, [windows], (5, 6, 7), [(found, finish)])

@@ -124,9 +124,9 @@ def _store_results(
             rows = [f"row_x{k}[{j}]" if k in layout.rows else f"{types[k]}(0)" for k in range(1, len(types))]
             call = f"finish{i}({', '.join([f'a[{j}]', *rows])})"
             if partial:
-                at = f"(chunk * RESULTS + slot) * WIDE + {j}u"
+                address = f"(chunk * RESULTS + slot) * WIDE + {j}u"
             else:
-                at = f"y{i}_at(c) + {j}u * y{i}_STRIDE_{layout.kept - 1}" if j else f"y{i}_at(c)"
-            calls.append(f"    y{i}_store({at}, {call});")
+                address = f"y{i}_at(c) + {j}u * y{i}_STRIDE_{layout.kept - 1}" if j else f"y{i}_at(c)"
+            calls.append(f"    y{i}_store({address}, {call});")
     head = f"void store_results(uint c[{layout.rank}], uint slot, uint chunk, {acc} a[WIDE]) {{"
     return [*functions, head, *([] if partial else _first_reduced(layout)), *calls, "}"], constants

@@ -11,8 +11,8 @@ def lines_along(axis: int, *operands: Operand) -> tuple[Operand, ...]:
 
     The operands have equal sizes except along ``axis``, where each keeps its own.
     """
-    at, merged = merge_around(axis, *operands)
-    return tuple(_last(operand, at) for operand in merged)
+    merged_axis, merged = merge_around(axis, *operands)
+    return tuple(_last(operand, merged_axis) for operand in merged)
 
 
 def _last(operand: Operand, axis: int) -> Operand:

@@ -164,16 +164,16 @@ def _sort(graph: Any) -> None:
         for attribute in node.attribute:
             for inner in (attribute.g, *attribute.graphs):
                 _sort(inner)
-    makers = {name: at for at, node in enumerate(graph.node) for name in node.output if name}
+    makers = {name: index for index, node in enumerate(graph.node) for name in node.output if name}
     before = [{makers[name] for name in names_read(node) if name in makers} for node in graph.node]
-    if all(other < at for at, others in enumerate(before) for other in others):
+    if all(other < index for index, others in enumerate(before) for other in others):
         return
     try:
         order = list(TopologicalSorter(dict(enumerate(before))).static_order())
     except CycleError:
         return
     copies = [onnx.NodeProto() for _ in order]
-    for copy, at in zip(copies, order, strict=True):
-        copy.CopyFrom(graph.node[at])
+    for copy, index in zip(copies, order, strict=True):
+        copy.CopyFrom(graph.node[index])
     del graph.node[:]
     graph.node.extend(copies)

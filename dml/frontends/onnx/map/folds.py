@@ -244,10 +244,10 @@ def _reshape(node: OnnxNode, x: Array, shape: Array | None = None) -> Any:
 def _reshape_shape(node: OnnxNode, x: Any, shape: Any) -> Shape:
     if node.attributes.get("allowzero", 0):
         raise UntracedError(f"{node}: allowzero")
-    sizes = [x.shape[at] if size == 0 else size for at, size in enumerate(_known(shape))]
+    sizes = [x.shape[index] if size == 0 else size for index, size in enumerate(_known(shape))]
     if -1 in sizes:
-        at = sizes.index(-1)
-        sizes[at] = prod(x.shape) // prod(size for other, size in enumerate(sizes) if other != at)
+        index = sizes.index(-1)
+        sizes[index] = prod(x.shape) // prod(size for other, size in enumerate(sizes) if other != index)
     return tuple(sizes)
 
 

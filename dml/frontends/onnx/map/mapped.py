@@ -65,8 +65,8 @@ class MappedNode(NamedTuple):
         """Repeat the additions in the inputs' graph; return the number of their first node there, and the outputs."""
         builder = next(filter(None, inputs)).builder
         first = builder.add(self.fragment, sources)
-        for at, node, constant in self.constants:
-            value = inputs[at]
+        for index, node, constant in self.constants:
+            value = inputs[index]
             assert value is not None
             value.graph_tensor = Tensor(builder, ("node", first + node, 0), constant)
         results: list[Any] = []

@@ -137,7 +137,7 @@ class OnnxNode:
         trace, inputs, outputs = self.trace, self.proto.input, self.proto.output
         if trace.depth != 1 or max(shared) >= len(inputs) or max(shared.values()) >= len(outputs):
             return False
-        if any(trace.shared.get(outputs[to]) != inputs[at] for at, to in shared.items()):
+        if any(trace.shared.get(outputs[to]) != inputs[index] for index, to in shared.items()):
             return False
         trace.in_place.update(outputs[to] for to in shared.values())
         return True

@@ -86,15 +86,16 @@ class Repeated(NamedTuple):
             for record in self.known.records
         )
         if proto is not known.proto:
-            given = [at for at, result in enumerate(known.results) if result is not None]
+            given = [index for index, result in enumerate(known.results) if result is not None]
             own = own._replace(
                 node=str(proto),
                 label=proto.label,
                 inputs=[
-                    record._replace(name=proto.input[at]) for record, at in zip(own.inputs, known.given, strict=True)
+                    record._replace(name=proto.input[index])
+                    for record, index in zip(own.inputs, known.given, strict=True)
                 ],
                 outputs=[
-                    record._replace(name=proto.output[at]) for record, at in zip(own.outputs, given, strict=False)
+                    record._replace(name=proto.output[index]) for record, index in zip(own.outputs, given, strict=False)
                 ],
             )
         return [*inside, own]

@@ -86,8 +86,8 @@ def _operators_of_onnxruntime() -> frozenset[tuple[str, str]]:
 def uncovered(model: Any, opsets: Mapping[str, int]) -> dict[int, str]:
     """Return the uncovered nodes of the model's graph, or nodes with uncovered ones inside: number -> reason."""
     coverage = _Coverage(model)
-    found = {at: next(coverage.missing([node], opsets), None) for at, node in enumerate(model.graph.node)}
-    return {at: f"no mapping for {what}" for at, what in found.items() if what is not None}
+    found = {index: next(coverage.missing([node], opsets), None) for index, node in enumerate(model.graph.node)}
+    return {index: f"no mapping for {what}" for index, what in found.items() if what is not None}
 
 
 def grouped(nodes: Iterable[NodeFacts]) -> str:

@@ -102,7 +102,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
             self._named_nodes |= fresh
             if not says_warnings(self._severity):
                 return
-            named = grouped(self._nodes[at] for at in sorted(fresh))
+            named = grouped(self._nodes[index] for index in sorted(fresh))
             warnings.warn(
                 f"nodes of the model run on the host, without DirectML: {named}; "
                 "fallback=False (dml run --no-fallback) refuses them",
@@ -116,7 +116,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         if cut.on_host:
             return HostPart(self.model, cut, initial, self._types)
         graph = GraphFacts(initial, cut.nodes, cut.outputs)
-        late = {node for at in self._late if (node := self._nodes[at]) in cut.nodes}
+        late = {node for index in self._late if (node := self._nodes[index]) in cut.nodes}
         return DevicePart(self.device, graph, cut.inputs, self._opsets, self._functions, self._constants, late)
 
     def reason(self, node: NodeFacts) -> str:

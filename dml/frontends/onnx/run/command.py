@@ -170,7 +170,10 @@ def _profiled(plan: OnnxPlan, feeds: Mapping[str, Array]) -> list[KernelTime]:
     found: list[KernelTime] = plan.compiled.profile({name: held(feeds[name]) for name in used})
     # (a body's nodes come before the node that contains it)
     names = {
-        plan.graph_nodes[at]: record.label for record in plan.record for at in record.numbers if at in plan.graph_nodes
+        plan.graph_nodes[number]: record.label
+        for record in plan.record
+        for number in record.numbers
+        if number in plan.graph_nodes
     }
     return with_node_names(found, names)
 

@@ -62,13 +62,13 @@ class OnnxPlan:
         self.outputs = {name: _described(item, name) for name, item in outputs.items()}
         tensors: dict[str, Any] = {}
         for name, item in outputs.items():
-            for at, value in flat(name, item):
+            for key, value in flat(name, item):
                 if isinstance(value, LateRows):
-                    tensors |= {at: value.rows.tensor, f"{at}#count": value.count.tensor}
+                    tensors |= {key: value.rows.tensor, f"{key}#count": value.count.tensor}
                 elif value.constant is None:
                     # (an output that is an input is copied, by an operator with at most eight dimensions)
                     many = value.tensor.desc.rank > DML_TENSOR_DIMENSION_COUNT_MAX1
-                    tensors[at] = value.tensor.reshape(value.size) if many else value.tensor
+                    tensors[key] = value.tensor.reshape(value.size) if many else value.tensor
         self.compiled = trace.builder.compile(tensors) if tensors else None
         if self.compiled is not None:
             self.compiled.shared = shared
@@ -77,7 +77,7 @@ class OnnxPlan:
         #: Names of the nodes with a data-dependent number of rows.
         self.late_nodes = [node.node for node in trace.record if isinstance(node, NodeRecord) and node.is_late]
         #: Node of the compiled graph -> node of the Builder.
-        self.graph_nodes = {number: at for at, number in enumerate(trace.builder.built)} if tensors else {}
+        self.graph_nodes = {number: position for position, number in enumerate(trace.builder.built)} if tensors else {}
 
     @property
     def record(self) -> list[NodeRecord]:
@@ -141,7 +141,7 @@ class OnnxPlan:
         for limit in self.limits:
             limit.check(feeds)
         if self.compiled is not None:
-            kept = [at for name in keep for at, result in flat(name, self.outputs[name]) if _stays(result)]
+            kept = [key for name in keep for key, result in flat(name, self.outputs[name]) if _stays(result)]
             results = run(self.compiled, feeds, kept, into)
             self.compiled.forget_constants()
         return {name: _collect(name, item, results) for name, item in self.outputs.items()}

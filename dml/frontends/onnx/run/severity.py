@@ -20,6 +20,6 @@ def set_default_logger_severity(severity: int) -> None:
     _default_severity = severity
 
 
-def says_warnings(severity: int = -1) -> bool:
+def says_warnings(severity: int) -> bool:
     """Return whether a session with this severity (-1: the default) shows warnings."""
     return (_default_severity if severity < 0 else severity) <= WARNING

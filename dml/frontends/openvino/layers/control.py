@@ -42,7 +42,7 @@ def _branch(c: IrContext, name: str) -> list[IrValue]:
 def loop(c: IrContext) -> Sequence[IrValue]:
     """Unroll the loop. Its count, its condition and the slices of its inputs must be known now."""
     body = _body(c, "body")
-    own = {at.id: at for at in body.network.layers}
+    own = {layer.id: layer for layer in body.network.layers}
     count = _count(c, body)
     state = {entry.layer: _outer(c, entry) for entry in body.inputs if entry.port >= 0 and entry.axis is None}
     scans: dict[int, list[IrValue]] = {entry.port: [] for entry in body.outputs if entry.axis is not None}
@@ -99,7 +99,7 @@ def _ends(c: IrContext, entry: PortMap) -> tuple[int, int]:
     if not entry.stride or entry.axis is None or not -len(sizes) <= entry.axis < len(sizes):
         raise c.error(f"slices along axis {entry.axis} with stride {entry.stride} do not fit sizes {sizes}")
     size = sizes[entry.axis]
-    first, last = (at + size + 1 if at < 0 else at for at in (entry.start, entry.end))
+    first, last = (position + size + 1 if position < 0 else position for position in (entry.start, entry.end))
     if not (0 <= first <= size and 0 <= last <= size and entry.part == abs(entry.stride)):
         raise c.error(
             f"slices of {entry.part} from {entry.start} to {entry.end} by {entry.stride} do not fit size {size}"

@@ -62,8 +62,8 @@ def _diagonal(tensor: Tensor, term: str) -> tuple[Tensor, str]:
     labels = "".join(dict.fromkeys(term))
     if labels == term:
         return tensor, term
-    axes = [[at for at, name in enumerate(term) if name == label] for label in labels]
-    strides = [sum(tensor.desc.strides[at] for at in some) for some in axes]
+    axes = [[axis for axis, name in enumerate(term) if name == label] for label in labels]
+    strides = [sum(tensor.desc.strides[axis] for axis in some) for some in axes]
     return tensor.view([tensor.sizes[some[0]] for some in axes], strides), labels
 
 

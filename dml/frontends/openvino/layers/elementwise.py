@@ -53,34 +53,17 @@ _BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 for _name, _combine in _BINARY.items():
     layer(_name)(partial(_binary, function=_combine))
 
-_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+#: Layers that have the name of an operation, but for capital letters.
+_SAME_NAMES = (
+    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cos", "Cosh", "Erf", "Exp", "Floor", "Log", "ReLU", "Sigmoid",
+    "Sign", "Sin", "Sinh", "SoftSign", "Sqrt", "Tan", "TanH", "Tanh",
+)  # fmt: skip
+_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {name: getattr(op, name.lower()) for name in _SAME_NAMES} | {
     "Abs": op.absolute,
-    "Acos": op.acos,
-    "Atanh": op.atanh,
-    "Asinh": op.asinh,
-    "Acosh": op.acosh,
-    "Asin": op.asin,
-    "Atan": op.atan,
     "Ceiling": op.ceil,
-    "Cos": op.cos,
-    "Cosh": op.cosh,
-    "Erf": op.erf,
-    "Exp": op.exp,
-    "Floor": op.floor,
     "IsNaN": op.is_nan,
-    "Log": op.log,
     "LogicalNot": op.logical_not,
     "Negative": op.negate,
-    "ReLU": op.relu,
-    "Sigmoid": op.sigmoid,
-    "Sign": op.sign,
-    "Sin": op.sin,
-    "Sinh": op.sinh,
-    "SoftSign": op.softsign,
-    "Sqrt": op.sqrt,
-    "Tan": op.tan,
-    "TanH": op.tanh,
-    "Tanh": op.tanh,
 }
 for _name, _function in _FUNCTIONS.items():
     layer(_name)(partial(_unary, function=_function))

@@ -129,8 +129,8 @@ def strided_slice(c: IrContext) -> IrValue:
         if new:
             continue
         if shrink:
-            at = first % (x.sizes if isinstance(x, Tensor) else x.shape)[axis]
-            slices[axis] = slice(at, at + 1)
+            index = first % (x.sizes if isinstance(x, Tensor) else x.shape)[axis]
+            slices[axis] = slice(index, index + 1)
         else:
             slices[axis] = slice(None if no_first else first, None if no_last else last, by)
         axis += 1

@@ -44,8 +44,8 @@ def interpolate(c: IrContext) -> IrValue:
     axes = _axes(c, x, coordinates)
     if mode == "nearest":
         rounding = "simple" if first else c.layer.text("nearest_mode", "round_prefer_floor")
-        for at, axis in axes.items():
-            x = op.gather(x, _nearest(c, axis, rounding), at)
+        for dimension, axis in axes.items():
+            x = op.gather(x, _nearest(c, axis, rounding), dimension)
         return x
     if c.layer.flag("antialias") and mode == "linear" and any(axis.scale < 1 for axis in axes.values()):
         if any(axis.scale > 1 for axis in axes.values()):
@@ -94,13 +94,13 @@ def _axes(c: IrContext, x: Tensor, coordinates: str) -> dict[int, ResizedAxis]:
         raise c.error(f"sizes {c.sizes}: more than {_MOST} along an axis are not supported")
     axes_by_dimension = {}
     for number, factor in zip(axes, factors, strict=True):
-        at = c.axis(number, x.rank)
-        size, result = x.sizes[at], c.sizes[at]
+        dimension = c.axis(number, x.rank)
+        size, result = x.sizes[dimension], c.sizes[dimension]
         # (align_corners uses the sizes even where scales are given. In OpenVINO's plugins an axis that keeps its size
         # is not resampled, regardless of its factor)
         scale = factor if by_scales and coordinates != "align_corners" else result / size
         if size != result:
-            axes_by_dimension[at] = ResizedAxis(size, result, scale, mode=coordinates)
+            axes_by_dimension[dimension] = ResizedAxis(size, result, scale, mode=coordinates)
     return dict(sorted(axes_by_dimension.items()))
 
 

@@ -107,11 +107,11 @@ def _first(x: Tensor, axis: int, count: int) -> tuple[list[int], list[int], list
 
 def _product(x: Tensor, axis: int, matrix: npt.NDArray[np.float64], parts: int) -> Tensor:
     """Multiply the axis and the last dimension, merged, by a matrix; its columns are the new axis and ``parts``."""
-    order = [at for at in range(x.rank - 1) if at != axis]
+    order = [dimension for dimension in range(x.rank - 1) if dimension != axis]
     turned = x.transpose(*order, axis, x.rank - 1)
-    rows = prod(x.sizes[at] for at in order)
+    rows = prod(x.sizes[dimension] for dimension in order)
     flat = turned.reshape(1, 1, rows, matrix.shape[0])
     product = op.gemm(flat, x.builder.constant(matrix[None, None], x.data_type))
-    product = product.reshape(*(x.sizes[at] for at in order), matrix.shape[1] // parts, parts)
+    product = product.reshape(*(x.sizes[dimension] for dimension in order), matrix.shape[1] // parts, parts)
     back = [*order, axis, x.rank - 1]
-    return product.transpose(*(back.index(at) for at in range(x.rank)))
+    return product.transpose(*(back.index(dimension) for dimension in range(x.rank)))

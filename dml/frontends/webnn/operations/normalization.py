@@ -69,13 +69,13 @@ class NormalizationOperations(OperationBuilder):
         step.same_types(input=input, scale=scale, bias=bias)
         step.finite(epsilon=epsilon)
         step.one_of("layout", layout, INPUT_LAYOUTS)
-        at = layout.index("c")
-        step.shape_of("scale", scale, (input.shape[at],))
-        step.shape_of("bias", bias, (input.shape[at],))
+        channel = layout.index("c")
+        step.shape_of("scale", scale, (input.shape[channel],))
+        step.shape_of("bias", bias, (input.shape[channel],))
         axes = (layout.index("h"), layout.index("w"))
 
         def lower(x: Tensor, scale: Tensor | None, bias: Tensor | None) -> Tensor:
-            return _normalize(x, axes, scale, bias, (at,), epsilon)
+            return _normalize(x, axes, scale, bias, (channel,), epsilon)
 
         return step.output(input.data_type, input.shape, lower)
 
@@ -117,10 +117,10 @@ def _normalize(
     def placed(value: Tensor | None, default: float) -> Tensor | None:
         if scale is None and bias is None:
             return None
-        sizes = [size if at in along else 1 for at, size in enumerate(x.sizes)]
+        sizes = [size if axis in along else 1 for axis, size in enumerate(x.sizes)]
         if value is None:
             return x.builder.constant(np.full(sizes, default), x.data_type)
-        return value.transpose(*(along.index(at) for at in sorted(along))).reshape(*sizes)
+        return value.transpose(*(along.index(axis) for axis in sorted(along))).reshape(*sizes)
 
     return op.mean_variance_normalization(
         x, sorted(axes), scale=placed(scale, 1.0), bias=placed(bias, 0.0), epsilon=epsilon

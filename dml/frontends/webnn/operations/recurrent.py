@@ -207,7 +207,7 @@ class RecurrentOperations(OperationBuilder):
             p: Tensor | None,
         ) -> list[Tensor]:  # fmt: skip
             layer = _layer(x, w, r, wb, rb, h, order, functions, "forward")
-            _, *states = lstm(layer, initial_cell=_in_front(c), peephole=_in_front_if(p))
+            _, *states = lstm(layer, initial_cell=_in_front(c), peephole=None if p is None else _in_front(p))
             return states
 
         return step.outputs(input.data_type, [next_shape, next_shape], lower)
@@ -265,7 +265,3 @@ def _layer(
 def _in_front(tensor: Tensor) -> Tensor:
     """Return the tensor with a first dimension of size 1 added."""
     return tensor.reshape(1, *tensor.sizes)
-
-
-def _in_front_if(tensor: Tensor | None) -> Tensor | None:
-    return None if tensor is None else _in_front(tensor)

@@ -67,11 +67,11 @@ def _flat(x: OnnxValue) -> OnnxValue:
 
 def refuse(node: OnnxNode, inputs: dict[int, str], outputs: dict[int, str]) -> None:
     """Raise Unsupported if any of these inputs or outputs is present."""
-    for at, name in inputs.items():
-        if node.has(at):
+    for index, name in inputs.items():
+        if node.has(index):
             raise Unsupported(f"input {name} is not mapped")
-    for at, name in outputs.items():
-        if node.wants(at):
+    for index, name in outputs.items():
+        if node.wants(index):
             raise Unsupported(f"output {name} is not mapped")
 
 

@@ -140,7 +140,7 @@ def _cut(full: Sequence[int], wanted: list[int], *, more_at_start: bool) -> tupl
 def convolution_integer(node: OnnxNode) -> OnnxValue:
     x, weight = node.input(0), node.input(1)
     _checked(node, x, weight, 4)
-    points = [_channels_if(node.optional(at), x.rank) for at in (2, 3)]
+    points = [_channels_if(node.optional(index), x.rank) for index in (2, 3)]
     shape, window = _window(node, x, weight)
     return applied(op.convolution_integer, x, shape, weight, *points, dtype=INT32, **window)
 
@@ -155,7 +155,7 @@ def qlinear_convolution(node: OnnxNode, x: OnnxValue) -> OnnxValue:
     weight, bias, dtype = node.input(3), node.optional(8), node.input(7).dtype
     _checked(node, x, weight, 4)
     scale, point, weight_scale, weight_point, new_scale, new_point = (
-        _channels(node.input(at), x.rank) for at in (1, 2, 4, 5, 6, 7)
+        _channels(node.input(index), x.rank) for index in (1, 2, 4, 5, 6, 7)
     )
     shape, window = _window(node, x, weight)
     return applied(

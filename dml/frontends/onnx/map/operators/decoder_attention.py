@@ -38,10 +38,10 @@ def decoder_masked_multi_head_attention(node: OnnxNode) -> list[OnnxValue | None
         return [products(node, query, keys_values, None, _bias(node, 3, 4, key.shape[2])), key, value]
     if key is None or value is None:
         width = query.shape[2] // 3
-        query, key, value = (part(query, 2, at * width, width) for at in range(3))
+        query, key, value = (part(query, 2, index * width, width) for index in range(3))
     query, key, value = _biased(node, 10, (query, key, value))
     rows = [_split(x, heads) for x in (key, value)]
-    pasts = [node.optional(at, rank=4) for at in (5, 6)]
+    pasts = [node.optional(index, rank=4) for index in (5, 6)]
     if not node.has(7):
         presents = [row if past is None else join([past, row], 2) for past, row in zip(pasts, rows, strict=True)]
         opened = None
@@ -96,7 +96,7 @@ def multi_head_over_cache(node: OnnxNode, query: OnnxValue, key: OnnxValue, valu
     """MultiHeadAttention with past_sequence_length: query, key and value {B, S, N H}, and pasts of maximum length."""
     heads, (batch, steps, _) = node.integer("num_heads", 1, least=1), query.shape
     query, key, value = _biased(node, 3, (query, key, value))
-    pasts = [node.input(at, rank=4) for at in (6, 7)]
+    pasts = [node.input(index, rank=4) for index in (6, 7)]
     room = pasts[0].shape[2]
     node.limit(8, room, steps, full_cache(room))
     lengths = _past_length(node, 8, batch)

@@ -20,30 +20,17 @@ from ..node import OnnxNode
 from ..value import OnnxValue, Operation, binary, cast, emit, maximum, minimum, reshape, unary, where
 from .casts import bit_cast
 
-UNARY: dict[str, Operation] = {
+#: Operators that have the name of an operation, but for the capital letter.
+_SAME_NAMES = (
+    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor", "Log", "Sign",
+    "Sin", "Sinh", "Sqrt", "Tan",
+)  # fmt: skip
+UNARY: dict[str, Operation] = {name: getattr(op, name.lower()) for name in _SAME_NAMES} | {
     "Abs": op.absolute,
-    "Acos": op.acos,
-    "Acosh": op.acosh,
-    "Asin": op.asin,
-    "Asinh": op.asinh,
-    "Atan": op.atan,
-    "Atanh": op.atanh,
     "BitwiseNot": op.bit_not,
-    "Ceil": op.ceil,
-    "Cos": op.cos,
-    "Cosh": op.cosh,
-    "Erf": op.erf,
-    "Exp": op.exp,
-    "Floor": op.floor,
-    "Log": op.log,
     "Neg": op.negate,
     "Not": op.logical_not,
     "Reciprocal": op.recip,
-    "Sign": op.sign,
-    "Sin": op.sin,
-    "Sinh": op.sinh,
-    "Sqrt": op.sqrt,
-    "Tan": op.tan,
 }
 BINARY: dict[str, Operation] = {
     "Add": op.add,

@@ -62,9 +62,9 @@ def mixture_of_experts(node: OnnxNode) -> OnnxValue:
     experts process all tokens, and experts that were not chosen get weight 0.
     """
     layers = []
-    for at in (2, 4, 6):
-        weights = node.optional(at, rank=3)
-        layers.append(None if weights is None else _Layer((weights,), _as_given, node.optional(at + 1, rank=2)))
+    for index in (2, 4, 6):
+        weights = node.optional(index, rank=3)
+        layers.append(None if weights is None else _Layer((weights,), _as_given, node.optional(index + 1, rank=2)))
     return _mixed(node, layers, router_weights=None)
 
 

@@ -103,9 +103,9 @@ class _Blocks:
         gathered = _gathered(x, indices, axis, bits, count)
         if self.shape[along] % self.block == 0:
             return gathered
-        at = along if along < axis else along - 1 + indices.rank
+        result_axis = along if along < axis else along - 1 + indices.rank
         plain = widened(gathered, FLOAT32) if gathered.dtype in (INT4, UINT4, UINT2) else gathered
-        return repeated_blocks(plain, at, self.block, self.shape[along])
+        return repeated_blocks(plain, result_axis, self.block, self.shape[along])
 
 
 def _dequantized(rows: OnnxValue, scales: OnnxValue, points: OnnxValue | None) -> OnnxValue:

@@ -268,11 +268,11 @@ def _diagonal(value: OnnxValue, term: list[str]) -> tuple[OnnxValue, list[str]]:
     tensor = value.tensor
     sizes, strides = [], []
     for label in labels:
-        axes = [at for at, name in enumerate(term) if name == label]
-        if len({value.shape[at] for at in axes}) > 1:
+        axes = [axis for axis, name in enumerate(term) if name == label]
+        if len({value.shape[axis] for axis in axes}) > 1:
             raise DMLError(f"label {label!r} has different sizes in a tensor of shape {value.shape}")
         sizes.append(value.shape[axes[0]])
-        strides.append(sum(tensor.desc.strides[at] for at in axes))
+        strides.append(sum(tensor.desc.strides[axis] for axis in axes))
     return value.with_tensor(tensor.view(sizes, strides), sizes), labels
 
 

@@ -37,8 +37,8 @@ def grid_sample(node: OnnxNode) -> OnnxValue:
     flat = reshape(grid, (batch, points, len(spatial)))
     # The grid's coordinates begin with the last dimension.
     axes = [
-        _neighbours(reshape(part(flat, 2, len(spatial) - 1 - at, 1), (batch, points)), size, mode, padding, corners)
-        for at, size in enumerate(spatial)
+        _neighbours(reshape(part(flat, 2, len(spatial) - 1 - axis, 1), (batch, points)), size, mode, padding, corners)
+        for axis, size in enumerate(spatial)
     ]
     image = reshape(x, (batch, x.shape[1], prod(spatial)))
     shares = []

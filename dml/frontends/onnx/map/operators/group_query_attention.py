@@ -119,9 +119,9 @@ def _normalized(node: OnnxNode, query: OnnxValue, key: OnnxValue, size: int) -> 
     if not node.has(14):
         return query, key
     epsilon, normalized = node.number("qk_norm_epsilon", 1e-6), []
-    for x, at, name in ((query, 14, "q_norm_epsilon"), (key, 15, "k_norm_epsilon")):
-        weight = node.input(at, rank=1)
-        node.check(weight.size == size, f"input {at} must have {size} elements, found shape {weight.shape}")
+    for x, index, name in ((query, 14, "q_norm_epsilon"), (key, 15, "k_norm_epsilon")):
+        weight = node.input(index, rank=1)
+        node.check(weight.size == size, f"input {index} must have {size} elements, found shape {weight.shape}")
         split = reshape(x, (*x.shape[:2], x.shape[2] // size, size))
         normalized.append(reshape(root_mean_square(split, weight, [3], node.number(name, epsilon)), x.shape))
     return normalized[0], normalized[1]

@@ -84,12 +84,12 @@ def flatten(node: OnnxNode) -> OnnxValue:
 @onnx_op("Squeeze", fold=folds.SQUEEZE)
 def squeeze(node: OnnxNode) -> OnnxValue:
     x, axes = node.input(0), node.ints("axes", 1)
-    gone = {at for at, size in enumerate(x.shape) if size == 1} if axes is None else {
+    gone = {dimension for dimension, size in enumerate(x.shape) if size == 1} if axes is None else {
         checked_axis(axis, x.rank) for axis in axes
     }  # fmt: skip
-    if any(x.shape[at] != 1 for at in gone):
+    if any(x.shape[dimension] != 1 for dimension in gone):
         raise DMLError(f"axes {axes} of shape {x.shape} must have size 1")
-    return reshape(x, [size for at, size in enumerate(x.shape) if at not in gone])
+    return reshape(x, [size for dimension, size in enumerate(x.shape) if dimension not in gone])
 
 
 @onnx_op("Unsqueeze", fold=folds.UNSQUEEZE)
@@ -171,8 +171,8 @@ def slice_1(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("Slice", since=10)
 def slice_10(node: OnnxNode) -> OnnxValue:
-    starts, ends = ([whole(item) for item in node.numbers(at)] for at in (1, 2))
-    axes, steps = ([whole(item) for item in node.numbers(at)] if node.has(at) else None for at in (3, 4))
+    starts, ends = ([whole(item) for item in node.numbers(index)] for index in (1, 2))
+    axes, steps = ([whole(item) for item in node.numbers(index)] if node.has(index) else None for index in (3, 4))
     return sliced(node, starts, ends, axes, steps)
 
 
@@ -370,7 +370,7 @@ def compress(node: OnnxNode) -> OnnxValue:
 @onnx_op("Col2Im", since=18)
 def col2im(node: OnnxNode) -> OnnxValue:
     x = node.input(0, rank=3)
-    sizes, window = ([whole(size) for size in node.numbers(at)] for at in (1, 2))
+    sizes, window = ([whole(size) for size in node.numbers(index)] for index in (1, 2))
     rank = len(sizes)
     node.check(len(window) == rank, f"block_shape must have {rank} items, found {window}")
     node.check(all(size > 0 for size in window), f"block_shape must be positive, found {window}")

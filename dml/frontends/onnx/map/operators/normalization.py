@@ -119,7 +119,7 @@ def _group_norm(node: OnnxNode, x: OnnxValue) -> OnnxValue:
         raise DMLError(f"groups must divide {channels} channels, found {groups}")
     if activation not in (0, 1):
         raise DMLError(f"activation must be 0 or 1, found {activation}")
-    scale, bias = (node.input(at) for at in (1, 2))
+    scale, bias = (node.input(index) for index in (1, 2))
     for name, value in (("gamma", scale), ("beta", bias)):
         node.check(value.size == channels, f"{name} must have {channels} elements, found shape {value.shape}")
     if not x.size:
@@ -264,8 +264,8 @@ def _batch_training(node: OnnxNode, x: OnnxValue, channels: tuple[int, ...], eps
         Epsilon=epsilon,
     )
     results: list[OnnxValue | None] = [tensors["OutputTensor"]]
-    for at, name in ((3, "OutputMeanTensor"), (4, "OutputVarianceTensor")):
-        running = node.input(at)
+    for index, name in ((3, "OutputMeanTensor"), (4, "OutputVarianceTensor")):
+        running = node.input(index)
         new = cast(reshape(tensors[name], running.shape), running.dtype)
         results.append(running * momentum + new * (1.0 - momentum))
     return results

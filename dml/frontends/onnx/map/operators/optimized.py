@@ -89,7 +89,7 @@ def dynamic_quantize_lstm(node: OnnxNode) -> list[OnnxValue]:
     The inputs after LSTM's own are the scale and zero point of W, then those of R, per direction or per column.
     Products are computed in float32. (onnxruntime also quantizes the activations to 8 bits at each step.)
     """
-    weights = [_weights(node, at, scale, zero) for at, scale, zero in ((1, 8, 9), (2, 10, 11))]
+    weights = [_weights(node, index, scale, zero) for index, scale, zero in ((1, 8, 9), (2, 10, 11))]
     return lstm_of(node, OnnxRecurrence(node, 4, ("Sigmoid", "Tanh", "Tanh"), (weights[0], weights[1])))
 
 

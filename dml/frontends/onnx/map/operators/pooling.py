@@ -146,8 +146,8 @@ def max_unpool(node: OnnxNode) -> OnnxValue:
     kernel, strides = node.each("kernel_shape", rank, 1), node.each("strides", rank, 1)
     pads = node.each("pads", 2 * rank, 0)
     shape = [*x.shape[:2]]
-    for at in range(rank):
-        shape.append(covered_size(x.shape[2 + at], kernel[at], strides[at]) - pads[at] - pads[at + rank])
+    for axis in range(rank):
+        shape.append(covered_size(x.shape[2 + axis], kernel[axis], strides[axis]) - pads[axis] - pads[axis + rank])
     given = node.known(2)
     plain = tuple(shape)
     if given is not None:

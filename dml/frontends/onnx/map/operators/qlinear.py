@@ -52,7 +52,7 @@ def qlinear_mul(node: OnnxNode) -> OnnxValue:
         one_step = node.input(index + 1).filled(1)
         return dequantized(node.input(index), one_step, node.optional(index + 2))
 
-    scales = [reshape(node.input(at), ()) for at in (1, 4, 6)]
+    scales = [reshape(node.input(index), ()) for index in (1, 4, 6)]
     product = part(0) * part(3)
     factor = expanded(scales[0] * scales[1] / scales[2], product.shape)
     return _shifted(node, product * factor, node.input(0).dtype)
@@ -83,9 +83,9 @@ def _real(node: OnnxNode, index: int) -> OnnxValue:
     return dequantized(node.input(index), node.input(index + 1), node.optional(index + 2))
 
 
-def _requantized(node: OnnxNode, x: OnnxValue, index: int = 3) -> OnnxValue:
-    """Quantize to input 0's type with the scale and zero point at inputs ``index`` and ``index`` + 1."""
-    return quantized(x, node.input(index), node.optional(index + 1), node.input(0).dtype)
+def _requantized(node: OnnxNode, x: OnnxValue) -> OnnxValue:
+    """Quantize to input 0's type with the scale at input 3 and the zero point at input 4."""
+    return quantized(x, node.input(3), node.optional(4), node.input(0).dtype)
 
 
 @onnx_op("QLinearWhere", domain="com.microsoft")

@@ -74,7 +74,9 @@ def resize(node: OnnxNode) -> OnnxValue:
     chosen = node.ints("axes")
     order = list(range(x.rank)) if chosen is None else [checked_axis(axis, x.rank) for axis in chosen]
     mode = node.one_of("coordinate_transformation_mode", "half_pixel", _MODES)
-    roi, scales, sizes = (node.known(at) if node.has(at) and node.input(at).size else None for at in (1, 2, 3))
+    roi, scales, sizes = (
+        node.known(index) if node.has(index) and node.input(index).size else None for index in (1, 2, 3)
+    )
     given = [array.size for array in (scales, sizes) if array is not None]
     if given != [len(order)]:
         raise DMLError("scales or sizes must be given, one for each axis")
@@ -90,11 +92,11 @@ def resize(node: OnnxNode) -> OnnxValue:
         roi = roi.reshape(-1)
         node.check(roi.size == 2 * len(order), f"roi must have {2 * len(order)} items, found {roi.size}")
     axes = [ResizedAxis(size, size, 1.0) for size in x.shape]
-    for at, axis in enumerate(order):
+    for index, axis in enumerate(order):
         region = (0.0, 1.0)
         if roi is not None and mode == "tf_crop_and_resize":
-            region = float(roi[at]), float(roi[at + len(order)])
-        axes[axis] = ResizedAxis(x.shape[axis], outputs[at], factors[at], region, mode)
+            region = float(roi[index]), float(roi[index + len(order)])
+        axes[axis] = ResizedAxis(x.shape[axis], outputs[index], factors[index], region, mode)
     return resized(
         x,
         axes,

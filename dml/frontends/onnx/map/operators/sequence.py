@@ -46,24 +46,24 @@ def sequence_construct(node: OnnxNode) -> list[Any]:
 @onnx_op("SequenceAt", since=11)
 def sequence_at(node: OnnxNode) -> list[Any]:
     items = _sequence(node)
-    at = _position(node, 1, len(items))
-    if at >= len(items):
-        raise DMLError(f"position {at} lies outside a sequence of {len(items)}")
-    return [items[at]]
+    position = _position(node, 1, len(items))
+    if position >= len(items):
+        raise DMLError(f"position {position} lies outside a sequence of {len(items)}")
+    return [items[position]]
 
 
 @onnx_op("SequenceInsert", since=11)
 def sequence_insert(node: OnnxNode) -> list[Any]:
     items = _sequence(node)
-    at = _position(node, 2, len(items))
-    return [[*items[:at], node.input(1), *items[at:]]]
+    position = _position(node, 2, len(items))
+    return [[*items[:position], node.input(1), *items[position:]]]
 
 
 @onnx_op("SequenceErase", since=11)
 def sequence_erase(node: OnnxNode) -> list[Any]:
     items = _sequence(node)
-    at = _position(node, 1, len(items)) if node.has(1) else len(items) - 1
-    return [[*items[:at], *items[at + 1 :]]]
+    position = _position(node, 1, len(items)) if node.has(1) else len(items) - 1
+    return [[*items[:position], *items[position + 1 :]]]
 
 
 @onnx_op("SequenceLength", since=11)

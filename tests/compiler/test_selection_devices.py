@@ -217,6 +217,24 @@ def test_few_registers_take_short_slabs_of_halves(name: str) -> None:
     assert tile.tile_k == (16 if name == "a740" else 8)
 
 
+@pytest.mark.parametrize(
+    ("name", "tile", "tile_k"),
+    [
+        ("navi31", (64, 128), 16),
+        ("a660", (64, 64), 8),
+        ("a740", (64, 64), 8),
+        ("dg2", (32, 32), 8),
+        ("V3D", (32, 32), 8),
+    ],
+)
+def test_halves_read_one_by_one_take_short_slabs(name: str, tile: tuple[int, int], tile_k: int) -> None:
+    """Each load of an element has its own address and shift."""
+    sizes = ProductSizes(4096, 4096, 4096, 1)
+    found = product_kernel(chip(name), sizes, a_along_columns=False, b_along_k=False, float16=True)
+    assert isinstance(found, SharedProduct)
+    assert (found.tile, found.tile_k) == (tile, tile_k)
+
+
 def test_short_heads_take_a_tile_that_is_no_deeper_than_needed() -> None:
     def depth(size: int) -> int:
         found = attention_sharing(DESKTOP, AttentionShape(8, 256, 256, size, 64, 4))

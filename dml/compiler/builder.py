@@ -21,7 +21,7 @@ from dml.compiler.parts import crop, in_parts
 from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space, StorageBinding, fast_replace
 from dml.compiler.scalar import Constant
 from dml.compiler.selection import fast_halves, reads_texels, single_stores, unit_walk
-from dml.compiler.selection.devices import loads_numbers_late
+from dml.compiler.selection.devices import kept_numbers
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
@@ -162,7 +162,7 @@ class ProgramBuilder:
             fast_halves(self.target),
             # Kernels that assemble whole words (lib/for_each.glsl) never store single elements
             frozenset() if (defines or {}).get("WHOLE_WORDS") else single_stores(self.target),
-            late=loads_numbers_late(self.target),
+            kept_numbers=kept_numbers(self.target),
         )
         dispatch = Dispatch(
             label=kernel,

@@ -5,10 +5,17 @@
 #define STORE(unit, c) result_store(result_at(c), value(c))
 #endif
 #if WHOLE_WORDS
+#ifdef LATE_NUMBERS
+// Unrolled, the elements of a word would share the numbers, which then stay in registers.
+#extension GL_EXT_control_flow_attributes : require
+#define ONE_BY_ONE [[dont_unroll]]
+#else
+#define ONE_BY_ONE
+#endif
 #define UNITS ((COUNT + result_PER_WORD - 1u) / result_PER_WORD)
 void store_unit(uint unit) {
     uint first = unit * result_PER_WORD, word = 0u;
-    for (uint k = 0; k < result_PER_WORD && first + k < COUNT; ++k) {
+    ONE_BY_ONE for (uint k = 0; k < result_PER_WORD && first + k < COUNT; ++k) {
         uint c[RANK];
         coordinates(first + k, c);
         word |= result_encode_at(result_BASE + first + k, value(c)) << (k * result_BITS);

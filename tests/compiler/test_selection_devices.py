@@ -11,7 +11,7 @@ import pytest
 import dml
 from desktop import DESKTOP
 from dml.compiler.features import Features, FloatMode, MatrixShape
-from dml.compiler.selection import devices
+from dml.compiler.selection import devices, lanes
 from dml.compiler.selection.attention import AttentionFew, AttentionShape, AttentionTiles, attention_sharing
 from dml.compiler.selection.bytes import DotProduct, DotRows, byte_kernel
 from dml.compiler.selection.convolution import WindowSizes, depthwise_tile, implicit_tile
@@ -20,7 +20,8 @@ from dml.compiler.selection.gemm import MatrixProduct, NarrowProduct, SharedProd
 from dml.compiler.selection.lines import held_rows, reduction_sharing
 from dml.compiler.selection.product_tiles import half_steps
 from dml.compiler.selection.stored_weights import block_product
-from dml.compiler.selection.tiles import ProductSizes
+from dml.compiler.selection.tiles import ProductSizes, TiledProduct
+from dml.compiler.selection.windows import window_sharing
 from dml.compiler.target import Target
 from dml.conformance.case import Case
 from dml.conformance.execution import run_case
@@ -35,6 +36,7 @@ CHIPS: dict[str, dict[str, int]] = {
     "dg2": {"vendor": 0x8086, "device": 0x5690, "driver": 6, "min_subgroup_size": 8},
     "lnl": {"vendor": 0x8086, "device": 0x64A0, "driver": 6, "min_subgroup_size": 16},
     "a660": {"vendor": 0x5143, "device": 0x06060000, "driver": 18},
+    "a702": {"vendor": 0x5143, "device": 0x07002000, "driver": 18},
     "a740": {"vendor": 0x5143, "device": 0x43050A01, "driver": 18},
     "navi21": {"vendor": 0x1002, "device": 0x73BF, "driver": 3, "min_subgroup_size": 32},
     "vega10": {"vendor": 0x1002, "device": 0x6860, "driver": 3, "min_subgroup_size": 64},
@@ -58,7 +60,13 @@ def product(target: Target, *, float16: bool = False) -> Any:
 
 @pytest.mark.parametrize(
     ("name", "registers", "in_step"),
-    [("dg2", 128, 32), ("lnl", 128, 64), ("a660", 128, 128), ("a740", 192, 192), ("m1", 128, 128)],
+    [
+        ("dg2", 128, 32),
+        ("lnl", 128, 64),
+        ("a660", 128, 128),
+        ("a740", 192, 192),
+        ("m1", 128, 128),
+    ],
 )
 def test_registers(name: str, registers: int, in_step: int) -> None:
     """On Intel, a wider subgroup has only the registers of the narrowest."""
@@ -152,15 +160,41 @@ def test_matrix_units_with_too_few_registers_are_not_used() -> None:
     assert devices.has_room_for_matrices(H100)
 
 
+def test_an_adreno_702_uses_no_shared_memory() -> None:
+    """Barriers leave its invocations a few registers."""
+    assert product(chip("a702")) == TiledProduct(4, 8, lanes(chip("a702")))
+    assert held_rows(chip("a702"), 4096, 4) is None
+    assert reduction_sharing(chip("a702"), 4, 16384, 0).lanes == 1
+    assert not window_sharing(chip("a702"), 49).together
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "GEMM:type=FLOAT32,sizes=70x33x65,c=yes,layout=permuted",
+        "GEMM:type=FLOAT16,sizes=23x5x1,batch=2x3,trans_b=yes,c=yes",
+        "MATRIX_MULTIPLY_INTEGER:type=INT8,sizes=70x33x65,batch=1x2,per=tensor",
+        "CONVOLUTION:type=FLOAT16,sizes=3x1x31,outputs=19,groups=2,window=2.3,strides=1.3,dilations=2,padding=1",
+        "CONVOLUTION:type=FLOAT32,sizes=1x8x13x13,outputs=8,padding=1",
+        "MULTIHEAD_ATTENTION:type=FLOAT16,sizes=2x5x7x3x8x4,heads=5,source=key_value,mask=KEY_SEQUENCE_LENGTH",
+        "MEAN_VARIANCE_NORMALIZATION1:type=FLOAT32,sizes=2x3x1100,axes=all,variance=yes",
+        "GRU:type=FLOAT32,sizes=3x4x7x33,direction=BIDIRECTIONAL,outputs=sequence",
+    ],
+)
+def test_results_without_shared_memory(seen_as: Any, case: str) -> None:
+    outcome = run_case(seen_as("discrete", **CHIPS["a702"]), Case.parse(case))
+    assert outcome["status"] == "passed", outcome
+
+
 @pytest.mark.parametrize("name", CHIPS)
 def test_every_chip_has_a_kernel(name: str) -> None:
     """Some kernel remains even if the chip lacks features."""
     target = chip(name)
     sizes = WindowSizes(8, 1, 64, 64, (1, 56, 56), (1, 3, 3), (1, 1, 1), (1, 1, 1))
-    assert implicit_tile(target, sizes) is not None
+    assert (implicit_tile(target, sizes) is None) == (name == "a702")
     each = WindowSizes(1, 192, 1, 1, (1, 28, 28), (1, 3, 3), (1, 2, 2), (1, 1, 1))
     assert depthwise_tile(target, each, 16, fours=False) is not None
-    assert (byte_kernel(target, 2048, 2048, 2048, 1) is None) == (name in ("vega10", "V3D"))
+    assert (byte_kernel(target, 2048, 2048, 2048, 1) is None) == (name in ("vega10", "V3D", "a702"))
     few = ProductSizes(8, 4096, 1024, 1)
     assert product_kernel(target, few, a_along_columns=False, b_along_k=False, b_per_vector=8) is not None
 
@@ -181,6 +215,24 @@ def test_few_registers_take_short_slabs_of_halves(name: str) -> None:
     tile = product(target, float16=True)
     assert tile.half_steps
     assert tile.tile_k == (16 if name == "a740" else 8)
+
+
+@pytest.mark.parametrize(
+    ("name", "tile", "tile_k"),
+    [
+        ("navi31", (64, 128), 16),
+        ("a660", (64, 64), 8),
+        ("a740", (64, 64), 8),
+        ("dg2", (32, 32), 8),
+        ("V3D", (32, 32), 8),
+    ],
+)
+def test_halves_read_one_by_one_take_short_slabs(name: str, tile: tuple[int, int], tile_k: int) -> None:
+    """Each load of an element has its own address and shift."""
+    sizes = ProductSizes(4096, 4096, 4096, 1)
+    found = product_kernel(chip(name), sizes, a_along_columns=False, b_along_k=False, float16=True)
+    assert isinstance(found, SharedProduct)
+    assert (found.tile, found.tile_k) == (tile, tile_k)
 
 
 def test_short_heads_take_a_tile_that_is_no_deeper_than_needed() -> None:
@@ -233,6 +285,24 @@ def test_held_rows_depend_on_a_workgroups_registers() -> None:
     assert held_rows(nvk, 40960, 4) is None
 
 
+def test_positions_in_segments_take_registers_of_adreno() -> None:
+    """An Adreno 660 has 64 registers in a workgroup of 512, too few for 12 elements and their positions."""
+    for name, held in (("a660", 10), ("a740", 16), ("dg2", 20), ("navi31", 20)):
+        for steps in (10, 12, 16, 20):
+            rows = held_rows(chip(name), 512 * steps, 1, segmented=True)
+            assert (rows is not None) == (steps <= held)
+            assert held_rows(chip(name), 512 * steps, 1) is not None
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+def test_segmented_rows_that_are_not_held(seen_as: Any, dtype: str) -> None:
+    case = f"MEAN_VARIANCE_NORMALIZATION1:type={dtype},sizes=2x3x1100,axes=all,variance=yes,scale=all,layout=permuted"
+    device = seen_as("discrete", **CHIPS["a660"])
+    assert "normalization/held.comp" not in labels(device, Case.parse(case).desc)
+    outcome = run_case(device, Case.parse(case))
+    assert outcome["status"] == "passed", outcome
+
+
 def test_rows_are_shared_by_more_where_registers_are_fewest() -> None:
     for length, unit in ((4096, 4), (1024, 4), (1024, 8)):
         few = held_rows(chip("Mali"), length, unit)
@@ -282,6 +352,30 @@ def test_products_with_weights_of_4_bits_take_the_columns_that_registers_hold(na
     found = [block_product(chip(name), m, 4, block) for m in (1, 2) for block in (32, 16)]
     assert all(isinstance(each, VectorProduct) for each in found)
     assert [each.columns for each in found] == columns
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "BATCH_NORMALIZATION_TRAINING_GRAD:type=FLOAT16,sizes=1x2x2x1x2x2x3,layout=mixed",
+        "BATCH_NORMALIZATION_TRAINING_GRAD:type=FLOAT16,sizes=2x1x2x1x2x2x1x8,kept=0.2,layout=permuted",
+        "ELEMENT_WISE_QUANTIZED_LINEAR_ADD:type=INT8,sizes=2x1x2x1x2x1x3x2,b=INT8,to=INT8,layout=permuted",
+        "FOLD:type=FLOAT16,sizes=1x2x3x2x3x2x2x2,window=2,stride=2_1,dilation=2_1,padding=start,layout=mixed",
+    ],
+)
+def test_many_sizes_and_strides_are_loaded_late(seen_as: Any, case: str) -> None:
+    """AMD's scalar registers do not hold those of eight dimensions."""
+    device = seen_as("discrete", **CHIPS["navi31"])
+    assert _loads_late(device, case)
+    assert not _loads_late(device, "BATCH_NORMALIZATION_TRAINING_GRAD:type=FLOAT16,sizes=2x3x4,layout=mixed")
+    assert not _loads_late(seen_as("discrete", vendor=H100.vendor, device=H100.device, driver=H100.driver), case)
+    outcome = run_case(device, Case.parse(case))
+    assert outcome["status"] == "passed", outcome
+
+
+def _loads_late(device: dml.Device, case: str) -> bool:
+    program = device.compile_operator(device.create_operator(Case.parse(case).desc)).program
+    return any("#define LATE_NUMBERS" in dispatch.source.headers[0][1] for dispatch in program.dispatches)
 
 
 @pytest.fixture(params=["dg2", "m1", "a740", "a660", "Mali", "V3D"])

@@ -77,15 +77,15 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
         "attention": {"_FLOAT_REGISTERS", "_OTHER_REGISTERS", "_CONVERTING", "_FEW_REGISTERS"},
         "convolution": {"_READ_COST_OF_GPUS", "_TRANSFORMS_COMPILATION"},
         "detection": {"_FINDING"},
-        "lines": {"HELD_OF_REGISTERS", "FEWEST_HELD"},
+        "lines": {"HELD_OF_REGISTERS", "FEWEST_HELD", "POSITION"},
         "stored_weights": {"_TWO_BY_TWO"},
     },
     "what devices have": {
         "convolution": {"_CORES"},
         "detection": {"_REGISTERS"},
         "devices": {"_AMD", "_APPLE", "_ARM", "_BROADCOM", "_IMAGINATION", "_INTEL", "_NVIDIA", "_QUALCOMM", "_NVK",
-                    "_HONEYKRISP", "_KEPT", "_LAST_ADRENO_6", "_FEWEST", "_FEWEST_FOR_MATRICES", "_MANY_FOR_MATRICES",
-                    "CPU_ITERATIONS", "GPU_STEPS"},
+                    "_HONEYKRISP", "_KEPT", "_LAST_ADRENO_6", "_AMD_NUMBERS", "_FEWEST", "_FEWEST_FOR_MATRICES",
+                    "_MANY_FOR_MATRICES", "CPU_ITERATIONS", "GPU_STEPS"},
     },
     "a speed-up": {"thresholds": {"MARGIN"}},
 }  # fmt: skip

@@ -32,9 +32,12 @@ from cases import Case as Benchmark  # noqa: E402
 from sample_descriptors import NAMES, sample  # noqa: E402
 from tools.gpu_compilation.variants import is_valid, multiplying_halves, variants  # noqa: E402
 
-#: Attention of few rows with a mask and a position bias, which took more registers than any other.
-_MASKED_ATTENTION = (
-    "MULTIHEAD_ATTENTION1:sizes=2x5x7x3x8x4,heads=3.1,mask=BOOLEAN,relative=yes,lengths=yes,layout=permuted"
+#: Cases of the suite that took the most registers: attention of few rows with a mask and a position bias; kernels with
+#: the most sizes and strides.
+_SUITE_CASES = (
+    "MULTIHEAD_ATTENTION1:sizes=2x5x7x3x8x4,heads=3.1,mask=BOOLEAN,relative=yes,lengths=yes,layout=permuted",
+    "BATCH_NORMALIZATION_TRAINING_GRAD:type=FLOAT16,sizes=1x2x2x1x2x2x3,layout=mixed",
+    "ELEMENT_WISE_QUANTIZED_LINEAR_ADD:type=INT8,sizes=2x1x2x1x2x1x3x2,b=INT8,to=INT8,layout=permuted,values=edges",
 )
 
 
@@ -52,7 +55,7 @@ def workloads() -> tuple[Workload, ...]:
     operators = [Workload(name, partial(compile_operator, desc)) for name, desc in _descriptors()]
     operators += [Workload(f"{name} in halves", partial(_in_halves, desc)) for name, desc in multiplying_halves()]
     graphs = [Workload(f"benchmark {name}", partial(_graph, name)) for name in CASES]
-    return (*operators, *graphs, *_stored_weights(), _suite_workload(_MASKED_ATTENTION))
+    return (*operators, *graphs, *_stored_weights(), *map(_suite_workload, _SUITE_CASES))
 
 
 @cache

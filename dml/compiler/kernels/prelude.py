@@ -195,14 +195,15 @@ def prelude(
     fast_halves: tuple[FloatMode, ...] = (),
     single_stores: frozenset[int] = frozenset(),
     *,
-    late: bool = False,
+    kept_numbers: int | None = None,
 ) -> Head:
     """Generate the head of a kernel under shaders/.
 
     space: the sizes of the iteration space. push: names of words in the push constants, after the buffers' offsets.
     code: GLSL for the end. fast_halves: the modes in which the device's own instructions convert FLOAT16.
-    single_stores: the widths of elements that the device stores singly, leaving adjacent ones untouched. late: numbers
-    of a uniform block are loaded where the kernel uses them.
+    single_stores: the widths of elements that the device stores singly, leaving adjacent ones untouched.
+    kept_numbers: with more words in its uniform block, a kernel loads each number where it uses it; None: it never
+    does.
     """
     epilogues = {name: _epilogue(name, tensors) for name, bound in tensors.items() if bound.operand.epilogue}
     more = [constants.items(), *(emitted.constants.items() for emitted in epilogues.values())]
@@ -217,7 +218,7 @@ def prelude(
         code,
         fast_halves,
         single_stores,
-        late,
+        kept_numbers,
     )
     numbers = [*_layout_numbers(tensors, space), *(value for some in more for _, value in some)]
     words: list[int] = []
@@ -282,7 +283,7 @@ def _text(
     code: str,
     fast_halves: tuple[FloatMode, ...],
     single_stores: frozenset[int],
-    late: bool,
+    kept_numbers: int | None,
 ) -> _Text:
     """Return the text. constants: names and types of the numbers after those of the layouts."""
     named = [*((name, "uint") for name in _layout_names(tensors, rank)), *constants]
@@ -319,7 +320,8 @@ def _text(
     if fast_halves and not used.isdisjoint(_CONVERSIONS):
         lines += [float_modes(fast_halves), '#include "lib/half_hardware.glsl"']
     lines += [f"uint {name}_OFFSET = push_.{name}_OFFSET;" for name in buffers]
-    if late and in_block:
+    if in_block and kept_numbers is not None and len(members) > kept_numbers:
+        lines.append("#define LATE_NUMBERS")
         lines += [f"#define {name} ({_number(name, types, 'parameters_', late=True)})" for name in names]
     else:
         lines += [_variable(name, types, "parameters_" if in_block else "push_") for name in names]

@@ -27,7 +27,8 @@ class Profile:
     registers: most 32-bit registers of an invocation. file: 32-bit registers of a workgroup, in all. by_thread:
     registers per invocation shrink as the subgroup widens (Intel); ``registers`` holds for the narrowest. loads_early:
     the compiler hoists more loads than NVIDIA's, which costs registers. cores: of a typical chip of the vendor. dots:
-    packed-byte dot product instructions. halves: FLOAT16 conversions and arithmetic are single instructions.
+    packed-byte dot product instructions. halves: FLOAT16 conversions and arithmetic are single instructions. numbers:
+    words of a kernel's uniform block that fit in registers next to its buffers' descriptors; None: all.
 
     loop_limit: maximum number of steps (see Dispatch) of an invocation. shares_memory: invocations exchange values
     faster through shared memory, barriers and shuffles than by reading them again from a cache. vector_groups: each
@@ -43,6 +44,7 @@ class Profile:
     cores: int = 132
     dots: bool = True
     halves: bool = True
+    numbers: int | None = None
     loop_limit: int = GPU_STEPS
     shares_memory: bool = True
     vector_groups: bool = False
@@ -70,17 +72,23 @@ _CPU = Profile(
 _ADRENO_6 = Profile(128, 32768, loads_early=True, cores=3)
 _ADRENO_7 = Profile(192, 49152, loads_early=True, cores=6)
 _LAST_ADRENO_6 = 0x0700
+#: Adreno 702: Mesa gives an invocation of a workgroup of 128 only 6 vec4 registers where the kernel has a barrier, else
+#: 48. A quarter of all kernels spilled, so its kernels use no shared memory.
+_ADRENO_702 = Profile(128, 32768, loads_early=True, cores=1, shares_memory=False)
+#: AMD's scalar registers, some 106 for each subgroup, hold numbers and four words for each buffer. ACO spilled kernels
+#: of ranks 7 and 8 with 76 to 92 numbers.
+_AMD_NUMBERS = 72
 #: AMD RDNA 2: RADV gives an invocation of a workgroup of 512 only 120 registers, and ACO spilled one of them for rows
 #: of 80 held elements. On other RDNA generations it spilled none.
-_RDNA_2 = Profile(256, 61440)
+_RDNA_2 = Profile(256, 61440, numbers=_AMD_NUMBERS)
 _RDNA_2_DEVICES = range(0x73A0, 0x7440)
 _RDNA_2_PROCESSORS = frozenset({0x1435, 0x1506, 0x163F, 0x164D, 0x164E, 0x1681})
 #: AMD Vega 10, Vega 12 and Raven, which lack the byte dot products added by Vega 20: RADV offers them, but ACO emulates
 #: each by several instructions, which spilled scalar registers to vector registers.
-_VEGA_10 = Profile(256, 131072, dots=False)
+_VEGA_10 = Profile(256, 131072, dots=False, numbers=_AMD_NUMBERS)
 _VEGA_10_DEVICES = frozenset({*range(0x6860, 0x6880), *range(0x69A0, 0x69B0), 0x15D8, 0x15DD})
 _PROFILES = {
-    _AMD: Profile(256, 131072),
+    _AMD: Profile(256, 131072, numbers=_AMD_NUMBERS),
     _APPLE: Profile(128, 49152, cores=8),
     _ARM: Profile(64, 16384, cores=8),
     # V3D: v3dv says that its byte dot products are not accelerated; one kernel of them took 10 seconds to compile.
@@ -128,6 +136,8 @@ def _profile(vendor: int, device: int, driver: int) -> Profile:
         return Profile(255, 49152, loads_early=True)
     if vendor == _QUALCOMM:
         # Device IDs: 0x06060001 is a 660, 0x07002000 a 702 (same generation), 0x43050a01 a 740.
+        if device >> 16 == _LAST_ADRENO_6:
+            return _ADRENO_702
         return _ADRENO_7 if device >> 16 > _LAST_ADRENO_6 else _ADRENO_6
     return _PROFILES.get(vendor, _H100)
 
@@ -255,7 +265,8 @@ def loads_ahead(target: Target) -> bool:
     return not has_fewest_registers(target)
 
 
-def loads_numbers_late(target: Target) -> bool:
-    """Whether kernels load sizes, strides and attributes where they use them, so that loops keep fewer of them in
-    registers."""
-    return has_fewest_registers(target)
+def kept_numbers(target: Target) -> int | None:
+    """Return the words of sizes, strides and attributes that a kernel may load at its start. A kernel with more loads
+    each where it uses it, so that fewer occupy registers. None: any number of words.
+    """
+    return 0 if has_fewest_registers(target) else profile(target).numbers

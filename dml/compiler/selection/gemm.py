@@ -10,7 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps
-from dml.compiler.selection.devices import filling, half_matrices, has_fewest_registers, keeps, profile
+from dml.compiler.selection.devices import (
+    filling,
+    half_matrices,
+    has_few_registers,
+    has_fewest_registers,
+    keeps,
+    keeps_with_positions,
+    profile,
+)
 from dml.compiler.selection.few_rows import (
     FEW_ROWS,
     MOST_PARTS,
@@ -168,6 +176,12 @@ _TILES_OF_FEW_REGISTERS: tuple[tuple[SharedProduct, int], ...] = (
     (SharedProduct(64, 64, blocks=(2, 1), tile_k=16), 128),
     (SharedProduct(32, 32, blocks=(1, 1), tile_k=8), 1),
 )
+#: Tiles for such invocations where elements of FLOAT16 are read one by one: each load takes registers for an address
+#: and a shift of its own. Slabs of 16 steps spilled 94 to 173 registers on Intel's and Qualcomm's GPUs.
+_TILES_OF_SINGLE_HALVES: tuple[tuple[SharedProduct, int], ...] = (
+    (SharedProduct(64, 64, blocks=(2, 1), tile_k=8), 128),
+    (SharedProduct(32, 32, blocks=(1, 1), tile_k=8), 1),
+)
 #: Further candidates for `dml tune`: other devices may run them faster.
 _SLOWER_TILES = (
     SharedProduct(128, 64, blocks=(2, 2), tile_k=16),
@@ -185,7 +199,10 @@ def _through_memory(
     ``product_kernel``."""
     on_matrices = list(_on_matrices(target)) if halves and multiplies_on_matrices(target, m, n, k) else []
     steps = half_steps(target) if float16 else 0
-    if steps and not has_fewest_registers(target):
+    if float16 and not halves and has_few_registers(target):
+        larger, _ = _TILES_OF_SINGLE_HALVES
+        best = _TILES_OF_SINGLE_HALVES[not keeps_with_positions(target, larger[0].sums) :]
+    elif steps and not has_fewest_registers(target):
         best = _HALF_TILES
     else:
         best = SHARED_TILES if keeps(target, SHARED_TILES[0][0].sums) else _TILES_OF_FEW_REGISTERS

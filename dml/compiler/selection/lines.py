@@ -251,6 +251,9 @@ HELD_MANNERS = (2, 4, 8, 0)
 #: registers that each of 512 invocations of a multiprocessor has. HELD_OF_REGISTERS: share of the registers for held
 #: elements. (Group norm of 10 x 64 x 64 has rows of 40,960 elements.)
 HELD_COUNTS, MOST_HELD, HELD_OF_REGISTERS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20), 80, 5 / 8
+#: Registers that the position of a step in its segment takes on Adreno, whose compiler finds the positions of all steps
+#: first: with 64 registers, 10 steps of one element fit, and 12 spilled.
+POSITION = 5
 #: Where registers are fewest, more invocations share a row before one holds more elements: of 64 registers, Mesa's
 #: compiler for Mali needs 60 for 20 elements, and spills for 24.
 FEWEST_HELD = 20
@@ -278,22 +281,23 @@ class HeldManner:
     steps: int
 
 
-def held_rows(target: Target, length: int, unit: int) -> HeldRows | None:
+def held_rows(target: Target, length: int, unit: int, *, segmented: bool = False) -> HeldRows | None:
     """Return how rows of ``length`` elements, in steps of ``unit``, are held in registers; None if a row is too long,
-    and on CPU drivers, where held values go through memory at every barrier."""
+    and on CPU drivers, where held values go through memory at every barrier. segmented: a row is several segments, and
+    each step begins at a position of its own."""
     if not profile(target).shares_memory:
         return None
-    if _held(target, length, unit, HELD_STEPS) is None:
+    if _held(target, length, unit, HELD_STEPS, segmented) is None:
         return None
 
     def manners() -> list[HeldManner]:
-        return [HeldManner(each) for each in HELD_MANNERS if not each or _held(target, length, unit, each)]
+        return [HeldManner(each) for each in HELD_MANNERS if not each or _held(target, length, unit, each, segmented)]
 
     found = tuned(target, "rows", lambda: f"{at_least(length)} elements by {unit}", HeldManner(HELD_STEPS), manners)
-    return _held(target, length, unit, found.steps) if found.steps else None
+    return _held(target, length, unit, found.steps, segmented) if found.steps else None
 
 
-def _held(target: Target, length: int, unit: int, few: int) -> HeldRows | None:
+def _held(target: Target, length: int, unit: int, few: int, segmented: bool) -> HeldRows | None:
     """Return how rows are held, or None if they are too long. few: steps per invocation while few share a row."""
     steps, lanes = -(-length // unit), 1
     most = min(MOST_HOLDERS, target.max_workgroup_invocations)
@@ -303,6 +307,9 @@ def _held(target: Target, length: int, unit: int, few: int) -> HeldRows | None:
         lanes *= 2
     each = next((each for each in HELD_COUNTS if each * lanes >= steps), 0)
     if not each or each * unit > min(MOST_HELD, HELD_OF_REGISTERS * registers(target, lanes)):
+        return None
+    keeps_positions = segmented and profile(target).loads_early and has_few_registers(target)
+    if keeps_positions and each * (unit + POSITION) > registers(target, lanes):
         return None
     workgroup = max(lanes, min(HOLDERS, target.max_workgroup_invocations))
     return HeldRows(lanes, each, workgroup, _subgroup(target, lanes, workgroup))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dml.compiler.selection import lanes, reads_texels
-from dml.compiler.selection.devices import profile
+from dml.compiler.selection.devices import keeps, profile
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
@@ -105,6 +105,8 @@ def tiled_product(target: Target, sizes: ProductSizes, *, a_along_columns: bool)
         return TiledProduct(*tile, lanes(target), not a_along_columns and _shares_rows(target, tile[0]))
 
     rule = _tile(sizes, a_along_columns=a_along_columns)
+    if not keeps(target, rule[0] * rule[1]):
+        rule = _COLUMNS_IN_FOURS
     others = (_SHORT_ROW, _LONG_ROW) if rule in (_SHORT_ROW, _LONG_ROW) else (_SMALL, _MIDDLE, _LARGE)
     if rule == _COLUMNS_IN_FOURS:
         others = (_COLUMNS_IN_FOURS, _SMALL)

@@ -51,7 +51,7 @@ def window_sharing(
     """
     most = max_steps(target)
     if places > min(ALONE_IF_SELDOM_FULL if seldom_full else ALONE, most // cost):
-        is_narrow = profile(target).vector_groups and places <= CPU_TOGETHER * (most // cost)
+        is_narrow = not profile(target).shares_memory and places <= CPU_TOGETHER * (most // cost)
         workgroup = CPU_TOGETHER if is_narrow else TOGETHER
         return WindowSharing(True, False, workgroup, -(-places // workgroup) * cost)
     whole_words = per_word > 1 and places * cost * per_word <= most

@@ -50,7 +50,7 @@ def normalize_rows(builder: ProgramBuilder, what: Normalization) -> bool:
     held = (
         None
         if whole.rows.interleaved
-        else held_rows(builder.target, whole.rows.segments * whole.x.sizes[-1], whole.unit)
+        else held_rows(builder.target, whole.rows.segments * whole.x.sizes[-1], whole.unit, segmented=whole.segmented)
     )
     if held is None and not normalization_fits_one_dispatch(builder.target, whole.rows):
         return False
@@ -102,7 +102,7 @@ def _dispatch_held(builder: ProgramBuilder, what: Normalization, of: RowOperands
             **constants,
         },
         defines={
-            "SEGMENTED": int(of.x.rank - of.kept > 1),
+            "SEGMENTED": int(of.segmented),
             "LANES": held.lanes,
             "STEPS": held.steps,
             "SUBGROUP": held.subgroup,

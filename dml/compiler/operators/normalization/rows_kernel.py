@@ -46,6 +46,11 @@ class RowOperands:
         """The dimension along a segment."""
         return self.x.rank - 1
 
+    @property
+    def segmented(self) -> bool:
+        """Whether a row has several segments."""
+        return self.x.rank - self.kept > 1
+
     @cached_property
     def varying(self) -> list[str]:
         """The parameters that vary along a segment."""

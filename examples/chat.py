@@ -74,10 +74,10 @@ class Net:
         return self.node("SkipSimplifiedLayerNormalization", [x, skip, scale], *names, epsilon=1e-5), total
 
     def decoder(self) -> onnx.ModelProto:
-        one, at = self.held("one", np.array([1])), self.held("at", np.array(1))
+        one, index = self.held("one", np.array([1])), self.held("at", np.array(1))
         length = self.node("Sub", [self.node("ReduceSum", ["attention_mask", one]), one])
         last = self.node("Cast", [length], to=TensorProto.INT32)
-        total = self.node("Gather", [self.node("Shape", ["attention_mask"]), at], axis=0)
+        total = self.node("Gather", [self.node("Shape", ["attention_mask"]), index], axis=0)
         total = self.node("Cast", [total], to=TensorProto.INT32)
         angles = np.outer(np.arange(CONTEXT), 10000.0 ** (-np.arange(SIZE // 2) / (SIZE // 2))).astype(np.float32)
         rotary = [self.held("cos_cache", np.cos(angles)), self.held("sin_cache", np.sin(angles))]

@@ -106,9 +106,9 @@ def gpt2() -> bytes:
     for layer in range(LAYERS):
         y = norm(x)
         query, key, value = (net.heads(net("MatMul", y, net.random(WIDTH, WIDTH)), HEADS) for _ in range(3))
-        at = 2 * layer
-        key = net("Concat", f"past{at}", key, outputs=[f"present{at}"], axis=2)
-        value = net("Concat", f"past{at + 1}", value, outputs=[f"present{at + 1}"], axis=2)
+        index = 2 * layer
+        key = net("Concat", f"past{index}", key, outputs=[f"present{index}"], axis=2)
+        value = net("Concat", f"past{index + 1}", value, outputs=[f"present{index + 1}"], axis=2)
         scores = net("MatMul", query, net("Transpose", key, perm=[0, 1, 3, 2]))
         scores = net("Mul", scores, net.held(np.float32(SIZE**-0.5)))
         mixed = net("MatMul", net("Softmax", net("Where", behind, closed, scores)), value)
@@ -137,11 +137,12 @@ def llama() -> bytes:
         return net("Mul", scaled, net.held(np.ones(WIDTH, np.float32)))
 
     for layer in range(LAYERS):
-        y, at = norm(x), 2 * layer
+        y, index = norm(x), 2 * layer
         query, key, value = (net("MatMul", y, net.random(WIDTH, n * SIZE)) for n in (HEADS, KEY_HEADS, KEY_HEADS))
         mixed = net(
-            "GroupQueryAttention", query, key, value, f"past{at}", f"past{at + 1}", "last", "total", cosines, sines,
-            outputs=[f"mixed{layer}", f"present{at}", f"present{at + 1}"], domain="com.microsoft",
+            "GroupQueryAttention", query, key, value, f"past{index}", f"past{index + 1}", "last", "total", cosines,
+            sines,
+            outputs=[f"mixed{layer}", f"present{index}", f"present{index + 1}"], domain="com.microsoft",
             num_heads=HEADS, kv_num_heads=KEY_HEADS, do_rotary=1,
         )  # fmt: skip
         x = net("Add", x, net("MatMul", mixed, net.random(WIDTH, WIDTH)))

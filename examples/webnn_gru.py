@@ -27,7 +27,7 @@ def step_in_float64(x: np.ndarray, h: np.ndarray) -> np.ndarray:
     """Compute the cell as the specification defines it; gates update, reset, new."""
     wx = x.astype(np.float64) @ weights["weight"].T + weights["bias"]
     wh = h @ weights["recurrent_weight"].T.astype(np.float64)
-    z, r = (1 / (1 + np.exp(-(wx + wh)[:, at * HIDDEN : (at + 1) * HIDDEN])) for at in (0, 1))
+    z, r = (1 / (1 + np.exp(-(wx + wh)[:, gate * HIDDEN : (gate + 1) * HIDDEN])) for gate in (0, 1))
     n = np.tanh(wx[:, 2 * HIDDEN :] + r * wh[:, 2 * HIDDEN :])
     return z * h + (1 - z) * n
 

@@ -85,8 +85,8 @@ class _Translation:
     def layer(self, kind: str, value: str, inputs: list[str], parameters: str) -> None:
         """Add the layer that computes a value, and a Split layer where the value has several readers."""
         inputs = [self.copies[name].pop() if name in self.copies else name for name in inputs]
-        at = f"{kind} {value} {len(inputs)} 1"
-        self.network.lines.append(" ".join([at, *inputs, value, *([parameters] if parameters else [])]))
+        head = f"{kind} {value} {len(inputs)} 1"
+        self.network.lines.append(" ".join([head, *inputs, value, *([parameters] if parameters else [])]))
         self.network.blobs += 1
         self.blobs[value] = value
         count = self.readers[value]

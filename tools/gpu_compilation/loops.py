@@ -55,7 +55,7 @@ def hottest(assembly: str, vendor: str) -> Loop:
     loops = _loops(blocks)
     lanes = listing.lanes(assembly)
     innermost = (loop for loop in loops if not any(other < loop for other in loops))
-    found = (_counted([line for at in loop for line in blocks[at].lines], listing, lanes) for loop in innermost)
+    found = (_counted([line for index in loop for line in blocks[index].lines], listing, lanes) for loop in innermost)
     return max(found, default=NO_LOOP)
 
 
@@ -85,29 +85,29 @@ def _blocks(lines: list[str], listing: Listing) -> list[_Block]:
         jumps += [(len(blocks) - 1, name) for name in filter(None, re.split(r",\s*", branch[1]) if branch else ())]
         if listing.ends.match(line):
             falls = False
-    for at, name in jumps:
-        blocks[at].next.add(named[name])
+    for index, name in jumps:
+        blocks[index].next.add(named[name])
     return blocks
 
 
 def _loops(blocks: list[_Block]) -> list[frozenset[int]]:
     """Return the blocks of each natural loop: a block that dominates the source of a branch to it, and all blocks that
     reach the branch without passing the block. (Drivers may put a loop's body before the block that enters it.)"""
-    before: dict[int, set[int]] = {at: set() for at in range(len(blocks))}
-    for at, block in enumerate(blocks):
+    before: dict[int, set[int]] = {index: set() for index in range(len(blocks))}
+    for index, block in enumerate(blocks):
         for follower in block.next:
-            before[follower].add(at)
+            before[follower].add(index)
     dominators = _dominators(before)
     loops = []
     for start in before:
         # All branches back to one block form one loop
-        waiting = [at for at in before[start] if start in dominators[at]]
+        waiting = [index for index in before[start] if start in dominators[index]]
         loop = {start} if waiting else set()
         while waiting:
-            at = waiting.pop()
-            if at not in loop:
-                loop.add(at)
-                waiting += before[at]
+            index = waiting.pop()
+            if index not in loop:
+                loop.add(index)
+                waiting += before[index]
         if loop:
             loops.append(frozenset(loop))
     return loops
@@ -120,10 +120,12 @@ def _dominators(before: dict[int, set[int]]) -> list[set[int]]:
     changed = True
     while changed:
         changed = False
-        for at in range(1, len(before)):
-            found = {at}.union(set.intersection(*(dominators[b] for b in before[at])) if before[at] else before)
-            changed |= found != dominators[at]
-            dominators[at] = found
+        for index in range(1, len(before)):
+            found = {index}.union(
+                set.intersection(*(dominators[b] for b in before[index])) if before[index] else before
+            )
+            changed |= found != dominators[index]
+            dominators[index] = found
     return dominators
 
 
@@ -158,7 +160,7 @@ def _systolic(match: re.Match[str]) -> int:
 def _dispatch_width(text: str) -> int:
     """Return the invocations of an Intel subgroup: the end of the last masked group of channels (1Q: 8, 2H: 32)."""
     groups = re.findall(r"\{ align1 (\d)([QH])\b", text)
-    return max((int(at) * (8 if size == "Q" else 16) for at, size in groups), default=8)
+    return max((int(number) * (8 if size == "Q" else 16) for number, size in groups), default=8)
 
 
 def _of_lanes(per_lane: int) -> Products:

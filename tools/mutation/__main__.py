@@ -191,9 +191,9 @@ class Entered:
         for axis in axes:
             found = suite.coverage(seen_as(vulkan, axis).target)
             assert found is not None
-            for case, at in found.entered.items():
-                for kernel in {kernel_of(found.names[one]) for one in at}:
-                    own = tuple(one for one in at if kernel_of(found.names[one]) == kernel)
+            for case, indices in found.entered.items():
+                for kernel in {kernel_of(found.names[one]) for one in indices}:
+                    own = tuple(one for one in indices if kernel_of(found.names[one]) == kernel)
                     by_kernel[kernel].append((axis, case, own))
         self._by_kernel = {kernel: _spread(cases) for kernel, cases in by_kernel.items()}
 

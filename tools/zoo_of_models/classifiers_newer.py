@@ -138,8 +138,8 @@ class Windowed(nn.Module):
             nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)
         )
         self.bias = nn.Parameter(torch.randn(49, 4))
-        at = torch.stack(torch.meshgrid(torch.arange(4), torch.arange(4), indexing="ij")).flatten(1)
-        apart = at[:, :, None] - at[:, None, :] + 3
+        positions = torch.stack(torch.meshgrid(torch.arange(4), torch.arange(4), indexing="ij")).flatten(1)
+        apart = positions[:, :, None] - positions[:, None, :] + 3
         self.register_buffer("apart", apart[0] * 7 + apart[1])
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -29,8 +29,8 @@ class SsdLite(nn.Module):
         self.kinds = nn.ModuleList([self._head(32, 2 * classes), self._head(48, 2 * classes)])
         anchors = []
         for size in (16, 8):
-            at = (torch.arange(size) + 0.5) / size
-            middle = torch.stack(torch.meshgrid(at, at, indexing="ij"), -1).reshape(-1, 1, 2).expand(-1, 2, 2)
+            centres = (torch.arange(size) + 0.5) / size
+            middle = torch.stack(torch.meshgrid(centres, centres, indexing="ij"), -1).reshape(-1, 1, 2).expand(-1, 2, 2)
             sides = torch.tensor([[1.0, 1.0], [1.5, 0.7]]).expand(size * size, 2, 2) * 2 / size
             anchors.append(torch.cat([middle, sides], -1).reshape(-1, 4))
         self.register_buffer("anchors", torch.cat(anchors))
@@ -126,10 +126,10 @@ class CenterNet(nn.Module):
         deep = self.stem(x)
         heat = self.heat(deep).sigmoid()
         peaks = heat * (F.max_pool2d(heat, 3, 1, 1) == heat)
-        scores, at = peaks.flatten(1).topk(10)
-        place = at % (heat.shape[2] * heat.shape[3])
+        scores, indices = peaks.flatten(1).topk(10)
+        place = indices % (heat.shape[2] * heat.shape[3])
         sizes = self.size(deep).flatten(2).gather(2, place[:, None].expand(-1, 2, -1))
-        return scores, at, sizes
+        return scores, indices, sizes
 
 
 @torch_model("centernet", 18)

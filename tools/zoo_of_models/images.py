@@ -113,8 +113,8 @@ class Pyramid(nn.Module):
         for down, side in zip(self.down, self.side, strict=True):
             x = down(x)
             found.append(side(x))
-        for at in (1, 0):
-            found[at] = found[at] + F.interpolate(found[at + 1], size=found[at].shape[-2:], mode="nearest")
+        for level in (1, 0):
+            found[level] = found[level] + F.interpolate(found[level + 1], size=found[level].shape[-2:], mode="nearest")
         return [out(one) for out, one in zip(self.out, found, strict=True)]
 
 

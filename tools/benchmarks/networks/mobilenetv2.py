@@ -49,13 +49,13 @@ def layers(random: np.random.Generator) -> list[Layer]:
 def add_to(net: Network, stack: list[Layer]) -> str:
     """Add the convolutions after the input "x"; return the name of the last result."""
     zero, six = net.constant(0), net.constant(6)
-    at = block = "x"
+    value = block = "x"
     for layer in stack:
-        block = at if layer.starts_block else block
-        at = net.node(
-            "Conv", at, net.constant(layer.weights), net.constant(layer.bias),
+        block = value if layer.starts_block else block
+        value = net.node(
+            "Conv", value, net.constant(layer.weights), net.constant(layer.bias),
             pads=[layer.weights.shape[2] // 2] * 4, strides=[layer.stride] * 2, group=layer.groups,
         )  # fmt: skip
-        at = net.node("Clip", at, zero, six) if layer.clipped else at
-        at = net.node("Add", at, block) if layer.adds_block else at
-    return at
+        value = net.node("Clip", value, zero, six) if layer.clipped else value
+        value = net.node("Add", value, block) if layer.adds_block else value
+    return value

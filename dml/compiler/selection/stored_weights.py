@@ -65,8 +65,8 @@ def loads_blocks(target: Target, m: int, block: int, *, halves: bool) -> bool:
     """Whether GPUs dequantize weights on their way to shared memory. block: as in ``block_product``. halves: the other
     factor is FLOAT16, so that few rows of it are faster with FLOAT16 weights.
     """
-    fewer = FEW_ROWS if halves else _FEW_ROWS
-    return profile(target).shares_memory and m > fewer and block % _PER_SCALE == 0
+    few = FEW_ROWS if halves else _FEW_ROWS
+    return profile(target).shares_memory and m > few and block % _PER_SCALE == 0
 
 
 def block_product(target: Target, m: int, bits: int, block: int) -> VectorProduct | ColumnsProduct:

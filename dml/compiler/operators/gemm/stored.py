@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES, WORD_BITS
 from dml.compiler.operators.gemm.layout import in_eights, transposed
@@ -68,11 +66,6 @@ def stored_product(
 def _is_in_words(numbers: Operand) -> bool:
     """Whether the numbers of a column are contiguous and begin with a word."""
     per_word = WORD_BITS // DATA_TYPES[numbers.data_type].bits
-    return numbers.strides[-1] == 1 and not any(first % per_word for first in _firsts(numbers))
-
-
-def _firsts(numbers: Operand) -> Iterator[int]:
-    yield numbers.base
-    for size, stride in zip(numbers.sizes[:-1], numbers.strides, strict=False):
-        if size > 1:
-            yield stride
+    *outer, along = numbers.strides
+    steps = [stride for size, stride in zip(numbers.sizes[:-1], outer, strict=True) if size > 1]
+    return along == 1 and not any(step % per_word for step in (numbers.base, *steps))

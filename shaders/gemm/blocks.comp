@@ -1,11 +1,11 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// result = finish(ALPHA * a x b + BETA * c) for results of few rows, with b as numbers of BITS (2 or 4) bits, in blocks
-// of 2^BLOCK_SHIFT steps of k with a scale and a zero point each: (number - zero) * scale. b is {n, k}, bound as
+// result = finish(ALPHA * a x b + BETA * c) for results of few rows, with b as numbers of BITS (2, 4 or 8) bits, in
+// blocks of 2^BLOCK_SHIFT steps of k with a scale and a zero point each: (number - zero) * scale. b is {n, k}, bound as
 // vectors, each of PARTS blocks or of part of one, and is never stored dequantized. A workgroup computes TILE_M rows of
 // LANES * COLUMNS columns; SLICES invocations share the products of each column, ADJACENT_SLICES of which are adjacent
 // along k; their sums are then added in pairs, in a fixed order. UNROLL: vectors of a column in flight at once.
-// IS_SIGNED: the numbers are INT4. A_EIGHTS: rows of a are FLOAT16, read in vectors of eight.
+// IS_SIGNED: the numbers are INT4 or INT8. A_EIGHTS: rows of a are FLOAT16, read in vectors of eight.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 
@@ -25,22 +25,29 @@ void eight_of_a(uint at, out FOUR low, out FOUR high) {
 #endif
 }
 
-// Returns every second of a word's numbers starting at `first`, each plus 2^BITS: its bits become the upper bits of a
-// mantissa, without a conversion. Numbers of 4 bits become halves, two at a time, which devices widen at once.
-vec4 four_numbers(uint word, uint first) {
-    if (BITS == 4u) {
-        uvec2 pairs = first == 0u ? uvec2(word << 6u, word >> 2u) : uvec2(word << 2u, word >> 6u);
-        pairs = pairs & 0x03c003c0u | 0x4c004c00u;
-        vec2 low = unpackHalf2x16(pairs.x), high = unpackHalf2x16(pairs.y);
-        return vec4(low.x, high.x, low.y, high.y);
+// Returns every second of eight adjacent numbers, the e-th eight of a part of a vector, starting at the first (parity
+// 0) or the second. 2^BITS is added to each: its bits become the upper bits of a mantissa, without a conversion. Numbers
+// of 4 and 8 bits become halves, two at a time, which devices widen at once.
+vec4 four_numbers(uvec4 vector, uint part, uint e, uint parity) {
+    uint first = part * (4u / PARTS) + 8u * e / PER_WORD, word = vector[first];
+    if (BITS == 2u) {
+        const uint to = 23u - BITS, mask = ((1u << BITS) - 1u) << to;
+        uvec4 bits;
+        [[unroll]] for (uint q = 0u; q < 4u; ++q) {
+            uint from = BITS * (8u * e % PER_WORD + parity + 2u * q);
+            bits[q] = (from < to ? word << (to - min(from, to)) : word >> (max(from, to) - to)) & mask | 0x40800000u;
+        }
+        return uintBitsToFloat(bits);
     }
-    const uint to = 23u - BITS, mask = ((1u << BITS) - 1u) << to;
-    uvec4 bits;
-    [[unroll]] for (uint q = 0u; q < 4u; ++q) {
-        uint from = BITS * (first + 2u * q);
-        bits[q] = (from < to ? word << (to - min(from, to)) : word >> (max(from, to) - to)) & mask | 0x40800000u;
+    if (BITS == 8u) {
+        uvec2 words = uvec2(word, vector[first + 1u]);
+        uvec2 pairs = (parity == 0u ? words << 2u : words >> 6u) & 0x03fc03fcu | 0x5c005c00u;
+        return vec4(unpackHalf2x16(pairs.x), unpackHalf2x16(pairs.y));
     }
-    return uintBitsToFloat(bits);
+    uvec2 pairs = parity == 0u ? uvec2(word << 6u, word >> 2u) : uvec2(word << 2u, word >> 6u);
+    pairs = pairs & 0x03c003c0u | 0x4c004c00u;
+    vec2 low = unpackHalf2x16(pairs.x), high = unpackHalf2x16(pairs.y);
+    return vec4(low.x, high.x, low.y, high.y);
 }
 
 SUM with_products(SUM sum, FOUR a, FOUR b) {
@@ -77,13 +84,13 @@ void main() {
             [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
                 b[u][c] = b_vector((b_BASE + columns[c] * b_STRIDE_0 + k) / PER_VECTOR);
 #if IS_SIGNED
-                // Make the numbers unsigned, each larger by eight.
-                b[u][c] ^= uvec4(0x88888888u);
+                // Make the numbers unsigned, each larger by half of their range.
+                b[u][c] ^= uvec4(BITS == 4u ? 0x88888888u : 0x80808080u);
 #endif
                 [[unroll]] for (uint p = 0u; p < PARTS; ++p) {
                     uint block = (k >> BLOCK_SHIFT) + p;
                     scale[u][c][p] = scales_load(scales_BASE + columns[c] * scales_STRIDE_0 + block * scales_STRIDE_1);
-                    zero[u][c][p] = IS_SIGNED == 1 ? 8.0 : 0.0;
+                    zero[u][c][p] = IS_SIGNED == 1 ? float(1u << (BITS - 1u)) : 0.0;
 #if HAS_ZEROS
                     zero[u][c][p] += float(zeros_load(zeros_BASE + columns[c] * zeros_STRIDE_0 + block * zeros_STRIDE_1));
 #endif
@@ -101,17 +108,16 @@ void main() {
                     [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) products[m][c] = 0.0;
                 }
                 [[unroll]] for (uint e = 0u; e < PER_VECTOR / PARTS / 8u; ++e) {
-                    const uint word = p * (4u / PARTS) + e / (PER_WORD / 8u), first = e % (PER_WORD / 8u) * 8u;
                     FOUR of_even[TILE_M], of_odd[TILE_M];
                     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
                         FOUR low, high;
-                        eight_of_a(rows[m] + k + word * PER_WORD + first, low, high);
+                        eight_of_a(rows[m] + k + p * (PER_VECTOR / PARTS) + 8u * e, low, high);
                         of_even[m] = FOUR(low.xz, high.xz);
                         of_odd[m] = FOUR(low.yw, high.yw);
                         ones[m] = with_products(with_products(ones[m], of_even[m], FOUR(1.0)), of_odd[m], FOUR(1.0));
                     }
                     [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-                        vec4 even = four_numbers(b[u][c][word], first), odd = four_numbers(b[u][c][word], first + 1u);
+                        vec4 even = four_numbers(b[u][c], p, e, 0u), odd = four_numbers(b[u][c], p, e, 1u);
                         [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
                             products[m][c] = with_products(with_products(products[m][c], of_even[m], even), of_odd[m], odd);
                         }

@@ -100,7 +100,7 @@ def check(device: dml.Device, m: int, n: int, k: int, block: int, kind: str, dty
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-@pytest.mark.parametrize("kind", ["uint2", "uint4", "int4"])
+@pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize(
     "m, n, k, block, points",
     [
@@ -108,7 +108,7 @@ def check(device: dml.Device, m: int, n: int, k: int, block: int, kind: str, dty
         (2, 9, 128, 16, False), (1, 33, 2112, 64, False),
     ],
 )  # fmt: skip
-def test_gpus_stream_few_bits_for_few_rows(as_discrete, dtype, kind, m, n, k, block, points):
+def test_gpus_stream_the_numbers_for_few_rows(as_discrete, dtype, kind, m, n, k, block, points):
     compiled = check(as_discrete, m, n, k, block, kind, dtype, points=points)
     assert [dispatch.label for dispatch in compiled.program.dispatches] == ["gemm/blocks.comp"]
     assert not compiled.program.initialize
@@ -180,7 +180,12 @@ def test_a_prompt_takes_no_working_memory_for_weights(rows, columns, k):
 @pytest.mark.parametrize("sizes", [stored_weights._FEW_REGISTERS, *stored_weights._FEWER_COLUMNS])
 @pytest.mark.parametrize(
     "m, n, k, block, kind, dtype",
-    [(1, 70, 1088, 32, "uint4", np.float32), (2, 9, 128, 16, "int4", np.float16), (2, 33, 64, 64, "uint2", np.float32)],
+    [
+        (1, 70, 1088, 32, "uint4", np.float32),
+        (2, 9, 128, 16, "int4", np.float16),
+        (2, 33, 64, 64, "uint2", np.float32),
+        (2, 33, 64, 8, "int8", np.float32),
+    ],
 )
 def test_the_sizes_of_gpus_with_few_registers(as_discrete, monkeypatch, sizes, m, n, k, block, kind, dtype):
     monkeypatch.setattr(stored_weights, "_MANY_REGISTERS", sizes)
@@ -404,6 +409,12 @@ def test_rows_that_are_streamed(kind, most):
 def test_blocks_of_whole_words_are_streamed(kind, bits, block):
     assert streams_blocks(TARGETS[kind], 1, 4096, 2048, block, bits)
     assert not streams_blocks(TARGETS[kind], 1, 4096, 2048, 16 // bits, bits)
+
+
+def test_gpus_stream_whole_eights():
+    assert streams_blocks(TARGETS["GPU"], 1, 4096, 2048, 8, 8)
+    assert not streams_blocks(TARGETS["GPU"], 1, 4096, 2048, 4, 8)
+    assert streams_blocks(TARGETS["CPU"], 1, 4096, 2048, 4, 8)
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "float16"])

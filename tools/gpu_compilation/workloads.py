@@ -65,7 +65,7 @@ def conformance_cases() -> tuple[Workload, ...]:
 
 
 def _stored_weights() -> Iterator[Workload]:
-    """Yield products of few and of many rows with weights of 4 bits, as language models have them."""
+    """Yield products of few and of many rows with weights of 4 and 8 bits, as language models have them."""
     choices = {
         "type": ("FLOAT32", "FLOAT16"),
         "numbers": ("UINT4", "INT4"),
@@ -77,8 +77,9 @@ def _stored_weights() -> Iterator[Workload]:
     for values in product(*choices.values()):
         chosen = ",".join(f"{name}={value}" for name, value in zip(choices, values, strict=True))
         yield _suite_workload(f"GRAPH_STORED_WEIGHTS:{chosen}")
-    for kind, (sizes, rows) in product(("FLOAT32", "FLOAT16"), (("600x1024", 33), ("4096x2048", 256))):
-        chosen = f"type={kind},numbers=UINT4,sizes={sizes},rows={rows},block=32,zero_points=yes"
+    others = (("UINT4", "600x1024", 33), ("UINT4", "4096x2048", 256), ("UINT8", "64x256", 1), ("UINT8", "64x256", 2))
+    for kind, (numbers, sizes, rows) in product(("FLOAT32", "FLOAT16"), others):
+        chosen = f"type={kind},numbers={numbers},sizes={sizes},rows={rows},block=32,zero_points=yes"
         yield _suite_workload(f"GRAPH_STORED_WEIGHTS:{chosen}")
 
 

@@ -14,9 +14,9 @@ from dml.compiler.target import Target
 #: Bits of the vector that a kernel reads at once: part of a block, or whole blocks of whole words.
 VECTOR_BITS = 128
 _WORD_BITS = 32
-#: Weights for which gemm/stored.glsl loads a scale.
+#: Adjacent weights with one scale that the kernels of GPUs dequantize together.
 _PER_SCALE = 8
-#: Maximum number of rows for which GPUs multiply weights of 2 and 4 bits as stored.
+#: Maximum number of rows for which GPUs multiply weights as stored, without shared memory.
 _FEW_ROWS = 2
 #: Sizes of gemm/blocks.comp: columns, lanes, slices and adjacent slices. The more columns an invocation has, the fewer
 #: loads and sums of a's elements each column needs, and the more registers.
@@ -58,7 +58,7 @@ def streams_blocks(target: Target, m: int, n: int, k: int, block: int, bits: int
     powers = powers and k % block == 0 and k * bits % VECTOR_BITS == 0
     if not profile(target).shares_memory:
         return m <= _FEW_ROWS_OF_CPUS and powers and k * bits // VECTOR_BITS + k // block <= max_steps(target)
-    return m <= _FEW_ROWS and n >= 4 and powers and bits in (2, 4)
+    return m <= _FEW_ROWS and n >= 4 and powers and block >= _PER_SCALE
 
 
 def loads_blocks(target: Target, m: int, block: int, *, halves: bool) -> bool:

@@ -79,10 +79,15 @@ class _Process:
         finally:
             timer.cancel()
 
-    def last_line(self) -> str:
-        """Return the last line of an ended process, and its exit status."""
+    def end(self) -> int:
+        """Wait for the process and for all that it printed; return its exit status."""
         status = self._process.wait()
         self._listener.join()
+        return status
+
+    def last_line(self) -> str:
+        """Return the last line of an ended process, and its exit status."""
+        status = self.end()
         said = b"".join(self._remarks[-1:]).decode(errors="replace").strip()
         return f"{said or 'no message'} (exit {status})"
 
@@ -94,6 +99,7 @@ def _started(vendor: Vendor, installation: Installation, chip: str, *, loops: bo
     pipe, environment = subprocess.PIPE, vendor.environment(installation, chip)
     for left in reversed(range(_OPENINGS)):
         with subprocess.Popen(command, cwd=_ROOT, env=environment, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+            worker = None
             try:
                 worker = _Process(process, EMULATED_LONGEST if vendor.is_emulated else LONGEST)
                 if isinstance(worker.device, VulkanDevice):
@@ -103,6 +109,8 @@ def _started(vendor: Vendor, installation: Installation, chip: str, *, loops: bo
                     raise NoDriverError(f"the driver opens no {chip}: {worker.last_line()}")
             finally:
                 process.kill()
+                if worker is not None:
+                    worker.end()  # before the pipes are closed
 
 
 def compile_chip(

@@ -98,7 +98,7 @@ def test_measuring_weights_in_blocks(device: dml.Device, monkeypatch: pytest.Mon
     monkeypatch.setattr(measure, "RUNS", 2)
     monkeypatch.setattr(measure, "TIMES", 1)
     monkeypatch.setattr(measure, "BUSY", 0.0)
-    blocks = work._by_blocks("float16", 64, 24)
+    blocks = work._by_blocks("float16", 1, 64, 24)
     assert blocks.bytes == 24 * 64 // 2 + 2 * (24 * 2 + 64 + 24)
     assert np.isfinite(measure.seconds_of(device, blocks))
 

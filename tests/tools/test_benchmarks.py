@@ -19,6 +19,11 @@ MEASURED = sorted((TOOLS / "measured").glob("*.json"))
 
 pytestmark = pytest.mark.usefixtures("benchmarks")
 
+#: Cases that were added after a device was last measured.
+ADDED_SINCE = {
+    "nvidia_h100_80gb_hbm3": {f"256 rows by 4-bit blocks 4096 x 14336 {kind}" for kind in ("float32", "float16")}
+}
+
 
 @pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.stem)
 def test_recorded_measurements(path: Path) -> None:
@@ -28,7 +33,7 @@ def test_recorded_measurements(path: Path) -> None:
     assert report["device"]
     assert report["driver"]
     assert report["ceilings"]["bytes"] > 0
-    assert set(report["cases"]) == set(cases())
+    assert set(report["cases"]) == set(cases()) - ADDED_SINCE.get(path.stem, set())
     for found in report["cases"].values():
         # Copies set the bound, and operators that read more than they write are a few percent faster than copies.
         assert 0 < found["fraction"] < 1.05, "faster than the device's own limits"

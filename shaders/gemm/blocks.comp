@@ -8,6 +8,7 @@
 // IS_SIGNED: the numbers are INT4 or INT8. A_EIGHTS: rows of a are FLOAT16, read in vectors of eight.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
+#include "gemm/signs.glsl"
 
 const uint PER_WORD = 32u / BITS, PER_VECTOR = 128u / BITS;
 
@@ -26,8 +27,8 @@ void eight_of_a(uint at, out FOUR low, out FOUR high) {
 }
 
 // Returns every second of eight adjacent numbers, the e-th eight of a part of a vector, starting at the first (parity
-// 0) or the second. 2^BITS is added to each: its bits become the upper bits of a mantissa, without a conversion. Numbers
-// of 4 and 8 bits become halves, two at a time, which devices widen at once.
+// 0) or the second. 2^BITS is added to each: its bits become the upper bits of a mantissa, without a conversion.
+// Numbers of 4 and 8 bits become halves, two at a time, which devices widen at once.
 vec4 four_numbers(uvec4 vector, uint part, uint e, uint parity) {
     uint first = part * (4u / PARTS) + 8u * e / PER_WORD, word = vector[first];
     if (BITS == 2u) {
@@ -84,13 +85,12 @@ void main() {
             [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
                 b[u][c] = b_vector((b_BASE + columns[c] * b_STRIDE_0 + k) / PER_VECTOR);
 #if IS_SIGNED
-                // Make the numbers unsigned, each larger by half of their range.
-                b[u][c] ^= uvec4(BITS == 4u ? 0x88888888u : 0x80808080u);
+                b[u][c] ^= uvec4(SIGNS);
 #endif
                 [[unroll]] for (uint p = 0u; p < PARTS; ++p) {
                     uint block = (k >> BLOCK_SHIFT) + p;
                     scale[u][c][p] = scales_load(scales_BASE + columns[c] * scales_STRIDE_0 + block * scales_STRIDE_1);
-                    zero[u][c][p] = IS_SIGNED == 1 ? float(1u << (BITS - 1u)) : 0.0;
+                    zero[u][c][p] = OFFSET;
 #if HAS_ZEROS
                     zero[u][c][p] += float(zeros_load(zeros_BASE + columns[c] * zeros_STRIDE_0 + block * zeros_STRIDE_1));
 #endif

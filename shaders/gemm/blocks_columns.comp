@@ -7,13 +7,10 @@
 // workgroup reads the same elements of a. IS_SIGNED: the numbers are INT4 or INT8.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
+#include "gemm/signs.glsl"
 
 // WORDS of a column are read at a time.
 const uint PER_WORD = 32u / BITS, WORDS = 4u / PARTS;
-
-// XOR with SIGNS makes signed numbers unsigned, each larger by 2^(BITS - 1).
-const uint SIGNS = BITS == 4u ? 0x88888888u : 0x80808080u;
-const float OFFSET = IS_SIGNED == 1 ? float(1u << (BITS - 1u)) : 0.0;
 
 // Number q of a word, times 2^(BITS * q) except for the last: this takes a mask and a conversion, but no shift.
 float scaled_number(uint word, uint q) {

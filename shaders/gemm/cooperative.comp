@@ -43,7 +43,7 @@ const uint VECTORS_OF_B = (B_LINES * B_LINE + WORKGROUP - 1u) / WORKGROUP;
 const uint B_SLAB = A_LINES * A_STEP, SLABS = B_SLAB + B_LINES * B_STEP;
 #include "gemm/slabs.glsl"
 
-// This invocation's vectors of the next slab, and their positions at the first step of k (of stored numbers, the column).
+// This invocation's vectors of the next slab, and their positions at the first step of k (of stored numbers: columns).
 uvec4 next_a[VECTORS_OF_A], next_b[VECTORS_OF_B];
 uint from_a[VECTORS_OF_A], from_b[VECTORS_OF_B];
 

@@ -7,8 +7,8 @@
 //
 // K_PART: for split-k, the maximum number of steps of k that a workgroup adds; if fewer than K, the result has a matrix
 // per part, K_PART_STRIDE elements apart. PLACES_FIRST: the place of the result is found before the loop.
-// B_STORED: b has numbers of few bits (gemm/stored.glsl). LOADS_AHEAD: the next slab is loaded to registers while this one is added. (Double buffering in shared memory saves a
-// barrier, but is slower on an H100.)
+// LOADS_AHEAD: the next slab is loaded to registers while this one is added. (Double buffering in shared memory saves a
+// barrier, but is slower on an H100.) B_STORED: b has numbers of few bits (gemm/stored.glsl).
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 #include "gemm/halves.glsl"

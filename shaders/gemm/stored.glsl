@@ -1,11 +1,9 @@
-// B_STORED: b consists of numbers of BITS (2, 4 or 8) bits that are contiguous along k, with a scale and a zero point for
-// BLOCK steps of k, a multiple of eight: (number - zero) * scale. IS_SIGNED: the numbers are INT4 or INT8.
+// B_STORED: b consists of numbers of BITS (2, 4 or 8) bits that are contiguous along k, with a scale and a zero point
+// for BLOCK steps of k, a multiple of eight: (number - zero) * scale. IS_SIGNED: the numbers are INT4 or INT8.
 #if B_STORED
-const uint STORED_PER_WORD = 32u / BITS, STORED_MASK = (1u << BITS) - 1u;
+#include "gemm/signs.glsl"
 
-// XOR with SIGNS makes signed numbers unsigned, each larger by OFFSET.
-const uint SIGNS = BITS == 4u ? 0x88888888u : 0x80808080u;
-const SUM OFFSET = IS_SIGNED == 1 ? float(1u << (BITS - 1u)) : 0.0;
+const uint STORED_PER_WORD = 32u / BITS, STORED_MASK = (1u << BITS) - 1u;
 
 // The first number, scale and zero point of the batch element's matrix.
 uint numbers_first, scales_first, zeros_first;

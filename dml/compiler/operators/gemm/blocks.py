@@ -13,7 +13,7 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.operators.gemm.layout import quads, readable, transposed, with_rows_of_fours
-from dml.compiler.operators.gemm.matmul import matmul, matrix_code, matrix_defines, merge_batch
+from dml.compiler.operators.gemm.matmul import matmul, matrix_code, matrix_defines, merge_batch, stored_defines
 from dml.compiler.operators.gemm.stored import stored_product
 from dml.compiler.operators.movement.views import part
 from dml.compiler.operators.quantization import dequantize_blocks
@@ -33,11 +33,7 @@ from dml.enums import (
     DML_TENSOR_DATA_TYPE,
     DML_TENSOR_DATA_TYPE_FLOAT16,
     DML_TENSOR_DATA_TYPE_FLOAT32,
-    DML_TENSOR_DATA_TYPE_INT4,
-    DML_TENSOR_DATA_TYPE_INT8,
 )
-
-_SIGNED = (DML_TENSOR_DATA_TYPE_INT4, DML_TENSOR_DATA_TYPE_INT8)
 
 
 @dataclass(frozen=True)
@@ -103,7 +99,7 @@ def products_of_blocks(
     """
     stream = partial(_stream, builder, alpha=alpha, beta=beta, activation=activation)
 
-    def multiply(a: Operand, b: Blocks, c: Operand | None, result: Operand) -> None:
+    def multiply_widened(a: Operand, b: Blocks, c: Operand | None, result: Operand) -> None:
         wide = transposed(_widened(builder, b, data_type))
         matmul(builder, a, wide, c, result, alpha=alpha, beta=beta, activation=activation)
 
@@ -114,7 +110,7 @@ def products_of_blocks(
         return
     batch = max((1, *result.sizes[:-2]))
     if batch == 1:
-        _in_parts(builder, a, b.matrix, c, result, stream, multiply)
+        _in_parts(builder, a, b.matrix, c, result, stream, multiply_widened)
         return
     axis = result.sizes.index(batch)
     n, k = b.numbers.sizes[-2:]
@@ -126,9 +122,9 @@ def products_of_blocks(
         own_a, own_result = part(a, axis, start, count), part(result, axis, start, count)
         own_c = c and part(c, axis, start, count)
         if count == 1:
-            _in_parts(builder, own_a, weights.matrix, own_c, own_result, stream, multiply)
+            _in_parts(builder, own_a, weights.matrix, own_c, own_result, stream, multiply_widened)
         else:
-            multiply(own_a, weights, own_c, own_result)
+            multiply_widened(own_a, weights, own_c, own_result)
 
 
 #: Multiplies a by weights, adds c, and writes the result.
@@ -223,7 +219,7 @@ def _stream(
     tensors |= {"scales": read(b.scales), "b": read(b.numbers, vector=whole)}
     if b.zeros is not None:
         tensors["zeros"] = read(b.zeros)
-    defines: dict[str, object] = {"HAS_C": int("c" in operands), "HAS_ZEROS": int(b.zeros is not None), "SUM_IS_INT": 0}
+    defines: dict[str, object] = {"HAS_C": int("c" in operands), "SUM_IS_INT": 0, **stored_defines(b.numbers, b.zeros)}
     eights = a.data_type == DML_TENSOR_DATA_TYPE_FLOAT16 and quads(operands["a"], of=8) == "row"
     eights = eights and isinstance(kernel, VectorProduct)
     for name in ("a", "result"):
@@ -231,11 +227,7 @@ def _stream(
         defines |= own
         tensors[name] = (write if name == "result" else read)(operands[name], vector=wide or (name == "a" and eights))
     defines |= {
-        "B_WIDE": 0,
-        "B_PAIRS": 0,
-        "BITS": f"{b.bits}u",
         "PARTS": parts,
-        "IS_SIGNED": int(b.numbers.data_type in _SIGNED),
         "TILE_M": f"{kernel.rows}u",
         "COLUMNS": f"{kernel.columns}u",
         "LANES": f"{kernel.lanes}u",

@@ -157,7 +157,7 @@ def kernel_of(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:
     along_k = down < across
     per_vector = DATA_TYPES[b.data_type].per_vector
     # Stored numbers become what a is.
-    factors = [operands[name] for name in ("a", "b") if not (name == "b" and is_stored(operands))]
+    factors = [operands["a"]] if is_stored(operands) else [operands["a"], b]
     float16 = all(map(is_half, factors))
     return product_kernel(
         target,
@@ -293,16 +293,15 @@ def matrix_defines(name: str, operand: Operand, along: str | None) -> tuple[dict
     }, wide
 
 
-def _stored_defines(operands: Mapping[str, Operand]) -> dict[str, object]:
-    numbers = DATA_TYPES[operands["b"].data_type]
+def stored_defines(numbers: Operand, zeros: Operand | None) -> dict[str, object]:
+    """Return how a kernel reads a b that is quantized."""
+    row = DATA_TYPES[numbers.data_type]
     return {
-        "B_STORED": 1,
-        "B_ALONG": "COLUMN",
         "B_WIDE": 0,
         "B_PAIRS": 0,
-        "BITS": f"{numbers.bits}u",
-        "IS_SIGNED": int(numbers.kind == "int"),
-        "HAS_ZEROS": int("zeros" in operands),
+        "BITS": f"{row.bits}u",
+        "IS_SIGNED": int(row.kind == "int"),
+        "HAS_ZEROS": int(zeros is not None),
     }
 
 
@@ -384,7 +383,7 @@ def _dispatch(
         operand = operands[name]
         if name == "b" and is_stored(operands):
             tensors[name] = read(operand)
-            defines |= _stored_defines(operands)
+            defines |= {"B_STORED": 1, "B_ALONG": "COLUMN", **stored_defines(operand, operands.get("zeros"))}
             continue
         singly = one_by_one and name == "result" and isinstance(kernel, TiledProduct)
         own, wide = matrix_defines(name, operand, None if singly else _along(builder.target, name, operands))

@@ -269,7 +269,7 @@ class ProgramBuilder:
         """Run a kernel that defines ``result_VALUE value(uint c[RANK])`` once per element of ``result``.
 
         The kernel includes "lib/for_each.glsl" at its end. Invocations write whole words if the result is packed.
-        steps: of one element (see Dispatch). split_axes: dimensions along which value(c) reads every tensor at c alone
+        steps: per element (see Dispatch). split_axes: dimensions along which value(c) reads every tensor at c alone
         (with the result's sizes); tensors larger than a binding are split along them. reads_result: value(c) may also
         read the result's old value at c.
         """
@@ -339,8 +339,8 @@ def merge_dimensions(
 ) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     """Merge adjacent dimensions that every tensor traverses as one; drop trailing dimensions of size 1.
 
-    strides: of each tensor over the same sizes. The result may be empty. A leading dimension of size 1 merges by its
-    strides like any other, so a batch of one has the kernel of a batch of many.
+    strides: one tuple per tensor, over the same sizes. The result may be empty. A leading dimension of size 1 merges by
+    its strides like any other, so a batch of one has the kernel of a batch of many.
     """
     merged_sizes: list[int] = []
     merged: list[list[int]] = [[] for _ in strides]

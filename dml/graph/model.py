@@ -43,7 +43,7 @@ class Value:
 
     @property
     def is_private(self) -> bool:
-        """Whether it has a single consumer."""
+        """Whether the value has a single consumer."""
         return isinstance(self.source, Node) and not self.outputs and len(self.consumers) == 1
 
 

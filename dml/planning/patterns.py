@@ -126,8 +126,8 @@ def _traced(
 
 
 def _single(sizes: Sequence[int]) -> list[int]:
-    """Return dimensions of size 0 or 1, by position: single elements have layouts of their own, such as a token
-    compared with a prompt."""
+    """Return the sizes, with all above 1 made equal. Dimensions of size 0 or 1 have layouts of their own: a single
+    token is planned differently from a prompt."""
     return [size if size < 2 else 2 for size in sizes]
 
 

@@ -94,7 +94,7 @@ class Context:
         return Buffer(self, size, host=host, zero=zero, keep=keep)
 
     def take(self, use: Use, size: int, *, keep: bool = False) -> Piece:
-        """Allocate memory for a use. keep: of ``Pool.take``.
+        """Allocate memory for a use. keep: as in ``Pool.take``.
 
         Raises DMLError (E_OUTOFMEMORY) with a summary of the device's memory.
         """

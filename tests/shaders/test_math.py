@@ -219,7 +219,7 @@ def integer_powers(dtype):
 
 
 def special_powers(rng):
-    """Make two floats, and whether the second is an integer and whether it is odd."""
+    """Return two floats, and flags: whether the second is an integer, and whether it is odd."""
     x, y = two((-3, 3), (-20, 20))(rng)
     y = np.where(rng.random(y.size) < 0.5, np.rint(y), y)
     return [x, y, (np.rint(y) == y).astype(np.uint32), (np.fmod(np.abs(y), 2) == 1).astype(np.uint32)]

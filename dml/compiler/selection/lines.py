@@ -316,7 +316,7 @@ def _held(target: Target, length: int, unit: int, few: int, segmented: bool) -> 
 
 
 def holds_vectors(target: Target, bits: int) -> bool:
-    """Whether a normalization holds elements as stored and converts them in each pass. bits: of an element.
+    """Whether a normalization holds elements as stored and converts them in each pass. bits: width of an element.
 
     Eighty elements as float32 leave room for one workgroup of 512 on an H100's multiprocessor, half of what its memory
     needs. This applies where a conversion takes one instruction.
@@ -342,7 +342,7 @@ class Rows:
 
 #: Rows that fill a CPU's vector with one invocation each.
 CPU_MANY_ROWS: int = threshold("lines.CPU_MANY_ROWS")
-#: Minimum number of steps for which sharing a row among the invocations of a vector pays, despite the barriers.
+#: Minimum number of steps for which sharing a row among the invocations of a vector is faster, despite the barriers.
 CPU_SHARED_STEPS: int = threshold("lines.CPU_SHARED_STEPS")
 #: On CPU drivers, rows with fewer iterations per pass take one dispatch, however few rows there are.
 SHORT_WALK: int = threshold("lines.SHORT_WALK")

@@ -51,8 +51,8 @@ def scatter(x: Array, indices: Array, updates: Array, axis: int) -> Array:
     result = x.copy()
     resolved, exists = _resolved(indices, x.shape[axis])
     for place in np.argwhere(exists):
-        at = tuple(place)
-        result[(*at[:axis], resolved[at], *at[axis + 1 :])] = updates[at]
+        position = tuple(place)
+        result[(*position[:axis], resolved[position], *position[axis + 1 :])] = updates[position]
     return result
 
 

@@ -36,8 +36,7 @@ _FOREIGN = {
 
 @dataclass(frozen=True)
 class DxSource:
-    """A bound resource, beginning ``offset`` bytes into it. path: its location in the file. shape: for an ONNX
-    model."""
+    """A binding of a resource from byte ``offset`` on. path: its location in the file. shape: for an ONNX model."""
 
     resource: Resource
     offset: int

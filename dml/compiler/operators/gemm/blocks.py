@@ -95,7 +95,7 @@ def products_of_blocks(
     """Like ``matmul`` with transposed b, for operands of equal rank. One dimension before the last two may have a size
     above 1: a batch, each element with its own weights (those of an expert, for example).
 
-    data_type: of the dequantized weights.
+    data_type: the type of the dequantized weights.
     """
     stream = partial(_stream, builder, alpha=alpha, beta=beta, activation=activation)
 

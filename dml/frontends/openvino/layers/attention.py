@@ -13,7 +13,7 @@ from dml.shapes import with_size
 
 @layer("ScaledDotProductAttention")
 def scaled_dot_product_attention(c: IrContext) -> IrValue:
-    """Softmax of the scaled products of queries and keys, plus the mask, times the values.
+    """Compute softmax(scale * query x key + mask) x value.
 
     A boolean mask excludes the keys where it is false; a causal one excludes the keys after each query. A sink, input
     5, adds a score to each query's softmax and has no value.

@@ -72,8 +72,8 @@ def _product(x: OnnxValue, matrix: Array) -> OnnxValue:
 
 @onnx_op("DFT", since=17)
 def dft(node: OnnxNode) -> OnnxValue:
-    """Transform; version 17 has ``axis`` as an attribute, 20 as an input. One-sided and inverse: half a spectrum to
-    reals."""
+    """Transform; version 17 has ``axis`` as an attribute, 20 as an input. One-sided and inverse: transform half a
+    spectrum to reals."""
     x = node.input(0, least=2)
     node.check(x.dtype.kind not in "iub", f"takes floating-point signals, found {x.dtype}")
     axis = node.integer("axis", 1)

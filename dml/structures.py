@@ -51,7 +51,7 @@ class Signature:
     """The fields of a structure.
 
     in_c: all, in directml.h's order. short: the order without the counts before arrays, or with counts last. defaults:
-    of optional fields.
+    values of optional fields.
     """
 
     def __init__(self, name: str, in_c: tuple[str, ...], short: tuple[str, ...], defaults: dict[str, Any]) -> None:

@@ -29,8 +29,8 @@ class DataType:
 
     glsl: the type of its values in a kernel. kind: the kind of these values: float, int, uint, int64, uint64 or
     float64. decode: GLSL for the value of ``bits``, a word whose low bits are an element and whose other bits are
-    arbitrary; encode: for an element's bits, other bits zero, of the value ``v``. Both are empty for 64-bit types,
-    whose values are their bits. rounded: GLSL for the nearest value to ``$x0`` that an element can hold (see
+    arbitrary; encode: GLSL for the bits of an element with the value ``v``, other bits zero. Both are empty for 64-bit
+    types, whose values are their bits. rounded: GLSL for the nearest value to ``$x0`` that an element can hold (see
     dml.compiler.scalar); empty if elements hold every value, or wrap.
     """
 

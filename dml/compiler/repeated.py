@@ -50,7 +50,7 @@ class Lowered(NamedTuple):
 def repeated(builder: ProgramBuilder, what: Hashable, operands: _Operands, work: _Work) -> None:
     """Add ``work(builder.scope(operands))``, reusing its result for operands of the same layouts.
 
-    what: all that ``work`` depends on besides the operands and the target, compared by equality.
+    what: everything that ``work`` depends on, except the operands and the target, compared by equality.
     """
     found = lowered(builder, what, operands, work)
     if found is None:

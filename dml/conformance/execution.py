@@ -49,8 +49,8 @@ class CaseData:
     """A case's description, its inputs as their layouts hold them, and its expected outputs.
 
     part: the sample that stands for a large operator, else None. expectations: one per output in binding order; if
-    inputs are subnormal, a second one for inputs flushed to zero, which Vulkan allows. With a part, they cover its
-    elements alone.
+    inputs are subnormal, a second one for inputs flushed to zero, which Vulkan allows. With a part, they cover only its
+    elements.
     """
 
     desc: OperatorDesc

@@ -181,7 +181,7 @@ class GraphParts(NamedTuple):
     input_edges: Sequence[InputEdge]
     edges: Sequence[Edge]
     output_edges: Sequence[OutputEdge]
-    #: Of the first inputs, including those that no node needs.
+    #: Names of the first inputs, including those that no node needs.
     input_names: Sequence[str] = ()
 
 
@@ -288,7 +288,7 @@ def connect(node: Node, removed: Node) -> None:
 
 
 def static_values(graph: Graph) -> set[Value]:
-    """Return the values that depend on constants and owned inputs alone."""
+    """Return the values that depend only on constants and owned inputs."""
     static: set[Value] = set()
     for node in graph.nodes:
         for entry in node.inputs:

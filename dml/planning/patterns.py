@@ -34,7 +34,8 @@ Fill = Callable[[Numbers], _Plan]
 
 
 class _Pattern(NamedTuple):
-    """changing: for each input size the number of its traced size, -1 if it equals the one in ``sizes``."""
+    """A plan with traced sizes. changing: the number of each input size's traced size; -1 if it must equal the one in
+    ``sizes``."""
 
     changing: tuple[int, ...]
     sizes: tuple[int, ...]

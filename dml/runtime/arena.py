@@ -23,7 +23,7 @@ def bound_regions(space: Space, dispatches: Iterable[Dispatch]) -> list[Region]:
 class Islands:
     """The contiguous byte ranges of a resource that regions cover. Overlapping regions share an island.
 
-    spans: first byte and end of each island. starts: the first bytes alone.
+    spans: first byte and end of each island. starts: only the first bytes.
     """
 
     def __init__(self, regions: Iterable[Region]) -> None:

@@ -286,7 +286,7 @@ def _close_all() -> None:
 
 def _forget_all() -> None:
     """In a forked child, abandon the parent's devices: destroying them, or exiting normally, would wait for driver
-    threads that exist in the parent alone."""
+    threads that exist only in the parent."""
     global _opening, _is_forked
     if not _contexts:
         return

@@ -131,7 +131,7 @@ void state_set(uint which, uint row, uint unit, float v) {
 }
 
 #if KEEPS
-// Values that units keep next to their state, read by their own invocation alone.
+// Values that units keep next to their state, read only by their own invocation.
 float kept_values[TILES * UNITS * ROWS];
 
 float kept_get(uint tile, uint u, uint row) {

@@ -124,7 +124,7 @@ def round_half_away(x):
 
 
 def power(x, n):
-    """Return x^n for integers; beyond float32's 24 bits, the low bits of n matter for the sign alone."""
+    """Return x^n for integers; beyond float32's 24 bits, the low bits of n matter only for the sign."""
     magnitude = np.power(np.abs(x), n.astype(F32).astype(np.float64))
     return np.where(n % 2 != 0, np.copysign(magnitude, x), magnitude)
 

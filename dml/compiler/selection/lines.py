@@ -141,7 +141,7 @@ def reduction_takes_vectors(target: Target, elements: int) -> bool:
 
 #: Minimum number of elements of a scan's chunk on CPU drivers.
 CPU_SCANNED: int = threshold("lines.CPU_SCANNED")
-#: Adjacent elements that a lane of a scan combines alone, between the steps that wait for other lanes.
+#: Adjacent elements that a lane of a scan combines by itself, between the steps that wait for other lanes.
 SCAN_ITEMS = 4
 #: Minimum number of such combinations per lane in a scan's chunk.
 SCAN_ROUNDS: int = threshold("lines.SCAN_ROUNDS")

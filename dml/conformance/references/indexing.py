@@ -41,8 +41,7 @@ def gather_nd(x: Array, indices: Array, batches: int = 0) -> Array:
         np.arange(size).reshape([-1 if d == axis else 1 for d in range(len(tuples))])
         for axis, size in enumerate(x.shape[:batches])
     ]
-    for k in range(indices.shape[-1]):
-        place.append(_resolved(indices[..., k], x.shape[batches + k])[0])
+    place += [_resolved(indices[..., k], x.shape[batches + k])[0] for k in range(indices.shape[-1])]
     return np.asarray(x[tuple(np.broadcast_arrays(*place))])
 
 

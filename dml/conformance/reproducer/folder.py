@@ -168,7 +168,7 @@ def _overview(record: Record, rows: Sequence[str]) -> str:
 
 
 def _zipped(files: Mapping[str, bytes]) -> bytes:
-    """Return a zip file whose bytes depend on the files alone."""
+    """Return a zip file whose bytes depend only on the files."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(files):

@@ -86,7 +86,8 @@ class PrintCommand:
 
 @dataclass(frozen=True)
 class WriteFileCommand:
-    """dimensions: the shape of the array in an .npy file; empty for one dimension with all elements."""
+    """A command that writes a resource to a file. dimensions: the shape of the array in an .npy file; empty for one
+    dimension with all elements."""
 
     resource: Resource
     target: str

@@ -130,8 +130,8 @@ class AxisPhase:
 
 
 def _phases_of_axis(taps: Three, geometry: Geometry, size: int, axis: int) -> list[AxisPhase]:
-    """Return a phase per position modulo the stride; none at all if one of them has no tap, so that its results are the
-    bias alone."""
+    """Return a phase per position modulo the stride; none at all if one of them has no tap, so that its results are
+    just the bias."""
     count, stride, dilation = taps[axis], geometry.strides[axis], geometry.dilations[axis]
     between = stride // math.gcd(stride, dilation)  # distance between adjacent taps of a phase
     found = []

@@ -156,7 +156,7 @@ def kernel_of(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:
     down, across = b.strides[-2:]
     along_k = down < across
     per_vector = DATA_TYPES[b.data_type].per_vector
-    # Stored numbers become what a is.
+    # Kernels dequantize stored numbers to a's data type.
     factors = [operands["a"]] if is_stored(operands) else [operands["a"], b]
     float16 = all(map(is_half, factors))
     return product_kernel(

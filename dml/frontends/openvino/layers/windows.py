@@ -53,10 +53,7 @@ def _operands(c: IrContext) -> tuple[Tensor, Tensor, int]:
 
 def _flat(*tensors: Tensor) -> list[Tensor]:
     """Return the tensors with two spatial dimensions; a single one is preceded by one of size 1."""
-    views = []
-    for t in tensors:
-        views.append(t if t.rank != 3 else t.view(with_spatial(t.sizes, 2), with_spatial(t.desc.strides, 2, 0)))
-    return views
+    return [t if t.rank != 3 else t.view(with_spatial(t.sizes, 2), with_spatial(t.desc.strides, 2, 0)) for t in tensors]
 
 
 def _two(values: Sequence[int], other: int) -> list[int]:

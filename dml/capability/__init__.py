@@ -95,7 +95,7 @@ def operator_type(kind: DML_OPERATOR_TYPE | int | str) -> DML_OPERATOR_TYPE:
         name = kind.strip().upper()
         own = name.removesuffix("_OPERATOR_DESC")
         kind = named(DML_OPERATOR_TYPE, kind if own == name else own.removeprefix("DML_"), "operator type")
-    if isinstance(kind, OWN_OPERATOR_TYPE):  # by enumerator alone: no number or name denotes it
+    if isinstance(kind, OWN_OPERATOR_TYPE):  # only as an enumerator: no number or name denotes it
         return cast(DML_OPERATOR_TYPE, kind)
     try:
         found = kind if type(kind) is DML_OPERATOR_TYPE else DML_OPERATOR_TYPE(kind)

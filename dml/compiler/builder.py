@@ -327,7 +327,7 @@ def _binding(bounds: Sequence[Bound]) -> StorageBinding:
 
 
 def owns_whole_words(result: Operand) -> bool:
-    """Whether a packed result shares no 32-bit word with other tensors, as a slice of a larger tensor may."""
+    """Whether a packed result shares no 32-bit word with other tensors; a slice of a larger tensor may share one."""
     row = DATA_TYPES[result.data_type]
     end = result.base + result.count
     ends_in_last_word = end * row.bits > (result.region.size - 4) * 8

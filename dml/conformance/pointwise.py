@@ -39,7 +39,7 @@ def _along(kept: Callable[[int, int], bool]) -> Callable[[Tensor], Tensor]:
     return repeat
 
 
-#: How a second input broadcasts by strides of 0: not at all, one number per column, per row, or one in all.
+#: How a second input broadcasts by strides of 0: not at all, one number per column, one per row, or a single number.
 REPEATED: Mapping[str, Callable[[Tensor], Tensor]] = {
     "whole": lambda whole: whole,
     "row": _along(lambda axis, rank: axis == rank - 1),

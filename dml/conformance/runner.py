@@ -56,7 +56,7 @@ class PlaceRun:
         self._shrunk: set[tuple[str, str]] = set()
 
     def outcomes(self) -> Generator[Record, None, None]:
-        """Yield each case's outcome when it is known; a failure's again after minimization.
+        """Yield each case's outcome when it is known; a failure's outcome is yielded again after minimization.
 
         Leaving the iteration ends the processes.
         """

@@ -29,7 +29,7 @@ Index = tuple[Any, ...]
 Random = np.random.Generator
 _ALL = slice(None)
 
-#: Multiplications from which an operator is judged by a part.
+#: Minimum multiplications of an operator that is judged by a part of its results.
 LARGE = 1 << 31
 #: Maximum difference from the portable kernel's result, relative to the largest result, by element size: reordered sums
 #: of thousands of products, and FLOAT16's rounding.

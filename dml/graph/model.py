@@ -79,8 +79,8 @@ class Node:
     inputs: list[tuple[Port, Value] | None]
     outputs: list[tuple[Port, Value] | None]
     expression: Expression | None = None
-    #: An expression applied to each result before it is stored: of the result (leaf 0) and of the elements of the
-    #: inputs after the operator's own (leaves 1, 2, ...). ``outputs`` then describes its results.
+    #: An expression applied to each result before it is stored. Its leaf 0 is the result; leaves 1, 2, ... are elements
+    #: of the inputs after the operator's own. ``outputs`` then describes the expression's results.
     epilogue: Expression | None = None
     equal: list[NodeLabel] = field(default_factory=list)
     #: Number of inputs that are the operator's own.

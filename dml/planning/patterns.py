@@ -34,8 +34,8 @@ Fill = Callable[[Numbers], _Plan]
 
 
 class _Pattern(NamedTuple):
-    """A plan with traced sizes. changing: the number of each input size's traced size; -1 if it must equal the one in
-    ``sizes``."""
+    """A plan with traced sizes. changing: each input size's index among the traced sizes; -1 if it must equal the one
+    in ``sizes``."""
 
     changing: tuple[int, ...]
     sizes: tuple[int, ...]

@@ -259,8 +259,8 @@ SUM = """float sum_of_five(float a, float b, float c, float d, float e) {
 
 
 def five_sizes(rng):
-    """Make three numbers of similar size and one of any, whose squares may overflow or underflow float32, and a small
-    one.
+    """Make three numbers of similar size and one of any size, whose squares may overflow or underflow float32, and a
+    small one.
     """
     size = rng.integers(-120, 120, 1 << 14)
     columns = [magnitudes(rng, 0, 1) * np.exp2(size + rng.integers(-3, 4, size.size)) for _ in range(3)]

@@ -547,7 +547,7 @@ def general_rounds(target: Target, per_word: int) -> int:
 
 # --- Winograd's products ----------------------------------------------------------------------------------------------
 
-#: Number of points at which the transforms evaluate: 6 x 6.
+#: Number of evaluation points of the transforms: 6 x 6.
 WINOGRAD_POINTS = 36
 #: Maximum number of bytes of a transformed filter, which has four times the filter's elements: 512 x 512 channels.
 MOST_TRANSFORMED = 40 << 20

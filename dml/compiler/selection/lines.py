@@ -482,7 +482,7 @@ def _selected(target: Target, lines: int, length: int, k: int) -> BlockSharing:
 
 
 def _sorted(target: Target, block: int) -> BlockSharing:
-    """Return blocks for a bitonic sort of a power of two elements. Steps: reads, exchanges, writes."""
+    """Return blocks for a bitonic sort; their number of elements is a power of two. Steps: reads, exchanges, writes."""
     per_group = max(1, SORTED_AT_ONCE // block)
     sorters = GPU_SORTERS if profile(target).shares_memory else CPU_VECTOR
     workgroup = min(sorters, block * per_group // 2, target.max_workgroup_invocations)

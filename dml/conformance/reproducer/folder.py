@@ -18,7 +18,8 @@ from dml.conformance.terminal import failure_lines
 from dml.errors import DMLError
 from dml.files import check_writable, write_whole
 
-#: Maximum folders of a run. The first failure of each operator, data type and kind gets one, or shares its case's.
+#: Maximum folders of a run. The first failure of each operator, data type and kind gets a folder, or shares the one of
+#: the same case.
 MOST = 20
 _BUILD = "gcc -O1 reproduce.c -lvulkan -lm -o reproduce && ./reproduce"
 

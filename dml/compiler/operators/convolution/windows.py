@@ -43,7 +43,7 @@ class WindowedSum:
 
     @cached_property
     def sizes(self) -> WindowSizes:
-        """Sizes from which the kernel is chosen."""
+        """The sizes that determine the choice of a kernel."""
         groups, outputs, inputs = self.weights.sizes[:3]
         windows = self.windows
         return WindowSizes(
@@ -59,7 +59,7 @@ class WindowedSum:
 
 
 def windowed_sums(convolution: Convolution) -> list[WindowedSum] | None:
-    """Return the sums that together make the convolution's result; None if there are too many, or results without a
+    """Return the sums that together make the convolution's result; None if there are too many, or if a result has no
     window."""
     geometry, weights, taps = convolution.geometry, convolution.weights_by_group, three(convolution.weights.sizes[2:])
     if not geometry.backward:

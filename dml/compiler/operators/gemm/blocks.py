@@ -75,7 +75,7 @@ def rows_of_blocks(
     taken = [part(numbers, axis, start, count)]
     for each in per_block:
         size = numbers.sizes[axis] // each.sizes[axis]
-        # Cropped, since devices with few bindings copy tensors of which they would bind several.
+        # Cropped, since devices with few bindings copy tensors that would take several bindings.
         taken.append(each if each.sizes[axis] == 1 else crop(part(each, axis, start // size, count // size), 0))
     return taken
 

@@ -171,7 +171,7 @@ def kernel_of(target: Target, operands: Mapping[str, Operand], *, in_eights: boo
     down, across = b.strides[-2:]
     along_k = down < across
     per_vector = DATA_TYPES[b.data_type].per_vector
-    # Stored numbers become what a is.
+    # Kernels dequantize stored numbers to a's data type.
     factors = [operands["a"]] if is_stored(operands) else [operands["a"], b]
     float16 = all(map(is_half, factors))
     read_so = factors[1:] if in_eights else factors
@@ -327,7 +327,8 @@ def stack_constants(stack: StackPart | None) -> dict[str, Constant]:
 
 
 def matrix_defines(name: str, operand: Operand, along: str | None) -> tuple[dict[str, object], bool]:
-    """Return how gemm/matrix.glsl reads or, for "result", stores a matrix, and whether it is bound as vectors.
+    """Return the defines that tell gemm/matrix.glsl how to read or, for "result", store a matrix, and whether it is
+    bound as vectors.
 
     along: the direction of four adjacent elements accessed at once.
     """
@@ -341,7 +342,7 @@ def matrix_defines(name: str, operand: Operand, along: str | None) -> tuple[dict
 
 
 def stored_defines(numbers: Operand, zeros: Operand | None) -> dict[str, object]:
-    """Return how a kernel reads a b that is quantized."""
+    """Return the defines with which a kernel reads a quantized b."""
     row = DATA_TYPES[numbers.data_type]
     return {
         "B_WIDE": 0,
@@ -363,9 +364,9 @@ def multiply(
 ) -> None:
     """Add one dispatch or, with split-k, one for the partial sums and one that adds them.
 
-    operands: a, b, result, and c if it is added, with one batch dimension at least (``merge_batch``); scales, and zeros
-    if they exist, of a b that ``is_stored``; indices {batch} of a b that is a stack {matrices, k, n}, of which one
-    dispatch binds a part (None: the whole).
+    operands: a, b, result, and c if it is added, with one batch dimension at least (``merge_batch``); if b is
+    quantized, also its scales and optionally its zeros; if it is a stack {matrices, k, n}, the indices {batch}, and
+    which of its matrices are bound (stack; None: all).
     """
     kernel = kernel_of(builder.target, operands)
     result, k = operands["result"], operands["a"].sizes[-1]

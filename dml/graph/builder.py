@@ -240,7 +240,8 @@ def _descs(
 ) -> dict[str, DML_BUFFER_TENSOR_DESC]:
     """Return the descriptions of a node's tensors, for an array that of its first, by field."""
     inputs = {field: fields[field] for field in cls.input_names if fields.get(field) is not None}
-    first = {name: value[0] if isinstance(value, list | tuple) else value for name, value in (inputs | outputs).items()}
+    tensors = inputs | dict(outputs)
+    first = {name: value[0] if isinstance(value, list | tuple) else value for name, value in tensors.items()}
     return {name: value if isinstance(value, DML_BUFFER_TENSOR_DESC) else value.desc for name, value in first.items()}
 
 

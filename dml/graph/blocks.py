@@ -1,6 +1,4 @@
-"""Weights of 2, 4, 8 and 16 bits that products, convolutions and gathers read in their stored form and widen
-themselves.
-"""
+"""Weights of 2, 4, 8 and 16 bits that stay as stored: products, convolutions and gathers widen them as they read."""
 
 from __future__ import annotations
 
@@ -184,7 +182,7 @@ def _convolves(node: Node, index: int, weights: _Weights) -> bool:
 
 
 def _multiplies(node: Node, index: int, weights: _Weights) -> bool:
-    """Whether input ``index`` of a node is the matrix B of a product, or one matrix B for each element of a batch."""
+    """Whether input ``index`` of a node is a product's matrix B, or one such matrix for each element of a batch."""
     desc, entry = node.desc, node.inputs[index]
     assert entry is not None
     port = entry[0]

@@ -101,7 +101,8 @@ void main() {
             uint k = first_k + u * (SLICES * PER_VECTOR);
             if (u > 0u && k >= K) break;
             [[unroll]] for (uint p = 0u; p < PARTS; ++p) {
-                // Zero points and what four_numbers adds to each number are subtracted using the sums of a.
+                // Zero points, and the offset that four_numbers() adds to each number, are subtracted using the sums of
+                // a.
                 SUM products[TILE_M][COLUMNS], ones[TILE_M];
                 [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
                     ones[m] = 0.0;

@@ -75,7 +75,7 @@ def rows_of_blocks(
     taken = [part(numbers, axis, start, count)]
     for each in per_block:
         size = numbers.sizes[axis] // each.sizes[axis]
-        # Cropped, since devices with few bindings copy tensors of which they would bind several.
+        # Cropped, since devices with few bindings copy tensors that would take several bindings.
         taken.append(each if each.sizes[axis] == 1 else crop(part(each, axis, start // size, count // size), 0))
     return taken
 
@@ -95,7 +95,7 @@ def products_of_blocks(
     """Like ``matmul`` with transposed b, for operands of equal rank. One dimension before the last two may have a size
     above 1: a batch, each element with its own weights (those of an expert, for example).
 
-    data_type: of the dequantized weights.
+    data_type: the type of the dequantized weights.
     """
     stream = partial(_stream, builder, alpha=alpha, beta=beta, activation=activation)
 

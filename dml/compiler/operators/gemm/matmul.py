@@ -156,7 +156,7 @@ def kernel_of(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:
     down, across = b.strides[-2:]
     along_k = down < across
     per_vector = DATA_TYPES[b.data_type].per_vector
-    # Stored numbers become what a is.
+    # Kernels dequantize stored numbers to a's data type.
     factors = [operands["a"]] if is_stored(operands) else [operands["a"], b]
     float16 = all(map(is_half, factors))
     return product_kernel(
@@ -280,7 +280,8 @@ def matrix_code(operands: Mapping[str, Operand]) -> str:
 
 
 def matrix_defines(name: str, operand: Operand, along: str | None) -> tuple[dict[str, object], bool]:
-    """Return how gemm/matrix.glsl reads or, for "result", stores a matrix, and whether it is bound as vectors.
+    """Return the defines that tell gemm/matrix.glsl how to read or, for "result", store a matrix, and whether it is
+    bound as vectors.
 
     along: the direction of four adjacent elements accessed at once.
     """
@@ -294,7 +295,7 @@ def matrix_defines(name: str, operand: Operand, along: str | None) -> tuple[dict
 
 
 def stored_defines(numbers: Operand, zeros: Operand | None) -> dict[str, object]:
-    """Return how a kernel reads a b that is quantized."""
+    """Return the defines with which a kernel reads a quantized b."""
     row = DATA_TYPES[numbers.data_type]
     return {
         "B_WIDE": 0,
@@ -315,8 +316,8 @@ def multiply(
 ) -> None:
     """Add one dispatch or, with split-k, one for the partial sums and one that adds them.
 
-    operands: a, b, result, and c if it is added, with one batch dimension at least (``merge_batch``); scales, and zeros
-    if they exist, of a b that ``is_stored``.
+    operands: a, b, result, and c if it is added, with one batch dimension at least (``merge_batch``); if b is
+    quantized, also its scales and optionally its zeros.
     """
     kernel = kernel_of(builder.target, operands)
     result, k = operands["result"], operands["a"].sizes[-1]

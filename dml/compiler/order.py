@@ -12,7 +12,10 @@ from itertools import pairwise
 from dml.compiler.memory import least_size, place_temporaries
 from dml.compiler.program import Access, Dispatch, Program, Space
 
-#: A byte range of a resource, and the level of the dispatch that touched it.
+#: Bytes of temporaries above which an order that takes at most three quarters of them is preferred to fewer barriers.
+MANY_BYTES = 64 << 20
+
+#: A byte range of a resource, and the level (or the number) of the dispatch that touched it.
 _Span = tuple[int, int, int]
 
 
@@ -35,18 +38,61 @@ def in_levels(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], int]:
 
 
 def order_and_place(program: Program) -> None:
-    """Order the dispatches for fewer barriers, if that takes no more memory, and place their temporaries."""
+    """Order the dispatches for fewer barriers, if that takes no more memory, or for much less memory, and place their
+    temporaries."""
     dispatches = program.dispatches
     program.is_placed = True
     program.dispatches, program.temporary_size = place_temporaries(dispatches)
     levelled, barriers = in_levels(dispatches)
     moved = any(after is not before for after, before in zip(levelled, dispatches, strict=True))
-    if not moved or least_size(levelled) > program.temporary_size:
-        return
-    if barriers < count_barriers(dispatches):
+    if moved and least_size(levelled) <= program.temporary_size and barriers < count_barriers(dispatches):
         others, size = place_temporaries(levelled)
         if size <= program.temporary_size and count_barriers(others) < count_barriers(program.dispatches):
             program.dispatches, program.temporary_size = others, size
+    if program.temporary_size > MANY_BYTES:
+        others, size = place_temporaries(one_by_one(dispatches))
+        if 4 * size <= 3 * program.temporary_size:
+            program.dispatches, program.temporary_size = others, size
+
+
+def one_by_one(dispatches: Sequence[Dispatch]) -> list[Dispatch]:
+    """Order dispatches so that what one result needs is computed before the next result is begun.
+
+    A graph's nodes are ordered by levels, which would hold all parts of work that is divided to save memory.
+    """
+    needed = _needed(dispatches)
+    inner, done = set[int]().union(*needed), set[int]()
+    order: list[Dispatch] = []
+    for last in range(len(dispatches)):
+        left = [] if last in inner else [last]
+        while left:
+            missing = next((index for index in needed[left[-1]] if index not in done), None)
+            if missing is not None:
+                left.append(missing)
+                continue
+            index = left.pop()
+            done.add(index)
+            order.append(dispatches[index])
+    return order
+
+
+def _needed(dispatches: Sequence[Dispatch]) -> list[list[int]]:
+    """Return the earlier dispatches that each one must follow."""
+    resources: dict[tuple[Space, int], _Resource] = {}
+    reading, needed = Access.READ, list[list[int]]()
+    for number, dispatch in enumerate(dispatches):
+        found: dict[int, None] = {}
+        for (space, index, start, size), access, _ in dispatch.bindings:
+            written, read = resources.get((space, index), ([], []))
+            end = start + size
+            for first, last, earlier in written if access is reading else written + read:
+                if start < last and first < end:
+                    found[earlier] = None
+        needed.append(sorted(found))
+        for (space, index, start, size), access, _ in dispatch.bindings:
+            resource = resources.setdefault((space, index), ([], []))
+            resource[access is reading].append((start, start + size, number))
+    return needed
 
 
 def _levels(dispatches: Sequence[Dispatch]) -> list[int]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dml.compiler.order import count_barriers, in_levels
+from dml.compiler.order import count_barriers, in_levels, one_by_one
 from dml.compiler.program import Access, Dispatch, Region, Space, StorageBinding
+from dml.enums import DML_REDUCE_FUNCTION_SUM
 from dml.glslang import Source
 from dml.graph.builder import Builder
-from dml.graph.operations import convolution, join, max_pooling, relu
+from dml.graph.operations import convolution, gemm, join, max_pooling, reduce, relu, slice_, softmax
 
 
 def dispatch(label: str, reads: str, writes: str, offset: int = 0) -> Dispatch:
@@ -44,6 +45,39 @@ def test_levels(described: list[str], order: str, barriers: tuple[int, int]) -> 
     assert labels(levelled) == order
     assert (count_barriers(dispatches), count_barriers(levelled)) == barriers
     assert between == barriers[1]
+
+
+@pytest.mark.parametrize(
+    "described, order",
+    [
+        # Two chains, by levels, with a result each
+        (["1:x:a", "2:x:b", "3:a:c", "4:b:d", "5:c:e", "6:d:f"], "135246"),
+        # Two chains with one result
+        (["1:x:a", "2:x:b", "3:a:c", "4:b:d", "5:cd:e"], "13245"),
+        # A temporary is overwritten only after its readers
+        (["1:x:a", "2:x:b", "3:a:c", "4:b:a", "5:c:d", "6:a:e"], "135246"),
+        (["1:x:a", "2:a:b", "3:y:a", "4:a:c"], "1234"),
+    ],
+)
+def test_one_result_after_the_other(described: list[str], order: str) -> None:
+    assert labels(one_by_one([dispatch(*text.split(":")) for text in described])) == order
+
+
+@pytest.mark.parametrize("most", [0, 1 << 30])
+def test_work_in_parts_is_not_in_memory_at_once(each_kind, monkeypatch, most) -> None:
+    """Six parts of a large result that a sum makes small."""
+    monkeypatch.setattr("dml.compiler.order.MANY_BYTES", most)
+    b = Builder(each_kind)
+    x, w = b.input("x", (6, 64)), b.input("w", (4096, 64))
+    rows = [slice_(x, (index, 0), (1, 64)) for index in range(6)]
+    wide = [softmax(gemm(row, w, transpose_b=True), [1]) for row in rows]
+    compiled = b.compile({"y": join([reduce(part * part, DML_REDUCE_FUNCTION_SUM, [1]) for part in wide], 0)})
+    assert (compiled.program.temporary_size <= 3 * 4 * 4096) == (most == 0)
+    rng = np.random.default_rng(0)
+    inputs = {"x": rng.random((6, 64), np.float32), "w": rng.random((4096, 64), np.float32)}
+    scores = np.exp(inputs["x"].astype(np.float64) @ inputs["w"].T)
+    expected = ((scores / scores.sum(1, keepdims=True)) ** 2).sum(1, keepdims=True)
+    np.testing.assert_allclose(compiled.dispatch(inputs)["y"], expected, rtol=1e-5)
 
 
 def test_disjoint_ranges_of_a_resource_need_no_barrier() -> None:

@@ -14,8 +14,9 @@ from models import Array, assert_close, in_onnxruntime, node_model
 
 import dml
 from dml.frontends.onnx import prepare
+from dml.frontends.onnx.map.operators import attention_products, decoder_attention
 
-FLOAT = np.float32
+FLOAT, HALF = np.float32, np.float16
 
 
 def floats(rng: Any, *shape: int) -> Array:
@@ -232,3 +233,79 @@ def test_sparse_attention(device: dml.Device, steps: int, past: int, rotary: int
     for own, own_held, theirs in zip(found[1:], caches.values(), expected[1:], strict=True):
         np.testing.assert_allclose(own[:, :, : past + steps], theirs[:, :, : past + steps], rtol=1e-6, atol=1e-6)
         np.testing.assert_array_equal(own_held.numpy()[:, :, : past + steps], own[:, :, : past + steps])
+
+
+# SparseAttention at the sizes of Phi-3-small
+
+
+def phi_layouts(blocks: int) -> Array:
+    """Return Phi-3-small's eight layouts {8, blocks, blocks}: 16 local blocks, and every eighth one, in turn."""
+    own, keys = np.arange(blocks)[:, None], np.arange(blocks)
+    every = [(keys + head + 1) % 8 == 0 for head in range(8)]
+    return np.stack([(keys <= own) & ((own - keys < 16) | vertical) for vertical in every])
+
+
+def compressed(layouts: Array) -> tuple[Array, Array]:
+    """Return layouts as compressed rows and columns."""
+    rows = np.pad(layouts.sum(2).cumsum(1), ((0, 0), (1, 0))).astype(np.int32)
+    columns = np.full((len(layouts), rows.max()), -1, np.int32)
+    for own, layout in zip(columns, layouts, strict=True):
+        found = np.nonzero(layout)[1]
+        own[: len(found)] = found
+    return rows, columns
+
+
+def phi_attention(steps: int, past: int, room: int, dtype: Any, *, sparse: bool) -> tuple[Any, dict[str, Array]]:
+    """Return a model of Phi-3-small's attention, sparse or dense, and its inputs."""
+    rng, heads, key_heads, size, block = np.random.default_rng(7), 32, 8, 128, 64
+    inputs: dict[str, Array] = {
+        name: floats(rng, 1, steps, count * size).astype(dtype)
+        for name, count in (("q", heads), ("k", key_heads), ("v", key_heads))
+    }
+    inputs |= {name: floats(rng, 1, key_heads, room, size).astype(dtype) for name in ("past_k", "past_v")}
+    total, sizes = np.array([past + steps], np.int32), {"num_heads": heads, "kv_num_heads": key_heads}
+    outputs = {"y": (3, dtype), "present_k": (4, dtype), "present_v": (4, dtype)}
+    if not sparse:
+        return node_model("GroupQueryAttention", inputs | {"ends": total - 1, "total": total}, outputs, **sizes)
+    rows, columns = compressed(phi_layouts(room // block))
+    inputs |= {"rows": rows, "columns": columns, "total": total, "totals": total}
+    constants = ("rows", "columns")
+    return node_model("SparseAttention", inputs, outputs, constants=constants, sparse_block_size=block, **sizes)
+
+
+SHARED = {"present_k": "past_k", "present_v": "past_v"}
+
+
+@pytest.mark.parametrize("dtype", [FLOAT, HALF])
+@pytest.mark.parametrize(("steps", "past", "room"), [(1, 8191, 8192), (3, 4093, 4096), (70, 4090, 8192)])
+def test_sparse_attention_of_real_size(device: dml.Device, steps: int, past: int, room: int, dtype: Any) -> None:
+    """A token, a few, and a prompt whose mask is too large for all heads at once; the last query and others."""
+    model, given_ = phi_attention(steps, past, room, dtype, sparse=True)
+    held = {name: device.to_device(given_[name]) for name in ("past_k", "past_v")}
+    found = np.array(prepare(model, device, fallback=False).run({**given_, **held}, shared=SHARED)[0])
+    keys, values = (held[name].numpy()[0].astype(np.float64) for name in ("past_k", "past_v"))
+    np.testing.assert_array_equal(keys[:, past : past + steps], given_["k"].reshape(steps, 8, 128).transpose(1, 0, 2))
+    layouts, queries = phi_layouts(room // 64), given_["q"].reshape(steps, 32, 128).astype(np.float64)
+    for step in sorted({0, steps // 2, steps - 1}):
+        own = past + step
+        for head in (0, 5, 13, 31):
+            opened = (np.arange(room) <= own) & np.repeat(layouts[head % 8][own // 64], 64)
+            weights = softmax(keys[head // 4][opened] @ queries[step, head] * 128**-0.5)
+            expected = weights @ values[head // 4][opened]
+            result = found[0, step, 128 * head : 128 * (head + 1)]
+            np.testing.assert_allclose(result, expected, atol=2e-6 if dtype == FLOAT else 1e-3)
+
+
+@pytest.mark.parametrize("steps", [1, 16, 128, 2048])
+def test_sparse_attention_needs_as_much_memory_as_dense(device: dml.Device, steps: int) -> None:
+    """Besides what dense attention takes, or a part of the scores: the mask of all heads and what it is made of."""
+    taken = []
+    for sparse in (True, False):
+        model, given_ = phi_attention(steps, 4096 if steps == 1 else 0, 8192, FLOAT, sparse=sparse)
+        (part,) = prepare(model, device, fallback=False).parts
+        plan, _ = part.compiled_for(given_, SHARED)
+        taken.append(plan.compiled.program.temporary_size)
+    mask = min(4 * 32 * 8192 * steps, decoder_attention.MOST_MASK)
+    assert taken[0] <= max(taken[1], attention_products.MOST_SCORES + (8 << 20)) + 2 * mask
+    if steps == 1:
+        assert taken[0] <= taken[1] + 2 * mask

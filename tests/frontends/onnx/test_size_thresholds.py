@@ -35,6 +35,7 @@ LOWERED: dict[str, dict[str, tuple[int, ...]]] = {
     "dml.frontends.onnx.load.loading": {"_LARGE_MODEL": (0, 64), "_SMALL": (0, 2, 16)},
     "dml.frontends.onnx.map.mapped": {"_SMALL": (0, 2, 16), "MOST_NODES": (0, 1), "MOST_BYTES": (0, 64)},
     "dml.frontends.onnx.map.operators.attention_products": {"MOST_SCORES": (64, 256)},
+    "dml.frontends.onnx.map.operators.decoder_attention": {"MOST_MASK": (0, 64)},
     "dml.frontends.onnx.map.operators.experts": {"MOST_BYTES": (1, 256)},
     "dml.frontends.onnx.map.operators.spectrum": {"_LONG": (4, 8)},
     "dml.frontends.onnx.map.trace": {"_UNROLLED": (1, 5)},

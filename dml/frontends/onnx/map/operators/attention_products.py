@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -18,12 +18,15 @@ from .activation import softmax_along
 #: The score of a masked key.
 CLOSED = float(np.finfo(np.float32).min)
 
-#: Maximum bytes of scores in memory.
+#: Maximum bytes of scores in memory at once, half of them before their softmax.
 MOST_SCORES = 128 << 20
+
+#: A mask of the keys that queries attend to, or a function that returns those of a range of queries: first, count.
+Opened = OnnxValue | Callable[[int, int], OnnxValue]
 
 
 def products(
-    node: OnnxNode, query: OnnxValue, keys_values: Sequence[OnnxValue], opened: OnnxValue | None, bias: OnnxValue | None
+    node: OnnxNode, query: OnnxValue, keys_values: Sequence[OnnxValue], opened: Opened | None, bias: OnnxValue | None
 ) -> OnnxValue:
     """Attention of a query {B, S, N H} over keys and values {B, M, T, H} in float32; the result has the query's type.
 
@@ -33,14 +36,23 @@ def products(
     """
     batch, steps, _ = query.shape
     row = 4 * batch * (query.shape[2] // keys_values[0].shape[3]) * keys_values[0].shape[2]
-    if row * steps <= MOST_SCORES or steps == 1:
-        return _attended(node, query, keys_values, opened, bias)
-    count, parts = max(1, MOST_SCORES // row), []
+    if 2 * row * steps <= MOST_SCORES or steps == 1:
+        return _attended(node, query, keys_values, _masks(opened, 0, steps), bias)
+    count, parts = max(1, MOST_SCORES // (2 * row)), []
     for index in range(0, steps, count):
         own = min(count, steps - index)
-        given = [x if x is None or x.shape[2] == 1 else part(x, 2, index, own) for x in (opened, bias)]
-        parts.append(_attended(node, part(query, 1, index, own), keys_values, *given))
+        mask, own_bias = _masks(opened, index, own), _rows(bias, index, own)
+        parts.append(_attended(node, part(query, 1, index, own), keys_values, mask, own_bias))
     return join(parts, 1)
+
+
+def _masks(opened: Opened | None, first: int, count: int) -> OnnxValue | None:
+    """Return the mask of a range of queries."""
+    return opened(first, count) if callable(opened) else _rows(opened, first, count)
+
+
+def _rows(x: OnnxValue | None, first: int, count: int) -> OnnxValue | None:
+    return x if x is None or x.shape[2] in (1, count) else part(x, 2, first, count)
 
 
 def _attended(
@@ -58,7 +70,9 @@ def _attended(
     if bias is not None:
         scores = scores + expanded(bias, scores.shape)
     if opened is not None:
-        scores = where(opened, scores, scores.filled(CLOSED))
+        outer = (heads,) if opened.rank == 4 else (heads // opened.shape[2], opened.shape[2])
+        wide = reshape(scores, (batch, *outer, steps, total))
+        scores = reshape(where(opened, wide, wide.filled(CLOSED)), scores.shape)
     weights = _weights(node, scores)
     value_size = keys_values[1].shape[3]
     mixed = reshape(matmul(reshape(weights, (*grouped, total)), keys_values[1]), (batch, heads, steps, value_size))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC
 from dml.errors import DMLError
 
 from ...dtypes import BOOL, FLOAT32, INT32, UINT8, Array
@@ -11,11 +12,14 @@ from ...registry import onnx_op
 from ..functions import gather, gather_elements, join, matmul, part, resized
 from ..node import OnnxNode, Unsupported
 from ..traced_arrays import counted
-from ..value import OnnxValue, cast, expanded, maximum, reshape, transpose, where
-from .attention import both, refuse, refuse_attributes
-from .attention_products import products
+from ..value import OnnxValue, cast, emit, expanded, maximum, reshape, transpose, where
+from .attention import boolean_mask, both, refuse, refuse_attributes
+from .attention_products import CLOSED, products
 from .key_value_cache import full_cache, written
 from .rotary import turned
+
+#: Maximum bytes of the mask of every head with which SparseAttention runs as DirectML's operator.
+MOST_MASK = 16 << 20
 
 
 @onnx_op("DecoderMaskedMultiHeadAttention", domain="com.microsoft")
@@ -203,15 +207,56 @@ def sparse_attention(node: OnnxNode) -> list[OnnxValue | None]:
     lengths = maximum(lengths, lengths.filled(0))
     if node.integer("do_rotary", 0):
         query, key = turned(node, query, key, size, lengths, (9, 10), None)
+    own = reshape(lengths, (batch, 1)) + node.constant(counted((1, steps)))
+
+    def opened(first: int, count: int) -> OnnxValue:
+        queries = part(own, 1, first, count)
+        below = _up_to_each(node, queries, room)
+        return both(_blocks(node, queries, heads, room), reshape(below, (batch, 1, *below.shape[1:])))
+
     shared = node.writes_in_place({3: 1, 4: 2})
+    if shared and past_key.dtype == query.dtype and 4 * batch * heads * steps * room <= MOST_MASK:
+        return _attended_in_place(node, (query, key, value), past_key, lengths, opened(0, steps))
     presents = []
     for x, past in ((key, past_key), (value, past_value)):
         rows = cast(_split(x, key_heads), past.dtype)
         presents.append(written(rows, past, lengths, in_place=shared))
-    own = reshape(lengths, (batch, 1)) + node.constant(counted((1, steps)))
-    opened = both(_blocks(node, own, heads, room), _up_to_each(node, own, room))
     keys_values = [cast(x, FLOAT32) for x in presents]
     return [products(node, query, keys_values, opened, None), *presents]
+
+
+def _attended_in_place(
+    node: OnnxNode,
+    parts: tuple[OnnxValue, OnnxValue, OnnxValue],
+    past_key: OnnxValue,
+    lengths: OnnxValue,
+    opened: OnnxValue,
+) -> list[OnnxValue | None]:
+    """Return the outputs of DirectML's operator, which masks the scores of a few queries as a whole."""
+    query, key, value = parts
+    batch, steps, width = query.shape
+    _, key_heads, room, size = past_key.shape
+    sizes = (batch, width // size, steps, room)
+    each = expanded(opened, (batch, sizes[1] // opened.shape[2], *opened.shape[2:]))
+    outputs = emit(
+        DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC,
+        {
+            "OutputTensor": (query.shape, query.dtype),
+            "OutputPresentKeyTensor": (past_key.shape, query.dtype),
+            "OutputPresentValueTensor": (past_key.shape, query.dtype),
+        },
+        node.builder,
+        Scale=node.number("scale", 0.0) or size**-0.5,
+        MaskFilterValue=CLOSED,
+        QueryHeadCount=sizes[1],
+        KeyValueHeadCount=key_heads,
+        QueryTensor=query,
+        KeyTensor=key,
+        ValueTensor=value,
+        PastSequenceLengthsTensor=lengths,
+        **boolean_mask(reshape(each, sizes), sizes),
+    )
+    return list(outputs.values())
 
 
 def _up_to_each(node: OnnxNode, queries: OnnxValue, total: int) -> OnnxValue:
@@ -221,8 +266,7 @@ def _up_to_each(node: OnnxNode, queries: OnnxValue, total: int) -> OnnxValue:
 
 
 def _blocks(node: OnnxNode, queries: OnnxValue, heads: int, total: int) -> OnnxValue:
-    """Return a mask {B, N, S, T}: whether the head's layout selects the key's block for the block of the query
-    {B, S}."""
+    """Return a mask {B, 1, L, S, T}: whether each layout selects the key's block for the block of the query {B, S}."""
     block = node.integer("sparse_block_size", 64, least=1)
     rows, columns = node.known(5), node.known(6)
     if rows is None or columns is None:
@@ -235,9 +279,7 @@ def _blocks(node: OnnxNode, queries: OnnxValue, heads: int, total: int) -> OnnxV
     picked = gather(node.constant(layouts), queries / block, 1)  # {layouts, B, S, blocks}
     wide = expanded(reshape(picked, (*picked.shape, 1)), (*picked.shape, block))
     wide = part(reshape(wide, (count, batch, steps, blocks * block)), 3, 0, total)
-    wide = transpose(wide, (1, 0, 2, 3))
-    wide = expanded(reshape(wide, (batch, 1, count, steps, total)), (batch, heads // count, count, steps, total))
-    return cast(reshape(wide, (batch, heads, steps, total)), BOOL)
+    return cast(reshape(transpose(wide, (1, 0, 2, 3)), (batch, 1, count, steps, total)), BOOL)
 
 
 def _layouts(rows: Array, columns: Array) -> Array:

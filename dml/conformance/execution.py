@@ -342,8 +342,8 @@ def _disagreement(device: Device, desc: OperatorDesc, inputs: Inputs, found: Seq
     results = [portable.create_buffer(int(tensor.TotalTensorSizeInBytes)) for _, _, tensor in outputs]
     recorded(portable, compiled, given, results).execute()
     for (name, _, tensor), result, other in zip(outputs, found, results, strict=True):
-        there = from_bytes(other.read(np.uint8, len(result)), tensor)
-        if wrong := samples.disagreement(from_bytes(result, tensor), there):
+        expected = from_bytes(other.read(np.uint8, len(result)), tensor)
+        if wrong := samples.disagreement(from_bytes(result, tensor), expected):
             return f"{name} {wrong}"
     return ""
 
@@ -381,7 +381,7 @@ def _judged(
     case: CaseData,
     found: Sequence[npt.NDArray[np.uint8]],
 ) -> Outcome:
-    told: list[dict[str, Any]] = []
+    reports: list[dict[str, Any]] = []
     histogram = np.zeros(6, np.int64)
     failure: Outcome | None = None
     loose: Outcome | None = None
@@ -391,7 +391,7 @@ def _judged(
         values = from_bytes(data, tensor)
         result = compare(values if part is None else values[part.outputs[name]], expected, flushed)
         histogram += result.histogram
-        told.append(
+        reports.append(
             {
                 "tensor": label,
                 "elements": result.elements,
@@ -408,7 +408,7 @@ def _judged(
         touched = gaps_touched(data, tensor)
         if failure is None:
             failure = _failure(label, tensor, result, touched)
-    outcome = {**outcome, "tensors": told, "histogram": histogram.tolist(), "seconds": time.perf_counter() - start}
+    outcome = {**outcome, "tensors": reports, "histogram": histogram.tolist(), "seconds": time.perf_counter() - start}
     if failure is None:
         return outcome if loose is None else {**outcome, "status": "loose", "loose": loose}
     return {

@@ -491,7 +491,8 @@ def test_a_graph_that_writes_to_its_input(compiled):
 
 
 class Mixed(nn.Module):
-    """Writes to an input and a buffer; operations between that stay in PyTorch split it into parts."""
+    """Writes to an input and a buffer; operations between these writes stay in PyTorch and split the graph into
+    parts."""
 
     def __init__(self):
         super().__init__()

@@ -107,7 +107,7 @@ def test_kept_outputs_are_bounded(each_kind):
     assert len(buffers) <= 3 + bound.MOST_RECORDINGS
 
 
-def test_memory_comes_back_when_the_operator_and_the_arrays_are_gone(device):
+def test_memory_is_freed_with_the_operator_and_the_arrays(device):
     size = (1 << 20,)
     add = compiled(device, addition(size))
     x = np.ones(size, np.float32)

@@ -98,7 +98,7 @@ def test_owned_inputs_are_copied_once(seen_as: Callable[..., dml.Device]) -> Non
     assert_exact(found[1][1], found[0][1])
 
 
-def test_a_loop_copies_what_it_reads_once() -> None:
+def test_a_loop_copies_its_weights_once() -> None:
     """The state is so large that each step is a dispatch; the weights are copied once, not for every step."""
 
     def program(steps: int) -> Program:

@@ -420,7 +420,7 @@ def test_gpus_stream_whole_eights():
 
 @pytest.mark.parametrize("kind", [*KINDS, "float16"])
 @pytest.mark.parametrize("points", [False, True])
-def test_gathers_dequantize_what_they_gather(device, monkeypatch, kind, points):
+def test_gathers_dequantize_only_the_selected_rows(device, monkeypatch, kind, points):
     """A product may read the same table, as in language models with tied embeddings."""
     monkeypatch.setitem(stored_weights.KEPT_WIDER, "product", 0)
     monkeypatch.setattr("dml.graph.kept.SMALL", 0)

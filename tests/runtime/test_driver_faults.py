@@ -33,7 +33,7 @@ def run(device: Any, kernel: str, x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("guarded", ["x", "y"])
-def test_a_sign_put_back_behind_a_branch(device: Any, guarded: str) -> None:
+def test_a_sign_restored_after_a_branch(device: Any, guarded: str) -> None:
     """lavapipe 26.1.6 on AVX-512 (LLVM 19) miscompiles a bit selection, (a & m) | (b & ~m), where one operand is the
     result of the branch's other side, ``guarded``. with_sign needs no bit selection.
     """

@@ -65,7 +65,7 @@ def test_blocks_live_as_long_as_their_recording(each_kind):
 
 
 @pytest.mark.parametrize("alignment", [1, 4, 64, 256])
-def test_blocks_lie_once_and_aligned(device, alignment):
+def test_blocks_are_stored_once_and_aligned(device, alignment):
     """Blocks are whole vectors of four words, at multiples of the device's alignment; without parameters there is
     none.
     """

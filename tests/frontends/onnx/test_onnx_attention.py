@@ -121,7 +121,7 @@ def test_products_with_weights_of_8_bits_and_a_bias(device: dml.Device) -> None:
 
 @pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize("zeros", ["none", "packed", "floats"])
-def test_products_whose_columns_say_their_group(device: dml.Device, bits: int, zeros: str) -> None:
+def test_products_with_a_group_index_per_column(device: dml.Device, bits: int, zeros: str) -> None:
     """g_idx gives each column of the weights the index of its scale and zero point, in any order.
 
     onnxruntime's CPU provider supports it for 4 bits, and assumes 8 for every packed zero point.

@@ -48,7 +48,7 @@ def test_infinities_and_nan_reach_their_rows_alone(on_matrices, tb):
 
 
 @pytest.mark.parametrize("m, k, n, tb", [(9, 64, 64, 1), (4, 60, 64, 1), (4, 64, 64, 0)])
-def test_what_others_do(on_matrices, m, k, n, tb):
+def test_products_for_other_kernels(on_matrices, m, k, n, tb):
     """Cases of other kernels: more rows than a matrix has, k no multiple of eight, and very few rows with b contiguous
     along n.
     """

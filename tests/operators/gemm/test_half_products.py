@@ -87,7 +87,7 @@ def test_a_long_sum_loses_nothing(computes_in_halves: dml.Device) -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_what_is_no_number_stays_in_its_row(computes_in_halves: dml.Device, value: float) -> None:
+def test_nan_and_infinity_stay_in_their_row(computes_in_halves: dml.Device, value: float) -> None:
     a, b, _, inputs = make("FLOAT16", (1, 1), 40, 37, 40)
     a[0, 0, 3, 36] = value
     operator = computes_in_halves.create_operator(describe(a, b, (1, 1, 40, 40)))

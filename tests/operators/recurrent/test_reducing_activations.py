@@ -117,7 +117,7 @@ def test_steps_make_no_new_kernels(device: dml.Device) -> None:
     assert len(kernels(9)) == len(kernels(3))
 
 
-def test_a_reducing_function_is_no_element_wise_one(device: dml.Device) -> None:
+def test_a_reducing_function_is_not_element_wise(device: dml.Device) -> None:
     """Each row of a softmax sums to 1; an element-wise exponential would not."""
     case = Case("RNN", (3, 4, 5, 11), absent=("SequenceLengthsTensor",), activations=("SOFTMAX",))
     inputs = data(case)

@@ -61,8 +61,7 @@ class CaseData:
     @classmethod
     def of(cls, case: Case, seed: int = 0) -> CaseData:
         """Make a case's data. Raises Skip for parameters that exclude each other, and DMLError for a fault of the
-        suite.
-        """
+        suite."""
         desc = case.desc
         inputs = _as_laid_out(desc, case.inputs(seed))
         part = samples.of_large(desc, case.values(seed).rng)
@@ -204,8 +203,7 @@ class RecordedCase:
 
     def differing(self) -> str:
         """Describe a difference between the outputs' present bytes and those of an earlier run; empty if there is
-        none.
-        """
+        none."""
         for index, (buffer, before) in enumerate(zip(self.outputs, self.found, strict=True)):
             if (wrong := buffer.read(np.uint8, len(before)) != before).any():
                 return f"output {index} of {self.case} differs from its first run, from byte {int(np.argmax(wrong))} on"

@@ -243,8 +243,7 @@ class _Compiler:
         self, desc: OperatorDesc, builder: ProgramBuilder, operands: dict[str, OperandOrArray], written: Region
     ) -> bool:
         """Lower an operator with an epilogue; return False if the operator rereads its result or has no room for the
-        epilogue.
-        """
+        epilogue."""
         if sum(operand.region.overlaps(written) for operand in every(operands)) == 1:
             try:
                 found = lowered(builder, (lower, desc.key), operands, lambda inner: lower(desc, inner))

@@ -50,8 +50,7 @@ def in_parts(seen_as: SeenAs, desc: dml.OperatorDesc, most: int, *axis: str) -> 
 
 def assert_same(seen_as: SeenAs, desc: dml.OperatorDesc, inputs: dict[str, Any], most: int, *axis: str) -> None:
     """Assert that an operator split into parts gives the results of the whole one: exactly, except for sums of floats,
-    whose order differs.
-    """
+    whose order differs."""
     device = seen_as()
     whole = device.compile_operator(device.create_operator(desc))
     parts = in_parts(seen_as, desc, most, *axis)

@@ -48,8 +48,7 @@ def assert_near(result: np.ndarray, expected: np.ndarray, half: bool, stored: np
 
 def assert_sum(result: np.ndarray, expected: np.ndarray, other: np.ndarray, fused: bool) -> None:
     """Compare with the expected result of ``residual``. Without fusion, the producer's result is rounded to the
-    result's type before ``other`` is added.
-    """
+    result's type before ``other`` is added."""
     half = result.dtype == np.float16
     assert_near(result, expected, half, expected - other if half and not fused else None)
 
@@ -315,8 +314,7 @@ def test_a_value_with_other_readers_is_stored(device, use):
 @pytest.mark.parametrize("joined", [False, True])
 def test_a_sum_of_a_reshaped_result(device, joined):
     """Rows of a matrix product are reshaped to batches. Inside a joined tensor strides cannot express that, so the
-    addition is separate.
-    """
+    addition is separate."""
     b = Builder(device)
     a, w, r = rounded("FLOAT32", 1, 1, 12, 16), rounded("FLOAT32", 1, 1, 16, 8), rounded("FLOAT32", 2, 6, 8)
     x, y = b.input("x", a.shape), b.input("y", r.shape)

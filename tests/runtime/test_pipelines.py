@@ -1,6 +1,5 @@
 """Pipelines: created once, on all cores, as soon as a program is compiled; errors are raised where they are
-requested.
-"""
+requested."""
 
 from __future__ import annotations
 

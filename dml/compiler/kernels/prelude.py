@@ -445,8 +445,7 @@ def _coordinates(rank: int) -> str:
 
 def _advance(rank: int) -> str:
     """Return GLSL advance(c, by), which moves coordinates forward by carrying, like the digits of a number; for
-    invocations that visit several positions.
-    """
+    invocations that visit several positions."""
     body = []
     for d in range(rank - 1, 0, -1):
         body.append(f"    c[{d}] += by[{d}] + carry;")

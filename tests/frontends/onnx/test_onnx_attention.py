@@ -409,8 +409,7 @@ def test_multi_head_attention_of_packed_tensors(device: dml.Device, parts: int) 
 @pytest.mark.parametrize("past", [False, True], ids=["first", "past"])
 def test_quantized_attention(device: dml.Device, past: bool, kind: Any) -> None:
     """Signed weights have a scale per column, and seven bits: with eight, ONNX Runtime saturates sums of two products
-    on processors without VNNI.
-    """
+    on processors without VNNI."""
     weights = bytes_(8, 24).view(kind) >> (1 if kind is np.int8 else 0)
     count = 24 if kind is np.int8 else 1
     inputs = {

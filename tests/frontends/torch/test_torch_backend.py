@@ -179,8 +179,7 @@ def exports(monkeypatch):
 @pytest.mark.parametrize("wide", [4, 300])
 def test_changed_weights_are_uploaded_again(compiled, monkeypatch, wide):
     """Any kind of write is noticed, and the graph is exported once. wide: weights around the largest size whose bytes
-    are all hashed.
-    """
+    are all hashed."""
     made = exports(monkeypatch)
     model = nn.Linear(wide, wide).eval()
     run = compiled(model, fallback=False)

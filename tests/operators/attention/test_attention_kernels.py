@@ -209,8 +209,7 @@ def test_each_tile_in_registers(
 @pytest.mark.parametrize("scale", [-0.25, 0.0, 3e-6])
 def test_scales_of_any_sign_in_registers(on_matrix_reductions: dml.Device, scale: float) -> None:
     """These kernels scale scores late, by a positive number: a scale of zero or below would turn the -infinity of
-    missing keys into NaN or infinity.
-    """
+    missing keys into NaN or infinity."""
     case = Case((1, 20, 30, 0, 8, 8), (1, 1), data_type="FLOAT16").consistent
     inputs = data(case)
     desc = replace(describe(case, inputs), Scale=scale)

@@ -144,8 +144,7 @@ def _broken_texts(message: Any) -> Iterator[str]:
 def _fields_with_text(kind: Descriptor) -> list[tuple[FieldDescriptor, bool, bool]]:
     """Return the fields of a kind of message that may contain text, whether each is text itself, and whether it is
     repeated: versions of protobuf disagree on how to ask for that, but agree on its default. (Weights are not among
-    them: reading one copies it.)
-    """
+    them: reading one copies it.)"""
     return [
         (field, field.type == field.TYPE_STRING, field.default_value == [])
         for field in kind.fields
@@ -230,8 +229,7 @@ class ModelFolder:
 
     def open(self, location: str) -> memoryview | None:
         """Open the external data file at a location; None if it is no file in this folder. Raises OSError if it cannot
-        be read.
-        """
+        be read."""
         if location not in self._opened:
             assert self.path is not None
             root = self.path.resolve()

@@ -41,6 +41,7 @@ CHIPS: dict[str, dict[str, int]] = {
     "navi21": {"vendor": 0x1002, "device": 0x73BF, "driver": 3, "min_subgroup_size": 32},
     "vega10": {"vendor": 0x1002, "device": 0x6860, "driver": 3, "min_subgroup_size": 64},
     "navi31": {"vendor": 0x1002, "device": 0x744C, "driver": 3, "min_subgroup_size": 32},
+    "kepler": {"vendor": 0x10DE, "device": 0x1180, "driver": 24, "min_subgroup_size": 32},
     "volta": {"vendor": 0x10DE, "device": 0x1D81, "driver": 24, "min_subgroup_size": 32},
     "m1": {"vendor": 0x10005, "device": 0, "driver": 26},
     "Mali": {"vendor": 0x13B5, "device": 0, "driver": 9},
@@ -329,7 +330,7 @@ def test_attention_of_few_rows_takes_what_registers_hold(name: str, float32: Any
         assert (way.rows, way.round) == expected
 
 
-@pytest.mark.parametrize(("name", "expected"), [("navi31", (4, 4)), ("dg2", (4, 2)), ("m1", (4, 2)), ("Mali", (2, 1))])
+@pytest.mark.parametrize(("name", "expected"), [("navi31", (4, 4)), ("dg2", (4, 2)), ("m1", (4, 2)), ("Mali", (1, 1))])
 def test_masked_attention_of_few_rows_loads_fewer_keys(name: str, expected: tuple[int, int]) -> None:
     way = attention_sharing(chip(name), AttentionShape(8, 4, 1024, 128, 128, 4))
     assert isinstance(way, AttentionFew)
@@ -344,7 +345,8 @@ def test_masked_attention_of_few_rows_loads_fewer_keys(name: str, expected: tupl
         ("m1", [4, 4, 4, 4]),
         ("a660", [2, 2, 1, 1]),
         ("a740", [4, 4, 2, 2]),
-        ("Mali", [4, 4, 2, 2]),
+        ("kepler", [1, 1, 1, 1]),
+        ("Mali", [4, 2, 2, 2]),
         ("V3D", [4, 4, 4, 4]),
     ],
 )

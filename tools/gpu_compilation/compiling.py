@@ -19,7 +19,7 @@ from dml.compiler.target import DeviceClass, Target
 from dml.errors import DMLError
 from dml.glslang import compile_many
 from dml.runtime.devices import VulkanDevice
-from tools.gpu_compilation.drivers import Installation, NoDriverError, Vendor
+from tools.gpu_compilation.drivers import Installation, NoDriverError, Vendor, mesa
 from tools.gpu_compilation.figures import Figures
 from tools.gpu_compilation.pipelines import Kernel
 from tools.gpu_compilation.workloads import Workload
@@ -103,6 +103,7 @@ def _started(vendor: Vendor, installation: Installation, chip: str, *, loops: bo
             try:
                 worker = _Process(process, EMULATED_LONGEST if vendor.is_emulated else LONGEST)
                 if isinstance(worker.device, VulkanDevice):
+                    worker.device = _identified(worker.device, vendor, chip)
                     yield worker
                     return
                 if process.wait() >= 0 or not left:
@@ -113,6 +114,12 @@ def _started(vendor: Vendor, installation: Installation, chip: str, *, loops: bo
                     worker.end()  # before the pipes are closed
 
 
+def _identified(device: VulkanDevice, vendor: Vendor, chip: str) -> VulkanDevice:
+    """Return the device with the deviceID of the chip (see ``Vendor.devices``)."""
+    found = vendor.devices.get(chip)
+    return device if found is None else replace(device, target=replace(device.target, device=found))
+
+
 def compile_chip(
     vendor: Vendor, installation: Installation, chip: str, workloads: Sequence[Workload], *, loops: bool = False
 ) -> Report:
@@ -120,7 +127,7 @@ def compile_chip(
 
     Raises NoDriverError if the driver cannot open the chip."""
     with _started(vendor, installation, chip, loops=loops) as worker:
-        report = Report(vendor.name, chip, _version(worker.device.driver))
+        report = Report(vendor.name, chip, _version(worker.device.driver or mesa()))
         with _lowering:
             left = list(named_kernels(workloads, target_of(worker.device), report.refused).items())
         _compile_some(worker, left, report)
@@ -136,7 +143,7 @@ def lower_chip(vendor: Vendor, installation: Installation, chip: str, workloads:
     Raises NoDriverError where the driver opens no such chip.
     """
     with _started(vendor, installation, chip, loops=False) as worker:
-        report = Report(vendor.name, chip, _version(worker.device.driver))
+        report = Report(vendor.name, chip, _version(worker.device.driver or mesa()))
         target = target_of(worker.device)
     for workload in workloads:
         _lowered(workload, target, report.refused)
@@ -175,7 +182,9 @@ def target_of_chip(vendor: Vendor, chip: str) -> Target:
 
 
 def _version(driver: str) -> str:
-    """Return "26.1.6" for "radv Mesa 26.1.6-1": a distribution's revision does not change the compiler."""
+    """Return "26.1.6" for "radv Mesa 26.1.6-1": a distribution's revision does not change the compiler.
+
+    driver: as the device reports it, or the packages' version where it reports none (Adreno 702)."""
     found = re.search(r"\d+\.\d+\.\d+", driver)
     return found[0] if found else driver
 

@@ -19,7 +19,8 @@ from dml.compiler.selection.few_rows import VectorProduct
 from dml.compiler.selection.gemm import MatrixProduct, NarrowProduct, SharedProduct, product_kernel
 from dml.compiler.selection.lines import held_rows, reduction_sharing
 from dml.compiler.selection.product_tiles import half_steps
-from dml.compiler.selection.stored_weights import block_product
+from dml.compiler.selection.recurrent import RecurrenceSizes, recurrence_cut
+from dml.compiler.selection.stored_weights import ColumnsProduct, block_product
 from dml.compiler.selection.tiles import ProductSizes, TiledProduct
 from dml.compiler.selection.windows import window_sharing
 from dml.compiler.target import Target
@@ -67,6 +68,7 @@ def product(target: Target, *, float16: bool = False) -> Any:
         ("a660", 128, 128),
         ("a740", 192, 192),
         ("m1", 128, 128),
+        ("kepler", 63, 63),
     ],
 )
 def test_registers(name: str, registers: int, in_step: int) -> None:
@@ -167,6 +169,10 @@ def test_an_adreno_702_uses_no_shared_memory() -> None:
     assert held_rows(chip("a702"), 4096, 4) is None
     assert reduction_sharing(chip("a702"), 4, 16384, 0).lanes == 1
     assert not window_sharing(chip("a702"), 49).together
+    assert block_product(chip("a702"), 2, 4, 32) == ColumnsProduct(1, 4, lanes(chip("a702")))
+    for steps, hidden in ((64, 256), (2, 1024)):
+        cut = recurrence_cut(chip("a702"), RecurrenceSizes(4, 1, steps, 8, hidden, 1))
+        assert (cut.stepwise, cut.slices, cut.units) == (True, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -180,6 +186,8 @@ def test_an_adreno_702_uses_no_shared_memory() -> None:
         "MULTIHEAD_ATTENTION:type=FLOAT16,sizes=2x5x7x3x8x4,heads=5,source=key_value,mask=KEY_SEQUENCE_LENGTH",
         "MEAN_VARIANCE_NORMALIZATION1:type=FLOAT32,sizes=2x3x1100,axes=all,variance=yes",
         "GRU:type=FLOAT32,sizes=3x4x7x33,direction=BIDIRECTIONAL,outputs=sequence",
+        "LSTM:type=FLOAT16,sizes=7x2x1x5,direction=BIDIRECTIONAL,lengths=yes,peepholes=yes",
+        "GRAPH_STORED_WEIGHTS:type=FLOAT32,sizes=64x256,rows=2,block=16,zero_points=yes",
     ],
 )
 def test_results_without_shared_memory(seen_as: Any, case: str) -> None:

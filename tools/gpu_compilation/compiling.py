@@ -127,7 +127,7 @@ def compile_chip(
 
     Raises NoDriverError if the driver cannot open the chip."""
     with _started(vendor, installation, chip, loops=loops) as worker:
-        report = Report(vendor.name, chip, _version(worker.device.driver or mesa()))
+        report = Report(vendor.name, chip, _version(worker.device.driver))
         with _lowering:
             left = list(named_kernels(workloads, target_of(worker.device), report.refused).items())
         _compile_some(worker, left, report)
@@ -143,7 +143,7 @@ def lower_chip(vendor: Vendor, installation: Installation, chip: str, workloads:
     Raises NoDriverError where the driver opens no such chip.
     """
     with _started(vendor, installation, chip, loops=False) as worker:
-        report = Report(vendor.name, chip, _version(worker.device.driver or mesa()))
+        report = Report(vendor.name, chip, _version(worker.device.driver))
         target = target_of(worker.device)
     for workload in workloads:
         _lowered(workload, target, report.refused)
@@ -184,8 +184,9 @@ def target_of_chip(vendor: Vendor, chip: str) -> Target:
 def _version(driver: str) -> str:
     """Return "26.1.6" for "radv Mesa 26.1.6-1": a distribution's revision does not change the compiler.
 
-    driver: as the device reports it, or the packages' version where it reports none (Adreno 702)."""
-    found = re.search(r"\d+\.\d+\.\d+", driver)
+    driver: as the device reports it; if it reports none (Adreno 702), the version is that of the packages.
+    """
+    found = re.search(r"\d+\.\d+\.\d+", driver or mesa())
     return found[0] if found else driver
 
 

@@ -31,7 +31,7 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
     A class accepts its instances; ``int`` any index, except booleans; sequences and mappings are checked item by item.
     An enumeration also accepts members' numbers and names, which become members (``X | str`` tells type checkers); a
     flags enumeration accepts any combination of its bits. A one-dimensional array is a sequence, text is not. Any,
-    protocols, array-likes and names imported for type checkers alone accept everything. An unknown keyword raises a
+    protocols, array-likes and names imported only for type checkers accept everything. An unknown keyword raises a
     DMLError that names a similar one.
     """
     parameters: dict[str, _Parameter] = {}
@@ -114,7 +114,8 @@ def field_checks(make: Callable[..., Any], structure: str) -> dict[str, Callable
 
 @dataclass(frozen=True)
 class _Parameter:
-    """rest: it takes all further positional arguments. names: the enumeration whose members may be given by name."""
+    """The check of one parameter. rest: it takes all further positional arguments. names: the enumeration whose members
+    may be given by name."""
 
     where: str
     written: str
@@ -191,8 +192,8 @@ def check_unmasked(value: Any, where: str) -> None:
 
 
 def as_array(value: npt.ArrayLike, where: str) -> npt.NDArray[Any]:
-    """Convert ``value`` to an array of numbers in native byte order. Raises DMLError, starting with ``where``, if it is
-    none, or has masked elements.
+    """Convert ``value`` to an array of numbers in native byte order. Raises DMLError, starting with ``where``, for
+    anything else and for masked elements.
     """
     check_unmasked(value, where)
     try:
@@ -210,7 +211,7 @@ def as_array(value: npt.ArrayLike, where: str) -> npt.NDArray[Any]:
 
 
 class _Names(dict[str, Any]):
-    """The names in a function's module; Any for those imported for type checkers alone."""
+    """The names in a function's module; Any for those imported only for type checkers."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()

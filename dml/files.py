@@ -62,7 +62,7 @@ def write_text(path: Path, text: str) -> None:
 @contextlib.contextmanager
 def whole_file(path: Path, *, through_links: bool = True) -> Iterator[BinaryIO]:
     """Write a file, and the folders it needs, in one step at the end: readers see all of it or the previous contents. A
-    link stays a link, and what is not a file (/dev/null, a pipe) is written to.
+    link stays a link; a device or a pipe, such as /dev/null, is written to directly.
 
     through_links: False replaces whatever is at the path, except a folder. Raises DMLError if it cannot be written;
     then, as after any other error, nothing is left behind.

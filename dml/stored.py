@@ -99,7 +99,7 @@ def read_into(target: npt.NDArray[np.uint8], data: Stored, start: int) -> None:
 
 
 def sampled(data: Stored, length: int, step: int) -> bytes:
-    """Return ``length`` bytes from each multiple of ``step`` on. Raises DMLError if the file that holds them has
+    """Return ``length`` bytes starting at each multiple of ``step``. Raises DMLError if the file that holds them has
     changed."""
     file, starts = _file_of(data), range(0, len(data), step)
     if file is None:

@@ -51,7 +51,7 @@ class Signature:
     """The fields of a structure.
 
     in_c: all, in directml.h's order. short: the order without the counts before arrays, or with counts last. defaults:
-    of optional fields.
+    values of optional fields.
     """
 
     def __init__(self, name: str, in_c: tuple[str, ...], short: tuple[str, ...], defaults: dict[str, Any]) -> None:
@@ -119,7 +119,7 @@ def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Ki
     """
 
     def decorate(kind: type[_Kind]) -> type[_Kind]:
-        fields = dataclasses.fields(kind)  # type: ignore[arg-type]  # a dataclass, of which no type tells
+        fields = dataclasses.fields(kind)  # type: ignore[arg-type] # a dataclass, which no type expresses
         names = tuple(field.name for field in fields)
         defaults = {field.name: field.default for field in fields if field.default is not dataclasses.MISSING}
         signature = Signature(kind.__name__, in_c or names, names, defaults)

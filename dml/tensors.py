@@ -27,7 +27,7 @@ from .errors import DMLError
 from .structures import Derived, derive_count, enumerator, integer, integers, not_converted, structure
 
 _T = DML_TENSOR_DATA_TYPE
-#: Four elements per byte. DEQUANTIZE alone takes it.
+#: Four elements per byte. Only DEQUANTIZE takes it.
 UINT2 = cast(_T, OWN_TENSOR_DATA_TYPE.OWN_TENSOR_DATA_TYPE_UINT2)
 
 #: Bits per element in a buffer and NumPy type of every data type that has elements.

@@ -158,7 +158,7 @@ def device(request: pytest.FixtureRequest, vulkan: VulkanDevice) -> dml.Device:
 @pytest.fixture(scope="session")
 def seen_as(vulkan: VulkanDevice) -> Callable[..., dml.Device]:
     """``seen_as("discrete", max_workgroup_invocations=256)``: the device under test on this axis of ``axes.AXES``, with
-    these limits; without an axis, with the limits alone.
+    these limits; without an axis, only with the limits.
     """
     return functools.partial(axes.open_as, vulkan)
 

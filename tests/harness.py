@@ -138,7 +138,7 @@ def mismatch(result: Array, expected: Array, error: Array, wrong: Array, most: f
     """Return the worst of the wrong elements: its place, its value, the expected value, and the number of wrong
     elements.
 
-    error: of each element; in ulp if the tolerance ``most`` is given.
+    error: one per element; in ulp if the tolerance ``most`` is given.
     """
     at = np.unravel_index(int(np.argmax(np.where(wrong, error, -1))), result.shape)
     far = float(error[at]) if most and np.isfinite(error[at]) else None

@@ -199,7 +199,7 @@ def test_the_limit_holds_between_two_counts(monkeypatch):
 
 
 def test_two_processes_may_prune_at_once(monkeypatch):
-    """One process finds an entry gone that it is about to remove, and counts it all the same."""
+    """A process that finds an entry already removed by another still counts it."""
     keep("a", 400, age=2 * DAY)
     keep("b", 400, age=DAY)
     unlink = os.unlink

@@ -15,7 +15,7 @@ SECTIONS = re.findall(r"^## `([\w.]+)`\n(.*?)(?=^## |\Z)", PAGE.read_text(encodi
 
 
 def is_of_directml(module: str, name: str) -> bool:
-    """Return whether the page describes a name by a rule: names of directml.h."""
+    """Return whether a name is from directml.h: the page describes these by a rule."""
     return name.startswith("DML_") if module == "dml" else module.endswith(".pydirectml") and name.isupper()
 
 

@@ -22,7 +22,7 @@ import pytest
 
 @pytest.fixture
 def vulkan():
-    "One that stands in for the device: what takes it is a test on a device."
+    "A stand-in for the device: a test that takes it is a test on a device."
 
 @pytest.mark.parametrize("number", range(43))
 def test_many(vulkan, number): pass

@@ -51,7 +51,7 @@ __all__ = ["Device", "create_device", "dispatch", "list_devices"]
 class Device(DMLObject):
     """A Vulkan device that behaves as a DirectML runtime of one feature level. ``create_device`` makes it.
 
-    Its objects work with this Device object alone, except buffers: like Direct3D's resources, these belong to the
+    Its objects work only with this Device object, except buffers: like Direct3D's resources, these belong to the
     physical device, and all its Device objects share them.
     """
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BoundRange:
-    """``size`` bytes of a buffer that a dispatch uses. name: for messages. tensor: the tensor in it, if any."""
+    """``size`` bytes of a buffer that a dispatch uses. name: its name in messages. tensor: the tensor in it, if any."""
 
     name: str
     place: Place

@@ -206,7 +206,7 @@ class CompiledOperator(Dispatchable):
             self.program.constants = []
 
     def describe(self) -> str:
-        """Describe the program: a line per dispatch, with regions and bytes."""
+        """Describe the program: a line per dispatch, with its regions and their bytes."""
         return f"{self.label}: {self.program.describe()}"
 
     @checked

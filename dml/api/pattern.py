@@ -1,4 +1,4 @@
-"""Compiled graphs with traced sizes, and their instances for plain sizes."""
+"""Compiled graphs with traced sizes, and the graphs made from them for plain sizes."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def constant_name(program: Program, region: Region) -> bytes:
 
 
 class Constants:
-    """The constants on the device that the program's dispatches read. keep: of ``Pool.take``."""
+    """The constants on the device that the program's dispatches read. keep: as in ``Pool.take``."""
 
     def __init__(
         self, context: Context, program: Program, dispatches: Sequence[Dispatch], *, keep: bool = False

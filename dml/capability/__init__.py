@@ -8,8 +8,8 @@ reference contradicts itself, the facts decide: ELEMENT_WISE_LOGICAL_LESS_THAN_O
 history; its page says 1_0), and the tensors of FOLD and UNFOLD differ in dimension count (their examples). The data
 types of those two, which the reference leaves out, are FLOAT32 and FLOAT16 here. Two tensors are not in `same`, because
 they may be integers: ADAM_OPTIMIZER's TrainingStepTensor (UINT32 by the text, floats by the table) may have any of its
-types beside any of the parameters', and MULTIHEAD_ATTENTION1's PastSequenceLengthsTensor follows the validator's rule.
-`own.json` holds the same facts of operators that DirectML lacks; no query lists these.
+types with any of the parameters' types, and MULTIHEAD_ATTENTION1's PastSequenceLengthsTensor follows the validator's
+rule. `own.json` holds the same facts of operators that DirectML lacks; no query lists these.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def operator_type(kind: DML_OPERATOR_TYPE | int | str) -> DML_OPERATOR_TYPE:
         name = kind.strip().upper()
         own = name.removesuffix("_OPERATOR_DESC")
         kind = named(DML_OPERATOR_TYPE, kind if own == name else own.removeprefix("DML_"), "operator type")
-    if isinstance(kind, OWN_OPERATOR_TYPE):  # by enumerator alone: no number or name denotes it
+    if isinstance(kind, OWN_OPERATOR_TYPE):  # only as an enumerator: no number or name denotes it
         return cast(DML_OPERATOR_TYPE, kind)
     try:
         found = kind if type(kind) is DML_OPERATOR_TYPE else DML_OPERATOR_TYPE(kind)

@@ -17,8 +17,8 @@ from .support import TensorSupport
 class SupportDifference:
     """Changes to one operator. is_new: the older level lacks it.
 
-    tensors: those that differ, as the older level takes them (None if it has none) and as the newer does; for a new
-    operator all.
+    tensors: the tensors that differ, as the older level accepts them (None if it has none) and as the newer one does;
+    for a new operator all.
     """
 
     operator: DML_OPERATOR_TYPE

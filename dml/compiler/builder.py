@@ -82,7 +82,7 @@ class ProgramBuilder:
         return self._initializes
 
     def prepare(self, *operands: Operand) -> ProgramBuilder:
-        """Return the builder for work that depends on these operands alone, such as laying out weights for a kernel.
+        """Return the builder for work that depends only on these operands, such as laying out weights for a kernel.
 
         The work runs at initialization if all of them are static, otherwise with every dispatch.
         """
@@ -137,9 +137,9 @@ class ProgramBuilder:
         The grid has ``groups`` workgroups (a number folds into three dimensions), or enough for ``count`` invocations,
         by default those of ``space``, the sizes of the iteration space. ``code`` is GLSL for the end of the prelude.
         ``steps`` and ``each`` give an invocation's work (see Dispatch); ``steps`` is at most ``selection.max_steps``.
-        If there are more tensors than storage buffers, some share one (see packing). Of a tensor larger than a binding
-        it binds what the operand spans: the kernel may read no more. Raises DMLError if the device's limits are
-        exceeded, EpilogueTooWideError if an epilogue is the cause.
+        If there are more tensors than storage buffers, some share one (see packing). For a tensor larger than a
+        binding, only the bytes that the operand spans are bound, and the kernel may read no others. Raises DMLError if
+        the device's limits are exceeded, EpilogueTooWideError if an epilogue is the cause.
         """
         shape = workgroup if isinstance(workgroup, tuple) else (workgroup or self.target.workgroup, 1, 1)
         if groups is None:
@@ -202,7 +202,7 @@ class ProgramBuilder:
         return packing.share(self, every, most) if len(every) > most else (every, {})
 
     def crop(self, operand: Operand) -> Operand:
-        """Return the operand as bound: of a tensor larger than a binding, the bytes that it spans.
+        """Return the operand as it is bound: for a tensor larger than a binding, only the bytes that the operand spans.
 
         Raises DMLError if they are too many.
         """
@@ -269,7 +269,7 @@ class ProgramBuilder:
         """Run a kernel that defines ``result_VALUE value(uint c[RANK])`` once per element of ``result``.
 
         The kernel includes "lib/for_each.glsl" at its end. Invocations write whole words if the result is packed.
-        steps: of one element (see Dispatch). split_axes: dimensions along which value(c) reads every tensor at c alone
+        steps: per element (see Dispatch). split_axes: dimensions along which value(c) reads every tensor only at c
         (with the result's sizes); tensors larger than a binding are split along them. reads_result: value(c) may also
         read the result's old value at c.
         """
@@ -327,7 +327,7 @@ def _binding(bounds: Sequence[Bound]) -> StorageBinding:
 
 
 def owns_whole_words(result: Operand) -> bool:
-    """Whether a packed result shares no 32-bit word with other tensors, as a slice of a larger tensor may."""
+    """Whether a packed result shares no 32-bit word with other tensors; a slice of a larger tensor may share one."""
     row = DATA_TYPES[result.data_type]
     end = result.base + result.count
     ends_in_last_word = end * row.bits > (result.region.size - 4) * 8
@@ -339,8 +339,8 @@ def merge_dimensions(
 ) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     """Merge adjacent dimensions that every tensor traverses as one; drop trailing dimensions of size 1.
 
-    strides: of each tensor over the same sizes. The result may be empty. A leading dimension of size 1 merges by its
-    strides like any other, so a batch of one has the kernel of a batch of many.
+    strides: one tuple per tensor, over the same sizes. The result may be empty. A leading dimension of size 1 merges by
+    its strides like any other, so a batch of one has the kernel of a batch of many.
     """
     merged_sizes: list[int] = []
     merged: list[list[int]] = [[] for _ in strides]

@@ -27,11 +27,11 @@ VECTOR_BITS, WORD_BITS = 128, 32
 class DataType:
     """A data type's layout in 32-bit words, the type that kernels compute with, and its precision.
 
-    glsl: the type of its values in a kernel. kind: of these values: float, int, uint, int64, uint64 or float64. decode:
-    GLSL for the value of ``bits``, a word whose low bits are an element and whose other bits are arbitrary; encode: for
-    an element's bits, other bits zero, of the value ``v``. Both are empty for 64-bit types, whose values are their
-    bits. rounded: GLSL for the nearest value to ``$x0`` that an element can hold (see dml.compiler.scalar); empty if
-    elements hold every value, or wrap.
+    glsl: the type of its values in a kernel. kind: the kind of these values: float, int, uint, int64, uint64 or
+    float64. decode: GLSL for the value of ``bits``, a word whose low bits are an element and whose other bits are
+    arbitrary; encode: GLSL for the bits of an element with the value ``v``, other bits zero. Both are empty for 64-bit
+    types, whose values are their bits. rounded: GLSL for the nearest value to ``$x0`` that an element can hold (see
+    dml.compiler.scalar); empty if elements hold every value, or wrap.
     """
 
     data_type: DML_TENSOR_DATA_TYPE

@@ -45,8 +45,8 @@ class Features:
     in them. integer_dot_product: packed 4 x 8-bit dot products. subgroup_operations: any of "vote", "arithmetic",
     "ballot", "shuffle", "shuffle_relative", "clustered", "quad", in compute. float16_exact: the modes in which
     conversions of FLOAT16 round to nearest even and keep subnormals, signed zeros, infinities and NaN; empty without
-    them. memory_model: Vulkan's, which cooperative matrices need. cooperative_matrices: of subgroup scope.
-    matrix_reductions: cooperative matrices have reductions, and conversions from sums to factors
+    them. memory_model: the Vulkan memory model, which cooperative matrices need. cooperative_matrices: matrices of
+    subgroup scope. matrix_reductions: cooperative matrices have reductions, and conversions from sums to factors
     (VK_NV_cooperative_matrix2).
     """
 

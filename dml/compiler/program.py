@@ -279,8 +279,8 @@ class Program:
     inputs, outputs: sizes of the slots in bytes, None for an absent optional tensor.
 
     Two stages run once, at initialization. ``adopt`` copies the inputs in ``owned`` to their places in the persistent
-    resource; a caller that wrote them there itself omits it. Then ``initialize`` computes what depends only on them and
-    on ``constants``: the bytes of Space.CONSTANT, by region index.
+    resource; a caller that wrote them there itself omits it. Then ``initialize`` computes the values that depend only
+    on them and on ``constants``: the bytes of Space.CONSTANT, by region index.
 
     is_placed: False while temporaries have traced sizes and no offsets yet (see ``ProgramPattern``).
     """

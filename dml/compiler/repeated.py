@@ -1,8 +1,8 @@
 """Reuse of lowerings: the same work on other regions.
 
 Models repeat layers. A lowering's result depends on the description and on the tensors' layouts, but not on their
-places: of regions it uses the size, whether they are static, and which are equal. So it is done once over placeholder
-regions, and copies get the actual ones.
+places: it uses only the regions' sizes, whether they are static, and which are equal. So it is done once over
+placeholder regions, and copies get the actual ones.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Lowered(NamedTuple):
 def repeated(builder: ProgramBuilder, what: Hashable, operands: _Operands, work: _Work) -> None:
     """Add ``work(builder.scope(operands))``, reusing its result for operands of the same layouts.
 
-    what: all that ``work`` depends on besides the operands and the target, compared by equality.
+    what: everything that ``work`` depends on, except the operands and the target, compared by equality.
     """
     found = lowered(builder, what, operands, work)
     if found is None:

@@ -1,4 +1,5 @@
-"""The choice of further cases for a place's kernels, made by another process while the suite's own cases run."""
+"""The choice of further cases for the kernels of a device on an axis, made by another process while the suite's own
+cases run."""
 
 from __future__ import annotations
 

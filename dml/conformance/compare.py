@@ -41,9 +41,9 @@ class Mismatch:
 
     def __str__(self) -> str:
         far = "" if self.ulp is None else f", {ulp_text(self.ulp)} ulp off, allowed {ulp_text(self.allowed_ulp)}"
-        at = ", ".join(map(str, self.index))
+        index = ", ".join(map(str, self.index))
         many = f"{self.differing} of {self.elements} elements differ"
-        return f"at [{at}]: found {self.found}, expected {self.expected}{far}; {many}"
+        return f"at [{index}]: found {self.found}, expected {self.expected}{far}; {many}"
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def compare(found: Array, expected: Expected, flushed: Expected | None = None) -
     by = np.where(wrong, ulp + 1, 0) if wrong.any() else ulp if expected.is_exact else shares
     # If all elements are exact, take the one with the strictest limit.
     place = int(np.argmax(by) if np.any(by) else np.argmin(limits)) if found.size else 0
-    at = np.unravel_index(place, found.shape) if found.size else ()
+    position = np.unravel_index(place, found.shape) if found.size else ()
 
     def worst_of(bad: Array, place: Any, limit: Array) -> Mismatch:
         far = float(ulp[place])
@@ -102,7 +102,7 @@ def compare(found: Array, expected: Expected, flushed: Expected | None = None) -
             float(limit[place]),
         )
 
-    mismatch = worst_of(wrong, at, limits) if wrong.any() else None
+    mismatch = worst_of(wrong, position, limits) if wrong.any() else None
     loose, tight_share = None, None
     if expected.tight is not None and found.size:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -112,12 +112,12 @@ def compare(found: Array, expected: Expected, flushed: Expected | None = None) -
         if mismatch is None and beyond.any():
             farthest = np.unravel_index(int(np.argmax(np.where(beyond, of_tight, 0))), found.shape)
             loose = worst_of(beyond, farthest, np.asarray(tight / unit))
-    worst = float(ulp[at]) if found.size else 0.0
+    worst = float(ulp[position]) if found.size else 0.0
     return Comparison(
         found.size,
         worst if np.isfinite(worst) else None,
         None if expected.is_exact else float(min(np.max(shares, initial=0.0), 1e9)),
-        float(limits[at]) if found.size else 0.0,
+        float(limits[position]) if found.size else 0.0,
         expected.why,
         _histogram(error, shares, wrong),
         mismatch,

@@ -34,8 +34,8 @@ class ReportDifference(NamedTuple):
 def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "after")) -> list[ReportDifference]:
     """Return every case whose status changed, or that is new or gone: worse ones first, gone ones last.
 
-    Runs are matched by the device's name and axis, so that drivers can be compared; otherwise by the axis alone.
-    names: of the reports, for messages. Raises DMLError for reports of different suites, and if no runs match.
+    Runs are matched by the device's name and axis, so that drivers can be compared; otherwise only by the axis. names:
+    the reports' names, for messages. Raises DMLError for reports of different suites, and if no runs match.
     """
     check_suites(before, after, *names)
     found = changes(before, after)

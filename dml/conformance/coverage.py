@@ -52,10 +52,10 @@ class Coverage:
 
     def record(self, run: Iterable[str]) -> dict[str, Any]:
         """Return the report's coverage for the cases that were run."""
-        found = {at for case in run for at in self.entered.get(case, ())}
+        found = {number for case in run for number in self.entered.get(case, ())}
         kernels: dict[str, Counter[bool]] = defaultdict(Counter)
-        for at, name in enumerate(self.names):
-            kernels[kernel_of(name)][at in found] += 1
+        for number, name in enumerate(self.names):
+            kernels[kernel_of(name)][number in found] += 1
         return {
             "kernels": [
                 {"kernel": kernel, "variants": counts.total(), "run": counts[True]}
@@ -192,8 +192,8 @@ class _Search:
         best = candidate
         for _ in range(_ROUNDS):
             before = best
-            for parameter, at, value in _numbers(Case.parse(best.name)):
-                best = self._least(best, wanted, parameter, at, value)
+            for parameter, position, value in _numbers(Case.parse(best.name)):
+                best = self._least(best, wanted, parameter, position, value)
             if best is before:
                 break
         return self._filled(best, wanted)
@@ -201,9 +201,9 @@ class _Search:
     def _filled(self, candidate: _Candidate, wanted: frozenset[str]) -> _Candidate:
         """Enlarge a convolution's outputs to a power of two, so that the last rows of a kernel's tile are not empty."""
         case = Case.parse(candidate.name)
-        for parameter, at, value in _numbers(case):
+        for parameter, position, value in _numbers(case):
             if parameter == "outputs":
-                found = self._valid(_with_number(case, parameter, at, 1 << (value - 1).bit_length()))
+                found = self._valid(_with_number(case, parameter, position, 1 << (value - 1).bit_length()))
                 if found is not None and wanted <= found.variants:
                     return found
         return candidate
@@ -244,17 +244,17 @@ class _Search:
         def gain(candidate: _Candidate) -> float:
             return len(candidate.variants & missing) / candidate.cost
 
-        heap = [(-gain(candidate), at) for at, candidate in enumerate(candidates) if candidate.variants & missing]
+        heap = [(-gain(candidate), index) for index, candidate in enumerate(candidates) if candidate.variants & missing]
         heapq.heapify(heap)
         while heap and (len(missing) > most or needed):
-            priority, at = heapq.heappop(heap)
-            candidate = candidates[at]
+            priority, index = heapq.heappop(heap)
+            candidate = candidates[index]
             if len(missing) <= most and not needed & features(candidate.variants):
                 continue
             if not (now := gain(candidate)):
                 continue
             if now < -priority:
-                heapq.heappush(heap, (-now, at))
+                heapq.heappush(heap, (-now, index))
                 continue
             chosen.append(candidate)
             missing -= candidate.variants

@@ -35,9 +35,9 @@ def covering(
     strength = min(strength, len(names))
     # The combinations still missing, in order, by their columns; itemgetter returns a single label for strength 1.
     missing: list[tuple[Columns, Callable[[Row], Any], dict[Any, None]]] = []
-    for at in itertools.combinations(range(len(names)), strength):
-        combinations = itertools.product(*(labels[i] for i in at)) if strength > 1 else labels[at[0]]
-        missing.append((at, itemgetter(*at), dict.fromkeys(combinations)))
+    for columns in itertools.combinations(range(len(names)), strength):
+        combinations = itertools.product(*(labels[i] for i in columns)) if strength > 1 else labels[columns[0]]
+        missing.append((columns, itemgetter(*columns), dict.fromkeys(combinations)))
 
     def take(row: Row) -> None:
         rows.append(dict(zip(names, row, strict=True)))
@@ -48,10 +48,10 @@ def covering(
     first = tuple(of[0] for of in labels)
     if allowed(first):
         take(first)
-    while missing := [columns for columns in missing if columns[2]]:
-        at, _, left = missing[0]
+    while missing := [entry for entry in missing if entry[2]]:
+        columns, _, left = missing[0]
         wanted = next(iter(left))
-        fixed = dict(zip(at, wanted if strength > 1 else (wanted,), strict=True))
+        fixed = dict(zip(columns, wanted if strength > 1 else (wanted,), strict=True))
         best: Row | None = None
         most = found = 0
         # First near the defaults, where most combinations are possible, then anywhere.

@@ -40,7 +40,7 @@ GUARD = 256
 #: Contents of memory that nothing has written: NaNs, or -1.
 _EARLIER = 0xFF
 
-#: Errors that mean beyond the device's limits, features or memory.
+#: Errors of cases that exceed the device's limits, features or memory.
 _BEYOND = (HRESULT.DXGI_ERROR_UNSUPPORTED, HRESULT.E_OUTOFMEMORY)
 
 
@@ -49,8 +49,8 @@ class CaseData:
     """A case's description, its inputs as their layouts hold them, and its expected outputs.
 
     part: the sample that stands for a large operator, else None. expectations: one per output in binding order; if
-    inputs are subnormal, a second one for inputs flushed to zero, which Vulkan allows. With a part, they cover its
-    elements alone.
+    inputs are subnormal, a second one for inputs flushed to zero, which Vulkan allows. With a part, they cover only its
+    elements.
     """
 
     desc: OperatorDesc
@@ -150,7 +150,7 @@ def _references(
 ) -> list[tuple[Expected, Expected | None]]:
     """Return each output's expectation, in binding order, and the one for subnormal inputs flushed to zero.
 
-    For a large operator, expectations of a part of it.
+    For a large operator, they cover only a part of it.
     """
     if part is not None:
         desc, inputs = part.desc, part.of(inputs)
@@ -172,11 +172,11 @@ def _same(first: Any, second: Any) -> bool:
 
 def _in_order(desc: OperatorDesc, outputs: Mapping[str, Expected | list[Expected]]) -> list[Expected]:
     found: list[Expected] = []
-    for name, at, _ in tensors(desc.outputs()):
+    for name, index, _ in tensors(desc.outputs()):
         array = outputs[name]
         if isinstance(array, list):
-            assert at is not None
-            found.append(array[at])
+            assert index is not None
+            found.append(array[index])
         else:
             found.append(array)
     return found
@@ -219,8 +219,8 @@ _BEFORE: MutableMapping[Device, RecordedCase] = WeakKeyDictionary()
 def _recorded_run(device: Device, compiled: CompiledOperator, data: CaseData, case: Case) -> RecordedCase:
     """Record a case, with guard bytes before and after each output."""
     given = [
-        _guarded(device, to_bytes(data.inputs[name] if at is None else data.inputs[name][at], tensor))
-        for name, at, tensor in tensors(data.desc.inputs())
+        _guarded(device, to_bytes(data.inputs[name] if index is None else data.inputs[name][index], tensor))
+        for name, index, tensor in tensors(data.desc.inputs())
     ]
     sizes = [int(tensor.TotalTensorSizeInBytes) for _, _, tensor in tensors(data.desc.outputs())]
     results = [device.create_buffer(np.full(size + 2 * GUARD, UNTOUCHED, np.uint8)) for size in sizes]
@@ -335,8 +335,8 @@ def _disagreement(device: Device, desc: OperatorDesc, inputs: Inputs, found: Seq
     except DMLError:
         return ""  # a tensor exceeds their largest binding
     given = [
-        portable.create_buffer(to_bytes(inputs[name] if at is None else inputs[name][at], tensor))
-        for name, at, tensor in tensors(desc.inputs())
+        portable.create_buffer(to_bytes(inputs[name] if index is None else inputs[name][index], tensor))
+        for name, index, tensor in tensors(desc.inputs())
     ]
     outputs = tensors(desc.outputs())
     results = [portable.create_buffer(int(tensor.TotalTensorSizeInBytes)) for _, _, tensor in outputs]
@@ -386,8 +386,8 @@ def _judged(
     failure: Outcome | None = None
     loose: Outcome | None = None
     outputs, part = tensors(case.desc.outputs()), case.part
-    for (name, at, tensor), data, (expected, flushed) in zip(outputs, found, case.expectations, strict=True):
-        label = name if at is None else f"{name}[{at}]"
+    for (name, index, tensor), data, (expected, flushed) in zip(outputs, found, case.expectations, strict=True):
+        label = name if index is None else f"{name}[{index}]"
         values = from_bytes(data, tensor)
         result = compare(values if part is None else values[part.outputs[name]], expected, flushed)
         histogram += result.histogram

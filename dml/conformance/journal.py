@@ -1,7 +1,7 @@
 """The journal of a run: a JSON line per outcome, written at once, so that a killed run can continue.
 
-The first line is the report without results and the places; each further one holds a place, its outcome, and the
-place's seconds so far. The last outcome of a case counts.
+The first line is the report without results, and the device axes (see DeviceAxis); each further line holds the number
+of a device axis, an outcome, and the seconds that the device axis has taken so far. The last outcome of a case counts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ FORMAT, VERSION = "dml-conformance-journal", 1
 
 
 class PlacePart(NamedTuple):
-    """A place's cases, and the variants that they enter, if known. is_whole: whether all of its cases are chosen."""
+    """The cases of a device on an axis, and the variants that they enter, if known. is_whole: whether all of its cases
+    are chosen."""
 
     cases: Sequence[str]
     coverage: Coverage | None
@@ -32,7 +33,8 @@ class PlacePart(NamedTuple):
 
 
 class Journal:
-    """An open journal. found: outcomes by place and case. seconds: each place's seconds so far."""
+    """An open journal. found: outcomes by number of the device axis, and by case. seconds: time that each has taken so
+    far."""
 
     def __init__(self, path: Path, head: Record, devices: Sequence[Record]) -> None:
         self.path, self.head, self.devices = path, head, list(devices)
@@ -77,7 +79,8 @@ class Journal:
         return journal
 
     def add(self, place: int, outcome: Record, seconds: float) -> None:
-        """Write an outcome; seconds: the place's so far. Raises DMLError if it cannot be written."""
+        """Write an outcome. place: number of the device axis. seconds: time that it has taken so far. Raises DMLError
+        if it cannot be written."""
         line = {"place": place, "seconds": round(seconds, 3), "outcome": outcome}
         self._take(line)
         with writing(self.path):
@@ -85,7 +88,8 @@ class Journal:
             self._file.flush()
 
     def report(self, parts: Sequence[PlacePart], left: Sequence[str]) -> Record:
-        """Return the current report. parts: each place's cases. left: by place, why cases have no outcome."""
+        """Return the current report. parts: the cases of each device axis. left: for each, why cases have no
+        outcome."""
         record: Record = {**self.head, "runs": []}
         for device, found, seconds, part, why in zip(self.devices, self.found, self.seconds, parts, left, strict=True):
             missing = [not_run(case, why) for case in part.cases if case not in found]

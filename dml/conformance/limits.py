@@ -91,10 +91,10 @@ class Limit:
         """Return the expectation for values of a data type; integers are exact. absolute: an additional error."""
         if kind.kind != "f":
             return Expected(values)
-        at = int(kind == np.float16)
+        half = int(kind == np.float16)
         kept = self.tight
-        tight = None if kept is None else Tight(kept.ulp[at], kept.absolute[at] + absolute, kept.why)
-        return Expected(values, self.ulp[at], self.absolute[at] + absolute, self.why, tight=tight)
+        tight = None if kept is None else Tight(kept.ulp[half], kept.absolute[half] + absolute, kept.why)
+        return Expected(values, self.ulp[half], self.absolute[half] + absolute, self.why, tight=tight)
 
     def keeping(self, tight: Limit) -> Limit:
         """Return this limit with a tight one inside it."""

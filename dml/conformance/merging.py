@@ -19,7 +19,7 @@ _OF_THE_CODE, _OF_A_SUITE = ("dml_version", "commit"), ("size", "seed", "filter"
 def merge(reports: Sequence[Record], names: Sequence[str]) -> Record:
     """Merge reports; the result is complete if every device has all shards.
 
-    names: of the reports, for messages. Raises DMLError for different suites or versions, and if two hold the same
+    names: the reports' names, for messages. Raises DMLError for different suites or versions, and if two hold the same
     shard of the same device.
     """
     first = reports[0]

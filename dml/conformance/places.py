@@ -1,4 +1,4 @@
-"""Places of a run: Vulkan devices on axes, and the commands that reproduce a case there."""
+"""The devices of a run, each on an axis, and the commands that reproduce a case there."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def places(devices: Sequence[str], axes: Sequence[str]) -> list[DeviceAxis]:
 
 
 def find(records: Sequence[Mapping[str, Any]]) -> list[DeviceAxis]:
-    """Return the places with these records from a journal. Raises DMLError if one no longer exists."""
+    """Return the devices on axes that have these records in a journal. Raises DMLError if one no longer exists."""
     found: list[DeviceAxis] = []
     for record in records:
         name, driver, axis = (record[key] for key in ("name", "driver", "axis"))

@@ -29,7 +29,7 @@ ALL_RANKS = SIZES | sizes("2x1x3x2x4", "2x1x2x1x3x3", "1x2x1x2x2x3x2")
 
 
 def _along(kept: Callable[[int, int], bool]) -> Callable[[Tensor], Tensor]:
-    """Return a function that gives a tensor strides of 0 along all dimensions but those for which ``kept(axis, rank)``
+    """Return a function that sets a tensor's strides to 0, except along dimensions for which ``kept(axis, rank)``
     holds."""
 
     def repeat(whole: Tensor) -> Tensor:
@@ -39,7 +39,7 @@ def _along(kept: Callable[[int, int], bool]) -> Callable[[Tensor], Tensor]:
     return repeat
 
 
-#: How a second input broadcasts by strides of 0: not at all, one number per column, per row, or one in all.
+#: How a second input broadcasts by strides of 0: not at all, one number per column, one per row, or a single number.
 REPEATED: Mapping[str, Callable[[Tensor], Tensor]] = {
     "whole": lambda whole: whole,
     "row": _along(lambda axis, rank: axis == rank - 1),
@@ -109,9 +109,9 @@ def pointwise(
     """Register an operator.
 
     compute: its reference, a function of an array per input (float64 or Python integers) and the attributes by name.
-    limit: of float results, or a function from a description to it. absolute: an additional error, a function of the
-    same arguments. parameters: fields of the description by name; ``output`` is the output's data type if it differs
-    from the inputs'. as_bits: the reference takes the elements' bits as NumPy's unsigned integers.
+    limit: the limit of float results, or a function from a description to it. absolute: an additional error, a function
+    of the same arguments. parameters: fields of the description by name; ``output`` is the output's data type if it
+    differs from the inputs'. as_bits: the reference takes the elements' bits as NumPy's unsigned integers.
     """
     fields = [info.name for info in operator.fields_info if info.is_tensor]
     of = types or types_of(operator, fields[0])

@@ -35,7 +35,7 @@ class WorkerLostError(Exception):
 
 
 class WorkerProcess:
-    """A worker on a place. Raises WorkerLostError if it cannot open the device in time."""
+    """A worker for one device on one axis. Raises WorkerLostError if it cannot open the device in time."""
 
     def __init__(self, place: DeviceAxis, seed: int, seconds: float, **variables: str) -> None:
         self._process = subprocess.Popen(

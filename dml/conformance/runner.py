@@ -1,4 +1,4 @@
-"""Runs cases on a place in separate processes: a case that hangs or ends its process fails, and the run continues."""
+"""Runs cases on a device in separate processes: a case that hangs or ends its process fails, and the run continues."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dml.conformance.report import Record
 CASES_OF_A_PROCESS = 1000
 #: After this many consecutive lost processes the device is abandoned.
 MOST_LOST = 5
-#: Failures minimized per place: the first of each operator and data type.
+#: Failures minimized per device axis: the first of each operator and data type.
 MOST_SMALLEST = 20
 #: Maximum seconds to minimize one.
 SMALLEST_SECONDS = 60.0
@@ -29,8 +29,8 @@ SMALLEST_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Conduct:
-    """Options of a run. seconds: per case. jobs: concurrent cases on a place. smallest: whether to minimize failures.
-    variables: additional environment variables of the processes."""
+    """Options of a run. seconds: limit per case. jobs: number of concurrent cases on a device axis. smallest: whether
+    to minimize failures. variables: additional environment variables of the processes."""
 
     seconds: float = 300.0
     jobs: int = 1
@@ -39,7 +39,7 @@ class Conduct:
 
 
 class PlaceRun:
-    """A run of cases on one place: threads, each with a process, take them from one queue.
+    """A run of cases on one device axis: threads, each with a process, take the cases from one queue.
 
     left: why cases without an outcome were skipped; empty as long as the device works.
     """
@@ -56,7 +56,7 @@ class PlaceRun:
         self._shrunk: set[tuple[str, str]] = set()
 
     def outcomes(self) -> Generator[Record, None, None]:
-        """Yield the outcome of each case as it comes; a failed one again after minimization.
+        """Yield each case's outcome when it is known; a failure's outcome is yielded again after minimization.
 
         Leaving the iteration ends the processes.
         """

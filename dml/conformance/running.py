@@ -1,4 +1,4 @@
-"""A run from its options to its report: places, journal, progress."""
+"""A run from its options to its report: devices and axes, journal, progress."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Ended:
 
 
 def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
-    """Run a suite on its places, or the rest of one with a journal, showing progress on the console.
+    """Run a suite on its devices and axes, or the rest of one with a journal, showing progress on the console.
 
     Raises DMLError for a run that is not possible, or if the journal cannot be written.
     """
@@ -94,7 +94,7 @@ def _cases(suite: Suite, console: Console) -> list[str]:
 
 
 def _part(suite: Suite, choosing: Choosing, cases: list[str], console: Console) -> PlacePart:
-    """Return a place's cases: the suite's, and those for kernels that selection may choose there."""
+    """Return the cases for a device on an axis: the suite's, and those for kernels that selection may choose there."""
     with console.status("determining which kernels selection may choose"):
         found = choosing.result()
     return PlacePart(cases, None) if found is None else PlacePart([*cases, *suite.part(found.added)], found)
@@ -121,7 +121,7 @@ def _said(suite: Record) -> str:
 def _run_place(
     index: int, place: DeviceAxis, cases: Sequence[str], seed: int, conduct: Conduct, journal: Journal, console: Console
 ) -> str:
-    """Run the remaining cases of a place; return why any were skipped."""
+    """Run the remaining cases of a device on an axis; return why any were skipped."""
     found = journal.found[index]
     rest = [case for case in cases if case not in found]
     if not rest:
@@ -140,7 +140,7 @@ def _run_place(
 
 
 class SuiteProgress:
-    """Progress of a place: a bar at a terminal, else a line per tenth; failures in separate lines."""
+    """Progress of one device on one axis: a bar at a terminal, else a line per tenth; failures in separate lines."""
 
     def __init__(self, console: Console, title: str, total: int) -> None:
         self._console, self._title, self._total = console, title, total

@@ -29,7 +29,7 @@ Index = tuple[Any, ...]
 Random = np.random.Generator
 _ALL = slice(None)
 
-#: Multiplications from which an operator is judged by a part.
+#: Minimum multiplications of an operator that is judged by a part of its results.
 LARGE = 1 << 31
 #: Maximum difference from the portable kernel's result, relative to the largest result, by element size: reordered sums
 #: of thousands of products, and FLOAT16's rounding.
@@ -107,10 +107,10 @@ def disagreement(found: Any, portable: Any) -> str:
         wrong = ~np.isclose(result, reference, rtol=0.0, atol=most, equal_nan=True)
     if not wrong.any():
         return ""
-    at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-    where = ", ".join(map(str, at))
+    index = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+    where = ", ".join(map(str, index))
     differing = np.count_nonzero(wrong)
-    return f"at [{where}]: found {found[at]!s}, the portable kernel {portable[at]!s}; {differing} elements differ"
+    return f"at [{where}]: found {found[index]!s}, the portable kernel {portable[index]!s}; {differing} elements differ"
 
 
 def _some(rng: Random, count: int, most: int) -> npt.NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""`dml conformance --stress`: each place in its own process, which may hang or crash with the driver."""
+"""`dml conformance --stress`: each device on each axis in its own process, which may hang or crash with the driver."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def memory_of(asked: int | None) -> int | None:
 
 
 def run(places: Sequence[DeviceAxis], asked: Strain, console: Console) -> bool:
-    """Stress each place and print the work done; return whether all results were right."""
+    """Stress each device on each axis and print the work done; return whether all results were right."""
     is_right = True
     for place in places:
         name = title(place.record())
@@ -75,7 +75,7 @@ def command(place: DeviceAxis, asked: Strain) -> str:
 
 
 def _apart(place: DeviceAxis, asked: Strain, heard: Callable[[Done], None]) -> Done:
-    """Stress a place in another process."""
+    """Stress a device on an axis in another process."""
     request = {"device": place.device.index, "axis": place.axis, **asdict(asked)}
     process = subprocess.Popen(
         [*WORKER, json.dumps(request)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -106,7 +106,7 @@ def _apart(place: DeviceAxis, asked: Strain, heard: Callable[[Done], None]) -> D
 
 
 def main() -> None:
-    """Strain the device of the request in the first argument; print JSON lines as it goes, the last one with the
+    """Stress the device of the request in the first argument; print its progress as JSON lines, the last one with the
     result."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

@@ -46,7 +46,8 @@ Words = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Strain:
-    """The requested run. memory: bytes to use; None for the device's. steps: of each thread, instead of a duration."""
+    """The requested run. memory: bytes to use; None for the device's. steps: number per thread, instead of a
+    duration."""
 
     seconds: float = 60.0
     seed: int = 0
@@ -134,8 +135,8 @@ class _Block:
 
     def words(self, start: int, count: int) -> Words:
         """Return the block's numbers starting at an index."""
-        at = np.arange(start, start + count, dtype=np.uint64)
-        mixed = (at + np.uint64(self.key)) * np.uint64(0x9E3779B97F4A7C15)
+        indices = np.arange(start, start + count, dtype=np.uint64)
+        mixed = (indices + np.uint64(self.key)) * np.uint64(0x9E3779B97F4A7C15)
         return np.asarray((mixed >> np.uint64(32)).astype(np.uint32))
 
 
@@ -228,10 +229,10 @@ class _Thread:
         """Read part of a block, or overwrite it with other numbers."""
         if not self._blocks:
             return
-        at = self._rng.randrange(len(self._blocks))
-        block = self._blocks[at]
+        number = self._rng.randrange(len(self._blocks))
+        block = self._blocks[number]
         if self._rng.random() < 0.3:
-            block = self._blocks[at] = _Block(block.buffer, self._rng.getrandbits(32))
+            block = self._blocks[number] = _Block(block.buffer, self._rng.getrandbits(32))
             block.buffer.write(block.words(0, block.buffer.size // 4))
             self._shared.count(bytes=block.buffer.size)
         words = block.buffer.size // 4
@@ -243,10 +244,10 @@ class _Thread:
         wrong = found != block.words(start, count)
         self._shared.count(bytes=4 * count, compared=1)
         if wrong.any():
-            at = int(np.argmax(wrong))
+            index = int(np.argmax(wrong))
             raise WrongError(
-                f"held memory of {block.buffer.size} bytes: word {start + at} is {found[at]:#010x}, "
-                f"expected {block.words(start + at, 1)[0]:#010x}"
+                f"held memory of {block.buffer.size} bytes: word {start + index} is {found[index]:#010x}, "
+                f"expected {block.words(start + index, 1)[0]:#010x}"
             )
 
     def _exchange(self) -> None:
@@ -319,8 +320,10 @@ class _Thread:
         self._shared.count(dispatches=self._chain, submissions=1, compared=1, bytes=3 * 4 * len(start))
         wanted = start + np.uint32(self._chain) * one
         if (wrong := found != wanted).any():
-            at = int(np.argmax(wrong))
-            raise WrongError(f"a chain of {self._chain} additions: element {at} is {found[at]}, not {wanted[at]}")
+            index = int(np.argmax(wrong))
+            raise WrongError(
+                f"a chain of {self._chain} additions: element {index} is {found[index]}, not {wanted[index]}"
+            )
         if taken < _CHAIN_SECONDS / 2:
             self._chain = min(2 * self._chain, _CHAIN_MOST)
 

@@ -98,7 +98,7 @@ class Subject:
 
     @cached_property
     def exclusions(self) -> Exclusions:
-        """Which of its labels exclude each other."""
+        """The combinations of labels that exclude each other."""
         return Exclusions(self.describe, self.all_parameters)
 
     @cached_property

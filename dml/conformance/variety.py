@@ -58,7 +58,7 @@ def union_of(value: Any, kind: np.dtype[Any]) -> DML_SCALAR_UNION:
 
 
 def any_bits(values: Values, tensor: DML_BUFFER_TENSOR_DESC) -> Array:
-    """Draw integers of a tensor's whole type."""
+    """Draw integers over the whole range of a tensor's type."""
     return values.rng.integers(0, 256, (*tensor.Sizes, tensor.dtype.itemsize), np.uint8).view(tensor.dtype)[..., 0]
 
 

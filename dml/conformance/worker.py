@@ -48,10 +48,10 @@ def main() -> None:
 
 def _open(request: Any) -> tuple[Any, int]:
     found = list_devices()
-    at = request["device"]
-    if at >= len(found) or found[at].name != request["name"]:
-        raise DMLError(f"device {at} is no longer {request['name']}")
-    return open_as(found[at], request["axis"]), request["seed"]
+    number = request["device"]
+    if number >= len(found) or found[number].name != request["name"]:
+        raise DMLError(f"device {number} is no longer {request['name']}")
+    return open_as(found[number], request["axis"]), request["seed"]
 
 
 def _answer_to(request: dict[str, Any], device: Any, seed: int) -> dict[str, Any]:

@@ -345,8 +345,8 @@ class DML_SPACE_TO_DEPTH1_OPERATOR_DESC(OperatorDesc):
 class DML_SLICE_GRAD_OPERATOR_DESC(OperatorDesc):
     """Gradient of SLICE1: the incoming gradient at the elements it copies, zeros elsewhere.
 
-    InputGradientTensor: the slice's output sizes, at most what its strides reach in the window. OutputGradientTensor:
-    its input sizes. Reference: dml_slice_grad_operator_desc.
+    InputGradientTensor: the slice's output sizes, at most as many elements as its strides reach in the window.
+    OutputGradientTensor: its input sizes. Reference: dml_slice_grad_operator_desc.
     """
 
     InputGradientTensor: Input

@@ -60,9 +60,9 @@ class TensorSummary:
 class ModelSummary:
     """A summary of a model. weights: the elements and bytes of its initializers.
 
-    sizes: the symbolic sizes of the plan; assumed: those that were not given. memory: bytes on the device while it
-    runs with these sizes, by use; None if it cannot be planned without running it: unplanned is the reason. largest:
-    the largest initializers, with their bytes in the file and on the device; what the host folds does not count.
+    sizes: the symbolic sizes of the plan; assumed: those that were not given. memory: bytes on the device while it runs
+    with these sizes, by use; None if it cannot be planned without running it: unplanned is the reason. largest: the
+    largest initializers, with their bytes in the file and on the device; constants that the host folds do not count.
     prepared: the largest results of initialization, by kernel, node and constants read, with their bytes.
     """
 

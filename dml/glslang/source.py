@@ -181,7 +181,7 @@ def flat(source: Source, files: Files, *, debug: bool) -> Flat:
     joined = _Flattener(source, files)
     if not debug:
         return Flat(source.name, joined.text, joined.lines, debug=False)
-    # Debuggers see this text alone, so lines are counted in it.
+    # Debuggers see only this text, so lines are counted in it.
     lines = [line for line in joined.text.splitlines() if not line.startswith(("#line ", _LINE_EXTENSION))]
     text = "\n".join([*lines, ""])
     return Flat(source.name, text, {posixpath.basename(source.name): lines}, debug=True)

@@ -40,6 +40,7 @@ from dml.graph.constants import SharedConstants, tensor_bytes
 from dml.graph.conversions import conversions
 from dml.graph.model import Edge, Graph, GraphParts, InputEdge, OutputEdge, assemble
 from dml.graph.policies import TensorPolicy, described
+from dml.graph.unit_dimensions import missing_dimensions, widened, widened_attributes
 from dml.tensors import (
     DML_BUFFER_TENSOR_DESC,
     as_element,
@@ -224,15 +225,31 @@ def _viewed(
     return desc
 
 
-def _of_type(
-    desc: DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC], kind: DML_TENSOR_DATA_TYPE | None
-) -> DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]:
-    """Return an output, or an array's outputs, with another data type; unchanged for None."""
-    if kind is None:
-        return desc
-    if isinstance(desc, DML_BUFFER_TENSOR_DESC):
-        return DML_BUFFER_TENSOR_DESC(kind, desc.Sizes, desc.Strides)
-    return [DML_BUFFER_TENSOR_DESC(kind, item.Sizes, item.Strides) for item in desc]
+def _of_type(desc: DML_BUFFER_TENSOR_DESC, kind: DML_TENSOR_DATA_TYPE) -> DML_BUFFER_TENSOR_DESC:
+    """Return an output's description with another data type."""
+    return DML_BUFFER_TENSOR_DESC(kind, desc.Sizes, desc.Strides)
+
+
+def _widened(tensor: Tensor, cls: type[OperatorDesc], count: int) -> Tensor:
+    """See ``widened``."""
+    return Tensor(tensor.builder, tensor.source, widened(tensor.desc, cls, count))
+
+
+def _descs(
+    cls: type[OperatorDesc], outputs: Mapping[str, Any], fields: Mapping[str, Any]
+) -> dict[str, DML_BUFFER_TENSOR_DESC]:
+    """Return the descriptions of a node's tensors, for an array that of its first, by field."""
+    inputs = {field: fields[field] for field in cls.input_names if fields.get(field) is not None}
+    tensors = inputs | dict(outputs)
+    first = {name: value[0] if isinstance(value, list | tuple) else value for name, value in tensors.items()}
+    return {name: value if isinstance(value, DML_BUFFER_TENSOR_DESC) else value.desc for name, value in first.items()}
+
+
+def _each(value: Any, change: Callable[..., Any], *arguments: Any) -> Any:
+    """Change a tensor, or each one of an array."""
+    if isinstance(value, list | tuple):
+        return [change(item, *arguments) for item in value]
+    return change(value, *arguments)
 
 
 Operand: TypeAlias = Tensor | int | float | npt.NDArray[Any]
@@ -268,7 +285,8 @@ class Builder(Generic[Compiled]):
 
     shared: constants that other graphs hold too. tensor_policy: the layout of operators' outputs, packed by default; it
     may be changed between operators (see ``dml.graph.policies``). converts: whether to cast tensors whose data type an
-    operator does not take, and its results back; otherwise the operator is refused.
+    operator does not take, and its results back, and to add dimensions of size 1 where it does not take so few;
+    otherwise the operator is refused.
     """
 
     def __init__(
@@ -403,21 +421,34 @@ class Builder(Generic[Compiled]):
         rule: DXGI_ERROR_UNSUPPORTED for more than eight dimensions.
         """
         if self._converts:
-            return self._converting_node(cls, outputs, name, fields)
+            return self._widened_node(cls, outputs, name, fields, self._converting_node)
         return self._node(cls, outputs, name, fields)
+
+    def _widened_node(
+        self, cls: type[OperatorDesc], outputs: Mapping[str, DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]],
+        name: str | None, fields: dict[str, Any], add: Callable[..., dict[str, Any]],
+    ) -> dict[str, Any]:  # fmt: skip
+        """Add a node with ``add``, with dimensions of size 1 added if the operator does not take so few."""
+        descs = _descs(cls, outputs, fields)
+        missing = missing_dimensions(cls, descs, fields.get("Function"), self.device.feature_level)
+        if not missing:
+            return add(cls, outputs, name, fields)
+        fields |= widened_attributes(fields, max(missing.values()))
+        wider: dict[str, Any] = dict(outputs)
+        for field, count in missing.items():
+            if field in outputs:
+                wider[field] = _each(outputs[field], widened, cls, count)
+            else:
+                fields[field] = _each(fields[field], _widened, cls, count)
+        results = add(cls, wider, name, fields)
+        return {field: _each(tensor, _widened, cls, -missing[field]) for field, tensor in results.items()}
 
     def _converting_node(
         self, cls: type[OperatorDesc], outputs: Mapping[str, DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]],
         name: str | None, fields: dict[str, Any],
     ) -> dict[str, Any]:  # fmt: skip
-        """Like ``node``, with casts around it if the operator does not take the data types."""
-        found = {
-            field: (value[0] if isinstance(value, list | tuple) else value).data_type
-            for field in cls.input_names
-            if (value := fields.get(field)) is not None
-        }
-        for field, desc in outputs.items():
-            found[field] = (desc if isinstance(desc, DML_BUFFER_TENSOR_DESC) else desc[0]).DataType
+        """Like ``_node``, with casts around it if the operator does not take the data types."""
+        found = {field: desc.DataType for field, desc in _descs(cls, outputs, fields).items()}
         kinds = conversions(
             cls,  # type: ignore[arg-type]  # (a class is hashable)
             tuple(found.items()),
@@ -428,23 +459,22 @@ class Builder(Generic[Compiled]):
             return self._node(cls, outputs, name, fields)
         for field in cls.input_names:
             if field in kinds:
-                fields[field] = self._as_type(fields[field], kinds[field])
-        described = {field: _of_type(desc, kinds.get(field)) for field, desc in outputs.items()}
-        results = self._node(cls, described, name, fields)
+                fields[field] = _each(fields[field], self._cast, kinds[field])
+        typed = {
+            field: _each(desc, _of_type, kinds[field]) if field in kinds else desc for field, desc in outputs.items()
+        }
+        results = self._node(cls, typed, name, fields)
         for field in outputs:
             if field in kinds:
-                results[field] = self._as_type(results[field], found[field])
+                results[field] = _each(results[field], self._cast, found[field])
         return results
-
-    def _as_type(self, value: Tensor | Sequence[Tensor], kind: DML_TENSOR_DATA_TYPE) -> Tensor | list[Tensor]:
-        """Cast a tensor, or each of several."""
-        return self._cast(value, kind) if isinstance(value, Tensor) else [self._cast(item, kind) for item in value]
 
     def _cast(self, tensor: Tensor, kind: DML_TENSOR_DATA_TYPE) -> Tensor:
         if tensor.data_type == kind:
             return tensor
         outputs = {"OutputTensor": packed_tensor(kind, tensor.sizes)}
-        result: Tensor = self._node(DML_CAST_OPERATOR_DESC, outputs, None, {"InputTensor": tensor})["OutputTensor"]
+        fields = {"InputTensor": tensor}
+        result: Tensor = self._widened_node(DML_CAST_OPERATOR_DESC, outputs, None, fields, self._node)["OutputTensor"]
         return result
 
     def _node(

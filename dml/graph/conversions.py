@@ -60,8 +60,8 @@ def conversions(
 ) -> Mapping[str, DML_TENSOR_DATA_TYPE]:
     """Return the data types that replace those that the feature level does not take, by tensor field.
 
-    found: the data type of each given tensor. function: of a reduction, whose data types depend on it. An operator that
-    the level lacks has no replacements.
+    found: the data type of each given tensor. function: a reduction's function, on which its data types depend. An
+    operator that the level lacks has no replacements.
 
     Raises DMLError (DXGI_ERROR_UNSUPPORTED) if no data type can replace one.
     """

@@ -19,7 +19,7 @@ _COMPARED_BYTES = 16384
 
 
 def merge_equal(graph: Graph) -> None:
-    """Remove each node that equals an earlier one, whose results its readers get.
+    """Remove each node that equals an earlier one; its readers read the earlier node's results instead.
 
     Nodes that write graph outputs stay. Sets the graph's ``compared`` constants.
     """
@@ -31,9 +31,10 @@ def merge_equal(graph: Graph) -> None:
 
 class _Merged:
     def __init__(self) -> None:
-        #: Nodes by what is cheap to compare: the kind of operator, and the values they read.
+        #: Nodes by the properties that are cheap to compare: the kind of operator, and the values read.
         self._first: dict[Hashable, list[Node]] = {}
-        #: The first small constant of each content with the content's number, and for each small constant that one.
+        #: Bytes -> the first small constant with these bytes, and the bytes' number; and each small constant -> that
+        #: first one.
         self._contents: dict[bytes, tuple[Value, int]] = {}
         self._constants: dict[Value, Value] = {}
         #: Small constants, each with the number of its content.

@@ -169,7 +169,7 @@ def _fits(producer: Node) -> bool:
 def _joined(
     node: Node, place: int, producer: Node
 ) -> tuple[list[tuple[Port, Value]], tuple[list[Leaf | None], list[Expression]]]:
-    """Merge both nodes' inputs without repetition, and return where each one's inputs are among them."""
+    """Merge both nodes' inputs without repetition; also return the positions of each node's inputs in the result."""
     inputs: list[tuple[Port, Value]] = []
 
     def leaf(port: tuple[Port, Value]) -> Leaf:

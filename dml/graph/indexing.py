@@ -35,7 +35,7 @@ def indexed(x: Tensor, key: Any) -> Tensor:
             steps.append(taken.step if len(taken) > 1 else 1)
             sizes.append(len(taken))
         else:
-            index = _index(x, item)
+            index = _index(item)
             if not -size <= index < size:
                 raise DMLError(f"index {index} is out of range for a dimension of size {size} of sizes {x.sizes}")
             offsets.append(index % size)
@@ -68,7 +68,7 @@ def _range(x: Tensor, key: slice, size: int) -> range:
     return taken
 
 
-def _index(x: Tensor, key: Any) -> int:
+def _index(key: Any) -> int:
     if not isinstance(key, bool):
         try:
             return operator.index(key)

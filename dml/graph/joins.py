@@ -1,7 +1,7 @@
 """Placement of joins' inputs directly in the joined tensor: producers write and readers read them there.
 
-A value of several joins is placed in the last one. So a chain of joins of longer and longer lists, as in DenseNets, is
-one growing tensor, and each earlier join is a view of its beginning.
+A value that several joins read is placed in the last one's tensor. So where each join extends the previous one, as in
+DenseNets, there is one tensor, and the earlier joins are views of its beginning.
 """
 
 from __future__ import annotations

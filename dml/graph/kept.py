@@ -13,7 +13,7 @@ SMALL = 1 << 20
 
 
 def computed_once(graph: Graph, target: Target) -> set[Node]:
-    """Return the nodes that depend on constants and owned inputs alone, and that initialization computes.
+    """Return the nodes that initialization computes: they depend only on constants and owned inputs.
 
     A result that later nodes read stays on the device, so it may be no larger than its constants and inputs: weights of
     2 to 8 bits stay narrow. Exceptions take ``SMALL`` bytes in total. A node whose results only such nodes read is

@@ -43,7 +43,7 @@ class Value:
 
     @property
     def is_private(self) -> bool:
-        """Whether it has a single consumer."""
+        """Whether the value has a single consumer."""
         return isinstance(self.source, Node) and not self.outputs and len(self.consumers) == 1
 
 
@@ -79,8 +79,8 @@ class Node:
     inputs: list[tuple[Port, Value] | None]
     outputs: list[tuple[Port, Value] | None]
     expression: Expression | None = None
-    #: An expression applied to each result before it is stored: of the result (leaf 0) and of the elements of the
-    #: inputs after the operator's own (leaves 1, 2, ...). ``outputs`` then describes its results.
+    #: An expression applied to each result before it is stored. Its leaf 0 is the result; leaves 1, 2, ... are elements
+    #: of the inputs after the operator's own. ``outputs`` then describes the expression's results.
     epilogue: Expression | None = None
     equal: list[NodeLabel] = field(default_factory=list)
     #: Number of inputs that are the operator's own.
@@ -181,7 +181,7 @@ class GraphParts(NamedTuple):
     input_edges: Sequence[InputEdge]
     edges: Sequence[Edge]
     output_edges: Sequence[OutputEdge]
-    #: Of the first inputs, including those that no node needs.
+    #: Names of the first inputs, including those that no node needs.
     input_names: Sequence[str] = ()
 
 
@@ -288,7 +288,7 @@ def connect(node: Node, removed: Node) -> None:
 
 
 def static_values(graph: Graph) -> set[Value]:
-    """Return the values that depend on constants and owned inputs alone."""
+    """Return the values that depend only on constants and owned inputs."""
     static: set[Value] = set()
     for node in graph.nodes:
         for entry in node.inputs:

@@ -34,7 +34,8 @@ Fill = Callable[[Numbers], _Plan]
 
 
 class _Pattern(NamedTuple):
-    """changing: for each input size the number of its traced size, -1 if it equals the one in ``sizes``."""
+    """A plan with traced sizes. changing: each input size's index among the traced sizes; -1 if it must equal the one
+    in ``sizes``."""
 
     changing: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -126,8 +127,8 @@ def _traced(
 
 
 def _single(sizes: Sequence[int]) -> list[int]:
-    """Return dimensions of size 0 or 1, by position: single elements have layouts of their own, such as a token
-    compared with a prompt."""
+    """Return the sizes, with all above 1 made equal. Dimensions of size 0 or 1 have layouts of their own: a single
+    token is planned differently from a prompt."""
     return [size if size < 2 else 2 for size in sizes]
 
 

@@ -23,7 +23,7 @@ def bound_regions(space: Space, dispatches: Iterable[Dispatch]) -> list[Region]:
 class Islands:
     """The contiguous byte ranges of a resource that regions cover. Overlapping regions share an island.
 
-    spans: first byte and end of each island. starts: the first bytes alone.
+    spans: first byte and end of each island. starts: only the first bytes.
     """
 
     def __init__(self, regions: Iterable[Region]) -> None:
@@ -50,5 +50,6 @@ class Arena:
         self._places = [Place(buffer, -start) for buffer, start in zip(self.buffers, islands.starts, strict=True)]
 
     def place(self, region: Region) -> Place:
-        """Return the place of the resource's byte 0 relative to the region's buffer; it may precede the buffer."""
+        """Return the region's buffer, and the position in it of the resource's first byte; negative if that byte
+        precedes the buffer."""
         return self._places[bisect_right(self.islands.starts, region.offset) - 1]

@@ -33,7 +33,7 @@ TRANSFER_PART = 16 << 20
 
 
 class Buffer:
-    """``size`` bytes on a device, zeroed if ``zero`` is set. keep: of ``Pool.take``.
+    """``size`` bytes on a device, zeroed if ``zero`` is set. keep: as in ``Pool.take``.
 
     If host and device share memory, the host works on the buffer itself; otherwise only the bytes written or read move,
     through staging memory. Transfers happen in submission order: later work sees a write, and a read waits for earlier
@@ -75,8 +75,8 @@ class Buffer:
         self.write_parts(source.size, lambda start, part: np.copyto(part, source[start : start + part.size]), offset)
 
     def write_parts(self, size: int, write: Callable[[int, npt.NDArray[np.uint8]], None], offset: int = 0) -> None:
-        """Let ``write(at, part)`` fill ``size`` bytes starting at ``offset``, in parts. at: where the part begins in
-        them.
+        """Fill ``size`` bytes starting at ``offset``, part by part, by calls of ``write(start, part)``. start: the
+        part's first byte, counted from ``offset``.
 
         Raises DMLError if they do not fit.
         """

@@ -94,7 +94,7 @@ class Context:
         return Buffer(self, size, host=host, zero=zero, keep=keep)
 
     def take(self, use: Use, size: int, *, keep: bool = False) -> Piece:
-        """Allocate memory for a use. keep: of ``Pool.take``.
+        """Allocate memory for a use. keep: as in ``Pool.take``.
 
         Raises DMLError (E_OUTOFMEMORY) with a summary of the device's memory.
         """
@@ -286,7 +286,7 @@ def _close_all() -> None:
 
 def _forget_all() -> None:
     """In a forked child, abandon the parent's devices: destroying them, or exiting normally, would wait for driver
-    threads that exist in the parent alone."""
+    threads that exist only in the parent."""
     global _opening, _is_forked
     if not _contexts:
         return

@@ -5,7 +5,7 @@ A kernel makes three files, named by its path under ``shaders/`` and a hash::
     gemm-tiled-1f0c22d1.comp    the GLSL as it was compiled: one text, with all that it includes
     gemm-tiled-1f0c22d1.spv     the SPIR-V compiled from it
     gemm-tiled-1f0c22d1.json    its workgroup and buffers by name, and this process's dispatches of it: the graph's
-                                nodes they compute, their grids, regions, and the numbers they read by name
+                                nodes they compute, their grids, regions, and the numbers that they read, by name
 """
 
 from __future__ import annotations

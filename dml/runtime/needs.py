@@ -23,9 +23,9 @@ class MemoryNeeds:
     """Bytes on the device while a program runs.
 
     weights: constants, and the results of initialization. constants: bytes of each constant by name or number, largest
-    first. prepared: the same for each result of initialization, by kernel, node and the named constants that it reads.
-    by_constant: of each named constant, its own bytes and those of the results of initialization that it is the largest
-    source of.
+    first. prepared: bytes of each result of initialization, by its kernel, its node and the named constants that it
+    reads. by_constant: bytes of each named constant, plus those of the results of initialization of which it is the
+    largest source.
     """
 
     weights: int

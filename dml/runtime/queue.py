@@ -56,7 +56,7 @@ class Gate:
     def close(self) -> None:
         """Admit no more calls, and wait until other threads have left.
 
-        This thread is not inside, even if a call of its is listed: Ctrl-C may have prevented its removal.
+        This thread is not inside, even if one of its calls is listed: Ctrl-C may have prevented the removal.
         """
         with self._lock:
             self._closed = True

@@ -2,8 +2,8 @@
 
 A ``Tracing`` makes a ``TracedInt`` for each number that will change. Arithmetic on TracedInts returns TracedInts; a
 comparison returns its result for the current numbers, and is recorded as a condition. A ``Formula`` evaluates a result
-for other numbers for which all conditions hold as well. Untraceable operations, such as conversion to a float, hold for
-the current number alone, which is also recorded as a condition.
+for other numbers for which all conditions hold as well. Untraceable operations, such as conversion to a float, hold
+only for the current number, which is also recorded as a condition.
 
 A TracedInt is an int, so code need not know of it. Python's C code does not see the number that it represents, but a
 huge negative random one: operations that would lose the trace (a ``range``, ``struct``, a hash, multiplication by a

@@ -97,7 +97,7 @@ class TracedInt(int):
 
     __rand__ = __and__
 
-    # Untraceable operations hold for this number alone
+    # Untraceable operations hold only for this number
 
     @property
     def pinned(self) -> int:
@@ -220,7 +220,7 @@ def now_of(number: int) -> int:
 def traced_apply(function: Callable[..., int], *operands: int) -> int:
     """Apply ``function`` as one traced operation: conditions inside it are not recorded.
 
-    Its result must depend on the operands alone and must not be negative.
+    Its result must depend only on the operands and must not be negative.
     """
     tracing = next((operand._tracing for operand in operands if type(operand) is TracedInt), None)
     return function(*operands) if tracing is None else tracing.factor(function, operands, 0)

@@ -134,7 +134,7 @@ _WORKS = {
     "recurrent": _recurrences,
     "rows": _rows,
 }
-#: The families, by selection's names.
+#: The names that selection gives the families.
 FAMILIES = tuple(_WORKS)
 
 

@@ -75,7 +75,7 @@ def _stacked(check: Check, name: str, heads: int, parts: int, why: str) -> tuple
 
 
 def _attention(desc: _Attention, check: Check, heads: _Heads) -> tuple[int, int]:
-    """Check what both operators share; return B and P."""
+    """Check the rules that both operators share; return B and P."""
     _one_source_each(check)
     sizes = _projections(check, heads)
     past = _cache(check, heads, sizes)

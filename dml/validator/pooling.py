@@ -95,7 +95,7 @@ def roi_pooling(desc: d.DML_ROI_POOLING_OPERATOR_DESC, check: Check) -> None:
 
 
 def roi_sampling(desc: Any, check: Check, pooled: str, feature: str) -> None:
-    """Check what sampling and its gradient share.
+    """Check the rules that sampling and its gradient share.
 
     pooled, feature: fields of the tensor with one element per sample, and of the sampled image.
     """

@@ -3,7 +3,7 @@
 
 #define LEAST uintBitsToFloat(0xff800000u)
 
-// Keys starting at `end` are ignored. Of the others, those from first_open to before end_open are unmasked.
+// Keys starting at `end` are ignored. Of the others, those with first_open <= key < end_open are unmasked.
 uint end, first_open, end_open;
 
 void limits(uint batch) {

@@ -3,7 +3,8 @@
 // is {output channel, input channel of a group, window} or, BACKWARD, {input channel, output channel of a group,
 // window}. Along axis d of depth, height, width, a window has TAPS_d elements, DILATION_d apart, windows are MOVE_d
 // apart, and PADDING_d elements precede x. Results starting at LIMIT_d are output padding, without a window. The loops
-// run from FROM_d to before TO_d, over taps along the three axes and (d = 3) input channels of the group.
+// run from FROM_d up to, but not including, TO_d, over taps along the three axes and (d = 3) input channels of the
+// group.
 #include "prelude.glsl"
 
 // Finds the element `at`, along an axis of x with `size` elements, that tap k reads for element o of the result.

@@ -8,7 +8,7 @@ uint stored_pair(uvec4 loaded, uint q) {
 }
 
 uvec4 eight_stored(uvec4 loaded) {
-    const uint exponents = 0x64006400u;  // 2^10, of whose mantissa numbers are the low bits
+    const uint exponents = 0x64006400u;  // 2^10, whose mantissa's low bits hold numbers
     float16_t zero = float16_t(1024.0 + uintBitsToFloat(loaded.w)), scale = float16_t(uintBitsToFloat(loaded.z));
     f16vec2 pairs[4];
     [[unroll]] for (uint q = 0u; q < 4u; ++q) {

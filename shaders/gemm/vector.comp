@@ -37,7 +37,7 @@ FOUR steps_of_a(uint row, uint k, uint end, bool cut) {
 }
 
 #if A_EIGHTS
-// Loads eight steps of k of a row of a, undecoded; past the end, the last existing ones again.
+// Loads eight steps of k of a row of a, undecoded. Past the end of k it reads the last existing steps.
 uvec4 eight_of_a(uint row, uint k, uint end, bool cut) { return a_vector((row + (cut ? min(k, (end - 1u) & ~7u) : k)) / 8u); }
 
 // Decodes four of these eight. cut: steps starting at end are zero.

@@ -3,10 +3,10 @@
 // NaN, infinities and the signs of zeros are as in IEEE 754; subnormal results may be flushed.
 //
 //   is_nan is_inf               from the bits: compilers may fold isnan() away
-//   quotient(a, b)              a / b, within half an ulp and a bit; a and b from 2^-50 to 2^50 in magnitude
+//   quotient(a, b)              a / b, to slightly over half an ulp; a and b from 2^-50 to 2^50 in magnitude
 //   divide(a, b)                the same for all a and b
 //   divide_nearest(a, b)        as IEEE 754 rounds it, for all a and b
-//   sqrt_accurate reciprocal    within half an ulp and a bit
+//   sqrt_accurate reciprocal    to slightly over half an ulp
 //   multiply_add(x, a, b)       x a + b, rounded after each step
 //   modulus_truncate modulus_floor   exact; the sign of the dividend (C) or of the divisor (Python)
 //   round_quotient(x, s)        the float32 quotient x / s to the nearest integer, halves to even; NaN to 0
@@ -382,8 +382,8 @@ float pow_truncated(float x, float y) {
     return abs(p - nearest) <= 4e-7 * abs(p) ? nearest : trunc(p);
 }
 
-// Returns four words of 2/pi, which begins with 32 zero bits, from word `at` on, at most 4. The words are selected, not
-// indexed: llvmpipe copies an indexed table to each invocation's memory, which is far slower.
+// Returns four words of 2/pi, which begins with 32 zero bits, starting at word `at`, which is at most 4. The words are
+// selected, not indexed: llvmpipe copies an indexed table to each invocation's memory, which is far slower.
 uvec4 two_over_pi(uint at) {
     const uvec4 first = uvec4(0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u);
     const uvec4 last = uvec4(0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu);

@@ -5,7 +5,7 @@
 // where COMBINE(a, b) is an associative and commutative function or macro over TYPE (which may be a structure). Every
 // `lanes` adjacent invocations of the workgroup (a divisor of WORKGROUP) reduce their values; `lane` is the
 // invocation's index among them, and all of them get the result. A call contains barriers, so it must be in uniform
-// control flow; before another call of NAME there must be one more.
+// control flow; another barrier is needed before NAME is called again.
 #define WORKGROUP_REDUCTION(NAME, TYPE, COMBINE) \
     shared TYPE NAME##_shared[WORKGROUP]; \
     TYPE NAME(TYPE value, uint lane, uint lanes) { \

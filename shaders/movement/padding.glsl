@@ -1,5 +1,5 @@
-// Each of these converts an output coordinate x to the input's, along a dimension with `start` elements of padding
-// before `size` elements of input, and returns false in the padding.
+// Each of these functions converts the output coordinate x to the input's, along a dimension with `start` elements of
+// padding before `size` elements of input; it returns false in the padding.
 bool place_constant(inout uint x, uint start, uint size) {
     x -= start;
     return x < size;

@@ -1,5 +1,5 @@
 #version 450
-// The mean of the window; padding counts as zeros, or not at all. A window of padding alone has mean 0.
+// The mean of the window; padding counts as zeros, or not at all. A window that has only padding has mean 0.
 #include "prelude.glsl"
 #include "pooling/window.glsl"
 #include "pooling/sum.glsl"

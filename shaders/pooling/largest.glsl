@@ -1,4 +1,4 @@
-// Comparison of elements of `source`, and the lowest of its type. The first NaN is the largest.
+// Comparison of elements of `source`, and the lowest value of their type. The first NaN is the largest.
 #if defined(source_IS_FLOAT)
 #define LOWEST uintBitsToFloat(0xff800000u)
 bool nan(float v) { return (floatBitsToUint(v) & 0x7fffffffu) > 0x7f800000u; }

@@ -1,7 +1,7 @@
 #version 450
-// The maxima (MAXIMUM) or the sums of windows along AXIS alone: windows along several axes are computed one axis after
-// the other. An invocation reads each element of UNIT adjacent results once. LENGTH, RESULTS: the sizes of source and
-// result along AXIS. MEAN: divides the sums of the last axis by the window's number of elements; WINDOW_d and so on
+// The maxima (MAXIMUM) or the sums of windows along one axis, AXIS: windows along several axes are computed one axis
+// after the other. An invocation reads each element of UNIT adjacent results once. LENGTH, RESULTS: the sizes of source
+// and result along AXIS. MEAN: divides the sums of the last axis by the window's number of elements; WINDOW_d and so on
 // describe it along all axes.
 #include "prelude.glsl"
 

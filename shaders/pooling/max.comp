@@ -1,6 +1,6 @@
 #version 450
 // The maximum of the window, its index in the flattened input, or both: the first of equal elements, and the first NaN
-// if there is one. A window of padding alone gives the type's lowest value and index -1.
+// if there is one. A window that has only padding gives the type's lowest value and index -1.
 #include "prelude.glsl"
 #include "lib/int64.glsl"
 #include "pooling/largest.glsl"

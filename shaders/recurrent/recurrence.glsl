@@ -3,9 +3,9 @@
 //
 // There are two forms. In the first, workgroups loop over the steps. The state of their rows is double-buffered in
 // shared memory, since units are replaced while other invocations still read them. PARTED: several dispatches share the
-// steps; each runs those from FIRST (an even number) to before LAST, and passes the state on in buffers. In the second
-// form, STEPWISE, there is a dispatch for each phase of each step (push constant STEP). The state is in a buffer, and a
-// workgroup has one tile.
+// steps; each runs those from FIRST (an even number) up to, but not including, LAST, and passes the state on in
+// buffers. In the second form, STEPWISE, there is a dispatch for each phase of each step (push constant STEP). The
+// state is in a buffer, and a workgroup has one tile.
 //
 // SLICED is for GPUs, and implies STEPWISE: a workgroup computes GROUP_UNITS units of GROUP_ROWS rows, its cells, and
 // its invocations share the sums along k: each computes one of SLICES for all units of BLOCK_ROWS rows. The sums then
@@ -131,7 +131,7 @@ void state_set(uint which, uint row, uint unit, float v) {
 }
 
 #if KEEPS
-// Values that units keep next to their state, read by their own invocation alone.
+// Values that units keep next to their state, read only by their own invocation.
 float kept_values[TILES * UNITS * ROWS];
 
 float kept_get(uint tile, uint u, uint row) {

@@ -40,7 +40,7 @@ PROGRAM = """
 
 
     def errors(number):
-        # Of runs of several sizes, some of them with what stays on the device
+        # Runs of several sizes; some of them keep results on the device
         session, rng, largest = sessions[number % len(sessions)], np.random.default_rng(number), 0.0
         for step in range(20):
             x = rng.standard_normal((1 + (number + step) % 5, 64)).astype(np.float32)

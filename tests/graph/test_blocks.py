@@ -114,7 +114,8 @@ def test_gpus_stream_the_numbers_for_few_rows(as_discrete, dtype, kind, m, n, k,
     assert not compiled.program.initialize
 
 
-#: Every kind of numbers; sizes beside tiles' edges, with parts of k, and blocks that are no power of two or a row.
+#: Every kind of numbers; sizes next to tile edges and sizes for split-k; blocks of a whole row, or of a size that is
+#: not a power of two.
 MANY_ROWS = [
     *((kind, 33, 70, 64, 16, True) for kind in KINDS), ("uint4", 130, 200, 512, 512, False),
     ("int4", 64, 64, 1024, 128, True), ("uint2", 64, 33, 96, 24, True), ("int8", 40, 96, 256, 32, False),

@@ -13,7 +13,7 @@ from dml.graph.operations import convolution, join, max_pooling, relu
 
 
 def dispatch(label: str, reads: str, writes: str, offset: int = 0) -> Dispatch:
-    """Return a dispatch. reads, writes: temporaries, one letter each, of 256 bytes. offset: of the writes."""
+    """Return a dispatch. reads, writes: temporaries, one letter each, of 256 bytes. offset: offset of the writes."""
     bindings = [StorageBinding(Region(Space.TEMPORARY, ord(name), 0, 256), Access.READ) for name in reads]
     bindings += [StorageBinding(Region(Space.TEMPORARY, ord(name), offset, 256), Access.WRITE) for name in writes]
     return Dispatch(label, Source(label, ""), tuple(bindings), (1, 1, 1))

@@ -130,7 +130,7 @@ def call(
 ) -> list[Array]:
     """Return the results of a function for each element of its arguments: its return value, then its out parameters.
 
-    function: of the file, or of ``code``. Every workgroup is complete: the last arguments are repeated.
+    function: a function of the file, or of ``code``. Every workgroup is complete: the last arguments are repeated.
     """
     given = [parameter for parameter in function.parameters if not parameter.out]
     results = [

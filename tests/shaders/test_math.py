@@ -124,7 +124,7 @@ def round_half_away(x):
 
 
 def power(x, n):
-    """Return x^n for integers; beyond float32's 24 bits, the low bits of n matter for the sign alone."""
+    """Return x^n for integers; beyond float32's 24 bits, the low bits of n matter only for the sign."""
     magnitude = np.power(np.abs(x), n.astype(F32).astype(np.float64))
     return np.where(n % 2 != 0, np.copysign(magnitude, x), magnitude)
 
@@ -219,7 +219,7 @@ def integer_powers(dtype):
 
 
 def special_powers(rng):
-    """Make two floats, and whether the second is an integer and whether it is odd."""
+    """Return two floats, and flags: whether the second is an integer, and whether it is odd."""
     x, y = two((-3, 3), (-20, 20))(rng)
     y = np.where(rng.random(y.size) < 0.5, np.rint(y), y)
     return [x, y, (np.rint(y) == y).astype(np.uint32), (np.fmod(np.abs(y), 2) == 1).astype(np.uint32)]
@@ -259,8 +259,8 @@ SUM = """float sum_of_five(float a, float b, float c, float d, float e) {
 
 
 def five_sizes(rng):
-    """Make three numbers of similar size and one of any, whose squares may overflow or underflow float32, and a small
-    one.
+    """Make three numbers of similar size and one of any size, whose squares may overflow or underflow float32, and a
+    small one.
     """
     size = rng.integers(-120, 120, 1 << 14)
     columns = [magnitudes(rng, 0, 1) * np.exp2(size + rng.integers(-3, 4, size.size)) for _ in range(3)]

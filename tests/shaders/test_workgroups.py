@@ -64,8 +64,8 @@ def placed(results, arguments):
 
 
 def composed(lanes):
-    """Return a check of a scan and a reduction: each lane composes the maps of the lanes before it, and all lanes'
-    maps.
+    """Return a check of a scan and a reduction of linear maps: each lane composes those of all earlier lanes, and of
+    all lanes.
     """
 
     def check(results, arguments):

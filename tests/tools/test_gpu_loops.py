@@ -38,7 +38,7 @@ def test_the_innermost_loop_with_the_most_products() -> None:
     assert str(hottest(NESTED, "amd")) == "2 / 5"
 
 
-#: A loop whose body stands before the block that enters and ends it.
+#: A loop whose body precedes the block that enters and leaves it.
 ROTATED = """BB0:
 \tv_mad_u32_u24 v0, v1, v2, v3                                ; d5430000
 \tv_mad_u32_u24 v0, v1, v2, v3                                ; d5430000

@@ -1,4 +1,4 @@
-"""The data type of 2 bits that DirectML lacks: DEQUANTIZE alone takes it, and no list has it."""
+"""The data type of 2 bits that DirectML lacks: only DEQUANTIZE takes it, and no list has it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Vendors' Vulkan drivers (Mesa's), the chips that each supports, and the environment of processes for a chip.
 
-The chips are not needed: a preloaded library of Mesa's, the "shim", answers the driver's calls to the operating
-system. The packages are unpacked once into the user's cache, without installation or root. Debian has some drivers for
-arm64 alone: those run in a user-mode emulator, several times slower.
+The chips are not needed: a preloaded library of Mesa's, the "shim", answers the driver's calls to the operating system.
+The packages are unpacked once into the user's cache, without installation or root. Debian has some drivers only for
+arm64: they run in a user-mode emulator, several times slower.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from tools.gpu_compilation.loops import NO_LOOP, Loop, hottest
 
 @dataclass(frozen=True)
 class Figures:
-    """A kernel's statistics. registers: per invocation, as the vendor counts. spills: registers or accesses to memory.
+    """A kernel's statistics. registers: registers per invocation, as the vendor counts them. spills: registers or
+    accesses to memory.
 
     scratch: bytes of private memory per invocation (AMD: per subgroup): for spills, and with Mesa's compilers for
     NVIDIA, Imagination and Broadcom also for arrays that a loop indexes. shared: bytes of shared memory. occupancy: the

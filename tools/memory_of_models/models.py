@@ -63,7 +63,7 @@ def whisper_small(folder: Path, scale: float) -> Made:
 
 
 class LlamaShape(NamedTuple):
-    """Sizes of a Llama. size: of a head. wide: width of the feed-forward layer."""
+    """Sizes of a Llama. size: size of a head. wide: width of the feed-forward layer."""
 
     layers: int
     heads: int

@@ -59,8 +59,8 @@ def steps(path: Path) -> list[float | None]:
 def compare(ours: list[np.ndarray], expected: list[np.ndarray], precision: str, sizes: list[float | None]) -> float:
     """Return the largest error, relative to each output's largest element, or in steps if precision is "quantized".
 
-    sizes: of a step in each output; None for a 255th of the output's range. Raises WrongError if shape, type or
-    integers differ, or if the error is above TOLERANCES.
+    sizes: size of a quantization step in each output; None for a 255th of the output's range. Raises WrongError if
+    shape, type or integers differ, or if the error is above TOLERANCES.
     """
     if len(ours) != len(expected):
         raise WrongError(f"{len(ours)} outputs, not {len(expected)}")

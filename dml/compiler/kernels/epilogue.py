@@ -102,8 +102,8 @@ def values_of(epilogue: Epilogue) -> DataType:
 
 
 def emit_epilogue(name: str, epilogue: Epilogue, types: Sequence[str], row: DataType) -> Emitted:
-    """Return ``t_epilogue(v, i)`` for the value stored at index i. types: the operands' value types. row: of the
-    result.
+    """Return ``t_epilogue(v, i)`` for the value stored at index i. types: the operands' value types. row: the result's
+    data type.
 
     It calls ``t_apply(v, ...)``, the expression, and ``t_operand0_index(i)``, the index of an operand's element. It is
     preceded by ``t_made(bits)``, the value of such bits, and ``t_stored(v)``, the bits of a result.

@@ -8,9 +8,9 @@ as ``t`` it declares (all indices count elements from the region's start)::
     t_SIZE_d t_STRIDE_d t_BASE t_RANK
     t_at(c)            index of the element at coordinates c
     t_load(i)          the element as t_VALUE
-    t_store(i, v)      stores one element; atomic on its word where the type is narrower than what the device stores
+    t_store(i, v)      stores one element; atomic on its word if the device cannot store so narrow an element
     t_encode(v)        the bits of a narrow or 32-bit element, to put whole words together
-    t_encode_at(i, v)  the same for the element at index i: what results of operators that take epilogues need
+    t_encode_at(i, v)  the same for the element at index i, after the epilogue
     t_word(w) t_word_store(w, bits), and for vector tensors t_vector(v), t_vector_store(v, bits)
 
 and for the grid: RANK, COUNT, SIZE_d, coordinates(i, c) of the iteration space, advance(c, by), global_index().
@@ -19,8 +19,8 @@ Structure is code, shape is data: the text depends on ranks, data types and layo
 never on a number. Sizes, strides, bases and attributes are words that the kernel reads, as variables of these names; it
 reads those that it mentions. A kernel that mentions ``NAME_DIVISOR`` gets what ``divided`` and ``remainder`` of
 lib/divide.glsl need to divide by NAME. The words are push constants while they fit the 128 bytes that every device
-takes, else a uniform block, which is bound behind the storage buffers. A tensor with ``texel`` is a uniform texel
-buffer instead of a storage buffer, unless ALL_STORAGE is defined (see sources.aliased).
+takes, else a uniform block, which is bound after the storage buffers. A tensor with ``texel`` is a uniform texel buffer
+instead of a storage buffer, unless ALL_STORAGE is defined (see sources.aliased).
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def storage_buffers(tensors: Mapping[str, Bound]) -> list[list[str]]:
 
 
 def _together(regions: Iterable[tuple[str, object]]) -> list[list[str]]:
-    """Group the names of tensors that share a region; tensors without one (None) stay alone."""
+    """Group the names of tensors that share a region; tensors without one (None) stay separate."""
     buffers: dict[object, list[str]] = {}
     for name, region in regions:
         buffers.setdefault(name if region is None else region, []).append(name)
@@ -438,11 +438,9 @@ def _epilogue(name: str, tensors: Mapping[str, Bound]) -> Emitted:
 
 
 def _coordinates(rank: int) -> str:
-    body = []
-    for d in range(rank - 1, 0, -1):
-        body.append(f"    c[{d}] = take_coordinate(i, SIZE_{d}{DIVISOR});")
-    body.append("    c[0] = i;")
-    return "\n".join([f"const uint RANK = {rank}u;", f"void coordinates(uint i, out uint c[{rank}]) {{", *body, "}"])
+    body = [f"    c[{d}] = take_coordinate(i, SIZE_{d}{DIVISOR});" for d in range(rank - 1, 0, -1)]
+    head = [f"const uint RANK = {rank}u;", f"void coordinates(uint i, out uint c[{rank}]) {{"]
+    return "\n".join([*head, *body, "    c[0] = i;", "}"])
 
 
 def _advance(rank: int) -> str:

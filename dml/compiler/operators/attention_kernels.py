@@ -278,8 +278,8 @@ def _fours(name: str, operand: Operand) -> str:
 
 
 def _unit(name: str, operand: Operand, unit: int) -> str:
-    """Return GLSL void <name>_unit(from, at, end, v): the elements of a row from index ``at``; those from index ``end``
-    are 0."""
+    """Return GLSL void <name>_unit(from, at, end, v), which reads a row's elements starting at index ``at``; elements
+    from ``end`` on are 0."""
     if unit > 1:
         count = unit // 4
         lines = [

@@ -1,7 +1,7 @@
 """Resampling along any dimensions, its gradients, and upsampling.
 
 An output element o of a dimension is at x = (o - OutputPixelOffset) / Scale - InputPixelOffset of the input, in
-float32. LINEAR weighs the two neighbors of x, NEAREST_NEIGHBOR takes one; beyond the edges the edge element repeats.
+float32. LINEAR weights the two neighbors of x, NEAREST_NEIGHBOR takes one; beyond the edges the edge element repeats.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class AxisScale:
 
 @dataclass(frozen=True)
 class Filter:
-    """Interpolation filter. mode: linear or nearest. rounding: of NEAREST_NEIGHBOR: "floor", "ceil" or "half_up".
+    """Interpolation filter. mode: linear or nearest. rounding: "floor", "ceil" or "half_up", for NEAREST_NEIGHBOR.
     antialiased: see ``_is_wide``."""
 
     mode: enums.DML_INTERPOLATION_MODE
@@ -163,7 +163,7 @@ def _repeat(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
 
 
 def _is_wide(axis: AxisScale, kernel: Filter) -> bool:
-    """Whether the filter is stretched by 1 / Scale: as the page says, only for factors above 2, not from 1."""
+    """Whether the filter is stretched by 1 / Scale: as the page says, only for factors above 2, not for all above 1."""
     return kernel.antialiased and kernel.mode != NEAREST and bool(1 / np.float32(axis.scale) > 2)
 
 
@@ -252,7 +252,7 @@ _SUM = "    float sum = 0.0;\n#ifdef carry_VALUE\n    sum = carry_load(carry_at(
 
 
 def _loop(place: str, range_: str, *, parted: bool) -> str:
-    """Return the head of a loop from range_.x to range_.y inclusive; in parts, from round FROM up to TO."""
+    """Return the head of a loop from range_.x to range_.y inclusive. parted: only rounds FROM up to TO, exclusive."""
     if not parted:
         return f"    for ({place} = {range_}.x; {place} <= {range_}.y; ++{place}) {{"
     return f"    for ({place} = {range_}.x + FROM; {place} <= {range_}.y && {place} - {range_}.x < TO; ++{place}) {{"

@@ -158,7 +158,7 @@ CPU_TRANSPOSED = 16
 def transpose_tile(target: Target, bits: int) -> int | None:
     """Return the side, in elements, of a tile transposed through shared memory; None where caches suffice.
 
-    bits: of a written element. CPU drivers have caches, and barriers are slow there.
+    bits: width of a written element. CPU drivers have caches, and barriers are slow there.
     """
     if not profile(target).shares_memory:
         return None
@@ -177,7 +177,8 @@ _SUM, _PRODUCT, _READ = 1.5, 0.15, 6.0
 
 
 def tile_compilation(sums: int, products: float, reads: float) -> float:
-    """Return the milliseconds that llvmpipe takes to compile a tile. products, reads: of one loop iteration."""
+    """Return the milliseconds that llvmpipe takes to compile a tile. products, reads: their numbers in one loop
+    iteration."""
     return _SUM * sums + _PRODUCT * products + _READ * reads
 
 

@@ -97,9 +97,9 @@ class AttentionShape:
 class AttentionTiles:
     """Parameters of attention/tiles.comp. parts: workgroups that share the keys of a row.
 
-    rows, keys: of a tile. depth: elements of queries and keys in shared memory at once. values: keys whose values are
-    in shared memory at once. columns: of the result, in whole vectors of the ``across`` adjacent invocations that share
-    rows.
+    rows, keys: size of a tile. depth: elements of queries and keys in shared memory at once. values: keys whose values
+    are in shared memory at once. columns: columns of the result, rounded up to whole vectors of the ``across`` adjacent
+    invocations that share rows.
     """
 
     rows: int
@@ -130,7 +130,7 @@ class AttentionTiles:
 
 @dataclass(frozen=True)
 class AttentionMatrices:
-    """Parameters of attention/matrices.comp and attention/in_registers.comp. rows: of a workgroup's tile.
+    """Parameters of attention/matrices.comp and attention/in_registers.comp. rows: rows of a workgroup's tile.
     subgroup_rows: rows per subgroup. shape: (m, n, k) of the matrix instruction.
 
     depth, columns: key and value sizes rounded up to whole matrices. in_registers: scores do not go to shared memory.
@@ -220,7 +220,8 @@ def attention_sharing(target: Target, of: AttentionShape) -> AttentionWay | None
 def _parts(target: Target, of: AttentionShape, groups: int, steps: int, tile: int) -> int:
     """Return the number of parts of the keys, so that the workgroups keep a GPU busy and none takes too many steps.
 
-    groups: workgroups without parts. steps: of one of them. tile: keys that a workgroup takes at once.
+    groups: number of workgroups if keys are not split. steps: steps of one of them. tile: keys that a workgroup takes
+    at once.
     """
     wanted = max(1, min(BUSY_GROUPS // groups, of.keys // PART_KEYS))
     return min(-(-of.keys // tile), max(wanted, -(-steps // max_steps(target))))

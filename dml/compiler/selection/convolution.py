@@ -130,8 +130,8 @@ class DirectTile:
     """Results per invocation of the direct kernel: rows and columns of some output channels.
 
     span: elements that ``columns`` windows read in a row of x, rounded up to fours. padded: sizes of the copy of x that
-    all tiles read {batch, channel, depth, height, width}. cost: of the whole convolution; on CPU drivers of one image,
-    including compilation.
+    all tiles read {batch, channel, depth, height, width}. cost: cost of the whole convolution or, on CPU drivers, of
+    one image and the compilation.
     """
 
     channels: int
@@ -333,9 +333,9 @@ def _with_table(target: Target, sizes: WindowSizes, tile: _Tile) -> _Tile:
 MATRIX_TILES: tuple[tuple[int, int, tuple[int, int], int], ...] = threshold("convolution.MATRIX_TILES")
 
 
-#: Minimum number of taps for which a copy of x in channels-last order pays.
+#: Minimum number of taps for which a copy of x in channels-last order is worth its time.
 TAPS_WORTH_A_COPY: int = threshold("convolution.TAPS_WORTH_A_COPY")
-#: Minimum number of output channels for which a copy of x in channels-last order pays.
+#: Minimum number of output channels for which a copy of x in channels-last order is worth its time.
 OUTPUTS_WORTH_A_COPY: int = threshold("convolution.OUTPUTS_WORTH_A_COPY")
 
 
@@ -385,7 +385,7 @@ def joins_images(target: Target, sizes: WindowSizes, bits: int) -> bool:
     """Whether a convolution by windows of one element takes the positions of all images together, not a product per
     image.
 
-    bits: of an element. On matrix units, FLOAT16 products need rows of a multiple of eight elements.
+    bits: width of an element. On matrix units, FLOAT16 products need rows of a multiple of eight elements.
     """
     places = math.prod(sizes.places)
     fills_tiles = places % 128 == 0 or (places >= PLACES_OF_PRODUCTS and (bits == 32 or places % 8 == 0))
@@ -475,8 +475,8 @@ class DepthwiseTile:
 def depthwise_tile(target: Target, sizes: WindowSizes, bits: int, *, fours: bool) -> DepthwiseTile | None:
     """Return the tile of a depthwise convolution (one input channel per group); None if the kernel does not apply.
 
-    bits: of a result element; an invocation stores FLOAT16 results in pairs, as words. fours: rows of input and result
-    are multiples of four.
+    bits: width of a result element; an invocation stores FLOAT16 results in pairs, as words. fours: rows of input and
+    result are multiples of four.
     """
     if sizes.inputs != 1 or sizes.taps[0] > max_steps(target):
         return None
@@ -547,7 +547,7 @@ def general_rounds(target: Target, per_word: int) -> int:
 
 # --- Winograd's products ----------------------------------------------------------------------------------------------
 
-#: Number of points at which the transforms evaluate: 6 x 6.
+#: Number of evaluation points of the transforms: 6 x 6.
 WINOGRAD_POINTS = 36
 #: Maximum number of bytes of a transformed filter, which has four times the filter's elements: 512 x 512 channels.
 MOST_TRANSFORMED = 40 << 20

@@ -23,7 +23,7 @@ _REGISTERS = 64
 
 class SuppressionSharing(NamedTuple):
     """Division of non-maximum suppression. lanes: invocations of a workgroup, a power of two, that share the boxes of a
-    class. rounds: of a dispatch; each keeps one box. steps: of these rounds."""
+    class. rounds: rounds per dispatch, each of which keeps one box. steps: steps of these rounds."""
 
     lanes: int
     rounds: int

@@ -26,9 +26,9 @@ class Profile:
 
     registers: most 32-bit registers of an invocation. file: 32-bit registers of a workgroup, in all. by_thread:
     registers per invocation shrink as the subgroup widens (Intel); ``registers`` holds for the narrowest. loads_early:
-    the compiler hoists more loads than NVIDIA's, which costs registers. cores: of a typical chip of the vendor. dots:
-    packed-byte dot product instructions. halves: FLOAT16 conversions and arithmetic are single instructions. numbers:
-    words of a kernel's uniform block that fit in registers next to its buffers' descriptors; None: all.
+    the compiler hoists more loads than NVIDIA's, which costs registers. cores: number in a typical chip of the vendor.
+    dots: packed-byte dot product instructions. halves: FLOAT16 conversions and arithmetic are single instructions.
+    numbers: words of a kernel's uniform block that fit in registers next to its buffers' descriptors; None: all.
 
     loop_limit: maximum number of steps (see Dispatch) of an invocation. shares_memory: invocations exchange values
     faster through shared memory, barriers and shuffles than by reading them again from a cache. vector_groups: each

@@ -108,8 +108,8 @@ SLICES_OF_COLUMNS: dict[int, tuple[int, int]] = threshold(
 )
 #: _SMALL_WORKGROUP: supported by every device. _LARGE_WORKGROUP: used where b's vectors hold columns, if supported.
 _SMALL_WORKGROUP, _LARGE_WORKGROUP = 128, 512
-#: Minimum number of columns for which a workgroup takes twice as many, in products of at most _ROWS_OF_MANY_COLUMNS
-#: rows.
+#: Minimum number of columns for which a workgroup computes 8 vectors of columns instead of 4, in products of at most
+#: _ROWS_OF_MANY_COLUMNS rows.
 MANY_COLUMNS: int = threshold("few_rows.MANY_COLUMNS")
 _ROWS_OF_MANY_COLUMNS = 4
 #: Columns per invocation and unroll of products of eight rows, by the elements of a vector of b along k.
@@ -121,7 +121,7 @@ _MANY_SUMS = 64
 
 
 def rows_of_tile(m: int) -> int:
-    """Return the rows of a tile for few rows: one, or a power of two from four.
+    """Return the rows of a tile for few rows: 1, 4, 8 and so on.
 
     Two rows take the kernel of four, which is hardly slower, so that fewer batch sizes need a kernel of their own.
     """

@@ -141,7 +141,7 @@ def reduction_takes_vectors(target: Target, elements: int) -> bool:
 
 #: Minimum number of elements of a scan's chunk on CPU drivers.
 CPU_SCANNED: int = threshold("lines.CPU_SCANNED")
-#: Adjacent elements that a lane of a scan combines alone, between the steps that wait for other lanes.
+#: Adjacent elements that a lane of a scan combines by itself, between the steps that wait for other lanes.
 SCAN_ITEMS = 4
 #: Minimum number of such combinations per lane in a scan's chunk.
 SCAN_ROUNDS: int = threshold("lines.SCAN_ROUNDS")
@@ -316,7 +316,7 @@ def _held(target: Target, length: int, unit: int, few: int, segmented: bool) -> 
 
 
 def holds_vectors(target: Target, bits: int) -> bool:
-    """Whether a normalization holds elements as stored and converts them in each pass. bits: of an element.
+    """Whether a normalization holds elements as stored and converts them in each pass. bits: width of an element.
 
     Eighty elements as float32 leave room for one workgroup of 512 on an H100's multiprocessor, half of what its memory
     needs. This applies where a conversion takes one instruction.
@@ -342,7 +342,7 @@ class Rows:
 
 #: Rows that fill a CPU's vector with one invocation each.
 CPU_MANY_ROWS: int = threshold("lines.CPU_MANY_ROWS")
-#: Minimum number of steps for which sharing a row among the invocations of a vector pays, despite the barriers.
+#: Minimum number of steps for which sharing a row among the invocations of a vector is faster, despite the barriers.
 CPU_SHARED_STEPS: int = threshold("lines.CPU_SHARED_STEPS")
 #: On CPU drivers, rows with fewer iterations per pass take one dispatch, however few rows there are.
 SHORT_WALK: int = threshold("lines.SHORT_WALK")
@@ -482,7 +482,7 @@ def _selected(target: Target, lines: int, length: int, k: int) -> BlockSharing:
 
 
 def _sorted(target: Target, block: int) -> BlockSharing:
-    """Return blocks for a bitonic sort of a power of two elements. Steps: reads, exchanges, writes."""
+    """Return blocks for a bitonic sort; their number of elements is a power of two. Steps: reads, exchanges, writes."""
     per_group = max(1, SORTED_AT_ONCE // block)
     sorters = GPU_SORTERS if profile(target).shares_memory else CPU_VECTOR
     workgroup = min(sorters, block * per_group // 2, target.max_workgroup_invocations)

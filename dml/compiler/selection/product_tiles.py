@@ -151,7 +151,7 @@ def fits(target: Target, tile: ProductTile) -> bool:
 
 
 def first_of_enough(target: Target, tiles: Sequence[tuple[_Tile, int]], m: int, n: int, batch: int) -> _Tile:
-    """Return the first tile (largest first) of which there are enough to fill the device; else the last.
+    """Return the largest tile size with enough tiles to fill the device; else the last.
 
     Only for whole tiles is ``enough`` scaled to the device's cores: tiles at an edge would be mostly empty on any
     device.

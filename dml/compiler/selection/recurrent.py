@@ -28,8 +28,8 @@ PRODUCTS_OF_FEW_ROWS: int = threshold("recurrent.PRODUCTS_OF_FEW_ROWS")
 #: Maximum number of bytes of a direction's weights that invocations keep in private memory: a core's own cache holds
 #: these from step to step.
 RESIDENT_BYTES: int = threshold("recurrent.RESIDENT_BYTES")
-#: Minimum number of multiplications for which loading weights into private memory pays, and compiling a kernel with
-#: that much of it.
+#: Minimum number of multiplications for which it is worth loading weights into private memory, and compiling a kernel
+#: with that much of it.
 RESIDENT_WORK: int = threshold("recurrent.RESIDENT_WORK")
 #: Whether the invocations of an llvmpipe vector each read a different part of the state and share it, where weights are
 #: read as texels. Weights in private memory are slower there, and take far longer to compile.
@@ -41,8 +41,8 @@ SHARES_STATE: bool = threshold("recurrent.SHARES_STATE")
 _MOST_ROWS_OF_GPUS, _MOST_UNITS_OF_GPUS = 4, 2
 #: Workgroups are multiples of 32 invocations, a subgroup of many GPUs, and at most 128, which every device supports.
 _SUBGROUP_OF_GPUS, _MOST_INVOCATIONS_OF_GPUS = 32, 128
-#: Maximum number of hidden units of a loop over steps within a workgroup; more are worth a dispatch per step, which all
-#: cores share.
+#: Maximum number of hidden units for which a workgroup loops over the steps. With more, each step is a dispatch, which
+#: all cores share.
 LARGEST_STATE_OF_A_WORKGROUP: int = threshold("recurrent.LARGEST_STATE_OF_A_WORKGROUP")
 #: Maximum number of hidden units for which `dml tune` tries such a loop.
 _MOST_STATE_OF_A_GPUS_WORKGROUP = 512

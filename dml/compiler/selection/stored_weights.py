@@ -70,8 +70,8 @@ def loads_blocks(target: Target, m: int, block: int, *, halves: bool) -> bool:
 
 
 def block_product(target: Target, m: int, bits: int, block: int) -> VectorProduct | ColumnsProduct:
-    """Return the sizes of gemm/blocks.comp, or on CPU drivers of gemm/blocks_columns.comp. bits: of a weight. block:
-    number of weights that share a scale."""
+    """Return the sizes of gemm/blocks.comp, or on CPU drivers of gemm/blocks_columns.comp. bits: width of a weight.
+    block: number of weights that share a scale."""
     if not profile(target).shares_memory:
         rows = 1 if has_few_registers(target) else min(4, rows_of_tile(m))
         return ColumnsProduct(rows, 4, lanes(target))

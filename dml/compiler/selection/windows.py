@@ -92,7 +92,7 @@ STORED: int = threshold("windows.STORED")
 def lines_of_windows(target: Target, lines: Sequence[LineOfWindows], elements: int) -> list[int] | None:
     """Return the windows per invocation for each axis if windows are reduced axis by axis, in this order; else None.
 
-    elements: of the source. llvmpipe's time is proportional to its reads.
+    elements: number of elements of the source. llvmpipe's time is proportional to its reads.
     """
     if not profile(target).lane_by_lane or not lines:
         return None

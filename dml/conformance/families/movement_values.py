@@ -21,8 +21,8 @@ from dml.tensors import numpy_dtype
 
 
 def _cast_inputs(desc: d.DML_CAST_OPERATOR_DESC, values: Values) -> Inputs:
-    """Return floats of many magnitudes, and integers of the whole type; a third of them are halfway between two
-    results."""
+    """Return floats of many magnitudes, or integers over their type's whole range; a third of them are halfway between
+    two results."""
     x, rng = desc.InputTensor, values.rng
     if values.edges:
         return {"InputTensor": values.fill(x)}

@@ -10,10 +10,7 @@ from .data import worst
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """Return a dictionary: pairs, the matched runs; cases, a {"what", "pair", "case", "before", "after"} per changed
-    case; alone.
-
-    alone: each side's runs without a match.
-    """
+    case; alone, each side's runs without a match."""
     pairs = _pairs(before, after)
     cases = []
     for index, (old_run, new_run) in enumerate(pairs):

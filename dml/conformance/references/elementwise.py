@@ -34,8 +34,8 @@ def exact(array: Array) -> Array:
 def scaled(x: Array, scale_bias: DML_SCALE_BIAS | None, kind: np.dtype[Any]) -> Array:
     """Return x * Scale + Bias for elements of a data type.
 
-    float64 is computed in itself, other floats step by step in float32; integers exactly if both factors are integral,
-    else truncated.
+    float64 is computed in float64, other floats step by step in float32. Integers are exact if both factors are
+    integral, else truncated.
     """
     if scale_bias is None:
         return x

@@ -41,8 +41,7 @@ def gather_nd(x: Array, indices: Array, batches: int = 0) -> Array:
         np.arange(size).reshape([-1 if d == axis else 1 for d in range(len(tuples))])
         for axis, size in enumerate(x.shape[:batches])
     ]
-    for k in range(indices.shape[-1]):
-        place.append(_resolved(indices[..., k], x.shape[batches + k])[0])
+    place += [_resolved(indices[..., k], x.shape[batches + k])[0] for k in range(indices.shape[-1])]
     return np.asarray(x[tuple(np.broadcast_arrays(*place))])
 
 
@@ -51,8 +50,8 @@ def scatter(x: Array, indices: Array, updates: Array, axis: int) -> Array:
     result = x.copy()
     resolved, exists = _resolved(indices, x.shape[axis])
     for place in np.argwhere(exists):
-        at = tuple(place)
-        result[(*at[:axis], resolved[at], *at[axis + 1 :])] = updates[at]
+        position = tuple(place)
+        result[(*position[:axis], resolved[position], *position[axis + 1 :])] = updates[position]
     return result
 
 

@@ -51,7 +51,7 @@ def _inside(sizes: Ints, window: dict[str, Any]) -> Array:
 
 
 def _counts(sizes: Ints, include_padding: bool, window: dict[str, Any]) -> Array:
-    """Return {1, 1, outputs...}: the divisor of each window's mean; 1 for a window of padding alone."""
+    """Return {1, 1, outputs...}: the divisor of each window's mean; 1 for a window that has only padding."""
     inside = _inside(sizes, window)
     return np.maximum(inside.shape[-1] if include_padding else inside.sum(-1), np.ones(inside.shape[:-1]))
 

@@ -28,8 +28,9 @@ def _split(x: Numbers, count: int) -> list[Numbers]:
 class RecurrentReference:
     """The parts that all kinds share: G gates, D directions, S steps, B rows, H hidden units and I inputs of a step.
 
-    x {S, B, I}, w {D, G * H, I}, r {D, G * H, H}, bias {D, 2 * G * H} (first the input's, then the recurrence's) and
-    h0 {D, B, H} (by default zero), lengths {B} (by default all steps). functions: of each direction in turn.
+    x {S, B, I}, w {D, G * H, I}, r {D, G * H, H}, bias {D, 2 * G * H} (first the input's, then the recurrence's) and h0
+    {D, B, H} (by default zero), lengths {B} (by default all steps). functions: the activations, one direction after the
+    other.
     """
 
     x: Numbers

@@ -86,8 +86,8 @@ class Sampling:
         return Axis(outputs, samples, along, inside.astype(np.float64), *parts)
 
     def axes(self, region: Array, sizes: tuple[int, int], image: tuple[int, int]) -> tuple[Axis, Axis]:
-        """Return the vertical and the horizontal axis. region: x1, y1, x2, y2. sizes: of the output. image: height and
-        width."""
+        """Return the vertical and the horizontal axis. region: x1, y1, x2, y2. sizes: the output's sizes. image: height
+        and width."""
         x1, y1, x2, y2 = region.astype(np.float64) * [self.scale_x, self.scale_y, self.scale_x, self.scale_y]
         return self.axis(y1, y2, sizes[0], image[0]), self.axis(x1, x2, sizes[1], image[1])
 

@@ -41,9 +41,9 @@ def matrix(
             result[o, int(np.clip(i, 0, inputs - 1))] = 1
             continue
         stretch = 1 / float(np.float32(scale)) if wide and 1 / np.float32(scale) > 2 else 1.0
-        at = float(x)
-        taps = range(int(np.floor(at - stretch)), int(np.ceil(at + stretch)) + 1)
-        weights = np.array([max(0.0, 1 - abs(i - at) / stretch) for i in taps])
+        center = float(x)
+        taps = range(int(np.floor(center - stretch)), int(np.ceil(center + stretch)) + 1)
+        weights = np.array([max(0.0, 1 - abs(i - center) / stretch) for i in taps])
         for i, weight in zip(taps, weights / weights.sum(), strict=True):
             result[o, min(max(i, 0), inputs - 1)] += weight
     return result

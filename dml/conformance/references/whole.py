@@ -56,6 +56,6 @@ modulus = _by_element(lambda a, b: -1 if b == 0 else a % b, 2)
 power = _by_element(_power, 2)
 #: (a + b) / 2 toward zero.
 mean = _by_element(lambda a, b: _quotient(a + b, 2), 2)
-#: Shifts insert zeros: the result is 0 from the type's width on.
+#: Shifts insert zeros: a shift by the type's width or more gives 0.
 shifted_left = _by_element(lambda a, n: a << n if n < 64 else 0, 2)
 shifted_right = _by_element(lambda a, n: a >> n if n < 64 else 0, 2)

@@ -1,4 +1,5 @@
-"""Reproducers for a driver's vendor: a failing case as a C program that needs Vulkan alone, its kernels and data."""
+"""Reproducers for a driver's vendor: a failing case as a C program that needs only Vulkan, with its kernels and
+data."""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ from dml.conformance.terminal import failure_lines
 from dml.errors import DMLError
 from dml.files import check_writable, write_whole
 
-#: Maximum folders of a run. The first failure of each operator, data type and kind gets one, or shares its case's.
+#: Maximum folders of a run. The first failure of each operator, data type and kind gets a folder, or shares the one of
+#: the same case.
 MOST = 20
 _BUILD = "gcc -O1 reproduce.c -lvulkan -lm -o reproduce && ./reproduce"
 
@@ -168,7 +169,7 @@ def _overview(record: Record, rows: Sequence[str]) -> str:
 
 
 def _zipped(files: Mapping[str, bytes]) -> bytes:
-    """Return a zip file whose bytes depend on the files alone."""
+    """Return a zip file whose bytes depend only on the files."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(files):

@@ -1,4 +1,4 @@
-/* Runs one failing case of dml's conformance suite with Vulkan alone, and compares its outputs with what they must be.
+/* Runs one failing case of dml's conformance suite with only Vulkan, and compares its outputs with what they must be.
 
    gcc -O1 reproduce.c -lvulkan -lm -o reproduce && ./reproduce          (in this folder; any C99 compiler)
    ./reproduce "a part of a device's name"                              (another device)

@@ -1,4 +1,4 @@
-"""A program and its data as C tables for reproduce.c, and the files that these name."""
+"""A program and its data as C tables for reproduce.c, and the files to which these refer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Slot:
     name: str
     tensor: Tensor
     field: str
-    at: int | None
+    index: int | None
 
 
 class CaseFiles:
@@ -94,7 +94,7 @@ class CaseFiles:
     @cached_property
     def _numbers(self) -> dict[tuple[Space, int], int]:
         """Resource -> its number, in the order of first use; outputs all have one."""
-        used = [(Space.OUTPUT, at) for at, _ in self._outputs]
+        used = [(Space.OUTPUT, number) for number, _ in self._outputs]
         used += [_key(binding.region) for dispatch in self._dispatches for binding in dispatch.bindings]
         return {key: number for number, key in enumerate(dict.fromkeys(used))}
 
@@ -106,7 +106,7 @@ class CaseFiles:
             if space is Space.INPUT:
                 slot = inputs[index]
                 given = self._data.inputs[slot.field]
-                bytes_ = to_bytes(given if slot.at is None else given[slot.at], slot.tensor).tobytes()
+                bytes_ = to_bytes(given if slot.index is None else given[slot.index], slot.tensor).tobytes()
                 name, file, size = slot.name, self._add(f"input-{slot.name}.bin", bytes_), len(bytes_)
             elif space is Space.OUTPUT:
                 name, size, origin = outputs[index].name, int(outputs[index].tensor.TotalTensorSizeInBytes), GUARD
@@ -201,9 +201,9 @@ def _slots(fields: Iterable[tuple[str, Any]]) -> list[tuple[int, _Slot]]:
     found: list[tuple[int, _Slot]] = []
     count = 0
     for name, field in fields:
-        for at, tensor in enumerate(field) if isinstance(field, tuple) else [(None, field)]:
+        for index, tensor in enumerate(field) if isinstance(field, tuple) else [(None, field)]:
             if tensor is not None:
-                found.append((count, _Slot(name if at is None else f"{name}_{at}", tensor, name, at)))
+                found.append((count, _Slot(name if index is None else f"{name}_{index}", tensor, name, index)))
             count += 1
     return found
 

@@ -36,8 +36,7 @@ _FOREIGN = {
 
 @dataclass(frozen=True)
 class DxSource:
-    """A bound resource, beginning ``offset`` bytes into it. path: its location in the file. shape: for an ONNX
-    model."""
+    """A binding of a resource from byte ``offset`` on. path: its location in the file. shape: for an ONNX model."""
 
     resource: Resource
     offset: int
@@ -87,7 +86,8 @@ class PrintCommand:
 
 @dataclass(frozen=True)
 class WriteFileCommand:
-    """dimensions: the shape of the array in an .npy file; empty for one dimension with all elements."""
+    """A command that writes a resource to a file. dimensions: the shape of the array in an .npy file; empty for one
+    dimension with all elements."""
 
     resource: Resource
     target: str

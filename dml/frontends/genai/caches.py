@@ -13,7 +13,8 @@ from dml.tensors import data_type_of, packed_tensor
 
 
 class CacheMemory:
-    """Buffers by cache. A generation takes those of an earlier one that ended: recordings over them are still valid."""
+    """Buffers by cache. A generation reuses the buffers of an earlier one that has ended: recordings over them are
+    still valid."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

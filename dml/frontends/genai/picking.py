@@ -29,7 +29,8 @@ _KEPT = 16
 
 @dataclass(frozen=True)
 class Blocked:
-    """Tokens that must not be chosen, by row. tokens: {rows, n}; scores: added to theirs, LOWEST, or 0 for padding."""
+    """Tokens that must not be chosen, by row. tokens: {rows, n}. scores: numbers added to the tokens' scores, LOWEST
+    or, for padding, 0."""
 
     tokens: npt.NDArray[np.uint32]
     scores: npt.NDArray[np.float32]

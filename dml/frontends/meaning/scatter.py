@@ -45,7 +45,8 @@ REDUCTIONS = tuple(_REDUCTIONS)
 def reduced_elements(
     x: Tensor, indices: Tensor, updates: Tensor, axis: int, reduction: str, *, use_initial: bool = True
 ) -> Tensor:
-    """Reduce each update into the element at its index along the axis, at the update's own position along the others.
+    """Reduce each update into one element of x: at the update's index along the axis, and at its own position along the
+    other axes.
 
     indices, updates: equal sizes, no larger than x's along the other axes. Negative indices count from the end.
     reduction: one of REDUCTIONS. use_initial: include x's own elements where updates reach them. Raises DMLError

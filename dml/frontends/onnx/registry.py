@@ -25,14 +25,13 @@ _MAPPINGS: dict[tuple[str, str], list[tuple[int, Mapping]]] = {}
 class Fold:
     """How ONNX's own operator is computed on the host when its inputs are constants.
 
-    ONNX's reference computes what these functions, which take the node and its inputs, leave out or answer with None.
+    The functions take the node and its inputs. If one is missing or returns None, ONNX's reference computes the result.
 
-    compute: the only output, from arrays of the dtypes of shapes, or with any_dtype from all arrays.
-    numbers: the same from arrays of a few integers (dtype object), of which some are traced.
-    shape: the output's shape, from constants of which some are traced.
-    size: the output's number of elements; by default the product of the inputs'.
-    large_table: the first input may be large. constants: compute nodes of small constants, and not only those without
-    elements. empty: evaluate a node whose first input has no elements, regardless of the others.
+    compute: returns the only output, given arrays of the dtypes that shapes have; with any_dtype, given any arrays.
+    numbers: the same, given arrays of a few integers (dtype object), some of them traced. shape: returns the output's
+    shape, given constants, some of them traced. size: returns the output's number of elements; by default the product
+    of the inputs'. large_table: the first input may be large. constants: nodes of small constants are computed too, not
+    only those without elements. empty: a node whose first input has no elements is computed, regardless of the others.
     """
 
     compute: Callable[..., Any] | None = None

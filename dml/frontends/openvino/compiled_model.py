@@ -146,7 +146,7 @@ class CompiledModel:
         return given
 
     def run(self, feeds: Mapping[ConstOutput, _Array], values: Values | None = None) -> InferResults:
-        """Run with these arrays. values: of the variables, replacing the model's own."""
+        """Run with these arrays. values: values of the variables, instead of the model's own."""
         given = {port.key: array for port, array in feeds.items()}
         if isinstance(self.network, StatefulNetwork):
             found = self.network(given, self._values if values is None else values)

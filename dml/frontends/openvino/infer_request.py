@@ -71,7 +71,7 @@ class InferRequest:
         *,
         decode_strings: bool = True,
     ) -> InferResults:
-        """Run, and return the outputs. inputs: as for a CompiledModel; inputs not given keep their values.
+        """Run, and return the outputs. inputs: as for a CompiledModel; the others keep their values.
 
         Raises DMLError for an unknown or misshapen input, and while another run of the request is in progress.
         """

@@ -104,7 +104,7 @@ class Shape(list[int]):
 class PartialShape:
     """Sizes that may be dynamic.
 
-    dimensions: for each a Dimension, a number (-1 is dynamic) or a range (1, 8); or all of them as text, "1,3,?,?".
+    dimensions: each is a Dimension, a number (-1 is dynamic) or a range (1, 8); or all are one text, "1,3,?,?".
     """
 
     def __init__(self, dimensions: Iterable[Any] | str = ()) -> None:

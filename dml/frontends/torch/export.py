@@ -49,8 +49,8 @@ def _quiet() -> Iterator[None]:
 def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[Dynamic]) -> ExportedProgram:
     """Export the module to ATen's core operators.
 
-    dynamic: for each example, its symbolic dimensions; None for an int. Raises NotTaken where the export fails, where
-    the program writes to its own buffers, and where it is valid for a single value of an int only.
+    dynamic: the symbolic dimensions of each example; None for an int. Raises NotTaken where the export fails, where the
+    program writes to its own buffers, and where it is valid for a single value of an int only.
     """
     auto = torch.export.Dim.AUTO
     shapes = tuple(auto if axes is None else dict.fromkeys(axes, auto) or None for axes in dynamic)
@@ -74,8 +74,8 @@ def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[
 
 
 def _refuse_lost_effects(program: ExportedProgram) -> None:
-    """Raise NotTaken for what the exporter drops without an error: InstanceNorm's writes of running statistics, and
-    attention's dropout.
+    """Raise NotTaken for operations that the exporter drops without an error: InstanceNorm's writes of running
+    statistics, and attention's dropout.
     """
     for node in program.graph.nodes:
         if node.target is torch.ops.aten.instance_norm.default and node.args[3] is not None and node.args[5]:
@@ -171,7 +171,7 @@ def parts(program: ExportedProgram) -> tuple[fx.GraphModule, list[str], list[str
     """Split the program into a module of parts; each part that ONNX can express is a submodule.
 
     Returns it, the names of these modules, and the operators that stay with PyTorch. The module writes to none of its
-    inputs: what the program writes to them is among its outputs.
+    inputs: the values that the program writes to them are among its outputs.
     """
     module = _returning(program).module()
     assert isinstance(module, fx.GraphModule)

@@ -32,7 +32,7 @@ class Views:
 
     The device computes every output as a tensor of its own; ``restore`` replaces views by views, so that a later write
     to either is seen in both. A view is not restored if its sizes depend on data, if its data type is not its base's,
-    or if the tensor that outputs are views of is no output.
+    or if the tensor whose views they are is not an output.
     """
 
     def __init__(self, graph: fx.GraphModule) -> None:
@@ -79,7 +79,8 @@ class Views:
         return tuple(found)
 
     def _value(self, number: Any, arguments: Sequence[Any]) -> Any:
-        """Return an int's or SymInt's value for these arguments; None if a symbol is no size or int of theirs."""
+        """Return an int's or SymInt's value for these arguments; None if a symbol is neither a size nor an int among
+        them."""
         if isinstance(number, int):
             return number
         expression = number.node.expr
@@ -93,7 +94,7 @@ class Views:
 
 
 def _example(node: Any) -> Any:
-    """Return a node's tensor of the trace; None without one that has strides."""
+    """Return a node's example tensor from the trace; None if it has none with strides."""
     value = node.meta.get("example_value") if isinstance(node, fx.Node) else None
     return value if isinstance(value, torch.Tensor) and value.layout == torch.strided else None
 

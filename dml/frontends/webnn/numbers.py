@@ -1,4 +1,4 @@
-"""Numbers from options, converted to an operand's data type."""
+"""Conversion of options' numbers to an operand's data type."""
 
 from __future__ import annotations
 

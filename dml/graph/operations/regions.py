@@ -30,7 +30,7 @@ def roi_align(
     maximum_samples_per_output: int = 128,
     align_regions_to_corners: bool = False,
 ) -> Tensor:
-    """Sample each region {x1, y1, x2, y2} of the image that its index names to height by width means.
+    """Sample each region {x1, y1, x2, y2}, of the image given by its batch index, to height x width means.
 
     x: {N, C, H, W}. roi: {regions, 4}. batch_indices: {regions}. Result: {regions, C, height, width}. By default, each
     output is the mean of linear samples, one per pixel, up to 128; pixel centres are at halves. Reference:

@@ -54,9 +54,9 @@ def resample(
     """Resample x to other sizes. scales: by default the ratios of the sizes. Without offsets, pixel centres are at
     halves.
 
-    rounding_direction: of halves between nearest elements (RESAMPLE2, from feature level 5_1 on), by default
-    INCREASING. antialiased: for smaller sizes, weigh all pixels (RESAMPLE3, from 6_4 on). The oldest operator that
-    supports the arguments is used. References: dml_resample1_operator_desc, dml_resample2_operator_desc,
+    rounding_direction: how the nearest element is chosen halfway between two (RESAMPLE2, from feature level 5_1 on), by
+    default INCREASING. antialiased: when shrinking, weight all pixels (RESAMPLE3, from 6_4 on). The oldest operator
+    that supports the arguments is used. References: dml_resample1_operator_desc, dml_resample2_operator_desc,
     dml_resample3_operator_desc.
     """
     cls: type[OperatorDesc] = DML_RESAMPLE1_OPERATOR_DESC

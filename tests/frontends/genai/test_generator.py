@@ -161,7 +161,7 @@ def test_a_seed_gives_the_same_text(model: og.Model) -> None:
 
 
 def test_a_second_generation_records_nothing(model: og.Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its caches take the memory of the first one's, which has ended."""
+    """Its caches reuse the memory of the first generation's, which has ended."""
     first = list(written(model, max_length=21).get_sequence(0))
     made: list[Recording] = []
     record = Recording.__init__
@@ -203,7 +203,7 @@ def test_a_new_limit_mostly_needs_no_new_plan(model: og.Model) -> None:
 
 
 def test_prompts_of_many_lengths_are_planned_by_patterns(folder: Path, device: dml.Device) -> None:
-    """After some lengths, plans for others are filled in, and give what fresh plans give."""
+    """After a few lengths, plans for other lengths are filled in, with the results of fresh plans."""
     model = og.Model(folder, device=device)
     lengths = [*range(20, 38), 41, 50, 53, 60]
     found = []

@@ -209,7 +209,7 @@ ACTIVATION_CASES = [
 
 
 def _normalized_by_channel(batch: bool) -> DoorCase:
-    """Normalize each channel, by statistics that are given (batch) or its own of each image (instance)."""
+    """Normalize each channel by given statistics (batch) or by those of each image (instance)."""
     x = _RNG.standard_normal((2, 3, 4, 5)).astype(np.float32)
     scale, bias, mean = (_RNG.standard_normal(3).astype(np.float32) for _ in range(3))
     variance = _RNG.uniform(0.5, 2, 3).astype(np.float32)
@@ -268,7 +268,7 @@ def _normalized_by_channel(batch: bool) -> DoorCase:
 
 
 def _scattered_parts(name: str, onnx_name: str, reduce: Any) -> DoorCase:
-    """Combine rows with rows that are named by their leading coordinates, twice the same and once from the end."""
+    """Reduce updates into rows selected by leading coordinates: one row twice, and one counted from the end."""
     x, updates = (_RNG.standard_normal(sizes).astype(np.float32) for sizes in ((4, 2, 3), (3, 3)))
     indices = np.array([[1, 0], [-1, 1], [1, 0]], np.int64)
 
@@ -304,7 +304,7 @@ def _scattered_parts(name: str, onnx_name: str, reduce: Any) -> DoorCase:
 
 
 def _dequantized(block: int) -> DoorCase:
-    """Dequantize blocks of a matrix's rows; with block 0 each column has its scale."""
+    """Dequantize blocks of a matrix's rows; with block 0 each column has its own scale."""
     x = _RNG.integers(0, 256, (6, 8)).astype(np.uint8)
     sizes = (6, 8 // block) if block else (1, 8)
     scale = _RNG.uniform(0.01, 0.1, sizes).astype(np.float32)

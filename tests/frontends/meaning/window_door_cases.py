@@ -65,7 +65,7 @@ def _convolved(lower: bool) -> DoorCase:
 
 
 def _transposed(lower: bool) -> DoorCase:
-    """A transposed convolution that doubles the sizes: an element too many is cropped at one end."""
+    """A transposed convolution that doubles the sizes: one surplus element is cropped at one end."""
     x, w = (_RNG.integers(-4, 5, sizes).astype(np.float32) for sizes in ((1, 2, 3, 4), (2, 3, 3, 3)))
     start, end = (1, 0) if lower else (0, 1)
 

@@ -146,7 +146,8 @@ def test_global_pooling_of_an_empty_batch(device: dml.Device, op: str) -> None:
 def test_windows_larger_than_the_padded_input(
     device: dml.Device, op: str, attributes: dict[str, Any], sizes: tuple[int, int]
 ) -> None:
-    """A window less than a stride too large covers what there is; up to two strides give no windows."""
+    """A window that is too large by less than a stride covers the existing elements; by up to two strides, there are no
+    windows."""
     x = np.random.default_rng(3).standard_normal((1, 2, 3, 3)).astype(np.float32)
     included: dict[str, Any] = {"count_include_pad": 1} if op == "AveragePool" else {}
     model, given = node_model(op, {"x": x}, {"y": (4, np.float32)}, domain="", version=19, **attributes, **included)

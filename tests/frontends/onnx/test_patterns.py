@@ -26,7 +26,7 @@ _rng = np.random.default_rng(1)
 
 @pytest.fixture(autouse=True)
 def early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Learn a pattern from the second shape on."""
+    """Learn patterns as soon as there is a second shape."""
     monkeypatch.setattr(patterns, "PATIENCE", 1)
 
 
@@ -184,7 +184,7 @@ def gathers() -> bytes:
 
 
 def test_equal_constants_of_sizes(device: dml.Device) -> None:
-    """Where other constants are equal than in the pattern, other nodes are merged, and it does not apply."""
+    """If other constants are equal than in the pattern, other nodes are merged, so the pattern does not apply."""
     prepared = prepare(gathers(), device)
     for rows, columns in ((4, 17), (5, 18), (6, 19), (7, 14), (8, 21), (8, 16), (9, 20), (10, 20), (11, 21)):
         feeds = {"table": _rng.random((40, 8), np.float32), "x": np.ones((rows, columns), np.float32)}
@@ -286,7 +286,7 @@ def test_patterns_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @given(st.integers(0, 9), st.integers(-12, 12), st.integers(-12, 12) | st.none(), st.integers(-3, 3).filter(bool))
 def test_traced_slices_equal_onnxs(size: int, start: int, end: int | None, step: int) -> None:
-    """Python's slice, but that a step backwards from before the first element begins at that."""
+    """As in Python, but a backward step from before the first element starts at the first element."""
     at = max(start, -size) if step < 0 else start
     expected = range(*slice(at, end if end is not None or step < 0 else size, step).indices(size))
     first, count = taken(start, end if end is not None or step < 0 else size, step, size)

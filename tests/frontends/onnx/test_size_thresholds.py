@@ -113,7 +113,7 @@ def thresholds(draw: Any) -> dict[tuple[str, str], int]:
 def test_onnx_suite_across_thresholds(
     device: dml.Device, name: str, held: int, lowered: dict[tuple[str, str], int]
 ) -> None:
-    """held: bit mask of the inputs that become constants."""
+    """Results do not depend on thresholds. held: bit mask of the inputs that become constants."""
     case = PLAIN[name]
     model, sets = model_and_data(case)
     inputs, outputs = sets[0]

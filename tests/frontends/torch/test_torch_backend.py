@@ -264,7 +264,7 @@ def test_batch_normalization_in_training_mode(compiled, make, shape, dynamic, ha
 
 
 def test_instance_normalization_with_running_statistics(compiled):
-    """Export drops the writes of running statistics, so PyTorch runs the graph, which a warning says."""
+    """Export drops the writes of running statistics, so PyTorch runs the graph, and a warning says so."""
     model = nn.InstanceNorm1d(3, track_running_stats=True).train()
     twin, x = copy.deepcopy(model), torch.randn(4, 3, 5)
     with stays("updates its running statistics"), torch.no_grad():
@@ -307,7 +307,8 @@ def test_floats_that_change_become_inputs(compiled, monkeypatch):
 
 
 def test_floats_that_have_to_be_constants(device, monkeypatch):
-    """Each value gets a graph, minus zero too; beyond the most values, here three, PyTorch runs them."""
+    """Each value, minus zero included, gets a graph; beyond the maximum number of values, here three, PyTorch runs the
+    graph."""
     monkeypatch.setattr(backend, "_MOST_VALUES", 3)
     made = exports(monkeypatch)
 

@@ -64,11 +64,6 @@ def remainder(a, b):
     return -1 if b == 0 else a - b * truncated(a, b)
 
 
-def whole_power(x, n):
-    """Return x^n; a negative power is 1 / x^-n by integer division."""
-    return x**n if n >= 0 else truncated(1, x**-n)
-
-
 def wrapped_scale(x, s):
     return x if s is None else math.trunc(x * s.Scale + s.Bias)
 

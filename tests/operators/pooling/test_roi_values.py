@@ -79,7 +79,7 @@ def test_roi_pooling_of_cells_that_share_words(device: Any, dtype: str) -> None:
 
 
 def attributes(sampling: Sampling, *, old: bool = False, grad: bool = False) -> dict[str, Any]:
-    """Return the sampling as fields of ROI_ALIGN1; old: of ROI_ALIGN; grad: of ROI_ALIGN_GRAD."""
+    """Return the sampling as fields of ROI_ALIGN1; with ``old`` of ROI_ALIGN, with ``grad`` of ROI_ALIGN_GRAD."""
     found: dict[str, Any] = {
         "ReductionFunction": AVERAGE if sampling.mean else MAX,
         "InterpolationMode": NEAREST if sampling.nearest else LINEAR,

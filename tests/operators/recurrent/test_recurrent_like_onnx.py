@@ -46,7 +46,7 @@ def theirs(kind: str, inputs: dict[str, Any], direction: str, **attributes: Any)
 @pytest.mark.parametrize("direction", ["FORWARD", "BACKWARD", "BIDIRECTIONAL"])
 @pytest.mark.parametrize("kind, flag", [("RNN", False), ("GRU", False), ("GRU", True), ("LSTM", False), ("LSTM", True)])
 def test_same_as_onnxruntime(device: dml.Device, kind: str, flag: bool, direction: str) -> None:
-    """flag: sets linear_before_reset, or input_forget without clip."""
+    """The networks agree with onnxruntime's. flag: sets linear_before_reset, or input_forget without clip."""
     rng = np.random.default_rng(3)
     steps, batch, size, hidden = SIZES
     gates, d = GATES[kind], 2 if direction == "BIDIRECTIONAL" else 1

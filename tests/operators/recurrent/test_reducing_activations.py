@@ -36,7 +36,7 @@ def more_activations(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", [*REDUCING, *OTHERS])
 @pytest.mark.parametrize("kind", GATES)
 def test_every_function(device: dml.Device, kind: str, name: str, direction: str) -> None:
-    """The activation takes the place of every function; of the last alone where the state (logarithms) or errors
+    """The activation replaces every function, or only the last one if otherwise the state (logarithms) or errors
     (hardmax) would grow.
     """
     alone = "LOG" in name or "HARDMAX" in name

@@ -55,8 +55,8 @@ def with_subgroups(
 ) -> Callable[[], dml.Device]:
     """Return a function that opens the device as a GPU with subgroup operations, without compiled kernels.
 
-    "another": kernels are compiled for another subgroup size than the device's, as where it varies, and avoid these
-    operations at run time.
+    "another": kernels are compiled for another subgroup size than the device's, and avoid these operations at run time,
+    as on a device whose subgroup size varies.
     """
     vulkan = seen_as("subgroups").vulkan
     if "shuffle" not in vulkan.target.features.subgroup_operations:

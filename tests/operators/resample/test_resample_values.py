@@ -220,8 +220,8 @@ def test_a_filter_far_wider_than_the_input(device, scale):
     """No loop runs over positions beyond the edges."""
     x = positive("FLOAT32", (7,))
     result = forward(device, resample_of(3, x, (3,), (scale,), b=(-0.25,), wide=True), x)
-    # The filter of output 0 is centered a quarter of its half width right of the input; those of 1 and 2 do not reach
-    # it.
+    # The filter of output 0 is centered a quarter of its half width right of the input; the filters of outputs 1 and 2
+    # do not reach it.
     share = 0.5 * 0.75**2
     np.testing.assert_allclose(result[0], share * x[0] + (1 - share) * x[-1], rtol=1e-4)
     np.testing.assert_allclose(result[1:], x[-1], rtol=1e-6)

@@ -27,7 +27,7 @@ _BYTES = {"float32": 4, "float16": 2}
 class Work:
     """One operator.
 
-    bytes: of its inputs and outputs, each counted once. operations: floating-point; a multiply-add counts as two.
+    bytes: size of its inputs and outputs, each counted once. operations: floating-point; a multiply-add counts as two.
     """
 
     desc: Any

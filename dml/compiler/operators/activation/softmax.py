@@ -1,7 +1,7 @@
 """Softmax, its logarithm and hardmax, over the last dimension or any axes.
 
-The maximum is subtracted before any exponential, sums are sums of partial sums in float32, and a NaN or +infinity makes
-its row NaN.
+The maximum is subtracted before any exponential, partial sums are added in float32, and a NaN or +infinity makes its
+row NaN.
 """
 
 from __future__ import annotations

@@ -63,8 +63,9 @@ def convolve_bytes(
     """Compute ``result = finish(sums)`` after subtracting the zero points; return False if the device has no kernel for
     it.
 
-    x_point: of one element. weights_point: {group, output channel}. finish: an expression of the sum modulo 2^32, an
-    int (leaf 0), and of the elements of ``extra_operands`` {group, output channel, 1} (leaves 1, 2, ...).
+    x_point: the zero point of x, one element. weights_point: {group, output channel}. finish: an expression of the sum
+    modulo 2^32, an int (leaf 0), and of the elements of ``extra_operands`` {group, output channel, 1} (leaves 1, 2,
+    ...).
     """
     sizes, windows, target = sums.sizes, sums.windows, builder.target
     channels, merges = byte_runs(sizes)

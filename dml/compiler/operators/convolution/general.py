@@ -15,7 +15,7 @@ from dml.compiler.selection.convolution import general_rounds
 
 
 def general(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
-    """Compute ``result = finish(convolution)``, in as many dispatches as the loops' length needs.
+    """Compute ``result = finish(convolution)``, in several dispatches if the loops are too long for one.
 
     Each dispatch adds its sums to the previous ones, which it reads in place of the bias.
     """

@@ -26,8 +26,8 @@ def convolve_stored(
     data_type: DML_TENSOR_DATA_TYPE,
     finish: Expression,
 ) -> None:
-    """Like ``convolve``, without groups. per_block: scales and optionally zero points of the filter. data_type: of the
-    dequantized filter."""
+    """Like ``convolve``, without groups. per_block: scales and optionally zero points of the filter. data_type: the
+    type of the dequantized filter."""
     numbers, result, bias = convolution.weights, convolution.result, convolution.bias
     channels, *rest = numbers.sizes
     step = columns_in_part(builder.target, 4 * math.prod(rest))

@@ -43,7 +43,7 @@ class WindowedSum:
 
     @cached_property
     def sizes(self) -> WindowSizes:
-        """Sizes from which the kernel is chosen."""
+        """The sizes that determine the choice of a kernel."""
         groups, outputs, inputs = self.weights.sizes[:3]
         windows = self.windows
         return WindowSizes(
@@ -59,7 +59,7 @@ class WindowedSum:
 
 
 def windowed_sums(convolution: Convolution) -> list[WindowedSum] | None:
-    """Return the sums that together make the convolution's result; None if there are too many, or results without a
+    """Return the sums that together make the convolution's result; None if there are too many, or if a result has no
     window."""
     geometry, weights, taps = convolution.geometry, convolution.weights_by_group, three(convolution.weights.sizes[2:])
     if not geometry.backward:
@@ -130,8 +130,8 @@ class AxisPhase:
 
 
 def _phases_of_axis(taps: Three, geometry: Geometry, size: int, axis: int) -> list[AxisPhase]:
-    """Return a phase per position modulo the stride; none at all if one of them has no tap, so that its results are the
-    bias alone."""
+    """Return a phase per position modulo the stride; none at all if one of them has no tap, so that its results are
+    just the bias."""
     count, stride, dilation = taps[axis], geometry.strides[axis], geometry.dilations[axis]
     between = stride // math.gcd(stride, dilation)  # distance between adjacent taps of a phase
     found = []

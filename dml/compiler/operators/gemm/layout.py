@@ -30,8 +30,7 @@ def with_rows_of_fours(
 
 
 def quads(operand: Operand, *, store: bool = False, of: int = 4) -> str | None:
-    """Return the direction, "row" or "column", along which four (``of``) elements can be read (stored) at once; else
-    None.
+    """Return the direction, "row" or "column", along which ``of`` elements can be read or stored at once; else None.
 
     The elements must be contiguous, and aligned to their number. Reads may pass the end of a row, never that of the
     region.

@@ -82,8 +82,8 @@ _BlockMove = (
 
 
 def _depth_and_space(desc: _BlockMove, depth: Operand, space: Operand) -> tuple[Operand, Operand]:
-    """View both tensors as {N, C, H, BlockHeight, W, BlockWidth}. Descriptors without an Order field have its first
-    value."""
+    """View both tensors as {N, C, H, BlockHeight, W, BlockWidth}. Without an Order field, the order is the first of its
+    values."""
     block, channels = desc.BlockSize, space.sizes[1]
     order = getattr(desc, "Order", enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW)
     if order == enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW:

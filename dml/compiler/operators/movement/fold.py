@@ -85,7 +85,8 @@ def fold(desc: d.DML_FOLD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
 
 
 def _gathered(desc: d.DML_FOLD_OPERATOR_DESC, source: Operand, result: Operand) -> str:
-    """Return gathered(c), which sums the occurrences of element c in the windows, over taps FROM_k to before TO_k.
+    """Return gathered(c), which sums the occurrences of element c in the windows, over taps FROM_k up to, but not
+    including, TO_k.
 
     ``carry`` is the sum over earlier taps.
     """

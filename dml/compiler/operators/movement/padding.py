@@ -22,7 +22,7 @@ _PLACES = {
     enums.DML_PADDING_MODE_WRAP: "place_wrap",
 }
 
-#: By mode: the period, for a dimension of a given size, with which the input and its mirror image repeat.
+#: By mode: a function from a dimension's size to the period with which its padding repeats.
 _PERIODS: Mapping[enums.DML_PADDING_MODE, Callable[[int], int]] = {
     enums.DML_PADDING_MODE_REFLECTION: lambda size: 2 * max(size - 1, 1),
     enums.DML_PADDING_MODE_SYMMETRIC: lambda size: 2 * size,

@@ -72,8 +72,8 @@ def summed(parameter: Operand) -> tuple[int, ...]:
 
 @lowering(d.DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC, d.DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC)
 def batch_grad(desc: Any, builder: ProgramBuilder) -> None:
-    """Compute the gradients. Those of scale and bias are sums over the batch; in training the input's depends on both
-    sums.
+    """Compute the gradients. The gradients of scale and bias are sums over the batch; in training the input's gradient
+    depends on both sums.
 
     Training: factor * (dy - mean(dy) - (x - mean) * mean(dy * (x - mean)) / (variance + epsilon)). In place of
     mean(Input) in the reference's formula it uses MeanTensor, which the forward pass computed.

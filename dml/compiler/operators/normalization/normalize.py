@@ -24,7 +24,7 @@ from dml.shapes import ones_along
 
 
 def inverse_root(variance: Expression, epsilon: float, by: Expression | None = None) -> Expression:
-    """Return ``by / sqrt(variance + epsilon)``; 1 in place of ``by`` if it is None."""
+    """Return ``by / sqrt(variance + epsilon)``; ``by`` None counts as 1."""
     if by is None:
         return node("reciprocal(sqrt_accurate($x0 + $Epsilon))", variance, includes=[MATH], Epsilon=epsilon)
     return node("divide($x1, sqrt_accurate($x0 + $Epsilon))", variance, by, includes=[MATH], Epsilon=epsilon)

@@ -116,7 +116,7 @@ def _step_sums(of: RowOperands) -> list[str]:
 
 
 def _tree(terms: list[str]) -> str:
-    """Return the pairwise sum of a power of two of terms."""
+    """Return the pairwise sum of the terms, whose number is a power of two."""
     while len(terms) > 1:
         terms = [f"({a} + {b})" for a, b in zip(terms[::2], terms[1::2], strict=True)]
     return terms[0]
@@ -173,9 +173,10 @@ def _read_packed(of: RowOperands) -> list[str]:
 
 
 def _write_step(of: RowOperands, *, held: bool) -> list[str]:
-    """Return write_step(at): the results of one step of an invocation's row, with every load before the first store.
+    """Return write_step(at), which computes and stores the results of one step; every load comes before the first
+    store.
 
-    held: return write_held(at, v), which gets the elements.
+    held: return write_held(at, v) instead, whose elements are already loaded.
     """
 
     def element(name: str, k: int) -> str:

@@ -15,7 +15,7 @@ from dml.compiler.scalar import Constant
 from dml.compiler.selection.windows import LineOfWindows, lines_of_windows
 
 KERNEL = "pooling/line.comp"
-#: Constants of an axis, in the order of a LineOfWindows.
+#: Constants of an axis, in the order of LineOfWindows's fields.
 _FIELDS = ("WINDOW", "STEP", "DILATION", "START")
 
 
@@ -52,8 +52,8 @@ def along_axes(
 
 
 def _stays(axis: int, source: Operand, result: Operand, window: Mapping[str, Constant]) -> bool:
-    """Whether windows along the axis are single elements in place. (Size and step alone do not tell: padding before the
-    axis may make as many results.)"""
+    """Whether windows along the axis are single elements in place. (Sizes and stride do not suffice to tell: padding
+    before the axis may yield as many results.)"""
     spatial = axis - 2
     own = window[f"WINDOW_{spatial}"], window[f"STEP_{spatial}"], window[f"START_{spatial}"]
     return own == (1, 1, 0) and source.sizes[axis] == result.sizes[axis]

@@ -2,9 +2,9 @@
 
 Every kernel sees {N, C, depth, height, width}; a tensor of four dimensions has depth 1.
 
-Where the reference is silent: a window of padding alone has average 0, the type's lowest value as its maximum and index
--1, which MAX_UNPOOLING ignores like any index beyond its output; of equal indices the last element wins; a maximum
-passes NaN through; Lp pooling takes magnitudes, as in ONNX.
+Where the reference is silent: a window that has only padding has average 0, the type's lowest value as its maximum and
+index -1, which MAX_UNPOOLING ignores like any index beyond its output; of equal indices the last element wins; a
+maximum passes NaN through; Lp pooling takes magnitudes, as in ONNX.
 """
 
 from __future__ import annotations

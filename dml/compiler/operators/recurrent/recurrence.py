@@ -106,7 +106,7 @@ def recur(
     constants: Mapping[str, Constant] | None = None,
     defines: Mapping[str, object] | None = None,
 ) -> None:
-    """Lower a network of this cell. tensors: those that the cell's own part of the kernel reads, by name."""
+    """Lower a network of this cell. tensors: the tensors that only this cell's part of the kernel reads, by name."""
     if has_reducing_activation(desc):
         recur_by_parts(builder, cell, desc)
         return

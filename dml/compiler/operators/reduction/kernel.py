@@ -17,8 +17,8 @@ from dml.compiler.scalar import Constant, Expression
 
 @dataclass(frozen=True)
 class Combination:
-    """The expressions of a reduction: ``element`` of every position, which the monoid combines, and the results' of the
-    outcome.
+    """The expressions of a reduction: ``element`` for each position, which the monoid combines, and those of the
+    results, applied to the outcome.
 
     See ``reduce`` for the leaves of the expressions.
     """

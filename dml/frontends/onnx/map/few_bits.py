@@ -22,7 +22,7 @@ INT4, UINT4, UINT2 = (np.dtype(kind) for kind in (ml_dtypes.int4, ml_dtypes.uint
 
 
 def narrow(x: OnnxValue, shape: Sequence[int], dtype: DType) -> OnnxValue:
-    """View bytes as the numbers packed in them, lower bits first, or back; nothing is computed."""
+    """View bytes as the numbers packed in them, lower bits first, or numbers as bytes; nothing is computed."""
     tensor, data_type = x.packed, UINT2_TYPE if dtype == UINT2 else storage(dtype)
     desc = DML_BUFFER_TENSOR_DESC(
         data_type, tuple(shape), None, tensor.desc.TotalTensorSizeInBytes, Flags=tensor.desc.Flags

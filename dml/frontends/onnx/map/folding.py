@@ -69,7 +69,7 @@ def _result_size(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> int:
 
 
 def _computed(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> Array | None:
-    """Compute the node's only output by NumPy; None if it has others, or if that is left to the reference."""
+    """Compute the node's only output by NumPy; None if it has several, or if the reference computes it."""
     if how.compute is None or len(node.proto.output) != 1:
         return None
     if not how.any_dtype and any(a is not None and a.dtype not in DTYPES for a in arrays):

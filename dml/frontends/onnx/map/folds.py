@@ -121,7 +121,7 @@ def _cast_of_numbers(node: OnnxNode, x: Array) -> Array:
     return x
 
 
-#: By ONNX's reference alone; the result's shape cannot be traced.
+#: Only by ONNX's reference; the result's shape cannot be traced.
 REFERENCE = Fold()
 ELEMENT_WISE = Fold(shape=_broadcast)
 ADD = _arithmetic(np.add, add)

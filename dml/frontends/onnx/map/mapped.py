@@ -152,7 +152,7 @@ class MappedNodes:
         count: int,
         first: int,
     ) -> None:
-        """Keep a node's mapping, if it can be repeated from its inputs alone.
+        """Keep a node's mapping if its inputs suffice to repeat it.
 
         before: inputs that were already in the graph. first: number of the fragment's first node.
         """

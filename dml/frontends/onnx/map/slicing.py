@@ -1,6 +1,6 @@
 """ONNX's slicing as arithmetic, so that sizes may be traced.
 
-It is Python's but for a negative step: a start before the first element is then the first element.
+Unlike in Python, with a negative step a start before the first element means the first element.
 """
 
 from __future__ import annotations

@@ -241,7 +241,7 @@ def applied(
 ) -> OnnxValue:
     """Apply an operation of ``dml.graph.operations`` to x and further arguments, among them values.
 
-    shape, dtype: of the result; the dtype is x's by default.
+    shape, dtype: those of the result; by default, x's dtype.
     """
     if not prod(shape):
         return x.filled(0, shape, dtype)
@@ -249,7 +249,7 @@ def applied(
 
 
 def unary(function: Operation, x: OnnxValue, dtype: DType | None = None, **attributes: Any) -> OnnxValue:
-    """Apply an operation of ``dml.graph.operations`` to each element. dtype: of the result, by default x's."""
+    """Apply an operation of ``dml.graph.operations`` to each element. dtype: the result's, by default x's."""
     return applied(function, x, x.shape, dtype=dtype, **attributes)
 
 

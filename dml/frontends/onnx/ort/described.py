@@ -87,7 +87,7 @@ def _data_type(number: int) -> str:
 
 
 def outputs_with_types(model: Any, shapes: Mapping[str, tuple[int, ...]]) -> list[Any]:
-    """Return the model's outputs, with missing types inferred. shapes: the initializers'."""
+    """Return the model's outputs, with missing types inferred. shapes: the shapes of the initializers."""
     outputs = list(model.graph.output)
     if all(_is_whole(entry.type) for entry in outputs):
         return outputs

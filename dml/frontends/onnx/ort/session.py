@@ -201,7 +201,7 @@ class InferenceSession:
     def set_providers(
         self, providers: Sequence[Any] | None = None, provider_options: Sequence[Any] | None = None
     ) -> None:
-        """Create the session of a path again, on the device that these providers' options choose."""
+        """Recreate a session that was created from a path, on the device that these providers' options choose."""
         if self._path is None:
             raise DMLError(
                 "InferenceSession.set_providers: a session made from bytes cannot be created again; create a new one"

@@ -128,7 +128,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
     def run(
         self, inputs: Any, *, keep: Sequence[str] = (), shared: Mapping[str, str] | None = None, **kwargs: Any
     ) -> tuple[Any, ...]:
-        """Run and return the outputs in the model's order. inputs: in their order or by name.
+        """Run and return the outputs in the model's order. inputs: arrays in the model's order, or by name.
 
         An input is an array of the model's dtype and rank, with its fixed sizes; symbolic sizes take the array's. A
         DeviceArray of the model's device is also accepted. keep: names of outputs that become DeviceArrays, so that

@@ -80,7 +80,7 @@ def times_by_part(parts: Sequence[WalkedPart], name: str) -> dict[str, list[Kern
 class WalkedPart(NamedTuple):
     """A part of a model in a walk.
 
-    plan, feeds: of a part on the device. outputs: of a part on the host, by name; zeros if it did not run. open:
+    plan, feeds: for a part on the device. outputs: for a part on the host, by name; zeros if it did not run. open:
     outputs of a host part whose sizes are known only at run time, here assumed to be 1. unknown: values of unknown rank
     that the part reads; a part with such values has no plan.
     """

@@ -106,8 +106,7 @@ class HostPart:
     def _compute(self, runners: dict[str, _Run], feeds: dict[str, Any]) -> Sequence[Any]:
         """Run on the first runtime that can.
 
-        A runtime that refuses the model or its types is not tried again; a runtime that fails for these numbers alone
-        is.
+        A runtime that refuses the model or its types is not tried again; one that fails only for these numbers is.
         """
         problems: dict[str, str] = {}
         unfit: list[str] = []

@@ -32,8 +32,8 @@ def inspect_model(
 ) -> ModelSummary:
     """Summarize a model without running it.
 
-    sizes: of symbolic dimensions, by default 1. inputs: arrays of inputs whose values matter, by default zeros. Raises
-    DMLError for a broken or invalid model.
+    sizes: sizes of symbolic dimensions, by default 1. inputs: arrays for inputs whose values matter; the others are
+    zeros. Raises DMLError for a broken or invalid model.
     """
     loaded = load(source)
     model, initial = loaded.model, loaded.initial

@@ -1,4 +1,4 @@
-"""The severity from which sessions show messages: the process's default, and a session's own."""
+"""The minimum severity of the messages that sessions show: the process's default, and a session's own."""
 
 from __future__ import annotations
 

@@ -40,15 +40,15 @@ class StandIns:
         return f"sizes assumed: {taken} (--size {self.assumed[0]}=NUMBER gives one)"
 
     def said(self, error: DMLError) -> DMLError:
-        """Return an error that also names the assumed sizes, which may be its cause."""
+        """Add the assumed sizes, which may be the cause, to an error's message."""
         return DMLError("; ".join(filter(None, (error.message, self.words))), error.hresult)
 
 
 def stand_ins(entries: Iterable[Any], given: Mapping[str, Any], sizes: Mapping[str, int] | None = None) -> StandIns:
     """Create zeros for the inputs that are not given.
 
-    entries: the model's inputs (ValueInfoProto). sizes: of symbolic dimensions by name; given arrays have precedence,
-    and the others are 1. Raises DMLError for a size that no input has, and the errors of ``zeros``.
+    entries: the model's inputs (ValueInfoProto). sizes: sizes of symbolic dimensions by name; given arrays have
+    precedence, and the others are 1. Raises DMLError for a size that no input has, and the errors of ``zeros``.
     """
     entries = list(entries)
     named = symbolic_sizes(map(value_summary, entries), sizes)

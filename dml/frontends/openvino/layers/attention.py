@@ -13,16 +13,13 @@ from dml.shapes import with_size
 
 @layer("ScaledDotProductAttention")
 def scaled_dot_product_attention(c: IrContext) -> IrValue:
-    """Softmax of the scaled products of queries and keys, plus the mask, times the values.
+    """Compute softmax(scale * query x key + mask) x value.
 
     A boolean mask excludes the keys where it is false; a causal one excludes the keys after each query. A sink, input
     5, adds a score to each query's softmax and has no value.
     """
     query, key, value = c.tensor(0), c.tensor(1), c.tensor(2)
-    if len(c.values) > 4:
-        scale = float(np.ravel(c.known(4))[0])
-    else:
-        scale = query.sizes[-1] ** -0.5
+    scale = float(np.ravel(c.known(4))[0]) if len(c.values) > 4 else query.sizes[-1] ** -0.5
     scores = op.gemm(query, key, transpose_b=True, alpha=scale)
     if c.layer.flag("causal"):
         rows, columns = scores.sizes[-2:]

@@ -1,4 +1,4 @@
-"""Layers with networks inside: branches, of which both may be computed, and loops, which are unrolled."""
+"""Layers that contain networks: branches (both may be computed) and loops (which are unrolled)."""
 
 from __future__ import annotations
 

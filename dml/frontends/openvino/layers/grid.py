@@ -1,4 +1,4 @@
-"""GridSample: the pixels around each sampling point, gathered and weighted."""
+"""GridSample: gathers and weights the pixels around each sampling point."""
 
 from __future__ import annotations
 

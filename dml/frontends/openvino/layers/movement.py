@@ -162,12 +162,6 @@ def pad(c: IrContext) -> IrValue:
     return op.padding(x, start, end, modes[mode], value)
 
 
-_MEMBERS = {
-    "float16": "UInt16", "float32": "Float32", "float64": "Float64", "int8": "Int8", "int16": "Int16", "int32": "Int32",
-    "int64": "Int64", "uint8": "UInt8", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
-}  # fmt: skip
-
-
 @layer("ReverseSequence")
 def reverse_sequence(c: IrContext) -> IrValue:
     x = c.tensor(0)

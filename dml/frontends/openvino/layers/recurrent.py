@@ -1,7 +1,7 @@
 """GRUSequence-5, LSTMSequence, RNNSequence and their cells. Reference: OpenVINO's pages of these operations.
 
-OpenVINO puts the batch first and has one bias, the sum of ONNX's two biases; for a GRU with linear_before_reset it
-holds four gates. OpenVINO orders the gates of an LSTM f i c o.
+In OpenVINO the batch comes first, and one bias is the sum of ONNX's two; for a GRU with linear_before_reset it holds
+four gates. The order of an LSTM's gates is f i c o.
 """
 
 from __future__ import annotations

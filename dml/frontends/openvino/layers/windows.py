@@ -52,11 +52,8 @@ def _operands(c: IrContext) -> tuple[Tensor, Tensor, int]:
 
 
 def _flat(*tensors: Tensor) -> list[Tensor]:
-    """Return tensors with two spatial dimensions: where they have one, insert a first one of size 1."""
-    views = []
-    for t in tensors:
-        views.append(t if t.rank != 3 else t.view(with_spatial(t.sizes, 2), with_spatial(t.desc.strides, 2, 0)))
-    return views
+    """Return the tensors with two spatial dimensions; a single one is preceded by one of size 1."""
+    return [t if t.rank != 3 else t.view(with_spatial(t.sizes, 2), with_spatial(t.desc.strides, 2, 0)) for t in tensors]
 
 
 def _two(values: Sequence[int], other: int) -> list[int]:
@@ -128,7 +125,7 @@ def average_pool(c: IrContext) -> IrValue:
 
 @layer("AdaptiveAvgPool", "AdaptiveMaxPool")
 def adaptive_pool(c: IrContext) -> IrValue:
-    """Average or maximum over ranges that cover each spatial dimension, one dimension at a time."""
+    """Compute the average or maximum over ranges that cover each spatial dimension, one dimension at a time."""
     if 1 in c.read:
         raise c.error("its indices are not supported")
     x = c.tensor(0)

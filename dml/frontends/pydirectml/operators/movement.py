@@ -34,7 +34,7 @@ def up_sample_2d(input: Expression, scale_size: Size2D, interpolation_mode: Any)
 def padding(
     input: Expression, padding_mode: Any, padding_value: float, start_padding: Sequence[int], end_padding: Sequence[int]
 ) -> Expression:
-    """Pad the input; lists have an entry per dimension. padding_value: in the input's data type."""
+    """Pad the input; lists have an entry per dimension. padding_value: a number of the input's data type."""
     rank = input.tensor.rank
     if not rank == len(start_padding) == len(end_padding):
         raise DMLError(f"pydirectml.padding: start_padding and end_padding need {rank} entries")

@@ -51,8 +51,8 @@ class RecurrentOperations(OperationBuilder):
     ) -> list[MLOperand]:
         """Return the last states {D, B, H}, and with return_sequence also all states {S, D, B, H}.
 
-        input {S, B, I}, weight {D, 3H, I}, recurrent_weight {D, 3H, H}, biases {D, 3H}, initial_hidden_state {D, B,
-        H}. layout: "zrn" (update, reset, new) or "rzn". activations: for the gates and for the new state.
+        input {S, B, I}, weight {D, 3H, I}, recurrent_weight {D, 3H, H}, biases {D, 3H}, initial_hidden_state {D, B, H}.
+        layout: "zrn" (update, reset, new) or "rzn". activations: the functions of the gates and of the new state.
         """
         step = self.step(
             "gru", label, input=input, weight=weight, recurrent_weight=recurrent_weight, bias=bias,
@@ -134,9 +134,9 @@ class RecurrentOperations(OperationBuilder):
     ) -> list[MLOperand]:
         """Return the last states and the last cells, {D, B, H} each, and with return_sequence all states {S, D, B, H}.
 
-        input {S, B, I}, weight {D, 4H, I}, recurrent_weight {D, 4H, H}, biases {D, 4H}, peephole_weight {D, 3H}
-        (input, output, forget), initial states {D, B, H}. layout: "iofg" (input, output, forget, cell) or "ifgo".
-        activations: for the gates, for the cell's input and for the cell.
+        input {S, B, I}, weight {D, 4H, I}, recurrent_weight {D, 4H, H}, biases {D, 4H}, peephole_weight {D, 3H} (input,
+        output, forget), initial states {D, B, H}. layout: "iofg" (input, output, forget, cell) or "ifgo". activations:
+        the functions of the gates, of the cell's input and of the cell.
         """
         step = self.step(
             "lstm", label, input=input, weight=weight, recurrent_weight=recurrent_weight, bias=bias,

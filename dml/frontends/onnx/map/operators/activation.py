@@ -92,7 +92,7 @@ _SOFT: dict[str, Operation] = {"Softmax": op.softmax, "LogSoftmax": op.log_softm
 
 @onnx_op(*_SOFT)
 def soft_flat(node: OnnxNode) -> OnnxValue:
-    """Apply a softmax of before opset 13, over all dimensions from ``axis`` on."""
+    """Apply a softmax as defined before opset 13: over all dimensions starting at ``axis``."""
     x = node.input(0)
     axis = node.integer("axis", 1)
     node.check(-x.rank <= axis <= x.rank, f"axis must be from -{x.rank} to {x.rank}, found {axis}")

@@ -118,8 +118,8 @@ _MASK = enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE
 def _mask(node: OnnxNode, mask: OnnxValue | None, sizes: tuple[int, int, int, int], past: int) -> dict[str, Any]:
     """Return the mask of an operator, including that of ``unidirectional``.
 
-    mask: key lengths {B}, ends and starts {2 B}, lengths and starts {3 B + 2}, keys {B, T}, queries and keys {B, S,
-    T}, or whole sequences {B, 1, M, M}.
+    mask: key lengths {B}; ends and starts {2 B}; lengths and starts {3 B + 2}; or a mask of keys {B, T}, of queries and
+    keys {B, S, T}, or of whole sequences {B, 1, M, M}.
     """
     batch, _, steps, total = sizes
     causal = bool(node.integer("unidirectional", 0))

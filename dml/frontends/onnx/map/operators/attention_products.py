@@ -27,7 +27,7 @@ def products(
 ) -> OnnxValue:
     """Attention of a query {B, S, N H} over keys and values {B, M, T, H} in float32; the result has the query's type.
 
-    opened: a mask of the keys that each query attends to. bias: added to the scores. Both broadcast to {B, N, S, T}. A
+    opened: mask of the keys that each query attends to. bias: added to the scores. Both broadcast to {B, N, S, T}. A
     sink adds a score to the softmax and has no value. A long prompt is split so that its scores take at most
     ``MOST_SCORES`` bytes.
     """

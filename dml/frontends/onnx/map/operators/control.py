@@ -115,9 +115,10 @@ def _batched(node: OnnxNode) -> list[Any]:
     inputs = [node.input(index, least=1) for index in range(1, len(node.inputs))]
     batches = {value.shape[0] for value in inputs}
     node.check(len(batches) == 1, f"its inputs must have one batch size, found {sorted(batches)}")
-    runs = []
-    for item in range(inputs[0].shape[0]):
-        runs.append(_scanned(node, [reshape(part(v, 0, item, 1), v.shape[1:]) for v in inputs]))
+    runs = [
+        _scanned(node, [reshape(part(v, 0, item, 1), v.shape[1:]) for v in inputs])
+        for item in range(inputs[0].shape[0])
+    ]
     return [_stacked(node, [run[index] for run in runs], 0, None) for index in range(len(runs[0]))]
 
 

@@ -37,7 +37,7 @@ def _window(node: OnnxNode, x: OnnxValue, weight: OnnxValue) -> tuple[tuple[int,
     }
 
 
-def _checked(node: OnnxNode, x: OnnxValue, weight: OnnxValue, most: int) -> None:
+def _checked(x: OnnxValue, weight: OnnxValue, most: int) -> None:
     if x.rank != weight.rank or not x.rank >= 3:
         raise DMLError(f"X and W must have the same rank, at least 3, found {x.shape} and {weight.shape}")
     if x.rank > most:
@@ -66,7 +66,7 @@ def channels_last(x: OnnxValue) -> OnnxValue:
 
 
 def _convolution(node: OnnxNode, x: OnnxValue, weight: OnnxValue) -> OnnxValue:
-    _checked(node, x, weight, 5)
+    _checked(x, weight, 5)
     shape, window = _window(node, x, weight)
     return applied(op.convolution, x, shape, weight, _channels_if(node.optional(2), x.rank), **window)
 
@@ -84,7 +84,7 @@ def convolution_transpose_with_pads(node: OnnxNode) -> OnnxValue:
 
 def _convolution_transpose(node: OnnxNode, given_pads: list[int] | None, bias: OnnxValue | None) -> OnnxValue:
     x, weight = node.input(0), node.input(1)
-    _checked(node, x, weight, 5)
+    _checked(x, weight, 5)
     spatial = x.rank - 2
     strides, dilations = node.each("strides", spatial, 1), node.each("dilations", spatial, 1)
     extra = node.each("output_padding", spatial, 0)
@@ -139,7 +139,7 @@ def _cut(full: Sequence[int], wanted: list[int], *, more_at_start: bool) -> tupl
 @onnx_op("ConvInteger", since=10)
 def convolution_integer(node: OnnxNode) -> OnnxValue:
     x, weight = node.input(0), node.input(1)
-    _checked(node, x, weight, 4)
+    _checked(x, weight, 4)
     points = [_channels_if(node.optional(index), x.rank) for index in (2, 3)]
     shape, window = _window(node, x, weight)
     return applied(op.convolution_integer, x, shape, weight, *points, dtype=INT32, **window)
@@ -153,7 +153,7 @@ def qlinear_conv(node: OnnxNode) -> OnnxValue:
 def qlinear_convolution(node: OnnxNode, x: OnnxValue) -> OnnxValue:
     """Convolve x with the node's other inputs."""
     weight, bias, dtype = node.input(3), node.optional(8), node.input(7).dtype
-    _checked(node, x, weight, 4)
+    _checked(x, weight, 4)
     scale, point, weight_scale, weight_point, new_scale, new_point = (
         _channels(node.input(index), x.rank) for index in (1, 2, 4, 5, 6, 7)
     )

@@ -35,7 +35,7 @@ def gather_block_quantized(node: OnnxNode) -> OnnxValue:
     block = node.integer("block_size", 128, least=0) or shape[along]
     node.check(data.dtype in (UINT8, INT4, UINT4, *FLOAT8), f"data of {data.dtype} is not supported by the operator")
     node.check(packed == 1 or axis != data.rank - 1, "gather_axis must not be the one along which numbers are packed")
-    _check_scales(node, scales, shape, along, block)
+    _check_scales(scales, shape, along, block)
     if not indices.size or not prod(shape):
         return scales.filled(0, replaced(shape, axis, indices.shape))
     rows = _gathered(data, indices, axis, bits, shape[-1])
@@ -50,7 +50,7 @@ def gather_block_quantized(node: OnnxNode) -> OnnxValue:
     return cast(_zeroed(result, indices, axis, shape[axis]), scales.dtype)
 
 
-def _check_scales(node: OnnxNode, scales: OnnxValue, shape: tuple[int, ...], along: int, block: int) -> None:
+def _check_scales(scales: OnnxValue, shape: tuple[int, ...], along: int, block: int) -> None:
     wanted = tuple(-(-size // block) if index == along else size for index, size in enumerate(shape))
     fits = scales.rank == len(shape) and all(
         a == b or (a == 1 and index != along) for index, (a, b) in enumerate(zip(scales.shape, wanted, strict=True))

@@ -1,4 +1,4 @@
-"""GridSample: the elements around each sampling point, gathered and weighted.
+"""GridSample: gathers and weights the elements around each sampling point.
 
 Coordinates and weights are computed element by element on the device; each neighbour is one GATHER_ELEMENTS over the
 image with flattened spatial dimensions.

@@ -33,8 +33,8 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
     are new (a first prompt) the past is empty, even if the tensors hold one. If past and present share their memory,
     new rows are written in place and lengths stay data, so that one plan serves every step.
 
-    DirectML's operator has no limit of scores (softcap), no sink and no integer past: with these, attention is
-    computed by products and a softmax.
+    DirectML's operator has no limit on scores (softcap), no sink and no integer past: attention with these is computed
+    by products and a softmax.
     """
     refuse(node, {}, {3: "output_qk"})
     refuse_attributes(node, qk_output=0)

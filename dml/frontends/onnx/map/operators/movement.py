@@ -151,10 +151,10 @@ def split(node: OnnxNode) -> list[OnnxValue]:
         count = node.integer("num_outputs", outputs, least=1, most=outputs)
         each = -(-x.shape[axis] // count)
         sizes = [max(0, min(each, x.shape[axis] - each * index)) for index in range(count)]
-    return split_sizes(node, x, axis, sizes)
+    return split_sizes(x, axis, sizes)
 
 
-def split_sizes(node: OnnxNode, x: OnnxValue, axis: int, sizes: list[int]) -> list[OnnxValue]:
+def split_sizes(x: OnnxValue, axis: int, sizes: list[int]) -> list[OnnxValue]:
     """Split along an axis into parts of these sizes."""
     if sum(sizes) != x.shape[axis] or any(size < 0 for size in sizes):
         raise DMLError(f"parts of sizes {sizes} do not make up the {x.shape[axis]} of axis {axis}")

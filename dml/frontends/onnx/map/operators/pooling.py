@@ -25,7 +25,7 @@ from .movement import padded
 from .window import Window, window_of
 
 
-def _planar(node: OnnxNode, x: OnnxValue, window: Window) -> tuple[OnnxValue, dict[str, Any]]:
+def _planar(x: OnnxValue, window: Window) -> tuple[OnnxValue, dict[str, Any]]:
     """Return the input with two or three spatial dimensions, and the window for it, as pooling operations take it."""
     if not 3 <= x.rank <= 5:
         raise Unsupported(f"{x.rank - 2} spatial dimensions, DirectML takes at most 3")
@@ -61,7 +61,7 @@ def average_pool(node: OnnxNode) -> OnnxValue:
         x = padded(x, start, end)
         window.end = [e - d for e, d in zip(window.end, window.declared_end, strict=True)]
         window.start, counted = [0] * len(window.start), False
-    view, fields = _planar(node, x, window)
+    view, fields = _planar(x, window)
     pooled = applied(op.average_pooling, view, _sizes(x, window), include_padding=counted, **fields)
     return reshape(pooled, (*x.shape[:2], *window.output))
 
@@ -70,7 +70,7 @@ def average_pool(node: OnnxNode) -> OnnxValue:
 def lp_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     window = window_of(node, x.shape[2:])
-    view, fields = _planar(node, x, window)
+    view, fields = _planar(x, window)
     pooled = applied(op.lp_pooling, view, _sizes(x, window), p=node.integer("p", 2), **fields)
     return reshape(pooled, (*x.shape[:2], *window.output))
 
@@ -92,7 +92,7 @@ def channels_last_max_pool(node: OnnxNode) -> OnnxValue:
 
 def _max_pool(node: OnnxNode, x: OnnxValue) -> list[OnnxValue | None]:
     window = window_of(node, x.shape[2:])
-    view, fields = _planar(node, x, window)
+    view, fields = _planar(x, window)
     sizes, shape = _sizes(x, window), (*x.shape[:2], *window.output)
     if not node.wants(1):
         return [reshape(applied(op.max_pooling, view, sizes, **fields), shape), None]

@@ -71,7 +71,7 @@ def qlinear_leaky_relu(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("QLinearSoftmax", domain="com.microsoft")
 def qlinear_softmax(node: OnnxNode) -> OnnxValue:
-    """Softmax along an axis, or before version 13 of ONNX (``opset``) over all dimensions from it on."""
+    """Softmax along an axis; before ONNX's version 13 (``opset``), over all dimensions starting at the axis."""
     x = _real(node, 0)
     axis = node.axis("axis", -1, x.rank)
     node.check("opset" in node.attributes, "attribute 'opset' must be given")

@@ -110,7 +110,7 @@ def resize(node: OnnxNode) -> OnnxValue:
 
 
 def _by_sizes(node: OnnxNode, shape: list[int], sizes: list[int]) -> tuple[list[float], list[int]]:
-    """Return scales and sizes; keeping the aspect ratio makes one scale for all axes."""
+    """Return scales and sizes; with the aspect ratio kept, all axes have one scale."""
     policy = node.one_of("keep_aspect_ratio_policy", "stretch", ("stretch", "not_larger", "not_smaller"))
     node.check(all(shape), f"a tensor without elements has no scales: sizes {sizes} of axes of sizes {shape}")
     node.check(all(size > 0 for size in sizes), f"sizes must be positive, found {sizes}")

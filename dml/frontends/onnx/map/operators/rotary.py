@@ -83,7 +83,7 @@ def _angles(cache: OnnxValue, positions: OnnxValue) -> OnnxValue:
 @onnx_op("RotaryEmbedding", domain="com.microsoft")
 def rotary_embedding(node: OnnxNode) -> OnnxValue:
     """Rotate {batch, sequence, heads * element} or {batch, head, sequence, element}. Positions are given for the whole
-    sequence, or for its first element alone.
+    sequence, or only for its first element.
 
     The attribute scale has no effect, as in onnxruntime.
     """

@@ -94,11 +94,11 @@ def split_to_sequence(node: OnnxNode) -> list[Any]:
             pieces = [reshape(p, without_axis(x.shape, axis)) for p in pieces]
         return [pieces]
     if known.ndim:
-        return [split_sizes(node, x, axis, [whole(size) for size in known.reshape(-1)])]
+        return [split_sizes(x, axis, [whole(size) for size in known.reshape(-1)])]
     each = int(known)
     if each < 1:
         raise DMLError(f"split must be positive, found {each}")
-    return [split_sizes(node, x, axis, [min(each, size - index) for index in range(0, size, each)])]
+    return [split_sizes(x, axis, [min(each, size - index) for index in range(0, size, each)])]
 
 
 @onnx_op("Optional", since=15)

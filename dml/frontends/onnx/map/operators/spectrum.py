@@ -31,7 +31,7 @@ def _transformed(node: OnnxNode, x: OnnxValue, length: int, bins: int, inverse: 
         raise Unsupported(f"transforms are of 1 to {_LIMIT} samples, found {length}")
     a = max(index for index in range(1, isqrt(length) + 1) if length % index == 0)
     if a == 1 or count * parts * bins * 2 <= _LONG:
-        return _product(x, _matrix(node, count, parts, length, bins, inverse))
+        return _product(x, _matrix(count, parts, length, bins, inverse))
     b = length // a
     leading = x.shape[:-2]
     x = resized(resized(reshape(x, (prod(leading), count, parts)), 1, length), 2, 2)
@@ -46,7 +46,7 @@ def _transformed(node: OnnxNode, x: OnnxValue, length: int, bins: int, inverse: 
     return part(x, x.rank - 2, 0, bins)
 
 
-def _matrix(node: OnnxNode, count: int, parts: int, length: int, bins: int, inverse: bool) -> Array:
+def _matrix(count: int, parts: int, length: int, bins: int, inverse: bool) -> Array:
     """Return {count * parts, bins * 2}: the contribution of each part of each sample to the parts of each bin."""
     if count * parts * bins * 2 > _LIMIT:
         raise Unsupported(f"a transform of {count} samples to {bins} bins is too large for one product")
@@ -72,8 +72,8 @@ def _product(x: OnnxValue, matrix: Array) -> OnnxValue:
 
 @onnx_op("DFT", since=17)
 def dft(node: OnnxNode) -> OnnxValue:
-    """Transform; version 17 has ``axis`` as an attribute, 20 as an input. One-sided and inverse: half a spectrum to
-    reals."""
+    """Transform; version 17 has ``axis`` as an attribute, 20 as an input. One-sided and inverse: transform half a
+    spectrum to reals."""
     x = node.input(0, least=2)
     node.check(x.dtype.kind not in "iub", f"takes floating-point signals, found {x.dtype}")
     axis = node.integer("axis", 1)

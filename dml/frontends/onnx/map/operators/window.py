@@ -26,7 +26,7 @@ class Window:
 
 
 def auto_pad(node: OnnxNode) -> str:
-    """Return auto_pad; NOTSET if it is absent or empty, as some exporters leave it."""
+    """Return auto_pad; NOTSET if it is absent or empty (some exporters write an empty string)."""
     choices = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
     return node.one_of("auto_pad", "NOTSET", choices) if node.text("auto_pad", "") else "NOTSET"
 

@@ -1,0 +1,105 @@
+"""Dimensions of size 1 for operators that do not take so few dimensions at the device's feature level.
+
+Feature levels before 4_0 take four dimensions where later ones take one to eight. A ``Builder`` that converts adds
+dimensions of size 1 to the inputs and removes them from the outputs; no element moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from dml import enums
+from dml.capability import LATEST, operator_support
+from dml.descriptors.base import OperatorDesc
+from dml.enums import DML_FEATURE_LEVEL, DML_REDUCE_FUNCTION
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+#: Where operators other than the element-wise ones take dimensions of size 1: in front, or before the spatial ones.
+_POSITIONS = {
+    enums.DML_OPERATOR_CONVOLUTION: 2,
+    **dict.fromkeys(
+        (
+            enums.DML_OPERATOR_CAST,
+            enums.DML_OPERATOR_CUMULATIVE_PRODUCT,
+            enums.DML_OPERATOR_CUMULATIVE_SUMMATION,
+            enums.DML_OPERATOR_DIAGONAL_MATRIX,
+            enums.DML_OPERATOR_FILL_VALUE_CONSTANT,
+            enums.DML_OPERATOR_FILL_VALUE_SEQUENCE,
+            enums.DML_OPERATOR_GATHER_ELEMENTS,
+            enums.DML_OPERATOR_GEMM,
+            enums.DML_OPERATOR_JOIN,
+            enums.DML_OPERATOR_LP_NORMALIZATION,
+            enums.DML_OPERATOR_MATRIX_MULTIPLY_INTEGER,
+            enums.DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1,
+            enums.DML_OPERATOR_ONE_HOT,
+            enums.DML_OPERATOR_PADDING,
+            enums.DML_OPERATOR_QUANTIZED_LINEAR_MATRIX_MULTIPLY,
+            enums.DML_OPERATOR_REDUCE,
+            enums.DML_OPERATOR_REVERSE_SUBSEQUENCES,
+            enums.DML_OPERATOR_SCATTER,
+            enums.DML_OPERATOR_SLICE,
+            enums.DML_OPERATOR_SLICE1,
+            enums.DML_OPERATOR_SPLIT,
+            enums.DML_OPERATOR_TILE,
+            enums.DML_OPERATOR_TOP_K,
+            enums.DML_OPERATOR_TOP_K1,
+        ),
+        0,
+    ),
+}
+#: Stride of a dimension of size 1: any.
+_OF_ONE = 1
+_ELEMENT_WISE = ("DML_OPERATOR_ELEMENT_WISE_", "DML_OPERATOR_ACTIVATION_")
+#: Attributes of one value per dimension, with the value for a dimension of size 1.
+_PER_DIMENSION = {
+    "Offsets": 0, "Sizes": 1, "Strides": 1, "InputWindowOffsets": 0, "InputWindowSizes": 1, "InputWindowStrides": 1,
+    "StartPadding": 0, "EndPadding": 0, "OutputPadding": 0, "Dilations": 1, "Repeats": 1,
+}  # fmt: skip
+
+
+def missing_dimensions(
+    cls: type[OperatorDesc],
+    descs: Mapping[str, DML_BUFFER_TENSOR_DESC],
+    function: DML_REDUCE_FUNCTION | None,
+    level: DML_FEATURE_LEVEL,
+) -> dict[str, int]:
+    """Return the number of dimensions that each tensor field lacks at a feature level.
+
+    Empty if none lacks any, or if more dimensions would change the operator's meaning.
+    """
+    if level == LATEST or _position(cls) is None:
+        return {}
+    support = operator_support(cls.OPERATOR_TYPE, level, function)
+    if support is None:
+        return {}
+    missing = {field: max(support[field].dimension_counts.start - len(desc.Sizes), 0) for field, desc in descs.items()}
+    return missing if any(missing.values()) else {}
+
+
+def _position(cls: type[OperatorDesc]) -> int | None:
+    kind = cls.OPERATOR_TYPE
+    return 0 if kind.name.startswith(_ELEMENT_WISE) else _POSITIONS.get(kind)
+
+
+def widened(desc: DML_BUFFER_TENSOR_DESC, cls: type[OperatorDesc], count: int) -> DML_BUFFER_TENSOR_DESC:
+    """Return an operator's tensor with ``count`` more dimensions of size 1; with fewer of them if negative."""
+    position = _position(cls) or 0
+    behind = position + max(-count, 0)
+    sizes = desc.Sizes[:position] + (1,) * count + desc.Sizes[behind:]
+    strides = desc.Strides and desc.Strides[:position] + (_OF_ONE,) * count + desc.Strides[behind:]
+    return replace(desc, Sizes=sizes, Strides=strides, DimensionCount=len(sizes))
+
+
+def widened_attributes(fields: Mapping[str, Any], count: int) -> dict[str, Any]:
+    """Return the attributes that number or list dimensions, for ``count`` more of them."""
+    changed: dict[str, Any] = {}
+    for name, value in fields.items():
+        if name == "Axis":
+            changed[name] = value + count
+        elif name == "Axes":
+            changed[name] = tuple(axis + count for axis in value)
+        elif name in _PER_DIMENSION:
+            changed[name] = (_PER_DIMENSION[name],) * count + tuple(value)
+    return changed

@@ -58,7 +58,7 @@ class StoredWeights(NamedTuple):
         """Return a lowering's operands for an input described by ``tensor``: NAME, NAME.Scales, NAME.ZeroPoints."""
         # (dimensions of size 1 may be anywhere)
         axes = [axis for axis, size in enumerate(self.numbers.sizes) if size > 1]
-        if not _is_packed(tensor):
+        if not is_packed(tensor):
             axes.reverse()
 
         def seen(operand: Operand) -> Operand:
@@ -76,8 +76,8 @@ def blocks_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operan
 
     read: returns a value in a description's view.
     """
-    weights = _weights(node)
-    if weights is None or not all(_reads_stored(reader, index, weights) for reader, index in _readers(node)):
+    weights = weights_of(node)
+    if weights is None or not all(_reads_stored(reader, index, weights) for reader, index in readers_of(node)):
         return None
     sizes = (weights.sizes, *(weights.counts or weights.sizes,) * 2)
     entries = (entry for entry in node.inputs if entry is not None)
@@ -89,14 +89,14 @@ def blocks_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operan
 def is_streamed(node: Node, target: Target) -> bool:
     """Whether all readers of the node's result are products, without a batch, that run fastest on the numbers' stored
     form."""
-    weights = _weights(node)
+    weights = weights_of(node)
     return weights is not None and all(
-        _multiplies(reader, index, weights) and _streams(reader, index, target, weights)
-        for reader, index in _readers(node)
+        multiplies(reader, index, weights) and _streams(reader, index, target, weights)
+        for reader, index in readers_of(node)
     )
 
 
-def _weights(node: Node) -> _Weights | None:
+def weights_of(node: Node) -> _Weights | None:
     """Return the weights that a node widens, if it does nothing else."""
     desc = node.desc
     bits: tuple[int, ...]
@@ -125,7 +125,7 @@ def _weights(node: Node) -> _Weights | None:
     if (
         DATA_TYPES[source.DataType].bits not in bits
         or (scales is not None and len(scales) != len(source.Sizes))
-        or not _is_packed(port.tensor)
+        or not is_packed(port.tensor)
         or result.outputs
         or not result.consumers
     ):
@@ -133,13 +133,14 @@ def _weights(node: Node) -> _Weights | None:
     return _Weights(source, tuple(source.Sizes), None if scales is None else tuple(scales))
 
 
-def _readers(node: Node) -> Iterator[tuple[Node, int]]:
+def readers_of(node: Node) -> Iterator[tuple[Node, int]]:
+    """Yield the readers of a node's one result, and the number of their input."""
     ((_, result),) = filter(None, node.outputs)
     yield from result.consumers
 
 
 def _reads_stored(node: Node, index: int, weights: _Weights) -> bool:
-    return _multiplies(node, index, weights) or _convolves(node, index, weights) or _gathers(node, index, weights)
+    return multiplies(node, index, weights) or _convolves(node, index, weights) or _gathers(node, index, weights)
 
 
 def _gathers(node: Node, index: int, weights: _Weights) -> bool:
@@ -172,7 +173,7 @@ def _convolves(node: Node, index: int, weights: _Weights) -> bool:
         and port.name == "FilterTensor"
         and desc.Direction == DML_CONVOLUTION_DIRECTION_FORWARD
         and desc.GroupCount == 1
-        and _is_packed(port.tensor)
+        and is_packed(port.tensor)
         and _above_one(port.tensor.Sizes) == _above_one(weights.sizes)
         and port.tensor.Sizes[0] == weights.sizes[0]
         and weights.counts is not None
@@ -180,7 +181,7 @@ def _convolves(node: Node, index: int, weights: _Weights) -> bool:
     )
 
 
-def _multiplies(node: Node, index: int, weights: _Weights) -> bool:
+def multiplies(node: Node, index: int, weights: _Weights) -> bool:
     """Whether input ``index`` of a node is a product's matrix B, or one such matrix for each element of a batch."""
     desc, entry = node.desc, node.inputs[index]
     assert entry is not None
@@ -226,7 +227,7 @@ def _as_read(weights: _Weights, tensor: DML_BUFFER_TENSOR_DESC) -> _Matrix | Non
         return _as_batch(weights, tensor)
     if sizes is None:
         return None
-    turned = not _is_packed(tensor)
+    turned = not is_packed(tensor)
     if turned:
         *outer, rows, _ = tensor.Sizes
         if tuple(tensor.strides[-2:]) != (1, rows) or math.prod(outer) != 1:
@@ -236,7 +237,7 @@ def _as_read(weights: _Weights, tensor: DML_BUFFER_TENSOR_DESC) -> _Matrix | Non
 
 
 def _as_batch(weights: _Weights, tensor: DML_BUFFER_TENSOR_DESC) -> _Matrix | None:
-    if weights.counts is None or len(tensor.Sizes) < 3 or not _is_packed(tensor):
+    if weights.counts is None or len(tensor.Sizes) < 3 or not is_packed(tensor):
         return None
     *outer, rows, columns = weights.sizes
     *scaled, across, along = weights.counts
@@ -260,7 +261,7 @@ def _matrix(sizes: tuple[int, ...]) -> _Sizes | None:
     return (rows, columns) if math.prod(outer) == 1 else None
 
 
-def _is_packed(tensor: DML_BUFFER_TENSOR_DESC) -> bool:
+def is_packed(tensor: DML_BUFFER_TENSOR_DESC) -> bool:
     return tuple(tensor.strides) == tuple(packed_strides(tensor.Sizes))
 
 

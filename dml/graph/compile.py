@@ -25,7 +25,8 @@ from dml.graph.blocks import StoredWeights, blocks_of
 from dml.graph.fusion import fuse
 from dml.graph.joins import JoinPlan, has_own_words, is_readable, plan_joins
 from dml.graph.kept import computed_once, copies_late
-from dml.graph.model import Graph, Node, Port, Value
+from dml.graph.model import Graph, Node, Port, Value, static_values
+from dml.graph.stacks import Stack, dequantized_stack, gathers_read_in_place, stack_of
 from dml.graph.views import join_views, read_views, reshaped, same_places, seen_through
 from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_tensor
 
@@ -51,8 +52,11 @@ class _Compiler:
         self.regions: dict[Value, Region] = {}
         #: Results of removed operators: the view that replaces each, and its description.
         self.views: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = {}
-        #: Weights that products and gathers read in their stored form.
-        self.blocks: dict[Value, StoredWeights] = {}
+        #: Weights that products and gathers read in their stored form, and matrices that products read in a stack.
+        self.blocks: dict[Value, StoredWeights | Stack] = {}
+        #: Gathers that no kernel runs, and the stacks in place of their results.
+        self.gathers: set[Node] = set()
+        self.stacks: dict[Value, Stack] = {}
         #: Nodes that initialization computes.
         self.once: set[Node] = set()
         #: Values inside joined tensors.
@@ -79,6 +83,7 @@ class _Compiler:
         if self.optimize:
             self.once = computed_once(graph, self.target)
             graph.nodes = copies_late(graph, self.once)
+            self.gathers = gathers_read_in_place(graph.nodes, static_values(graph))
             scratch = ProgramBuilder(program, self.target)
             self.joins = plan_joins(graph, lambda port, value: self._written(port, value, scratch))
             self.views |= self.joins.places
@@ -154,7 +159,7 @@ class _Compiler:
         builder.node, builder.nodes = node.label, node.numbers
         if self.optimize and self._became_view(node):
             return
-        blocks = None if once else blocks_of(node, self._read)
+        blocks = None if once else self._read_in_place(node, builder)
         if blocks is not None:
             ((_, weights),) = filter(None, node.outputs)
             self.blocks[weights] = blocks
@@ -183,6 +188,26 @@ class _Compiler:
         for view, (written, result) in zip(views, outputs, strict=True):
             self.views[result] = view, written.tensor
         return True
+
+    def _read_in_place(self, node: Node, builder: ProgramBuilder) -> StoredWeights | Stack | None:
+        """Return the weights that all readers of a node's result read instead; None if it is computed."""
+        if node in self.gathers:
+            ((_, result),) = filter(None, node.outputs)
+            self.stacks[result] = stack_of(node, self._read, self._indices(node, builder))
+            return self.stacks[result]
+        return dequantized_stack(node, self.stacks, self._read) or blocks_of(node, self._read)
+
+    def _indices(self, node: Node, builder: ProgramBuilder) -> Operand:
+        """Return a gather's indices as {P}."""
+        assert node.inputs[1] is not None
+        port, value = node.inputs[1]
+        indices = self._read(value, port.tensor)
+        flat = reshaped(indices, (indices.count,))
+        if flat is None:
+            copy = builder.temporary(indices.data_type, indices.sizes)
+            self._apply(builder, Leaf(0), copy, [indices])
+            flat = copy.view((copy.count,), (1,))
+        return flat
 
     def _join(self, node: Node, desc: DML_JOIN_OPERATOR_DESC, builder: ProgramBuilder) -> None:
         (result,) = node.outputs

@@ -5,7 +5,8 @@
 // vectors, each of PARTS blocks or of part of one, and is never stored dequantized. A workgroup computes TILE_M rows of
 // LANES * COLUMNS columns; SLICES invocations share the products of each column, ADJACENT_SLICES of which are adjacent
 // along k; their sums are then added in pairs, in a fixed order. UNROLL: vectors of a column in flight at once.
-// IS_SIGNED: the numbers are INT4 or INT8. A_EIGHTS: rows of a are FLOAT16, read in vectors of eight.
+// IS_SIGNED: the numbers are INT4 or INT8. A_EIGHTS: rows of a are FLOAT16, read in vectors of eight. BATCHED,
+// B_IN_PARTS: as in blocks_columns.comp.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 #include "gemm/signs.glsl"
@@ -63,15 +64,29 @@ void main() {
     uint lane = gl_LocalInvocationIndex / ADJACENT_SLICES % LANES;
     uint slice = gl_LocalInvocationIndex / (ADJACENT_SLICES * LANES) * ADJACENT_SLICES
         + gl_LocalInvocationIndex % ADJACENT_SLICES;
-    uint n0 = group % groups_n * (LANES * COLUMNS), m0 = group / groups_n * TILE_M;
-    if (group >= groups_n * tiles_m) return;  // the whole workgroup
+    uint n0 = group % groups_n * (LANES * COLUMNS);
     uint at[RANK];
+#if BATCHED
+    uint m0 = group / groups_n % tiles_m * TILE_M, batch = group / (groups_n * tiles_m);
+    if (batch >= BATCH) return;  // the whole workgroup
+    coordinates(batch, at);
+#else
+    uint m0 = group / groups_n * TILE_M;
+    if (group >= groups_n * tiles_m) return;  // the whole workgroup
     coordinates(0u, at);
+#endif
+#if B_IN_PARTS
+    if (!b_held(at)) return;  // the whole workgroup
+#endif
 
     // Rows and columns beyond the edges repeat the last ones; their sums are not stored.
     uint rows[TILE_M], columns[COLUMNS];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) rows[m] = a_batch(at) + min(m0 + m, M - 1u) * A_ROW;
     [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) columns[c] = min(n0 + lane * COLUMNS + c, N - 1u);
+    uint numbers_first = b_batch(at), scales_first = scales_batch(at);
+#if HAS_ZEROS
+    uint zeros_first = zeros_batch(at);
+#endif
     SUM sums[TILE_M][COLUMNS];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
         [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) sums[m][c] = 0.0;
@@ -83,16 +98,16 @@ void main() {
             // Past the last block, that block is read again and not added.
             uint k = min(first_k + u * (SLICES * PER_VECTOR), K - PER_VECTOR);
             [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-                b[u][c] = b_vector((b_BASE + columns[c] * b_STRIDE_0 + k) / PER_VECTOR);
+                b[u][c] = b_vector((numbers_first + columns[c] * B_COLUMN + k) / PER_VECTOR);
 #if IS_SIGNED
                 b[u][c] ^= uvec4(SIGNS);
 #endif
                 [[unroll]] for (uint p = 0u; p < PARTS; ++p) {
                     uint block = (k >> BLOCK_SHIFT) + p;
-                    scale[u][c][p] = scales_load(scales_BASE + columns[c] * scales_STRIDE_0 + block * scales_STRIDE_1);
+                    scale[u][c][p] = scales_load(scales_first + columns[c] * SCALES_ROW + block * SCALES_COLUMN);
                     zero[u][c][p] = OFFSET;
 #if HAS_ZEROS
-                    zero[u][c][p] += float(zeros_load(zeros_BASE + columns[c] * zeros_STRIDE_0 + block * zeros_STRIDE_1));
+                    zero[u][c][p] += float(zeros_load(zeros_first + columns[c] * ZEROS_ROW + block * ZEROS_COLUMN));
 #endif
                 }
             }

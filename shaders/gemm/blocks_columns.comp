@@ -4,7 +4,8 @@
 // (2, 4 or 8) bits, in blocks of 2^BLOCK_SHIFT steps of k with a scale and a zero point each: (number - zero) * scale.
 // b is {n, k}, bound as vectors that each lie in one block, or, if a vector has PARTS > 1 blocks, as words. An
 // invocation computes TILE_M rows of COLUMNS (4) adjacent columns; adjacent invocations take adjacent columns, so that a
-// workgroup reads the same elements of a. IS_SIGNED: the numbers are INT4 or INT8.
+// workgroup reads the same elements of a. IS_SIGNED: the numbers are INT4 or INT8. BATCHED: there are BATCH products, each
+// with a matrix of a stack. B_IN_PARTS: as in tiled.comp.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 #include "gemm/signs.glsl"
@@ -25,17 +26,32 @@ void main() {
     const uint tiles_m = (M + TILE_M - 1u) / TILE_M;
     const uint groups_n = (N + LANES * COLUMNS - 1u) / (LANES * COLUMNS);
     uint group = workgroup_index();
-    uint m0 = group % tiles_m * TILE_M, n0 = (group / tiles_m * LANES + gl_LocalInvocationIndex) * COLUMNS;
-    // Invocations outside do not return (see tiled.comp): they compute sums without storing them.
-    uint depth = group < groups_n * tiles_m ? K : 0u;
-    uint tile_rows = group < groups_n * tiles_m && n0 < N ? min(TILE_M, M - m0) : 0u;
+    uint m0 = group % tiles_m * TILE_M, tile = group / tiles_m;
     uint at[RANK];
+#if BATCHED
+    uint batch = tile / groups_n;
+    coordinates(min(batch, BATCH - 1u), at);
+    bool works = batch < BATCH;
+    tile %= groups_n;
+#else
     coordinates(0u, at);
+    bool works = tile < groups_n;
+#endif
+#if B_IN_PARTS
+    works = works && b_held(at);
+#endif
+    uint n0 = (tile * LANES + gl_LocalInvocationIndex) * COLUMNS;
+    // Invocations outside do not return (see tiled.comp): they compute sums without storing them.
+    uint depth = works ? K : 0u, tile_rows = works && n0 < N ? min(TILE_M, M - m0) : 0u;
 
     // Rows and columns beyond the edges repeat the last ones; their sums are not stored.
     uint rows[TILE_M], columns[COLUMNS];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) rows[m] = a_batch(at) + min(m0 + m, M - 1u) * A_ROW;
     [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) columns[c] = min(n0 + c, N - 1u);
+    uint numbers_first = b_batch(at), scales_first = scales_batch(at);
+#if HAS_ZEROS
+    uint zeros_first = zeros_batch(at);
+#endif
     float sums[TILE_M][COLUMNS];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
         [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) sums[m][c] = 0.0;
@@ -49,7 +65,7 @@ void main() {
         for (uint k = begin; k < begin + (1u << BLOCK_SHIFT); k += WORDS * PER_WORD) {
             uvec4 b[COLUMNS];
             [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-                uint first = (b_BASE + columns[c] * b_STRIDE_0 + k) / PER_WORD;
+                uint first = (numbers_first + columns[c] * B_COLUMN + k) / PER_WORD;
 #if PARTS == 1
                 b[c] = b_vector(first / 4u);
 #else
@@ -74,10 +90,10 @@ void main() {
         }
         uint block = begin >> BLOCK_SHIFT;
         [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-            float scale = scales_load(scales_BASE + columns[c] * scales_STRIDE_0 + block * scales_STRIDE_1);
+            float scale = scales_load(scales_first + columns[c] * SCALES_ROW + block * SCALES_COLUMN);
             float zero = OFFSET;
 #if HAS_ZEROS
-            zero += float(zeros_load(zeros_BASE + columns[c] * zeros_STRIDE_0 + block * zeros_STRIDE_1));
+            zero += float(zeros_load(zeros_first + columns[c] * ZEROS_ROW + block * ZEROS_COLUMN));
 #endif
             [[unroll]] for (uint m = 0u; m < TILE_M; ++m) sums[m][c] += scale * (products[m][c] - zero * ones[m]);
         }

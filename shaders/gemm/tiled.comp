@@ -6,6 +6,7 @@
 // result = finish(ALPHA * a x b + BETA * c) without shared memory. An invocation keeps TILE_M x TILE_N sums in
 // registers and takes four steps of k at a time. A workgroup's invocations compute adjacent columns, so that they read
 // the same rows of a. SHARES_ROWS: they are a subgroup of eight; each reads every eighth row and broadcasts it.
+// B_IN_PARTS: the bound part of b lacks the matrices of some batch elements, which other dispatches compute.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 #include "lib/sums.glsl"
@@ -29,9 +30,13 @@ void main() {
     uint batch = group / (groups_n * tiles_m);
     // Invocations outside do not return, since after a return lavapipe masks every write: they compute sums without
     // storing them, and workgroups outside compute none.
-    uint depth = batch < BATCH ? K : 0u, tile_rows = batch < BATCH && n0 < N ? min(TILE_M, M - m0) : 0u;
     uint at[RANK];
     coordinates(min(batch, BATCH - 1u), at);
+    bool works = batch < BATCH;
+#if B_IN_PARTS
+    works = works && b_held(at);
+#endif
+    uint depth = works ? K : 0u, tile_rows = works && n0 < N ? min(TILE_M, M - m0) : 0u;
 
     // Rows and columns beyond the edges repeat the last ones; their sums are not stored.
     uint rows[TILE_M], columns[TILE_N];

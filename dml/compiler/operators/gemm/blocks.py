@@ -13,7 +13,15 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.operators.gemm.layout import quads, readable, transposed, with_rows_of_fours
-from dml.compiler.operators.gemm.matmul import matmul, matrix_code, matrix_defines, merge_batch, stored_defines
+from dml.compiler.operators.gemm.matmul import (
+    StackPart,
+    matmul,
+    matrix_code,
+    matrix_defines,
+    merge_batch,
+    stack_constants,
+    stored_defines,
+)
 from dml.compiler.operators.gemm.stored import stored_product
 from dml.compiler.operators.movement.views import part
 from dml.compiler.operators.quantization import dequantize_blocks
@@ -97,7 +105,7 @@ def products_of_blocks(
 
     data_type: the type of the dequantized weights.
     """
-    stream = partial(_stream, builder, alpha=alpha, beta=beta, activation=activation)
+    multiply_stored = partial(stream, builder, alpha=alpha, beta=beta, activation=activation)
 
     def multiply_widened(a: Operand, b: Blocks, c: Operand | None, result: Operand) -> None:
         wide = transposed(_widened(builder, b, data_type))
@@ -110,19 +118,19 @@ def products_of_blocks(
         return
     batch = max((1, *result.sizes[:-2]))
     if batch == 1:
-        _in_parts(builder, a, b.matrix, c, result, stream, multiply_widened)
+        _in_parts(builder, a, b.matrix, c, result, multiply_stored, multiply_widened)
         return
     axis = result.sizes.index(batch)
     n, k = b.numbers.sizes[-2:]
-    streams = _streams(builder, b.elements(axis, 0, 1).matrix, result.sizes[-2])
-    step = 1 if streams else rows_in_part(4 * n * k)
+    is_streamed = streams(builder, b.elements(axis, 0, 1).matrix, result.sizes[-2])
+    step = 1 if is_streamed else rows_in_part(4 * n * k)
     for start in range(0, batch, step):
         count = min(step, batch - start)
         weights = b.elements(axis, start, count)
         own_a, own_result = part(a, axis, start, count), part(result, axis, start, count)
         own_c = c and part(c, axis, start, count)
         if count == 1:
-            _in_parts(builder, own_a, weights.matrix, own_c, own_result, stream, multiply_widened)
+            _in_parts(builder, own_a, weights.matrix, own_c, own_result, multiply_stored, multiply_widened)
         else:
             multiply_widened(own_a, weights, own_c, own_result)
 
@@ -137,22 +145,18 @@ def _in_parts(
     b: Blocks,
     c: Operand | None,
     result: Operand,
-    stream: _Multiply,
+    stored: _Multiply,
     wide: _Multiply,
 ) -> None:
-    """Multiply by one matrix of weights, part by part: as stored (stream) or widened (wide)."""
+    """Multiply by one matrix of weights, part by part: as stored or widened (wide)."""
     n, k = b.numbers.sizes
-    streams = _streams(builder, b, result.sizes[-2])
-    if not streams:
-        a = readable(builder, a, uses=n)  # copied at most once, for all parts
-    elif quads(a) != "row":
-        copy = with_rows_of_fours(builder, DML_TENSOR_DATA_TYPE_FLOAT32, a.sizes)
-        apply(builder, Leaf(0), copy, [a])
-        a = copy
-    stored = k * b.bits // 8
-    step = columns_in_part(builder.target, stored, n * stored) if streams else columns_in_part(builder.target, 4 * k)
+    is_streamed = streams(builder, b, result.sizes[-2])
+    # a is copied at most once, for all parts
+    a = streamable(builder, a) if is_streamed else readable(builder, a, uses=n)
+    size, most = (k * b.bits // 8, n * k * b.bits // 8) if is_streamed else (4 * k, None)
+    step = columns_in_part(builder.target, size, most)
     for columns, own_result, own_c in _parts(n, step, result, c):
-        (stream if streams else wide)(a, b.rows(*columns), own_c, own_result)
+        (stored if is_streamed else wide)(a, b.rows(*columns), own_c, own_result)
 
 
 def _widened(builder: ProgramBuilder, weights: Blocks, data_type: DML_TENSOR_DATA_TYPE) -> Operand:
@@ -178,22 +182,31 @@ def _parts(
         yield (start, count), own[0], own[1]
 
 
-def _streams(builder: ProgramBuilder, b: Blocks, m: int) -> bool:
-    """Whether a kernel reads the numbers as stored, in whole vectors."""
-    n, k = b.numbers.sizes
+def streams(builder: ProgramBuilder, b: Blocks, m: int) -> bool:
+    """Whether a kernel reads the numbers {..., n, k} as stored, in whole vectors."""
+    n, k = b.numbers.sizes[-2:]
     of = VECTOR_BITS // b.bits
-    down, across = b.numbers.strides
+    *outer, across = b.numbers.strides
     return (
         b.scales is not None
-        and b.scales.sizes[0] == n
+        and b.scales.sizes[-2] == n
         and (b.zeros is None or b.zeros.sizes == b.scales.sizes)
         and across == 1
-        and not (down % of or b.numbers.base % of)
-        and streams_blocks(builder.target, m, n, k, k // b.scales.sizes[1], b.bits)
+        and not any(stride % of for stride in (*outer, b.numbers.base))
+        and streams_blocks(builder.target, m, n, k, k // b.scales.sizes[-1], b.bits)
     )
 
 
-def _stream(
+def streamable(builder: ProgramBuilder, a: Operand) -> Operand:
+    """Return a, or a copy whose rows ``stream`` reads four elements at a time."""
+    if quads(a) == "row":
+        return a
+    copy = with_rows_of_fours(builder, DML_TENSOR_DATA_TYPE_FLOAT32, a.sizes)
+    apply(builder, Leaf(0), copy, [a])
+    return copy
+
+
+def stream(
     builder: ProgramBuilder,
     a: Operand,
     b: Blocks,
@@ -202,24 +215,30 @@ def _stream(
     alpha: float,
     beta: float,
     activation: Expression | None,
+    indices: Operand | None = None,
+    stack: StackPart | None = None,
 ) -> None:
+    """Add the dispatch of a product that ``streams``. indices, stack: as for ``multiply``; without them, b is one
+    matrix."""
     m, n = result.sizes[-2:]
     k = a.sizes[-1]
     assert b.scales is not None
-    block, vector = k // b.scales.sizes[1], VECTOR_BITS // b.bits
+    block, vector = k // b.scales.sizes[-1], VECTOR_BITS // b.bits
     operands = {"a": a, "result": result}
     if c is not None:
         operands["c"] = c
     operands = merge_batch(operands)
+    weights = {"b": transposed(b.numbers), "scales": b.scales, "zeros": b.zeros, "indices": indices}
+    operands |= {name: operand for name, operand in weights.items() if operand is not None}
+    batch = operands["result"].sizes[:-2]
     kernel = block_product(builder.target, m, b.bits, block)
     emitted = emit(activation or Leaf(0), ["float"], "finish")
-    tensors = {"c": read(operands["c"])} if "c" in operands else {}
+    tensors = {name: read(operands[name]) for name in operands if name in ("c", "scales", "zeros", "indices")}
     parts = max(1, vector // block)
     whole = parts == 1 or isinstance(kernel, VectorProduct)
-    tensors |= {"scales": read(b.scales), "b": read(b.numbers, vector=whole)}
-    if b.zeros is not None:
-        tensors["zeros"] = read(b.zeros)
+    tensors["b"] = read(operands["b"], vector=whole)
     defines: dict[str, object] = {"HAS_C": int("c" in operands), "SUM_IS_INT": 0, **stored_defines(b.numbers, b.zeros)}
+    defines |= {"BATCHED": int(indices is not None), "B_IN_PARTS": int(stack is not None)}
     eights = a.data_type == DML_TENSOR_DATA_TYPE_FLOAT16 and quads(operands["a"], of=8) == "row"
     eights = eights and isinstance(kernel, VectorProduct)
     for name in ("a", "result"):
@@ -244,16 +263,18 @@ def _stream(
         shader, workgroup, depth = "gemm/blocks_columns.comp", kernel.lanes, vector // parts
         steps = k // depth + k // block
     constants: dict[str, Constant] = {"M": m, "N": n, "BLOCK_SHIFT": block.bit_length() - 1, "ALPHA": float(alpha)}
+    if indices is not None:
+        constants |= {"BATCH": math.prod(batch), **stack_constants(stack)}
     builder.dispatch(
         shader,
         tensors,
-        space=operands["result"].sizes[:-2],
-        groups=math.prod(-(-size // tile) for size, tile in zip((m, n), kernel.tile, strict=True)),
+        space=batch,
+        groups=math.prod(batch) * math.prod(-(-size // tile) for size, tile in zip((m, n), kernel.tile, strict=True)),
         workgroup=workgroup,
         constants={**constants, "BETA": float(beta), **emitted.constants},
         defines=defines,
         push={"K": k},
-        code=matrix_code(operands) + "\n" + emitted.code,
+        code=matrix_code(operands, in_parts=stack is not None) + "\n" + emitted.code,
         steps=steps,
         each=depth * math.prod(kernel.tile) // workgroup,
     )

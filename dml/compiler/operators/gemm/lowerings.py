@@ -11,6 +11,7 @@ from dml.compiler.operators.activation.softmax import axes_of, softmax
 from dml.compiler.operators.gemm.blocks import Blocks, products_of_blocks
 from dml.compiler.operators.gemm.layout import transposed
 from dml.compiler.operators.gemm.matmul import matmul
+from dml.compiler.operators.gemm.stacks import product_of_stack
 from dml.compiler.program import Operand
 from dml.compiler.selection.stored_weights import keeps_wider, widens_halves
 from dml.descriptors.activation import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC
@@ -28,10 +29,25 @@ def gemm(desc: DML_GEMM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     if desc.TransB == DML_MATRIX_TRANSFORM_TRANSPOSE:
         b = transposed(b)
     fused = desc.FusedActivation
-    scales, zeros = builder.get("BTensor.Scales"), builder.get("BTensor.ZeroPoints")
+    # (see dml/graph/blocks.py and dml/graph/stacks.py)
+    scales, zeros, indices = (builder.get(f"BTensor.{name}") for name in ("Scales", "ZeroPoints", "Indices"))
+    if indices is not None:
+        product_of_stack(
+            builder,
+            a,
+            Blocks(transposed(b), scales, zeros),
+            indices,
+            c,
+            result,
+            data_type=desc.BTensor.DataType,
+            alpha=desc.Alpha,
+            beta=desc.Beta,
+            activation=activate(fused),
+        )
+        return
     is_single = math.prod(result.sizes[:-2]) == 1 and not isinstance(fused, _SOFTMAX)
     if scales is not None or (is_single and _is_stored_half(b) and widens_halves(builder.target, result.sizes[-2])):
-        # B is still quantized, because a graph did not widen it (see dml/graph/blocks.py), or it is FLOAT16.
+        # B is still quantized, because a graph did not widen it, or it is FLOAT16.
         if scales is not None and desc.TransB != DML_MATRIX_TRANSFORM_TRANSPOSE:
             scales, zeros = transposed(scales), zeros and transposed(zeros)
         products_of_blocks(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.data_types import DATA_TYPES
@@ -39,6 +40,17 @@ from dml.enums import (
     DML_TENSOR_DATA_TYPE_INT32,
 )
 from dml.tensors import packed_strides
+
+#: The operands that are stacks if a product has indices.
+STACKED = ("b", "scales", "zeros")
+
+
+@dataclass(frozen=True)
+class StackPart:
+    """A part of a stack of ``matrices`` matrices: those from ``first`` on, which one dispatch binds."""
+
+    first: int
+    matrices: int
 
 
 def matmul(
@@ -147,10 +159,13 @@ def _sum_of_products(
 def sizes_of(operands: Mapping[str, Operand]) -> ProductSizes:
     a, b = operands["a"], operands["b"]
     *batch, m, n = operands["result"].sizes
-    return ProductSizes(m, n, a.sizes[-1], math.prod(batch), a.is_static, b.is_static or b.as_weights)
+    # (the matrices that indices choose are other ones in each run)
+    b_known = "indices" not in operands and (b.is_static or b.as_weights)
+    return ProductSizes(m, n, a.sizes[-1], math.prod(batch), a.is_static, b_known)
 
 
-def kernel_of(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:
+def kernel_of(target: Target, operands: Mapping[str, Operand], *, in_eights: bool = False) -> ProductKernel:
+    """Return a product's kernel. in_eights: a is going to be copied so that it can be read in vectors of eight."""
     sizes = sizes_of(operands)
     b = operands["b"]
     down, across = b.strides[-2:]
@@ -159,6 +174,7 @@ def kernel_of(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:
     # Kernels dequantize stored numbers to a's data type.
     factors = [operands["a"]] if is_stored(operands) else [operands["a"], b]
     float16 = all(map(is_half, factors))
+    read_so = factors[1:] if in_eights else factors
     return product_kernel(
         target,
         sizes,
@@ -166,7 +182,7 @@ def kernel_of(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:
         b_along_k=along_k,
         b_per_vector=per_vector if quads(b, of=per_vector) == ("column" if along_k else "row") else 0,
         float16=float16,
-        halves=float16 and all(quads(factor, of=8) for factor in factors),
+        halves=float16 and all(quads(factor, of=8) for factor in read_so),
         stored=is_stored(operands),
     )
 
@@ -235,7 +251,7 @@ def _kernel_defines(
     }
     for name, row, along in (("a", False, "A_ALONG_M"), ("b", True, "B_ALONG_N")):
         down, across = operands[name].strides[-2:]
-        defines[along] = "true" if (across <= down) == row else "false"
+        defines[along] = int((across <= down) == row)
     return "gemm/shared.comp", defines
 
 
@@ -266,17 +282,48 @@ def merge_batch(operands: Mapping[str, Operand]) -> dict[str, Operand]:
     }
 
 
-def matrix_code(operands: Mapping[str, Operand]) -> str:
+def matrix_code(operands: Mapping[str, Operand], *, in_parts: bool = False) -> str:
     """Return, for each operand ``t``, the constants T_ROW and T_COLUMN, and t_batch(at), the index of a batch element's
-    matrix."""
-    lines = []
+    matrix.
+
+    With ``indices``, one per batch element, b and what belongs to it are stacks of matrices (see stacks.py), and
+    in_parts, b_held(at) says whether the bound part of the stack has a batch element's matrix.
+    """
+    stacked = STACKED if "indices" in operands else ()
+    batch = max(operand.rank for operand in operands.values()) - 2
+    lines = _stack_code(in_parts=in_parts) if stacked else []
     for name, operand in operands.items():
+        if name == "indices":
+            continue
         rank = operand.rank - 2
-        terms = " + ".join([f"{name}_BASE"] + [f"at[{d}] * {name}_STRIDE_{d}" for d in range(rank)])
-        lines.append(f"uint {name}_batch(uint at[{rank}]) {{ return {terms}; }}")
+        terms = [f"{name}_BASE"]
+        if name in stacked:
+            terms.append(f"stacked(at) * {name}_STRIDE_0")
+        else:  # (weights without a batch have no such dimensions)
+            terms += [f"at[{d}] * {name}_STRIDE_{d}" for d in range(rank)]
+        lines.append(f"uint {name}_batch(uint at[{rank or batch}]) {{ return {' + '.join(terms)}; }}")
         lines.append(f"#define {name.upper()}_ROW {name}_STRIDE_{rank}")
         lines.append(f"#define {name.upper()}_COLUMN {name}_STRIDE_{rank + 1}")
     return "\n".join(lines)
+
+
+def _stack_code(*, in_parts: bool) -> list[str]:
+    """Return stacked(at), the position of a batch element's matrix in the bound part of the stack."""
+    matrices, first = ("STACK_MATRICES", " - STACK_FIRST") if in_parts else ("b_SIZE_0", "")
+    lines = [
+        '#include "movement/index.glsl"',
+        "uint stacked(uint at[1]) {",
+        "    uint index;",
+        f"    resolve(indices_BASE + at[0] * indices_STRIDE_0, {matrices}, index);",
+        f"    return index{first};",
+        "}",
+    ]
+    return [*lines, "bool b_held(uint at[1]) { return stacked(at) < b_SIZE_0; }"] if in_parts else lines
+
+
+def stack_constants(stack: StackPart | None) -> dict[str, Constant]:
+    """Return the constants of ``matrix_code``'s text for a stack that is bound in parts."""
+    return {} if stack is None else {"STACK_FIRST": stack.first, "STACK_MATRICES": stack.matrices}
 
 
 def matrix_defines(name: str, operand: Operand, along: str | None) -> tuple[dict[str, object], bool]:
@@ -313,18 +360,21 @@ def multiply(
     beta: float,
     finish: Expression,
     one_by_one: bool = False,
+    stack: StackPart | None = None,
 ) -> None:
     """Add one dispatch or, with split-k, one for the partial sums and one that adds them.
 
     operands: a, b, result, and c if it is added, with one batch dimension at least (``merge_batch``); if b is
-    quantized, also its scales and optionally its zeros.
+    quantized, also its scales and optionally its zeros; if it is a stack {matrices, k, n}, the indices {batch}, and
+    which of its matrices are bound (stack; None: all).
     """
     kernel = kernel_of(builder.target, operands)
     result, k = operands["result"], operands["a"].sizes[-1]
     part = part_of_k(kernel, k)
     if part >= k:
-        _dispatch(builder, kernel, operands, alpha, beta, finish, one_by_one=one_by_one)
+        _dispatch(builder, kernel, operands, alpha, beta, finish, one_by_one=one_by_one, stack=stack)
         return
+    assert stack is None
     split_k = -(-k // part)
     sums = builder.temporary(sum_type(result)[1], (split_k, *result.sizes))
     stride = sums.strides[0]
@@ -369,6 +419,7 @@ def _dispatch(
     stride: int = 0,
     *,
     one_by_one: bool = False,
+    stack: StackPart | None = None,
 ) -> None:
     """Add the dispatch. split_k: parts of k; the matrix of each part's results starts ``stride`` elements after the
     previous one."""
@@ -379,7 +430,9 @@ def _dispatch(
     emitted = emit(finish, [kind], "finish")
     steps = kernel.half_steps if isinstance(kernel, SharedProduct) else 0
     defines: dict[str, object] = {"HAS_C": int("c" in operands), "SUM_IS_INT": int(kind == "int"), **tile}
-    tensors = {name: read(operands[name]) for name in ("c", "scales", "zeros") if name in operands}
+    if stack is not None:
+        defines["B_IN_PARTS"] = 1
+    tensors = {name: read(operands[name]) for name in ("c", "scales", "zeros", "indices") if name in operands}
     for name in ("a", "b", "result"):
         operand = operands[name]
         if name == "b" and is_stored(operands):
@@ -400,6 +453,7 @@ def _dispatch(
     constants |= {"K_PART": part_of_k(kernel, k), "K_PART_STRIDE": stride}
     if is_stored(operands):
         constants["BLOCK"] = k // operands["scales"].sizes[-1]
+    constants |= stack_constants(stack)
     builder.dispatch(
         shader,
         tensors,
@@ -409,7 +463,7 @@ def _dispatch(
         constants={**constants, "BETA": float(beta), **emitted.constants},
         defines=defines,
         push={"K": k},  # not a constant: drivers would unroll a short loop, whose body is long already
-        code=half_arithmetic(steps) + matrix_code(operands) + "\n" + emitted.code,
+        code=half_arithmetic(steps) + matrix_code(operands, in_parts=stack is not None) + "\n" + emitted.code,
         steps=product_steps(kernel, k),
         each=_each(kernel),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES, WORD_BITS
 from dml.compiler.operators.gemm.layout import in_eights, transposed
@@ -50,16 +52,16 @@ def stored_product(
             operands[name] = operand.broadcast((*operand.sizes[:-2], n, blocks))
     if is_better_transposed(target, sizes_of(operands)):
         return False
+    kernel = kernel_of(target, operands, in_eights=on_matrices)
+    if not isinstance(kernel, SharedProduct | MatrixProduct) or k > longest_product(target, kernel):
+        return False
+    copy = 2 * math.prod(a.sizes[:-1]) * (k + 8)
+    if max(copy, *(operand.region.size for operand in operands.values())) > target.max_region:
+        return False
     if on_matrices:
         operands["a"] = in_eights(builder, a)
     operands = {name: operand.broadcast((*batch, *operand.sizes[-2:])) for name, operand in operands.items()}
-    operands = merge_batch(operands)
-    kernel = kernel_of(target, operands)
-    if not isinstance(kernel, SharedProduct | MatrixProduct) or k > longest_product(target, kernel):
-        return False
-    if any(operand.region.size > target.max_region for operand in operands.values()):
-        return False
-    multiply(builder, operands, alpha, beta, activation or Leaf(0))
+    multiply(builder, merge_batch(operands), alpha, beta, activation or Leaf(0))
     return True
 
 

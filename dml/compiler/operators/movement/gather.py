@@ -115,7 +115,7 @@ def gather(desc: d.DML_GATHER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source, indices, result = builder["InputTensor"], builder["IndicesTensor"], builder["OutputTensor"]
 
     def gathered(source: Operand, to: Operand) -> None:
-        _gather_along(builder, to, source, indices, desc.Axis, desc.IndexDimensions)
+        gather_along(builder, to, source, indices, desc.Axis, desc.IndexDimensions)
 
     if source.data_type == desc.InputTensor.DataType:
         gathered(source, result)
@@ -139,9 +139,11 @@ def gather(desc: d.DML_GATHER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
         apply(builder, Leaf(0), result, [rows])
 
 
-def _gather_along(
+def gather_along(
     builder: ProgramBuilder, result: Operand, source: Operand, indices: Operand, axis: int, index_dimensions: int
 ) -> None:
+    """Write to ``result`` the slices of ``source`` along an axis at the indices, whose last ``index_dimensions``
+    dimensions take its place."""
     rank = result.rank
     lead, kept = gather_kept(source.sizes, indices.sizes, axis, index_dimensions)
     before, after = slice(lead, axis), slice(axis + 1, rank)

@@ -44,8 +44,10 @@ class _Layer:
         return self.packed[0].shape[1]
 
     def of(self, x: OnnxValue, chosen: OnnxValue | None) -> OnnxValue:
-        """Multiply x {P, t, K} by the transposed weights of the chosen experts {P} (None: of all), and add their
-        bias."""
+        """Multiply x {P, t, K} by the transposed weights of the chosen experts {P} (None: of all), and add their bias.
+
+        A graph does not run the gathers of constant weights: products read the chosen ones.
+        """
         picked = [
             item if item is None or chosen is None else gather(item, chosen, 0) for item in (*self.packed, self.bias)
         ]
@@ -75,8 +77,7 @@ def _as_given(given: tuple[OnnxValue | None, ...]) -> OnnxValue:
 
 @onnx_op("QMoE", domain="com.microsoft")
 def quantized_mixture_of_experts(node: OnnxNode) -> OnnxValue:
-    """Compute MoE with weights of 2, 4 or 8 bits, with a scale for each row or block. The chosen experts' weights are
-    gathered in packed form."""
+    """Compute MoE with weights of 2, 4 or 8 bits, with a scale for each row or block."""
     kind = node.text("quant_type", "int")
     if kind != "int":
         raise Unsupported(f"quant_type = {kind!r} is not mapped")

@@ -45,13 +45,12 @@ ONE_KEPT next_b[LOADS_B];
 #define X_ONE(i) SUM(x_load(i))
 #endif
 
+// Beyond the last channel or step, the last four or step are loaded, and not used.
 void load_a(uint matrix, uint m0, uint k0) {
     [[unroll]] for (uint i = 0u; i < LOADS_A; ++i) {
         uint at = gl_LocalInvocationIndex + i * WORKGROUP;
-        uint k = at / (TILE_M / 4u), m = m0 + at % (TILE_M / 4u) * 4u;
-        FOUR_KEPT four = FOUR_KEPT(0);
-        if (k < TILE_K && m < filter_STRIDE_1) four = FILTER_FOUR(matrix + (k0 + k) * filter_STRIDE_1 + m);
-        next_a[i] = four;
+        uint k = min(at / (TILE_M / 4u), TILE_K - 1u), m = min(m0 + at % (TILE_M / 4u) * 4u, filter_STRIDE_1 - 4u);
+        next_a[i] = FILTER_FOUR(matrix + m + k * filter_STRIDE_1 + k0 * filter_STRIDE_1);
     }
 }
 
@@ -73,8 +72,8 @@ const uint OWN_K = 1u, NEXT_K = WORKGROUP / TILE_N;
 void load_b(Window window, uint tap[3], uint channel) {
     uint z = window.z + tap[0] * DILATION_0, y = window.y + tap[1] * DILATION_1, x = window.x + tap[2] * DILATION_2;
     bool inside = z < x_SIZE_2 && y < x_SIZE_3 && x < x_SIZE_4;
-    uint place = inside ? z * x_STRIDE_2 + y * x_STRIDE_3 + x * x_STRIDE_4 : 0u;
-    uint at = window.from + place + (channel + gl_LocalInvocationIndex / TILE_N * OWN_K) * x_STRIDE_1;
+    uint place = z * x_STRIDE_2 + y * x_STRIDE_3 + x * x_STRIDE_4;
+    uint at = window.from + (inside ? place : 0u) + (channel + gl_LocalInvocationIndex / TILE_N * OWN_K) * x_STRIDE_1;
 #if X_FOURS
     [[unroll]] for (uint i = 0u; i < LOADS_B / 4u; ++i) {
         FOUR four = FOUR_OF_BITS(x_vector((at + i * NEXT_K) >> 2));
@@ -89,19 +88,19 @@ void load_b(Window window, uint tap[3], uint channel) {
 }
 #define LOAD_B(k0) load_b(window, tap, channel)
 
-// Moves on by TILE_K channels, to the window's next element after the last ones.
+// Moves on by TILE_K channels, to the window's next element after the last ones. (Without branches, which would divide
+// the loop in many parts.)
 void next_tap(inout uint tap[3], inout uint channel) {
     channel += TILE_K;
-    if (channel == GROUP_INPUTS) {
-        channel = 0u;
-        if (++tap[2] == TAPS_2) {
-            tap[2] = 0u;
-            if (++tap[1] == TAPS_1) {
-                tap[1] = 0u;
-                ++tap[0];
-            }
-        }
-    }
+    uint carry = uint(channel == GROUP_INPUTS);
+    channel -= carry * GROUP_INPUTS;
+    tap[2] += carry;
+    carry = uint(tap[2] == TAPS_2);
+    tap[2] -= carry * TAPS_2;
+    tap[1] += carry;
+    carry = uint(tap[1] == TAPS_1);
+    tap[1] -= carry * TAPS_1;
+    tap[0] += carry;
 }
 #else
 #define LOAD_B(k0) load_b(window, k0)
@@ -213,13 +212,13 @@ void main() {
     put();
     barrier();
     for (uint k0 = TILE_K; k0 <= K; k0 += TILE_K) {
-        if (k0 < K) {
-            load_a(matrix, m0, k0);
+        // With the last steps this loads them again, without using them: a branch would cost more.
+        uint next = min(k0, K - TILE_K);
+        load_a(matrix, m0, next);
 #if ONE_TAP
-            next_tap(tap, channel);
+        next_tap(tap, channel);
 #endif
-            LOAD_B(k0);
-        }
+        LOAD_B(next);
 #else
     for (uint k0 = 0u; k0 < K; k0 += TILE_K) {
         load_a(matrix, m0, k0);
@@ -244,7 +243,7 @@ void main() {
 #endif
         barrier();
 #if LOADS_AHEAD
-        if (k0 < K) put();
+        put();
         barrier();
 #endif
     }

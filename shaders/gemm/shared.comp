@@ -51,24 +51,25 @@ shared FOUR_KEPT tile_b[TILE_K][TILE_N / 4u + 1u];
 #define B_RAW FOUR
 #endif
 
+// Vector number i of four elements of a, and of b.
 A_RAW a_raw(uint i) {
 #if A_WIDE
-    return a_vector(i >> 2);
+    return a_vector(i);
 #elif A_PAIRS
-    return uvec2(a_word(i >> 1), a_word((i >> 1) + 1u));
+    return uvec2(a_word(2u * i), a_word(2u * i + 1u));
 #else
-    return a_four(i);
+    return a_four(4u * i);
 #endif
 }
 
 #if !B_STORED
 B_RAW b_raw(uint i) {
 #if B_WIDE
-    return b_vector(i >> 2);
+    return b_vector(i);
 #elif B_PAIRS
-    return uvec2(b_word(i >> 1), b_word((i >> 1) + 1u));
+    return uvec2(b_word(2u * i), b_word(2u * i + 1u));
 #else
-    return b_four(i);
+    return b_four(4u * i);
 #endif
 }
 #endif
@@ -99,120 +100,174 @@ FOUR_KEPT b_of_raw(B_RAW raw) {
 #endif
 }
 
-// Keeps the first `count` of four elements and zeroes the others.
-FOUR_KEPT first_of(FOUR_KEPT four, uint count) {
-    return mix(FOUR_KEPT(0), four, lessThan(uvec4(0u, 1u, 2u, 3u), uvec4(count)));
-}
-
-// Position in a slab of this invocation's l-th vector of four: row (column for b) and first step of k.
+// Position in a slab of this invocation's l-th vector of four: row (column for b) and first step of k. The workgroup is a
+// multiple of the tile's sizes, so that an invocation's positions are constants apart.
+#define ALONG(own, first, count, l)                                                        \
+    uint own = gl_LocalInvocationIndex % (count), first = gl_LocalInvocationIndex / (count) + (l) * (WORKGROUP / (count));
 #if A_ALONG == COLUMN
-#define A_PLACE(l) \
-    uint i = (l) * WORKGROUP + gl_LocalInvocationIndex, k = i / (TILE_M / 4u), m = i % (TILE_M / 4u) * 4u;
+#define A_PLACE(l) ALONG(four, k, TILE_M / 4u, l) uint m = 4u * four;
 #else
-#define A_PLACE(l) \
-    uint i = (l) * WORKGROUP + gl_LocalInvocationIndex, m = i / (TILE_K / 4u), k = i % (TILE_K / 4u) * 4u;
+#define A_PLACE(l) ALONG(four, m, TILE_K / 4u, l) uint k = 4u * four;
 #endif
 #if B_ALONG == ROW
-#define B_PLACE(l) \
-    uint i = (l) * WORKGROUP + gl_LocalInvocationIndex, k = i / (TILE_N / 4u), n = i % (TILE_N / 4u) * 4u;
+#define B_PLACE(l) ALONG(four, k, TILE_N / 4u, l) uint n = 4u * four;
 #else
-#define B_PLACE(l) \
-    uint i = (l) * WORKGROUP + gl_LocalInvocationIndex, n = i / (TILE_K / 4u), k = i % (TILE_K / 4u) * 4u;
+#define B_PLACE(l) ALONG(four, n, TILE_K / 4u, l) uint k = 4u * four;
 #endif
 // Elements that are not contiguous in memory are read one by one.
-#define A_SINGLE(l, q)                                                     \
-    uint i = ((l) * 4u + (q)) * WORKGROUP + gl_LocalInvocationIndex;       \
-    uint m = A_ALONG_M ? i % TILE_M : i / TILE_K, k = A_ALONG_M ? i / TILE_M : i % TILE_K;
-#define B_SINGLE(l, q)                                                     \
-    uint i = ((l) * 4u + (q)) * WORKGROUP + gl_LocalInvocationIndex;       \
-    uint n = B_ALONG_N ? i % TILE_N : i / TILE_K, k = B_ALONG_N ? i / TILE_N : i % TILE_K;
+#if A_ALONG_M
+#define A_SINGLE(l, q) ALONG(m, k, TILE_M, 4u * (l) + (q))
+#else
+#define A_SINGLE(l, q) ALONG(k, m, TILE_K, 4u * (l) + (q))
+#endif
+#if B_ALONG_N
+#define B_SINGLE(l, q) ALONG(n, k, TILE_N, 4u * (l) + (q))
+#else
+#define B_SINGLE(l, q) ALONG(k, n, TILE_K, 4u * (l) + (q))
+#endif
+
+// Vectors along k of the slab at step k0 = 0; where vectors lie across k, the first one, from which the others are
+// multiples of A_COLUMN (B_ROW) away.
+#if A_ALONG == COLUMN
+uint fours_of_a[1];
+#else
+uint fours_of_a[FOURS_OF_A];
+#endif
+#if B_ALONG == ROW
+uint fours_of_b[1];
+#else
+uint fours_of_b[FOURS_OF_B];
+#endif
+
+void find_fours_of_a(uint a0, uint m0) {
+#if A_ALONG == COLUMN
+    A_PLACE(0u)
+    fours_of_a[0] = (a0 + min(m0 + m, (M - 1u) & ~3u) + k * A_COLUMN) / 4u;
+#elif A_ALONG == ROW
+    [[unroll]] for (uint l = 0u; l < FOURS_OF_A; ++l) {
+        A_PLACE(l)
+        fours_of_a[l] = (a0 + min(m0 + m, M - 1u) * A_ROW + k) / 4u;
+    }
+#endif
+}
+
+void find_fours_of_b(uint b0, uint n0) {
+#if B_ALONG == ROW
+    B_PLACE(0u)
+    fours_of_b[0] = (b0 + min(n0 + n, (N - 1u) & ~3u) + k * B_ROW) / 4u;
+#elif B_ALONG == COLUMN && !B_STORED
+    [[unroll]] for (uint l = 0u; l < FOURS_OF_B; ++l) {
+        B_PLACE(l)
+        fours_of_b[l] = (b0 + min(n0 + n, N - 1u) * B_COLUMN + k) / 4u;
+    }
+#endif
+}
 
 // Loads are not inside branches, where they would wait for each other: beyond the edges, the last existing row, column
-// or step of k is read. Sums of such rows and columns are not stored; such steps count as zero.
-void load_a(uint a0, uint m0, uint k0, uint end, out A_RAW raw[FOURS_OF_A]) {
+// or step of k is read. Sums of such rows and columns are not stored; such steps are not added. whole: all steps of the
+// slab at step k0 exist; a vector then is a distance that is the same for all invocations away from the one found
+// above.
+void load_a(uint a0, uint m0, uint k0, uint end, bool whole, out A_RAW raw[FOURS_OF_A]) {
     [[unroll]] for (uint l = 0u; l < FOURS_OF_A; ++l) {
 #if A_ALONG == NOWHERE
         [[unroll]] for (uint q = 0u; q < 4u; ++q) {
             A_SINGLE(l, q)
-            raw[l][q] = a_load(a0 + min(m0 + m, M - 1u) * A_ROW + min(k0 + k, end - 1u) * A_COLUMN);
+            uint step_of_k = whole ? k0 + k : min(k0 + k, end - 1u);
+            raw[l][q] = a_load(a0 + min(m0 + m, M - 1u) * A_ROW + step_of_k * A_COLUMN);
         }
 #else
         A_PLACE(l)
 #if A_ALONG == COLUMN
-        raw[l] = a_raw(a0 + min(m0 + m, (M - 1u) & ~3u) + min(k0 + k, end - 1u) * A_COLUMN);
+        uint near = fours_of_a[0] + (k0 + l * (WORKGROUP / (TILE_M / 4u))) * A_COLUMN / 4u;
+        uint clamped = (a0 + min(m0 + m, (M - 1u) & ~3u) + min(k0 + k, end - 1u) * A_COLUMN) / 4u;
 #else
-        raw[l] = a_raw(a0 + min(m0 + m, M - 1u) * A_ROW + min(k0 + k, (end - 1u) & ~3u));
+        uint near = fours_of_a[l] + k0 / 4u;
+        uint clamped = (a0 + min(m0 + m, M - 1u) * A_ROW + min(k0 + k, (end - 1u) & ~3u)) / 4u;
 #endif
+        raw[l] = a_raw(whole ? near : clamped);
 #endif
     }
 }
 
-void load_b(uint b0, uint n0, uint k0, uint end, out B_RAW raw[FOURS_OF_B]) {
+void load_b(uint b0, uint n0, uint k0, uint end, bool whole, out B_RAW raw[FOURS_OF_B]) {
     [[unroll]] for (uint l = 0u; l < FOURS_OF_B; ++l) {
-#if B_ALONG == NOWHERE
+#if B_ALONG == NOWHERE && !B_STORED
         [[unroll]] for (uint q = 0u; q < 4u; ++q) {
             B_SINGLE(l, q)
-            raw[l][q] = b_load(b0 + min(n0 + n, N - 1u) * B_COLUMN + min(k0 + k, end - 1u) * B_ROW);
+            uint step_of_k = whole ? k0 + k : min(k0 + k, end - 1u);
+            raw[l][q] = b_load(b0 + min(n0 + n, N - 1u) * B_COLUMN + step_of_k * B_ROW);
         }
 #else
         B_PLACE(l)
-#if B_ALONG == ROW
-        raw[l] = b_raw(b0 + min(n0 + n, (N - 1u) & ~3u) + min(k0 + k, end - 1u) * B_ROW);
-#else
-        uint column = min(n0 + n, N - 1u), step_of_k = min(k0 + k, (end - 1u) & ~3u);
 #if B_STORED
-        raw[l] = stored_numbers(column, step_of_k, 4u);
+        raw[l] = stored_numbers(min(n0 + n, N - 1u), whole ? k0 + k : min(k0 + k, (end - 1u) & ~3u), 4u);
 #else
-        raw[l] = b_raw(b0 + column * B_COLUMN + step_of_k);
+#if B_ALONG == ROW
+        uint near = fours_of_b[0] + (k0 + l * (WORKGROUP / (TILE_N / 4u))) * B_ROW / 4u;
+        uint clamped = (b0 + min(n0 + n, (N - 1u) & ~3u) + min(k0 + k, end - 1u) * B_ROW) / 4u;
+#else
+        uint near = fours_of_b[l] + k0 / 4u;
+        uint clamped = (b0 + min(n0 + n, N - 1u) * B_COLUMN + min(k0 + k, (end - 1u) & ~3u)) / 4u;
 #endif
+        raw[l] = b_raw(whole ? near : clamped);
 #endif
 #endif
     }
 }
 
-void keep_a(uint k0, uint end, A_RAW raw[FOURS_OF_A]) {
-    bool cut = k0 + TILE_K > end;
+void keep_a(A_RAW raw[FOURS_OF_A]) {
     [[unroll]] for (uint l = 0u; l < FOURS_OF_A; ++l) {
 #if A_ALONG == NOWHERE
         [[unroll]] for (uint q = 0u; q < 4u; ++q) {
             A_SINGLE(l, q)
-            tile_a[k][m / 4u][m % 4u] = ONE_KEPT(cut && k0 + k >= end ? SUM(0) : raw[l][q]);
+            tile_a[k][m / 4u][m % 4u] = ONE_KEPT(raw[l][q]);
         }
 #else
         A_PLACE(l)
-        FOUR_KEPT four = a_of_raw(raw[l]);
+        FOUR_KEPT kept = a_of_raw(raw[l]);
 #if A_ALONG == COLUMN
-        if (cut && k0 + k >= end) four = FOUR_KEPT(0);
-        tile_a[k][m / 4u] = four;
+        tile_a[k][m / 4u] = kept;
 #else
-        if (cut) four = first_of(four, max(end, k0 + k) - (k0 + k));
-        [[unroll]] for (uint q = 0u; q < 4u; ++q) tile_a[k + q][m / 4u][m % 4u] = four[q];
+        [[unroll]] for (uint q = 0u; q < 4u; ++q) tile_a[k + q][m / 4u][m % 4u] = kept[q];
 #endif
 #endif
     }
 }
 
-void keep_b(uint k0, uint end, B_RAW raw[FOURS_OF_B]) {
-    bool cut = k0 + TILE_K > end;
+void keep_b(B_RAW raw[FOURS_OF_B]) {
     [[unroll]] for (uint l = 0u; l < FOURS_OF_B; ++l) {
 #if B_ALONG == NOWHERE
         [[unroll]] for (uint q = 0u; q < 4u; ++q) {
             B_SINGLE(l, q)
-            tile_b[k][n / 4u][n % 4u] = ONE_KEPT(cut && k0 + k >= end ? SUM(0) : raw[l][q]);
+            tile_b[k][n / 4u][n % 4u] = ONE_KEPT(raw[l][q]);
         }
 #else
         B_PLACE(l)
-        FOUR_KEPT four = b_of_raw(raw[l]);
+        FOUR_KEPT kept = b_of_raw(raw[l]);
 #if B_ALONG == ROW
-        if (cut && k0 + k >= end) four = FOUR_KEPT(0);
-        tile_b[k][n / 4u] = four;
+        tile_b[k][n / 4u] = kept;
 #else
-        if (cut) four = first_of(four, max(end, k0 + k) - (k0 + k));
-        [[unroll]] for (uint q = 0u; q < 4u; ++q) tile_b[k + q][n / 4u][n % 4u] = four[q];
+        [[unroll]] for (uint q = 0u; q < 4u; ++q) tile_b[k + q][n / 4u][n % 4u] = kept[q];
 #endif
 #endif
     }
 }
+
+// Adds the products of step k of the slab to an invocation's sums.
+void add_step(uint k, uint own_m, uint own_n, inout FOUR sums[4u * FOURS_M][FOURS_N]) {
+    FOUR a[FOURS_M], b[FOURS_N];
+    [[unroll]] for (uint m = 0u; m < FOURS_M; ++m) a[m] = FOUR(tile_a[k][own_m + m * GROUPS_M]);
+    [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) b[n] = FOUR(tile_b[k][own_n + n * GROUPS_N]);
+    [[unroll]] for (uint m = 0u; m < 4u * FOURS_M; ++m) {
+        [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) sums[m][n] += a[m / 4u][m % 4u] * b[n];
+    }
+}
+
+#if HALF_STEPS > 0
+#define ADD_SLAB add_halves(own_m, own_n, sums);
+#else
+#define ADD_SLAB STEPS_OF_K for (uint k = 0u; k < TILE_K; ++k) add_step(k, own_m, own_n, sums);
+#endif
 
 void main() {
     const uint tiles_m = (M + TILE_M - 1u) / TILE_M;
@@ -243,47 +298,52 @@ void main() {
     }
     A_RAW raw_a[FOURS_OF_A];
     B_RAW raw_b[FOURS_OF_B];
+    // The loop over whole slabs has no code for the ends of a and b. With loads ahead, the last slab overlaps the one
+    // before it, so that it is whole, too; its steps that were not added yet follow the loop.
+    uint k0 = begin;
+    find_fours_of_a(a0, m0);
+    find_fours_of_b(b0, n0);
 #if LOADS_AHEAD
-    load_a(a0, m0, begin, end, raw_a);
-    load_b(b0, n0, begin, end, raw_b);
-    keep_a(begin, end, raw_a);
-    keep_b(begin, end, raw_b);
+    load_a(a0, m0, begin, end, false, raw_a);
+    load_b(b0, n0, begin, end, false, raw_b);
+    keep_a(raw_a);
+    keep_b(raw_b);
     barrier();
-#endif
-    for (uint k0 = begin; k0 < end; k0 += TILE_K) {
-#if LOADS_AHEAD
-        // (After the last slab this reads its end again, which is not added.)
-        load_a(a0, m0, k0 + TILE_K, end, raw_a);
-        load_b(b0, n0, k0 + TILE_K, end, raw_b);
-#else
-        load_a(a0, m0, k0, end, raw_a);
-        load_b(b0, n0, k0, end, raw_b);
-        keep_a(k0, end, raw_a);
-        keep_b(k0, end, raw_b);
+    uint last = (end - TILE_K + 3u) / 4u * 4u;
+    for (; k0 + TILE_K <= end; k0 += TILE_K) {
+        uint next = min(k0 + TILE_K, last);
+        load_a(a0, m0, next, end, true, raw_a);
+        load_b(b0, n0, next, end, true, raw_b);
+        ADD_SLAB
         barrier();
-#endif
-#if HALF_STEPS > 0
-        add_halves(own_m, own_n, sums);
-#else
-        STEPS_OF_K for (uint k = 0u; k < TILE_K; ++k) {
-            FOUR a[FOURS_M], b[FOURS_N];
-            [[unroll]] for (uint m = 0u; m < FOURS_M; ++m) a[m] = tile_a[k][own_m + m * GROUPS_M];
-            [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) b[n] = tile_b[k][own_n + n * GROUPS_N];
-            [[unroll]] for (uint m = 0u; m < 4u * FOURS_M; ++m) {
-                [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) sums[m][n] += a[m / 4u][m % 4u] * b[n];
-            }
-        }
-#endif
+        keep_a(raw_a);
+        keep_b(raw_b);
         barrier();
-#if LOADS_AHEAD
-        keep_a(k0 + TILE_K, end, raw_a);
-        keep_b(k0 + TILE_K, end, raw_b);
-        barrier();
-#endif
     }
+    uint loaded = k0 == begin ? begin : last;
+#else
+    for (; k0 + TILE_K <= end; k0 += TILE_K) {
+        load_a(a0, m0, k0, end, true, raw_a);
+        load_b(b0, n0, k0, end, true, raw_b);
+        keep_a(raw_a);
+        keep_b(raw_b);
+        barrier();
+        ADD_SLAB
+        barrier();
+    }
+    uint loaded = k0;
+    if (k0 < end) {
+        load_a(a0, m0, k0, end, false, raw_a);
+        load_b(b0, n0, k0, end, false, raw_b);
+        keep_a(raw_a);
+        keep_b(raw_b);
+        barrier();
+    }
+#endif
+    [[dont_unroll]] for (; k0 < end; ++k0) add_step(k0 - loaded, own_m, own_n, sums);
 
-    // Loops that are not unrolled and select sums by constant indices: NVIDIA's compiler does not unroll loops with
-    // long bodies, and keeps arrays that they index in memory from the start.
+    // The outer loop is not unrolled, and an unrolled inner loop selects sums by constant indices: NVIDIA's compiler
+    // does not unroll loops with long bodies, and keeps the arrays that they index in memory for the whole kernel.
 #if !PLACES_FIRST
     uint first = result_batch(at) + begin / K_PART * K_PART_STRIDE;
 #endif

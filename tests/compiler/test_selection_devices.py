@@ -19,7 +19,8 @@ from dml.compiler.selection.few_rows import VectorProduct
 from dml.compiler.selection.gemm import MatrixProduct, NarrowProduct, SharedProduct, product_kernel
 from dml.compiler.selection.lines import held_rows, reduction_sharing
 from dml.compiler.selection.product_tiles import half_steps
-from dml.compiler.selection.stored_weights import block_product
+from dml.compiler.selection.recurrent import RecurrenceSizes, recurrence_cut
+from dml.compiler.selection.stored_weights import ColumnsProduct, block_product
 from dml.compiler.selection.tiles import ProductSizes, TiledProduct
 from dml.compiler.selection.windows import window_sharing
 from dml.compiler.target import Target
@@ -41,6 +42,7 @@ CHIPS: dict[str, dict[str, int]] = {
     "navi21": {"vendor": 0x1002, "device": 0x73BF, "driver": 3, "min_subgroup_size": 32},
     "vega10": {"vendor": 0x1002, "device": 0x6860, "driver": 3, "min_subgroup_size": 64},
     "navi31": {"vendor": 0x1002, "device": 0x744C, "driver": 3, "min_subgroup_size": 32},
+    "kepler": {"vendor": 0x10DE, "device": 0x1180, "driver": 24, "min_subgroup_size": 32},
     "volta": {"vendor": 0x10DE, "device": 0x1D81, "driver": 24, "min_subgroup_size": 32},
     "m1": {"vendor": 0x10005, "device": 0, "driver": 26},
     "Mali": {"vendor": 0x13B5, "device": 0, "driver": 9},
@@ -66,6 +68,7 @@ def product(target: Target, *, float16: bool = False) -> Any:
         ("a660", 128, 128),
         ("a740", 192, 192),
         ("m1", 128, 128),
+        ("kepler", 63, 63),
     ],
 )
 def test_registers(name: str, registers: int, in_step: int) -> None:
@@ -166,6 +169,10 @@ def test_an_adreno_702_uses_no_shared_memory() -> None:
     assert held_rows(chip("a702"), 4096, 4) is None
     assert reduction_sharing(chip("a702"), 4, 16384, 0).lanes == 1
     assert not window_sharing(chip("a702"), 49).together
+    assert block_product(chip("a702"), 2, 4, 32) == ColumnsProduct(1, 4, lanes(chip("a702")))
+    for steps, hidden in ((64, 256), (2, 1024)):
+        cut = recurrence_cut(chip("a702"), RecurrenceSizes(4, 1, steps, 8, hidden, 1))
+        assert (cut.stepwise, cut.slices, cut.units) == (True, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -179,6 +186,8 @@ def test_an_adreno_702_uses_no_shared_memory() -> None:
         "MULTIHEAD_ATTENTION:type=FLOAT16,sizes=2x5x7x3x8x4,heads=5,source=key_value,mask=KEY_SEQUENCE_LENGTH",
         "MEAN_VARIANCE_NORMALIZATION1:type=FLOAT32,sizes=2x3x1100,axes=all,variance=yes",
         "GRU:type=FLOAT32,sizes=3x4x7x33,direction=BIDIRECTIONAL,outputs=sequence",
+        "LSTM:type=FLOAT16,sizes=7x2x1x5,direction=BIDIRECTIONAL,lengths=yes,peepholes=yes",
+        "GRAPH_STORED_WEIGHTS:type=FLOAT32,sizes=64x256,rows=2,block=16,zero_points=yes",
     ],
 )
 def test_results_without_shared_memory(seen_as: Any, case: str) -> None:
@@ -235,7 +244,7 @@ def test_halves_read_one_by_one_take_short_slabs(name: str, tile: tuple[int, int
     assert (found.tile, found.tile_k) == (tile, tile_k)
 
 
-def test_short_heads_take_a_tile_that_is_no_deeper_than_needed() -> None:
+def test_short_heads_take_a_tile_of_their_depth() -> None:
     def depth(size: int) -> int:
         found = attention_sharing(DESKTOP, AttentionShape(8, 256, 256, size, 64, 4))
         assert isinstance(found, AttentionTiles)
@@ -321,7 +330,7 @@ def test_rows_are_shared_by_more_where_registers_are_fewest() -> None:
     [("navi31", (4, 4), (4, 4)), ("dg2", (4, 4), (4, 1)), ("m1", (4, 4), (4, 1)), ("a660", (4, 4), (4, 1)),
      ("Mali", (2, 1), (1, 1)), ("V3D", (1, 1), (1, 1))],
 )  # fmt: skip
-def test_attention_of_few_rows_takes_what_registers_hold(name: str, float32: Any, float16: Any) -> None:
+def test_attention_of_few_rows_fits_the_registers(name: str, float32: Any, float16: Any) -> None:
     """Rows and keys at once: a vector has four elements of FLOAT32, or eight of FLOAT16, which are converted."""
     for unit, expected in ((4, float32), (8, float16)):
         way = attention_sharing(chip(name), AttentionShape(8, 4, 1024, 128, 128, unit, halves=unit == 8, plain=True))
@@ -329,7 +338,7 @@ def test_attention_of_few_rows_takes_what_registers_hold(name: str, float32: Any
         assert (way.rows, way.round) == expected
 
 
-@pytest.mark.parametrize(("name", "expected"), [("navi31", (4, 4)), ("dg2", (4, 2)), ("m1", (4, 2)), ("Mali", (2, 1))])
+@pytest.mark.parametrize(("name", "expected"), [("navi31", (4, 4)), ("dg2", (4, 2)), ("m1", (4, 2)), ("Mali", (1, 1))])
 def test_masked_attention_of_few_rows_loads_fewer_keys(name: str, expected: tuple[int, int]) -> None:
     way = attention_sharing(chip(name), AttentionShape(8, 4, 1024, 128, 128, 4))
     assert isinstance(way, AttentionFew)
@@ -344,7 +353,8 @@ def test_masked_attention_of_few_rows_loads_fewer_keys(name: str, expected: tupl
         ("m1", [4, 4, 4, 4]),
         ("a660", [2, 2, 1, 1]),
         ("a740", [4, 4, 2, 2]),
-        ("Mali", [4, 4, 2, 2]),
+        ("kepler", [1, 1, 1, 1]),
+        ("Mali", [4, 2, 2, 2]),
         ("V3D", [4, 4, 4, 4]),
     ],
 )

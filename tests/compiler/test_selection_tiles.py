@@ -146,6 +146,13 @@ def test_the_works_reach_every_tile(vulkan: VulkanDevice, monkeypatch: pytest.Mo
     assert heads == {tile[:-1] for tile in attention._TILES if tile[2] <= deepest}
 
 
+def test_workgroups_are_multiples_of_their_tiles() -> None:
+    """gemm/shared.comp finds the places of an invocation's loads by constants."""
+    usual = gemm.SHARED_TILES, gemm._HALF_TILES, gemm._TILES_OF_FEW_REGISTERS, gemm._TILES_OF_SINGLE_HALVES
+    for tile in (*gemm._SLOWER_TILES, *(tile for each in usual for tile, _ in each)):
+        assert not any(tile.workgroup % size for size in (*tile.tile, tile.tile_k))
+
+
 DIRECT = [tile for tile in windows._TILES_OF_GPUS if math.prod(tile) <= windows._MOST_SUMS_OF_GPUS]
 
 

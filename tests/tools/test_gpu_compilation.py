@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from dml.compiler.program import Program
+from dml.compiler.selection import devices
 from dml.compiler.target import DeviceClass, Target
 from dml.errors import DMLError
+from dml.runtime.devices import Identity, VulkanDevice
 from tools.gpu_compilation import __main__ as command
 from tools.gpu_compilation import compiling, drivers, page, record
 from tools.gpu_compilation.compiling import Report, compile_chip, target_of_chip
@@ -200,6 +202,20 @@ def test_each_chip_has_one_vendor_and_each_vendor_its_statistics() -> None:
     assert len(chips) == len(set(chips)) > 30
     assert {vendor.name for vendor in VENDORS} == set(STATISTICS)
     assert all(chip in vendor.chips for vendor in VENDORS for chip in vendor.usual)
+
+
+def test_a_chip_that_its_shim_calls_another_one() -> None:
+    """The shim for NVIDIA reports a GK110 of 255 registers for every chip."""
+    target = Target(DeviceClass.DISCRETE, vendor=0x10DE, device=0x1004, driver=24)
+    device = VulkanDevice(0, "NVK", "", (1, 2, 0), target, 0, 0, 0, 0, Identity(0x10DE, 0x1004, 0, b""))
+    for chip, registers in (("kepler", 63), ("kepler2", 255)):
+        found = compiling._identified(device, vendor_of(chip), chip).target
+        assert devices.registers(found) == registers
+
+
+def test_a_driver_without_a_version_has_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "mesa", lambda: "26.1.6-1~bpo13+1")
+    assert [compiling._version(driver) for driver in ("NVK Mesa 25.0.7-2", "")] == ["25.0.7", "26.1.6"]
 
 
 def test_statistics_that_are_added() -> None:

@@ -19,7 +19,7 @@ from dml.compiler.target import DeviceClass, Target
 from dml.errors import DMLError
 from dml.glslang import compile_many
 from dml.runtime.devices import VulkanDevice
-from tools.gpu_compilation.drivers import Installation, NoDriverError, Vendor
+from tools.gpu_compilation.drivers import Installation, NoDriverError, Vendor, mesa
 from tools.gpu_compilation.figures import Figures
 from tools.gpu_compilation.pipelines import Kernel
 from tools.gpu_compilation.workloads import Workload
@@ -103,6 +103,7 @@ def _started(vendor: Vendor, installation: Installation, chip: str, *, loops: bo
             try:
                 worker = _Process(process, EMULATED_LONGEST if vendor.is_emulated else LONGEST)
                 if isinstance(worker.device, VulkanDevice):
+                    worker.device = _identified(worker.device, vendor, chip)
                     yield worker
                     return
                 if process.wait() >= 0 or not left:
@@ -111,6 +112,12 @@ def _started(vendor: Vendor, installation: Installation, chip: str, *, loops: bo
                 process.kill()
                 if worker is not None:
                     worker.end()  # before the pipes are closed
+
+
+def _identified(device: VulkanDevice, vendor: Vendor, chip: str) -> VulkanDevice:
+    """Return the device with the deviceID of the chip (see ``Vendor.devices``)."""
+    found = vendor.devices.get(chip)
+    return device if found is None else replace(device, target=replace(device.target, device=found))
 
 
 def compile_chip(
@@ -175,8 +182,11 @@ def target_of_chip(vendor: Vendor, chip: str) -> Target:
 
 
 def _version(driver: str) -> str:
-    """Return "26.1.6" for "radv Mesa 26.1.6-1": a distribution's revision does not change the compiler."""
-    found = re.search(r"\d+\.\d+\.\d+", driver)
+    """Return "26.1.6" for "radv Mesa 26.1.6-1": a distribution's revision does not change the compiler.
+
+    driver: as the device reports it; if it reports none (Adreno 702), the version is that of the packages.
+    """
+    found = re.search(r"\d+\.\d+\.\d+", driver or mesa())
     return found[0] if found else driver
 
 

@@ -52,7 +52,8 @@ class Vendor:
     """A vendor's driver.
 
     shim: the name of the shim library. chips: name -> the value of the environment variable ``variable`` that selects
-    the chip, the newest last. usual: the chips that CI checks.
+    the chip, the newest last. usual: the chips that CI checks. devices: chip -> its deviceID, where selection needs it
+    and the shim reports that of another chip.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Vendor:
     usual: tuple[str, ...]
     settings: Mapping[str, str] = field(default_factory=dict)
     origin: Origin = Origin.PACKAGES
+    devices: Mapping[str, int] = field(default_factory=dict)
 
     def find(self) -> Installation:
         """Return the driver, unpacked and built where missing. Raises NoDriverError if that fails."""
@@ -128,7 +130,7 @@ VENDORS = (
         "nvidia", "nouveau", "nouveau", "NOUVEAU_CHIPSET",
         {"kepler": "e4", "kepler2": "f0", "maxwell": "117", "maxwell2": "120", "pascal": "134", "volta": "140",
          "turing": "164", "turing16": "167", "ampere100": "170", "ampere": "172"},
-        ("ampere",),
+        ("ampere",), devices={"kepler": 0x1180},
     ),
     Vendor(
         "qualcomm", "freedreno", "freedreno", "FD_GPU_ID",

@@ -245,7 +245,7 @@ def _few(target: Target, of: AttentionShape) -> AttentionFew:
     each = 0 if of.plain else 2
     while round_ > 1 and not _keeps_few(target, rows, round_, of.unit, _FEW_REGISTERS + each * rows * round_):
         round_ //= 2
-    while rows > 1 and not _keeps_few(target, rows, round_, of.unit):
+    while rows > 1 and not _keeps_few(target, rows, round_, of.unit, _FEW_REGISTERS + each * rows * round_):
         rows //= 2
     tile = round_ * WORKGROUP // lanes
     groups = of.heads * -(-of.rows // rows)

@@ -87,6 +87,9 @@ _RDNA_2_PROCESSORS = frozenset({0x1435, 0x1506, 0x163F, 0x164D, 0x164E, 0x1681})
 #: each by several instructions, which spilled scalar registers to vector registers.
 _VEGA_10 = Profile(256, 131072, dots=False, numbers=_AMD_NUMBERS)
 _VEGA_10_DEVICES = frozenset({*range(0x6860, 0x6880), *range(0x69A0, 0x69B0), 0x15D8, 0x15DD})
+#: NVIDIA's first Kepler (GK107, GK104, GK106), with 63 registers per invocation; GK110 and later chips have 255.
+_FIRST_KEPLER = Profile(63, loads_early=True)
+_FIRST_KEPLER_DEVICES = frozenset({*range(0x0FC0, 0x1000), *range(0x1180, 0x1200)})
 _PROFILES = {
     _AMD: Profile(256, 131072, numbers=_AMD_NUMBERS),
     _APPLE: Profile(128, 49152, cores=8),
@@ -130,6 +133,8 @@ def _profile(vendor: int, device: int, driver: int) -> Profile:
         return _VEGA_10
     if driver == _HONEYKRISP:
         return _PROFILES[_APPLE]
+    if vendor == _NVIDIA and device in _FIRST_KEPLER_DEVICES:
+        return _FIRST_KEPLER
     if vendor == _NVIDIA and driver == _NVK:
         # NVIDIA's own compiler holds a row of 80 elements in 128 registers; Mesa's keeps more loads in flight, and
         # spills.

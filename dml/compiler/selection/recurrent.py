@@ -185,7 +185,8 @@ def _shares_state(target: Target) -> bool:
 
 
 def _cut_of_gpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> RecurrenceCut:
-    """Return the division on GPUs: many invocations with few units and rows each."""
+    """Return the division on GPUs: many invocations with few units and rows each. Without shared memory, each step is a
+    dispatch, whose invocations read the state from a buffer."""
     in_slices = fitting_rows < 1 or sizes.hidden > LARGEST_STATE_OF_A_WORKGROUP
 
     def others() -> list[RecurrenceManner]:
@@ -199,12 +200,14 @@ def _cut_of_gpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
     rows = _MOST_ROWS_OF_GPUS
     while rows > 1 and sizes.directions * -(-sizes.batch // rows) < filling(target, ENOUGH_GROUPS):
         rows //= 2
+    wide = -(-sizes.hidden // _SUBGROUP_OF_GPUS) * _SUBGROUP_OF_GPUS
+    workgroup = min(_MOST_INVOCATIONS_OF_GPUS, target.max_workgroup_invocations, wide)
+    if not profile(target).shares_memory:
+        return _cut(sizes, True, workgroup, 1, rows, fitting_rows, resident=False)
     rule = RecurrenceManner(slices=True) if in_slices else RecurrenceManner(False, rows, _MOST_UNITS_OF_GPUS)
     found = tuned(target, "recurrent", lambda: _work(sizes), rule, others)
     if found.slices:
         return _cut_in_slices(target, sizes)
-    wide = -(-sizes.hidden // _SUBGROUP_OF_GPUS) * _SUBGROUP_OF_GPUS
-    workgroup = min(_MOST_INVOCATIONS_OF_GPUS, target.max_workgroup_invocations, wide)
     return _cut(sizes, False, workgroup, found.units, found.rows, fitting_rows, resident=False)
 
 

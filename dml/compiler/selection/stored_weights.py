@@ -23,8 +23,8 @@ _FEW_ROWS = 2
 _FEW_REGISTERS, _MANY_REGISTERS = (4, 4, 32, 8), (8, 2, 64, 4)
 #: Sizes for fewer columns, where the compiler loads a's elements early (Qualcomm) or registers are fewest (ARM).
 _FEWER_COLUMNS = ((2, 8, 16, 8), (1, 16, 8, 8))
-#: Registers of two rows by two columns, where registers are fewest. V3D has fewer: Mesa compiled four columns for it
-#: without spills, and spilled up to 26 registers with two.
+#: Registers of two rows, or of two blocks with a scale and a zero point each, by two columns, where registers are
+#: fewest. V3D has fewer: Mesa compiled four columns for it without spills, and spilled up to 26 registers with two.
 _TWO_BY_TWO = 48
 #: Maximum number of rows for which CPU drivers multiply weights as stored; they have one kernel for 2, 4 and 8 bits.
 _FEW_ROWS_OF_CPUS = 12
@@ -73,7 +73,8 @@ def block_product(target: Target, m: int, bits: int, block: int) -> VectorProduc
     """Return the sizes of gemm/blocks.comp, or on CPU drivers of gemm/blocks_columns.comp. bits: width of a weight.
     block: number of weights that share a scale."""
     if not profile(target).shares_memory:
-        return ColumnsProduct(min(4, rows_of_tile(m)), 4, lanes(target))
+        rows = 1 if has_few_registers(target) else min(4, rows_of_tile(m))
+        return ColumnsProduct(rows, 4, lanes(target))
     vector = VECTOR_BITS // bits
     sizes = _FEW_REGISTERS if has_few_registers(target) else _MANY_REGISTERS
     if profile(target).loads_early and has_few_registers(target):
@@ -84,7 +85,7 @@ def block_product(target: Target, m: int, bits: int, block: int) -> VectorProduc
             if keeps(target, 2 * (m * by_row + sizes[0] * by_column), others=0):
                 break
             sizes = smaller
-    elif m > 1 and has_fewest_registers(target) and keeps(target, _TWO_BY_TWO, others=0):
+    elif (m > 1 or vector > block) and has_fewest_registers(target) and keeps(target, _TWO_BY_TWO, others=0):
         sizes = _FEWER_COLUMNS[0]
     columns, across, slices, adjacent = sizes
     return VectorProduct(m, columns, across, slices, True, vector, unroll=1, adjacent_slices=adjacent)

@@ -251,7 +251,7 @@ def _kernel_defines(
     }
     for name, row, along in (("a", False, "A_ALONG_M"), ("b", True, "B_ALONG_N")):
         down, across = operands[name].strides[-2:]
-        defines[along] = "true" if (across <= down) == row else "false"
+        defines[along] = int((across <= down) == row)
     return "gemm/shared.comp", defines
 
 

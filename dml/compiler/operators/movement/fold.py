@@ -101,10 +101,10 @@ def _gathered(desc: d.DML_FOLD_OPERATOR_DESC, source: Operand, result: Operand) 
         tap, block = f"s[{2 + k}]", f"s[{2 + dimensions + k}]"
         lines += [
             f"    for ({tap} = FROM_{k}; {tap} < TO_{k}; ++{tap}) {{",
-            f"    uint at_{k} = c[{2 + k}] + START_{k} - {tap} * DILATION_{k};",
-            f"    {block} = at_{k} / STEP_{k};",
             f"    if (c[{2 + k}] + START_{k} < {tap} * DILATION_{k}) break;",
-            f"    if (at_{k} % STEP_{k} != 0u || {block} >= source_SIZE_{2 + dimensions + k}) continue;",
+            f"    {block} = c[{2 + k}] + START_{k} - {tap} * DILATION_{k};",
+            f"    if (take_coordinate({block}, STEP_{k}_DIVISOR) != 0u) continue;",
+            f"    if ({block} >= source_SIZE_{2 + dimensions + k}) continue;",
         ]
     lines += ["    sum += source_load(source_at(s));", "    " + "}" * dimensions, "    return sum;\n}"]
     return "\n".join(lines)

@@ -59,6 +59,7 @@ OTHERS: dict[str, set[str]] = {
         "_GRAPH", "_INITIALIZER", "_RAW_DATA", "_NUMBER", "_EIGHT", "_BYTES", "_FOUR",
     },
     "dml.graph.reading": {"_MOST"},  # sizes beyond it are refused
+    "dml.graph.unit_dimensions": {"_OF_ONE"},  # a stride
 }  # fmt: skip
 FOLDERS = ("frontends/meaning", "frontends/onnx", "graph")
 #: Modules that fold: beyond their lowered thresholds, nodes that compute sizes run on the host.

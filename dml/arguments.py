@@ -103,8 +103,7 @@ def _is_array(value: object) -> bool:
 
 def field_checks(make: Callable[..., Any], structure: str) -> dict[str, Callable[[Any], Any]]:
     """Return a check per parameter of ``make``, a structure's constructor. A check returns the value; an enumerator's
-    name becomes the enumerator.
-    """
+    name becomes the enumerator."""
     return {
         name: replace(parameter, where=f"{structure}.{name}:").check_one
         for name, parameter in _parameters(make).items()
@@ -193,8 +192,7 @@ def check_unmasked(value: Any, where: str) -> None:
 
 def as_array(value: npt.ArrayLike, where: str) -> npt.NDArray[Any]:
     """Convert ``value`` to an array of numbers in native byte order. Raises DMLError, starting with ``where``, for
-    anything else and for masked elements.
-    """
+    anything else and for masked elements."""
     check_unmasked(value, where)
     try:
         given: Any = value

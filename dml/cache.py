@@ -33,8 +33,8 @@ _HEAD = len(_MAGIC) + hashlib.sha256().digest_size
 _TOUCHED = 3600.0
 #: On average the cache is pruned after this fraction of the limit (given as its inverse) was written.
 _PRUNE_PARTS = 128
-#: Pruning frees this fraction of the limit (given as its inverse): eight times the bytes written until the next
-#: pruning.
+#: Pruning frees this fraction of the limit (given as its inverse): eight times as much as is written between two
+#: prunings.
 _FREE_PARTS = _PRUNE_PARTS // 8
 
 

@@ -140,8 +140,7 @@ def _wait_for_tick(descriptor: int) -> None:
 
 def _stamp(descriptor: int) -> tuple[int, ...]:
     """Return the identity, size and time of a file, which differ once it is replaced or written to. (Renaming changes
-    st_ctime, which is therefore not among them.)
-    """
+    st_ctime, which is therefore not among them.)"""
     found = os.fstat(descriptor)
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 

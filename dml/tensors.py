@@ -81,8 +81,7 @@ def data_type_of(dtype: npt.DTypeLike) -> DML_TENSOR_DATA_TYPE:
 
 def as_element(where: str, value: float, data_type: DML_TENSOR_DATA_TYPE) -> npt.NDArray[Any]:
     """Convert a number to a tensor's element; a float too large becomes infinite. where: start of the DMLError for a
-    number that the data type cannot hold.
-    """
+    number that the data type cannot hold."""
     dtype = numpy_dtype(data_type)
     integral = dtype.kind not in "fc"
     if integral and (not math.isfinite(value) or value != int(value)):

@@ -80,8 +80,7 @@ def on(node: str) -> NodeAffinitySchedulingStrategy:
 
 def places(wanted: str | None) -> list[Place]:
     """Return the devices to use: those with ``wanted`` in their name, else each machine's GPUs, else its CPU's
-    drivers.
-    """
+    drivers."""
     found: list[Place] = []
     look = ray.remote(num_cpus=0)(devices_here)
     nodes = [node for node in ray.nodes() if node["Alive"]]

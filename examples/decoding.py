@@ -124,8 +124,7 @@ def gpt2() -> bytes:
 
 def llama() -> bytes:
     """Return a Llama: root-mean-square normalization, gated SiLU, GroupQueryAttention with rotary positions, a cache of
-    fixed size.
-    """
+    fixed size."""
     net = Net(2)
     angles = np.outer(np.arange(ROOM), 10000.0 ** (-np.arange(SIZE // 2) / (SIZE // 2))).astype(np.float32)
     cosines, sines = net.held(np.cos(angles)), net.held(np.sin(angles))
@@ -175,8 +174,7 @@ def positions(feeds: Feeds, count: int) -> Feeds:
 
 def written(run: Callable[[Feeds], Sequence[Any]], feeds: Feeds, count: int) -> tuple[list[int], float]:
     """Return ``count`` tokens, and how many came per second after the first. Each step's outputs are the next step's
-    inputs.
-    """
+    inputs."""
     tokens: list[int] = []
     began = time.perf_counter()
     for index in range(count):

@@ -56,8 +56,7 @@ def forward(x: Tensor, p: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
 
 def training_step(device: dml.Device) -> Any:
     """Compile the graph of one step: images, labels, parameters and moments in; loss and new parameters and moments
-    out.
-    """
+    out."""
     graph = Builder(device)
     x, labels = graph.input("x", (BATCH, PIXELS)), graph.input("labels", (BATCH, CLASSES))
     step = graph.input("step", (1, 1, 1, 1), dml.DML_TENSOR_DATA_TYPE_UINT32)

@@ -1,6 +1,5 @@
 """A headless Chromium for tests of pages, controlled through a pipe by the DevTools protocol, without other
-packages.
-"""
+packages."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Options of the suite: the Vulkan devices it runs on, the kinds of device it presents them as, and the Khronos
-validation layer.
-"""
+validation layer."""
 
 from __future__ import annotations
 
@@ -103,8 +102,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that run on a device, so that `-m device` skips those that are the same on all devices, and the
-    tests that --as changes, so that `-m kind` skips those that choose the kinds of device themselves.
-    """
+    tests that --as changes, so that `-m kind` skips those that choose the kinds of device themselves."""
     for item in items:
         for name, mark in (("vulkan", pytest.mark.device), ("device", pytest.mark.kind)):
             if name in getattr(item, "fixturenames", ()):
@@ -137,8 +135,7 @@ def lowered_anew(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(scope="session")
 def vulkan(request: pytest.FixtureRequest) -> VulkanDevice:
     """The physical device under test, without --as; a test that takes it runs once on each --device. Fails if there is
-    none.
-    """
+    none."""
     which = getattr(request, "param", None)
     try:
         found = devices.choose(int(which) if which is not None and which.isdigit() else which)
@@ -158,16 +155,14 @@ def device(request: pytest.FixtureRequest, vulkan: VulkanDevice) -> dml.Device:
 @pytest.fixture(scope="session")
 def seen_as(vulkan: VulkanDevice) -> Callable[..., dml.Device]:
     """``seen_as("discrete", max_workgroup_invocations=256)``: the device under test on this axis of ``axes.AXES``, with
-    these limits; without an axis, only with the limits.
-    """
+    these limits; without an axis, only with the limits."""
     return functools.partial(axes.open_as, vulkan)
 
 
 @pytest.fixture(scope="session")
 def fast_halves(device: dml.Device, request: pytest.FixtureRequest) -> dml.Device:
     """The device under test with its own FLOAT16 conversions: where the float controls promise their results, and on
-    lavapipe, which uses the processor's instructions and does not promise subnormals.
-    """
+    lavapipe, which uses the processor's instructions and does not promise subnormals."""
     features = device.vulkan.target.features
     is_known = "llvmpipe Mesa" in device.vulkan.driver and not request.config.getoption("--vulkan-validation")
     if not (features.float16_exact or is_known):

@@ -22,8 +22,7 @@ def onnx_run(
     **attributes: Any,
 ) -> list[Array]:
     """Return the outputs of an operator on the CPU provider, in order. Inputs have any names, in the operator's
-    order.
-    """
+    order."""
     onnx = pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
     names = [f"output{i}" for i in range(outputs)]

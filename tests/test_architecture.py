@@ -1,6 +1,5 @@
 """ARCHITECTURE.md is true: its floors match the linter's settings, and its path of an operator matches the actual
-calls.
-"""
+calls."""
 
 from __future__ import annotations
 

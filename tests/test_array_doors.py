@@ -147,7 +147,7 @@ def test_masks_of_one_node(device: dml.Device) -> None:
         Backend.run_node(relu, [np.ma.masked_greater(X, 3)], device)
 
 
-def test_a_masked_number_is_no_operand(device: dml.Device) -> None:
+def test_a_masked_number_is_refused(device: dml.Device) -> None:
     x = Builder(device).input("x", X.shape)
     for make in (lambda: x + np.ma.masked, lambda: np.add(np.ma.masked, x)):
         with pytest.raises(dml.DMLError, match="with 1 of 1 masked"):

@@ -31,8 +31,7 @@ def test_every_operator_is_here() -> None:
 
 def assert_near(found: Array, expected: Array, desc: Tensor, same_program: bool) -> None:
     """Compare all bytes of an output. The same program gives the same bits in any memory. Other kernels may sum floats
-    in another order, with errors in the last bits of the largest element. No kernel writes into a layout's gaps.
-    """
+    in another order, with errors in the last bits of the largest element. No kernel writes into a layout's gaps."""
     inside = elements(desc)
     assert (found[~inside] == UNTOUCHED).all()
     kind = dml.numpy_dtype(desc.DataType)

@@ -124,8 +124,7 @@ def test_an_operator_needs_these_places(tmp_path: Path, vulkan: VulkanDevice) ->
 @pytest.mark.slow
 def test_and_each_of_them(tmp_path: Path, vulkan: VulkanDevice) -> None:
     """Every place is necessary, except the operator's own test, which checks the others. (With all places, the test
-    above finds no failure.)
-    """
+    above finds no failure.)"""
     *places, test = insertions()
 
     own = [test.path, TESTS[0]]  # which collect little, and fail for most places
@@ -174,8 +173,7 @@ def test_bfloat16(device, name):
 
 def with_data_type(root: Path, what: Iterable[Insertion]) -> Path:
     """Return a copy of the project with BFLOAT16, with only the insertions in ``what``; operators take it like
-    FLOAT16.
-    """
+    FLOAT16."""
     with_operator(root, what)
     table = root / "dml/capability/operators.json"
     table.write_text(table.read_text(encoding="utf-8").replace('"FLOAT16"', '"FLOAT16", "BFLOAT16"'), encoding="utf-8")

@@ -100,7 +100,7 @@ def test_methods_by_cs_names_are_told_those_here(device: dml.Device, name: str, 
     assert not hasattr(device, name)
 
 
-def test_direct3ds_methods_are_told_what_to_write(device: dml.Device) -> None:
+def test_direct3ds_methods_name_their_replacement(device: dml.Device) -> None:
     for name, hint in {
         "close": "execute",
         "Close": "execute",

@@ -168,7 +168,7 @@ def test_a_stride_of_zero_counts_as_one():
 
 
 @given(st.integers(1, 9), st.integers(1, 6), st.integers(1, 4))
-def test_covered_size_is_the_least_with_so_many_windows(count, reach, stride):
+def test_covered_size_is_the_smallest_for_the_window_count(count, reach, stride):
     least = shapes.covered_size(count, reach, stride)
     assert shapes.window_count(least, reach, stride) == count
     assert shapes.window_count(least - 1, reach, stride) == count - 1

@@ -220,8 +220,7 @@ def _unwrapped(
     method: str, bindings: Sequence[AnyBinding] | None
 ) -> list[DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None]:
     """Return the bindings without their DML_BINDING_DESC. Raises DMLError for other objects, and says how a buffer is
-    bound.
-    """
+    bound."""
     where = f"BindingTable.{method}"
     wanted = "takes a sequence of DML_BUFFER_BINDING, DML_BUFFER_ARRAY_BINDING, DML_BINDING_DESC or None"
     if bindings is None:

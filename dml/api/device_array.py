@@ -168,8 +168,7 @@ class ArrayCheck:
 
 def to_device(context: Context, value: npt.ArrayLike) -> DeviceArray:
     """Copy an array to a buffer of its own. Raises DMLError for a value that is not an array, or has a type that
-    DirectML lacks.
-    """
+    DirectML lacks."""
     if isinstance(value, DeviceArray):
         return value
     array = as_array(value, "Device.to_device")

@@ -162,13 +162,13 @@ class Weights:
     def _work(self, kernels: Sequence[bytes]) -> tuple[list[_Work], set[int]]:
         """Return the dispatches that fill the islands still without a buffer, and the numbers of all islands they
         need."""
-        islands, there = self._islands, set(self._buffers)
-        missing = self._numbers_kept - there
+        islands, present = self._islands, set(self._buffers)
+        missing = self._numbers_kept - present
         work: list[_Work] = []
         for dispatch, kernel in zip(reversed(self._program.initialize), reversed(kernels), strict=True):
             bound = [b for b in dispatch.bindings if b.region.space is not Space.CONSTANT]
             if any(b.access.writes and islands.number(b.region) in missing for b in bound):
-                missing |= {islands.number(b.region) for b in bound} - there
+                missing |= {islands.number(b.region) for b in bound} - present
                 work.append((dispatch, kernel))
         return work[::-1], missing
 

@@ -56,11 +56,11 @@ def support_difference(
 
 
 def _lists(old: TensorSupport | None, new: TensorSupport) -> dict[str, Any]:
-    had = frozenset[DML_TENSOR_DATA_TYPE]() if old is None else old.data_types
+    before = frozenset[DML_TENSOR_DATA_TYPE]() if old is None else old.data_types
     return {
         "is_new": old is None,
-        "data_types_added": [short_name(kind) for kind in sorted(new.data_types - had)],
-        "data_types_removed": [short_name(kind) for kind in sorted(had - new.data_types)],
+        "data_types_added": [short_name(kind) for kind in sorted(new.data_types - before)],
+        "data_types_removed": [short_name(kind) for kind in sorted(before - new.data_types)],
         "dimension_counts": [new.dimension_counts.start, new.dimension_counts.stop - 1],
         "dimension_counts_before": None if old is None else [old.dimension_counts.start, old.dimension_counts.stop - 1],
         "optional": new.optional,
@@ -76,8 +76,8 @@ def _changes(old: TensorSupport | None, new: TensorSupport) -> list[str]:
     found = []
     if added := sorted(new.data_types - old.data_types):
         found.append(f"also {', '.join(map(short_name, added))}")
-    if gone := sorted(old.data_types - new.data_types):
-        found.append(f"not {', '.join(map(short_name, gone))}")
+    if removed := sorted(old.data_types - new.data_types):
+        found.append(f"not {', '.join(map(short_name, removed))}")
     if new.dimension_counts != old.dimension_counts:
         found.append(f"{new.counts_in_words} dimensions, before {old.counts_in_words}")
     if new.kind_in_words != old.kind_in_words:

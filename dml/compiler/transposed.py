@@ -104,8 +104,8 @@ def _blocks(builder: ProgramBuilder, emitted: Emitted, result: Operand, source: 
         code = "\n".join([emitted.code, _store_block(result, computed)])
     *outer, high, across = result.sizes
     workgroup, along = transpose_blocks(builder.target)
-    beside = workgroup // along
-    space = (*outer, -(-high // (along * unit)), -(-across // (beside * unit)))
+    groups_across = workgroup // along
+    space = (*outer, -(-high // (along * unit)), -(-across // (groups_across * unit)))
     builder.dispatch(
         "elementwise/transpose_blocks.comp",
         {"result": write(result, vector=True), "x0": read(source, vector=True)},

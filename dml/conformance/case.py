@@ -34,23 +34,23 @@ class Case:
     @property
     def id(self) -> str:
         """``GRU:type=FLOAT16,layout=padded``: the labels that are not defaults, in the order of the parameters."""
-        said = [
+        parts = [
             f"{name}={self.labels[name]}"
             for name, values in self.subject.all_parameters.items()
             if self.labels[name] != next(iter(values)) or name == "type"
         ]
-        return f"{self.subject.name}:{','.join(said)}" if said else self.subject.name
+        return f"{self.subject.name}:{','.join(parts)}" if parts else self.subject.name
 
     @classmethod
     def parse(cls, text: str) -> Case:
         """Return the case with this id. Raises DMLError for an unknown operator, parameter or label."""
-        name, _, said = text.partition(":")
+        name, _, rest = text.partition(":")
         known = subjects()
         if name not in known:
             raise DMLError(f"--case {text}: no operator {name!r}{did_you_mean(name, known)}")
         parameters = known[name].all_parameters
         labels = {parameter: next(iter(values)) for parameter, values in parameters.items()}
-        for part in filter(None, said.split(",")):
+        for part in filter(None, rest.split(",")):
             parameter, _, label = part.partition("=")
             if parameter not in parameters:
                 raise DMLError(f"--case {text}: {name} has no parameter {parameter!r}; it has {', '.join(parameters)}")

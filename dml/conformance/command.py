@@ -141,8 +141,8 @@ def _stress(
     from dml.conformance.straining import memory_of, run
     from dml.conformance.stress import Strain
 
-    asked = Strain(60 * minutes, seed, threads, memory_of(memory))
-    raise typer.Exit(DONE if run(places(device or (), axis or ()), asked, console()) else WORSE)
+    strain = Strain(60 * minutes, seed, threads, memory_of(memory))
+    raise typer.Exit(DONE if run(places(device or (), axis or ()), strain, console()) else WORSE)
 
 
 @app.command(epilog="Exit status: 0 done; 2 wrong options; 3 the reports do not match, or a file cannot be used.")

@@ -59,8 +59,8 @@ def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "
 def lines(found: list[ReportDifference]) -> Iterator[str]:
     """Yield a line per case (a single one for the cases missing on a device), and the counts."""
     yield from (str(item) for item in found if item.what != "gone")
-    gone = Counter(item.device for item in found if item.what == "gone")
-    for device, count in gone.items():
+    missing = Counter(item.device for item in found if item.what == "gone")
+    for device, count in missing.items():
         yield f"gone: {device}: {count} cases"
     worse = sum(item.is_worse and item.what != "gone" for item in found)
-    yield f"{worse} worse, {gone.total()} gone, {len(found) - worse - gone.total()} better or new"
+    yield f"{worse} worse, {missing.total()} gone, {len(found) - worse - missing.total()} better or new"

@@ -61,7 +61,7 @@ class Coverage:
                 {"kernel": kernel, "variants": counts.total(), "run": counts[True]}
                 for kernel, counts in kernels.items()
             ],
-            "missing": [name for at, name in enumerate(self.names) if at not in found],
+            "missing": [name for index, name in enumerate(self.names) if index not in found],
             "added": list(self.added),
         }
 
@@ -153,7 +153,7 @@ class _Search:
         every = known.union(*(candidate.variants for candidate in (*shapes, *small)))
         chosen = self._chosen([*triples, *small, *shapes], entered, every, share)
         names = sorted(every)
-        index = {name: at for at, name in enumerate(names)}
+        index = {name: number for number, name in enumerate(names)}
         return Coverage(
             tuple(candidate.name for candidate in chosen),
             {

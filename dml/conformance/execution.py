@@ -61,8 +61,7 @@ class CaseData:
     @classmethod
     def of(cls, case: Case, seed: int = 0) -> CaseData:
         """Make a case's data. Raises Skip for parameters that exclude each other, and DMLError for a fault of the
-        suite.
-        """
+        suite."""
         desc = case.desc
         inputs = _as_laid_out(desc, case.inputs(seed))
         part = samples.of_large(desc, case.values(seed).rng)
@@ -204,8 +203,7 @@ class RecordedCase:
 
     def differing(self) -> str:
         """Describe a difference between the outputs' present bytes and those of an earlier run; empty if there is
-        none.
-        """
+        none."""
         for index, (buffer, before) in enumerate(zip(self.outputs, self.found, strict=True)):
             if (wrong := buffer.read(np.uint8, len(before)) != before).any():
                 return f"output {index} of {self.case} differs from its first run, from byte {int(np.argmax(wrong))} on"
@@ -342,8 +340,8 @@ def _disagreement(device: Device, desc: OperatorDesc, inputs: Inputs, found: Seq
     results = [portable.create_buffer(int(tensor.TotalTensorSizeInBytes)) for _, _, tensor in outputs]
     recorded(portable, compiled, given, results).execute()
     for (name, _, tensor), result, other in zip(outputs, found, results, strict=True):
-        there = from_bytes(other.read(np.uint8, len(result)), tensor)
-        if wrong := samples.disagreement(from_bytes(result, tensor), there):
+        expected = from_bytes(other.read(np.uint8, len(result)), tensor)
+        if wrong := samples.disagreement(from_bytes(result, tensor), expected):
             return f"{name} {wrong}"
     return ""
 
@@ -381,7 +379,7 @@ def _judged(
     case: CaseData,
     found: Sequence[npt.NDArray[np.uint8]],
 ) -> Outcome:
-    told: list[dict[str, Any]] = []
+    reports: list[dict[str, Any]] = []
     histogram = np.zeros(6, np.int64)
     failure: Outcome | None = None
     loose: Outcome | None = None
@@ -391,7 +389,7 @@ def _judged(
         values = from_bytes(data, tensor)
         result = compare(values if part is None else values[part.outputs[name]], expected, flushed)
         histogram += result.histogram
-        told.append(
+        reports.append(
             {
                 "tensor": label,
                 "elements": result.elements,
@@ -408,7 +406,7 @@ def _judged(
         touched = gaps_touched(data, tensor)
         if failure is None:
             failure = _failure(label, tensor, result, touched)
-    outcome = {**outcome, "tensors": told, "histogram": histogram.tolist(), "seconds": time.perf_counter() - start}
+    outcome = {**outcome, "tensors": reports, "histogram": histogram.tolist(), "seconds": time.perf_counter() - start}
     if failure is None:
         return outcome if loose is None else {**outcome, "status": "loose", "loose": loose}
     return {

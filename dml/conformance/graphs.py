@@ -70,13 +70,13 @@ class GraphDesc:
             name: builder.input(name, desc.Sizes, desc.DataType, desc.Strides, owned_by_dml=desc.owned_by_dml)
             for name, desc in self._inputs.items()
         }
-        made = self._build(builder, given)
-        found = {name: (result.data_type, result.sizes) for name, result in made.items()}
+        results = self._build(builder, given)
+        found = {name: (result.data_type, result.sizes) for name, result in results.items()}
         described = {name: (desc.DataType, desc.Sizes) for name, desc in self._outputs.items()}
         if found != described:
             name = self.OPERATOR_TYPE.name.removeprefix("SUITE_OPERATOR_")
             raise DMLError(f"{name}: its outputs must be as described, {described}, found {found}")
-        return builder.compile(made)
+        return builder.compile(results)
 
 
 def check(desc: Any) -> None:

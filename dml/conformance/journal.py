@@ -52,8 +52,7 @@ class Journal:
     @classmethod
     def resume(cls, path: Path) -> Journal:
         """Open an existing journal. Raises DMLError if the file is not a journal, or is one of another version or
-        checkout.
-        """
+        checkout."""
         with reading(path):
             data = path.read_bytes()
         # A run killed while writing leaves an incomplete line.

@@ -56,8 +56,8 @@ def _read_padding(label: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Parse 0.2_1: 0 and 2 before, 1 after; without _ the same before and after."""
     if not re.fullmatch(r"[\d.]+(_[\d.]+)?", label):
         return None
-    before, _, behind = label.partition("_")
-    found = _read_numbers(before), _read_numbers(behind or before)
+    before, _, after = label.partition("_")
+    found = _read_numbers(before), _read_numbers(after or before)
     return None if found[0] is None or found[1] is None else (found[0], found[1])
 
 

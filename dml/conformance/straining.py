@@ -34,8 +34,7 @@ WORKER = (sys.executable, "-m", "dml.conformance.straining")
 
 def memory_of(asked: int | None) -> int | None:
     """Return the bytes that may be used: the option's MiB, else the variable's, else None. Raises DMLError if the
-    variable is not a positive number.
-    """
+    variable is not a positive number."""
     return mebibytes(MEMORY_VARIABLE) if asked is None else asked << 20
 
 

@@ -86,12 +86,12 @@ def _name_of_large(node: DML_CONSTANT_DATA_GRAPH_NODE_DESC) -> bytes:
     key = size, hashlib.sha256(sampled(node.Data, 64, size // 64)).digest()
     with _naming:
         if len(_names) > 4096:
-            for gone in [
+            for unused in [
                 size_and_hash
                 for size_and_hash, references in _names.items()
                 if all(reference() is None for reference, _ in references)
             ]:
-                del _names[gone]
+                del _names[unused]
         alive = [(reference, name) for reference, name in _names.get(key, ()) if reference() is not None]
         for reference, name in alive:
             if _is_same(reference(), node):

@@ -180,8 +180,7 @@ def no_attribute(owner: object, name: str, known: Iterable[str], instead: Mappin
 
 def attribute_error(text: str, hint: str, name: str, owner: object) -> AttributeError:
     """Return the error for an attribute. With a hint it does not refer to its owner, among whose attributes a traceback
-    would look for another hint.
-    """
+    would look for another hint."""
     return AttributeError(text + hint, name=name, obj=None if hint else owner)
 
 

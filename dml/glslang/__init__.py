@@ -122,10 +122,10 @@ def compiler() -> str:
 
 def _library() -> library.Library | None:
     """Return the library, None without one. Raises DMLError if DML_GLSLANG is set to anything but "process"."""
-    asked = os.environ.get(COMPILER_VARIABLE) or ""
-    if asked not in ("", "process"):
-        raise DMLError(f"{COMPILER_VARIABLE}: takes 'process' or nothing, found {asked!r}")
-    return None if asked else library.load()
+    chosen = os.environ.get(COMPILER_VARIABLE) or ""
+    if chosen not in ("", "process"):
+        raise DMLError(f"{COMPILER_VARIABLE}: takes 'process' or nothing, found {chosen!r}")
+    return None if chosen else library.load()
 
 
 def _version() -> str:

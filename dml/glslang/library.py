@@ -38,9 +38,9 @@ class Library:
         try:
             if self._compile(*texts, flat.debug, *results) != 0:
                 return None
-            said = ctypes.cast(messages, ctypes.c_char_p).value or b""
+            output = ctypes.cast(messages, ctypes.c_char_p).value or b""
             spirv = ctypes.string_at(words, 4 * count.value)
-            return spirv or None, said.decode(errors="replace")
+            return spirv or None, output.decode(errors="replace")
         finally:
             self._free(words)
             self._free(messages)

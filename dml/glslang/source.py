@@ -95,9 +95,9 @@ class Files:
         return self._found[key]
 
     def _look_up(self, wanted: str, folder: str) -> _Include | None:
-        beside = posixpath.normpath(posixpath.join(folder, wanted))
+        relative = posixpath.normpath(posixpath.join(folder, wanted))
         for directory, prefix in self._roots:
-            for candidate in (beside.removeprefix(prefix) if beside.startswith(prefix) else wanted, wanted):
+            for candidate in (relative.removeprefix(prefix) if relative.startswith(prefix) else wanted, wanted):
                 path = os.path.join(directory, candidate)
                 content = _content(path)
                 if content is not None:

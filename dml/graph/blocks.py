@@ -163,8 +163,7 @@ def _gathers(node: Node, index: int, weights: _Weights) -> bool:
 
 def _convolves(node: Node, index: int, weights: _Weights) -> bool:
     """Whether the weights at input ``index`` are the filter of a forward convolution without groups, with one scale or
-    one per output channel along dimension 0.
-    """
+    one per output channel along dimension 0."""
     desc, entry = node.desc, node.inputs[index]
     assert entry is not None
     port = entry[0]

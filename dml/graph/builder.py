@@ -130,8 +130,7 @@ class Tensor(TensorArithmetic):
     @checked
     def reshape(self, *sizes: int | Sequence[int]) -> Tensor:
         """Return other sizes of the same elements in row-major order; one size may be -1. Copies if strides require
-        it. The sizes may also be one sequence.
-        """
+        it. The sizes may also be one sequence."""
         count = self.desc.element_count
         given = _integers(sizes, "reshape")
         wanted = list(given)

@@ -268,8 +268,7 @@ class _Compiler:
         self, desc: OperatorDesc, builder: ProgramBuilder, operands: dict[str, OperandOrArray], written: Region
     ) -> bool:
         """Lower an operator with an epilogue; return False if the operator rereads its result or has no room for the
-        epilogue.
-        """
+        epilogue."""
         if sum(operand.region.overlaps(written) for operand in every(operands)) == 1:
             try:
                 found = lowered(builder, (lower, desc.key), operands, lambda inner: lower(desc, inner))
@@ -298,15 +297,15 @@ class _Compiler:
         """Whether an operator's kernels read ``written`` after writing it. (Its inputs may overlap that region.)"""
         aside = ProgramBuilder(Program(), builder.target)
         aside = aside.initialization() if builder.initializes else aside
-        apart = written._replace(index=-1)
+        separate = written._replace(index=-1)
         result = {
-            name: replace(operand, region=apart)
+            name: replace(operand, region=separate)
             for name, operand in operands.items()
             if isinstance(operand, Operand) and operand.region == written
         }
         self._lower(desc, aside, {**operands, **result})
         bound = (binding for dispatch in aside.dispatches for binding in dispatch.bindings)
-        return any(binding.region.overlaps(apart) and binding.access is not Access.WRITE for binding in bound)
+        return any(binding.region.overlaps(separate) and binding.access is not Access.WRITE for binding in bound)
 
     def _operands(self, node: Node, builder: ProgramBuilder) -> dict[str, OperandOrArray]:
         assert node.desc is not None

@@ -30,8 +30,7 @@ class SharedConstants:
 
     def check_unchanged(self) -> None:
         """Raise DMLError if a file that contains constants has changed; called before a graph is built from their
-        elements.
-        """
+        elements."""
         for file in self._files:
             check_unchanged(file)
 

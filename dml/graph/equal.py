@@ -50,9 +50,9 @@ class _Merged:
             return False
         for value in {entry[1] for entry in node.inputs if entry is not None}:
             value.consumers = [reader for reader in value.consumers if reader[0] is not node]
-        for kept, gone in zip(first.outputs, node.outputs, strict=True):
-            if kept is not None and gone is not None:
-                _move_consumers(gone[1], kept[1])
+        for first_output, duplicate in zip(first.outputs, node.outputs, strict=True):
+            if first_output is not None and duplicate is not None:
+                _move_consumers(duplicate[1], first_output[1])
         first.equal += node.labels
         return True
 
@@ -68,12 +68,12 @@ class _Merged:
         return self._constants[value]
 
 
-def _move_consumers(gone: Value, kept: Value) -> None:
-    for reader, place in gone.consumers:
+def _move_consumers(duplicate: Value, kept: Value) -> None:
+    for reader, place in duplicate.consumers:
         entry = reader.inputs[place]
         assert entry is not None
         reader.inputs[place] = entry[0], kept
-    kept.consumers += gone.consumers
+    kept.consumers += duplicate.consumers
 
 
 def _is_equal(a: Node, b: Node) -> bool:

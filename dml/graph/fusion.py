@@ -246,8 +246,7 @@ def _is_better_apart(node: Node, producer: Node, target: Target) -> bool:
 
 def _is_stored(port: Port, target: Target) -> bool:
     """Whether kernels can store single values of the output's data type: at most a word each, and bytes only if the
-    device stores them without atomics.
-    """
+    device stores them without atomics."""
     row = DATA_TYPES[port.tensor.DataType]
     return row.kind in ("float", "int", "uint") and (row.bits >= 16 or row.bits in single_stores(target))
 

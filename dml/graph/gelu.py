@@ -127,12 +127,12 @@ def _replace(graph: Graph, found: _Found) -> None:
     (result,) = last.outputs
     assert result is not None
     desc = act.DML_ACTIVATION_GELU_OPERATOR_DESC(InputTensor=port.tensor, OutputTensor=result[0].tensor)
-    gone = set(found.nodes)
-    labels = [label for node in graph.nodes if node in gone for label in node.labels]
+    removed = set(found.nodes)
+    labels = [label for node in graph.nodes if node in removed for label in node.labels]
     gelu = Node(labels, desc, [(Port("InputTensor", None, port.tensor), value)], last.outputs)
-    for node in gone:
+    for node in removed:
         for entry in filter(None, node.inputs):
-            entry[1].consumers = [reader for reader in entry[1].consumers if reader[0] not in gone]
+            entry[1].consumers = [reader for reader in entry[1].consumers if reader[0] not in removed]
     value.consumers.append((gelu, 0))
     result[1].source = gelu
-    graph.nodes = [gelu if node is last else node for node in graph.nodes if node is last or node not in gone]
+    graph.nodes = [gelu if node is last else node for node in graph.nodes if node is last or node not in removed]

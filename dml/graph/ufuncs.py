@@ -47,6 +47,5 @@ def apply_ufunc(
 
 def _operand(value: Any, where: str) -> Any:
     """Return a tensor unchanged, a scalar as a Python number (it takes the tensor's data type), anything else as an
-    array.
-    """
+    array."""
     return as_array(value, where).item() if not isinstance(value, Tensor) and np.ndim(value) == 0 else value

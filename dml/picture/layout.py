@@ -154,13 +154,13 @@ def _order(layers: list[list[_Place]]) -> None:
             break
         down = sweep % 2 == 0
         for level in range(1, len(layers)) if down else range(len(layers) - 2, -1, -1):
-            near = {id(place): number for number, place in enumerate(layers[level - 1 if down else level + 1])}
+            order = {id(place): number for number, place in enumerate(layers[level - 1 if down else level + 1])}
 
-            def middle(place: _Place, own: int, near: dict[int, int], down: bool) -> float:
-                numbers = sorted(near[id(other)] for other in (place.above if down else place.below))
+            def middle(place: _Place, own: int, order: dict[int, int], down: bool) -> float:
+                numbers = sorted(order[id(other)] for other in (place.above if down else place.below))
                 return _median(numbers) if numbers else float(own)
 
-            keys = [middle(place, own, near, down) for own, place in enumerate(layers[level])]
+            keys = [middle(place, own, order, down) for own, place in enumerate(layers[level])]
             layers[level] = [layers[level][own] for own in sorted(range(len(keys)), key=keys.__getitem__)]
         found = _crossings(layers)
         if found < fewest:
@@ -203,23 +203,25 @@ def _coordinates(layers: list[list[_Place]]) -> None:
         for layer in layers if down else reversed(layers):
             wanted = []
             for place in layer:
-                near = (place.above if down else place.below) or (place.below if down else place.above)
+                neighbours = (place.above if down else place.below) or (place.below if down else place.above)
                 # Chains of boxes stay straight; a line that skips boxes goes around them.
-                near = [other for other in near if other.box is not None and place.box is not None] or near
-                wanted.append(_median(sorted(other.x for other in near)) if near else place.x)
+                neighbours = [
+                    other for other in neighbours if other.box is not None and place.box is not None
+                ] or neighbours
+                wanted.append(_median(sorted(other.x for other in neighbours)) if neighbours else place.x)
             _settle(layer, wanted)
 
 
 def _straighten(layers: list[list[_Place]], ways: list[list[_Place]]) -> None:
     """Make a line vertical at the position of one of its bends, if nothing is in the way."""
-    beside = {
+    neighbours = {
         id(place): (before, after)
         for layer in layers
         for before, place, after in zip([None, *layer], layer, [*layer[1:], None], strict=False)
     }
 
     def is_free(place: _Place, x: float) -> bool:
-        before, after = beside[id(place)]
+        before, after = neighbours[id(place)]
         return (before is None or x - before.x >= _apart(before, place)) and (
             after is None or after.x - x >= _apart(place, after)
         )

@@ -122,8 +122,8 @@ def _traced(
     except Exception:  # code unaware of TracedInt may raise anything
         return None
     pattern = _Pattern(changing, sizes, Formula(tracing, numbers), filled)
-    again = pattern.plan(sizes)
-    return pattern if again is not None and plan.is_same(again) else None
+    result = pattern.plan(sizes)
+    return pattern if result is not None and plan.is_same(result) else None
 
 
 def _single(sizes: Sequence[int]) -> list[int]:

@@ -125,8 +125,7 @@ class Context:
 
     def release_kept(self) -> None:
         """Return the memory reserved for large pieces (see ``Pool.take``) to the driver, when the work on it is
-        done.
-        """
+        done."""
         keeping = [pool for pool in list(self._pools.values()) if pool.keeps]
         if keeping:
             self.queue.finish()

@@ -126,10 +126,10 @@ class Tuner:
                 continue
             self.table = self.table.with_choices(choice)
             tuned_file.keep(self._vulkan.file_name, choice)
-            beside = (
+            comparison = (
                 "as the rules say" if choice.variant == choice.rule else f"{choice.rule} {_ms(choice.rule_seconds)}"
             )
-            self._told(f"{choice.family}, {choice.work}: {choice.variant} {_ms(choice.seconds)} ({beside})")
+            self._told(f"{choice.family}, {choice.work}: {choice.variant} {_ms(choice.seconds)} ({comparison})")
 
     def device(self, table: Tuned) -> Device:
         """Return the device with a table; devices of one kind share everything else."""

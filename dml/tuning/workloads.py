@@ -185,8 +185,8 @@ def transposition(sizes: Sequence[int], order: Sequence[int], *, kind: str = "FL
 
 
 _MAKERS: Mapping[str, Callable[..., Workload]] = {
-    made.__name__: made
-    for made in (
+    maker.__name__: maker
+    for maker in (
         gemm, integer_product, convolution, attention, recurrent, softmax, normalization, reduction, running_sum, top_k,
         nonzero, pooling, transposition,
     )

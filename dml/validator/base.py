@@ -288,8 +288,7 @@ class Check:
 
     def fused_activation(self) -> None:
         """Require FusedActivation to be None or an activation that this operator can fuse, with tensors None and valid
-        attributes.
-        """
+        attributes."""
         field = "FusedActivation"
         activation = getattr(self.desc, field)
         if activation is not None:

@@ -26,8 +26,7 @@ def network(
     outputs: tuple[str, ...],
 ) -> tuple[int, int]:
     """Check the common rules of the networks; return directions and hidden_size. states, outputs: fields of the initial
-    and the last states.
-    """
+    and the last states."""
     directions = direction_count(desc.Direction)
     leading, seq_length, batch_size, input_size = desc.InputTensor.Sizes
     hidden_size = desc.RecurrenceTensor.Sizes[3]

@@ -342,8 +342,8 @@ void main() {
 #endif
     [[dont_unroll]] for (; k0 < end; ++k0) add_step(k0 - loaded, own_m, own_n, sums);
 
-    // Loops that are not unrolled and select sums by constant indices: NVIDIA's compiler does not unroll loops with
-    // long bodies, and keeps arrays that they index in memory from the start.
+    // The outer loop is not unrolled, and an unrolled inner loop selects sums by constant indices: NVIDIA's compiler
+    // does not unroll loops with long bodies, and keeps the arrays that they index in memory for the whole kernel.
 #if !PLACES_FIRST
     uint first = result_batch(at) + begin / K_PART * K_PART_STRIDE;
 #endif

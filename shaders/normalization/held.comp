@@ -6,7 +6,7 @@
 #endif
 // Normalizes rows as in "rows.comp", with rows held in registers: read once, written once. LANES adjacent invocations
 // of a workgroup share a row, each with up to STEPS steps of UNIT elements. SEGMENTED: a row is several segments of
-// LENGTH elements. The variance is the mean of squared differences to the mean. The generated prelude ends with
+// LENGTH elements. The variance is the mean of squared deviations from the mean. The generated prelude ends with
 // row_coordinates(), segment_coordinates(), start_segment(), read_held() and write_held().
 //
 // PACKED: registers hold vectors of FLOAT16, VECTORS per step, which elements_of() converts: half the registers, and
@@ -35,7 +35,7 @@ float v[STEPS][UNIT];
 void take(uint step, uint round, out float e[UNIT]) { e = v[step]; }
 #endif
 
-// Sums over the row: of the elements' differences to `shift`, and of the squares of these differences.
+// Sums over the row: the elements minus `shift`, and the squares of these differences.
 vec2 row_sums(uint lane, uint end, float shift, uint round) {
     vec2 sums = vec2(0.0);
     [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
@@ -91,7 +91,7 @@ void main() {
     mean = divide(sum, count);
 #endif
 #if USE_VARIANCE || USE_MEAN
-    // The sum of differences to the mean reveals the mean's rounding error, however far the mean is from 0.
+    // The sum of deviations from the mean reveals the mean's rounding error, however far the mean is from 0.
     vec2 apart = row_sums(lane, end, mean, 1u);
 #if LANES > 1
     apart = sum_both(apart, lane);

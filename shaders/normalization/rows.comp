@@ -46,8 +46,8 @@ float row_sum(uint c[x_RANK], uint lane, bool inside, float shift, bool squared)
 }
 
 #if USE_MEAN && USE_VARIANCE
-// Count, mean and sum of squared differences to the mean, for part of a row. The mean is a compensated sum: far from 0,
-// its rounding error would not be small compared with the differences between means, which enter the variance.
+// Count, mean and sum of squared deviations from the mean, for part of a row. The mean is a compensated sum: far from
+// 0, its rounding error would not be small compared with the differences between means, which enter the variance.
 struct Moments {
     float count;
     CompensatedSum mean;
@@ -77,8 +77,8 @@ float first_shift(uint from, uint first, uint steps) {
     return guess + sum / float(some * UNIT);
 }
 
-// Reads the lane's share of the row in blocks of 32 steps. A block sums differences to the mean of the previous blocks;
-// its moments are then merged with theirs.
+// Reads the lane's share of the row in blocks of 32 steps. A block sums differences from the mean of the previous
+// blocks; its moments are then merged with theirs.
 Moments lane_moments(uint c[x_RANK], uint lane) {
     Moments row = Moments(0.0, CompensatedSum(0.0, 0.0), 0.0);
     for (uint segment = 0u; segment < SEGMENTS; ++segment) {

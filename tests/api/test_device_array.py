@@ -62,8 +62,7 @@ def test_a_kept_output_is_an_input_of_the_next_run(each_kind):
 
 def test_an_output_that_is_fed_back_in_a_loop(each_kind, monkeypatch):
     """Repeated x = x + one alternates between two buffers, with a recording for each, and one for the host's array at
-    first.
-    """
+    first."""
     made = []
     monkeypatch.setattr(resident, "Recording", lambda *args, **more: made.append(1) or Recording(*args, **more))
     add, one = compiled(each_kind, addition()), each_kind.to_device(np.ones(SIZES, np.float32))
@@ -107,7 +106,7 @@ def test_kept_outputs_are_bounded(each_kind):
     assert len(buffers) <= 3 + bound.MOST_RECORDINGS
 
 
-def test_memory_comes_back_when_the_operator_and_the_arrays_are_gone(device):
+def test_memory_is_freed_with_the_operator_and_the_arrays(device):
     size = (1 << 20,)
     add = compiled(device, addition(size))
     x = np.ones(size, np.float32)

@@ -55,7 +55,7 @@ def test_a_device_that_is_created_has_them(vulkan: object, device: dml.Device) -
 
 
 @pytest.mark.parametrize("flags", ["HALF", None, 1.5])
-def test_what_is_no_flags(device: dml.Device, flags: object) -> None:
+def test_values_that_are_not_flags(device: dml.Device, flags: object) -> None:
     operator = device.create_operator(desc())
     with pytest.raises(dml.DMLError):
         device.compile_operator(operator, flags)

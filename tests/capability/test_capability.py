@@ -70,8 +70,7 @@ def test_support_matches_the_table(name):
 @pytest.mark.parametrize("name", TABLE)
 def test_validation_of_tensors_matches_the_table(name):
     """Covers each level, tensor, dimension count and data type, through the validator's own check of one tensor
-    field.
-    """
+    field."""
     kind = dml.DML_OPERATOR_TYPE[f"DML_OPERATOR_{name}"]
     desc_class = dml.operators()[kind]
     for level in LEVELS:

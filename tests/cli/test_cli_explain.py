@@ -144,8 +144,7 @@ def test_nodes_after_an_unknown_rank_have_no_plan(explain: Any, tmp_path: Path) 
 @pytest.mark.parametrize("last", ["ConcatFromSequence", "SequenceAt"])
 def test_a_loop_that_fills_a_sequence(last: str, explain: Any, tmp_path: Path) -> None:
     """The trip count is an unknown input: one iteration is assumed where zero would leave an empty sequence to
-    concatenate.
-    """
+    concatenate."""
     body = helper.make_graph(
         [
             helper.make_node("Identity", ["go"], ["on"]),

@@ -191,7 +191,7 @@ def test_what_is_wrong(path, arguments, message, code):
     assert message in result.stderr
 
 
-def test_what_is_no_model(tmp_path):
+def test_a_file_that_is_not_a_model(tmp_path):
     (tmp_path / "a.onnx").write_bytes(b"not a model")
     result = run(tmp_path / "a.onnx")
     assert result.exit_code == 1

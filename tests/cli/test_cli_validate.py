@@ -110,7 +110,7 @@ def test_the_exit_status_counts_every_file(write, options):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"dispatchables": 3}', "\xff"])
-def test_a_file_that_is_no_model_is_one_fault(tmp_path, text):
+def test_a_file_that_is_not_a_model_is_one_fault(tmp_path, text):
     path = tmp_path / "a.json"
     path.write_bytes(text.encode("latin-1"))
     result = run(path)

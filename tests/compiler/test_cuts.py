@@ -1,6 +1,5 @@
 """Splits and crops of operands: each element is in exactly one part, at its own bytes, and no binding exceeds the
-limit.
-"""
+limit."""
 
 from __future__ import annotations
 

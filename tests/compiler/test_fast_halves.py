@@ -1,6 +1,5 @@
 """The device's own FLOAT16 conversions: used where it guarantees that they are exact, with the same results as the
-portable ones.
-"""
+portable ones."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def test_each_feature_has_a_name() -> None:
 
 
 @pytest.mark.parametrize("name", FEATURES)
-def test_without_one_the_others_stay(name: str) -> None:
+def test_features_without_one_of_them(name: str) -> None:
     left = ALL.without(name)
     needing = {"memory_model": ["cooperative_matrix", "matrix_reductions"], "cooperative_matrix": ["matrix_reductions"]}
     needs_it = needing.get(name, [])

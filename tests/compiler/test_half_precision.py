@@ -74,8 +74,7 @@ def test_no_kernel_computes_in_halves(kind: DeviceClass) -> None:
 @pytest.mark.parametrize("operator", ["GEMM", "CONVOLUTION"])
 def test_kernels_compute_in_halves_where_it_is_allowed(operator: str) -> None:
     """With the flag, FLOAT16 products, and convolutions computed as products, use halves on a GPU that supports
-    them.
-    """
+    them."""
     features = Features(float16=True)
     sizes = {"GEMM": ((1, 1, 64, 64),) * 3, "CONVOLUTION": ((1, 64, 8, 8), (64, 64, 3, 3), (1, 64, 6, 6))}
 

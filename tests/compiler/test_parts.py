@@ -50,8 +50,7 @@ def in_parts(seen_as: SeenAs, desc: dml.OperatorDesc, most: int, *axis: str) -> 
 
 def assert_same(seen_as: SeenAs, desc: dml.OperatorDesc, inputs: dict[str, Any], most: int, *axis: str) -> None:
     """Assert that an operator split into parts gives the results of the whole one: exactly, except for sums of floats,
-    whose order differs.
-    """
+    whose order differs."""
     device = seen_as()
     whole = device.compile_operator(device.create_operator(desc))
     parts = in_parts(seen_as, desc, most, *axis)
@@ -432,7 +431,7 @@ def test_convolutions(
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("most", [1024, 4096])
-def test_what_a_graph_fuses_behind_a_product(seen_as: SeenAs, dtype: str, most: int) -> None:
+def test_epilogues_of_a_product_in_parts(seen_as: SeenAs, dtype: str, most: int) -> None:
     """An epilogue finds its operands by the stored position, in a part as in the whole product."""
     rng = np.random.default_rng(14)
     arrays = {

@@ -33,8 +33,7 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def layers(target: Target) -> Program:
     """Return a program of equal layers: weights rearranged in advance, epilogues with operands, joins, slices,
-    reductions.
-    """
+    reductions."""
     device: Any = SimpleNamespace(create_operator=lambda desc: SimpleNamespace(desc=desc))
     builder = Builder(device)
     rng = np.random.default_rng(0)

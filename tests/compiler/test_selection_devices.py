@@ -244,7 +244,7 @@ def test_halves_read_one_by_one_take_short_slabs(name: str, tile: tuple[int, int
     assert (found.tile, found.tile_k) == (tile, tile_k)
 
 
-def test_short_heads_take_a_tile_that_is_no_deeper_than_needed() -> None:
+def test_short_heads_take_a_tile_of_their_depth() -> None:
     def depth(size: int) -> int:
         found = attention_sharing(DESKTOP, AttentionShape(8, 256, 256, size, 64, 4))
         assert isinstance(found, AttentionTiles)
@@ -330,7 +330,7 @@ def test_rows_are_shared_by_more_where_registers_are_fewest() -> None:
     [("navi31", (4, 4), (4, 4)), ("dg2", (4, 4), (4, 1)), ("m1", (4, 4), (4, 1)), ("a660", (4, 4), (4, 1)),
      ("Mali", (2, 1), (1, 1)), ("V3D", (1, 1), (1, 1))],
 )  # fmt: skip
-def test_attention_of_few_rows_takes_what_registers_hold(name: str, float32: Any, float16: Any) -> None:
+def test_attention_of_few_rows_fits_the_registers(name: str, float32: Any, float16: Any) -> None:
     """Rows and keys at once: a vector has four elements of FLOAT32, or eight of FLOAT16, which are converted."""
     for unit, expected in ((4, float32), (8, float16)):
         way = attention_sharing(chip(name), AttentionShape(8, 4, 1024, 128, 128, unit, halves=unit == 8, plain=True))

@@ -1,6 +1,5 @@
 """Choices for products, convolutions, recurrences and attention: within the device's limits, and following from the
-rules.
-"""
+rules."""
 
 from __future__ import annotations
 

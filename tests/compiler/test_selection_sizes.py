@@ -37,8 +37,7 @@ ARM, NVK = {"vendor": 0x13B5}, {"vendor": 0x10DE, "driver": 24}
 
 class Crossing(NamedTuple):
     """A threshold that is crossed. value: a value of the threshold; it puts ``desc`` on the other side. limits: of the
-    device, besides the axis.
-    """
+    device, besides the axis."""
 
     module: str
     name: str

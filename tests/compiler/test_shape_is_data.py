@@ -1,6 +1,5 @@
 """Structure is code, shape is data: descriptions that differ only in sizes, strides or attributes run the same
-kernels.
-"""
+kernels."""
 
 from __future__ import annotations
 
@@ -108,8 +107,7 @@ def test_other_batches_and_sizes_run_the_same_kernels(describe, target):
 @pytest.mark.parametrize("describe", HELD)
 def test_held_rows_ask_for_few_kernels(describe):
     """Registers limit the elements that an invocation holds: one kernel serves a range of lengths, and any batch
-    size.
-    """
+    size."""
     kernels = {dispatch.source for size in range(1, 600) for dispatch in dispatches(describe(2, size), GPU)}
     assert len(kernels) <= 30
 

@@ -59,7 +59,7 @@ def asked_by(target: Target, desc: object) -> list[TuningQuestion]:
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_variant_that_is_enumerated_is_one_the_device_can_run(target: Target, family: str) -> None:
+def test_the_device_can_run_every_enumerated_variant(target: Target, family: str) -> None:
     """A table can choose each variant, and its program is then within the device's limits."""
     for work in works(family):
         for question in asked_by(target, work.desc):

@@ -20,7 +20,7 @@ CASE = "ACTIVATION_RELU:type=FLOAT32"
     (dml.HRESULT.E_INVALIDARG, "failed"),
     (dml.HRESULT.E_NOTIMPL, "failed"),
 ])  # fmt: skip
-def test_only_what_is_beyond_a_device_is_unsupported(device, monkeypatch, code, status):
+def test_only_errors_of_device_limits_mean_unsupported(device, monkeypatch, code, status):
     def refuse(operator):
         raise dml.DMLError("elementwise.comp:3: syntax error", code)
 

@@ -24,8 +24,7 @@ SECOND = changed(FIRST)
 
 def test_the_reports_are_such_as_the_suite_makes():
     """Outcomes that differ in what the schema leaves open (names, and signed numbers or null) are validated once:
-    validating all of them takes 15 seconds.
-    """
+    validating all of them takes 15 seconds."""
     schema = json.loads(SCHEMA.read_text("utf-8"))
     validated: set[str] = set()
 

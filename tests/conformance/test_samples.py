@@ -1,6 +1,5 @@
 """Large results are judged by a sample of their elements: the sample's reference equals the whole one's, and errors in
-it are found.
-"""
+it are found."""
 
 from __future__ import annotations
 

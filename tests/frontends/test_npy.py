@@ -60,7 +60,7 @@ def archive(**arrays):
         (saved(X).replace(b"(3, 4), }        ", b"(99999999, 9999)}"), "is cut off: its header says"),
     ],
 )
-def test_errors_say_what_another_file_is(tmp_path, data, message):
+def test_errors_describe_a_file_of_another_format(tmp_path, data, message):
     path = tmp_path / "x.npy"
     path.write_bytes(data)
     with pytest.raises(DMLError, match=message) as caught:

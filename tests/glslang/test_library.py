@@ -46,8 +46,7 @@ def flattened(text, debug=False):
 
 def kernels(names, data_types, devices):
     """Return the distinct kernels of these operators' samples, in the data types that they support, and of a large
-    product.
-    """
+    product."""
     large = tensor("FLOAT32", (1, 1, 512, 512))
     descriptions = [dml.DML_GEMM_OPERATOR_DESC(large, large, None, large, 0, 0, 1.0, 0.0, None)]
     for name, floats in itertools.product(names, data_types):

@@ -1,6 +1,5 @@
 """Matrix products with weights of 2, 4, 8 and 16 bits: kernels read quantized weights, or weights are dequantized in
-chunks.
-"""
+chunks."""
 
 from __future__ import annotations
 
@@ -67,8 +66,7 @@ def dequantized(graph: Builder, numbers: Any, scales: Any, zeros: Any | None) ->
 
 def exact(numbers: Any, scales: Any, zeros: Any | None, block: int) -> tuple[Any, Any]:
     """Return the weights in float64, and bounds for rounding errors: kernels multiply numbers and zero points
-    separately.
-    """
+    separately."""
     each = np.repeat(scales.astype(np.float64), block, 1)
     centre = np.zeros_like(each) if zeros is None else np.repeat(zeros.astype(np.float64), block, 1)
     most = 2 ** (ml_dtypes.iinfo(numbers.dtype).bits - 1)
@@ -220,8 +218,7 @@ def test_cpus_stream_the_numbers_for_few_rows(device, dtype, kind, m, n, k, bloc
 @given(data=st.data())
 def test_any_size_on_both_sides_of_the_thresholds(device, data):
     """Row counts around the limit for reading quantized weights, column counts around a chunk, blocks smaller and
-    larger than a vector and a word.
-    """
+    larger than a vector and a word."""
     kind = data.draw(st.sampled_from(list(KINDS)))
     block = data.draw(st.sampled_from([8, 16, 32, 64, 48]))
     check(
@@ -420,7 +417,7 @@ def test_gpus_stream_whole_eights():
 
 @pytest.mark.parametrize("kind", [*KINDS, "float16"])
 @pytest.mark.parametrize("points", [False, True])
-def test_gathers_dequantize_what_they_gather(device, monkeypatch, kind, points):
+def test_gathers_dequantize_only_the_selected_rows(device, monkeypatch, kind, points):
     """A product may read the same table, as in language models with tied embeddings."""
     monkeypatch.setitem(stored_weights.KEPT_WIDER, "product", 0)
     monkeypatch.setattr("dml.graph.kept.SMALL", 0)

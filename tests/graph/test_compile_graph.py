@@ -245,7 +245,7 @@ def test_temporaries_share_memory(device):
 
 
 @pytest.mark.parametrize("layout", ["packed", "padded"])
-def test_an_activation_goes_behind_its_producer(device, layout):
+def test_an_activation_joins_its_producer(device, layout):
     """Unary operators after a matrix product become its epilogue, computed in float32 with one rounding."""
     a, b, y = tensor("FLOAT32", (1, 1, 8, 16)), tensor("FLOAT32", (1, 1, 16, 12)), tensor("FLOAT32", (1, 1, 8, 12))
     gemm = dml.DML_GEMM_OPERATOR_DESC(

@@ -39,8 +39,7 @@ def near(found: Array, expected: Any) -> None:
 @pytest.mark.parametrize("optimize", [True, False])
 def test_a_view_as_another_data_type_reads_the_bits(device: Any, optimize: bool) -> None:
     """Views of another data type between fused element-wise operators, after a matrix product, of an input, and as an
-    output.
-    """
+    output."""
     x, w = random(6, 8), random(8, 8)
     graph = Builder(device)
     t, weights = graph.input("x", x.shape), graph.constant(w)

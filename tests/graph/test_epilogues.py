@@ -48,8 +48,7 @@ def assert_near(result: np.ndarray, expected: np.ndarray, half: bool, stored: np
 
 def assert_sum(result: np.ndarray, expected: np.ndarray, other: np.ndarray, fused: bool) -> None:
     """Compare with the expected result of ``residual``. Without fusion, the producer's result is rounded to the
-    result's type before ``other`` is added.
-    """
+    result's type before ``other`` is added."""
     half = result.dtype == np.float16
     assert_near(result, expected, half, expected - other if half and not fused else None)
 
@@ -105,7 +104,7 @@ SUMS = [(producer, layout) for producer in PRODUCERS for layout in (LAYOUTS if p
 
 @pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("producer, layout", SUMS)
-def test_a_sum_goes_behind_its_producer(device, producer, layout):
+def test_a_sum_joins_its_producer(device, producer, layout):
     desc, inputs, expected = residual(device, producer, layout)
     compiled, plain = device.compile_graph(desc), device.compile_graph(desc, optimize=False)
     # Gaps prevent merging the spatial dimensions: a kernel with two preparatory dispatches replaces the matrix product.
@@ -122,7 +121,7 @@ def test_a_sum_goes_behind_its_producer(device, producer, layout):
     "producer",
     ["gemm", "gemm odd", "convolution 1x1", "rows", "statistics first", "reduce", "max", "softmax", "gather"],
 )
-def test_a_sum_behind_the_kernels_of_gpus(as_discrete, producer, layout):
+def test_a_sum_after_the_kernels_of_gpus(as_discrete, producer, layout):
     desc, inputs, expected = residual(as_discrete, producer, layout)
     compiled = as_discrete.compile_graph(desc)
     fused = can_bind(as_discrete, len(inputs) + 1) and not keeps_its_layout(producer, layout)
@@ -133,7 +132,7 @@ def test_a_sum_behind_the_kernels_of_gpus(as_discrete, producer, layout):
 @pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("producer", [*OWN_STORES, "average"])
-def test_a_cast_goes_behind_its_producer(device, producer, dtype):
+def test_a_cast_joins_its_producer(device, producer, dtype):
     """FLOAT32 to FLOAT16 and back: a fused cast avoids rounding the intermediate value."""
     case = PRODUCERS[producer](dtype)
     sizes, written = case.expected.shape, {"FLOAT32": "FLOAT16", "FLOAT16": "FLOAT32"}[dtype]
@@ -147,7 +146,7 @@ def test_a_cast_goes_behind_its_producer(device, producer, dtype):
 
 
 @pytest.mark.parametrize("layout", ["same", "channel"])
-def test_a_sum_behind_a_result_written_in_parts(device, layout):
+def test_a_sum_after_a_result_written_in_parts(device, layout):
     """A transposed convolution with strides writes its result in several dispatches."""
     case = transposed_convolution("FLOAT32")
     described, values = other_operand(LAYOUTS[layout][0], "FLOAT32", case.expected.shape)
@@ -179,7 +178,7 @@ def test_a_scale_and_bias_of_channels_and_an_activation(device):
 
 @pytest.mark.parametrize("owned", [True, False])
 @pytest.mark.parametrize("producer", ["gemm", "convolution", "convolution 1x1", "average"])
-def test_batch_normalization_behind_its_producer(device, producer, owned):
+def test_batch_normalization_after_its_producer(device, producer, owned):
     """With a residual addition and an activation. Scale factors of owned parameters are computed once."""
     case = PRODUCERS[producer]("FLOAT32")
     sizes = case.expected.shape
@@ -315,8 +314,7 @@ def test_a_value_with_other_readers_is_stored(device, use):
 @pytest.mark.parametrize("joined", [False, True])
 def test_a_sum_of_a_reshaped_result(device, joined):
     """Rows of a matrix product are reshaped to batches. Inside a joined tensor strides cannot express that, so the
-    addition is separate.
-    """
+    addition is separate."""
     b = Builder(device)
     a, w, r = rounded("FLOAT32", 1, 1, 12, 16), rounded("FLOAT32", 1, 1, 16, 8), rounded("FLOAT32", 2, 6, 8)
     x, y = b.input("x", a.shape), b.input("y", r.shape)
@@ -382,7 +380,7 @@ def test_a_kernel_that_binds_more_than_its_operator(seen_as):
     assert_near(compiled.dispatch(inputs)["y"], expected, half=False)
 
 
-def test_small_sums_are_apart_on_cpus(device, monkeypatch):
+def test_small_sums_are_not_fused_on_cpus(device, monkeypatch):
     """On CPU drivers, a small convolution does not fuse the addition of a tensor of the same size."""
     monkeypatch.undo()
     b, x, y, xs, ys = branches(device)

@@ -28,8 +28,7 @@ def steps(compiled: Any) -> list[str]:
 
 class Network:
     """A convolution with batch normalization, and its float64 results. Methods take ``given``, which makes the
-    parameter tensors.
-    """
+    parameter tensors."""
 
     def __init__(self, device: dml.Device, dtype: str = "FLOAT32", groups: int = 1, window: int = 3, bias: bool = True):
         rng = np.random.default_rng(3)

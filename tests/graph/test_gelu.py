@@ -79,7 +79,7 @@ def test_what_is_another_function(device: Any, monkeypatch: Any, name: str) -> N
 
 
 @pytest.mark.parametrize("seen", ["quotient", "erf", "sum", "product"])
-def test_what_others_see_is_computed(device: Any, seen: str) -> None:
+def test_values_with_other_readers_are_computed(device: Any, seen: str) -> None:
     graph = Builder(device)
     x = graph.input("x", (5, 7))
     parts = {"quotient": x / np.float32(ROOT)}

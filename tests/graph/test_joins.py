@@ -41,7 +41,7 @@ def expected(x, filters):
 
 @pytest.mark.parametrize("form", ["lists", "chain"])
 @pytest.mark.parametrize(("dtype", "batch", "copies"), [("float32", 1, 1), ("float32", 2, 1), ("float16", 1, 1)])
-def test_a_dense_block_copies_its_input_alone(device, form, dtype, batch, copies):
+def test_a_dense_block_copies_only_its_input(device, form, dtype, batch, copies):
     """The tolerance of FLOAT16 covers two roundings of 2^-11 for each intermediate sum."""
     filters = weights(dtype)
     x = np.random.default_rng(1).uniform(-1, 1, (batch, CHANNELS, 6, 6)).astype(dtype)

@@ -73,8 +73,7 @@ def _module(b: Builder, x, number: int, sizes: dict[str, tuple[int, ...]]):
 
 def test_branches_share_their_barriers(each_kind, monkeypatch) -> None:
     """CPU drivers pad before each convolution; dispatches of other branches can run between the padding and the
-    convolution.
-    """
+    convolution."""
     b = Builder(each_kind)
     sizes: dict[str, tuple[int, ...]] = {"x": (1, 64, 28, 28)}
     y = _module(b, _module(b, b.input("x", sizes["x"]), 0, sizes), 1, sizes)

@@ -62,8 +62,7 @@ def test_readers_see_the_elements_in_order(name):
 
 def test_a_row_is_split_where_rows_have_gaps():
     """Rows split into heads for any batch size; gaps between rows leave no strides for batch and rows flattened into
-    one.
-    """
+    one."""
     for batch in (1, 2):
         made = DML_BUFFER_TENSOR_DESC(FLOAT, (batch, 3, 8))
         view = Operand(Region(Space.INPUT, 0, 0, 4 * batch * 100), FLOAT, (batch, 3, 8), (100, 24, 1))

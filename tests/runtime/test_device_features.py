@@ -181,8 +181,7 @@ def test_cores_by_extension(told: dict[str, list[int]], expected: int) -> None:
 
 def controls(denormals: int, rounding: int, **lacking: bool) -> SimpleNamespace:
     """Return a VkPhysicalDeviceFloatControlsProperties. Independence 0: 16 and 64 bits share their modes; 1: every
-    width has its own; 2: all share one.
-    """
+    width has its own; 2: all share one."""
     modes = ("SignedZeroInfNanPreserve", "DenormPreserve", "RoundingModeRTE")
     has = {f"shader{mode}Float{bits}": True for mode in modes for bits in (16, 32, 64)}
     return SimpleNamespace(

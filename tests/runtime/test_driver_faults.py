@@ -33,10 +33,9 @@ def run(device: Any, kernel: str, x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("guarded", ["x", "y"])
-def test_a_sign_put_back_behind_a_branch(device: Any, guarded: str) -> None:
+def test_a_sign_restored_after_a_branch(device: Any, guarded: str) -> None:
     """lavapipe 26.1.6 on AVX-512 (LLVM 19) miscompiles a bit selection, (a & m) | (b & ~m), where one operand is the
-    result of the branch's other side, ``guarded``. with_sign needs no bit selection.
-    """
+    result of the branch's other side, ``guarded``. with_sign needs no bit selection."""
     kernel = f"""#include "lib/math.glsl"
     void main() {{
         uint i = gl_LocalInvocationIndex;
@@ -54,8 +53,7 @@ def test_a_sign_put_back_behind_a_branch(device: Any, guarded: str) -> None:
 def test_a_loop_that_neighbours_skip(device: Any) -> None:
     """lavapipe 26.1.6 crashes if the loop's condition, row < (i < 3u ? n : 0u), replaces the branch around the loop.
     Subgroups without an invocation below 3 run the loop once, with no active invocation: the inner loop then leaves an
-    invalid address of x_data.
-    """
+    invalid address of x_data."""
     kernel = """
     void main() {
         uint i = gl_LocalInvocationIndex;

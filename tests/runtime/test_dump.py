@@ -128,8 +128,7 @@ def test_a_folder_that_was_emptied_is_filled_again(folder):
 
 def test_operators_are_dumped_as_they_are_compiled(device, folder, tmp_path):
     """Kernels from the cache are dumped too. The text alone compiles to the same SPIR-V, and the parameters are the
-    dispatch's.
-    """
+    dispatch's."""
     desc = dml.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(
         harness.tensor("FLOAT32", (3, 5), "padded"), harness.tensor("FLOAT32", (3, 5)), None, Min=-0.5, Max=2.0
     )

@@ -37,7 +37,7 @@ def limited(monkeypatch: pytest.MonkeyPatch, device: dml.Device) -> dml.Device:
 
 
 @pytest.mark.parametrize("k, n", [(64, 64), (1024, 3000)])
-def test_what_is_foretold_is_what_is_taken(device: dml.Device, k: int, n: int) -> None:
+def test_memory_in_use_equals_the_prediction(device: dml.Device, k: int, n: int) -> None:
     before = in_use(device.context)
     compiled, x, expected = layer(device, k, n, seed=k)
     needs = memory_needs(compiled.program)

@@ -43,7 +43,7 @@ def test_a_dispatch_is_called_by_its_kernel_and_its_nodes():
 
 
 @pytest.mark.parametrize("race", ["race", "none"])
-def test_the_layers_message_about_a_race_names_what_races(vulkan, tmp_path, race):
+def test_the_layers_message_about_a_race_names_the_operators(vulkan, tmp_path, race):
     breaking = "writing._Spans.conflict = lambda *_: False" if race == "race" else ""
     found = messages(vulkan, tmp_path, [((0, 1), (1, 2))], breaking)
     if race == "none":

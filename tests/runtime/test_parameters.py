@@ -65,10 +65,9 @@ def test_blocks_live_as_long_as_their_recording(each_kind):
 
 
 @pytest.mark.parametrize("alignment", [1, 4, 64, 256])
-def test_blocks_lie_once_and_aligned(device, alignment):
+def test_blocks_are_stored_once_and_aligned(device, alignment):
     """Blocks are whole vectors of four words, at multiples of the device's alignment; without parameters there is
-    none.
-    """
+    none."""
     target = dataclasses.replace(device.vulkan.target, uniform_buffer_alignment=alignment)
     context = Context(dataclasses.replace(device.vulkan, target=target))
     dispatches = [copy(k, parameters) for k, parameters in enumerate([(1, 2, 3), (), (4,) * 17, (1, 2, 3)])]

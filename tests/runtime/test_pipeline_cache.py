@@ -1,6 +1,5 @@
 """The drivers' pipeline data: a file for each device and driver, from which drivers get only data that was written
-there.
-"""
+there."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Pipelines: created once, on all cores, as soon as a program is compiled; errors are raised where they are
-requested.
-"""
+requested."""
 
 from __future__ import annotations
 
@@ -128,7 +127,7 @@ def test_who_needs_one_does_not_wait_for_those_begun_before_it(pipelines_of):
     del requested
 
 
-def test_an_error_is_that_of_whoever_asks(pipelines_of):
+def test_an_error_reaches_the_requesting_thread(pipelines_of):
     """The thread that requests a pipeline gets its error; the next request tries again."""
     failing = [True]
 

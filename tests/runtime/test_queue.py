@@ -199,7 +199,7 @@ def test_daemon_threads_end_with_the_interpreter(device):
 
 
 def test_an_interrupt_as_a_call_leaves_the_gate_blocks_no_exit():
-    """Ctrl-C at the first line of ``__exit__`` leaves the call listed, and nobody leaves for it later."""
+    """After Ctrl-C at the first line of ``__exit__`` the call stays listed, and nothing removes it later."""
     gate = Gate()
 
     def interrupt(frame, event, _):

@@ -318,8 +318,7 @@ def crossed(*makers: Callable[[np.random.Generator], Array]) -> Callable[[np.ran
 
 def float_bits() -> Callable[[np.random.Generator], Array]:
     """Make edge cases, then floats spread evenly over the bit patterns: each exponent and sign, subnormals, infinities,
-    NaN.
-    """
+    NaN."""
 
     count = 1 << 14
 

@@ -31,8 +31,7 @@ DOUBLE_EDGES = np.array(
 
 def doubles(rng):
     """Make edge cases, random bits, numbers of ordinary size, adjacent numbers (whose differences cancel), and
-    integers.
-    """
+    integers."""
     bits = rng.integers(0, 2**64, 1500, np.uint64).view(np.float64)
     middle = rng.normal(size=1500) * np.exp2(rng.integers(-70, 70, 1500))
     return np.concatenate([DOUBLE_EDGES, bits, middle, np.nextafter(middle[:200], 0), np.rint(middle[:500])])
@@ -69,8 +68,7 @@ def packed(sign, exponent, significand):
 
 def to_pack(rng):
     """Make signs, exponents and significands with the top bit set, for normal and subnormal results, zeros and
-    infinities.
-    """
+    infinities."""
     count = 4000
     significand = U64(rng)[rng.integers(0, 400, count)] | np.uint64(1 << 63)
     # Ties, and numbers one bit away from them
@@ -92,8 +90,7 @@ def sticky(a, n):
 
 def toward_zero_and_odd(x, odd):
     """Convert to the nearest float32; with ``odd``, round toward zero and set the last bit if the result is inexact or
-    0.
-    """
+    0."""
     nearest = x.astype(np.float32)
     cut = np.where(np.abs(nearest.astype(np.float64)) > np.abs(x), np.nextafter(nearest, np.float32(0)), nearest)
     last = ((cut.astype(np.float64) != x) | (x == 0)) & (np.abs(x) < 2.0**128)

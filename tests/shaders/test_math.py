@@ -41,8 +41,7 @@ def span(low, high, *others):
 
 def two(first, second):
     """Make two arguments: the whole range of each combined with the other's, and the intervals where the function
-    bends.
-    """
+    bends."""
 
     def made(rng):
         edges = pairs(library.FLOAT_EDGES, library.FLOAT_EDGES)
@@ -260,8 +259,7 @@ SUM = """float sum_of_five(float a, float b, float c, float d, float e) {
 
 def five_sizes(rng):
     """Make three numbers of similar size and one of any size, whose squares may overflow or underflow float32, and a
-    small one.
-    """
+    small one."""
     size = rng.integers(-120, 120, 1 << 14)
     columns = [magnitudes(rng, 0, 1) * np.exp2(size + rng.integers(-3, 4, size.size)) for _ in range(3)]
     columns += [magnitudes(rng, 0, 1) * np.exp2(rng.integers(-120, 120, size.size)), magnitudes(rng, -40, -30)]

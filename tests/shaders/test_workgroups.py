@@ -65,8 +65,7 @@ def placed(results, arguments):
 
 def composed(lanes):
     """Return a check of a scan and a reduction of linear maps: each lane composes those of all earlier lanes, and of
-    all lanes.
-    """
+    all lanes."""
 
     def check(results, arguments):
         before, totals = ([(int(v) % 2**32, int(v) >> 32) for v in result] for result in results)

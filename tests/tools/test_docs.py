@@ -140,7 +140,7 @@ def widened(array: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", EVALUATED)
-def test_a_formula_says_what_is_computed(name: str, device: Any) -> None:
+def test_a_formula_matches_the_operator(name: str, device: Any) -> None:
     """Inputs are from .55 to .95, where every function is defined (from 1.05 for arccosh)."""
     desc = sample(name)
     if getattr(desc, "ScaleBias", None) is not None:

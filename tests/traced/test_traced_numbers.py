@@ -1,6 +1,5 @@
 """Results computed with traced numbers equal plain results for all other numbers that satisfy the recorded
-conditions.
-"""
+conditions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Programs that run, in which type checkers find no faults. (tests/test_type_checkers.py runs the checkers and this
-file.)
-"""
+file.)"""
 
 import dataclasses
 

@@ -1,6 +1,5 @@
 """The rules that all operators share: tensors, attributes, equality constraints, fused activations; and the class
-Check.
-"""
+Check."""
 
 from __future__ import annotations
 

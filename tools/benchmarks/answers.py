@@ -34,8 +34,7 @@ class Absent(Exception):
 
 class Contender(Protocol):
     """An engine to measure. Its constructor imports packages and opens the device; the time of ``load`` is part of the
-    first result's.
-    """
+    first result's."""
 
     def prepare(self, path: Path) -> None:
         """Do what users of this engine do once in advance; this is not measured."""

@@ -103,8 +103,7 @@ class _Translation:
 
     def activation(self, node: onnx.NodeProto) -> tuple[str, str]:
         """Return the output's name and ncnn's parameters of an activation that can be fused into the layer; without
-        one, the node's own output and an empty string.
-        """
+        one, the node's own output and an empty string."""
         reader = self.activations.get(node.output[0])
         if reader is None or self.readers[node.output[0]] > 1:
             return node.output[0], ""

@@ -118,8 +118,7 @@ def notes_of(cls: type[OperatorDesc]) -> list[str]:
 
 def said_of(cls: type[OperatorDesc]) -> dict[str, str]:
     """Return the docstring's text on each field: what follows "Field, Field: ", or a sentence that begins with the
-    field's name.
-    """
+    field's name."""
     text = " ".join((inspect.getdoc(cls) or "").split()).partition(" Reference: ")[0]
     name = rf"\b(?:{'|'.join(info.name for info in cls.fields_info)})\b"
     one = rf"{name}(?: \([^)]*\))?"

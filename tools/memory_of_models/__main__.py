@@ -84,8 +84,7 @@ def _who(wanted: str | None, name: str) -> list[str]:
 
 def _run(who: str, made: Made, folder: Path, processes: int) -> dict[str, Any]:
     """Run the model in a process that warms the caches and in several more; return the figures of the last one, with
-    the fastest first result of these.
-    """
+    the fastest first result of these."""
     feeds = folder / "feeds.npz"
     np.savez(feeds, **made.feeds)
     command = [sys.executable, "-m", "tools.memory_of_models.run", who, str(made.path), str(feeds)]

@@ -89,8 +89,7 @@ def llama_shape(scale: float) -> LlamaShape:
 
 def llama(folder: Path, shape: LlamaShape, *, zeros: bool) -> Made:
     """Write a 4-bit Llama as onnxruntime-genai's builder does, with genai_config.json. The inputs are one step after a
-    past of 128.
-    """
+    past of 128."""
     w = ModelWriter(folder, "llama")
     past, size, width = 128, shape.size, shape.width
     ids = w.input("input_ids", ["batch", "rows"], TensorProto.INT64)

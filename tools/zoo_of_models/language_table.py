@@ -112,8 +112,7 @@ def language_rows(only: Sequence[str], place: Path, device: str) -> list[Languag
 
 def language_markdown(rows: Sequence[LanguageRow]) -> str:
     """Return a Markdown table with a row per family and a column per precision and provider. Cells hold the error, or
-    the verdict where outputs were not compared.
-    """
+    the verdict where outputs were not compared."""
     kinds = list(dict.fromkeys((row.precision, row.provider) for row in rows))
     found = {(row.family, row.precision, row.provider): row for row in rows}
     heads = ["family", *(f"{precision} {provider}" for precision, provider in kinds), "on the host"]

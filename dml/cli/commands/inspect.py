@@ -80,9 +80,9 @@ def _show_weights(facts: ModelSummary) -> None:
     if facts.largest:
         weights = table("Largest weights", "name", "type", "shape", "in the file", "on the device")
         for item in facts.largest:
-            there = "unknown" if item.device_bytes is None else bytes_text(item.device_bytes)
+            on_device = "unknown" if item.device_bytes is None else bytes_text(item.device_bytes)
             shape = " x ".join(map(str, item.shape)) or "scalar"
-            weights.add_row(escape(item.name), item.kind, shape, bytes_text(item.bytes), there)
+            weights.add_row(escape(item.name), item.kind, shape, bytes_text(item.bytes), on_device)
         show(weights)
     if facts.prepared:
         prepared = table("Largest weights that initialization makes", "by", "on the device")

@@ -201,9 +201,9 @@ def prelude(
 
     space: the sizes of the iteration space. push: names of words in the push constants, after the buffers' offsets.
     code: GLSL for the end. fast_halves: the modes in which the device's own instructions convert FLOAT16.
-    single_stores: the widths of elements that the device stores singly, leaving adjacent ones untouched.
-    kept_numbers: with more words in its uniform block, a kernel loads each number where it uses it; None: it never
-    does.
+    single_stores: the widths of elements that the device stores singly, leaving adjacent ones untouched. kept_numbers:
+    maximum words of the uniform block that a kernel loads once at its start (None: no limit); with more words it loads
+    each number where it uses it.
     """
     epilogues = {name: _epilogue(name, tensors) for name, bound in tensors.items() if bound.operand.epilogue}
     more = [constants.items(), *(emitted.constants.items() for emitted in epilogues.values())]
@@ -445,8 +445,7 @@ def _coordinates(rank: int) -> str:
 
 def _advance(rank: int) -> str:
     """Return GLSL advance(c, by), which moves coordinates forward by carrying, like the digits of a number; for
-    invocations that visit several positions.
-    """
+    invocations that visit several positions."""
     body = []
     for d in range(rank - 1, 0, -1):
         body.append(f"    c[{d}] += by[{d}] + carry;")

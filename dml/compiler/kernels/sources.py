@@ -35,9 +35,9 @@ def identifiers(kernel: str) -> frozenset[str]:
     """
     text = _text(kernel)
     found = frozenset(_WORD.findall(text))
-    beside = Path(kernel).parent
+    folder = Path(kernel).parent
     for included in _INCLUDE.findall(text):
-        paths = [path for path in (str(beside / included), included) if (directory() / path).is_file()]
+        paths = [path for path in (str(folder / included), included) if (directory() / path).is_file()]
         found = found.union(*map(identifiers, paths[:1]))
     return found
 

@@ -32,8 +32,7 @@ _OUTPUTS = {"new_x": "OutputParametersTensor", "new_m": "OutputFirstMomentTensor
 @lowering(DML_ADAM_OPTIMIZER_OPERATOR_DESC)
 def adam_optimizer(desc: DML_ADAM_OPTIMIZER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     """Lower the operator; it computes in float32. At training step 0 the correction is 0 / 0, by the page's formula:
-    parameters become NaN, so the first step is 1.
-    """
+    parameters become NaN, so the first step is 1."""
     alpha = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (1,))
     step = builder["TrainingStepTensor"].view((1,), (1,))
     apply(builder, _correction(desc.Beta1, desc.Beta2), alpha, [step])

@@ -87,10 +87,10 @@ def unit_walk(target: Target, units: int, rounds: int, lines: int) -> UnitWalk:
     """Return the loop over ``units`` units of a tensor. rounds: loop iterations within a unit, or 1. lines: GLSL lines
     executed per unit.
 
-    A workgroup costs time on CPU drivers, most of all one of several vectors: there a workgroup is one vector and takes
-    as many steps as leave CPU_GROUPS workgroups. llvmpipe's work before an invocation's first unit (it loads each word
-    of push constants separately) costs as much as a few units. Long arithmetic gets no loop: SwiftShader compiles it
-    far more slowly inside one.
+    On CPU drivers each workgroup costs time, and one of several vectors costs most. There a workgroup is one vector
+    wide and loops so often that about CPU_GROUPS workgroups remain. llvmpipe's work before an invocation's first unit
+    (it loads each word of push constants separately) costs as much as a few units. Long arithmetic gets no loop:
+    SwiftShader compiles it far more slowly inside one.
     """
     if not profile(target).vector_groups or lines > LONG_ARITHMETIC:
         return UnitWalk(1, False, target.workgroup)

@@ -75,8 +75,7 @@ class NarrowProduct(SlicedTile):
 @dataclass(frozen=True)
 class SharedProduct(BlockTile):
     """gemm/shared.comp, through shared memory. split_k: parts of k, each with its own workgroups. half_steps:
-    see selection.product_tiles.
-    """
+    see selection.product_tiles."""
 
     split_k: int = 1
     half_steps: int = 0

@@ -70,8 +70,7 @@ class LineSharing:
 
 def _lanes(target: Target, steps: int, each: int, most: int | None = None) -> int:
     """Return the number of invocations that share a line: at most a workgroup or ``most``, each with at least ``each``
-    steps.
-    """
+    steps."""
     lanes = 1
     while lanes < (most or target.workgroup) and steps >= 2 * each * lanes:
         lanes *= 2

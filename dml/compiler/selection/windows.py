@@ -120,8 +120,7 @@ def places_at_once(target: Target) -> int:
 
 def places_parts(target: Target, rows: int, columns: int, outputs: int) -> tuple[int, int]:
     """Return the numbers of parts into which to divide the rows and columns of positions that an invocation reads for
-    each output.
-    """
+    each output."""
     down = across = 1
     while -(-columns // across) * (-(-rows // down) + 2) * outputs > max_steps(target):
         if -(-columns // across) > -(-rows // down):

@@ -56,7 +56,7 @@ def _gemm(desc: Any, inputs: Inputs) -> Outputs:
         a, b, c, desc.Alpha, desc.Beta, a_turned=desc.TransA == turned, b_turned=desc.TransB == turned
     )
     k = desc.ATensor.Sizes[-2 if desc.TransA == turned else -1]
-    # WebNN: 2 for each term, and 1 each for Alpha, Beta and C.
+    # WebNN's tolerance in ulp: 2 for each term, and 1 each for Alpha, Beta and C.
     result = activated(product, desc.FusedActivation)
     if desc.FusedActivation is not None:
         return {"OutputTensor": result.expected(desc.OutputTensor, f"{k} products and an activation, in any order")}

@@ -66,10 +66,10 @@ def _weighted(x: Array, weights: list[Array], kind: np.dtype[Any]) -> Expected:
     values = resample.resampled(x, weights)
     if not is_float(kind):
         whole = np.rint(values)
-        apart = np.abs(values - whole)
+        distance = np.abs(values - whole)
         why = "the integral part; within 0.001 of the next integer either is allowed"
-        expected = np.where(apart < 0.001, whole, np.trunc(values)).astype(kind)
-        return Expected(expected, 0, 1.0 * (np.abs(apart - 0.001) < 1e-4), why)
+        expected = np.where(distance < 0.001, whole, np.trunc(values)).astype(kind)
+        return Expected(expected, 0, 1.0 * (np.abs(distance - 0.001) < 1e-4), why)
     count = prod(int(np.max(np.count_nonzero(weight, axis=1))) for weight in weights)
     magnitudes = resample.resampled(np.abs(x), weights)
     # A weight has some roundings of its own along each dimension.

@@ -54,8 +54,7 @@ def _topmost(desc: Any, inputs: Inputs) -> Outputs:
 
 def _lines(desc: Any, values: Values) -> Inputs:
     """Sort a third of the lines in ascending order and a third in descending order, so that the first elements are in
-    the last or the first group.
-    """
+    the last or the first group."""
     x = values.fill(desc.InputTensor)
     ordered = np.moveaxis(x, desc.Axis, -1)
     lines = ordered.reshape(-1, ordered.shape[-1]).copy()

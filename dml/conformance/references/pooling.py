@@ -99,6 +99,6 @@ def maximum_grad(x: Array, gradient: Array, **window: Any) -> Array:
 def unpool(x: Array, indices: Array, sizes: Ints) -> Array:
     """Scatter x to indices; for equal indices the last element wins."""
     y = np.zeros(int(np.prod(sizes)), x.dtype)
-    there = indices.ravel() < y.size
-    y[indices.ravel()[there].astype(np.int64)] = x.ravel()[there]
+    inside = indices.ravel() < y.size
+    y[indices.ravel()[inside].astype(np.int64)] = x.ravel()[inside]
     return y.reshape(sizes)

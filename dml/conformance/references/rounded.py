@@ -133,7 +133,7 @@ class Rounded:
         return total / float(self.value.size // max(1, total.value.size))
 
     def var(self, axes: Axes = None, keepdims: bool = False) -> Rounded:
-        """Return the population variance, from differences to the mean."""
+        """Return the population variance, from deviations from the mean."""
         centred = self - self.mean(axes, True)
         return (centred * centred).mean(axes, keepdims)
 

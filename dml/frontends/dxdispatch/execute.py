@@ -207,8 +207,7 @@ class Session:
 
     def _binding(self, source: DxSource) -> DML_BUFFER_BINDING:
         """Bind from the offset to the resource's end, regardless of elementCount, as DxDispatch does for DirectML's
-        tensors.
-        """
+        tensors."""
         return DML_BUFFER_BINDING(self.buffers[source.resource.name], source.offset)
 
     # Commands

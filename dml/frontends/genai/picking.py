@@ -92,8 +92,8 @@ class Picker:
 
         def outputs(x: Tensor) -> dict[str, Tensor]:
             scores, tokens = op.top_k(x, count, 1)
-            apart = (x - op.slice_(scores, (0, 0), (x.sizes[0], 1)).broadcast(x.sizes)) * (1.0 / temperature)
-            mass = op.reduce(op.exp(apart), enums.DML_REDUCE_FUNCTION_SUM, [1])
+            scaled = (x - op.slice_(scores, (0, 0), (x.sizes[0], 1)).broadcast(x.sizes)) * (1.0 / temperature)
+            mass = op.reduce(op.exp(scaled), enums.DML_REDUCE_FUNCTION_SUM, [1])
             return {"scores": scores, "tokens": tokens, "mass": mass}
 
         found = self._run(logits, edits, ("best", count, temperature), outputs)

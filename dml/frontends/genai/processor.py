@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 class MultiModalProcessor:
     """``model.create_multimodal_processor()`` creates it. Raises DMLError for models without audio features as
-    input.
-    """
+    input."""
 
     def __init__(self, model: Model) -> None:
         if model.encoder is None:

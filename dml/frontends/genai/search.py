@@ -117,8 +117,8 @@ def _repeating(sequences: npt.NDArray[np.int32], size: int) -> Blocked | None:
     if not size or length < size:
         return None
     runs = np.lib.stride_tricks.sliding_window_view(sequences, size, axis=1)
-    again = (runs[..., :-1] == sequences[:, None, length - size + 1 :]).all(-1)
-    rows = [np.unique(row[same, -1]) for row, same in zip(runs, again, strict=True)]
+    repeats = (runs[..., :-1] == sequences[:, None, length - size + 1 :]).all(-1)
+    rows = [np.unique(row[same, -1]) for row, same in zip(runs, repeats, strict=True)]
     if not any(map(len, rows)):
         return None
     tokens = np.zeros((len(rows), _width(rows)), np.uint32)

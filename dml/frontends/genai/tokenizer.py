@@ -155,11 +155,11 @@ class Tokenizer:
         of the folder's chat_template.jinja or tokenizer_config.json. Raises DMLError for a missing template, for text
         that is not JSON, and for errors of the template.
         """
-        told = _parsed(messages, "messages")
-        if not isinstance(told, list):
-            raise DMLError(f"apply_chat_template: messages must be a JSON array, found {type(told).__name__}")
+        parsed = _parsed(messages, "messages")
+        if not isinstance(parsed, list):
+            raise DMLError(f"apply_chat_template: messages must be a JSON array, found {type(parsed).__name__}")
         values = {
-            "messages": told,
+            "messages": parsed,
             "tools": _parsed(tools, "tools") if tools else None,
             "add_generation_prompt": add_generation_prompt,
             **self._special_tokens(),

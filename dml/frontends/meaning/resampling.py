@@ -138,9 +138,9 @@ def _kernel(x: _Array, mode: str, a: float) -> _Array:
     x = np.abs(x)
     if mode == "linear":
         return np.maximum(0.0, 1.0 - x)
-    near = (a + 2) * x**3 - (a + 3) * x**2 + 1
-    far = a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
-    values: _Array = np.where(x <= 1, near, np.where(x < 2, far, 0.0))
+    inner = (a + 2) * x**3 - (a + 3) * x**2 + 1
+    outer = a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
+    values: _Array = np.where(x <= 1, inner, np.where(x < 2, outer, 0.0))
     return values
 
 
@@ -224,11 +224,11 @@ def _weighted(x: Tensor, dimension: int, matrix: _Array) -> Tensor:
     """Multiply one axis by a matrix of weights {output, size}."""
     output, size = matrix.shape
     factor = x.builder.constant(matrix, x.data_type).view((1, 1, output, size))
-    before, behind = prod(x.sizes[:dimension]), prod(x.sizes[dimension + 1 :])
-    if behind == 1:
+    before, after = prod(x.sizes[:dimension]), prod(x.sizes[dimension + 1 :])
+    if after == 1:
         product = op.gemm(x.reshape(1, 1, before, size), factor, transpose_b=True)
     else:
-        flat = x.reshape(1, before, size, behind)
+        flat = x.reshape(1, before, size, after)
         product = op.gemm(factor.broadcast((1, before, output, size)), flat)
     return product.reshape(*with_size(x.sizes, dimension, output))
 
@@ -238,8 +238,8 @@ def _with_outside(x: Tensor, axis: ResizedAxis, dimension: int, outside: float) 
     if axis.mode != "tf_crop_and_resize":
         return x
     places = axis.coordinates
-    gone = (places < 0) | (places > int(axis.size) - 1)
-    if not gone.any():
+    is_outside = (places < 0) | (places > int(axis.size) - 1)
+    if not is_outside.any():
         return x
-    mask = x.builder.constant(gone.reshape(with_size((1,) * x.rank, dimension, axis.output)))
+    mask = x.builder.constant(is_outside.reshape(with_size((1,) * x.rank, dimension, axis.output)))
     return op.if_(mask, x.builder.constant(np.full(1, outside), x.data_type), x)

@@ -110,11 +110,11 @@ def _reduced_rows(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, u
     result, hits = x if use_initial else nothing.broadcast(x.sizes), None
     for first in range(0, indices.sizes[0], count):
         some = min(count, indices.sizes[0] - first)
-        here, new = (
+        targets, new = (
             tensor if some == tensor.sizes[0] else op.slice_(tensor, (first, 0), (some, tensor.sizes[1]))
             for tensor in (indices, updates)
         )
-        hit = op.equals(row, here.reshape(1, *here.sizes)).broadcast((rows, some, columns))
+        hit = op.equals(row, targets.reshape(1, *targets.sizes)).broadcast((rows, some, columns))
         chosen = op.if_(hit, new.reshape(1, some, columns), nothing)
         result = combine(result, op.reduce(chosen, function, [1]).reshape(rows, columns))
         if counts:

@@ -130,9 +130,9 @@ class Core:
     @checked
     def get_versions(self, device_name: Any) -> dict[str, DeviceVersion]:
         device = _opened(_text(device_name), self._properties)
-        told = device_properties(device)
+        properties = device_properties(device)
         major, minor, patch = device.vulkan.api_version
-        version = DeviceVersion(told["FULL_DEVICE_NAME"], f"directml-vulkan {own_version}", major, minor, patch)
+        version = DeviceVersion(properties["FULL_DEVICE_NAME"], f"directml-vulkan {own_version}", major, minor, patch)
         return {_text(device_name): version}
 
 

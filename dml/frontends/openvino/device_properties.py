@@ -54,12 +54,12 @@ class DeviceProperties:
 
     def get(self, name: str) -> Any:
         """Return a property. Raises DMLError for an unknown one."""
-        told = {} if self.device is None else device_properties(self.device)
+        properties = {} if self.device is None else device_properties(self.device)
         if name == "SUPPORTED_PROPERTIES":
-            return dict.fromkeys(told, "RO") | dict.fromkeys((*_ACCEPTED, _PRECISION, "DEVICE_ID"), "RW")
+            return dict.fromkeys(properties, "RO") | dict.fromkeys((*_ACCEPTED, _PRECISION, "DEVICE_ID"), "RW")
         if name == _PRECISION:
             return self._precision
-        found = told | self._config
+        found = properties | self._config
         if name not in found:
             raise DMLError(f"property {name!r} is not known, or was not set{did_you_mean(name, found)}")
         return found[name]

@@ -63,14 +63,14 @@ def taken(graph: fx.GraphModule, arguments: Sequence[Any], fixed: AbstractSet[in
                 symbols.setdefault(symbol, (node, axis))
     last = places[-1] if places else None
     wide = any(isinstance(value, torch.Tensor) and value.dtype == torch.float64 and value.ndim for value in arguments)
-    gone: list[fx.Node] = []
+    removed: list[fx.Node] = []
     for index, (node, value, original) in enumerate(zip(places, arguments, originals, strict=True)):
         is_tensor = isinstance(value, torch.Tensor)
         if index in fixed:
             number = value_of(value)
             for user in _items(node) if is_tensor else [node]:
                 _replace(user, number)
-                gone += [user] if is_tensor else []
+                removed += [user] if is_tensor else []
         elif not is_tensor and symbol_of(original) in symbols:
             if node.users:
                 with copied.graph.inserting_after(last):
@@ -83,14 +83,14 @@ def taken(graph: fx.GraphModule, arguments: Sequence[Any], fixed: AbstractSet[in
                 for user in _items(node):
                     with copied.graph.inserting_before(user):
                         user.replace_all_uses_with(copied.graph.call_method("to", (node, kind)))
-                    gone.append(user)
+                    removed.append(user)
             if is_weight(value):
                 found.weights.add(len(found.places))
             found.places.append(index)
             found.dynamic.append(symbols_of(original) if is_tensor else None)
             continue
-        gone.append(node)
-    for node in gone:
+        removed.append(node)
+    for node in removed:
         copied.graph.erase_node(node)
     copied.recompile()
     return found

@@ -75,8 +75,7 @@ def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[
 
 def _refuse_lost_effects(program: ExportedProgram) -> None:
     """Raise NotTaken for operations that the exporter drops without an error: InstanceNorm's writes of running
-    statistics, and attention's dropout.
-    """
+    statistics, and attention's dropout."""
     for node in program.graph.nodes:
         if node.target is torch.ops.aten.instance_norm.default and node.args[3] is not None and node.args[5]:
             raise NotTaken("InstanceNorm in training mode updates its running statistics")

@@ -41,8 +41,7 @@ def gather(x: Tensor, indices: Operand, axis: int) -> Tensor:
 @checked
 def gather_elements(x: Tensor, indices: Operand, axis: int) -> Tensor:
     """Return, for each index, the element of x at that index along the axis, and at the index's own coordinates
-    otherwise.
-    """
+    otherwise."""
     chosen = x.builder.like(indices, x)
     return x.builder.one(
         DML_GATHER_ELEMENTS_OPERATOR_DESC,

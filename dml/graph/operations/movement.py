@@ -42,8 +42,7 @@ from .sizes import given_or, named_by, sizes_of
 @checked
 def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int] | None = None) -> Tensor:
     """Return every ``strides``-th element of a window of ``sizes`` elements that begins at ``offsets``; negative
-    strides go backwards from the window's end.
-    """
+    strides go backwards from the window's end."""
     steps = given_or(strides, (1,) * x.rank)
     with named_by("slice_"):
         sliced = sliced_sizes(sizes, steps)
@@ -132,8 +131,7 @@ def space_to_depth(
 @checked
 def one_hot(indices: Tensor, depth: int, off: float = 0.0, on: float = 1.0, axis: int = -1) -> Tensor:
     """Return ``on`` where the coordinate along ``axis`` equals the index, else ``off``, in FLOAT32; ``axis`` grows from
-    1 to ``depth``.
-    """
+    1 to ``depth``."""
     axis = checked_axis(axis, indices.rank, "one_hot")
     values = indices.builder.constant([off, on], enums.DML_TENSOR_DATA_TYPE_FLOAT32)
     return indices.builder.one(

@@ -108,7 +108,7 @@ def average_pooling(
     found = _windows("average_pooling", x, window, strides, start_padding, end_padding, dilations, ceil_mode,
                      output_sizes)  # fmt: skip
     given = given_or(end_padding, (0,) * len(window))
-    if include_padding and any(more > had for more, had in each_dimension(found.fields["EndPadding"], given)):
+    if include_padding and any(more > own for more, own in each_dimension(found.fields["EndPadding"], given)):
         # Replace the counted padding by real zeros, so that the padding after them can be ignored
         x = padding(x, (0, 0, *found.fields["StartPadding"]), (0, 0, *given))
         return average_pooling(x, window, strides=strides, dilations=dilations, output_sizes=found.sizes[2:])

@@ -57,8 +57,7 @@ def top_k(
 
 def _running(cls: type[OperatorDesc], exclusive_field: str, doc: str) -> Callable[..., Tensor]:
     """Return the function of a running sum or product along an axis. exclusive_field: the field that excludes the
-    element itself.
-    """
+    element itself."""
     name = short_name(cls.OPERATOR_TYPE).lower()
 
     def function(

@@ -195,7 +195,7 @@ def test_wrong_values_name_their_place(tmp_path, text, message):
         ("{/*", "line 1"),
     ],
 )
-def test_what_is_no_model(tmp_path, text, message):
+def test_a_file_that_is_not_a_model(tmp_path, text, message):
     path = tmp_path / "model.json"
     path.write_text(text)
     with pytest.raises(dml.DMLError, match=message):

@@ -25,7 +25,7 @@ def test_the_example_answers_each_question(folder: Path, monkeypatch: pytest.Mon
     assert all(answers)
 
 
-def test_a_prompt_is_gone_on_from(device: dml.Device, folder: Path) -> None:
+def test_a_prompt_is_continued(device: dml.Device, folder: Path) -> None:
     result = generate(device, folder, "--prompt", "What is a GPU?", "--tokens", 6)
     assert result.exit_code == 0, result.output
     assert "first token after" in result.stderr

@@ -318,8 +318,7 @@ def test_a_step_reads_a_few_bytes_of_the_device(
     model: og.Model, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], most: int, share: bool
 ) -> None:
     """A step reads back one token per row; when sampling, the best few tokens with a four-byte score each, and the sum
-    over all tokens.
-    """
+    over all tokens."""
     read: list[int] = []
     load, download = TensorMemory.load, Context.download
 

@@ -76,8 +76,7 @@ def test_beam_search_for_one_token_returns_the_likeliest(model: og.Model, weight
 
 def test_features_are_those_of_a_spectrogram_written_out(model: og.Model) -> None:
     """The float64 reference multiplies each frame by a Fourier matrix, and the spectrum by a triangular filter per mel
-    band.
-    """
+    band."""
     sound = tone(0.43, channels=2)
     audios = og.Audios.open_bytes(wav(sound))
     found = model.create_multimodal_processor()("a", audios=audios)["audio_features"].as_numpy()

@@ -22,8 +22,7 @@ Array = npt.NDArray[Any]
 
 class DoorCase(NamedTuple):
     """An operation. doors: a function per front end that runs it on a device; takes a folder for its files. reference:
-    result in float64. tolerance: absolute, for results around 1.
-    """
+    result in float64. tolerance: absolute, for results around 1."""
 
     name: str
     doors: dict[str, Callable[[dml.Device, Path], Sequence[Array]]]
@@ -36,8 +35,7 @@ def by_onnx(
     version: int = 21, outputs: Sequence[str] = ("y",), result: npt.DTypeLike | None = None, **attributes: Any,
 ) -> list[Array]:  # fmt: skip
     """Run an ONNX node. arrays: None for an omitted input. constants: positions of inputs that are initializers.
-    result: dtype of the outputs, by default the first input's.
-    """
+    result: dtype of the outputs, by default the first input's."""
     names = ["" if array is None else f"x{at}" for at, array in enumerate(arrays)]
     given = [(at, array) for at, array in enumerate(arrays) if array is not None]
     node = helper.make_node(operator, names, list(outputs), **attributes)

@@ -30,8 +30,7 @@ def model_of(
     ranks: Mapping[str, int] | None = None,
 ) -> Any:
     """Return a model of nodes whose inputs have the arrays' types and shapes. symbolic: sizes are symbols. Outputs
-    whose types cannot be inferred get the first input's, with the rank in ``ranks`` if given.
-    """
+    whose types cannot be inferred get the first input's, with the rank in ``ranks`` if given."""
 
     def entry(name: str, array: Array) -> Any:
         kind = helper.np_dtype_to_tensor_dtype(array.dtype)

@@ -393,8 +393,7 @@ def test_rotary_embedding(
     first: bool, dtype: Any, seed: int,
 ) -> None:  # fmt: skip
     """Whole heads, or the first size / part elements of each, are rotated; positions per element, or only the first
-    one.
-    """
+    one."""
     numbers, turned = Numbers(seed, dtype), size // part if part else size
     x = numbers(batch, steps, heads * size)
     cosines, sines = numbers.angles(steps + 20, turned // 2)

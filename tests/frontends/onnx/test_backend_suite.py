@@ -33,8 +33,7 @@ from dml.planning.planner import Planner
 
 def cases_of_nodes() -> list[Any]:
     """Return ONNX's cases of single nodes, from a file in the cache's folder if there is one: ONNX computes the
-    expected outputs in Python for about ten seconds, and each process that collects tests needs the names.
-    """
+    expected outputs in Python for about ten seconds, and each process that collects tests needs the names."""
     version = f"onnx{onnx.__version__}-numpy{np.__version__}-{sys.implementation.cache_tag}"
     kept = cache.root() / "tests" / f"{version}.pickle"
     with contextlib.suppress(Exception):  # missing, damaged, or of a class that has changed

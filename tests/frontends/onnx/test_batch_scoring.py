@@ -63,8 +63,7 @@ def check(folder: Path) -> None:
 
 def test_a_lost_worker_an_earlier_run_and_invalid_inputs(folder: Path) -> None:
     """Kill one of two workers with its first input. The run keeps an existing result, replaces a partial one and
-    reports invalid inputs.
-    """
+    reports invalid inputs."""
     (folder / "results").mkdir()
     earlier = folder / "results" / "row3.npz"
     np.savez(earlier, y=np.load(folder / "expected3.npy"))
@@ -158,8 +157,7 @@ def test_devices_are_gpus_or_those_of_a_name(
 
 def test_an_input_that_fells_workers_is_given_up(scoring: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An input that crashes workers fails after the given attempts; a device whose worker cannot restart leaves the
-    run.
-    """
+    run."""
     monkeypatch.setattr(scoring.ray, "put", lambda model: model)
     run = scoring.Run(b"", tmp_path, attempts=2)
     starts: list[Any] = []

@@ -128,7 +128,7 @@ def test_decoder_masked_attention_of_growing_pasts_and_encoders(device: dml.Devi
     assert_close(prepared.run(given_), in_onnxruntime(model, given_), 2e-5)
 
 
-def test_beams_come_from_others(device: dml.Device) -> None:
+def test_beams_continue_other_beams(device: dml.Device) -> None:
     """cache_indirection gives for each position the beam that wrote it."""
     rng, beams, heads, size, room, past = np.random.default_rng(2), 3, 2, 8, 6, 4
     inputs = decoder_inputs(rng, beams, heads, size, room, past)

@@ -121,7 +121,7 @@ def test_products_with_weights_of_8_bits_and_a_bias(device: dml.Device) -> None:
 
 @pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize("zeros", ["none", "packed", "floats"])
-def test_products_whose_columns_say_their_group(device: dml.Device, bits: int, zeros: str) -> None:
+def test_products_with_a_group_index_per_column(device: dml.Device, bits: int, zeros: str) -> None:
     """g_idx gives each column of the weights the index of its scale and zero point, in any order.
 
     onnxruntime's CPU provider supports it for 4 bits, and assumes 8 for every packed zero point.
@@ -409,8 +409,7 @@ def test_multi_head_attention_of_packed_tensors(device: dml.Device, parts: int) 
 @pytest.mark.parametrize("past", [False, True], ids=["first", "past"])
 def test_quantized_attention(device: dml.Device, past: bool, kind: Any) -> None:
     """Signed weights have a scale per column, and seven bits: with eight, ONNX Runtime saturates sums of two products
-    on processors without VNNI.
-    """
+    on processors without VNNI."""
     weights = bytes_(8, 24).view(kind) >> (1 if kind is np.int8 else 0)
     count = 24 if kind is np.int8 else 1
     inputs = {

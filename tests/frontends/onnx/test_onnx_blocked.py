@@ -172,8 +172,7 @@ def test_blocks_of_either_size(device: dml.Device, size: int) -> None:
 ])  # fmt: skip
 def test_the_size_by_the_channels(filters: tuple[int, int], channels: int | None, expected: int | None) -> None:
     """24 padded channels imply blocks of 8; 12 unblocked channels, or padding by more than 8, imply 16. With both, no
-    size is returned.
-    """
+    size is returned."""
     nodes = [node("Conv", ["x", "w"], ["a"], domain=NCHWC)]
     if channels is not None:
         nodes.append(node("ReorderOutput", ["a"], ["y"], domain=NCHWC, channels=channels))

@@ -158,7 +158,7 @@ BESIDE: list[tuple[str, dict[str, Array], int, dict[str, Any]]] = [
 
 @pytest.mark.filterwarnings("ignore:.*experimental")
 @pytest.mark.parametrize("case", BESIDE, ids=[f"{op}-{index}" for index, (op, *_) in enumerate(BESIDE)])
-def test_operator_beside_those_of_onnx(device: dml.Device, case: Any) -> None:
+def test_operator_of_onnxruntime(device: dml.Device, case: Any) -> None:
     op, inputs, version, attributes = case
     outputs = {"y": (inputs["x"].ndim, np.float32)}
     if op == "SimplifiedLayerNormalization":

@@ -267,7 +267,7 @@ def test_explain_names_operators_and_levels(device: dml.Device) -> None:
         (np.uint8, (2,), "5_1"),
     ],
 )
-def test_the_level_is_that_of_the_tensors(device: dml.Device, dtype: Any, shape: tuple[int, ...], level: str) -> None:
+def test_the_level_follows_from_the_tensors(device: dml.Device, dtype: Any, shape: tuple[int, ...], level: str) -> None:
     """Every lower feature level refuses an addition of tensors of this type and rank."""
     x = np.ones(shape, dtype)
     (row,) = explain(prepare(model_of([node("Add", ["x", "x"], ["y"])], {"x": x}, ["y"], 21), device)).rows

@@ -42,8 +42,7 @@ def chain(nodes: list[Any], x: Array, **held: Array) -> Any:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_cast_and_back_rounds(device: dml.Device, kind: str, saturate: int) -> None:
     """The narrow type exists only inside the graph on the device. Results equal onnxruntime's. Without saturation they
-    equal onnx's reference's, because onnxruntime converts some numbers above the largest one to it, or to NaN.
-    """
+    equal onnx's reference's, because onnxruntime converts some numbers above the largest one to it, or to NaN."""
     if kind == "BFLOAT16" and not saturate:
         pytest.skip("is for 8 bits")
     x = numbers(kind)

@@ -72,8 +72,7 @@ def test_where(device: dml.Device, dtype: str) -> None:
 @pytest.mark.parametrize("keepdims", [0, 1])
 def test_means(device: dml.Device, keepdims: int) -> None:
     """QLinearReduceMean compared with NumPy, since onnxruntime's CPU provider lacks it. Means over 50 elements are
-    whole multiples of the output's step, 1/50.
-    """
+    whole multiples of the output's step, 1/50."""
     x, zero = quantized("uint8"), 20
     inputs = {"x": x, **steps("x", "uint8", 1, zero), **steps("y", "uint8", 0.02, 30)}
     model, given = node_model("QLinearReduceMean", inputs, {"y": (2 + keepdims, "uint8")}, axes=[-1], keepdims=keepdims)

@@ -266,8 +266,7 @@ def test_a_cache_that_holds_a_window(device: dml.Device, room: int, window: int,
 
 def test_a_cache_smaller_than_its_window(device: dml.Device) -> None:
     """A cache smaller than the window never discards positions, and longer sequences are refused. onnxruntime refuses
-    such a cache.
-    """
+    such a cache."""
     decoder = Decoder(device, room=6, batch=1, local_window_size=8, sliding_window_cache=1)
     plain = Decoder(device, room=6, batch=1, local_window_size=8)
     for steps, before in ((4, 0), (1, 4), (1, 5)):

@@ -72,8 +72,7 @@ def test_pooling_rounded_up(device, tmp_path, rounding):
 
 def test_counted_padding_of_rounded_up_sizes(device, tmp_path):
     """Where the output size is rounded up, elements beyond the padding do not count, as in PyTorch and the layer's
-    documentation. (The CPU plugin is inconsistent.)
-    """
+    documentation. (The CPU plugin is inconsistent.)"""
     x = o.parameter([1, 2, 7, 9], np.float32, name="x")
     array = random(1, 2, 7, 9)
     for rounding in ("ceil_torch", "ceil"):

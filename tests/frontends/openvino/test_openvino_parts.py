@@ -1,6 +1,5 @@
 """OpenVINO models split into parts, at host layers and where sizes are known only at run time, compared with its CPU
-plugin.
-"""
+plugin."""
 
 from __future__ import annotations
 

@@ -41,8 +41,7 @@ def saved(folder: Path, results: list[Any], writes: list[Any], inputs: list[Any]
 @pytest.fixture
 def counting(tmp_path: Path) -> Path:
     """A model with two variables: y0 = v + x, where v is first 2 x, then the last y0; y1 = |w|, where w is first 0,
-    then the last x * y0.
-    """
+    then the last x * y0."""
     x = o.parameter([1, 3], np.float32, name="x")
     v = older.read_value(o.multiply(x, np.float32(2)), "v", theirs.Type.f32, theirs.PartialShape([1, 3]))
     w = older.read_value(o.constant(np.zeros((1, 3), np.float32)), "w", theirs.Type.f32, theirs.PartialShape([1, 3]))

@@ -179,8 +179,7 @@ def exports(monkeypatch):
 @pytest.mark.parametrize("wide", [4, 300])
 def test_changed_weights_are_uploaded_again(compiled, monkeypatch, wide):
     """Any kind of write is noticed, and the graph is exported once. wide: weights around the largest size whose bytes
-    are all hashed.
-    """
+    are all hashed."""
     made = exports(monkeypatch)
     model = nn.Linear(wide, wide).eval()
     run = compiled(model, fallback=False)
@@ -491,7 +490,8 @@ def test_a_graph_that_writes_to_its_input(compiled):
 
 
 class Mixed(nn.Module):
-    """Writes to an input and a buffer; operations between that stay in PyTorch split it into parts."""
+    """Writes to an input and a buffer; operations between these writes stay in PyTorch and split the graph into
+    parts."""
 
     def __init__(self):
         super().__init__()

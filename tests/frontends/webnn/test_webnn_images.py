@@ -58,8 +58,7 @@ def test_convolution(device, layout, filter_layout):
 
 def unconvolved(x, w, padding, strides, sizes):
     """Return a transposed convolution: each input element, times the filter, is added to the output. w: {in, out,
-    height, width}.
-    """
+    height, width}."""
     batch, _, high, wide = x.shape
     whole = np.zeros((batch, w.shape[1], sizes[0] + padding[0] + padding[1], sizes[1] + padding[2] + padding[3]))
     for row in range(high):

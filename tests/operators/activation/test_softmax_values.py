@@ -118,7 +118,7 @@ def test_rows_beyond_the_loops_of_a_driver(device: dml.Device) -> None:
     assert_ulp(found[3], reference("SOFTMAX", x[3], (0,)), 16, "sums of equal terms round equally")
 
 
-def test_rows_keep_to_themselves(device: dml.Device) -> None:
+def test_rows_are_independent(device: dml.Device) -> None:
     """A NaN, an infinity or a row of -infinity makes its own row NaN and no other, even where rows share vectors."""
     x = harness.random(np.random.default_rng(5), "FLOAT32", (400, 98), -8, 8)
     x[::7, 0], x[3::7, 97], x[5::7, 50], x[6::7] = np.nan, np.inf, -np.inf, -np.inf
@@ -152,7 +152,7 @@ def test_large_and_special_values(device: dml.Device) -> None:
 
 @pytest.mark.parametrize("kind", ["SOFTMAX", "LOG_SOFTMAX"])
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
-def test_columns_keep_to_themselves(each_kind: dml.Device, kind: str, dtype: str) -> None:
+def test_columns_are_independent(each_kind: dml.Device, kind: str, dtype: str) -> None:
     """Columns take several dispatches; a NaN of either sign, an infinity or a column of -infinity makes its own NaN."""
     x = harness.random(np.random.default_rng(6), dtype, (40, 70), -8, 8)
     x[0, ::7], x[3, 1::7], x[39, 2::7], x[20, 3::7], x[:, 4::7] = np.nan, -np.float32(np.nan), np.inf, -np.inf, -np.inf

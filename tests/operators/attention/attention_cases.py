@@ -20,8 +20,7 @@ SOURCES = ("separate", "query key", "key value", "query key value")
 @dataclass(frozen=True)
 class Case:
     """An attention test case. sizes: batch, queries, new keys, past keys, head size, value head size. Stacked inputs
-    make some of them equal.
-    """
+    make some of them equal."""
 
     sizes: tuple[int, int, int, int, int, int] = (2, 3, 4, 0, 5, 6)
     heads: tuple[int, int] = (2, 2)
@@ -41,8 +40,7 @@ class Case:
     @property
     def consistent(self) -> Case:
         """The case with sizes that fit its stacking, and with MULTIHEAD_ATTENTION1 where its heads or lengths require
-        it.
-        """
+        it."""
         batch, queries, keys, past, size, value_size = self.sizes
         if self.source.startswith("query key"):
             keys = queries

@@ -93,7 +93,7 @@ def test_lanes_of_a_subgroup(
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_lanes_keep_what_is_no_number_to_its_row(seen_as: Callable[..., dml.Device], value: float) -> None:
+def test_lanes_keep_nan_in_its_row(seen_as: Callable[..., dml.Device], value: float) -> None:
     device = seen_as("subgroups")
     case = Case((2, 1, 300, 0, 8, 8), (1, 1)).consistent
     inputs = data(case)
@@ -104,7 +104,7 @@ def test_lanes_keep_what_is_no_number_to_its_row(seen_as: Callable[..., dml.Devi
 
 
 @pytest.mark.parametrize("queries", [2, 40])
-def test_what_memory_every_device_has(seen_as: Callable[..., dml.Device], queries: int) -> None:
+def test_minimum_memory_of_vulkan(seen_as: Callable[..., dml.Device], queries: int) -> None:
     """The minimum device has 16 KiB of shared memory, 128 invocations and four storage buffers."""
     smallest = seen_as("minimum", device_class=DeviceClass.DISCRETE)
     check(smallest, Case((1, queries, 70, 0, 40, 136), (2, 2)))
@@ -143,7 +143,7 @@ def test_cpu_drivers_never_read_the_scores_that_a_kernel_writes(
 
 @pytest.mark.parametrize("queries", [1, 40])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_rows_without_a_number_are_alone(as_discrete: dml.Device, queries: int, value: float) -> None:
+def test_rows_with_nan_are_independent(as_discrete: dml.Device, queries: int, value: float) -> None:
     """A score that is NaN or infinite makes its row NaN; other rows are unaffected."""
     case = Case((2, queries, 300, 0, 8, 8), (1, 1)).consistent
     inputs = data(case)
@@ -209,8 +209,7 @@ def test_each_tile_in_registers(
 @pytest.mark.parametrize("scale", [-0.25, 0.0, 3e-6])
 def test_scales_of_any_sign_in_registers(on_matrix_reductions: dml.Device, scale: float) -> None:
     """These kernels scale scores late, by a positive number: a scale of zero or below would turn the -infinity of
-    missing keys into NaN or infinity.
-    """
+    missing keys into NaN or infinity."""
     case = Case((1, 20, 30, 0, 8, 8), (1, 1), data_type="FLOAT16").consistent
     inputs = data(case)
     desc = replace(describe(case, inputs), Scale=scale)
@@ -220,7 +219,7 @@ def test_scales_of_any_sign_in_registers(on_matrix_reductions: dml.Device, scale
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_rows_without_a_number_are_alone_in_registers(on_matrix_reductions: dml.Device, value: float) -> None:
+def test_rows_with_nan_are_independent_in_registers(on_matrix_reductions: dml.Device, value: float) -> None:
     case = Case((2, 40, 70, 0, 8, 8), (1, 1), data_type="FLOAT16").consistent
     inputs = data(case)
     inputs["QueryTensor"][1, 39] = value

@@ -61,7 +61,7 @@ def test_a_cache_beyond_a_binding_is_written_by_heads() -> None:
     assert all(binding.region.size <= 64 << 20 for one in narrow.dispatches for binding in one.bindings)
 
 
-def test_into_takes_what_fits_alone(device: dml.Device) -> None:
+def test_into_refuses_arrays_that_do_not_fit(device: dml.Device) -> None:
     compiled = device.compile_operator(device.create_operator(described("FLOAT32", 1, 1, 1, 4, 2)))
     given = {"RowsTensor": np.zeros((1, 1, 1, 2), np.float32), "PositionsTensor": np.zeros(1, np.int32)}
     for array, message in (

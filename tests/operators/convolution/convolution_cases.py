@@ -57,8 +57,7 @@ def build(
 
 def products(desc):
     """Return the number of products per output element: input channels of a group times window elements (backward: an
-    upper bound).
-    """
+    upper bound)."""
     return desc.InputTensor.Sizes[1] // desc.GroupCount * int(np.prod(desc.FilterTensor.Sizes[2:]))
 
 

@@ -82,8 +82,7 @@ def test_tiles(device, sizes, channels):
 )
 def test_filters_laid_out_in_fours(device, monkeypatch, groups, inputs, outputs, window):
     """Results equal those of the element-by-element weight layout bit for bit, also where channels are not aligned to
-    four or do not fill a tile.
-    """
+    four or do not fill a tile."""
     if not device.vulkan.target.is_cpu:
         pytest.skip("only CPUs' drivers lay them out so")
     found = []

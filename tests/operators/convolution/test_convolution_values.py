@@ -33,7 +33,7 @@ def test_output_padding_of_a_forward_convolution_holds_the_bias(device):
     assert np.all(expected[0, :, -1, -1] == arrays["BiasTensor"].ravel())
 
 
-def test_transposed_crops_what_its_padding_reaches(device):
+def test_transposed_crops_by_its_padding(device):
     check(device, *build("FLOAT32", 1, 1, 4, 4, (5, 6), (4, 4), BACKWARD, strides=(2, 2), start=(3, 2), end=(1, 3)))
 
 

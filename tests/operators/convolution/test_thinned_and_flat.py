@@ -35,7 +35,7 @@ def test_values(device, case, dtype, layout):
 
 
 @pytest.mark.parametrize("case", THIN[:4], ids=range(4))
-def test_a_cpus_driver_multiplies_what_is_taken(case):
+def test_a_cpu_driver_multiplies_only_the_windows_elements(case):
     desc, *_ = build("FLOAT32", 1, **case)
     program = compile_operator(desc, Target(DeviceClass.CPU))
     labels = [dispatch.label for dispatch in program.dispatches]

@@ -33,8 +33,7 @@ def described(**changes: Any) -> OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC:
 
 def test_the_operator_is_not_one_of_directmls(device: dml.Device) -> None:
     """It has rules and a lowering like DirectML's operators, but none of DirectML's names, numbers or lists includes
-    it.
-    """
+    it."""
     dml.validate(described())
     with pytest.raises(dml.DMLError, match=r"NON_MAX_SUPPRESSION.MaximumBoxes: must be from 1 to 5, .*, found 6"):
         dml.validate(described(MaximumBoxes=6))

@@ -48,8 +48,7 @@ def test_quantize(device, source, dtype, sizes, layout, out, with_zero_point):
 
 def test_quantize_rounds_the_float32_quotient(device):
     """Quotients that are ties in float32 but not exactly, and quotients one float32 step from a tie, with scales of any
-    magnitude.
-    """
+    magnitude."""
     rng = np.random.default_rng(8)
     scale = (rng.uniform(1, 2, 4000) * 2.0 ** rng.integers(-100, 100, 4000)).astype(np.float32)
     x = (rng.integers(-128, 128, 4000) + np.float32(0.5)) * scale * rng.choice([-1, 1], 4000).astype(np.float32)

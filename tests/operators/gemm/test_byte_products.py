@@ -1,6 +1,5 @@
 """Matrix products of 8-bit integers with packed-byte dot products: exact INT32 sums, and the results computed from
-them.
-"""
+them."""
 
 from __future__ import annotations
 

@@ -26,8 +26,7 @@ CASES = [
 @pytest.mark.parametrize("tb, batch, m, k, n", CASES)
 def test_products(on_matrices, tb, batch, m, k, n):
     """b contiguous along k or along n; k fills whole tiles, part of one, or gives some subgroups more tiles than
-    others.
-    """
+    others."""
     a, b, c, inputs = make("FLOAT16", batch, m, k, n, 0, tb, with_c=True)
     desc = describe(a, b, (*batch, m, n), 0, tb, c, 0.5, 2.0, activation=dml.DML_ACTIVATION_RELU_OPERATOR_DESC())
     assert labels(on_matrices, desc) == [KERNEL]
@@ -48,10 +47,9 @@ def test_infinities_and_nan_reach_their_rows_alone(on_matrices, tb):
 
 
 @pytest.mark.parametrize("m, k, n, tb", [(9, 64, 64, 1), (4, 60, 64, 1), (4, 64, 64, 0)])
-def test_what_others_do(on_matrices, m, k, n, tb):
+def test_products_for_other_kernels(on_matrices, m, k, n, tb):
     """Cases of other kernels: more rows than a matrix has, k no multiple of eight, and very few rows with b contiguous
-    along n.
-    """
+    along n."""
     a, b, _, inputs = make("FLOAT16", (), m, k, n, 0, tb)
     desc = describe(a, b, (m, n), 0, tb)
     assert KERNEL not in labels(on_matrices, desc)

@@ -1,6 +1,5 @@
 """Products of FLOAT16 with partial sums in FLOAT16, which DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION
-allows.
-"""
+allows."""
 
 from __future__ import annotations
 
@@ -77,8 +76,7 @@ def test_each_tile(computes_in_halves: dml.Device, tile: SharedProduct, monkeypa
 
 def test_a_long_sum_loses_nothing(computes_in_halves: dml.Device) -> None:
     """Purely in FLOAT16, a sum of 4096 ones stops at 2048. The kernel adds eight terms in FLOAT16, then those sums in
-    float32.
-    """
+    float32."""
     ones = np.ones((1, 1, 32, 4096), np.float16)
     operator = computes_in_halves.create_operator(describe(ones, ones, (1, 1, 32, 32), 0, 1))
     compiled = computes_in_halves.compile_operator(operator, ALLOW)
@@ -87,7 +85,7 @@ def test_a_long_sum_loses_nothing(computes_in_halves: dml.Device) -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_what_is_no_number_stays_in_its_row(computes_in_halves: dml.Device, value: float) -> None:
+def test_nan_and_infinity_stay_in_their_row(computes_in_halves: dml.Device, value: float) -> None:
     a, b, _, inputs = make("FLOAT16", (1, 1), 40, 37, 40)
     a[0, 0, 3, 36] = value
     operator = computes_in_halves.create_operator(describe(a, b, (1, 1, 40, 40)))

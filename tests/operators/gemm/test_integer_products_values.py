@@ -1,6 +1,5 @@
 """The integer matrix products against NumPy: int32 exact; quantized output to nearest even; float within its error
-bound.
-"""
+bound."""
 
 from __future__ import annotations
 

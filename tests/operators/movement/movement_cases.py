@@ -39,8 +39,7 @@ def numbers(dtype: str, sizes: Any, seed: int = 0) -> Array:
 
 def as_read(array: Array, layout: str) -> Array:
     """Return the contents of a tensor that the array was written to: in layout "broadcast", dimension 0 repeats its
-    first element.
-    """
+    first element."""
     return np.broadcast_to(array[:1], array.shape) if layout == "broadcast" else array
 
 

@@ -95,8 +95,7 @@ def test_gather_of_a_single_index(device):
 @pytest.mark.parametrize("index_type", INDEX_TYPES)
 def test_indices_count_from_the_end_and_stay_inside(device, index_type):
     """Negative indices count from the end. The reference leaves indices out of range undefined; here they select the
-    nearest element.
-    """
+    nearest element."""
     x = np.arange(10, 15, dtype=np.float32)
     limits = np.iinfo(NUMPY_INDEX[index_type])
     given, expected = [0, 4, 5, limits.max], [10, 14, 14, 14]

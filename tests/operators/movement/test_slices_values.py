@@ -39,8 +39,7 @@ def slice1_of(x, offsets, sizes, strides, layout="packed", out_layout="packed", 
 
 def taken(x, offsets, sizes, strides, copied=None):
     """Slice through coordinate lists, not NumPy slices. copied: the output's sizes; by default all strided elements of
-    the window.
-    """
+    the window."""
     lists = []
     for offset, size, step, count in zip(offsets, sizes, strides, copied or window_sizes(sizes, strides), strict=True):
         first = offset if step > 0 else offset + size - 1

@@ -238,8 +238,7 @@ def test_mean_variance_of_either(device: Any, use_mean: bool, use_variance: bool
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 def test_a_large_mean_costs_no_digits(device: Any, shape: tuple[int, ...], axes: tuple[int, ...], dtype: str) -> None:
     """Statistics of many elements whose mean is a thousand times their deviation: sums of squares would lose all
-    digits.
-    """
+    digits."""
     rng = np.random.default_rng(8)
     offset = 1000 if dtype == "FLOAT32" else 30
     x = (rng.normal(0, 1, shape) + offset).astype(dml.numpy_dtype(tensor(dtype, (1,)).DataType))

@@ -1,6 +1,5 @@
 """Pooling and regions of interest compared with ONNX Runtime, whose operators of the same names have the same
-meaning.
-"""
+meaning."""
 
 from __future__ import annotations
 

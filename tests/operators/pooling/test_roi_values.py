@@ -318,8 +318,7 @@ def test_an_output_of_many_columns(device: Any, mean: bool) -> None:
 @pytest.mark.parametrize("samples", [2**20 + 1, 2**32 - 1])
 def test_more_samples_than_numbers(device: Any, mean: bool, samples: int) -> None:
     """Billions of samples along both axes: the mean is the integral, the maximum is over the region's elements and
-    corners.
-    """
+    corners."""
     x = np.arange(12, dtype=np.float32).reshape(1, 1, 3, 4) ** 2
     region = np.array([0.75, 0.5, 3.25, 2.5], np.float32)
     sampling = Sampling(mean=mean, minimum=samples, maximum=samples)

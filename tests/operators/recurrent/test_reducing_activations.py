@@ -37,8 +37,7 @@ def more_activations(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kind", GATES)
 def test_every_function(device: dml.Device, kind: str, name: str, direction: str) -> None:
     """The activation replaces every function, or only the last one if otherwise the state (logarithms) or errors
-    (hardmax) would grow.
-    """
+    (hardmax) would grow."""
     alone = "LOG" in name or "HARDMAX" in name
     functions = (*USUAL[kind][:-1], name) if alone else (name,) * FUNCTIONS[kind]
     check(device, Case(kind, (4, 3, 5, 9), direction, activations=functions * 2))
@@ -117,7 +116,7 @@ def test_steps_make_no_new_kernels(device: dml.Device) -> None:
     assert len(kernels(9)) == len(kernels(3))
 
 
-def test_a_reducing_function_is_no_element_wise_one(device: dml.Device) -> None:
+def test_a_reducing_function_is_not_element_wise(device: dml.Device) -> None:
     """Each row of a softmax sums to 1; an element-wise exponential would not."""
     case = Case("RNN", (3, 4, 5, 11), absent=("SequenceLengthsTensor",), activations=("SOFTMAX",))
     inputs = data(case)

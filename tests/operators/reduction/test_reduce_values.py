@@ -146,7 +146,7 @@ def test_l2_of_squares_out_of_range(
     assert_ulp(found, reference("L2", x, axes), 12, WHY)
 
 
-def test_l2_of_specials_beside_huge_and_tiny(device: dml.Device) -> None:
+def test_l2_of_special_values_with_huge_and_tiny_ones(device: dml.Device) -> None:
     nan, inf = np.nan, np.inf
     x = np.array([[1e30, nan], [1e-30, nan], [1, nan], [inf, nan], [-inf, 1e-30], [1e30, inf], [0, -0.0], [3e38, 3e38]],
                  np.float32)  # fmt: skip

@@ -68,7 +68,9 @@ def with_subgroups(
 
 @pytest.mark.parametrize("shape", [(3, 9), (100, 66), (70, 130), (33, 520), (5, 4096), (2, 20000)])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_lanes_near_and_apart(with_subgroups: Callable[[], dml.Device], shape: tuple[int, int], axis: int) -> None:
+def test_lanes_read_adjacent_and_strided_elements(
+    with_subgroups: Callable[[], dml.Device], shape: tuple[int, int], axis: int
+) -> None:
     """Exact integer sums of rows, where lanes read adjacent elements, and of columns, where they do not."""
     x = np.random.default_rng(9).integers(-(2**31), 2**31, shape).astype(np.int32)
     sizes = [1 if d == axis else size for d, size in enumerate(shape)]

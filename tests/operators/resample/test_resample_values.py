@@ -73,8 +73,7 @@ def rounding_of(version, direction):
 
 def test_resample_grad_page_example(device):
     """1.5 times the width, half the height. The page gives no offsets; its nearest elements are those of floor(o /
-    Scale).
-    """
+    Scale)."""
     x, grad = np.array([[1, 2], [3, 4]], np.float32), np.array([[4, 5, 6]], np.float32)
     scales, spread = (0.5, 1.5), np.array([[9, 6], [0, 0]], np.float32)
     desc = resample_of(1, x, (1, 3), scales, "NEAREST_NEIGHBOR", (0.5, 0.5), (0, 0))

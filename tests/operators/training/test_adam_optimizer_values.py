@@ -79,8 +79,7 @@ def test_step_zero_follows_the_formula(device: dml.Device) -> None:
 @pytest.mark.parametrize("buffers_bound", [8, 6, 4, 2])
 def test_in_place(seen_as: Callable[..., dml.Device], dtype: str, buffers_bound: int) -> None:
     """Outputs are bound to the inputs' buffers, or parameters to the gradient's buffer; also on devices with Vulkan's
-    minimum of storage buffers, and with two, where the outputs share a buffer as well.
-    """
+    minimum of storage buffers, and with two, where the outputs share a buffer as well."""
     inputs = arrays(dtype, (1, 1, 3, 15), np.uint32(5))
     desc = describe(like(inputs["GradientTensor"]))
     device = seen_as(max_storage_buffers=buffers_bound)

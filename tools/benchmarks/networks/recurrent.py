@@ -7,8 +7,7 @@ from networks.building import Input, Model, Network
 
 def lstm_gru() -> Model:
     """Return a model of Gather, a bidirectional LSTM of 64 units, a GRU of 64 units over both directions, and a Gemm of
-    the GRU's last state.
-    """
+    the GRU's last state."""
     net, words, width = Network(), 1000, 64
     x = net.node("Gather", net.weight(words, width), "ids")
     scale = width**-0.5

@@ -17,8 +17,7 @@ BUSY = 0.15
 
 def seconds_of(device: dml.Device, work: Work) -> float:
     """Return the seconds of one run: the slope between submissions of one run and of RUNS, which excludes the cost of a
-    submission and includes the gaps between dispatches.
-    """
+    submission and includes the gaps between dispatches."""
     made = work.graph(device) if work.graph is not None else compiled(device, work.desc, work.weights)
     bound = MeasuredOperator(made)
     one, many = bound.recorded(1), bound.recorded(RUNS)

@@ -43,8 +43,8 @@ def _tensors(whole: Convolution) -> dict[str, Operand]:
 def _padded(whole: Convolution) -> tuple[int, ...]:
     """Return spatial sizes that hold every kernel's padded copy of x."""
     return tuple(
-        size + 2 * before + taps * apart + LARGEST_TILE
-        for size, before, taps, apart in zip(
+        size + 2 * before + taps * dilation + LARGEST_TILE
+        for size, before, taps, dilation in zip(
             whole.x.sizes[2:], whole.geometry.padding, whole.weights.sizes[2:], whole.geometry.dilations, strict=True
         )
     )

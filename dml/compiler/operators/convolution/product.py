@@ -50,9 +50,9 @@ def thinned(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum:
         (images, channels, *places),
         (*x.strides[:2], *(stride * step for stride, step in zip(x.strides[2:], windows.strides, strict=True))),
     )
-    apart = -(-math.prod(places) // 4) * 4
-    whole = builder.temporary(x.data_type, (images, channels, apart))
-    copy = whole.view(taken.sizes, (channels * apart, apart, *packed_strides(places)))
+    pitch = -(-math.prod(places) // 4) * 4
+    whole = builder.temporary(x.data_type, (images, channels, pitch))
+    copy = whole.view(taken.sizes, (channels * pitch, pitch, *packed_strides(places)))
     copy_each(builder, copy, taken)
     return replace(sums, x=copy, windows=replace(windows, strides=(1, 1, 1)))
 

@@ -87,12 +87,12 @@ def _within(windows: Windows, x: Three, result: Three) -> Windows:
     """
     axes = []
     for d in range(3):
-        taps, first, apart, before = windows.taps[d], windows.first[d], windows.dilations[d], windows.padding[d]
-        while taps > 1 and (taps - 1) * apart - before >= x[d]:
+        taps, first, dilation, before = windows.taps[d], windows.first[d], windows.dilations[d], windows.padding[d]
+        while taps > 1 and (taps - 1) * dilation - before >= x[d]:
             taps -= 1
         while taps > 1 and (result[d] - 1) * windows.strides[d] - before < 0:
-            taps, first, before = taps - 1, first + windows.step[d], before - apart
-        axes.append((taps, first, apart if taps > 1 else 1, before))
+            taps, first, before = taps - 1, first + windows.step[d], before - dilation
+        axes.append((taps, first, dilation if taps > 1 else 1, before))
     taken, firsts, dilations, padding = (three(values) for values in zip(*axes, strict=True))
     return Windows(taken, firsts, windows.step, windows.strides, dilations, padding)
 
@@ -109,11 +109,13 @@ def _phases(taps: Three, geometry: Geometry, result: Operand) -> list[tuple[Wind
         return None
     found = []
     for phase in itertools.product(*axes):
-        counts, firsts, steps, apart, before = (
+        counts, firsts, steps, dilations, padding = (
             three(values)
             for values in zip(*((p.taps, p.first, p.step, p.dilation, p.padding) for p in phase), strict=True)
         )
-        found.append((Windows(counts, firsts, steps, (1, 1, 1), apart, before), _results_of(result, geometry, phase)))
+        found.append(
+            (Windows(counts, firsts, steps, (1, 1, 1), dilations, padding), _results_of(result, geometry, phase))
+        )
     return found
 
 

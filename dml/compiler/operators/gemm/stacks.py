@@ -39,10 +39,10 @@ def product_of_stack(
     beta: float,
     activation: Expression | None,
 ) -> None:
-    """Like ``matmul`` with transposed b, where b is a stack {E, n, k}, of floats or with scales, and each batch element
-    takes the matrix of its index {P}.
+    """Like ``matmul`` with transposed b, where b is a stack {E, n, k} of matrices (floats, or quantized with scales),
+    and ``indices`` {P} chooses a matrix for each batch element.
 
-    Kernels read the chosen matrices where they are. Other sizes and layouts copy them first.
+    Kernels read the chosen matrices in place if sizes and layouts allow it; else the matrices are copied first.
 
     data_type: of b, or of the dequantized weights.
     """

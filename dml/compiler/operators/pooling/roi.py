@@ -159,8 +159,7 @@ def _weights(
     builder: ProgramBuilder, gradient: Operand, result: Operand, sampling: RegionSampling
 ) -> dict[str, Operand]:
     """Compute the weight of each image row, and of each column, in the outputs. An element's weight in a mean is the
-    product of the two.
-    """
+    product of the two."""
     places = sampling.places()
     weights = {}
     for axis, (name, longest) in enumerate((("rows", places.rows), ("columns", places.columns))):

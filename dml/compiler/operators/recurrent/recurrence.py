@@ -147,8 +147,8 @@ def recur(
 def _packed(builder: ProgramBuilder, weights: Operand, sizes: RecurrenceSizes, cut: RecurrenceCut) -> Operand:
     """Return the recurrence's weights as the kernel reads them; prepared once if static."""
     stage = builder.prepare(weights)
-    beside = 1 if cut.slices else cut.workgroup
-    shape = (sizes.directions, cut.tiles, sizes.fours, sizes.gates, cut.units, beside, 4)
+    width = 1 if cut.slices else cut.workgroup
+    shape = (sizes.directions, cut.tiles, sizes.fours, sizes.gates, cut.units, width, 4)
     packed = stage.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, shape)
     constants: dict[str, Constant] = {"HIDDEN": sizes.hidden}
     stage.for_each("recurrent/pack.comp", packed, {"weights": weights}, constants=constants)

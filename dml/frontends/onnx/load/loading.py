@@ -75,11 +75,11 @@ def load(source: ModelSource) -> Loaded:
 def _loaded(source: ModelSource, fill: bool) -> Loaded:
     """Load a model. fill: copy all external data into it."""
     name, folder = "the model", None
-    apart: dict[int, Stored] = {}
+    separate: dict[int, Stored] = {}
     if isinstance(source, onnx.ModelProto):
         model = source
     elif isinstance(source, bytes):
-        model, apart = _read(memoryview(source), "the given bytes", fill)
+        model, separate = _read(memoryview(source), "the given bytes", fill)
     else:
         try:
             path = Path(os.fspath(source))
@@ -87,13 +87,13 @@ def _loaded(source: ModelSource, fill: bool) -> Loaded:
             raise DMLError(f"a model is a path, bytes or an onnx.ModelProto, found {type(source).__name__}") from None
         name, folder = str(path), path.parent
         with reading(path):
-            model, apart = _read(_opened(path), name, fill)
+            model, separate = _read(_opened(path), name, fill)
     if not model.HasField("graph"):
         raise DMLError(f"{name} has no graph")
     own = len(model.graph.initializer)  # (these come first)
     files = ModelFolder(folder)
     read = [
-        check_tensor(tensor, where, files, fill or index >= own or prod(tensor.dims) <= _SMALL, apart.get(index))
+        check_tensor(tensor, where, files, fill or index >= own or prod(tensor.dims) <= _SMALL, separate.get(index))
         for index, (where, tensor) in enumerate(tensors(model))
     ]
     light = outline(model)
@@ -144,8 +144,7 @@ def _broken_texts(message: Any) -> Iterator[str]:
 def _fields_with_text(kind: Descriptor) -> list[tuple[FieldDescriptor, bool, bool]]:
     """Return the fields of a kind of message that may contain text, whether each is text itself, and whether it is
     repeated: versions of protobuf disagree on how to ask for that, but agree on its default. (Weights are not among
-    them: reading one copies it.)
-    """
+    them: reading one copies it.)"""
     return [
         (field, field.type == field.TYPE_STRING, field.default_value == [])
         for field in kind.fields
@@ -230,8 +229,7 @@ class ModelFolder:
 
     def open(self, location: str) -> memoryview | None:
         """Open the external data file at a location; None if it is no file in this folder. Raises OSError if it cannot
-        be read.
-        """
+        be read."""
         if location not in self._opened:
             assert self.path is not None
             root = self.path.resolve()
@@ -243,11 +241,11 @@ class ModelFolder:
 
 
 def check_tensor(
-    tensor: Any, where: str, folder: ModelFolder, fill: bool, apart: Stored | None = None
+    tensor: Any, where: str, folder: ModelFolder, fill: bool, separate: Stored | None = None
 ) -> Stored | None:
     """Check that a tensor's data fills its dimensions.
 
-    fill: copy external data into it. apart: its ``raw_data`` if it was read before. Returns its ``raw_data``, which
+    fill: copy external data into it. separate: its ``raw_data`` if it was read before. Returns its ``raw_data``, which
     protobuf copies at each access, or its external data; None if it has neither.
     """
     if any(size < 0 for size in tensor.dims):
@@ -269,11 +267,11 @@ def check_tensor(
             tensor.data_location = onnx.TensorProto.DEFAULT
         return data
     if tensor.HasField("raw_data"):
-        data = bytes(tensor.raw_data) if apart is None else apart
+        data = bytes(tensor.raw_data) if separate is None else separate
         if len(data) != size:
             raise DMLError(f"{where}: its dimensions say {size} bytes, found {len(data)}")
-        if fill and apart is not None:
-            tensor.raw_data = bytes(apart)
+        if fill and separate is not None:
+            tensor.raw_data = bytes(separate)
         return data
     field = onnx.helper.tensor_dtype_to_field(tensor.data_type)
     found, wanted = len(getattr(tensor, field)), count
@@ -332,8 +330,10 @@ def check_model(model: Any) -> None:
         version = versions.get("ai.onnx", 0)
         if node.domain not in ("", "ai.onnx"):
             return False
-        beside = schema_of(node.op_type, "", version) is None and mapping_of(node.op_type, "", version) is not None
-        return beside or version in _DEPRECATED.get(node.op_type, ())
+        is_unofficial = (
+            schema_of(node.op_type, "", version) is None and mapping_of(node.op_type, "", version) is not None
+        )
+        return is_unofficial or version in _DEPRECATED.get(node.op_type, ())
 
     if any(unchecked(node) for node in nodes(model)):
         model.opset_import.append(onnx.helper.make_opsetid("unchecked", 1))

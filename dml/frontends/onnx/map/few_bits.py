@@ -69,6 +69,6 @@ def dequantized_blocks(x: OnnxValue, scales: OnnxValue, points: OnnxValue | None
 def repeated_blocks(x: OnnxValue, axis: int, block: int, size: int) -> OnnxValue:
     """Repeat each block's parameter along an axis for every element of the block, up to ``size``."""
     shape = x.shape
-    before, behind = shape[: axis + 1], shape[axis + 1 :]
-    wide = expanded(reshape(x, (*before, 1, *behind)), (*before, block, *behind))
-    return part(reshape(wide, (*shape[:axis], shape[axis] * block, *behind)), axis, 0, size)
+    before, after = shape[: axis + 1], shape[axis + 1 :]
+    wide = expanded(reshape(x, (*before, 1, *after)), (*before, block, *after))
+    return part(reshape(wide, (*shape[:axis], shape[axis] * block, *after)), axis, 0, size)

@@ -484,8 +484,7 @@ class Trace:
 
 def _around_graph(function: Any, node: OnnxNode) -> Scope:
     """Return the scope of a function body that holds the caller's nested graph (SequenceMap's): the graph's nodes have
-    the caller's versions and read the caller's names. Raises Unsupported if the function has one of these names.
-    """
+    the caller's versions and read the caller's names. Raises Unsupported if the function has one of these names."""
     given = dict(zip(function.input, node.proto.input, strict=False))
     own = {name for name in function.input if given.get(name) != name}
     own.update(name for inner in function.node for name in inner.output)

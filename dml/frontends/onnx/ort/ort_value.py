@@ -206,8 +206,7 @@ def _at(address: int, element_type: Any, shape: Sequence[int]) -> Array:
 
 class IOBinding:
     """Inputs and outputs of a session, bound by name for ``run_with_iobinding``. ``session.io_binding()`` creates
-    it.
-    """
+    it."""
 
     def __init__(self, session: InferenceSession) -> None:
         self._session = session

@@ -206,8 +206,8 @@ def explain(
             )
     still_open = [name for walked_part in walked.parts for name in walked_part.open]
     host = f"sizes known only after a run on the host, assumed to be 1: {', '.join(still_open)}" if still_open else ""
-    said = [walked.inputs.words, host, _numbers(model, walked.inputs, given, readers)]
-    return Explanation(rows, [*filter(None, said)], walked.inputs.sizes)
+    messages = [walked.inputs.words, host, _numbers(model, walked.inputs, given, readers)]
+    return Explanation(rows, [*filter(None, messages)], walked.inputs.sizes)
 
 
 def _numbers(model: PreparedModel, stand: StandIns, given: Collection[str], readers: Collection[str]) -> str:

@@ -86,10 +86,10 @@ class HostPart:
         Also returns the names of outputs with sizes that are known only at run time: these are 1.
         """
         feeds = self._defaults | {name: values[name] for name in self.inputs if name in values}
-        told = {name: _type_of(item, self._types.get(name), shaped=True) for name, item in feeds.items()}
+        input_types = {name: _type_of(item, self._types.get(name), shaped=True) for name, item in feeds.items()}
         types = {name: self._types[name] for name in self.outputs if name in self._types}
         try:
-            inferred = shape_inference.infer_shapes(self._own_model(told), data_prop=True)
+            inferred = shape_inference.infer_shapes(self._own_model(input_types), data_prop=True)
         except Exception as error:  # (it raises various exceptions)
             logging.getLogger(__name__).debug("no shapes inferred: %s", error)
         else:
@@ -225,13 +225,13 @@ def _has_shape(kind: Any) -> bool:
     return bool(kind.HasField("tensor_type") and kind.tensor_type.elem_type and kind.tensor_type.HasField("shape"))
 
 
-def _type_of(item: Any, told: Any, *, shaped: bool = False) -> Any:
+def _type_of(item: Any, declared: Any, *, shaped: bool = False) -> Any:
     """Return the type of a value: its own if known, else the model's. shaped: include a tensor's shape."""
     if hasattr(item, "dtype"):
         kind = onnx.TensorProto.STRING if item.dtype.hasobject else helper.np_dtype_to_tensor_dtype(item.dtype)
         return helper.make_tensor_type_proto(kind, item.shape if shaped else None)
-    if told is not None:
-        return told
+    if declared is not None:
+        return declared
     if isinstance(item, list) and item:
         return helper.make_sequence_type_proto(_type_of(item[0], None))
     return helper.make_sequence_type_proto(helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, None))

@@ -92,8 +92,8 @@ def shuffle_channels(c: IrContext) -> IrValue:
     axis = c.axis(c.layer.integer("axis", 1), x.rank)
     if groups < 1 or x.sizes[axis] % groups:
         raise c.error(f"group {groups} does not divide the size {x.sizes[axis]} of axis {axis}")
-    before, behind = prod(x.sizes[:axis]), prod(x.sizes[axis + 1 :])
-    y = x.reshape(before, groups, x.sizes[axis] // groups, behind)
+    before, after = prod(x.sizes[:axis]), prod(x.sizes[axis + 1 :])
+    y = x.reshape(before, groups, x.sizes[axis] // groups, after)
     return y.transpose(0, 2, 1, 3).reshape(*x.sizes)
 
 

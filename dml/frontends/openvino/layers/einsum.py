@@ -69,12 +69,12 @@ def _diagonal(tensor: Tensor, term: str) -> tuple[Tensor, str]:
 
 def _summed(tensor: Tensor, labels: str, kept: set[str]) -> tuple[Tensor, str]:
     """Sum over the dimensions whose labels are not in ``kept``; return the tensor and its labels."""
-    gone = [index for index, label in enumerate(labels) if label not in kept]
-    if not gone:
+    summed = [index for index, label in enumerate(labels) if label not in kept]
+    if not summed:
         return tensor, labels
     left = "".join(label for label in labels if label in kept)
-    sizes = [tensor.sizes[index] for index in range(tensor.rank) if index not in gone]
-    return op.reduce(tensor, enums.DML_REDUCE_FUNCTION_SUM, gone).reshape(*(sizes or [1])), left
+    sizes = [tensor.sizes[index] for index in range(tensor.rank) if index not in summed]
+    return op.reduce(tensor, enums.DML_REDUCE_FUNCTION_SUM, summed).reshape(*(sizes or [1])), left
 
 
 def _contracted(a: Tensor, a_labels: str, b: Tensor, b_labels: str, needed: set[str]) -> tuple[Tensor, str]:

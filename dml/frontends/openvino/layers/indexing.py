@@ -28,10 +28,10 @@ def gather(c: IrContext) -> IrValue:
     if axis < batches:
         raise c.error(f"axis {axis} lies among the {batches} batch_dims")
     # As {batch, before, axis, after}: each batch element has its own indices
-    batch, before, behind = prod(x.sizes[:batches]), prod(x.sizes[batches:axis]), prod(x.sizes[axis + 1 :])
-    flat = x.reshape(batch, before, x.sizes[axis], behind)
+    batch, before, after = prod(x.sizes[:batches]), prod(x.sizes[batches:axis]), prod(x.sizes[axis + 1 :])
+    flat = x.reshape(batch, before, x.sizes[axis], after)
     count = prod(indices.sizes[batches:])
-    chosen = indices.reshape(batch, 1, count, 1).broadcast((batch, before, count, behind))
+    chosen = indices.reshape(batch, 1, count, 1).broadcast((batch, before, count, after))
     return op.gather_elements(flat, chosen, 2).reshape(*c.sizes)
 
 

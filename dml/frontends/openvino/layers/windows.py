@@ -136,9 +136,9 @@ def adaptive_pool(c: IrContext) -> IrValue:
         if count == size:
             continue
         if size % count == 0:
-            before, behind = x.sizes[:axis], x.sizes[axis + 1 :]
-            ranges = x.reshape(*before, count, size // count, *behind)
-            x = op.reduce(ranges, function, [axis + 1]).reshape(*before, count, *behind)
+            before, after = x.sizes[:axis], x.sizes[axis + 1 :]
+            ranges = x.reshape(*before, count, size // count, *after)
+            x = op.reduce(ranges, function, [axis + 1]).reshape(*before, count, *after)
             continue
         parts = []
         for k in range(count):

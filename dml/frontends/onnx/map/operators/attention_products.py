@@ -48,9 +48,9 @@ def _attended(
 ) -> OnnxValue:
     (batch, steps, width), (_, key_heads, total, size) = query.shape, keys_values[0].shape
     heads = width // size
-    asked = transpose(reshape(cast(query, FLOAT32), (batch, steps, heads, size)), (0, 2, 1, 3))
+    queries = transpose(reshape(cast(query, FLOAT32), (batch, steps, heads, size)), (0, 2, 1, 3))
     grouped = (batch, key_heads, heads // key_heads * steps)
-    scores = matmul(reshape(asked, (*grouped, size)), keys_values[0], transpose_b=True)
+    scores = matmul(reshape(queries, (*grouped, size)), keys_values[0], transpose_b=True)
     scores = reshape(scores, (batch, heads, steps, total)) * (node.number("scale", 0.0) or size**-0.5)
     softcap = node.number("softcap", 0.0)
     if softcap > 0:

@@ -73,27 +73,27 @@ def rounded(x: OnnxValue, dtype: DType, saturate: bool = True) -> OnnxValue:
     bits = bit_cast(x, UINT32)
     odd = _bitwise(op.bit_and, _shifted(bits, dropped), 1)
     up = bits + odd + ((1 << (dropped - 1)) - 1)
-    near = bit_cast(_bitwise(op.bit_and, up, 2**32 - (1 << dropped)), FLOAT32)
+    nearest = bit_cast(_bitwise(op.bit_and, up, 2**32 - (1 << dropped)), FLOAT32)
     is_nan = unary(op.is_nan, x, BOOL)
     if dtype == BFLOAT16:  # (with the exponents of FLOAT32)
-        return x.with_tensor(where(is_nan, x, near).tensor, dtype=dtype)
+        return x.with_tensor(where(is_nan, x, nearest).tensor, dtype=dtype)
     size = unary(op.absolute, x)
     # Subnormal numbers of the type are multiples of the smallest one; division by it is exact
     step = float(kind.smallest_subnormal)
     mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
     small = unary(op.round_, x * (1 / step), rounding_mode=mode) * step
-    near = where(size < float(kind.smallest_normal), small, near)
+    nearest = where(size < float(kind.smallest_normal), small, nearest)
     if "fnuz" in dtype.name:  # (with a single zero)
-        near = where(near.equals(0), near.filled(0), near)
+        nearest = where(nearest.equals(0), nearest.filled(0), nearest)
     most = float(kind.max)
-    beyond = unary(op.absolute, near) > most
+    beyond = unary(op.absolute, nearest) > most
     if saturate:
-        limits = unary(op.clip, near, min=-most, max=most)
+        limits = unary(op.clip, nearest, min=-most, max=most)
     elif np.isinf(np.array(np.inf, dtype).astype(np.float32)):
-        limits = unary(op.sign, near) * np.inf
+        limits = unary(op.sign, nearest) * np.inf
     else:
-        limits = near.filled(np.nan)
-    return x.with_tensor(where(is_nan, x, where(beyond, limits, near)).tensor, dtype=dtype)
+        limits = nearest.filled(np.nan)
+    return x.with_tensor(where(is_nan, x, where(beyond, limits, nearest)).tensor, dtype=dtype)
 
 
 def _bitwise(function: Operation, x: OnnxValue, number: int) -> OnnxValue:

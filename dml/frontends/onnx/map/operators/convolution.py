@@ -130,8 +130,7 @@ def _wanted(node: OnnxNode, x: OnnxValue, strides: list[int]) -> list[int] | Non
 
 def _cut(full: Sequence[int], wanted: list[int], *, more_at_start: bool) -> tuple[list[int], list[int]]:
     """Return the numbers of elements to crop from both ends of a result that is too large: equal, with an odd element
-    at one end.
-    """
+    at one end."""
     cut = [halves(max(0, size - want), more_at_start=more_at_start) for size, want in zip(full, wanted, strict=True)]
     return [start for start, _ in cut], [end for _, end in cut]
 

@@ -223,9 +223,9 @@ def einsum(node: OnnxNode) -> OnnxValue:
     for index, (value, own) in enumerate(operands[1:], 1):
         needed = set(output).union(*(term for _, term in operands[index + 1 :]))
         result, labels = _contract(result, labels, value, own, needed)
-    gone = [index for index, label in enumerate(labels) if label not in output]
-    if gone:
-        result = total(result, gone, keep=False)
+    summed = [index for index, label in enumerate(labels) if label not in output]
+    if summed:
+        result = total(result, summed, keep=False)
         labels = [label for label in labels if label in output]
     return transpose(result, [labels.index(label) for label in output])
 

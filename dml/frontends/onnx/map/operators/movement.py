@@ -84,12 +84,12 @@ def flatten(node: OnnxNode) -> OnnxValue:
 @onnx_op("Squeeze", fold=folds.SQUEEZE)
 def squeeze(node: OnnxNode) -> OnnxValue:
     x, axes = node.input(0), node.ints("axes", 1)
-    gone = {dimension for dimension, size in enumerate(x.shape) if size == 1} if axes is None else {
+    removed = {dimension for dimension, size in enumerate(x.shape) if size == 1} if axes is None else {
         checked_axis(axis, x.rank) for axis in axes
     }  # fmt: skip
-    if any(x.shape[dimension] != 1 for dimension in gone):
+    if any(x.shape[dimension] != 1 for dimension in removed):
         raise DMLError(f"axes {axes} of shape {x.shape} must have size 1")
-    return reshape(x, [size for dimension, size in enumerate(x.shape) if dimension not in gone])
+    return reshape(x, [size for dimension, size in enumerate(x.shape) if dimension not in removed])
 
 
 @onnx_op("Unsqueeze", fold=folds.UNSQUEEZE)

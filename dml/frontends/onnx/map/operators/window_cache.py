@@ -63,9 +63,9 @@ def _counted(node: OnnxNode, count: int) -> OnnxValue:
 
 def _resident(total: OnnxValue, room: int, window: int) -> OnnxValue:
     """Return how many of ``total`` positions, {B}, are still in a cache of ``room`` positions."""
-    gone = room - window + 1
+    dropped = room - window + 1
     over = maximum(total - room, total.filled(0))
-    return total - (over + (gone - 1)) / gone * gone
+    return total - (over + (dropped - 1)) / dropped * dropped
 
 
 def _bias_columns(bias: OnnxValue, positions: OnnxValue, shape: tuple[int, int, int, int]) -> OnnxValue:

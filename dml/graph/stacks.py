@@ -77,7 +77,7 @@ def stack_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operand
 def dequantized_stack(
     node: Node, stacks: dict[Value, Stack], read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operand]
 ) -> Stack | None:
-    """Return the quantized matrices of which a node dequantizes the chosen ones; None if it does anything else.
+    """Return the quantized matrices from which a node dequantizes the chosen ones; None if it does anything else.
 
     stacks: of the gathers' results.
     """

@@ -81,7 +81,7 @@ def dequantized_stack(
 
     stacks: of the gathers' results.
     """
-    if node.inputs[0] is None or node.inputs[0][1] not in stacks:
+    if not node.inputs or node.inputs[0] is None or node.inputs[0][1] not in stacks:
         return None
     first = stacks[node.inputs[0][1]]
 

@@ -237,7 +237,7 @@ def _widened(tensor: Tensor, cls: type[OperatorDesc], count: int) -> Tensor:
 def _descs(
     cls: type[OperatorDesc], outputs: Mapping[str, Any], fields: Mapping[str, Any]
 ) -> dict[str, DML_BUFFER_TENSOR_DESC]:
-    """Return the descriptions of a node's tensors, for an array that of its first, by field."""
+    """Return the descriptions of a node's tensors by field; an array is described by its first tensor."""
     inputs = {field: fields[field] for field in cls.input_names if fields.get(field) is not None}
     tensors = inputs | dict(outputs)
     first = {name: value[0] if isinstance(value, list | tuple) else value for name, value in tensors.items()}
@@ -427,7 +427,7 @@ class Builder(Generic[Compiled]):
         self, cls: type[OperatorDesc], outputs: Mapping[str, DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]],
         name: str | None, fields: dict[str, Any], add: Callable[..., dict[str, Any]],
     ) -> dict[str, Any]:  # fmt: skip
-        """Add a node with ``add``, with dimensions of size 1 added if the operator does not take so few."""
+        """Add a node with ``add``; if the operator needs more dimensions, its tensors get dimensions of size 1."""
         descs = _descs(cls, outputs, fields)
         missing = missing_dimensions(cls, descs, fields.get("Function"), self.device.feature_level)
         if not missing:

@@ -77,11 +77,11 @@ def stack_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operand
 def dequantized_stack(
     node: Node, stacks: dict[Value, Stack], read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operand]
 ) -> Stack | None:
-    """Return the quantized matrices of which a node dequantizes the chosen ones; None if it does anything else.
+    """Return the quantized matrices from which a node dequantizes the chosen ones; None if it does anything else.
 
     stacks: of the gathers' results.
     """
-    if node.inputs[0] is None or node.inputs[0][1] not in stacks:
+    if not node.inputs or node.inputs[0] is None or node.inputs[0][1] not in stacks:
         return None
     first = stacks[node.inputs[0][1]]
 

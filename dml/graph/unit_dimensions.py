@@ -1,4 +1,4 @@
-"""Dimensions of size 1 for operators that do not take so few dimensions at the device's feature level.
+"""Adds dimensions of size 1 for operators that need more dimensions at the device's feature level.
 
 Feature levels before 4_0 take four dimensions where later ones take one to eight. A ``Builder`` that converts adds
 dimensions of size 1 to the inputs and removes them from the outputs; no element moves.

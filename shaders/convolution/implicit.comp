@@ -45,7 +45,7 @@ ONE_KEPT next_b[LOADS_B];
 #define X_ONE(i) SUM(x_load(i))
 #endif
 
-// Beyond the last channel or step, the last four or step are loaded, and not used.
+// Beyond the last channel or step, the last existing ones are loaded but not used.
 void load_a(uint matrix, uint m0, uint k0) {
     [[unroll]] for (uint i = 0u; i < LOADS_A; ++i) {
         uint at = gl_LocalInvocationIndex + i * WORKGROUP;
@@ -88,8 +88,8 @@ void load_b(Window window, uint tap[3], uint channel) {
 }
 #define LOAD_B(k0) load_b(window, tap, channel)
 
-// Moves on by TILE_K channels, to the window's next element after the last ones. (Without branches, which would divide
-// the loop in many parts.)
+// Moves on by TILE_K channels, to the window's next element after the last ones. (Without branches, which would split
+// the loop into many parts.)
 void next_tap(inout uint tap[3], inout uint channel) {
     channel += TILE_K;
     uint carry = uint(channel == GROUP_INPUTS);

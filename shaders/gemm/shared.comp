@@ -100,8 +100,8 @@ FOUR_KEPT b_of_raw(B_RAW raw) {
 #endif
 }
 
-// Position in a slab of this invocation's l-th vector of four: row (column for b) and first step of k. The workgroup is a
-// multiple of the tile's sizes, so that an invocation's positions are constants apart.
+// Position in a slab of this invocation's l-th vector of four: row (column for b) and first step of k. The workgroup is
+// a multiple of the tile's sizes, so that the positions of an invocation differ by constants.
 #define ALONG(own, first, count, l)                                                        \
     uint own = gl_LocalInvocationIndex % (count), first = gl_LocalInvocationIndex / (count) + (l) * (WORKGROUP / (count));
 #if A_ALONG == COLUMN
@@ -165,8 +165,7 @@ void find_fours_of_b(uint b0, uint n0) {
 
 // Loads are not inside branches, where they would wait for each other: beyond the edges, the last existing row, column
 // or step of k is read. Sums of such rows and columns are not stored; such steps are not added. whole: all steps of the
-// slab at step k0 exist; a vector then is a distance that is the same for all invocations away from the one found
-// above.
+// slab at step k0 exist; the distance of a vector from the one found above is then the same for all invocations.
 void load_a(uint a0, uint m0, uint k0, uint end, bool whole, out A_RAW raw[FOURS_OF_A]) {
     [[unroll]] for (uint l = 0u; l < FOURS_OF_A; ++l) {
 #if A_ALONG == NOWHERE

@@ -203,7 +203,7 @@ def test_every_chip_has_a_kernel(name: str) -> None:
     assert (implicit_tile(target, sizes) is None) == (name == "a702")
     each = WindowSizes(1, 192, 1, 1, (1, 28, 28), (1, 3, 3), (1, 2, 2), (1, 1, 1))
     assert depthwise_tile(target, each, 16, fours=False) is not None
-    assert (byte_kernel(target, 2048, 2048, 2048, 1) is None) == (name in ("vega10", "V3D", "a702"))
+    assert (byte_kernel(target, 2048, 2048, 2048, 1) is None) == (name in ("vega10", "kepler", "V3D", "a702"))
     few = ProductSizes(8, 4096, 1024, 1)
     assert product_kernel(target, few, a_along_columns=False, b_along_k=False, b_per_vector=8) is not None
 

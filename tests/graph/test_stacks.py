@@ -185,7 +185,7 @@ def test_an_index_out_of_range_takes_the_nearest_matrix(device):
 
 
 def test_other_readers_need_the_copy(device):
-    """Another reader of the chosen matrices or of their scales, and matrices that are no weights."""
+    """Another reader of the chosen matrices or of their scales, and matrices that are not weights."""
     rng = np.random.default_rng(5)
     numbers, scales, _ = map(np.stack, zip(*(weights(rng, 8, 64, 32, np.uint8) for _ in range(3)), strict=True))
     stack = rng.random((3, 8, 64), np.float32)

@@ -1,4 +1,4 @@
-"""A Builder that converts adds dimensions of size 1 where an old feature level does not take so few dimensions."""
+"""A converting Builder adds dimensions of size 1 where an old feature level needs more dimensions."""
 
 import numpy as np
 import pytest
@@ -99,7 +99,7 @@ CASES = {
     "TOP_K": _top_k,
     "TOP_K1": lambda x: list(op.top_k(x, 2, 0)),
 }  # fmt: skip
-#: The last level that takes no fewer than four dimensions, where it is not 2_1.
+#: The last level that requires four dimensions, if not 2_1.
 LEVELS = {
     "CAST": "3_0", "CUMULATIVE_PRODUCT": "3_1", "FILL_VALUE_CONSTANT": "3_1", "FILL_VALUE_SEQUENCE": "3_1",
     "REVERSE_SUBSEQUENCES": "3_1",

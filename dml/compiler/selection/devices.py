@@ -87,8 +87,9 @@ _RDNA_2_PROCESSORS = frozenset({0x1435, 0x1506, 0x163F, 0x164D, 0x164E, 0x1681})
 #: each by several instructions, which spilled scalar registers to vector registers.
 _VEGA_10 = Profile(256, 131072, dots=False, numbers=_AMD_NUMBERS)
 _VEGA_10_DEVICES = frozenset({*range(0x6860, 0x6880), *range(0x69A0, 0x69B0), 0x15D8, 0x15DD})
-#: NVIDIA's first Kepler (GK107, GK104, GK106), with 63 registers per invocation; GK110 and later chips have 255.
-_FIRST_KEPLER = Profile(63, loads_early=True)
+#: NVIDIA's first Kepler (GK107, GK104, GK106), with 63 registers per invocation and no byte dot products; GK110 and
+#: later chips have 255 registers.
+_FIRST_KEPLER = Profile(63, loads_early=True, dots=False)
 _FIRST_KEPLER_DEVICES = frozenset({*range(0x0FC0, 0x1000), *range(0x1180, 0x1200)})
 _PROFILES = {
     _AMD: Profile(256, 131072, numbers=_AMD_NUMBERS),

@@ -63,8 +63,7 @@ def streams_blocks(target: Target, m: int, n: int, k: int, block: int, bits: int
 
 def loads_blocks(target: Target, m: int, block: int, *, halves: bool) -> bool:
     """Whether GPUs dequantize weights on their way to shared memory. block: as in ``block_product``. halves: the other
-    factor is FLOAT16, so that few rows of it are faster with FLOAT16 weights.
-    """
+    factor is FLOAT16, so that few rows of it are faster with FLOAT16 weights."""
     few = FEW_ROWS if halves else _FEW_ROWS
     return profile(target).shares_memory and m > few and block % _PER_SCALE == 0
 

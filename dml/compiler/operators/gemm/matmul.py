@@ -159,7 +159,7 @@ def _sum_of_products(
 def sizes_of(operands: Mapping[str, Operand]) -> ProductSizes:
     a, b = operands["a"], operands["b"]
     *batch, m, n = operands["result"].sizes
-    # (the matrices that indices choose are other ones in each run)
+    # (indices choose different matrices in each run)
     b_known = "indices" not in operands and (b.is_static or b.as_weights)
     return ProductSizes(m, n, a.sizes[-1], math.prod(batch), a.is_static, b_known)
 

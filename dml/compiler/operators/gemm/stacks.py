@@ -22,7 +22,8 @@ from dml.compiler.selection.gemm import (
 from dml.compiler.selection.tiles import TiledProduct, has_any_rows
 from dml.enums import DML_TENSOR_DATA_TYPE
 
-#: A part of the stack, c and the result as wide as the part's rows are many, and which matrices it has (None: all).
+#: A part of the stack, the columns of c and of the result that it computes, and the indices of its matrices (None:
+#: all).
 _Part = tuple[Blocks, Operand | None, Operand, StackPart | None]
 
 
@@ -147,7 +148,8 @@ def _stream(
 
 
 def _binds(builder: ProgramBuilder, operands: Mapping[str, Operand]) -> bool:
-    """Whether the device binds that many operands, and all but those of b, and a copy of a, as a whole."""
+    """Whether the device can bind that many operands, and each of them except b's, including a copy of a, as a
+    whole."""
     *outer, k = operands["a"].sizes
     copy = 4 * math.prod(outer) * (k + 8)
     sizes = (operand.region.size for name, operand in operands.items() if name not in STACKED)

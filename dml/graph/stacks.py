@@ -79,7 +79,7 @@ def dequantized_stack(
 ) -> Stack | None:
     """Return the quantized matrices from which a node dequantizes the chosen ones; None if it does anything else.
 
-    stacks: of the gathers' results.
+    stacks: the stack that each gather's result was chosen from.
     """
     if not node.inputs or node.inputs[0] is None or node.inputs[0][1] not in stacks:
         return None

@@ -25,7 +25,7 @@ class TracedValue(ABC):
 
     @abstractmethod
     def at(self, numbers: Numbers) -> Any:
-        """Return the value for other numbers. Raises UntracedError if there is none."""
+        """Return the value for these numbers in place of the traced ones. Raises UntracedError if there is none."""
 
 
 def filled(value: Any, numbers: Numbers) -> Any:

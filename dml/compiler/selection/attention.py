@@ -262,7 +262,7 @@ MATRIX_TILES: tuple[tuple[int, int, int], ...] = threshold("attention.MATRIX_TIL
 REGISTER_TILES: dict[int, tuple[tuple[int, int, int], ...]] = threshold(
     "attention.REGISTER_TILES", lambda tiles: {int(columns): tuple(map(tuple, ways)) for columns, ways in tiles.items()}
 )
-#: Largest head size for which tiles in registers come first.
+#: Largest head size for which tiles in registers are preferred to those in shared memory.
 FIRST_IN_REGISTERS: int = threshold("attention.FIRST_IN_REGISTERS")
 #: Both constants where weights are rounded once, which needs fewer registers. Not measured on a GPU.
 _HALF_REGISTER_TILES = {64: REGISTER_TILES[64], 128: ((8, 4, 1), (8, 2, 1), (4, 2, 1))}

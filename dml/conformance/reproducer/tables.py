@@ -124,7 +124,7 @@ class CaseFiles:
         return max(region.offset + region.size for region in regions if _key(region) == (space, index))
 
     def _dispatch(self, index: int, dispatch: Dispatch) -> tuple[str, str]:
-        """Return a dispatch's own tables, and its row."""
+        """Return the tables that a dispatch adds to the program, and its row of the table of dispatches."""
         name = self._kernel(dispatch)
         bindings = [
             f"{{{self._numbers[_key(region)]}, {region.offset}, {region.size}, {texel}}}"

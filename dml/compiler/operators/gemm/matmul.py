@@ -286,8 +286,8 @@ def matrix_code(operands: Mapping[str, Operand], *, in_parts: bool = False) -> s
     """Return, for each operand ``t``, the constants T_ROW and T_COLUMN, and t_batch(at), the index of a batch element's
     matrix.
 
-    With ``indices``, one per batch element, b and what belongs to it are stacks of matrices (see stacks.py), and
-    in_parts, b_held(at) says whether the bound part of the stack has a batch element's matrix.
+    With ``indices``, one per batch element, b, its scales and its zero points are stacks of matrices (see stacks.py).
+    in_parts: also return b_held(at): whether the bound part of the stack includes a batch element's matrix.
     """
     stacked = STACKED if "indices" in operands else ()
     batch = max(operand.rank for operand in operands.values()) - 2

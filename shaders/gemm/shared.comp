@@ -297,8 +297,7 @@ void main() {
     }
     A_RAW raw_a[FOURS_OF_A];
     B_RAW raw_b[FOURS_OF_B];
-    // The loop over whole slabs has no code for the ends of a and b. With loads ahead, the last slab overlaps the one
-    // before it, so that it is whole, too; its steps that were not added yet follow the loop.
+    // The loop over whole slabs has no code for the ends of a and b.
     uint k0 = begin;
     find_fours_of_a(a0, m0);
     find_fours_of_b(b0, n0);
@@ -308,7 +307,10 @@ void main() {
     keep_a(raw_a);
     keep_b(raw_b);
     barrier();
-    uint last = (end - TILE_K + 3u) / 4u * 4u;
+    // The last slab overlaps the one before it, so that it is whole, too, if its vectors along k are aligned then. Else
+    // the rest is loaded after the loop, whose last loads are those of its last slab again.
+    bool overlaps = end % 4u == 0u;
+    uint last = end - TILE_K - (overlaps ? 0u : (end - begin) % TILE_K);
     for (; k0 + TILE_K <= end; k0 += TILE_K) {
         uint next = min(k0 + TILE_K, last);
         load_a(a0, m0, next, end, true, raw_a);
@@ -320,6 +322,7 @@ void main() {
         barrier();
     }
     uint loaded = k0 == begin ? begin : last;
+    bool has_rest = loaded + TILE_K >= end;
 #else
     for (; k0 + TILE_K <= end; k0 += TILE_K) {
         load_a(a0, m0, k0, end, true, raw_a);
@@ -331,14 +334,16 @@ void main() {
         barrier();
     }
     uint loaded = k0;
-    if (k0 < end) {
+    const bool has_rest = false;
+#endif
+    if (k0 < end && !has_rest) {
+        loaded = k0;
         load_a(a0, m0, k0, end, false, raw_a);
         load_b(b0, n0, k0, end, false, raw_b);
         keep_a(raw_a);
         keep_b(raw_b);
         barrier();
     }
-#endif
     [[dont_unroll]] for (; k0 < end; ++k0) add_step(k0 - loaded, own_m, own_n, sums);
 
     // The outer loop is not unrolled, and an unrolled inner loop selects sums by constant indices: NVIDIA's compiler

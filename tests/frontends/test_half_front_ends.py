@@ -14,14 +14,14 @@ import dml
 from dml.cli import app
 from dml.frontends import pydirectml
 from dml.frontends.dxdispatch import Session, load
-from half_products import ALLOW, IN_FLOAT, IN_HALVES, SIZE, inputs
+from half_products import ALLOW, IN_FLOAT, IN_HALVES, SIZE, STEPS, inputs
 
 
 @pytest.mark.parametrize("flags", [None, [], ["ALLOW_HALF_PRECISION_COMPUTATION"]])
 @pytest.mark.parametrize("compile_type", ["DmlCompileOp", "DmlCompileGraph"])
 def test_dxdispatch(computes_in_halves: dml.Device, tmp_path: Path, flags: Any, compile_type: str) -> None:
     given = inputs()
-    sizes = {"ATensor": (1, 1, SIZE, 8), "BTensor": (1, 1, 8, SIZE), "OutputTensor": (1, 1, SIZE, SIZE)}
+    sizes = {"ATensor": (1, 1, SIZE, STEPS), "BTensor": (1, 1, STEPS, SIZE), "OutputTensor": (1, 1, SIZE, SIZE)}
     desc = {name: {"DataType": "FLOAT16", "Sizes": list(each)} for name, each in sizes.items()}
     desc |= {"TransA": "NONE", "TransB": "NONE", "Alpha": 1, "Beta": 0}
     gemm = {"type": "GEMM", "desc": desc, "dmlCompileType": compile_type}
@@ -63,14 +63,14 @@ def test_models_run_as_their_device_says(computes_in_halves: dml.Device) -> None
 
     from dml.frontends.onnx import prepare
 
-    kinds = {"a": ["m", 8], "b": [8, SIZE], "y": ["m", SIZE]}
+    kinds = {"a": ["m", STEPS], "b": [STEPS, SIZE], "y": ["m", SIZE]}
     a, b, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT16, sizes) for name, sizes in kinds.items())
     graph = helper.make_graph([helper.make_node("MatMul", ["a", "b"], ["y"])], "product", [a, b], [y])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
     allowing = dml.Device(computes_in_halves.vulkan, dml.DML_FEATURE_LEVEL_6_4, ALLOW)
     prepared = [(prepare(model, computes_in_halves), IN_FLOAT), (prepare(model, allowing), IN_HALVES)]
     for rows in (SIZE, SIZE + 1, SIZE + 2, SIZE + 3, SIZE):
-        x = np.resize(inputs()["ATensor"], (rows, 8))
+        x = np.resize(inputs()["ATensor"], (rows, STEPS))
         for one, expected in prepared:
             (result,) = one.run([x, inputs()["BTensor"][0, 0]])
             np.testing.assert_array_equal(result, np.full((rows, SIZE), expected))

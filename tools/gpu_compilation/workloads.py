@@ -10,6 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import dml
 from dml.capability import LATEST
 from dml.compiler.lowering import compile_operator
@@ -18,7 +20,9 @@ from dml.compiler.target import Target
 from dml.conformance.case import Case
 from dml.conformance.graphs import program_of
 from dml.conformance.suite import Suite
-from dml.graph.builder import Builder
+from dml.enums import DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT as SCALE_ZERO_POINT
+from dml.graph import operations as op
+from dml.graph.builder import Builder, Tensor
 from dml.graph.compile import compile_graph
 from dml.graph.model import Graph
 
@@ -55,7 +59,7 @@ def workloads() -> tuple[Workload, ...]:
     operators = [Workload(name, partial(compile_operator, desc)) for name, desc in _descriptors()]
     operators += [Workload(f"{name} in halves", partial(_in_halves, desc)) for name, desc in multiplying_halves()]
     graphs = [Workload(f"benchmark {name}", partial(_graph, name)) for name in CASES]
-    return (*operators, *graphs, *_stored_weights(), *map(_suite_workload, _SUITE_CASES))
+    return (*operators, *graphs, *_stored_weights(), *_stacks(), *map(_suite_workload, _SUITE_CASES))
 
 
 @cache
@@ -81,6 +85,35 @@ def _stored_weights() -> Iterator[Workload]:
     for kind, (numbers, sizes, rows) in product(("FLOAT32", "FLOAT16"), others):
         chosen = f"type={kind},numbers={numbers},sizes={sizes},rows={rows},block=32,zero_points=yes"
         yield _suite_workload(f"GRAPH_STORED_WEIGHTS:{chosen}")
+
+
+def _stacks() -> Iterator[Workload]:
+    """Yield products with matrices that indices choose from a stack, as a mixture of experts has them."""
+    for kind, bits, rows in product(("FLOAT32", "FLOAT16"), (None, 4, 8), (1, 2, 33)):
+        name = f"matrices of a stack: type={kind},bits={bits or 'as type'},rows={rows}"
+        yield Workload(name, partial(_stack, kind, bits, rows))
+
+
+def _stack(kind: str, bits: int | None, rows: int, target: Target) -> Program:
+    matrices, picked, n, k, block = 4, 2, 64, 256, 32
+    graph = Builder(_Compiler(target))
+    a = graph.input("a", (picked, rows, k), kind)
+    indices = graph.input("indices", (picked,), "UINT32")
+
+    def chosen(data_type: str, columns: int) -> Tensor:
+        """Return matrices of a stack of zeros; those of 4 bits are gathered as bytes."""
+        width = columns // 2 if data_type == "UINT4" else columns
+        stored = "UINT8" if data_type == "UINT4" else data_type
+        stack = graph.constant(np.zeros((matrices, n, width)), stored)
+        return op.gather(stack, indices, 0).view((picked, n, columns), data_type=data_type)
+
+    if bits is None:
+        weights = chosen(kind, k)
+    else:
+        scales, zeros = chosen(kind, k // block), chosen(f"UINT{bits}", k // block)
+        weights = op.dequantize(chosen(f"UINT{bits}", k), [scales, zeros], SCALE_ZERO_POINT)
+    program: Program = graph.compile({"y": op.gemm(a, weights, transpose_b=True)})
+    return program
 
 
 def _suite_workload(text: str) -> Workload:

@@ -25,7 +25,7 @@ from dml.enums import (
 from dml.graph.model import Node, Value
 from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 
-_SOFTMAX = DML_ACTIVATION_SOFTMAX_OPERATOR_DESC | DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC
+SOFTMAX = DML_ACTIVATION_SOFTMAX_OPERATOR_DESC | DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC
 _Sizes = tuple[int, int]
 
 
@@ -196,7 +196,7 @@ def multiplies(node: Node, index: int, weights: _Weights) -> bool:
         columns, counts = matrix.sizes[1], matrix.counts and matrix.counts[1]
     outer = desc.OutputTensor.Sizes[:-2]
     return (
-        not isinstance(desc.FusedActivation, _SOFTMAX)
+        not isinstance(desc.FusedActivation, SOFTMAX)
         and math.prod(outer) == matrix.batch == max((1, *outer))
         and (matrix.batch == 1 or desc.TransB == DML_MATRIX_TRANSFORM_TRANSPOSE)
         and (counts is None or parts_end_with_blocks(columns, counts))

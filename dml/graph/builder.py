@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from dml import enums
 from dml.arguments import as_array, checked
+from dml.capability import LATEST
 from dml.compiler.pattern import TracedConstant
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.elementwise import DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC
@@ -428,6 +429,8 @@ class Builder(Generic[Compiled]):
         name: str | None, fields: dict[str, Any], add: Callable[..., dict[str, Any]],
     ) -> dict[str, Any]:  # fmt: skip
         """Add a node with ``add``; if the operator needs more dimensions, its tensors get dimensions of size 1."""
+        if self.device.feature_level == LATEST:  # which takes as few as any
+            return add(cls, outputs, name, fields)
         descs = _descs(cls, outputs, fields)
         missing = missing_dimensions(cls, descs, fields.get("Function"), self.device.feature_level)
         if not missing:

@@ -25,7 +25,7 @@ from dml.graph.blocks import StoredWeights, blocks_of
 from dml.graph.fusion import fuse
 from dml.graph.joins import JoinPlan, has_own_words, is_readable, plan_joins
 from dml.graph.kept import computed_once, copies_late
-from dml.graph.model import Graph, Node, Port, Value, static_values
+from dml.graph.model import Graph, Node, Port, Value
 from dml.graph.stacks import Stack, dequantized_stack, gathers_read_in_place, stack_of
 from dml.graph.views import join_views, read_views, reshaped, same_places, seen_through
 from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_tensor
@@ -83,7 +83,7 @@ class _Compiler:
         if self.optimize:
             self.once = computed_once(graph, self.target)
             graph.nodes = copies_late(graph, self.once)
-            self.gathers = gathers_read_in_place(graph.nodes, static_values(graph))
+            self.gathers = gathers_read_in_place(graph)
             scratch = ProgramBuilder(program, self.target)
             self.joins = plan_joins(graph, lambda port, value: self._written(port, value, scratch))
             self.views |= self.joins.places

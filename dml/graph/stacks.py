@@ -4,12 +4,11 @@ of experts."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.program import Operand
-from dml.descriptors.activation import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC
 from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
 from dml.descriptors.movement import DML_GATHER_OPERATOR_DESC
 from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC
@@ -18,11 +17,10 @@ from dml.enums import (
     DML_TENSOR_DATA_TYPE_FLOAT16,
     DML_TENSOR_DATA_TYPE_FLOAT32,
 )
-from dml.graph.blocks import is_packed, multiplies, readers_of, weights_of
-from dml.graph.model import Node, Port, Value, same_layout
+from dml.graph.blocks import SOFTMAX, is_packed, multiplies, readers_of, weights_of
+from dml.graph.model import Graph, Node, Port, Value, same_layout, static_values
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-_SOFTMAX = DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC | DML_ACTIVATION_SOFTMAX_OPERATOR_DESC
 _FLOATS = (DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16)
 
 
@@ -51,12 +49,11 @@ class Stack(NamedTuple):
         return Operand(numbers.region, tensor.DataType, sizes, strides, numbers.base * held // bits)
 
 
-def gathers_read_in_place(nodes: Iterable[Node], static: set[Value]) -> set[Node]:
-    """Return the gathers of matrices that only products read, directly or dequantized.
-
-    static: the values that depend on constants and owned inputs alone (see ``static_values``).
-    """
-    found = {node for node in nodes if _chooses_matrices(node, static)}
+def gathers_read_in_place(graph: Graph) -> set[Node]:
+    """Return the gathers of matrices that only products read, directly or dequantized."""
+    gathers = [node for node in graph.nodes if isinstance(node.desc, DML_GATHER_OPERATOR_DESC)]
+    static = static_values(graph) if gathers else set()
+    found = {node for node in gathers if _chooses_matrices(node, static)}
     while True:
         refused = {
             node for node in found if not all(_reads_stack(reader, index, found) for reader, index in readers_of(node))
@@ -168,7 +165,7 @@ def _multiplies_floats(node: Node, desc: DML_GEMM_OPERATOR_DESC, index: int) -> 
     assert gather is not None
     outer = desc.OutputTensor.Sizes[:-2]
     return (
-        not isinstance(desc.FusedActivation, _SOFTMAX)
+        not isinstance(desc.FusedActivation, SOFTMAX)
         and _is_batch(port.tensor, _count(gather))
         and math.prod(outer) == _count(gather) == max((1, *outer))
         and port.tensor.DataType == _input(gather, 0)[0].tensor.DataType

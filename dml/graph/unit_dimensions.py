@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from dml import enums
-from dml.capability import LATEST, operator_support
+from dml.capability import operator_support
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_FEATURE_LEVEL, DML_REDUCE_FUNCTION
 from dml.tensors import DML_BUFFER_TENSOR_DESC
@@ -69,7 +69,7 @@ def missing_dimensions(
 
     Empty if none lacks any, or if more dimensions would change the operator's meaning.
     """
-    if level == LATEST or _position(cls) is None:
+    if _position(cls) is None:
         return {}
     support = operator_support(cls.OPERATOR_TYPE, level, function)
     if support is None:

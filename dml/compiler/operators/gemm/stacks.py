@@ -50,12 +50,13 @@ def product_of_stack(
     c = None if c is None or beta == 0.0 else c.broadcast(result.sizes)
     flat_result, flat_c = _flat(result), c and _flat(c)
     flat_a = _flat(a).broadcast((*flat_result.sizes[:-1], a.sizes[-1]))
-    if b.scales is None:
-        done = _multiply(builder, flat_a, b, indices, flat_c, flat_result, alpha, beta, activation)
-    else:
-        done = _stream(builder, flat_a, b, indices, flat_c, flat_result, alpha, beta, activation)
-    if done:
-        return
+    named = {"a": flat_a, "b": transposed(b.numbers), "scales": b.scales, "zeros": b.zeros, "indices": indices}
+    named |= {"c": flat_c, "result": flat_result}
+    operands = {name: operand for name, operand in named.items() if operand is not None}
+    if _binds(builder, operands):
+        multiply_in_place = _multiply if b.scales is None else _stream
+        if multiply_in_place(builder, operands, b, alpha, beta, activation):
+            return
     chosen = Blocks(*(_chosen(builder, stack, indices) for stack in (b.numbers, *b.per_block)))
     if b.scales is None:
         wide = transposed(chosen.numbers)
@@ -86,28 +87,23 @@ def _chosen(builder: ProgramBuilder, stack: Operand, indices: Operand) -> Operan
 
 def _multiply(
     builder: ProgramBuilder,
-    a: Operand,
+    operands: dict[str, Operand],
     b: Blocks,
-    indices: Operand,
-    c: Operand | None,
-    result: Operand,
     alpha: float,
     beta: float,
     activation: Expression | None,
 ) -> bool:
     """Multiply by floats of the stack if kernels can read them there; return whether they can."""
+    a, result = operands["a"], operands["result"]
     target, (m, n), k = builder.target, result.sizes[-2:], a.sizes[-1]
-    operands = {"a": a, "b": transposed(b.numbers), "result": result, "indices": indices}
-    if c is not None:
-        operands["c"] = c
     on_matrices = is_half(a) and is_half(b.numbers) and multiplies_on_matrices(target, m, n, k)
     is_packed = quads(b.numbers, of=8 if on_matrices else 4) is not None
-    if is_better_transposed(target, sizes_of(operands)) or not _binds(builder, operands):
+    if is_better_transposed(target, sizes_of(operands)):
         return False
     if not is_packed and (on_matrices or is_worth_packing(target, m, known=False)):
         return False
     kernel = kernel_of(target, operands, in_eights=on_matrices)
-    parts = list(_parts(builder, b, c, result))
+    parts = list(_parts(builder, b, operands.get("c"), result))
     in_parts = isinstance(kernel, TiledProduct)
     if not parts or (len(parts) > 1 and not in_parts) or k > longest_product(target, kernel):
         return False
@@ -125,25 +121,21 @@ def _multiply(
 
 def _stream(
     builder: ProgramBuilder,
-    a: Operand,
+    operands: dict[str, Operand],
     b: Blocks,
-    indices: Operand,
-    c: Operand | None,
-    result: Operand,
     alpha: float,
     beta: float,
     activation: Expression | None,
 ) -> bool:
     """Multiply by quantized matrices of the stack if a kernel can read them there; return whether it can."""
-    named = {"a": a, "result": result, "indices": indices, "c": c, "b": b.numbers, "scales": b.scales, "zeros": b.zeros}
-    operands = {name: operand for name, operand in named.items() if operand is not None}
-    if not streams(builder, b, result.sizes[-2]) or not _binds(builder, operands):
+    result = operands["result"]
+    if not streams(builder, b, result.sizes[-2]):
         return False
-    parts = list(_parts(builder, b, c, result))
+    parts = list(_parts(builder, b, operands.get("c"), result))
     if parts:
-        a = streamable(builder, a)
-    for own, own_c, own_result, stack in parts:
-        stream(builder, a, own, own_c, own_result, alpha, beta, activation, indices, stack)
+        a = streamable(builder, operands["a"])
+        for own, own_c, own_result, stack in parts:
+            stream(builder, a, own, own_c, own_result, alpha, beta, activation, operands["indices"], stack)
     return bool(parts)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC
 from dml.errors import DMLError
 
 from ...dtypes import BOOL, FLOAT32, INT32, UINT8, Array
@@ -12,9 +11,10 @@ from ...registry import onnx_op
 from ..functions import gather, gather_elements, join, matmul, part, resized
 from ..node import OnnxNode, Unsupported
 from ..traced_arrays import counted
-from ..value import OnnxValue, cast, emit, expanded, maximum, reshape, transpose, where
+from ..value import OnnxValue, cast, expanded, maximum, reshape, transpose, where
 from .attention import boolean_mask, both, refuse, refuse_attributes
-from .attention_products import CLOSED, products
+from .attention_products import products
+from .group_query_attention import over_cache
 from .key_value_cache import full_cache, written
 from .rotary import turned
 
@@ -235,21 +235,13 @@ def _attended_in_place(
     """Return the outputs of DirectML's operator, which masks the scores of a few queries as a whole."""
     query, key, value = parts
     batch, steps, width = query.shape
-    _, key_heads, room, size = past_key.shape
+    room, size = past_key.shape[2:]
     sizes = (batch, width // size, steps, room)
     each = expanded(opened, (batch, sizes[1] // opened.shape[2], *opened.shape[2:]))
-    outputs = emit(
-        DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC,
-        {
-            "OutputTensor": (query.shape, query.dtype),
-            "OutputPresentKeyTensor": (past_key.shape, query.dtype),
-            "OutputPresentValueTensor": (past_key.shape, query.dtype),
-        },
-        node.builder,
-        Scale=node.number("scale", 0.0) or size**-0.5,
-        MaskFilterValue=CLOSED,
-        QueryHeadCount=sizes[1],
-        KeyValueHeadCount=key_heads,
+    outputs = over_cache(
+        node,
+        sizes[1],
+        past_key.shape,
         QueryTensor=query,
         KeyTensor=key,
         ValueTensor=value,

@@ -153,13 +153,21 @@ def _attended(
     bias = node.optional(10, rank=4)
     if bias is not None:
         fields["RelativePositionBiasTensor"] = expanded(cast(resized(bias, 3, total), query.dtype), sizes)
-    present = ((batch, key_heads, total, size), query.dtype)
+    return over_cache(node, heads, (batch, key_heads, total, size), **fields, **_mask(node, sizes, past))
+
+
+def over_cache(node: OnnxNode, heads: int, present: Shape, **fields: Any) -> dict[str, OnnxValue]:
+    """Attend with DirectML's operator; return its outputs by name. heads: number of the query's. present: sizes of the
+    present keys and values {B, M, P, H}. fields: inputs, with QueryTensor {B, S, N H}, and the mask's type.
+    """
+    query: OnnxValue = fields["QueryTensor"]
+    _, key_heads, _, size = present
     return emit(
         DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC,
         {
             "OutputTensor": (query.shape, query.dtype),
-            "OutputPresentKeyTensor": present,
-            "OutputPresentValueTensor": present,
+            "OutputPresentKeyTensor": (present, query.dtype),
+            "OutputPresentValueTensor": (present, query.dtype),
         },
         node.builder,
         Scale=node.number("scale", 0.0) or size**-0.5,
@@ -167,7 +175,6 @@ def _attended(
         QueryHeadCount=heads,
         KeyValueHeadCount=key_heads,
         **fields,
-        **_mask(node, sizes, past),
     )
 
 

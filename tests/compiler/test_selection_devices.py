@@ -383,6 +383,22 @@ def test_many_sizes_and_strides_are_loaded_late(seen_as: Any, case: str) -> None
     assert outcome["status"] == "passed", outcome
 
 
+@pytest.mark.parametrize(
+    "case",
+    [
+        "RESAMPLE_GRAD1:type=FLOAT16,sizes=2x3x1x5,mode=LINEAR,scale=uneven,extent=more,offsets=corner,"
+        "direction=DECREASING,values=edges",
+        "RESAMPLE_GRAD1:type=FLOAT32,sizes=2x3x4x5,mode=NEAREST_NEIGHBOR,scale=uneven,offsets=corner,layout=mixed",
+    ],
+)
+def test_four_nested_loops_of_a_gradient(as_chip: dml.Device, case: str) -> None:
+    """Where registers are fewest, one dimension is resampled on its own."""
+    parts = labels(as_chip, Case.parse(case).desc)
+    assert parts == ["resample/resample.comp"] * (2 if devices.has_fewest_registers(as_chip.vulkan.target) else 1)
+    outcome = run_case(as_chip, Case.parse(case))
+    assert outcome["status"] == "passed", outcome
+
+
 def _loads_late(device: dml.Device, case: str) -> bool:
     program = device.compile_operator(device.create_operator(Case.parse(case).desc)).program
     return any("#define LATE_NUMBERS" in dispatch.source.headers[0][1] for dispatch in program.dispatches)

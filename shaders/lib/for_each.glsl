@@ -18,10 +18,12 @@ uint encoded(uint i) {
 void store_unit(uint unit) {
     uint i = unit * result_PER_WORD, word = 0u;
 #ifdef LATE_NUMBERS
-    // Unrolled, the elements of a word would share the numbers, which then stay in registers. Only i and the word occupy
-    // registers during an element.
-    [[dont_unroll]] do word |= encoded(i) << (i % result_PER_WORD * result_BITS);
-    while (++i % result_PER_WORD != 0u && i < COUNT);
+    // Unrolled, the elements of a word would share the numbers, which then stay in registers, as they do in a loop that
+    // runs at least once (AMD). During an element, only i and the word occupy registers.
+    [[dont_unroll]] while (i < COUNT) {
+        word |= encoded(i) << (i % result_PER_WORD * result_BITS);
+        if (++i % result_PER_WORD == 0u) break;
+    }
     unit = (i - 1u) / result_PER_WORD;
 #else
     for (uint k = 0; k < result_PER_WORD && i + k < COUNT; ++k) word |= encoded(i + k) << (k * result_BITS);

@@ -4,6 +4,7 @@ validation layer."""
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import shutil
 import sys
@@ -107,6 +108,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name, mark in (("vulkan", pytest.mark.device), ("device", pytest.mark.kind)):
             if name in getattr(item, "fixturenames", ()):
                 item.add_marker(mark)
+
+
+def pytest_collection_finish() -> None:
+    """Exclude what is imported and collected from garbage collection, which otherwise visits it again and again."""
+    gc.freeze()
 
 
 _names: dict[tuple[str, ...], list[str]] = {}

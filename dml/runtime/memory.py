@@ -22,7 +22,7 @@ Bytes = npt.NDArray[np.uint8]
 #: (minStorageBufferOffsetAlignment).
 PIECE_ALIGNMENT = 256
 
-#: Sizes of a pool's first chunk and of its largest; each new chunk is as large as all before it.
+#: Sizes of a pool's first chunk and of its largest; each new chunk is about as large as all before it.
 SMALLEST_CHUNK, LARGEST_CHUNK = 1 << 20, 16 << 20
 
 
@@ -161,11 +161,13 @@ class Pool:
         self._chunks = [chunk for chunk in self._chunks if not chunk.is_free or (kept and not chunk.kept)]
 
     def _new_chunk(self, size: int, kept: bool) -> _Chunk:
+        own = size >= self._own_from and not kept
         wanted = size
         if size < self._own_from:
-            shared = sum(chunk.size for chunk in self._chunks if chunk.size < self._own_from)
-            wanted = max(size, min(max(SMALLEST_CHUNK, shared), LARGEST_CHUNK, self._own_from - PIECE_ALIGNMENT))
-        own = size >= self._own_from and not kept
+            shared = sum(chunk.size for chunk in self._chunks if not (chunk.own or chunk.kept))
+            target = min(max(SMALLEST_CHUNK, shared), max(LARGEST_CHUNK, self._own_from))
+            # A multiple of this size: a model's weights have few different sizes, and then none leaves a gap.
+            wanted = max(1, target // size) * size
         chunk = _Chunk(self._allocate(wanted), wanted, host=self._host, own=own, kept=kept)
         self._chunks.append(chunk)
         return chunk

@@ -7,8 +7,9 @@ import weakref
 
 import hypothesis
 import hypothesis.strategies as st
+import pytest
 
-from dml.runtime.memory import PIECE_ALIGNMENT, Pool
+from dml.runtime.memory import LARGEST_CHUNK, PIECE_ALIGNMENT, Pool
 
 
 class Native:
@@ -44,6 +45,25 @@ def test_pieces_never_overlap(steps):
     pieces.clear()  # (without a garbage collection: the last reference frees a piece)
     pool_.release()
     assert pool_.allocated == (0, 0)
+
+
+@hypothesis.given(st.integers(1 << 20, (8 << 20) - 1))
+@hypothesis.example(4 << 20)
+def test_weights_of_one_size_leave_no_gaps(size):
+    """256 pieces, as of a model's layers: at most the last chunk is partly unused."""
+    pool_ = pool(own_from=8 << 20)
+    pieces = [pool_.take(size) for _ in range(256)]
+    _, allocated = pool_.allocated
+    assert allocated <= sum(piece.size for piece in pieces) + LARGEST_CHUNK
+
+
+@pytest.mark.parametrize("size", [9 << 20, 20 << 20, 79 << 20])
+def test_a_full_device_needs_few_allocations(size):
+    """80 GiB of pieces below the size of those with their own allocation; every driver allows 4,096."""
+    pool_ = pool(own_from=80 << 20)
+    pieces = [pool_.take(size) for _ in range((80 << 30) // size)]
+    assert pool_.allocated[0] < 4096
+    del pieces
 
 
 def test_large_pieces_go_back_at_once():

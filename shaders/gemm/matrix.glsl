@@ -50,7 +50,14 @@ SUM finished(SUM sum, uint c_row, uint n) {
 // Stores four adjacent finished sums of a row, starting at column n; row, c_row: the starts of the rows.
 void store_four(uint row, uint c_row, uint n, FOUR sums) {
     uint i = row + n * RESULT_COLUMN;
-#if RESULT_ALONG == ROW
+#if RESULT_ALONG == ROW && !RESULT_WIDE && defined(LATE_NUMBERS)
+    // One pair after the other: with the operands of an epilogue for all four, V3D 7.1 spilled.
+    [[dont_unroll]] for (uint p = 0u; p < 4u; p += 2u) {
+        SUM x = finished(p == 0u ? sums.x : sums.z, c_row, n + p);
+        SUM y = finished(p == 0u ? sums.y : sums.w, c_row, n + p + 1u);
+        result_word_store((i + p) >> 1, result_encode_at(i + p, x) | result_encode_at(i + p + 1u, y) << 16);
+    }
+#elif RESULT_ALONG == ROW
     FOUR v = FOUR(finished(sums.x, c_row, n), finished(sums.y, c_row, n + 1u), finished(sums.z, c_row, n + 2u),
                   finished(sums.w, c_row, n + 3u));
 #if RESULT_WIDE

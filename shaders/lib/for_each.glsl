@@ -6,20 +6,28 @@
 #endif
 #if WHOLE_WORDS
 #ifdef LATE_NUMBERS
-// Unrolled, the elements of a word would share the numbers, which then stay in registers.
 #extension GL_EXT_control_flow_attributes : require
-#define ONE_BY_ONE [[dont_unroll]]
-#else
-#define ONE_BY_ONE
 #endif
 #define UNITS ((COUNT + result_PER_WORD - 1u) / result_PER_WORD)
+uint encoded(uint i) {
+    uint c[RANK];
+    coordinates(i, c);
+    return result_encode_at(result_BASE + i, value(c));
+}
+
 void store_unit(uint unit) {
-    uint first = unit * result_PER_WORD, word = 0u;
-    ONE_BY_ONE for (uint k = 0; k < result_PER_WORD && first + k < COUNT; ++k) {
-        uint c[RANK];
-        coordinates(first + k, c);
-        word |= result_encode_at(result_BASE + first + k, value(c)) << (k * result_BITS);
+    uint i = unit * result_PER_WORD, word = 0u;
+#ifdef LATE_NUMBERS
+    // Unrolled, the elements of a word would share the numbers, which then stay in registers, as they do in a loop that
+    // runs at least once (AMD). During an element, only i and the word occupy registers.
+    [[dont_unroll]] while (i < COUNT) {
+        word |= encoded(i) << (i % result_PER_WORD * result_BITS);
+        if (++i % result_PER_WORD == 0u) break;
     }
+    unit = (i - 1u) / result_PER_WORD;
+#else
+    for (uint k = 0; k < result_PER_WORD && i + k < COUNT; ++k) word |= encoded(i + k) << (k * result_BITS);
+#endif
     result_word_store(result_BASE / result_PER_WORD + unit, word);
 }
 #else

@@ -11,17 +11,20 @@ WORKGROUP_REDUCTION(sum_all, int, REDUCE_ADD)
 #endif
 
 result_VALUE value(uint c[RANK]) {
-    int input_zero = 0;
-#ifdef input_zero_point_VALUE
-    input_zero = int(input_zero_point_load(input_zero_point_at(c)));
-#endif
     uint p[RANK] = c;
     int sum = 0;
-    EACH_ELEMENT sum += int(source_load(source_at(p))) - input_zero;
+    uint count = 0u;
+    EACH_ELEMENT {
+        sum += int(source_load(source_at(p)));
+        ++count; // cheaper than the divisions of INSIDE, which spilled on V3D 7.1
+    }
 #if WIDE
     sum = TOGETHER(sum_all, sum);
+    count = INSIDE(0, c[2], source_SIZE_2) * INSIDE(1, c[3], source_SIZE_3) * INSIDE(2, c[4], source_SIZE_4);
 #endif
-    uint count = INSIDE(0, c[2], source_SIZE_2) * INSIDE(1, c[3], source_SIZE_3) * INSIDE(2, c[4], source_SIZE_4);
+#ifdef input_zero_point_VALUE
+    sum -= int(count) * int(input_zero_point_load(input_zero_point_at(c)));
+#endif
     float divisor = float(INCLUDE_PADDING ? WINDOW_0 * WINDOW_1 * WINDOW_2 : max(count, 1u));
     // One float32 factor for an exact sum, as in the other quantized operators.
     float factor = divide_nearest(input_scale_load(input_scale_at(c)), output_scale_load(output_scale_at(c)) * divisor);

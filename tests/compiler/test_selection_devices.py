@@ -271,6 +271,20 @@ def test_halves_without_conversions_take_registers_from_attention() -> None:
     assert kept(chip("dg2"), floats) == kept(exact, halves)
 
 
+def test_a_mask_with_a_position_bias_takes_registers_from_attention() -> None:
+    def kept(target: Target, *, masked: bool, biased: bool) -> int:
+        shape = AttentionShape(1, 17, 1, 24, 40, 8, halves=True, masked=masked, biased=biased)
+        found = attention_sharing(target, shape)
+        assert isinstance(found, AttentionTiles)
+        return found.kept
+
+    exact = Features(float16_exact=(FloatMode("RoundingModeRTE", 16),))
+    m1, desktop = replace(chip("m1"), features=exact), replace(DESKTOP, features=exact)
+    either = kept(m1, masked=True, biased=False)
+    assert kept(m1, masked=True, biased=True) < either == kept(m1, masked=False, biased=True)
+    assert kept(desktop, masked=True, biased=True) == kept(desktop, masked=False, biased=False)
+
+
 def test_products_of_bytes_need_instructions_for_them() -> None:
     """Vega 10 and V3D report byte dot products, too, but their compilers expand each to several instructions."""
     assert isinstance(byte_kernel(chip("navi31"), 4, 512, 512, 1), DotRows)
@@ -333,7 +347,7 @@ def test_rows_are_shared_by_more_where_registers_are_fewest() -> None:
 def test_attention_of_few_rows_fits_the_registers(name: str, float32: Any, float16: Any) -> None:
     """Rows and keys at once: a vector has four elements of FLOAT32, or eight of FLOAT16, which are converted."""
     for unit, expected in ((4, float32), (8, float16)):
-        way = attention_sharing(chip(name), AttentionShape(8, 4, 1024, 128, 128, unit, halves=unit == 8, plain=True))
+        way = attention_sharing(chip(name), AttentionShape(8, 4, 1024, 128, 128, unit, halves=unit == 8, masked=False))
         assert isinstance(way, AttentionFew)
         assert (way.rows, way.round) == expected
 
@@ -380,6 +394,37 @@ def test_many_sizes_and_strides_are_loaded_late(seen_as: Any, case: str) -> None
     assert not _loads_late(device, "BATCH_NORMALIZATION_TRAINING_GRAD:type=FLOAT16,sizes=2x3x4,layout=mixed")
     assert not _loads_late(seen_as("discrete", vendor=H100.vendor, device=H100.device, driver=H100.driver), case)
     outcome = run_case(device, Case.parse(case))
+    assert outcome["status"] == "passed", outcome
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "RESAMPLE_GRAD1:type=FLOAT16,sizes=2x3x1x5,mode=LINEAR,scale=uneven,extent=more,offsets=corner,"
+        "direction=DECREASING,values=edges",
+        "RESAMPLE_GRAD1:type=FLOAT32,sizes=2x3x4x5,mode=NEAREST_NEIGHBOR,scale=uneven,offsets=corner,layout=mixed",
+    ],
+)
+def test_four_nested_loops_of_a_gradient(as_chip: dml.Device, case: str) -> None:
+    """Where registers are fewest, one dimension is resampled on its own."""
+    parts = labels(as_chip, Case.parse(case).desc)
+    assert parts == ["resample/resample.comp"] * (2 if devices.has_fewest_registers(as_chip.vulkan.target) else 1)
+    outcome = run_case(as_chip, Case.parse(case))
+    assert outcome["status"] == "passed", outcome
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "GRAPH_EPILOGUE:type=FLOAT16,of=gemm_tall,layout=owned",
+        "MULTIHEAD_ATTENTION:type=FLOAT16,sizes=1x17x1x0x24x40,heads=1,mask=BOOLEAN,relative=yes,rank=1",
+        "PADDING:type=UINT16,sizes=2x1x3x2x1x2x1x3,mode=WRAP,value=300.7",
+        "QUANTIZED_LINEAR_AVERAGE_POOLING:type=INT8,sizes=1x2x5x13,window=9,strides=1.3,padding=4,output_type=INT8,"
+        "zero_points=yes,per=channel,rank=1,layout=broadcast,values=edges",
+    ],
+)
+def test_cases_that_spilled(as_chip: dml.Device, case: str) -> None:
+    outcome = run_case(as_chip, Case.parse(case))
     assert outcome["status"] == "passed", outcome
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from dml.compiler.target import DeviceClass, Target
 from dml.errors import DMLError
 from dml.runtime.devices import Identity, VulkanDevice
 from tools.gpu_compilation import __main__ as command
-from tools.gpu_compilation import compiling, drivers, page, record
+from tools.gpu_compilation import compiling, drivers, outcomes, page, record
 from tools.gpu_compilation.compiling import Report, compile_chip, target_of_chip
 from tools.gpu_compilation.drivers import VENDORS, NoDriverError, vendor_of
 from tools.gpu_compilation.figures import STATISTICS, Figures, figures
@@ -237,6 +238,35 @@ def test_the_page_and_the_table_have_every_chip() -> None:
     ]
 
 
+def test_outcomes_of_the_conformance_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """--conformance --record replaces the chip's outcome and keeps the others."""
+    file = tmp_path / "conformance.json"
+    old = Report("arm", "g52", "26.1.5", {}, {"GEMM": "no memory", "ADD": "too large"}, workloads=300)
+    outcomes.save([old, report(SPILLS)], file)
+    new = replace(report(), refused={"GEMM": "no memory"}, workloads=10660, lowering=40.5)
+    new.kernels["ADD: vector"] = replace(FIGURES, milliseconds=2900.0)
+    monkeypatch.setattr(command, "_compile", lambda *_: ([new], []))
+    monkeypatch.setattr(outcomes, "save", partial(outcomes.save, path=file))
+    assert command.main(["--conformance", "--record", "--limit", "1"]) == 1
+    assert outcomes.load(file) == {
+        "g52": outcomes.Outcome("26.1.5", cases=300, kernels=0, refused=2, spill=0, slowest=0, seconds=0),
+        "navi21": outcomes.Outcome("26.1.6", cases=10660, kernels=2, refused=1, spill=0, slowest=2900, seconds=43),
+    }
+    assert outcomes.markdown(outcomes.load(file)).splitlines()[-2:] == [
+        "| amd | navi21 | 26.1.6 | 10,660 | 2 | 1 | 0 | 2,900 | 43 |",
+        "| arm | g52 | 26.1.5 | 300 | 0 | 2 | 0 | 0 | 0 |",
+    ]
+
+
+def test_the_committed_outcomes() -> None:
+    """No chip refuses a kernel of a conformance case, no kernel spills, and none takes long."""
+    found = outcomes.load()
+    assert {chip for vendor in VENDORS for chip in vendor.usual} <= {*found}
+    for chip, held in found.items():
+        assert (held.refused, held.spill) == (0, 0), chip
+        assert held.slowest <= (record.EMULATED_SLOW if vendor_of(chip).is_emulated else record.SLOW), chip
+
+
 def test_no_two_workloads_have_one_name() -> None:
     names = [workload.name for workload in workloads()]
     assert len(set(names)) == len(names) > 500
@@ -273,6 +303,7 @@ def test_products_keep_their_sums_in_registers(vendor: drivers.Vendor) -> None:
     assert target.device_class in (DeviceClass.DISCRETE, DeviceClass.INTEGRATED)
     assert all((target.vendor, target.driver, target.features.names))
     assert not made.refused
-    assert len(made.kernels) >= len(wanted)
+    assert len(made.kernels) >= made.workloads == len(wanted)
+    assert made.seconds > made.lowering > 0
     assert not [name for name, found in made.kernels.items() if found.does_spill]
     assert all(found.instructions > 0 and found.registers > 0 for found in made.kernels.values())

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from tools.gpu_compilation import outcomes, shares
 from tools.gpu_compilation import page as chips
-from tools.gpu_compilation import shares
 from tools.gpu_compilation.record import recorded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,7 +60,7 @@ def write_pages(folder: Path) -> None:
         _write(folder / "operators" / f"{room}.md", _contents(room, names))
     _write(folder / "operators" / "index.md", _contents("Operators", operators.families()))
     with (folder / "compilers.md").open("a", encoding="utf-8") as table:
-        table.write(chips.markdown(recorded()) + shares.markdown(recorded()))
+        table.write(chips.markdown(recorded()) + outcomes.markdown() + shares.markdown(recorded()))
     used_by = kernels.users()
     for family in kernels.families():
         _write(folder / "kernels" / f"{family}.md", kernels.page(family, used_by))

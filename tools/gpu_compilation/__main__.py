@@ -9,7 +9,8 @@
     tools/gpu_compile --check                compare with the record: no spills, no growth by more than a quarter
     tools/gpu_compile --record               record these chips again; with --loops also their innermost loops
     tools/gpu_compile --html FILE            write the record as a page: chips by kernels
-    tools/gpu_compile --conformance --check  the cases of the default conformance run: none refused, spilling or slow
+    tools/gpu_compile --conformance --check  the cases of the default conformance run: none refused, spilling or slow;
+                                             with --record, record each chip's outcome
     tools/gpu_compile --list                 list vendors, chips and the drivers that are installed
 
 The first run unpacks drivers into the user's cache. Exit status: 0 success; 1 a driver refuses a kernel, or a kernel
@@ -32,7 +33,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tools.gpu_compilation import drivers, page, record, shares
+from tools.gpu_compilation import drivers, outcomes, page, record, shares
 from tools.gpu_compilation.compiling import Report, compile_chip, lower_chip
 from tools.gpu_compilation.drivers import VENDORS, Installation, NoDriverError, Vendor
 from tools.gpu_compilation.figures import Figures
@@ -66,8 +67,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for report in reports:
         _show(report, options.worst)
         if options.check:
-            known = record.Record() if options.conformance else record.load(report.vendor)
-            verdict = record.judge(report, known)
+            known = None if options.conformance else record.load(report.vendor)
+            verdict = record.judge(report, known or record.Record())
+            if known is not None and not verdict.compared:
+                print(f"  nothing is recorded of {report.chip} with Mesa {report.mesa}: only spills count")
             _explain(report, verdict, partly=bool(options.filter or options.limit))
             if verdict.failures:
                 status = status or 1
@@ -77,7 +80,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 status = status or 1
     if options.json:
         options.json.write_text(json.dumps([dataclasses.asdict(report) for report in reports], indent=1))
-    if options.record:
+    if options.record and options.conformance:
+        outcomes.save(reports)
+    elif options.record:
         for vendor in {report.vendor for report in reports}:
             ours = [report for report in reports if report.vendor == vendor]
             record.save(vendor, record.renewed(record.load(vendor), ours))
@@ -108,8 +113,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.record and options.filter:
         parser.error("--record writes all kernels, and takes no --filter")
-    if options.record and (options.conformance or options.lower):
-        parser.error("--record takes neither --conformance nor --lower")
+    if options.record and options.lower:
+        parser.error("--record takes no --lower")
     if options.worst is None:
         options.worst = 0 if options.check or options.record else sys.maxsize
     return options
@@ -169,11 +174,9 @@ def worst_first(kernels: dict[str, Figures]) -> list[tuple[str, Figures]]:
 
 def _show(report: Report, most: int) -> None:
     kernels = worst_first(report.kernels)
-    spilling = sum(found.does_spill for _, found in kernels)
-    slowest = max((found.milliseconds for _, found in kernels), default=0)
     print(
         f"{report.vendor} {report.chip}, Mesa {report.mesa}: {len(kernels)} kernels, {len(report.refused)} refused, "
-        f"{spilling} spill, {slowest:.0f} ms for one at most"
+        f"{report.spilling} spill, {report.slowest:.0f} ms for one at most, {report.seconds:.0f} CPU s"
     )
     if not most:
         return
@@ -189,8 +192,6 @@ def _show(report: Report, most: int) -> None:
 
 
 def _explain(report: Report, verdict: record.Verdict, *, partly: bool) -> None:
-    if not verdict.compared:
-        print(f"  nothing is recorded of {report.chip} with Mesa {report.mesa}: only spills count")
     for failure in verdict.failures:
         print(f"  FAILED {report.chip}: {failure}")
     _list("new", verdict.new)

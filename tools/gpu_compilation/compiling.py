@@ -6,6 +6,7 @@ import pickle
 import re
 import subprocess
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -42,13 +43,34 @@ _lowering = threading.Lock()
 
 @dataclass
 class Report:
-    """A chip's results. mesa: the driver's version. kernels: figures by name. refused: kernel or workload -> error."""
+    """A chip's results.
+
+    mesa: the driver's version. kernels: figures by name. refused: kernel or workload -> error. workloads: their number.
+    lowering: CPU seconds until the SPIR-V was ready.
+    """
 
     vendor: str
     chip: str
     mesa: str
     kernels: dict[str, Figures] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+    workloads: int = 0
+    lowering: float = 0.0
+
+    @property
+    def spilling(self) -> int:
+        """Number of kernels that spill."""
+        return sum(found.does_spill for found in self.kernels.values())
+
+    @property
+    def slowest(self) -> float:
+        """Milliseconds of the kernel that took longest to compile."""
+        return max((found.milliseconds for found in self.kernels.values()), default=0.0)
+
+    @property
+    def seconds(self) -> float:
+        """CPU seconds of the whole: lowering and the driver's compiler."""
+        return self.lowering + sum(found.milliseconds for found in self.kernels.values()) / 1e3
 
 
 class _Process:
@@ -127,9 +149,11 @@ def compile_chip(
 
     Raises NoDriverError if the driver cannot open the chip."""
     with _started(vendor, installation, chip, loops=loops) as worker:
-        report = Report(vendor.name, chip, _version(worker.device.driver))
+        report = Report(vendor.name, chip, _version(worker.device.driver), workloads=len(workloads))
         with _lowering:
+            start = time.process_time()
             left = list(named_kernels(workloads, target_of(worker.device), report.refused).items())
+            report.lowering = time.process_time() - start
         _compile_some(worker, left, report)
     while left:
         with _started(vendor, installation, chip, loops=loops) as worker:

@@ -85,8 +85,8 @@ def attend_at_once(builder: ProgramBuilder, of: AttentionOperands) -> bool:
     unit = min(adjacent((operand,), 3) for operand in (of.key, of.value))
     unit = unit if of.key.data_type == of.value.data_type else 1
     halves = all(adjacent((operand,), operand.rank - 1) == _HALVES for operand in (of.query, of.key, of.value))
-    plain = of.kind == 0 and "relative" not in of.more
-    shape = AttentionShape(batch * heads, of.rows, of.key.sizes[2], size, value_size, unit, halves, plain)
+    masked, biased = of.kind != 0, "relative" in of.more
+    shape = AttentionShape(batch * heads, of.rows, of.key.sizes[2], size, value_size, unit, halves, masked, biased)
     chosen = attention_sharing(target, shape)
     if chosen is None:
         return False

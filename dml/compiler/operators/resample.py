@@ -23,6 +23,7 @@ from dml.compiler.operators.movement.views import merge_between, raw, split
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Leaf
 from dml.compiler.selection import max_steps
+from dml.compiler.selection.devices import keeps_loops
 from dml.descriptors import resample as d
 
 NEAREST = enums.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR
@@ -209,7 +210,7 @@ def _gradient(builder: ProgramBuilder, task: Resampling) -> None:
     """Compute the gradient: each element of the forward input gathers the weighted gradients of the outputs it
     contributed to."""
     lengths = [_outputs_of_one(task, k) for k in range(len(task.axes))]
-    if _one_by_one(builder, _gradient, task, lengths):
+    if _one_by_one(builder, _gradient, task, lengths, loops=len(lengths)):
         return
     task = task.merged()
     share = "nearest_share" if task.kernel.mode == NEAREST else "linear_share"
@@ -268,13 +269,16 @@ def _one_by_one(
     step: Callable[[ProgramBuilder, Resampling], None],
     task: Resampling,
     lengths: Sequence[int],
+    *,
+    loops: int = 0,
 ) -> bool:
-    """Resample one dimension separately from the others if together they exceed an invocation's loops.
+    """Resample one dimension separately from the others if together they exceed an invocation's steps or registers.
 
-    lengths: rounds of the loop over each axis. The filters are separable, so the order is free. Returns False if
-    nothing had to be done, or nothing could be done.
+    lengths: rounds of the loop over each axis. loops: number of nested loops of a gradient. The filters are separable,
+    so the order is free. Returns False if nothing had to be done, or nothing could be done.
     """
-    if rounds(lengths) <= _most_rounds(builder, task.result) or len(lengths) == 1:
+    fits = rounds(lengths) <= _most_rounds(builder, task.result) and keeps_loops(builder.target, loops)
+    if fits or len(lengths) == 1:
         return False
     longest = max(range(len(lengths)), key=lambda k: lengths[k])
     place = task.places[longest]

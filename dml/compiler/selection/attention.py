@@ -70,8 +70,8 @@ _LEAST_DEPTH = min(depth for _, _, depth, *_ in _TILES)
 _KEYS_AT_ONCE, _FEW_REGISTERS = 4, 40
 #: Registers of attention/tiles.comp for queries, keys, loads in flight and addresses: of FLOAT32; of FLOAT16, or where
 #: registers shrink as the subgroup widens (Intel). More of them convert FLOAT16 without the device's instructions
-#: (Adreno 6xx).
-_FLOAT_REGISTERS, _OTHER_REGISTERS, _CONVERTING = 104, 105, 12
+#: (Adreno 6xx); or have both a mask and a position bias, which Mesa's compiler for Apple loads for all scores at once.
+_FLOAT_REGISTERS, _OTHER_REGISTERS, _CONVERTING, _MASKED_AND_BIASED = 104, 105, 12, 12
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class AttentionShape:
     of them.
 
     unit: elements of keys and values per 16-byte vector, 1 if they are not read in vectors. halves: queries, keys and
-    values are FLOAT16 and read in vectors. plain: there is no mask and no position bias.
+    values are FLOAT16 and read in vectors. masked: there is a mask. biased: there is a position bias.
     """
 
     heads: int
@@ -90,7 +90,13 @@ class AttentionShape:
     value_size: int
     unit: int
     halves: bool = False
-    plain: bool = False
+    masked: bool = True
+    biased: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """Whether scores are used as they are."""
+        return not (self.masked or self.biased)
 
 
 @dataclass(frozen=True)
@@ -325,6 +331,7 @@ def _tiles(target: Target, of: AttentionShape) -> Iterator[AttentionTiles]:
     """
     beside = _OTHER_REGISTERS if of.halves or profile(target).by_thread else _FLOAT_REGISTERS
     beside += _CONVERTING if of.halves and not target.features.float16_exact else 0
+    beside += _MASKED_AND_BIASED if of.masked and of.biased else 0
     for rows, keys, depth, across, workgroup, most in _TILES:
         if depth > _LEAST_DEPTH >= of.size:
             continue

@@ -266,6 +266,11 @@ def finds_places_first(target: Target) -> bool:
     return has_fewest_registers(target)
 
 
+def keeps_loops(target: Target, nested: int) -> bool:
+    """Whether the positions, ends and weights of nested loops fit in registers: four loops spilled on V3D 7.1."""
+    return nested < 4 or not has_fewest_registers(target)
+
+
 def loads_ahead(target: Target) -> bool:
     """Whether products and convolutions load the next tile to registers while they add."""
     return not has_fewest_registers(target)

@@ -4,10 +4,11 @@ validation layer."""
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -107,6 +108,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name, mark in (("vulkan", pytest.mark.device), ("device", pytest.mark.kind)):
             if name in getattr(item, "fixturenames", ()):
                 item.add_marker(mark)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector from visiting what is imported and collected: it stays until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 _names: dict[tuple[str, ...], list[str]] = {}

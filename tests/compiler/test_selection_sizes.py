@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import ast
+import functools
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -187,17 +189,24 @@ CROSSINGS = [
 ]  # fmt: skip
 
 
+@functools.cache
+def imported() -> dict[tuple[str, str], list[str]]:
+    """Return the compiler's modules that import a name from a module of selection, by both."""
+    root, found = Path(dml.__file__).parent, defaultdict(list)
+    for path in (root / "compiler").rglob("*.py"):
+        module = ".".join(("dml", *path.relative_to(root).with_suffix("").parts)).removesuffix(".__init__")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(selection.__name__):
+                for one in node.names:
+                    found[node.module, one.name].append(module)
+    return found
+
+
 def holders(module: str, name: str) -> Iterator[ModuleType]:
     """Yield the module of a threshold, and the compiler's modules that import it by name."""
     owner = f"{selection.__name__}.{module}".rstrip(".")
     yield import_module(owner)
-    root = Path(dml.__file__).parent
-    for path in (root / "compiler").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module == owner and name in {one.name for one in node.names}:
-                yield import_module(
-                    ".".join(("dml", *path.relative_to(root).with_suffix("").parts)).removesuffix(".__init__")
-                )
+    yield from map(import_module, imported().get((owner, name), ()))
 
 
 def judged(device: dml.Device, desc: Any, inputs: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[Any]:

@@ -1,6 +1,11 @@
 """Sphinx's settings."""
 
+import gc
+
 import dml
+
+# Sphinx keeps all pages in memory: the garbage collector would take half of the time and find little
+gc.disable()
 
 project = "dml"
 author = "the dml authors"

@@ -89,7 +89,7 @@ def to_onnx(program: ExportedProgram) -> onnx.ModelProto:
     express it."""
     whole = _returning(program)
     try:
-        with _quiet():
+        with _quiet(), _registered_once():
             try:
                 result = torch.onnx.export(whole, dynamo=True, opset_version=OPSET, verbose=False)
             except Exception:  # (an error of the optimizer, which some versions raise for splits by symbolic sizes)
@@ -150,6 +150,19 @@ def _registry() -> Any:
 
     with _quiet():
         return _registration.ONNXRegistry.from_torchlib()
+
+
+@contextmanager
+def _registered_once() -> Iterator[None]:
+    """Give the exporter the registry of earlier exports: it would make one for each, which takes half of the time."""
+    from torch.onnx._internal.exporter import _registration
+
+    kept, make = _registry(), _registration.ONNXRegistry.__dict__["from_torchlib"]
+    _registration.ONNXRegistry.from_torchlib = staticmethod(lambda *_, **__: kept)
+    try:
+        yield
+    finally:
+        _registration.ONNXRegistry.from_torchlib = make
 
 
 def decomposed(program: ExportedProgram) -> ExportedProgram:

@@ -388,6 +388,25 @@ REDUCTION_CASES = [
 ]
 
 
+def _einsum(equation: str, *shapes: tuple[int, ...]) -> DoorCase:
+    arrays = [_RNG.uniform(-1, 1, shape).astype(np.float32) for shape in shapes]
+    doors: dict[str, Any] = {
+        "onnx": lambda device, folder: by_onnx(device, "Einsum", arrays, equation=equation),
+        "openvino": lambda device, folder: by_openvino(
+            device, folder, lambda opset, *x: opset.einsum(list(x), equation), *arrays
+        ),
+    }
+    return DoorCase(equation, doors, lambda: [np.einsum(equation, *(array.astype(np.float64) for array in arrays))])
+
+
+EINSUM_CASES = [
+    _einsum("bhid,bhjd->bhij", (2, 3, 4, 5), (2, 3, 6, 5)),
+    _einsum("ab,bc,cd->da", (2, 3), (3, 4), (4, 5)),
+    _einsum("b...ij,b...jk", (2, 3, 4, 5), (2, 3, 5, 6)),
+    _einsum("ii,ijk->k", (3, 3), (3, 2, 4)),
+    _einsum("i,i->", (5,), (5,)),
+]
+
 CASES = [
     _resized("larger linear", "linear", (10, 9)),
     _resized("smaller linear", "linear", (3, 4)),
@@ -415,6 +434,7 @@ CASES = [
     _quantized(),
     *ACTIVATION_CASES,
     *REDUCTION_CASES,
+    *EINSUM_CASES,
     *WINDOW_CASES,
     *RECURRENT_CASES,
 ]

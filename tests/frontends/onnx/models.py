@@ -32,22 +32,28 @@ def model_of(
     """Return a model of nodes whose inputs have the arrays' types and shapes. symbolic: sizes are symbols. Outputs
     whose types cannot be inferred get the first input's, with the rank in ``ranks`` if given."""
 
-    def entry(name: str, array: Array) -> Any:
+    def entry(name: str, array: Array, *, symbolic: bool = symbolic) -> Any:
         kind = helper.np_dtype_to_tensor_dtype(array.dtype)
         shape = [f"{name}_{index}" for index in range(array.ndim)] if symbolic else list(array.shape)
         return helper.make_tensor_value_info(name, kind, shape)
 
-    tensors = [onnx.numpy_helper.from_array(array, name) for name, array in (initializers or {}).items()]
+    constants = initializers or {}
+    tensors = [onnx.numpy_helper.from_array(array, name) for name, array in constants.items()]
+    large = {name: array for name, array in constants.items() if array.size > 1024}
+    # Inference copies values twice; of large constants it needs only the types
     graph = helper.make_graph(
         list(nodes),
         "test",
         [entry(name, array) for name, array in inputs.items()],
         [onnx.ValueInfoProto(name=name) for name in outputs],
-        tensors,
+        [tensor for tensor in tensors if tensor.name not in large],
+        value_info=[entry(name, array, symbolic=False) for name, array in large.items()],
     )
     imports = [helper.make_opsetid("", version)]
     imports += [helper.make_opsetid(domain, number) for domain, number in (domains or {}).items()]
     model = onnx.shape_inference.infer_shapes(helper.make_model(graph, opset_imports=imports, ir_version=IR_VERSION))
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(tensors)
     first = next(iter(inputs.values()))
     kind = helper.np_dtype_to_tensor_dtype(first.dtype)
     for output in model.graph.output:

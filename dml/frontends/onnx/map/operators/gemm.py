@@ -11,6 +11,7 @@ from dml.descriptors.gemm import (
     DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC,
 )
 from dml.errors import DMLError
+from dml.frontends.meaning.einsum import EinsumOperations, contracted, diagonal, read_equation
 from dml.shapes import broadcast_sizes
 
 from ...dtypes import INT32, UINT8
@@ -215,93 +216,23 @@ def _unsigned(x: OnnxValue, zero: OnnxValue | None) -> tuple[OnnxValue, OnnxValu
 
 @onnx_op("Einsum", since=12)
 def einsum(node: OnnxNode) -> OnnxValue:
-    """Contract operands pairwise: shared dimensions that are needed later are batch dimensions, others are summed."""
     values = node.variadic()
-    terms, output = _equation(node.text("equation", ""), values)
-    operands = [_diagonal(value, term) for value, term in zip(values, terms, strict=True)]
-    result, labels = operands[0]
-    for index, (value, own) in enumerate(operands[1:], 1):
-        needed = set(output).union(*(term for _, term in operands[index + 1 :]))
-        result, labels = _contract(result, labels, value, own, needed)
-    summed = [index for index, label in enumerate(labels) if label not in output]
-    if summed:
-        result = total(result, summed, keep=False)
-        labels = [label for label in labels if label in output]
-    return transpose(result, [labels.index(label) for label in output])
-
-
-def _equation(equation: str, values: list[OnnxValue]) -> tuple[list[list[str]], list[str]]:
-    """Return the labels of each operand and of the result; "..." becomes numbers counted from the right."""
-    left, arrow, right = equation.replace(" ", "").partition("->")
-    sides = left.split(",")
-    if len(sides) != len(values):
-        raise DMLError(f"equation {equation!r} has {len(sides)} operands, found {len(values)}")
-    terms, widest = [], 0
-    for side, value in zip(sides, values, strict=True):
-        hidden = value.rank - len(side.replace("...", ""))
-        if hidden < 0 or (hidden and "..." not in side):
-            raise DMLError(f"equation {equation!r} does not fit a tensor of shape {value.shape}")
-        widest = max(widest, hidden)
-        terms.append(_labels(side, hidden))
-    if arrow:
-        output = _labels(right, widest)
-    else:
-        counts = [label for term in terms for label in term]
-        output = [str(index) for index in range(widest, 0, -1)]
-        output += sorted({label for label in counts if counts.count(label) == 1 and not label.isdigit()})
-    known = {label for term in terms for label in term}
-    if not set(output) <= known or len(set(output)) != len(output):
-        raise DMLError(f"equation {equation!r}: its result has labels that no operand has, or one twice")
-    return terms, output
-
-
-def _labels(side: str, hidden: int) -> list[str]:
-    before, dots, after = side.partition("...")
-    return [*before, *([str(index) for index in range(hidden, 0, -1)] if dots else []), *after]
+    terms, output = read_equation(node.text("equation", ""), [value.shape for value in values])
+    return contracted(list(map(_diagonal, values, terms)), output, _OPERATIONS)
 
 
 def _diagonal(value: OnnxValue, term: list[str]) -> tuple[OnnxValue, list[str]]:
-    """Read the diagonal of dimensions with the same label: their strides add up."""
-    labels = list(dict.fromkeys(term))
-    if len(labels) == len(term):
-        return value, labels
-    tensor = value.tensor
-    sizes, strides = [], []
-    for label in labels:
-        axes = [axis for axis, name in enumerate(term) if name == label]
-        if len({value.shape[axis] for axis in axes}) > 1:
-            raise DMLError(f"label {label!r} has different sizes in a tensor of shape {value.shape}")
-        sizes.append(value.shape[axes[0]])
-        strides.append(sum(tensor.desc.strides[axis] for axis in axes))
-    return value.with_tensor(tensor.view(sizes, strides), sizes), labels
+    if len(set(term)) == len(term):
+        return value, term
+    labels, sizes, strides = diagonal(term, value.shape, value.tensor.desc.strides)
+    return value.with_tensor(value.tensor.view(sizes, strides), sizes), labels
 
 
-def _contract(
-    a: OnnxValue, a_labels: list[str], b: OnnxValue, b_labels: list[str], needed: set[str]
-) -> tuple[OnnxValue, list[str]]:
-    """Multiply two operands and sum over the shared labels that nothing else needs."""
-    for_sum = [index for index, label in enumerate(a_labels) if label not in b_labels and label not in needed]
-    if for_sum:
-        a, a_labels = total(a, for_sum, keep=False), [la for index, la in enumerate(a_labels) if index not in for_sum]
-    for_sum = [index for index, label in enumerate(b_labels) if label not in a_labels and label not in needed]
-    if for_sum:
-        b, b_labels = total(b, for_sum, keep=False), [la for index, la in enumerate(b_labels) if index not in for_sum]
-    sizes = dict(zip(b_labels, b.shape, strict=True))
-    for label, size in zip(a_labels, a.shape, strict=True):
-        other = sizes.get(label, size)
-        if size != other and 1 not in (size, other):
-            raise DMLError(f"label {label!r} has the sizes {size} and {other}")
-        sizes[label] = max(size, other)
-    shared = [label for label in a_labels if label in b_labels]
-    batch, summed = [la for la in shared if la in needed], [la for la in shared if la not in needed]
-    rows, columns = [la for la in a_labels if la not in shared], [la for la in b_labels if la not in shared]
-
-    def arranged(value: OnnxValue, labels: list[str], first: list[str], second: list[str]) -> OnnxValue:
-        order = [*batch, *first, *second]
-        moved = transpose(value, [labels.index(label) for label in order])
-        moved = expanded(moved, [sizes[label] for label in order])
-        return reshape(moved, [prod(sizes[la] for la in part) for part in (batch, first, second)])
-
-    result = matmul(arranged(a, a_labels, rows, summed), arranged(b, b_labels, summed, columns))
-    order = [*batch, *rows, *columns]
-    return reshape(result, [sizes[label] for label in order]), order
+_OPERATIONS: EinsumOperations[OnnxValue] = EinsumOperations(
+    sizes=lambda value: value.shape,
+    total=lambda value, axes: total(value, axes, keep=False),
+    transpose=transpose,
+    expanded=expanded,
+    reshape=reshape,
+    matmul=matmul,
+)

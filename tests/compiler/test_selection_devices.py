@@ -244,6 +244,17 @@ def test_halves_read_one_by_one_take_short_slabs(name: str, tile: tuple[int, int
     assert (found.tile, found.tile_k) == (tile, tile_k)
 
 
+def test_floats_read_one_by_one_take_short_slabs_on_intel() -> None:
+    def tile_k(name: str, *, singles: bool) -> int:
+        sizes = ProductSizes(4096, 4096, 4096, 1)
+        found = product_kernel(chip(name), sizes, a_along_columns=False, b_along_k=False, singles=singles)
+        assert isinstance(found, SharedProduct)
+        return found.tile_k
+
+    assert (tile_k("dg2", singles=True), tile_k("dg2", singles=False)) == (8, 16)
+    assert tile_k("m1", singles=True) == tile_k("m1", singles=False)
+
+
 def test_short_heads_take_a_tile_of_their_depth() -> None:
     def depth(size: int) -> int:
         found = attention_sharing(DESKTOP, AttentionShape(8, 256, 256, size, 64, 4))

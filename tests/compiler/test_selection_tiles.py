@@ -148,7 +148,7 @@ def test_the_works_reach_every_tile(vulkan: VulkanDevice, monkeypatch: pytest.Mo
 
 def test_workgroups_are_multiples_of_their_tiles() -> None:
     """gemm/shared.comp finds the places of an invocation's loads by constants."""
-    usual = gemm.SHARED_TILES, gemm._HALF_TILES, gemm._TILES_OF_FEW_REGISTERS, gemm._TILES_OF_SINGLE_HALVES
+    usual = gemm.SHARED_TILES, gemm._HALF_TILES, gemm._TILES_OF_FEW_REGISTERS, gemm._TILES_OF_SINGLES
     for tile in (*gemm._SLOWER_TILES, *(tile for each in usual for tile, _ in each)):
         assert not any(tile.workgroup % size for size in (*tile.tile, tile.tile_k))
 

@@ -119,20 +119,21 @@ def product_kernel(
     b_per_vector: int = 0,
     float16: bool = False,
     halves: bool = False,
+    singles: bool = False,
     stored: bool = False,
 ) -> ProductKernel:
     """Return the kernel for a product.
 
     a_along_columns: four adjacent elements of a column of a are read at once. b_along_k: b's elements are closer
     together along k than along n. b_per_vector: elements of b in a 16-byte vector along that axis; 0 if b is not read
-    in vectors. float16: a and b are FLOAT16. halves: they are FLOAT16 and read in vectors. stored: GPUs dequantize b on
-    its way to shared memory.
+    in vectors. float16: a and b are FLOAT16. halves: they are FLOAT16 and read in vectors. singles: elements of a
+    and b are read one by one. stored: GPUs dequantize b on its way to shared memory.
     """
     if not profile(target).shares_memory:
         return tiled_product(target, sizes, a_along_columns=a_along_columns)
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
     if m >= NARROW or stored:
-        return _through_memory(target, m, n, k, batch, float16=float16, halves=halves)
+        return _through_memory(target, m, n, k, batch, float16=float16, halves=halves, singles=singles)
     if m <= FEW_ROWS and b_per_vector and (b_along_k or keeps_rows(target, m, b_per_vector)):
         return few_rows(target, m, n, k, batch, b_along_k, b_per_vector, halves=halves)
     return _narrow(target, m, b_along_k)
@@ -177,9 +178,10 @@ _TILES_OF_FEW_REGISTERS: tuple[tuple[SharedProduct, int], ...] = (
     (SharedProduct(64, 64, blocks=(2, 1), tile_k=16), 128),
     (SharedProduct(32, 32, blocks=(1, 1), tile_k=8), 1),
 )
-#: Tiles for such invocations where elements of FLOAT16 are read one by one: each load takes registers for an address
-#: and a shift of its own. Slabs of 16 steps spilled 94 to 173 registers on Intel's and Qualcomm's GPUs.
-_TILES_OF_SINGLE_HALVES: tuple[tuple[SharedProduct, int], ...] = (
+#: Tiles for such invocations where elements are read one by one: each load takes registers for an address and, of
+#: FLOAT16, a shift of its own. Slabs of 16 steps spilled 94 to 173 registers of FLOAT16 on Intel's and Qualcomm's GPUs,
+#: and 40 to 60 of FLOAT32 on Skylake.
+_TILES_OF_SINGLES: tuple[tuple[SharedProduct, int], ...] = (
     (SharedProduct(64, 64, blocks=(2, 1), tile_k=8), 128),
     (SharedProduct(32, 32, blocks=(1, 1), tile_k=8), 1),
 )
@@ -194,17 +196,19 @@ _SLOWER_TILES = (
 
 
 def _through_memory(
-    target: Target, m: int, n: int, k: int, batch: int, *, float16: bool, halves: bool
+    target: Target, m: int, n: int, k: int, batch: int, *, float16: bool, halves: bool, singles: bool
 ) -> SharedProduct | MatrixProduct:
-    """Return a tile that fits the device's workgroups, with split-k where tiles are few. float16, halves: see
+    """Return a tile that fits the device's workgroups, with split-k where tiles are few. float16, halves, singles: see
     ``product_kernel``."""
     on_matrices = list(_on_matrices(target)) if halves and multiplies_on_matrices(target, m, n, k) else []
     steps = half_steps(target) if float16 else 0
     if float16 and not halves and has_few_registers(target):
-        larger, _ = _TILES_OF_SINGLE_HALVES
-        best = _TILES_OF_SINGLE_HALVES[not keeps_with_positions(target, larger[0].sums) :]
+        larger, _ = _TILES_OF_SINGLES
+        best = _TILES_OF_SINGLES[not keeps_with_positions(target, larger[0].sums) :]
     elif steps and not has_fewest_registers(target):
         best = _HALF_TILES
+    elif singles and profile(target).by_thread:
+        best = _TILES_OF_SINGLES
     else:
         best = SHARED_TILES if keeps(target, SHARED_TILES[0][0].sums) else _TILES_OF_FEW_REGISTERS
     shared = [(replace(tile, half_steps=steps), enough) for tile, enough in best if fits(target, tile)]

@@ -183,6 +183,7 @@ def kernel_of(target: Target, operands: Mapping[str, Operand], *, in_eights: boo
         b_per_vector=per_vector if quads(b, of=per_vector) == ("column" if along_k else "row") else 0,
         float16=float16,
         halves=float16 and all(quads(factor, of=8) for factor in read_so),
+        singles=not any(map(quads, factors)),
         stored=is_stored(operands),
     )
 

@@ -74,7 +74,7 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
     },
     "estimates of costs": {
         "": {"_RUNS", "_MULTIPLICATIONS", "_SUM", "_PRODUCT", "_READ"},
-        "attention": {"_FLOAT_REGISTERS", "_OTHER_REGISTERS", "_CONVERTING", "_FEW_REGISTERS"},
+        "attention": {"_FLOAT_REGISTERS", "_OTHER_REGISTERS", "_CONVERTING", "_MASKED_AND_BIASED", "_FEW_REGISTERS"},
         "convolution": {"_READ_COST_OF_GPUS", "_TRANSFORMS_COMPILATION"},
         "detection": {"_FINDING"},
         "lines": {"HELD_OF_REGISTERS", "FEWEST_HELD", "POSITION"},

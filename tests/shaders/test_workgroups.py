@@ -134,7 +134,7 @@ COVERED = {
     "scan_lanes.glsl": frozenset({"LANES_SCAN_FAR"}),
     "subgroups.glsl": frozenset({"fills_subgroups()"}),
     "grid.glsl": frozenset({"workgroup_index()", "global_index()"}),
-    "for_each.glsl": frozenset({"main()", "store_unit(uint)", "STORE"}),
+    "for_each.glsl": frozenset({"main()", "encoded(uint)", "store_unit(uint)", "STORE"}),
     "math.glsl": frozenset({"two_over_pi(uint)"}),
     "sums.glsl": frozenset({"FOUR_OF_SUMS"}),
     "divide.glsl": frozenset({"divided(uint, Divisor)", "remainder(uint, Divisor)", "take_coordinate(uint, Divisor)"}),
@@ -211,12 +211,14 @@ def test_division_by_data_is_exact(device):
     np.testing.assert_array_equal(found, np.stack([quotient, rest, rest, quotient], 1))
 
 
+@pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize(
     ("dtype", "whole_words"),
     [(narrow, whole) for narrow in ("UINT8", "INT16", "FLOAT16") for whole in (0, 1)] + [("UINT32", 0), ("INT64", 0)],
 )
-def test_for_each_stores_each_element_once(device, dtype, whole_words):
-    """With an odd number of elements, the memory after them stays unchanged."""
+def test_for_each_stores_each_element_once(device, dtype, whole_words, late):
+    """With an odd number of elements, the memory after them stays unchanged. late: numbers are loaded where they are
+    used."""
     sizes, description = (3, 7), harness.tensor(dtype, (3, 7))
     kind = harness.dml.numpy_dtype(description.DataType)
     size = -(-21 * kind.itemsize // 4) * 4
@@ -230,7 +232,7 @@ def test_for_each_stores_each_element_once(device, dtype, whole_words):
 result_VALUE value(uint c[RANK]) {{ uint n = c[0] * 16u + c[1]; return {value}; }}
 #include "lib/for_each.glsl"
 """
-    defines = (("WHOLE_WORDS", str(whole_words)),)
+    defines = (("WHOLE_WORDS", str(whole_words)), *[("LATE_NUMBERS", "")] * late)
     source = Source("tests/for_each.comp", text, defines, (("prelude.glsl", head.text),))
     dispatch = Dispatch(kernel, source, (StorageBinding(region, Access.WRITE),), (1, 1, 1), push=head.push)
     buffer = device.context.buffer(size + 64)

@@ -64,7 +64,7 @@ def by_pyright(folder: Path) -> Faults:
         pytest.skip("needs pyright: tools/setup --test")
     (folder / "pyrightconfig.json").write_text(
         json.dumps({
-            "include": ["."], "extraPaths": [str(ROOT)], "pythonVersion": "3.11", "reportMissingImports": False,
+            "include": ["."], "extraPaths": [str(ROOT)], "reportMissingImports": False,
             "reportMissingModuleSource": False, "reportAttributeAccessIssue": "error",
         })
     )  # fmt: skip

@@ -192,5 +192,6 @@ def test_a_driver_finds_its_pipelines_in_the_next_process(tmp_path):
         sizes.append(tuple(map(int, run.stdout.split())))
     (empty, full), (found, unchanged) = sizes
     assert empty < full
-    assert found == unchanged == full, "the second process makes nothing anew"
+    one = (full - empty) / 4  # (Mesa 25.0 differs by 8 bytes)
+    assert max(found, unchanged, full) - min(found, unchanged, full) < one / 2, "the second process makes nothing anew"
     assert len(kept(tmp_path / "pipelines")) == 1

@@ -35,9 +35,7 @@ NEAR = {"rtol": 1e-4, "atol": 1e-5}
 def _frozen():
     """Exclude the modules' objects from garbage collection, which would take a quarter of a second after each test."""
     gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
+    gc.freeze()  # (for good, as tests/conftest.py does: thawing would undo that)
 
 
 @pytest.fixture(autouse=True)

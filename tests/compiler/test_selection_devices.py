@@ -364,6 +364,17 @@ def test_attention_of_few_rows_fits_the_registers(name: str, float32: Any, float
         assert (way.rows, way.round) == expected
 
 
+@pytest.mark.parametrize(("size", "subgroup", "rows"), [(128, 0, 2), (16, 16, 1)])
+def test_attention_of_few_rows_in_subgroups_takes_more_of_the_fewest_registers(
+    size: int, subgroup: int, rows: int
+) -> None:
+    features = replace(_FEATURES, subgroup_operations=frozenset({"shuffle"}))
+    target = replace(chip("Mali"), subgroup_size=16, features=features)
+    way = attention_sharing(target, AttentionShape(8, 4, 1024, size, size, 4, masked=False))
+    assert isinstance(way, AttentionFew)
+    assert (way.subgroup, way.rows) == (subgroup, rows)
+
+
 @pytest.mark.parametrize(("name", "expected"), [("navi31", (4, 4)), ("dg2", (4, 2)), ("m1", (4, 2)), ("Mali", (1, 1))])
 def test_masked_attention_of_few_rows_loads_fewer_keys(name: str, expected: tuple[int, int]) -> None:
     way = attention_sharing(chip(name), AttentionShape(8, 4, 1024, 128, 128, 4))

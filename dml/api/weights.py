@@ -21,7 +21,7 @@ from dml.stages import stage
 from dml.stored import read_into
 
 #: Constants that only initialization reads are uploaded in parts: of at most _PART_BYTES bytes or 1 / _PARTS of all,
-#: whichever is larger. Fresh memory is slow, and a model that fills the device has no room for all of them.
+#: whichever is larger. Fresh memory is slow, and a model that fills the device leaves too little for all of them.
 _PART_BYTES, _PARTS = 8 << 20, 32
 
 #: A dispatch and its kernel.

@@ -52,7 +52,7 @@ class DataType:
 
     @property
     def per_word(self) -> int:
-        """Elements that begin in one word: 1 for elements of a word or more."""
+        """Elements that begin in a word: 1 for elements of at least a word."""
         return max(1, WORD_BITS // self.bits)
 
     @property

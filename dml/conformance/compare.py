@@ -52,8 +52,8 @@ class Comparison:
 
     loose: the worst element beyond the tight limit, if none is beyond the public one; its allowed_ulp is the tight
     limit's. tight_share: the largest error relative to the tight limit, None without one. share: the largest error
-    relative to the allowed one; None if exact. worst_ulp, ulp_limit: that element's error in units in the last place
-    (None for a wrong NaN or infinity), and its limit. histogram: elements by share, see SHARES.
+    relative to the allowed one; None if exact. worst_ulp, ulp_limit: the error of the element with that share in units
+    in the last place (None for a wrong NaN or infinity), and its limit. histogram: elements by share, see SHARES.
     """
 
     elements: int
@@ -169,7 +169,7 @@ def _errors(found: Array, expected: Expected) -> tuple[Array, Array, Array]:
 def _integer_errors(found: Array, expected: Expected) -> tuple[Array, Array, Array]:
     ones = np.ones(found.shape)
     wanted = expected.values
-    if found.dtype.name in ("int4", "uint4"):  # NumPy cannot subtract them
+    if found.dtype.name in ("int4", "uint4"):  # (NumPy cannot subtract them)
         found, wanted = found.astype(np.int8), wanted.astype(np.int8)
     off = np.abs(found.astype(np.float64) - wanted.astype(np.float64))
     if expected.is_exact:  # 64-bit integers may differ where their float64 values do not

@@ -126,7 +126,7 @@ def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 class _Candidate:
     """A case's id, the variants it enters, and the cost of running it, in cases of the suite.
 
-    Without its description: thousands of those would keep the garbage collector busy.
+    It does not hold its description: thousands of those would keep the garbage collector busy.
     """
 
     name: str

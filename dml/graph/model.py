@@ -188,7 +188,7 @@ class GraphParts(NamedTuple):
 def assemble(parts: GraphParts) -> Graph:
     """Connect the parts, which are trusted. Nodes of a cycle are missing from the result.
 
-    The nodes' order is by levels: those that need nothing first, then those whose inputs are computed.
+    Nodes are ordered by level: first those without inputs, then those whose inputs are computed.
     """
     nodes, input_count, output_count, input_edges, edges, output_edges, input_names = parts
     connected = [_unconnected(number, node) for number, node in enumerate(nodes)]

@@ -140,7 +140,7 @@ class Pool:
 
     @property
     def keeps(self) -> bool:
-        """Whether unused allocations are kept for future large pieces."""
+        """Whether unused allocations are kept for large pieces."""
         with self._lock:
             return any(chunk.kept for chunk in self._chunks)
 
@@ -166,7 +166,7 @@ class Pool:
         if size < self._own_from:
             shared = sum(chunk.size for chunk in self._chunks if not (chunk.own or chunk.kept))
             target = min(max(SMALLEST_CHUNK, shared), max(LARGEST_CHUNK, self._own_from))
-            # A multiple of this size: a model's weights have few different sizes, and then none leaves a gap.
+            # Chunks are multiples of the piece's size: a model's weights have few sizes, and then leave no gaps.
             wanted = max(1, target // size) * size
         chunk = _Chunk(self._allocate(wanted), wanted, host=self._host, own=own, kept=kept)
         self._chunks.append(chunk)

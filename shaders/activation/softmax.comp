@@ -32,7 +32,7 @@ void main() {
     uint from = x_at(c), to = y_at(c);
     uint end = inside ? LENGTH : 0u;
 #if RAGGED
-    // Round down to the start of a step: its first `skip` elements belong to the previous row.
+    // Round down to a whole step, whose first `skip` elements belong to the previous row.
     uint skip = from % UNIT;
     from -= skip;
     to -= skip;

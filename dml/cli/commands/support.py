@@ -58,7 +58,7 @@ def support(
     ] = "",
     in_place: Annotated[
         bool | None,
-        typer.Option("--in-place/--not-in-place", help="List operators that can write over an input, or not."),
+        typer.Option("--in-place/--not-in-place", help="List operators that can (or cannot) write over an input."),
     ] = None,
     lowest: Annotated[
         Path | None, typer.Option(help="Show the lowest feature level that supports this file: .json, .onnx, .xml.")

@@ -155,8 +155,8 @@ def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
     """Return the direct kernel's tile: on a GPU the cheapest; on a CPU driver one that does not depend on the batch
     size.
 
-    None where the window is too wide for registers, the loops are too long for an invocation, or the copy of x or of
-    the weights is too large for a binding.
+    None if the window is too wide for registers, the loops are too long for an invocation, or the copy of x or of the
+    weights is too large for a binding.
     """
     if sizes.rows_of_taps > max_steps(target):
         return None
@@ -209,7 +209,7 @@ def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, c
     tiles_y, tiles_x = -(-height // rows), -(-width // columns)
     images = 1 if slow_compiler else sizes.batch
     invocations = images * depth * tiles_y * tiles_x * sizes.groups * -(-sizes.outputs // channels)
-    # Weights are read as vec4 where the tile's channels are a multiple of four.
+    # Weights are read as vec4 if the tile's channels are a multiple of four.
     reads = rows * span / 4 + taps * (channels / 4 if channels % 4 == 0 else channels / 2)
     if slow_compiler:
         vectors = max(-(-invocations // target.subgroup_size), _FEWEST_VECTORS)
@@ -247,7 +247,7 @@ _FEWEST_OUTPUTS, _FEWEST_TERMS = 12, 8
 _LARGEST_TABLE, _MOST_REACH = 512, 1023
 #: Workgroups that an H100 runs at once, one per core.
 _CORES = 132
-#: Cost of a single round of workgroups, each alone on its core, relative to a round among several.
+#: Cost of a round in which each core has one workgroup, relative to a round of several per core.
 ALONE: float = threshold("convolution.ALONE")
 
 
@@ -377,7 +377,7 @@ def puts_channels_last(target: Target, sizes: WindowSizes, size: int) -> bool:
     return is_worth and sizes.inputs % 8 == 0 and size <= target.max_region
 
 
-#: Minimum number of positions of an image with which a product per image fills its last tiles well enough.
+#: Minimum number of positions of an image with which one product per image wastes little of its last tiles.
 PLACES_OF_PRODUCTS: int = threshold("convolution.PLACES_OF_PRODUCTS")
 
 

@@ -31,7 +31,7 @@ class SuppressionSharing(NamedTuple):
 
 
 def suppression_sharing(target: Target, boxes: int, kept: int) -> SuppressionSharing | None:
-    """Return the division for classes of ``boxes`` boxes, of which ``kept`` may be kept; None where a round is too long
+    """Return the division for classes of ``boxes`` boxes, of which ``kept`` may be kept; None if a round is too long
     for the device."""
     most = min(MOST_SHARING, target.max_workgroup_invocations)
     lanes = CPU_VECTOR

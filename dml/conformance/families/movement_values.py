@@ -229,7 +229,7 @@ subject(
 # --- FOLD, UNFOLD ---------------------------------------------------------------------------------------
 
 _FOLDS: dict[str, Any] = {
-    # {batch, channels, spatial...} of the image.
+    # {batch, channels, spatial...} of the image
     "sizes": sizes(
         "2x3x7x6", "1x2x9", "1x1x1", "1x2x4x5x3", "2x1x3x2x4x2", "1x1x2x3x2x1x3", "1x2x3x2x3x2x2x2", "1x2x23x31"
     ),

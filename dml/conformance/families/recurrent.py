@@ -48,7 +48,7 @@ def _parameters(operator: type[OperatorDesc], usual: tuple[str, ...], more: dict
 
 
 def _with(name: str, usual: tuple[str, ...]) -> tuple[str, ...]:
-    """Replace every activation but the gates': unbounded gates would let the state exceed float32."""
+    """Replace every activation except those of gates: unbounded gates would let the state exceed float32."""
     gates = usual[:1] if len(usual) > 1 and name != "HARD_SIGMOID" else ()
     return (*gates, *(name for _ in usual[len(gates) :]))
 

@@ -96,7 +96,7 @@ class _Process:
         except (EOFError, OSError):
             status = self._ended(requests, replies)
             raise DMLError(f"OpenVINO's process ended with status {status}") from None
-        except BaseException:  # (between a request and its reply: the next one would get this one's)
+        except BaseException:  # (interrupted between a request and its reply: the next request would get this reply)
             self._ended(requests, replies)
             raise
 

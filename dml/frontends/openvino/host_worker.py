@@ -32,7 +32,7 @@ def send(stream: IO[bytes], header: dict[str, Any], parts: Sequence[Any] = ()) -
 
 
 def receive(stream: IO[bytes]) -> Message:
-    """Read what ``send`` wrote. Raises EOFError where the other process has ended."""
+    """Read what ``send`` wrote. Raises EOFError if the other process has ended."""
     (length,) = struct.unpack("<I", _read(stream, 4))
     header = json.loads(_read(stream, length))
     return header, [_read(stream, size) for size in header["sizes"]]

@@ -109,7 +109,7 @@ class IrLayer:
         return value in ("true", "1")
 
     def texts(self, name: str) -> list[str]:
-        """Return the items of a comma-separated list; none where the attribute is absent."""
+        """Return the items of a comma-separated list; none if the attribute is absent."""
         return [item.strip() for item in self.attributes.get(name, "").split(",") if item.strip()]
 
     def numbers(self, name: str) -> list[float]:
@@ -163,7 +163,7 @@ class Network:
     weights: memoryview
 
     def constant(self, layer: IrLayer) -> npt.NDArray[Any]:
-        """Return the array of a Const layer. Raises DMLError where its bytes lie outside the .bin file."""
+        """Return the array of a Const layer. Raises DMLError if its bytes lie outside the .bin file."""
         kind = layer.text("element_type")
         if kind not in ELEMENT_TYPES:
             raise DMLError(f"{layer}: element type {kind!r} is not supported")

@@ -49,8 +49,8 @@ def _quiet() -> Iterator[None]:
 def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[Dynamic]) -> ExportedProgram:
     """Export the module to ATen's core operators.
 
-    dynamic: the symbolic dimensions of each example; None for an int. Raises NotTaken where the export fails, where the
-    program writes to its own buffers, and where it is valid for a single value of an int only.
+    dynamic: the symbolic dimensions of each example; None for an int. Raises NotTaken if the export fails, if the
+    program writes to its own buffers, or if it is valid only for a single value of an int.
     """
     auto = torch.export.Dim.AUTO
     shapes = tuple(auto if axes is None else dict.fromkeys(axes, auto) or None for axes in dynamic)

@@ -1,6 +1,6 @@
 """Winograd's convolution with 3 x 3 windows: F(4x4, 3x3), 36 products for sixteen results instead of 144.
 
-Results one dilation apart form a convolution without dilation.
+With dilation, results that are one dilation apart form a convolution without dilation.
 """
 
 from __future__ import annotations

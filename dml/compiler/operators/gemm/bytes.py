@@ -54,7 +54,7 @@ class Bytes:
         return signed and not self.is_signed
 
     def has_point(self, *, signed: bool) -> bool:
-        """Whether the sums need a correction for the zero point."""
+        """Whether the sums must be corrected for the zero point."""
         return self.point is not None or self.is_flipped(signed=signed)
 
 

@@ -321,5 +321,5 @@ RANGE = Fold(_range, shape=_range_shape, size=_range_size)
 REDUCE_PROD = Fold(numbers=_reduced_product)
 WINDOW = Fold(size=lambda node, size: _first(size))
 MEL_WEIGHT_MATRIX = Fold(size=lambda node, bins, length, *others: _first(bins) * _first(length))
-#: Always mapped, even where it has no elements to compute.
+#: Always mapped, even without elements to compute.
 NEVER = Fold(constants=False, empty=False)

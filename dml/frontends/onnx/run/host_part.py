@@ -174,7 +174,7 @@ def _late(make: Callable[[Any], _Run], model: Any) -> _Run:
 
 
 def _onnxruntime(model: Any) -> _Run:
-    import onnxruntime  # (here, because a model without host parts does not need it)
+    import onnxruntime  # imported here, because only models with host parts need it
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4  # (errors arrive as exceptions)

@@ -12,7 +12,7 @@ from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
 from dml.tensors import numpy_dtype
 
-#: Mode -> (kernel, whether it antialiases). "linear" antialiases where the attribute is set.
+#: Mode -> (kernel, whether it antialiases). "linear" antialiases if the attribute is set.
 _WEIGHED = {
     "linear": ("linear", False),
     "linear_onnx": ("linear", False),

@@ -15,8 +15,8 @@ from ..functions import gather, join, matmul, part, resized, slice_
 from ..node import OnnxNode, Unsupported
 from ..value import OnnxValue, cast, reshape, transpose
 
-#: A transform whose matrix has more than _LONG elements is split where its length has factors; more than _LIMIT
-#: elements, or samples, are refused.
+#: A transform whose matrix has more than _LONG elements is split if its length has factors; more than _LIMIT elements,
+#: or samples, are refused.
 _LONG, _LIMIT = 2**20, 2**24
 
 

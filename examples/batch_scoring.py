@@ -162,7 +162,7 @@ class Run:
     def take(self, answer: Any, worker: Any, place: Place, path: Path | None) -> None:
         try:
             found = ray.get(answer)
-        except RayTaskError as error:  # (an input that the model refuses is refused everywhere)
+        except RayTaskError as error:  # an input that the model refuses is refused everywhere
             assert path is not None
             self.failed[path] = reason(error)
         except RayActorError as error:

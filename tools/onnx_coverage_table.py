@@ -58,7 +58,7 @@ def main() -> None:
         why = reason(case.name)
         total, left_out = total + 1, left_out + (why is not None)
         if case.name.endswith("_expanded"):
-            continue  # (the case without the function's expansion counts)
+            continue  # the case without the function's expansion counts
         for name in operators_of(case):
             if why is None:
                 passed[name] += 1

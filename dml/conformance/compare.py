@@ -169,7 +169,7 @@ def _errors(found: Array, expected: Expected) -> tuple[Array, Array, Array]:
 def _integer_errors(found: Array, expected: Expected) -> tuple[Array, Array, Array]:
     ones = np.ones(found.shape)
     wanted = expected.values
-    if found.dtype.name in ("int4", "uint4"):  # (NumPy cannot subtract them)
+    if found.dtype.name in ("int4", "uint4"):  # NumPy cannot subtract them
         found, wanted = found.astype(np.int8), wanted.astype(np.int8)
     off = np.abs(found.astype(np.float64) - wanted.astype(np.float64))
     if expected.is_exact:  # 64-bit integers may differ where their float64 values do not

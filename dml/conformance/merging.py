@@ -27,7 +27,7 @@ def merge(reports: Sequence[Record], names: Sequence[str]) -> Record:
         check_suites(first, other, names[0], name, _OF_THE_CODE)
     runs: dict[tuple[Any, ...], list[tuple[Record, str]]] = {}
     for entry, name in zip(reports, names, strict=True):
-        seen: Counter[tuple[Any, ...]] = Counter()  # (a machine may have several devices of a kind)
+        seen: Counter[tuple[Any, ...]] = Counter()  # a machine may have several devices of a kind
         for run in entry["runs"]:
             device = tuple(run["device"][key] for key in IDENTITY)
             runs.setdefault((*device, seen[device]), []).append((run, name))

@@ -95,7 +95,7 @@ class Choice:
         if name not in self.__dict__.get("_labels", ()):
             raise AttributeError(name)
         value = self._parameters[name][self.label(name)]
-        setattr(self, name, value)  # (later reads bypass this function)
+        setattr(self, name, value)  # later reads bypass this function
         return value
 
     def label(self, name: str) -> str:

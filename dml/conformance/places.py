@@ -81,7 +81,7 @@ def find(records: Sequence[Mapping[str, Any]]) -> list[DeviceAxis]:
     for record in records:
         name, driver, axis = (record[key] for key in ("name", "driver", "axis"))
         like = (DeviceAxis(device, axis) for device in list_devices() if (device.name, device.driver) == (name, driver))
-        match = next((place for place in like if place not in found), None)  # (the machine may have several of a kind)
+        match = next((place for place in like if place not in found), None)  # the machine may have several of a kind
         if match is None:
             raise DMLError(f"this machine has no device {name!r} with driver {driver!r}", HRESULT.DXGI_ERROR_NOT_FOUND)
         found.append(match)

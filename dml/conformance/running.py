@@ -89,7 +89,7 @@ def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
 
 
 def _cases(suite: Suite, console: Console) -> list[str]:
-    with console.status("choosing the cases"):  # (takes up to a minute for the full suite)
+    with console.status("choosing the cases"):  # takes up to a minute for the full suite
         return suite.cases()
 
 

@@ -172,7 +172,7 @@ class _Thread:
             self._fail(str(error))
         except DMLError as error:
             self._fail(f"{error.message} [{error.hresult.name}]")
-        except Exception as error:  # (a bug in dml counts as well)
+        except Exception as error:  # a bug in dml counts as well
             self._fail(repr(error))
         finally:
             self._blocks.clear()

@@ -143,7 +143,7 @@ def _coverage(console: Console, run: Record) -> None:
 
 def _failures(console: Console, run: Record, most: int) -> None:
     failed = [outcome for outcome in run["results"] if outcome["status"] == "failed"]
-    # (one of each operator and data type first, so that a broken operator does not hide others)
+    # one of each operator and data type first, so that a broken operator does not hide others
     seen: Counter[tuple[str, str]] = Counter()
     ranked = []
     for outcome in failed:

@@ -176,7 +176,7 @@ class TensorArithmetic:
         return other // self, other % self
 
     def __round__(self, digits: int | None = None) -> Tensor:
-        """Round to integers, halves to even; integers are returned unchanged. Raises DMLError unless ``digits`` is 0."""
+        """Round to integers, halves to even; integers stay unchanged. Raises DMLError unless ``digits`` is 0."""
         if digits:
             raise DMLError(
                 f"round: a graph's tensor rounds to integers, not to {digits} digits; scale it before and after"

@@ -31,7 +31,7 @@ MAX = dml.DML_REDUCE_FUNCTION_MAX
 
 @dataclass(frozen=True)
 class Case:
-    """A sample with other sizes: loops longer than FEW.
+    """A sample with sizes that make loops longer than FEW.
 
     values: inputs that must have certain values. exact: split work does the same operations in the same order;
     otherwise float sums are in another order.
@@ -238,7 +238,7 @@ def test_steps_of_each_class_of_devices() -> None:
 
 
 def test_work() -> None:
-    """The estimated work is that of all products, and little more."""
+    """The estimated work equals that of all products, or is slightly more."""
     desc = sample("GEMM", ATensor="1x2x64x512", BTensor="1x2x512x128", CTensor="1x2x64x128", OutputTensor="1x2x64x128")
     for device_class in CLASSES:
         # on GPUs split-k adds a second dispatch
@@ -291,7 +291,7 @@ def values(case: Case) -> dict[str, Array]:
     return found
 
 
-#: Kernels whose loops have a length independent of tensor sizes, and that length.
+#: Kernels with loops whose length does not depend on tensor sizes, and that length.
 OF_ANY_SIZE = {
     "activation/softmax_held.comp": "what an invocation holds of a row",
     "attention/insert.comp": "the elements of a word",

@@ -85,8 +85,8 @@ def test_a_nan_that_is_moved_may_have_other_bits():
 
 @pytest.fixture
 def library(monkeypatch, tmp_path):
-    """Return a function that replaces a line of a kernel in a copy of the shaders, from which operators are
-    compiled."""
+    """Return a function that replaces a line of a kernel in a copy of the shaders; operators are compiled from the
+    copy."""
     folder = tmp_path / "shaders"
     shutil.copytree(sources.directory(), folder)
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path))

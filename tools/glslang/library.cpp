@@ -45,7 +45,7 @@ const Target* find_target(const char* name)
 std::vector<unsigned> compile(
     const char* text, const char* file, const Target& target, bool debug, std::string& messages)
 {
-    // (the program uses this memory, so it is declared before)
+    // the program uses this memory, so it is declared before
     const auto shader = std::make_unique<glslang::TShader>(EShLangCompute);
     shader->setStringsWithLengthsAndNames(&text, nullptr, &file, 1);
     shader->setEnvInput(glslang::EShSourceGlsl, EShLangCompute, glslang::EShClientVulkan, 100);

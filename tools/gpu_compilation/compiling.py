@@ -133,7 +133,7 @@ def _started(vendor: Vendor, installation: Installation, chip: str, *, loops: bo
             finally:
                 process.kill()
                 if worker is not None:
-                    worker.end()  # (before the pipes are closed)
+                    worker.end()  # before the pipes are closed
 
 
 def _identified(device: VulkanDevice, vendor: Vendor, chip: str) -> VulkanDevice:

@@ -67,7 +67,7 @@ def main() -> None:
                 outcome = {"outcome": "unused", "by": "", "reason": "no case enters it here", "run": 0}
             else:
                 outcome = workers.outcome(mutant, cases, options.cases, options.seconds)
-            # (this device may lack a kernel that another has)
+            # This device may lack a kernel that another has.
             if options.again and outcome["outcome"] not in ("caught", "survived"):
                 outcome = known[mutant]
             elif outcome["outcome"] == "caught":

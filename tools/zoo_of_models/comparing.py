@@ -29,7 +29,7 @@ def reference(path: Path, inputs: Arrays, runs: int, optimized: bool = True) -> 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # spinning would count as CPU time
-    # (adds signed integers as integers, too: the default, float32, rounds sums near ties wrongly)
+    # adds signed integers as integers, too: the default, float32, rounds sums near ties wrongly
     options.add_session_config_entry("session.qdqisint8allowed", "1")
     if not optimized:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -77,7 +77,7 @@ def compare(ours: list[np.ndarray], expected: list[np.ndarray], precision: str, 
         unit = (size or np.ptp(theirs) / 255) if precision == "quantized" else np.abs(theirs).max()
         off = np.abs(mine.astype(np.float64) - theirs.astype(np.float64)).max()
         error = float(off / unit) if unit else float(off > 0)
-        if not error <= TOLERANCES[precision] * 1.001:  # (one step may round to slightly more; NaN is wrong)
+        if not error <= TOLERANCES[precision] * 1.001:  # one step may round to slightly more; NaN is wrong
             raise WrongError(f"output {index}: off by {error:.3g}, {TOLERANCES[precision]:g} is allowed")
         worst = max(worst, error)
     return worst

@@ -161,7 +161,7 @@ def bart() -> Exported:
 
 @torch_model("torch.nn's encoder of transformers", 14, legacy=True)
 def encoder_layers() -> Exported:
-    torch.backends.mha.set_fastpath_enabled(False)  # (TorchScript's exporter cannot express it)
+    torch.backends.mha.set_fastpath_enabled(False)  # TorchScript's exporter cannot express it
     layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, norm_first=True, activation="gelu")
     return Exported(nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), (torch.randn(2, 9, 32),))
 

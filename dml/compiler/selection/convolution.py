@@ -247,7 +247,7 @@ _FEWEST_OUTPUTS, _FEWEST_TERMS = 12, 8
 _LARGEST_TABLE, _MOST_REACH = 512, 1023
 #: Workgroups that an H100 runs at once, one per core.
 _CORES = 132
-#: Cost of a round in which each core has one workgroup, relative to a round of several per core.
+#: Cost of the only round of workgroups, which run alone on their cores, relative to one round of several.
 ALONE: float = threshold("convolution.ALONE")
 
 

@@ -58,7 +58,7 @@ EXCLUDED: list[tuple[str, str]] = [
 
 #: Reasons for nodes on the host, in cases that pass.
 RUNS_ON_HOST = (_NO_OPERATOR, _STRINGS, _FLOAT8, _TRAINING)
-#: Exceptions to these; onnxruntime and onnx's reference evaluator lack them, too.
+#: Exceptions to these reasons; onnxruntime and onnx's reference evaluator lack them, too.
 NOWHERE = "test_gradient_of_*"
 
 

@@ -24,7 +24,7 @@ def test_tokens_are_onnxruntimes(decoding: Any, device: dml.Device, name: str, c
 
 
 def test_a_cache_with_room_is_one_plan_and_two_buffers(decoding: Any, device: dml.Device) -> None:
-    """The prompt has one plan, all steps share another; the kept outputs alternate between two buffers."""
+    """The prompt has one plan and all steps share another; the kept outputs alternate between two buffers."""
     model = decoding.llama()
     prepared = prepare(model, device)
     buffers = []

@@ -16,7 +16,7 @@ import pytest
 import dml
 from dml.compiler.lowering import implemented
 
-tomllib = pytest.importorskip("tomllib")  # of Python 3.11
+tomllib = pytest.importorskip("tomllib")  # new in Python 3.11
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")

@@ -54,7 +54,7 @@ class ProgramBuilder:
         #: The computed nodes, for descriptions and profiles: in words, and by number.
         self.node = ""
         self.nodes: tuple[int, ...] = ()
-        #: The operator being lowered, for errors.
+        #: Name of the operator being lowered, for error messages.
         self.operator = ""
         #: Packed copies of regions, for kernels with more tensors than the device has storage buffers.
         self.packs: dict[tuple[Region, ...], packing.Pack] = {}

@@ -148,5 +148,5 @@ DATA_TYPES = _DataTypes({row.data_type: row for row in _ROWS})
 
 FLOAT32 = DATA_TYPES[enums.DML_TENSOR_DATA_TYPE_FLOAT32]
 
-#: The unsigned data type by element bits.
+#: Number of element bits -> the unsigned data type.
 UNSIGNED = {row.bits: row.data_type for row in _ROWS if row.kind in ("uint", "uint64")}

@@ -32,7 +32,7 @@ class TracedConstant(TracedValue, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
         return self._numbers
 
     @property
-    def Data(self) -> bytes:  # the structure's name
+    def Data(self) -> bytes:  # (directml.h's name of the field)
         raise UntracedError("the bytes of a constant computed from traced sizes are needed")
 
     @property

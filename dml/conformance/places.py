@@ -69,7 +69,7 @@ def places(devices: Sequence[str], axes: Sequence[str]) -> list[DeviceAxis]:
     """
     kinds = selected(axes) or ["plain"]
     if not list_devices():
-        choose()  # (raises an error that says what to install)
+        choose()  # raises an error that says what to install
     wanted = devices or ["all"]
     found = [device for text in wanted for device in (list_devices() if text == "all" else [choose(text)])]
     return [DeviceAxis(device, axis) for device in dict.fromkeys(found) for axis in kinds]

@@ -73,7 +73,7 @@ class _Include:
     """A found file or generated header. ``hash``: of a file's text; a header's text is in its source."""
 
     identity: str
-    shown: str  # name in messages
+    shown: str  # name in error messages
     text: str
     hash: str = ""
 

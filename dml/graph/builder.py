@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar
 
-    #: A device's compiled graph.
+    #: Type of a device's compiled graph.
     Compiled = TypeVar("Compiled", default=Any)
     Compiled_co = TypeVar("Compiled_co", default=Any, covariant=True)
 else:
@@ -501,7 +501,7 @@ class Builder(Generic[Compiled]):
         try:
             operator = self.device.create_operator(desc)
         except DMLError as error:
-            if _most_dimensions(desc) > DML_TENSOR_DIMENSION_COUNT_MAX1:  # no operator takes that many
+            if _most_dimensions(desc) > DML_TENSOR_DIMENSION_COUNT_MAX1:  # no operator takes so many dimensions
                 raise DMLError(error.message, HRESULT.DXGI_ERROR_UNSUPPORTED) from error
             raise
         index = len(self._nodes)

@@ -83,7 +83,7 @@ class Node:
     #: of the inputs after the operator's own. ``outputs`` then describes the expression's results.
     epilogue: Expression | None = None
     equal: list[NodeLabel] = field(default_factory=list)
-    #: Number of inputs that are the operator's own.
+    #: Number of the operator's own inputs.
     own_inputs: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -112,7 +112,7 @@ class Graph:
     output_fields: list[GraphField]
     owned: set[int]
     constant_outputs: list[tuple[int, Value]] = field(default_factory=list)
-    #: As in ``Program``.
+    #: See ``Program.compared``.
     compared: list[ComparedConstant] = field(default_factory=list)
 
 

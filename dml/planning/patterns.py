@@ -76,7 +76,7 @@ class PlanPatterns:
         for number, pattern in self._patterns.items():
             plan = pattern.plan(sizes)
             if plan is not None:
-                self._patterns.get(number)  # marks it as most recently used
+                self._patterns.get(number)  # (this marks the pattern as the most recently used)
                 with self._lock:
                     self.saved += 1
                 return plan

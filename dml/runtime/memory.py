@@ -90,7 +90,7 @@ class Piece:
     def __del__(self) -> None:
         # The garbage collector may call this inside the pool's own code, so the pool processes it later.
         if self._chunk.own:
-            self._chunk.native = self._chunk.view = None  # its own allocation is freed at once
+            self._chunk.native = self._chunk.view = None  # the chunk held only this piece, so it is freed
         self._returned.append((self._chunk, self.offset, self.size))
 
 
@@ -125,7 +125,7 @@ class Pool:
                     if offset is not None:
                         return Piece(self._returned, chunk, offset, size)
             if keep:
-                self._release(kept=True)  # all too small
+                self._release(kept=True)  # all chunks are too small
             chunk = self._new_chunk(size, keep)
             offset = chunk.take(size)
             assert offset is not None

@@ -90,7 +90,7 @@ class TracedInt(int):
         return self // 2 ** int(other)
 
     def __and__(self, other: Any) -> Any:
-        # (the low bits, as in 32-bit patterns)
+        # (a mask of the low bits, as in 32-bit patterns)
         if isinstance(other, int) and type(other) is not TracedInt and other >= 0 and not other & (other + 1):
             return self % (other + 1)
         return self.pinned & int(other)
@@ -135,7 +135,8 @@ class TracedInt(int):
     def bit_length(self) -> int:
         found = self.now.bit_length()
         size = abs(self)
-        holds = 2 ** (found - 1) <= size < 2**found if found else size == 0  # recorded as conditions
+        # this comparison is recorded as a condition
+        holds = 2 ** (found - 1) <= size < 2**found if found else size == 0
         assert holds
         return found
 

@@ -331,13 +331,14 @@ def loops(path: str) -> bool:
 
 def test_every_kernel_with_a_loop_declares_its_steps() -> None:
     kernels = {str(path.relative_to(_SHADERS)) for path in _SHADERS.glob("*/*.comp")}
-    # Their loops are generated.
+    # the loops of these kernels are generated
     looping = {kernel for kernel in kernels if loops(kernel)} | {"movement/fold.comp", "resample/resample.comp"}
     looping -= {
         "gemm/blocks.comp",
         "gemm/blocks_columns.comp",
-    }  # only graphs use these (tests/graph/test_blocks.py)
-    looping -= {"detection/suppress.comp"}  # of our own operator (tests/operators/detection/test_suppression.py)
+    }  # kernels that only graphs use (tests/graph/test_blocks.py)
+    # kernels of this package's operators (tests/operators/detection/test_suppression.py)
+    looping -= {"detection/suppress.comp"}
     assert set(OF_ANY_SIZE) <= looping
     told: dict[str, int] = {}
     for case in CASES.values():

@@ -41,7 +41,7 @@ def test_another_process_chooses_the_same_cases_once():
         assert choosing.takes_time
         found = answer(choosing)
     assert len(found[1]) > 10
-    with Choosing(SUITE, GPU) as again:  # from the cache
+    with Choosing(SUITE, GPU) as again:  # this time from the cache
         assert not again.takes_time
         assert answer(again) == found
     assert found == expected()

@@ -43,7 +43,7 @@ def test_cases_run_and_pass(run):
 
 
 @pytest.mark.parametrize(("how", "seconds", "reason", "told"), [
-    ("hang", 4, "no answer within 4 seconds", "odd_worker.py\", line"),  # the traceback shows where it hung
+    ("hang", 4, "no answer within 4 seconds", "odd_worker.py\", line"),  # the traceback shows where the case hung
     ("die", 120, "the process ended with SIGSEGV", "Fatal Python error: Segmentation fault"),
     ("leave", 120, "the process ended with exit status 7", "the driver says why"),
     ("lost", 120, "the device was lost [DXGI_ERROR_DEVICE_REMOVED 0x887A0005]", "the device was lost"),

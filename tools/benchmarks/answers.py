@@ -50,7 +50,7 @@ class Ours(Contender):
         import dml.frontends.onnx as onnx
 
         self._device = dml.create_device(device)
-        self._context = self._device.context  # opens the device
+        self._context = self._device.context  # this opens the device
         self._prepare = onnx.prepare
 
     def load(self, path: Path) -> None:

@@ -96,7 +96,7 @@ void* perform(void* argument)
         task->words = compile(task->text, task->file, *task->target, task->debug, task->messages);
         task->done = true;
     } catch (const std::exception&) {
-        // out of memory
+        // (out of memory)
     }
     return nullptr;
 }

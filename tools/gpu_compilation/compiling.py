@@ -35,7 +35,7 @@ _OPENINGS = 8
 LONGEST = 120.0
 #: Timeout, in seconds, for drivers that run in an emulator, on a loaded machine.
 EMULATED_LONGEST = 5 * LONGEST
-#: VkDriverId of Mesa's driver for NVIDIA
+#: VkDriverId of NVK, Mesa's driver for NVIDIA
 _NVK = 24
 # One chip at a time compiles its GLSL, on all cores; the others then find the SPIR-V in the cache.
 _lowering = threading.Lock()

@@ -68,7 +68,7 @@ def main() -> int:
         means = [one["mean"] for one in answers.values()]
         if max(means) - min(means) > _TOLERANCE * max(means):
             wrong.append(f"{name}: results differ: {dict(zip(answers, means, strict=True))}")
-        if options.json:  # after each model: a whole run takes long
+        if options.json:  # written after each model, since a whole run takes long
             options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     console = Console()
     console.print(_times_table(found["models"]))

@@ -48,7 +48,7 @@ def run(entry: Entry, folder: Path, device: str, check: bool) -> Row:
         inputs = dict(file)
     try:
         expected, row.theirs = reference(path, inputs, 0 if check else RUNS)
-    except RuntimeError as error:  # the base of onnxruntime's exceptions
+    except RuntimeError as error:  # base class of onnxruntime's exceptions
         row.verdict, row.why = NOT_EXPORTED, f"onnxruntime refuses it: {error}"
         return row
     found = _run(folder, device, check)

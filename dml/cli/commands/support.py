@@ -193,7 +193,7 @@ def _show_chosen(
 
 
 def _show_all(level: _Level, kinds: Sequence[_Type], json: bool) -> None:
-    from ...compiler.lowering import implemented  # (here, because `support GRU` needs no compiler)
+    from ...compiler.lowering import implemented  # imported here, because `support GRU` needs no compiler
 
     compiled, every = implemented(), all_operators()
     lowered = sum(cls in compiled for cls in every.values())

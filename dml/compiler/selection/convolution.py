@@ -366,7 +366,7 @@ def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTi
     if too_long or not fitting or matrix > target.max_region:
         return None
     chosen: ImplicitMatrixTile | None = rule or fitting[-1]
-    variants: tuple[ImplicitMatrixTile | None, ...] = (*fitting, None)  # None: the FLOAT32 kernel
+    variants: tuple[ImplicitMatrixTile | None, ...] = (*fitting, None)  # None stands for the FLOAT32 kernel
     found = tuned(target, "convolution", lambda: f"{half_work(target)} {_work(sizes)}", chosen, lambda: variants)
     return found and _with_table(target, sizes, found)
 

@@ -17,7 +17,7 @@ MOST_SHARING = 512
 _FINDING = 40
 
 
-#: Registers per invocation.
+#: Registers that the kernel needs per invocation.
 _REGISTERS = 64
 
 

@@ -150,7 +150,7 @@ _FORMS: Mapping[str, _Form] = {
         ),
         lambda t: (np.clip(t["A"] / 0.5 + 3, 0, 255) - 3) * 0.5 + t["B"],
     ),
-    # More than one kernel
+    # --- more than one kernel
     "read_twice": _Form(
         "A B C",
         lambda t: _both(op.multiply(t["A"], t["B"]), lambda x: op.add(x, t["C"]), lambda x: op.subtract(x, t["C"])),

@@ -26,7 +26,7 @@ from dml.enums import (
 
 #: Steps, batch, inputs, hidden units: ones, primes, more units than a workgroup has invocations.
 _SIZES = sizes("5x3x6x10", "1x1x1x1", "3x4x7x33", "7x2x1x5", "2x5x17x67")
-#: The usual functions, and replacements.
+#: The usual activations, and their replacements.
 _USUAL = ("SIGMOID", "TANH")
 _OTHERS = ("LINEAR", "HARD_SIGMOID", "ELU", "GELU", "SOFTMAX")
 _ACTIVATIONS = fused(*_USUAL, *_OTHERS)

@@ -118,7 +118,7 @@ subject(
 
 # --- RESAMPLE, RESAMPLE_GRAD ----------------------------------------------------------------------------
 
-#: Sizes of the forward input.
+#: Sizes of the operator's input in the forward pass.
 _SIZES = sizes("1x2x5x7", "1", "9", "4x6", "2x4x3", "2x3x1x5", "1x1x31x37")
 
 #: Scales, as functions of a dimension's number counted from the last.

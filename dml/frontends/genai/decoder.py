@@ -33,7 +33,7 @@ _FIRST_ROOM = 256
 _MOST_LAYOUTS = 16
 #: Inputs, by their names in genai_config.json, whose values follow from the lengths.
 _LENGTHS = ("attention_mask", "position_ids", "past_sequence_length", "total_sequence_length")
-_BATCH, _POSITIONS = 0, 2  # axes of a cache
+_BATCH, _POSITIONS = 0, 2  # dimensions of a cache
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ class OpenVINORun:
         return static_model(whole(self._model), given, self._options.sizes)[0]
 
 
-#: Types of layers without operators.
+#: Types of layers that become no operators.
 _ENDS = ("Parameter", "Const", "Result")
 
 

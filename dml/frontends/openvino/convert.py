@@ -68,7 +68,7 @@ class IrContext:
         self.graph = graph
         self.layer = layer
         self.values = values
-        #: Indices of the outputs that other layers read.
+        #: Indices of the outputs that are read.
         self.read = read
 
     def tensor(self, index: int, *, least: int = 0) -> Tensor:
@@ -162,7 +162,7 @@ class BuiltNetwork:
         self.outputs: dict[str, Tensor] = {}
         self.parameters: dict[str, IrLayer] = {}
         self.results: dict[str, IrLayer] = {}
-        #: Results without elements, which no device holds.
+        #: Results without elements: no device tensor can hold them.
         self.empty: dict[str, npt.NDArray[Any]] = {}
         self.late: dict[str, tuple[str, bool]] = {}
         self.nodes: dict[IrLayer, range] = {}
@@ -257,10 +257,10 @@ def _run(
 
     Layers that are computed on the host add no nodes.
     """
-    from dml.frontends.openvino.numbers import known  # (here, because these modules import this one)
+    from dml.frontends.openvino.numbers import known  # imported here, because these modules import this one
     from dml.frontends.openvino.sizes import infer_sizes
 
-    values: dict[IrLayer, list[Any]] = {}  # (only results read late values: _check_counts)
+    values: dict[IrLayer, list[Any]] = {}  # (only results read late values, see _check_counts)
     read: dict[IrLayer, set[int]] = {}
     for layer in network.layers:
         for source, index in layer.inputs:

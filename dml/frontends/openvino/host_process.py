@@ -34,7 +34,7 @@ class HostModel:
     def __init__(self, make: Callable[[], tuple[bytes, bytes]]) -> None:
         self._made = make
         self._number = next(self._numbers)
-        #: The process that has loaded the model.
+        #: The process that holds the loaded model.
         self._process: _Process | None = None
         with _lock:
             self._loaded()

@@ -82,7 +82,7 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
             else:
                 models.pop(header["model"], None)
                 send(replies, {})
-        except Exception as error:  # it refuses with exceptions of its own
+        except Exception as error:  # OpenVINO refuses with exceptions of its own
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             send(replies, {"error": lines[-1] if lines else type(error).__name__})
 

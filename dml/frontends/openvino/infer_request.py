@@ -240,7 +240,7 @@ class InferRequest:
     def _work(self) -> None:
         try:
             self._run()
-        except BaseException as error:  # (wait() raises it in the caller's thread)
+        except BaseException as error:  # wait() raises it in the caller's thread
             self._error = error
         if self._callback is not None:
             try:

@@ -48,7 +48,7 @@ _PRECISIONS = {name.upper(): name for name in ELEMENT_TYPES} | {
     "FP64": "f64", "FP32": "f32", "FP16": "f16", "BF16": "bf16", "BOOL": "boolean",
 }  # fmt: skip
 _MAX_RANK = 8
-#: DirectML's sizes have 32 bits.
+#: Largest dimension: DirectML's sizes have 32 bits.
 _MAX_SIZE = (1 << 32) - 1
 
 

@@ -114,7 +114,7 @@ class _DynamoGraph:
                     if error.hresult == HRESULT.DXGI_ERROR_DEVICE_REMOVED:
                         raise
                     why = str(error)
-                    if error.hresult == HRESULT.E_OUTOFMEMORY:  # others may free memory
+                    if error.hresult == HRESULT.E_OUTOFMEMORY:  # memory that others free may suffice later
                         self._left = self._pause = min(2 * self._pause or 1, _LONGEST_PAUSE)
                     else:
                         self._eager = why

@@ -94,7 +94,7 @@ def to_onnx(program: ExportedProgram) -> onnx.ModelProto:
                 result = torch.onnx.export(whole, dynamo=True, opset_version=OPSET, verbose=False)
             except Exception:  # (an error of the optimizer, which some versions raise for splits by symbolic sizes)
                 result = torch.onnx.export(whole, dynamo=True, opset_version=OPSET, verbose=False, optimize=False)
-    except Exception as error:  # (errors of the exporter and of its passes)
+    except Exception as error:  # any error of the exporter or its passes
         raise NotTaken(f"torch.onnx: {_first_line(error)}") from error
     assert result is not None
     proto: onnx.ModelProto = result.model_proto
@@ -110,7 +110,7 @@ def _returning(program: ExportedProgram) -> ExportedProgram:
     first, *others = program.module_call_graph
     spec = tree_structure(tuple(outputs))
     calls = [replace(first, signature=replace(first.signature, out_spec=spec)), *others]
-    returning = copy.copy(program)  # (no public function changes a program's outputs)
+    returning = copy.copy(program)  # (a copy, since no public function changes a program's outputs)
     returning._graph_signature = ExportGraphSignature(list(signature.input_specs), outputs)
     returning._module_call_graph = calls
     return returning
@@ -188,7 +188,7 @@ def parts(program: ExportedProgram) -> tuple[fx.GraphModule, list[str], list[str
     module = _returning(program).module()
     assert isinstance(module, fx.GraphModule)
     for node in reversed(module.graph.nodes):
-        if node.target in _CHECKS:  # (the exporter leaves them out, too)
+        if node.target in _CHECKS:  # the exporter leaves these out, too
             module.graph.erase_node(node)
     module.graph.eliminate_dead_code()
     # For one operator, transfers to the device would cost more than they save.

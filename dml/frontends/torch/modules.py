@@ -141,7 +141,7 @@ class _Part(torch.nn.Module):  # type: ignore[misc]  # (Any to mypy)
         shapes = tuple((item.shape, item.dtype) if isinstance(item, torch.Tensor) else item for item in inputs)
         model = self._made.get(shapes)
         if model is None:
-            self._made.shrink(_MOST_SHAPES - 1)  # (before the export, which needs memory)
+            self._made.shrink(_MOST_SHAPES - 1)  # before the export, which needs memory
             model = self._for(inputs)
             self._made.put(shapes, model)
         return model(*inputs)

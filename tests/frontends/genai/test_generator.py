@@ -296,7 +296,7 @@ def test_a_full_cache_is_refused_with_its_length(model: og.Model, share: bool) -
     generation.append_tokens([1, 2])
     generation.generate_next_token()
     assert generation.is_done()
-    generation.generate_next_token()  # has no effect
+    generation.generate_next_token()  # this call has no effect
     assert generation.token_count() == 8
     with pytest.raises(dml.DMLError, match="the cache is full: 1 tokens after 8 exceed max_length = 8"):
         generation.append_tokens([1])

@@ -16,7 +16,7 @@ _MAXIMUM = (
     "neighbour's weighted part (onnx issue 4764)"
 )
 
-#: (pattern of case names, reason).
+#: Excluded cases: (pattern of their names, reason).
 EXCLUDED: list[tuple[str, str]] = [
     ("test_adagrad*", _TRAINING),
     ("test_adam*", _TRAINING),

@@ -235,7 +235,7 @@ def test_sparse_attention(device: dml.Device, steps: int, past: int, rotary: int
         np.testing.assert_array_equal(own_held.numpy()[:, :, : past + steps], own[:, :, : past + steps])
 
 
-# SparseAttention at the sizes of Phi-3-small
+# --- SparseAttention at the sizes of Phi-3-small
 
 
 def phi_layouts(blocks: int) -> Array:

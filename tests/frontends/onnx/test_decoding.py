@@ -19,7 +19,7 @@ def decoding() -> Any:
 @pytest.mark.parametrize("name, count", [("gpt2", 12), ("llama", 64)])
 def test_tokens_are_onnxruntimes(decoding: Any, device: dml.Device, name: str, count: int) -> None:
     found, expected, _ = decoding.compare(getattr(decoding, name)(), device, count)
-    assert len(set(found)) > count // 4  # the tokens vary
+    assert len(set(found)) > count // 4  # the model does not repeat one token
     assert found == expected
 
 

@@ -32,7 +32,7 @@ def ceilings(device: dml.Device) -> dict[str, float]:
     if features.half_matrices:
         try:
             found["matrix"] = max(_matrix(device, shape) for shape in features.half_matrices)
-        except DMLError as error:  # this glslang lacks the extension
+        except DMLError as error:  # this version of glslang lacks the extension
             print(f"matrix units are not measured: {str(error).splitlines()[0]}")
     return found
 

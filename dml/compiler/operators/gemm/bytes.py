@@ -168,7 +168,7 @@ def dispatch_bytes(
             **tile,
             "LONG_FINISH": int(bool(extra_operands) or tensors["result"].operand.epilogue is not None),
         },
-        push={"K": k},  # not a constant, as in gemm/shared.comp
+        push={"K": k},  # K is pushed instead of a constant for the reason in gemm/shared.comp
         code="\n".join([code, emitted.code, finished]),
         steps=-(-k // kernel.tile_k) + 6,
         each=kernel.tile_k * math.prod(kernel.tile) // kernel.workgroup // 4,

@@ -30,7 +30,7 @@ from dml.compiler.selection.windows import largest_window
 from dml.descriptors import pooling as d
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 
-#: The dimensions without windows: batch and channel.
+#: Dimensions without windows: batch and channel.
 PLANES = (0, 1)
 
 

@@ -64,7 +64,7 @@ def _result_size(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> int:
         return prod(a.size for a in arrays if a is not None)
     try:
         return how.size(node, *arrays)
-    except (AttributeError, TypeError):  # (an input is missing, which the mapping reports)
+    except (AttributeError, TypeError):  # an input is missing; the mapping reports that
         return _OUTPUT_LIMIT + 1
 
 
@@ -102,7 +102,7 @@ def _evaluate(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> list[Arr
     except Exception:  # (the reference raises various exceptions; the mapping then reports the fault)
         return None
     if any(isinstance(result, list) for result in results):
-        return None  # sequences are left to the mapping
+        return None  # the mapping handles sequences
     typed = _typed(node, arrays, [np.asarray(result) for result in results])
     return None if any(array.dtype == object for array in typed) else typed
 
@@ -110,7 +110,7 @@ def _evaluate(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> list[Arr
 def _typed(node: OnnxNode, arrays: list[Array | None], results: list[Array]) -> list[Array]:
     """Return the results in the data types of ONNX's schema, where NumPy chooses others (a sum of int32 is int64)."""
     schema = schema_of(node.op, node.domain, node.version)
-    assert schema is not None  # (the reference has evaluated it)
+    assert schema is not None  # known, since the reference has evaluated the node
     kinds = {
         formal.type_str: array.dtype for formal, array in zip(schema.inputs, arrays, strict=False) if array is not None
     }

@@ -143,7 +143,7 @@ SQRT = Fold(lambda node, x: np.sqrt(x) if x.dtype == FLOAT32 else None, shape=_b
 IDENTITY = Fold(lambda node, x: x, lambda node, x: x, shape=_broadcast)
 CAST = Fold(_cast, _cast_of_numbers, shape=_broadcast)
 WHERE = Fold(_where, _where, shape=_broadcast)
-#: The first input's shape, regardless of the others.
+#: The result has the first input's shape, whatever the other inputs are.
 SAME_SHAPE = Fold(shape=lambda node, x, *others: x.shape)
 
 

@@ -292,7 +292,7 @@ class Trace:
         if value.array is not None:
             return of(value.array)
         self.is_repeatable = False
-        # (a copy, because the numbers may change)
+        # A copy, because the numbers may change.
         copy = OnnxValue(value.builder, value.shape, value.dtype, tensor=value.tensor)
         self.known(copy)
         guard = self.guards.pop()

@@ -75,7 +75,7 @@ def rounded(x: OnnxValue, dtype: DType, saturate: bool = True) -> OnnxValue:
     up = bits + odd + ((1 << (dropped - 1)) - 1)
     nearest = bit_cast(_bitwise(op.bit_and, up, 2**32 - (1 << dropped)), FLOAT32)
     is_nan = unary(op.is_nan, x, BOOL)
-    if dtype == BFLOAT16:  # (with the exponents of FLOAT32)
+    if dtype == BFLOAT16:  # bfloat16 has FLOAT32's exponents
         return x.with_tensor(where(is_nan, x, nearest).tensor, dtype=dtype)
     size = unary(op.absolute, x)
     # Subnormal numbers of the type are multiples of the smallest one; division by it is exact

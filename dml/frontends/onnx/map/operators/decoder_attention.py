@@ -269,7 +269,7 @@ def _blocks(node: OnnxNode, queries: OnnxValue, heads: int, total: int) -> OnnxV
     node.check(heads % count == 0, f"num_heads must be a multiple of {count} layouts, found {heads}")
     node.check(blocks * block >= total, f"{blocks} blocks of {block} must cover a cache of {total} positions")
     batch, steps = queries.shape
-    picked = gather(node.constant(layouts), queries / block, 1)  # {layouts, B, S, blocks}
+    picked = gather(node.constant(layouts), queries / block, 1)  # the picked rows: {layouts, B, S, blocks}
     wide = expanded(reshape(picked, (*picked.shape, 1)), (*picked.shape, block))
     wide = part(reshape(wide, (count, batch, steps, blocks * block)), 3, 0, total)
     return cast(reshape(transpose(wide, (1, 0, 2, 3)), (batch, 1, count, steps, total)), BOOL)

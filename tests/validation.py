@@ -100,7 +100,7 @@ class Log:
 
 
 class Plugin:
-    """Runs the session under the layer, with a log of its own in each xdist worker."""
+    """Runs the session under the layer, with a separate log in each xdist worker."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

@@ -167,7 +167,7 @@ class ArrayCheck:
 
 
 def to_device(context: Context, value: npt.ArrayLike) -> DeviceArray:
-    """Copy an array to a buffer of its own. Raises DMLError for a value that is not an array, or has a type that
+    """Copy an array to a new buffer. Raises DMLError for a value that is not an array, or has a type that
     DirectML lacks."""
     if isinstance(value, DeviceArray):
         return value

@@ -118,7 +118,7 @@ class WorkingMemory:
         # (not zeroed: programs find other programs' contents in it anyway)
         self._buffers = _Kind(partial(context.buffer, zero=False))
         self._staging = {use: _Kind(partial(context.take, use)) for use in (Use.UPLOAD, Use.READBACK)}
-        #: The newest program's memory, kept alive until the next program has taken what it can use.
+        #: The newest program's memory, kept alive until the next program has taken its share.
         self._newest: Workplace | None = None
         context.spare.add(self)
 

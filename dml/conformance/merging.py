@@ -75,4 +75,4 @@ def check_suites(first: Record, other: Record, first_name: str, name: str, same:
     pairs += [(f"suite.{key}", first["suite"].get(key), other["suite"].get(key)) for key in _OF_A_SUITE]
     for key, one, two in pairs:
         if one != two:
-            raise DMLError(f"{name}: its {key} is {two!r}, that of {first_name} is {one!r}")
+            raise DMLError(f"{name} has {key} {two!r}, {first_name} has {one!r}")

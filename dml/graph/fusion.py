@@ -28,7 +28,7 @@ from dml.graph.gelu import find_gelu
 from dml.graph.model import Graph, Node, Port, Value, connect, same_layout, static_values
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-#: Maximum nesting of an expression: in a kernel of its own, and as an epilogue, whose code is repeated for each sum
+#: Maximum nesting of an expression: in a separate kernel, and as an epilogue, whose code is repeated for each sum
 #: that a kernel keeps in registers.
 _DEEPEST, _DEEPEST_EPILOGUE = 128, 16
 

@@ -211,7 +211,7 @@ def holders(module: str, name: str) -> Iterator[ModuleType]:
 
 def judged(device: dml.Device, desc: Any, inputs: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Run an operator, compare it with float64, and return its kernels, grids and numbers."""
-    # a cache of its own: lowerings depend on the threshold
+    # a separate cache, since lowerings depend on the threshold
     monkeypatch.setattr(repeated, "_kept", Recent(repeated.MOST_KEPT))
     assert not (fault := judge(desc, inputs, run(device, desc, inputs))), fault
     dispatches = compile_operator(desc, device.vulkan.target).dispatches

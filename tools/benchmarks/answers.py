@@ -37,7 +37,7 @@ class Contender(Protocol):
     first result's."""
 
     def prepare(self, path: Path) -> None:
-        """Do what users of this engine do once in advance; this is not measured."""
+        """Prepare as users of this engine do once in advance; this is not measured."""
 
     def load(self, path: Path) -> None: ...
 

@@ -50,7 +50,7 @@ def clips_results(target: Target) -> bool:
 
 
 def adds_separately(target: Target, image: int) -> bool:
-    """Whether a residual addition to a convolution's result is a kernel of its own. image: elements of a result."""
+    """Whether a residual addition to a convolution's result is a separate kernel. image: elements of a result."""
     return profile(target).slow_compiler and image <= _ADDED_SEPARATELY
 
 

@@ -283,7 +283,7 @@ class HeldManner:
 def held_rows(target: Target, length: int, unit: int, *, segmented: bool = False) -> HeldRows | None:
     """Return how rows of ``length`` elements, in steps of ``unit``, are held in registers; None if a row is too long,
     and on CPU drivers, where held values go through memory at every barrier. segmented: a row is several segments, and
-    each step begins at a position of its own."""
+    each step has its own start."""
     if not profile(target).shares_memory:
         return None
     if _held(target, length, unit, HELD_STEPS, segmented) is None:

@@ -72,7 +72,7 @@ def _weighted(x: Array, weights: list[Array], kind: np.dtype[Any]) -> Expected:
         return Expected(expected, 0, 1.0 * (np.abs(distance - 0.001) < 1e-4), why)
     count = prod(int(np.max(np.count_nonzero(weight, axis=1))) for weight in weights)
     magnitudes = resample.resampled(np.abs(x), weights)
-    # A weight has some roundings of its own along each dimension.
+    # Each weight is rounded a few times along each dimension.
     absolute = sum_of_products(count + 6 * len(weights), magnitudes, kind, values)
     ulp = _WEBNN[kind.name]
     tight = Tight(1.0, absolute, f"{count} products in float32, in any order")

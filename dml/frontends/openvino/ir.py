@@ -316,7 +316,7 @@ def _layer(element: Element) -> IrLayer:
             except ValueError:
                 raise DMLError(f"{layer}: an output has the dimension {dim.text!r}") from None
             if sizes[-1] > _MAX_SIZE:
-                raise DMLError(f"{layer}: an output has the dimension {sizes[-1]}; {_MAX_SIZE} is the most")
+                raise DMLError(f"{layer}: an output has the dimension {sizes[-1]}; the maximum is {_MAX_SIZE}")
         if len(sizes) > _MAX_RANK:
             raise DMLError(f"{layer}: an output has {len(sizes)} dimensions; {_MAX_RANK} are supported")
         kind = _PRECISIONS.get(port.get("precision", "FP32").upper(), port.get("precision", ""))

@@ -30,7 +30,7 @@ class _View(NamedTuple):
 class Views:
     """The outputs of a graph that are views of arguments or of other outputs.
 
-    The device computes every output as a tensor of its own; ``restore`` replaces views by views, so that a later write
+    The device computes every output as a separate tensor; ``restore`` replaces views by views, so that a later write
     to either is seen in both. A view is not restored if its sizes depend on data, if its data type is not its base's,
     or if the tensor whose views they are is not an output.
     """

@@ -36,7 +36,7 @@ def is_three_by_three(sums: WindowedSum) -> bool:
 
 
 def winograd(builder: ProgramBuilder, sums: WindowedSum, finish: Expression) -> None:
-    """Compute ``result = finish(sums)``, with an expression of Leaf(0), if ``is_three_by_three``.
+    """Compute ``result = finish(sums)`` if ``is_three_by_three``. finish: an expression of Leaf(0), a sum.
 
     x and result are FLOAT32 or FLOAT16, sums accumulate in float32. An infinity in x makes the 4 x 4 results around it
     NaN.

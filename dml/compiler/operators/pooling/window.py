@@ -51,7 +51,7 @@ def window(desc: Any) -> dict[str, Constant]:
     return constants
 
 
-#: Largest window, in positions, that is unrolled into a kernel of its own. On llvmpipe this saves a third of the time
+#: Largest window, in positions, that is unrolled into a separate kernel. On llvmpipe this saves a third of the time
 #: of a 3 x 3 maximum, and a fifth of that of the quantized mean and of the sum of magnitudes.
 UNROLLED = 16
 

@@ -53,7 +53,7 @@ class ByteMatrixProduct(MatrixTile):
 
 ByteKernel = DotProduct | DotRows | ByteMatrixProduct
 
-#: (tile, number of tiles that fills a device), largest first; the numbers are taken from float32 products (see gemm.py).
+#: (tile, number of tiles that fills a device), largest first; the numbers are those of gemm.py.
 _DOT_TILES = (
     (DotProduct(64, 128, blocks=(2, 2), tile_k=32), 128),
     (DotProduct(64, 64, blocks=(2, 2), tile_k=32), 128),

@@ -42,9 +42,7 @@ class Core:
     @checked
     def __init__(self, xml_config_file: str | Path | None = None) -> None:
         if xml_config_file:
-            raise DMLError(
-                "Core: an OpenVINO plugin configuration file has no effect here and is refused", HRESULT.E_NOTIMPL
-            )
+            raise DMLError("Core: OpenVINO's plugin configuration files are not supported", HRESULT.E_NOTIMPL)
         self._properties = DeviceProperties()
 
     @property

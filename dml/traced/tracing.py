@@ -62,7 +62,7 @@ class Tracing:
         return self._traced(terms)
 
     def _newest(self) -> TracedInt:
-        """Return a number equal to the factor added last."""
+        """Return the number whose value is the factor added last."""
         return self._traced((((len(self.factors) - 1,), 1),))
 
     def _traced(self, terms: Terms) -> TracedInt:

@@ -29,11 +29,11 @@ _LOGITS_BYTES = 64 * 2**20
 _CHUNK = (16, 512)
 #: Initial number of positions in a shared cache; it doubles when it is full.
 _FIRST_ROOM = 256
-#: Maximum compiled changes of caches' layouts.
+#: Maximum number of compiled layout changes of caches.
 _MOST_LAYOUTS = 16
 #: Inputs, by their names in genai_config.json, whose values follow from the lengths.
 _LENGTHS = ("attention_mask", "position_ids", "past_sequence_length", "total_sequence_length")
-_BATCH, _POSITIONS = 0, 2  # axes of a cache
+_BATCH, _POSITIONS = 0, 2  # dimensions of a cache
 _UNABLE = HRESULT.E_NOTIMPL
 
 
@@ -100,7 +100,7 @@ class Decoder:
             for index, name in enumerate(node.input[3:5])
         }
         self.memory = CacheMemory(prepared.device.context)
-        #: Compiled changes of caches' layouts.
+        #: Compiled layout changes of caches.
         self.layouts: Recent[Any, Any] = Recent(_MOST_LAYOUTS)
         #: Whether attention can write every cache in the buffer of the past.
         self.can_share = bool(self.cache) and all(writers.get(item.past) == item.present for item in self.cache)
@@ -131,9 +131,9 @@ class Decoder:
         return found
 
     def room(self, positions: int, limit: int) -> int:
-        """Return the number of positions in a shared cache that holds ``positions``, and never more than ``limit``.
+        """Return the length of a shared cache for ``positions``, at most ``limit``.
 
-        The limit is rounded up, so that most generations with another limit need no other plan.
+        The limit is rounded up, so that most generations with another limit use the same plan.
         """
         unit = min(_FIRST_ROOM, _power_of_two(limit))
         most = min(-(-limit // unit) * unit, self._context_length)
@@ -187,7 +187,7 @@ class DecoderState:
     def run(self, tokens: npt.NDArray[Any], extra: Mapping[str, Any]) -> DeviceArray:
         """Append tokens {rows, n}; return the logits of the last run's positions. extra: further inputs by name.
 
-        Raises DMLError where the caches have no room for them.
+        Raises DMLError if the caches are full.
         """
         first = self._prompt.length - self.length
         if first > 0:

@@ -62,7 +62,7 @@ def test_tokens_are_onnxruntime_genais(folder: Path, device: dml.Device, name: s
 
 
 def test_a_conversation_is_onnxruntime_genais(folder: Path, device: dml.Device) -> None:
-    """Tokens are appended after an end token, and after an interrupted answer."""
+    """Tokens are appended after an end token and after an interrupted answer."""
     said = []
     for api, opened in ((ours, model(ours, folder, device=device)), (theirs, model(theirs, folder))):
         params = api.GeneratorParams(opened)

@@ -31,7 +31,7 @@ def model(folder: Path, device: dml.Device) -> og.Model:
 
 
 class NoPatterns(dict[Any, PlanPatterns]):
-    """Patterns that are forgotten at once."""
+    """Patterns that are forgotten immediately."""
 
     def setdefault(self, key: Any, default: Any = None) -> PlanPatterns:
         return PlanPatterns()
@@ -59,7 +59,7 @@ def whole(model: og.Model, sequence: list[int]) -> np.ndarray:
 
 
 def expected(model: og.Model, pick: Callable[[list[int], np.ndarray], int], most: int) -> list[int]:
-    """Search greedily, computing every position again for each token."""
+    """Search greedily; compute every position again for each token."""
     sequence = list(PROMPT)
     while len(sequence) < most:
         token = pick(sequence, whole(model, sequence))
@@ -196,7 +196,7 @@ def test_memory_of_caches_is_released_where_memory_is_short(model: og.Model) -> 
 
 
 def test_a_new_limit_mostly_needs_no_new_plan(model: og.Model) -> None:
-    """The number of positions is a power of two up to 256, then a multiple of 256, within the context's 512."""
+    """The cache's length is a power of two up to 256, then a multiple of 256, within the context's 512."""
     rooms = {(1, 16): 16, (5, 24): 32, (5, 300): 256, (257, 300): 512, (400, 512): 512, (5, 512): 256}
     assert {given: model.decoder.room(*given) for given in rooms} == rooms
     assert all(model.decoder.room(least, most) >= least for most in range(1, 513) for least in range(1, most + 1))
@@ -296,7 +296,7 @@ def test_a_full_cache_is_refused_with_its_length(model: og.Model, share: bool) -
     generation.append_tokens([1, 2])
     generation.generate_next_token()
     assert generation.is_done()
-    generation.generate_next_token()  # has no effect
+    generation.generate_next_token()  # this call has no effect
     assert generation.token_count() == 8
     with pytest.raises(dml.DMLError, match="the cache is full: 1 tokens after 8 exceed max_length = 8"):
         generation.append_tokens([1])
@@ -468,7 +468,7 @@ def test_folders_that_cannot_be(folder: Path, tmp_path: Path, device: dml.Device
 
 
 def test_further_inputs_are_given(folder: Path, tmp_path: Path, device: dml.Device) -> None:
-    """The error names the input that Generator cannot fill; the run succeeds after the program sets it."""
+    """The error names the input that Generator cannot fill; after the program sets it, the run succeeds."""
     example("chat").write_folder(tmp_path)
     proto = onnx.load(tmp_path / "model.onnx")
     proto.graph.input.append(onnx.helper.make_tensor_value_info("bias", onnx.TensorProto.FLOAT, [1]))

@@ -144,7 +144,7 @@ def check_mixture(
 
 
 def test_tokens_go_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experts, "MOST_BYTES", 4 * 3 * 12 * 2)  # bytes of two tokens' results
+    monkeypatch.setattr(experts, "MOST_BYTES", 4 * 3 * 12 * 2)  # bytes of the results of two tokens
     check_mixture(device, 7, 3, 2, (8, 12), KINDS[0], True, 1)
 
 

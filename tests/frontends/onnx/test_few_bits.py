@@ -239,7 +239,7 @@ def test_products_on_both_sides_of_every_threshold(
     assert (error <= terms * (2e-6 if kind is FLOAT else 4e-3)).all(), error.max()
 
 
-@lru_cache(maxsize=1)  # (making it takes ten times as long as planning it)
+@lru_cache(maxsize=1)  # (creating the weights takes ten times as long as planning)
 def large_product(zeros: str, bits: int, block: int) -> Any:
     """Return a model of a product of one row and 8192 x 8192 weights."""
     n = k = 8192

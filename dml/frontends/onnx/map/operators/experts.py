@@ -127,7 +127,7 @@ def _quantized_layer(node: OnnxNode, number: int, name: str, depth: int | None) 
             points = middle(node.builder, bits, 3)
         elif zero.rank == 3:
             points = unpacked(zero, bits, blocks)
-        else:  # (packed along the rows)
+        else:  # packed along the rows
             if rows * bits % 8:
                 raise Unsupported(f"zero points of {rows} rows of {bits} bits are not mapped")
             points = reshape(unpacked(zero, bits, rows), scale.shape)

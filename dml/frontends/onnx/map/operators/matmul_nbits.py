@@ -50,7 +50,7 @@ def matmul_nbits(node: OnnxNode) -> OnnxValue:
     a = node.input(0, least=1)
     packing = _packing(node, a)
     rows = reshape(a, (a.size // packing.k, packing.k))
-    if not node.input(1).size:  # (empty: an omitted projection)
+    if not node.input(1).size:  # an empty input is an omitted projection
         result = a.filled(0, (rows.shape[0], packing.n))
     elif _is_in_order(node, packing):
         result = _product(node, rows, packing)

@@ -177,7 +177,7 @@ def _enumeration(hint: Any) -> type[Enum] | None:
 
 
 def is_number(value: object, number: int) -> bool:
-    """Whether a value of any type equals that integer."""
+    """Whether a value, of any type, is an integer equal to ``number``."""
     return _is_index(value) and operator.index(value) == number
 
 
@@ -201,7 +201,7 @@ def as_array(value: npt.ArrayLike, where: str) -> npt.NDArray[Any]:
         array = np.from_dlpack(given) if foreign else np.asarray(given)
     except (TypeError, ValueError, BufferError, RuntimeError) as error:
         raise DMLError(f"{where}: takes an array, found {type(value).__name__} ({error})") from None
-    if array.dtype.kind not in "biufV" or array.dtype.names or array.dtype.hasobject:  # V: the types of ml_dtypes
+    if array.dtype.kind not in "biufV" or array.dtype.names or array.dtype.hasobject:  # V: types of ml_dtypes
         found = f"an array of {array.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
         raise DMLError(f"{where}: takes an array of numbers, found {found}")
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:

@@ -46,7 +46,7 @@ Run = subprocess.CompletedProcess[str]
 class Insertion(NamedTuple):
     """Lines for a file: after the line ``after``, or at its end (None). A missing file is created.
 
-    path: a file, or a Python module that may be a package: then its file that has the line.
+    path: a file or a Python module; for a package, the file in it that has the line is meant.
     """
 
     path: str

@@ -34,7 +34,7 @@ _PART_BYTES = 16 << 20
 KEPT_WIDER: dict[str, int] = threshold("stored_weights.KEPT_WIDER")
 #: Minimum number of rows for which CPU drivers widen FLOAT16 weights.
 WORTH_WIDENING: int = threshold("stored_weights.WORTH_WIDENING")
-#: Columns of a part are a multiple of this, so that every kernel has whole tiles.
+#: Parts have a multiple of this many columns, so that every kernel has whole tiles.
 _COLUMNS = 256
 
 

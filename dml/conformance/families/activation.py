@@ -59,7 +59,7 @@ _ROWS = sizes("4x7", "1", "13", "1x1x9x64", "1x1x1x7x33", "1x1x1x1x1x1x1x40", "3
 _ANY = sizes("3x4x5x8", "1", "13", "4x1x7", "2x1x2x2x1x3x2x4", "3x1500", "40x31x3")
 
 
-#: FLOAT32 ulps of an exponential, a mean of exponentials, and a quotient.
+#: FLOAT32 error in ulp: of an exponential, plus of their mean, plus of a quotient.
 _SOFTMAX_ULP = 4 + 4 + 2
 
 

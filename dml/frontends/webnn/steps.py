@@ -72,7 +72,7 @@ class OperationStep:
             self.fail(f"its operands must have one data type, found {found}")
 
     def shape_of(self, field: str, operand: MLOperand | None, wanted: Sequence[int]) -> None:
-        """Raise DMLError for an operand, if given, of another shape."""
+        """Raise DMLError if an operand is given and has another shape."""
         if operand is not None and operand.shape != tuple(wanted):
             self.fail(f"{field} must have the shape {tuple(wanted)}, found {operand.shape}")
 

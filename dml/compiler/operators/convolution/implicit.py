@@ -116,7 +116,7 @@ def _dispatch(
             "HAS_BIAS": int(sums.bias is not None),
             **defines,
         },
-        push={"K": k},  # K is pushed instead of a constant for the reason in gemm/shared.comp
+        push={"K": k},  # not a constant, for the reason in gemm/shared.comp
         code=half_arithmetic(steps) + emitted.code,
         steps=k // tile.tile_k,
         each=-(-together // MATRIX_UNITS) if isinstance(tile, ImplicitMatrixTile) else together,

@@ -148,7 +148,7 @@ def _in_parts(
     stored: _Multiply,
     wide: _Multiply,
 ) -> None:
-    """Multiply by one matrix of weights, part by part: as stored or widened (wide)."""
+    """Multiply by one matrix of weights, part by part. stored, wide: multiply by a part as stored, or once widened."""
     n, k = b.numbers.sizes
     is_streamed = streams(builder, b, result.sizes[-2])
     # copy a at most once, for all parts

@@ -123,7 +123,7 @@ def _goes_on(c: IrContext, body: IrBody, found: dict[int, IrValue]) -> bool:
         if entry.purpose == "execution_condition":
             value = _inner(c, found, entry.layer)
             if isinstance(value, Tensor):
-                raise c.error("its condition is computed from its inputs", HRESULT.E_NOTIMPL)
+                raise c.error("its condition must not depend on its inputs", HRESULT.E_NOTIMPL)
             return bool(np.ravel(value)[0])
     return True
 

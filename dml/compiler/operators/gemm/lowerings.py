@@ -33,7 +33,7 @@ def gemm(desc: DML_GEMM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
         softmax(builder, sums, result, axes_of(fused, result.rank))
         return
     how: dict[str, Any] = {"alpha": desc.Alpha, "beta": desc.Beta, "activation": activate(fused)}
-    # (see dml/graph/blocks.py and dml/graph/stacks.py)
+    # Present only in graphs: see dml/graph/blocks.py and dml/graph/stacks.py
     scales, zeros, indices = (builder.get(f"BTensor.{name}") for name in ("Scales", "ZeroPoints", "Indices"))
     if indices is not None:
         stack = Blocks(transposed(b), scales, zeros)

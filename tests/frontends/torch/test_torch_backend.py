@@ -538,6 +538,24 @@ def test_parts_write_to_inputs_once(compiled, monkeypatch, broken):
     assert len(calls) == (broken or 9)
 
 
+def test_operators_that_check_errors(compiled):
+    """A program with them has a token among its outputs, which only orders them and is not returned."""
+
+    def model(x, y):
+        inverse = torch.linalg.inv(torch.relu(x) * 2)
+        y.copy_(torch.relu(inverse @ y) * 2)
+        return torch.relu(inverse) + 1, y.sum()
+
+    x = torch.rand(2, 4, 4) + 3 * torch.eye(4)
+    ones, others = [x, torch.ones(2, 4, 3)], [x, torch.ones(2, 4, 3)]
+    run = compiled(model)
+    with torch.no_grad(), stays("linalg_inv_ex", "2 parts on the device"):
+        torch.testing.assert_close(run(*ones), model(*others), **NEAR)
+        torch.testing.assert_close(ones, others, **NEAR)
+        with pytest.raises(torch.linalg.LinAlgError, match="singular"):
+            run(torch.zeros(2, 4, 4), torch.ones(2, 4, 3))
+
+
 NAN = float("nan")
 
 

@@ -122,8 +122,9 @@ def transpose_(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("Expand", since=8, fold=folds.EXPAND)
 def expand(node: OnnxNode) -> OnnxValue:
-    x = node.input(0)
-    return expanded(x, broadcast_sizes(x.shape, node.ints("shape", 1) or []))
+    x, sizes = node.input(0), node.ints("shape", 1) or []
+    node.check(all(size >= 0 for size in sizes), f"sizes must not be negative, found {tuple(sizes)}")
+    return expanded(x, broadcast_sizes(x.shape, sizes))
 
 
 @onnx_op("Concat", fold=folds.CONCAT)

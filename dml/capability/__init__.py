@@ -106,7 +106,7 @@ def operator_type(kind: DML_OPERATOR_TYPE | int | str) -> DML_OPERATOR_TYPE:
     return found
 
 
-_checked_type = operator_type  # parameters have the function's name
+_checked_type = operator_type  # other functions have parameters of this name
 
 
 def _entry(operator_type: DML_OPERATOR_TYPE | int | str) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def operator_support(
     return _support(_checked_type(operator_type), _checked_level(feature_level), reduce_function)
 
 
-_checked_level = feature_level  # operator_support's parameter has the function's name
+_checked_level = feature_level  # operator_support has a parameter of this name
 
 
 @cache

@@ -26,8 +26,7 @@ _Resource = tuple[list[_Span], list[_Span]]
 def in_levels(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], int]:
     """Sort dispatches stably by dependency level.
 
-    Also returns ``count_barriers`` of that order: one before each level but the first, since each dispatch of a level
-    depends on one in the previous level, and on none in its own.
+    Also returns ``count_barriers`` of that order: one before each level but the first.
     """
     levels = _levels(dispatches)
     most = max(levels, default=0)
@@ -56,7 +55,7 @@ def order_and_place(program: Program) -> None:
 
 
 def one_by_one(dispatches: Sequence[Dispatch]) -> list[Dispatch]:
-    """Order dispatches so that what one result needs is computed before the next result is begun.
+    """Order dispatches so that one result is finished before the next one is begun.
 
     A graph's nodes are ordered by levels, which would hold all parts of work that is divided to save memory.
     """

@@ -95,7 +95,7 @@ class Choice:
         if name not in self.__dict__.get("_labels", ()):
             raise AttributeError(name)
         value = self._parameters[name][self.label(name)]
-        setattr(self, name, value)  # further reads find it without this function
+        setattr(self, name, value)  # later reads bypass this function
         return value
 
     def label(self, name: str) -> str:
@@ -133,7 +133,7 @@ def enumerators(enumeration: Iterable[IntEnum]) -> dict[str, Any]:
 
 
 def flags() -> dict[str, bool]:
-    """Return the values of a flag by label: off, on."""
+    """Return a flag's values by label: off, on."""
     return {"no": False, "yes": True}
 
 

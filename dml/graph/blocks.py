@@ -48,7 +48,7 @@ class _Matrix(NamedTuple):
 
 
 class StoredWeights(NamedTuple):
-    """Stored numbers, and their scales and zero points if they have them, of equal rank."""
+    """Stored numbers with their scales and zero points, if any, all of one rank."""
 
     numbers: Operand
     scales: Operand | None = None
@@ -134,7 +134,7 @@ def weights_of(node: Node) -> _Weights | None:
 
 
 def readers_of(node: Node) -> Iterator[tuple[Node, int]]:
-    """Yield the readers of a node's one result, and the number of their input."""
+    """Yield each reader of a node's only result, with the index of the input that reads it."""
     ((_, result),) = filter(None, node.outputs)
     yield from result.consumers
 

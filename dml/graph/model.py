@@ -83,7 +83,7 @@ class Node:
     #: of the inputs after the operator's own. ``outputs`` then describes the expression's results.
     epilogue: Expression | None = None
     equal: list[NodeLabel] = field(default_factory=list)
-    #: Number of inputs that are the operator's own.
+    #: Number of the operator's own inputs.
     own_inputs: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -112,7 +112,7 @@ class Graph:
     output_fields: list[GraphField]
     owned: set[int]
     constant_outputs: list[tuple[int, Value]] = field(default_factory=list)
-    #: As in ``Program``.
+    #: See ``Program.compared``.
     compared: list[ComparedConstant] = field(default_factory=list)
 
 
@@ -188,7 +188,7 @@ class GraphParts(NamedTuple):
 def assemble(parts: GraphParts) -> Graph:
     """Connect the parts, which are trusted. Nodes of a cycle are missing from the result.
 
-    The nodes' order is by levels: those that need nothing first, then those whose inputs are computed.
+    Nodes are ordered by level: first those without inputs, then those whose inputs are computed.
     """
     nodes, input_count, output_count, input_edges, edges, output_edges, input_names = parts
     connected = [_unconnected(number, node) for number, node in enumerate(nodes)]

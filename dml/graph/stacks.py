@@ -157,7 +157,7 @@ def _height(node: Node) -> int:
 
 
 def _multiplies_floats(node: Node, desc: DML_GEMM_OPERATOR_DESC, index: int) -> bool:
-    """Whether a product's input ``index`` is a batch of matrices B, each with an index of its own."""
+    """Whether a product's input ``index`` is a batch of matrices B, each chosen by its own index."""
     port, value = _input(node, index)
     if index >= node.own_inputs or port.name != "BTensor" or port.tensor.DataType not in _FLOATS:
         return False

@@ -29,7 +29,7 @@ class _Comparable(Protocol):
 
 
 _Plan = TypeVar("_Plan", bound=_Comparable)
-#: Makes the plan of traced sizes for other numbers.
+#: Fills in a plan's traced sizes with other numbers.
 Fill = Callable[[Numbers], _Plan]
 
 
@@ -59,9 +59,9 @@ class PlanPatterns:
     """Patterns of one part of a model, for inputs of the same names, ranks and dtypes. Thread-safe."""
 
     def __init__(self) -> None:
-        #: By the number of the attempt that made it.
+        #: Patterns, by the number of the attempt that found them.
         self._patterns: Recent[int, _Pattern] = Recent(MOST_PATTERNS)
-        #: The sizes of the plans so far.
+        #: Sizes of the plans so far.
         self._seen: list[tuple[int, ...]] = []
         self._lock = threading.Lock()
         self.tried = 0
@@ -76,7 +76,7 @@ class PlanPatterns:
         for number, pattern in self._patterns.items():
             plan = pattern.plan(sizes)
             if plan is not None:
-                self._patterns.get(number)  # marks it as most recently used
+                self._patterns.get(number)  # (this marks the pattern as the most recently used)
                 with self._lock:
                     self.saved += 1
                 return plan

@@ -164,7 +164,7 @@ def test_matrix_units_with_too_few_registers_are_not_used() -> None:
 
 
 def test_an_adreno_702_uses_no_shared_memory() -> None:
-    """Barriers leave its invocations a few registers."""
+    """Barriers leave its invocations few registers."""
     assert product(chip("a702")) == TiledProduct(4, 8, lanes(chip("a702")))
     assert held_rows(chip("a702"), 4096, 4) is None
     assert reduction_sharing(chip("a702"), 4, 16384, 0).lanes == 1
@@ -237,7 +237,7 @@ def test_few_registers_take_short_slabs_of_halves(name: str) -> None:
     ],
 )
 def test_halves_read_one_by_one_take_short_slabs(name: str, tile: tuple[int, int], tile_k: int) -> None:
-    """Each load of an element has its own address and shift."""
+    """Each load of an element needs its own address and shift."""
     sizes = ProductSizes(4096, 4096, 4096, 1)
     found = product_kernel(chip(name), sizes, a_along_columns=False, b_along_k=False, float16=True)
     assert isinstance(found, SharedProduct)
@@ -304,7 +304,7 @@ def test_products_of_bytes_need_instructions_for_them() -> None:
 
 
 def test_few_registers_compute_with_few_elements_at_once() -> None:
-    """An Adreno 660 loads four steps at once for plain sums, but two where a step has eight exponentials."""
+    """An Adreno 660 loads four steps at once for plain sums, but two if a step has eight exponentials."""
     for computed, together in ((0, 4), (4, 4), (8, 2), (64, 1)):
         assert reduction_sharing(chip("a660"), 4, 16384, 0, computed).together == together
         assert reduction_sharing(H100, 4, 16384, 0, computed).together == 4
@@ -417,7 +417,7 @@ def test_many_sizes_and_strides_are_loaded_late(seen_as: Any, case: str) -> None
     ],
 )
 def test_four_nested_loops_of_a_gradient(as_chip: dml.Device, case: str) -> None:
-    """Where registers are fewest, one dimension is resampled on its own."""
+    """With the fewest registers, one dimension is resampled separately."""
     parts = labels(as_chip, Case.parse(case).desc)
     assert parts == ["resample/resample.comp"] * (2 if devices.has_fewest_registers(as_chip.vulkan.target) else 1)
     outcome = run_case(as_chip, Case.parse(case))
@@ -458,7 +458,7 @@ def labels(device: dml.Device, desc: dml.OperatorDesc) -> list[str]:
 
 
 def loads_ahead(device: dml.Device, desc: dml.OperatorDesc, label: str) -> None:
-    """Check that a product loads slabs ahead exactly where registers are not fewest."""
+    """Check that a product loads slabs ahead exactly if registers are not fewest."""
     program = device.compile_operator(device.create_operator(desc)).program
     ahead = str(int(not devices.has_fewest_registers(device.vulkan.target)))
     assert {dict(d.source.defines)["LOADS_AHEAD"] for d in program.dispatches if d.label == label} <= {ahead}
@@ -469,7 +469,7 @@ def loads_ahead(device: dml.Device, desc: dml.OperatorDesc, label: str) -> None:
     "m, k, n, batch", [(64, 20, 130, 128), (64, 36, 64, 130), (35, 61, 37, 2), (13, 72, 24, 1), (4, 72, 24, 1)]
 )
 def test_products(as_chip: dml.Device, dtype: str, m: int, k: int, n: int, batch: int) -> None:
-    """Batch sizes that fill a device with tiles of each size."""
+    """Batches that fill a device with tiles of each size."""
     rng = np.random.default_rng(0)
     a, b = random(rng, dtype, (1, batch, m, k)), random(rng, dtype, (1, batch, n, k))
     desc = dml.DML_GEMM_OPERATOR_DESC(

@@ -170,7 +170,7 @@ def test_every_direct_tile_of_gpus(
 
 
 def test_columns_in_fours(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few rows of a transposed operand: the tile that reads four of them at once."""
+    """Few rows of a transposed operand: the tile reads four of them at once."""
     desc = product(4, 512, 1024).replace(
         ATensor=tensor("FLOAT32", (1, 1, 512, 4)), TransA=dml.DML_MATRIX_TRANSFORM_TRANSPOSE
     )

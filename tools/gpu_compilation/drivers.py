@@ -67,7 +67,7 @@ class Vendor:
     devices: Mapping[str, int] = field(default_factory=dict)
 
     def find(self) -> Installation:
-        """Return the driver, unpacked and built where missing. Raises NoDriverError if that fails."""
+        """Return the driver; unpack and build it if missing. Raises NoDriverError if that fails."""
         if self.origin is Origin.EMULATED:
             found = emulated()
             root = found / "root"

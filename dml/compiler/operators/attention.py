@@ -153,7 +153,7 @@ def _mask(desc: AttentionDesc, builder: ProgramBuilder) -> Operand | None:
 
 
 def _biased(builder: ProgramBuilder, query: Operand, bias: Operand) -> Operand:
-    """Return the query plus its bias {head, element}, in FLOAT32."""
+    """Return the query plus its bias {head, element}, as FLOAT32."""
     biased = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, query.sizes)
     everywhere = bias.view(query.sizes, (0, bias.strides[0], 0, bias.strides[1]))
     apply(builder, node("$x0 + $x1", Leaf(0), Leaf(1)), biased, [query, everywhere])

@@ -65,12 +65,13 @@ _TILES = (
 _LEAST_DEPTH = min(depth for _, _, depth, *_ in _TILES)
 
 
-#: Keys that an invocation of attention/few.comp loads at once, at most, and its registers for scores and addresses:
-#: Mesa's compiler for Intel still spilled with 24.
+#: Maximum number of keys that an invocation of attention/few.comp loads at once; its registers for scores and
+#: addresses, with 24 of which Mesa's compiler for Intel still spilled.
 _KEYS_AT_ONCE, _FEW_REGISTERS = 4, 40
-#: Registers of attention/tiles.comp for queries, keys, loads in flight and addresses: of FLOAT32; of FLOAT16, or where
-#: registers shrink as the subgroup widens (Intel). More of them convert FLOAT16 without the device's instructions
-#: (Adreno 6xx); or have both a mask and a position bias, which Mesa's compiler for Apple loads for all scores at once.
+#: Registers of attention/tiles.comp for queries, keys, loads in flight and addresses: for FLOAT32; for FLOAT16, or
+#: where registers shrink as the subgroup widens (Intel). Additional registers: to convert FLOAT16 without device
+#: instructions (Adreno 6xx); for both a mask and a position bias, which Mesa's compiler for Apple loads for all scores
+#: at once.
 _FLOAT_REGISTERS, _OTHER_REGISTERS, _CONVERTING, _MASKED_AND_BIASED = 104, 105, 12, 12
 
 
@@ -200,10 +201,10 @@ AttentionWay = AttentionTiles | AttentionMatrices | AttentionFew
 
 
 def attention_sharing(target: Target, of: AttentionShape) -> AttentionWay | None:
-    """Return the kernel's parameters; None where scores go to memory, between two products.
+    """Return the kernel's parameters; None if scores go to memory, between two products.
 
-    That is the case on CPU drivers, whose products use other tiles and whose caches hold the scores of a head, and
-    where a row's sums do not fit the registers.
+    That is the case on CPU drivers, whose products use other tiles and whose caches hold the scores of a head, and if a
+    row's sums do not fit the registers.
     """
     if not profile(target).shares_memory:
         return None
@@ -270,7 +271,8 @@ REGISTER_TILES: dict[int, tuple[tuple[int, int, int], ...]] = threshold(
 )
 #: Largest head size for which tiles in registers are preferred to those in shared memory.
 FIRST_IN_REGISTERS: int = threshold("attention.FIRST_IN_REGISTERS")
-#: Both constants where weights are rounded once, which needs fewer registers. Not measured on a GPU.
+#: REGISTER_TILES and FIRST_IN_REGISTERS where weights are rounded once, which needs fewer registers. Not measured on a
+#: GPU.
 _HALF_REGISTER_TILES = {64: REGISTER_TILES[64], 128: ((8, 4, 1), (8, 2, 1), (4, 2, 1))}
 _FIRST_IN_REGISTERS_BY_HALVES = 128
 #: Largest head size whose matrices fit an invocation's registers.

@@ -72,7 +72,7 @@ _CPU = Profile(
 _ADRENO_6 = Profile(128, 32768, loads_early=True, cores=3)
 _ADRENO_7 = Profile(192, 49152, loads_early=True, cores=6)
 _LAST_ADRENO_6 = 0x0700
-#: Adreno 702: Mesa gives an invocation of a workgroup of 128 only 6 vec4 registers where the kernel has a barrier, else
+#: Adreno 702: Mesa gives an invocation of a workgroup of 128 only 6 vec4 registers if the kernel has a barrier, else
 #: 48. A quarter of all kernels spilled, so its kernels use no shared memory.
 _ADRENO_702 = Profile(128, 32768, loads_early=True, cores=1, shares_memory=False)
 #: AMD's scalar registers, some 106 for each subgroup, hold numbers and four words for each buffer. ACO spilled kernels
@@ -200,7 +200,7 @@ def keeps_with_positions(target: Target, sums: int) -> bool:
 
 
 def half_matrices(target: Target) -> list[tuple[int, int, int]]:
-    """Return the (m, n, k) shapes of FLOAT16 matrix multiplication with FLOAT32 sums, largest first; empty where a
+    """Return the (m, n, k) shapes of FLOAT16 matrix multiplication with FLOAT32 sums, largest first; empty if a
     subgroup has too few registers to feed the matrix units."""
     return target.features.half_matrices if _feeds_matrices(target) else []
 
@@ -255,7 +255,7 @@ _FEWEST = 64
 
 
 def has_fewest_registers(target: Target) -> bool:
-    """Whether registers are too few for a long k tile of a product, or for any value that a loop can do without."""
+    """Whether registers are too few for a long k tile of a product, or for values that a loop need not keep."""
     return profile(target).registers <= _FEWEST
 
 

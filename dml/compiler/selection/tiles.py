@@ -44,7 +44,7 @@ LARGE_WORK: int = threshold("tiles.LARGE_WORK")
 #: left; with fewer they use the middle tile.
 LARGE_CONVOLUTION: int = threshold("tiles.LARGE_CONVOLUTION")
 #: Minimum number of multiplications for which even a product with fewer weights uses a larger tile: the large one, or
-#: the middle one if half of the last large tile would be empty. Such a run takes so long that the compilation pays.
+#: the middle one if half of the last large tile would be empty. So long a run repays the compilation.
 MANY_ROWS_WORK: int = threshold("tiles.MANY_ROWS_WORK")
 #: Minimum number of weights for which llvmpipe takes a convolution's weights as the right operand (rows are positions,
 #: read as vec4 along columns). All of these use the middle tile: 16 x 16 runs no faster and takes longer to compile.

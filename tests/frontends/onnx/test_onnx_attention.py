@@ -192,7 +192,7 @@ def agree_gqa(device: dml.Device, inputs: dict[str, Array | None], **attributes:
 
 def test_group_query_attention_of_a_prompt(device: dml.Device) -> None:
     agree_gqa(device, cache(2, 3, 0, (0, 0), 3))
-    agree_gqa(device, cache(2, 3, 7, (0, 0), 3))  # an empty past
+    agree_gqa(device, cache(2, 3, 7, (0, 0), 3))  # with an empty past
 
 
 @pytest.mark.parametrize("interleaved", [0, 1])
@@ -424,7 +424,7 @@ def test_multi_head_attention_of_packed_tensors(device: dml.Device, parts: int) 
     query = floats(2, 3, 8)
     inputs: dict[str, Array | None] = {"q": query, "kv": packed} if parts == 2 else {"qkv": packed}
     model, given = node_model("MultiHeadAttention", inputs, {"y": (3, FLOAT)}, num_heads=2)
-    apart = packed.astype(np.float64).transpose(3, 0, 2, 1, 4)  # part, batch, head, sequence, element
+    apart = packed.astype(np.float64).transpose(3, 0, 2, 1, 4)  # axes: part, batch, head, sequence, element
     q = query.astype(np.float64).reshape(2, 3, 2, 4).transpose(0, 2, 1, 3) if parts == 2 else apart[0]
     weights = np.exp(q @ apart[-2].swapaxes(2, 3) / 2)
     weights /= weights.sum(-1, keepdims=True)

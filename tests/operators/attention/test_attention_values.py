@@ -87,7 +87,7 @@ def test_scores_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, na
         "plain": Case((3, 7, 7, 0, 4, 6), (4, 2)),
     }[name]
     monkeypatch.setattr(attention, "MOST_SCORES", most)
-    # a cache of its own: lowerings depend on MOST_SCORES
+    # a separate cache, since lowerings depend on MOST_SCORES
     monkeypatch.setattr(repeated, "_kept", Recent(repeated.MOST_KEPT))
     check(device, case)
 

@@ -94,7 +94,7 @@ def test_a_scale_without_limit_takes_the_first_element(device):
 
 
 CASES = [
-    # sizes, output sizes, scales
+    # Cases: sizes, output sizes, scales
     ((6,), (12,), (2,)),
     ((5, 4), (8, 2), (1.5, 0.5)),
     ((1, 2, 5, 7), (1, 2, 10, 21), (1, 1, 2, 3)),

@@ -23,7 +23,7 @@ from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT16
 
 
 def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, finish: Expression) -> None:
-    """Compute ``result = finish(sums)``, with an expression of Leaf(0)."""
+    """Compute ``result = finish(sums)``. finish: an expression of Leaf(0), a sum."""
     kind, words = sum_type(sums.result)
     one_tap = sums.sizes.inputs % tile.tile_k == 0
     x_fours = one_tap and DATA_TYPES[sums.x.data_type].bits == 32 and _reads_channels(sums.x, 4)
@@ -116,7 +116,7 @@ def _dispatch(
             "HAS_BIAS": int(sums.bias is not None),
             **defines,
         },
-        push={"K": k},  # not a constant, as in gemm/shared.comp
+        push={"K": k},  # not a constant, for the reason in gemm/shared.comp
         code=half_arithmetic(steps) + emitted.code,
         steps=k // tile.tile_k,
         each=-(-together // MATRIX_UNITS) if isinstance(tile, ImplicitMatrixTile) else together,

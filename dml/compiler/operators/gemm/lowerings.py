@@ -29,7 +29,7 @@ def gemm(desc: DML_GEMM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     if desc.TransB == DML_MATRIX_TRANSFORM_TRANSPOSE:
         b = transposed(b)
     fused = desc.FusedActivation
-    # (see dml/graph/blocks.py and dml/graph/stacks.py)
+    # Present only in graphs: see dml/graph/blocks.py and dml/graph/stacks.py
     scales, zeros, indices = (builder.get(f"BTensor.{name}") for name in ("Scales", "ZeroPoints", "Indices"))
     if indices is not None:
         product_of_stack(

@@ -87,7 +87,7 @@ def transposed_convolution(c: IrContext) -> IrValue:
 
 
 def _pooled(c: IrContext, x: Tensor) -> dict[str, Any]:
-    """Return the arguments that all poolings share; output_sizes says whether positions are rounded up."""
+    """Return the arguments of every pooling; output_sizes determine whether their computation rounds up."""
     window, strides = c.layer.integers("kernel"), c.layer.integers("strides")
     dilations = c.layer.integers("dilations") or [1] * len(window)
     start, end = _padding(c, x, window, strides, dilations)

@@ -50,7 +50,7 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
         node.check(window > 0, f"sliding_window_cache takes a local_window_size above 0, found {window}")
         if room >= window:
             return windowed(node, query, key, value)
-        # A cache with less room than the window keeps all positions until it is full.
+        # A cache shorter than the window keeps all positions until it is full.
         full = f"the cache holds {room} positions of a window of {window}, too few for this sequence"
         node.limit(5, room, 1, full)
         node.limit(6, room, 0, full)
@@ -132,7 +132,7 @@ def _normalized(node: OnnxNode, query: OnnxValue, key: OnnxValue, size: int) -> 
 
 def _positions(node: OnnxNode, steps: int, room: int) -> tuple[int, bool, bool]:
     """Return the number of positions in the present tensors, whether all are new, and whether the sequence fills the
-    past tensors. room: the number of positions in the past tensors."""
+    past tensors. room: the length of the past tensors."""
     is_alone = node.input(0).shape[0] == 1
 
     def sizes_of(total: Array) -> tuple[int, bool, bool]:

@@ -630,11 +630,11 @@ class Builder(Generic[Compiled]):
             if tensor.builder is not self:
                 raise DMLError(f"Builder.build: output {name!r} is a tensor of another Builder")
         sources = []
-        for place, (name, tensor) in enumerate(named):
+        for index, (name, tensor) in enumerate(named):
             try:
                 sources.append(self._materialized(tensor).source)
             except DMLError as error:
-                error.at(f"output {place if name is None else name!r}", "model")
+                error.at(f"output {index if name is None else name!r}", "model")
                 raise
         live = self._live([node for _, node, _ in sources])
         self.built = sorted(live)

@@ -202,7 +202,7 @@ class DecoderState:
         """Discard the positions starting at ``length``."""
         self.length = min(self.length, length)
         if self._shares:
-            return  # (discarded positions are overwritten before they are read)
+            return  # discarded positions are overwritten before they are read
         if not self.length:
             self._cache = {}
             return

@@ -172,7 +172,7 @@ def _activated(
     in_script = getattr(script, f"activation_{name}", None)
     if in_script is not None:
         doors["pydirectml"] = lambda device, folder: by_pydirectml(device, in_script, x.reshape(1, 1, 1, -1))
-    if name in ("gelu", "mish", "softplus"):  # (each compilation by PyTorch takes seconds)
+    if name in ("gelu", "mish", "softplus"):  # each compilation by PyTorch takes seconds
         doors["torch"] = lambda device, folder: by_torch(
             device, lambda torch, x: getattr(torch.nn.functional, name)(x), x
         )
@@ -280,7 +280,7 @@ def _scattered_parts(name: str, onnx_name: str, reduce: Any) -> DoorCase:
             reduce.at(made, tuple(indices.T), updates.astype(np.float64))
         return [made]
 
-    if reduce is None:  # (of two updates of one element either may be the last)
+    if reduce is None:  # of two updates of one element either may be the last
         indices = np.array([[1, 0], [-1, 1], [2, 0]], np.int64)
 
     def in_openvino(opset: Any, x: Any, updates: Any) -> Any:

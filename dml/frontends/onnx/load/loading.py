@@ -90,7 +90,7 @@ def _loaded(source: ModelSource, fill: bool) -> Loaded:
             model, separate = _read(_opened(path), name, fill)
     if not model.HasField("graph"):
         raise DMLError(f"{name} has no graph")
-    own = len(model.graph.initializer)  # (dense initializers come first)
+    own = len(model.graph.initializer)  # dense initializers come first
     files = ModelFolder(folder)
     read = [
         check_tensor(tensor, where, files, fill or index >= own or prod(tensor.dims) <= _SMALL, separate.get(index))

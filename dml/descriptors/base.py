@@ -337,7 +337,7 @@ def _hints(cls: type) -> Iterator[Any]:
             yield from (_hint(base.__module__, annotation) for annotation in base.__annotations__.values())
 
 
-#: Makes a class of the fields with which several descriptions begin.
+#: Decorates base classes: the first fields that several descriptions share.
 shared_fields = dataclass(init=False, repr=False, eq=False, kw_only=True)
 
 

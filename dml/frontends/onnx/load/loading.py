@@ -109,7 +109,7 @@ def _opened(path: Path) -> memoryview:
 
 
 def _read(data: memoryview, where: str, fill: bool) -> tuple[Any, dict[int, Stored]]:
-    """Parse a model; also return the missing data of its initializers, by index: none if ``fill``."""
+    """Parse a model; also return the missing data of its initializers, by index. With ``fill`` none is missing."""
     split = without_weights(data) if not fill and len(data) >= _LARGE_MODEL else None
     return (_parse(bytes(data), where), {}) if split is None else (_parse(split[0], where), split[1])
 

@@ -20,12 +20,12 @@ from dml.frontends.onnx import prepare
 Array = npt.NDArray[Any]
 
 
-class DoorCase(NamedTuple):
-    """An operation. doors: a function per front end that runs it on a device; takes a folder for its files. reference:
+class FrontEndCase(NamedTuple):
+    """An operation. runs: a function per front end that runs it on a device; takes a folder for its files. reference:
     result in float64. tolerance: absolute, for results around 1."""
 
     name: str
-    doors: dict[str, Callable[[dml.Device, Path], Sequence[Array]]]
+    runs: dict[str, Callable[[dml.Device, Path], Sequence[Array]]]
     reference: Callable[[], Sequence[Array]]
     tolerance: float = 2e-5
 

@@ -1,4 +1,4 @@
-"""NumPy arrays of every kind at every entry point: taken as their values, or refused with the tensor's name and the rule."""
+"""NumPy arrays of every kind at every entry point: taken as their values, or refused with tensor name and rule."""
 
 from __future__ import annotations
 

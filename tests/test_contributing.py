@@ -66,7 +66,7 @@ def insertions(title: str = "Add an operator") -> list[Insertion]:
     for item in re.split(r"^(?=\d+\. )", section(title), flags=re.M)[1:]:
         path = re.match(r"\d+\. `([\w./]+)`", item)
         assert path, item
-        for words, code in re.findall(r"(.*?)^   ```\w+\n(.*?)^   ```$", item, re.M | re.S):
+        for words, code in re.findall(r"(.*?)^ +```\w+\n(.*?)^ +```$", item, re.M | re.S):
             after = re.search(r"[Aa]fter\s+`([^`]+)`:\s*$", words)
             found.append(Insertion(path[1], after[1] if after else None, textwrap.dedent(code)))
     return found

@@ -162,7 +162,7 @@ class ProgramBuilder:
             fast_halves(self.target),
             # Kernels that assemble whole words (lib/for_each.glsl) never store single elements
             frozenset() if (defines or {}).get("WHOLE_WORDS") else single_stores(self.target),
-            kept_numbers=kept_numbers(self.target),
+            kept_numbers=kept_numbers(self.target, max(bound[name].operand.rank for name in bound)),
         )
         dispatch = Dispatch(
             label=kernel,

@@ -16,9 +16,6 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 #: Parameter -> label -> value; the first label is the default.
 Parameters = Mapping[str, Mapping[str, Any]]
 
-#: Allowed characters of a label, so that a case's id can be parsed.
-LABEL = re.compile(r"[A-Za-z0-9_.+-]+")
-
 
 class OpenLabels(dict[str, Any]):
     """A parameter's values by label. ``read`` parses further labels and returns None for those it cannot read.

@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from dml.graph.model import reachable
+
 
 class Cuttable(Protocol):
     """A node: the names of its outputs and inputs, including those of nested graphs."""
@@ -112,11 +114,4 @@ def _is(level: int | None, wanted: int) -> bool:
 
 def _behind(start: Iterable[int], reads: Sequence[Collection[str]], writers: dict[str, int]) -> set[int]:
     """Return these nodes and all their predecessors."""
-    found: set[int] = set()
-    stack = list(start)
-    while stack:
-        index = stack.pop()
-        if index not in found:
-            found.add(index)
-            stack += [writers[name] for name in reads[index] if name in writers]
-    return found
+    return reachable(start, lambda index: [writers[name] for name in reads[index] if name in writers])

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.operators.activation.softmax import SOFTMAX
 from dml.compiler.program import Operand
 from dml.compiler.selection.stored_weights import parts_end_with_blocks, streams_blocks
 from dml.compiler.target import Target
-from dml.descriptors.activation import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC
 from dml.descriptors.convolution import DML_CONVOLUTION_OPERATOR_DESC
 from dml.descriptors.elementwise import DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC
 from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
@@ -25,7 +25,6 @@ from dml.enums import (
 from dml.graph.model import Node, Value
 from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 
-SOFTMAX = DML_ACTIVATION_SOFTMAX_OPERATOR_DESC | DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC
 _Sizes = tuple[int, int]
 
 

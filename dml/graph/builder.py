@@ -39,7 +39,7 @@ from dml.errors import HRESULT, DMLError
 from dml.graph.arithmetic import TensorArithmetic
 from dml.graph.constants import SharedConstants, tensor_bytes
 from dml.graph.conversions import conversions
-from dml.graph.model import Edge, Graph, GraphParts, InputEdge, OutputEdge, assemble
+from dml.graph.model import Edge, Graph, GraphParts, InputEdge, OutputEdge, assemble, reachable
 from dml.graph.policies import TensorPolicy, described
 from dml.graph.unit_dimensions import missing_dimensions, widened, widened_attributes
 from dml.tensors import (
@@ -677,14 +677,7 @@ class Builder(Generic[Compiled]):
         feeds: dict[int, list[int]] = {}
         for maker, _, node, _ in self._edges:
             feeds.setdefault(node, []).append(maker)
-        live: set[int] = set()
-        stack = list(wanted)
-        while stack:
-            node = stack.pop()
-            if node not in live:
-                live.add(node)
-                stack += feeds.get(node, ())
-        return live
+        return reachable(wanted, lambda node: feeds.get(node, ()))
 
     def depends_on_inputs(self, tensor: Tensor) -> bool:
         """Whether the tensor depends on an input of the graph."""

@@ -12,9 +12,10 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from dml.errors import DMLError
 from dml.recent import Recent
 from dml.stages import stage
-from dml.traced import Formula, Numbers, TracedInt, Tracing, UntracedError
+from dml.traced import TRACING_ERRORS, Formula, Numbers, TracedInt, Tracing, UntracedError
 
 #: Number of plans for different shapes after which sizes count as changing.
 PATIENCE = 4
@@ -119,7 +120,7 @@ def _traced(
             traced[number] = tracing.number(size)
     try:
         numbers, filled = make([traced.get(number, size) for size, number in zip(sizes, changing, strict=True)])
-    except Exception:  # code unaware of TracedInt may raise anything
+    except (*TRACING_ERRORS, DMLError):  # (DMLError: a formula in GLSL, or a mapping needs the inputs' values)
         return None
     pattern = _Pattern(changing, sizes, Formula(tracing, numbers), filled)
     result = pattern.plan(sizes)

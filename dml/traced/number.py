@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,11 @@ class Numbers(dict[int, int]):
 
 class UntracedError(Exception):
     """A TracedInt was used in a way that cannot be traced."""
+
+
+#: What a TracedInt causes in code that does not know it: C code sees a number out of range, a ``range`` is empty, and a
+#: table has no such key.
+TRACING_ERRORS = (UntracedError, ArithmeticError, LookupError, ValueError, struct.error)
 
 
 class TracedInt(int):

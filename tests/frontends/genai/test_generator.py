@@ -362,6 +362,39 @@ def test_rows_of_a_batch_equal_separate_generations(model: og.Model) -> None:
         assert list(generation.get_sequence(row))[: len(alone)] == alone
 
 
+@pytest.mark.parametrize("share", [True, False])
+def test_prompts_of_different_lengths_equal_separate_generations(model: og.Model, share: bool) -> None:
+    """Padding is masked; a rewind into the padded prompt, and tokens appended after it, are right, too."""
+    prompts = [[3, 14], PROMPT, [9, 8, 7, 6]]
+    pad = model.config.token("pad_token_id")
+    padded = np.array([[*prompt, *[pad] * (5 - len(prompt))] for prompt in prompts])
+    generation = generator(model, batch_size=3, past_present_share_buffer=share, min_length=24)
+    generation.append_tokens(padded)
+    is_token = padded != pad
+    for kept in (None, 7, 6, 5, 4):
+        if kept is not None:
+            generation.rewind_to(kept)
+            is_token = is_token[:, :kept]
+            generation.append_tokens([[40, 41], [42, 43], [44, 45]])
+        generation.generate_next_token()
+        generation.generate_next_token()
+        logits = generation.get_logits()
+        is_token = np.pad(is_token, ((0, 0), (0, generation.token_count() - is_token.shape[1])), constant_values=True)
+        for row in range(3):
+            want = whole(model, generation.get_sequence(row)[is_token[row]].tolist())
+            np.testing.assert_allclose(logits[row, 0], want, rtol=0, atol=1e-4 * np.abs(want).max())
+
+
+def test_padding_that_cannot_be_masked(model: og.Model) -> None:
+    pad = model.config.token("pad_token_id")
+    generation = generator(model, batch_size=2)
+    with pytest.raises(dml.DMLError, match="row 1 of the prompts has padding alone"):
+        generation.append_tokens([[3, 4], [pad, pad]])
+    generation.append_tokens([[3, 4], [5, 6]])
+    with pytest.raises(dml.DMLError, match=r"only the first tokens of a batch .* found padding after 2 tokens"):
+        generation.append_tokens([[3, 4], [5, pad]])
+
+
 def test_logits_can_be_replaced(model: og.Model) -> None:
     generation = generator(model)
     generation.append_tokens(PROMPT)

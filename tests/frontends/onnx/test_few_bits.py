@@ -326,6 +326,16 @@ def test_an_omitted_projection_is_its_bias(device: dml.Device) -> None:
     assert np.array_equal(found, np.broadcast_to(given_["bias"], found.shape))
 
 
+def test_weights_rearranged_for_cuda_are_refused(device: dml.Device) -> None:
+    """The model builder writes them with matmulnbits_weights_prepacked; onnxruntime on the host would read them as if
+    they were in order."""
+    inputs = weights(8, 64, 4, 32, "none", 1)
+    model, given_ = node_model("MatMulNBits", inputs, {"y": (2, FLOAT)}, constants=("b", "scales"),
+                               N=8, K=64, bits=4, block_size=32, weight_prepacked=1)  # fmt: skip
+    with pytest.raises(dml.DMLError, match=r"MatMulNBits.*rearranged for CUDA \(weight_prepacked = 1\)"):
+        prepare(model, device).run(given_)
+
+
 # MatMulBnb4
 
 

@@ -452,7 +452,7 @@ class Builder(Generic[Compiled]):
         """Like ``_node``, with casts around it if the operator does not take the data types."""
         found = {field: desc.DataType for field, desc in _descs(cls, outputs, fields).items()}
         kinds = conversions(
-            cls,  # type: ignore[arg-type]  # (a class is hashable)
+            cls,  # type: ignore[arg-type]  # a class is hashable
             tuple(found.items()),
             fields.get("Function"),
             self.device.feature_level,

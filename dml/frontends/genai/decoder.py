@@ -270,7 +270,7 @@ class DecoderState:
             length = 0
         self.length = min(self.length, max(0, length - 1))
         if self._shares:
-            return  # (discarded positions are overwritten before they are read)
+            return  # discarded positions are overwritten before they are read
         if not self.length:
             self._cache = {}
             return

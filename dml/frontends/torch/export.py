@@ -92,7 +92,7 @@ def to_onnx(program: ExportedProgram) -> onnx.ModelProto:
         with _quiet(), _registered_once():
             try:
                 result = torch.onnx.export(whole, dynamo=True, opset_version=OPSET, verbose=False)
-            except Exception:  # (an error of the optimizer, which some versions raise for splits by symbolic sizes)
+            except Exception:  # an error of the optimizer, which some versions raise for splits by symbolic sizes
                 result = torch.onnx.export(whole, dynamo=True, opset_version=OPSET, verbose=False, optimize=False)
     except Exception as error:  # any error of the exporter or its passes
         raise NotTaken(f"torch.onnx: {_first_line(error)}") from error
@@ -116,7 +116,7 @@ def _returning(program: ExportedProgram) -> ExportedProgram:
     first, *others = program.module_call_graph
     spec = tree_structure(tuple(returned))
     calls = [replace(first, signature=replace(first.signature, out_spec=spec)), *others]
-    returning = copy.copy(program)  # (a copy, since no public function changes a program's outputs)
+    returning = copy.copy(program)  # a copy, since no public function changes a program's outputs
     returning._graph_signature = ExportGraphSignature(list(signature.input_specs), outputs)
     returning._module_call_graph = calls
     return returning

@@ -94,7 +94,7 @@ class OnDevice:
         self._outputs = list(zip(_written(program), [spec.arg for spec in results(signature)], strict=True))
         model = to_onnx(program)
         names = [entry.name for entry in model.graph.input]
-        # (the exporter may drop unused inputs; it renames those that are also results)
+        # the exporter may drop unused inputs; it renames those that are also results
         plain = {name: name if name in given else name.removesuffix("_orig") for name in names}
         places = {name: given.index(own) for name, own in plain.items() if own in given}
         if len(places) != len(names):

@@ -172,7 +172,7 @@ def test_a_second_generation_records_nothing(model: og.Model, monkeypatch: pytes
     assert not made
     generation = written(model, max_length=21)
     assert list(written(model, max_length=21).get_sequence(0)) == list(generation.get_sequence(0))
-    assert made  # (two generations at once share no memory)
+    assert made  # two generations at once share no memory
 
 
 def test_a_generation_does_not_see_an_earlier_ones_cache(model: og.Model) -> None:

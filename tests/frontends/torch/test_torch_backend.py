@@ -35,7 +35,7 @@ NEAR = {"rtol": 1e-4, "atol": 1e-5}
 def _frozen():
     """Exclude the modules' objects from garbage collection, which would take a quarter of a second after each test."""
     gc.collect()
-    gc.freeze()  # (for good, as tests/conftest.py does: thawing would undo that)
+    gc.freeze()  # for good, as tests/conftest.py does: thawing would undo that
 
 
 @pytest.fixture(autouse=True)
@@ -419,7 +419,7 @@ def test_branches_on_counted_sizes(compiled):
         found = x.nonzero()
         return found * 2 if found.shape[0] > 3 else found + 1
 
-    run = compiled(model, fallback=False)  # (the branch's condition is an output of its graph)
+    run = compiled(model, fallback=False)  # the branch's condition is an output of its graph
     for count in (5, 2, 0, 4):
         check(model, run, (torch.arange(9) < count).float())
 

@@ -67,7 +67,7 @@ def reshape_(node: OnnxNode) -> OnnxValue:
         raise DMLError(f"shape {tuple(wanted)} must have at most one -1")
     if -1 in sizes:
         given, own = [size for size in sizes if size != -1], x.shape
-        if not all(given):  # (sizes of 0 are ignored, as in onnxruntime)
+        if not all(given):  # sizes of 0 are ignored, as in onnxruntime
             given, own = [size for size in given if size], tuple(size for size in own if size)
         sizes[sizes.index(-1)] = prod(own) // prod(given)
     return reshape(x, sizes)

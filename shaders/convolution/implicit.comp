@@ -68,7 +68,7 @@ const uint OWN_K = 1u, NEXT_K = WORKGROUP / TILE_N;
 #endif
 
 #if ONE_TAP
-// tap: the window's element (depth, height, width); channel: the first of these TILE_K.
+// tap: the window's element (depth, height, width); channel: the first of TILE_K channels to load.
 void load_b(Window window, uint tap[3], uint channel) {
     uint z = window.z + tap[0] * DILATION_0, y = window.y + tap[1] * DILATION_1, x = window.x + tap[2] * DILATION_2;
     bool inside = z < x_SIZE_2 && y < x_SIZE_3 && x < x_SIZE_4;

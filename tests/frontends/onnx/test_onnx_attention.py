@@ -13,6 +13,7 @@ import pytest
 from models import Array, assert_close, in_onnxruntime, node_model
 
 import dml
+from dml.compiler.program import Access
 from dml.frontends.onnx import prepare
 
 RNG = np.random.default_rng(17)
@@ -219,6 +220,32 @@ def test_group_query_attention_of_one_more_position(device: dml.Device, room: in
 @pytest.mark.parametrize("room", [5, 9], ids=["grows", "has-room"])
 def test_group_query_attention_of_some_more_positions(device: dml.Device, room: int) -> None:
     agree_gqa(device, cache(1, 3, room, (5,), 8, turned=True))
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_group_query_attention_joins_a_whole_past_as_it_is(device: dml.Device, steps: int) -> None:
+    """One sequence that fills its past needs no lengths, so FLOAT16 stays FLOAT16."""
+    inputs = cache(1, steps, 5, (5,), 5 + steps)
+    given = {
+        name: array.astype(np.float16) if isinstance(array, np.ndarray) and array.dtype == FLOAT else array
+        for name, array in inputs.items()
+        if array is not None
+    }
+    outputs = {"y": (3, np.float16), "present_k": (4, np.float16), "present_v": (4, np.float16)}
+    model, feeds = node_model("GroupQueryAttention", given, outputs, num_heads=HEADS, kv_num_heads=KEY_HEADS)
+    prepared = prepare(model, device, fallback=False)
+    found, expected = prepared.run(feeds), in_onnxruntime(model, feeds)
+    assert_close(found[:1], expected[:1], 2e-3)  # float16 has steps of 5e-4 at 0.5 to 1
+    assert [array.tolist() for array in found[1:]] == [array.tolist() for array in expected[1:]]
+    plan, _ = prepared.compiled_for(feeds)
+    assert plan.compiled is not None
+    written = [
+        binding.region.size
+        for dispatch in plan.compiled.program.dispatches
+        for binding in dispatch.bindings
+        if dispatch.label == "attention/total.comp" and binding.access is Access.WRITE
+    ]
+    assert written == [KEY_HEADS * (5 + steps) * SIZE * 2] * 2  # two bytes each
 
 
 @pytest.mark.parametrize("window", [1, 3])

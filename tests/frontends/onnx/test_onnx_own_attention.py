@@ -123,7 +123,7 @@ def test_attention(
 
 @pytest.mark.parametrize("masked", [False, True])
 def test_a_growing_past(device: dml.Device, masked: bool) -> None:
-    """Twelve steps, whose plans are made from a pattern after the first ones."""
+    """Twelve steps, from an empty past; after the first ones, plans are made from a pattern."""
     rng = np.random.default_rng(3)
     keys, values = (np.zeros((1, 2, 0, 16), FLOAT) for _ in range(2))
     prepared: PreparedModel | None = None

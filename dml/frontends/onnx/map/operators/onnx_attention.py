@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf, prod
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def onnx_attention(node: OnnxNode) -> list[OnnxValue | None] | None:
     Rows without a key to attend to are zero.
     """
     inputs = [node.input(index) for index in range(3)]
-    past = [node.input(index, rank=4) for index in (4, 5) if node.has(index)]
+    past = [x for index in (4, 5) if (x := node.optional(index, rank=4)) is not None and x.shape[2]]
     mask = node.optional(3)
     if not _is_plain(node, [*inputs, *past], mask):
         return None
@@ -131,7 +132,7 @@ def _by_operator(
         fields["RelativePositionBiasTensor"] = expanded(bias, sizes)
     plain = {"MaskType": enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE}
     masked = plain if opened is None else boolean_mask(opened, sizes)
-    outputs = {"OutputTensor": ((batch, steps, heads * value_size), query.dtype)}
+    outputs: dict[str, Any] = {"OutputTensor": ((batch, steps, heads * value_size), query.dtype)}
     if past:
         outputs["OutputPresentKeyTensor"] = (batch, key_heads, total, key.shape[3]), query.dtype
         outputs["OutputPresentValueTensor"] = (batch, key_heads, total, value_size), query.dtype

@@ -24,8 +24,8 @@ from dml.frontends.torch.arguments import Dynamic
 from dml.frontends.torch.fast_paths import FAST_PATHS
 from dml.frontends.torch.not_numbers import NOT_NUMBERS, with_nan
 
-#: The newest operator set that the exporter writes natively.
-OPSET = 18
+#: Operator sets that the exporter writes natively, tried in turn. The newer one has Attention.
+_OPSETS = (23, 18) if torch.__version__ >= (2, 9) else (18,)
 
 
 class NotTaken(Exception):
@@ -88,17 +88,18 @@ def to_onnx(program: ExportedProgram) -> onnx.ModelProto:
     """Convert the program to an ONNX model with the same order of inputs and outputs. Raises NotTaken if ONNX cannot
     express it."""
     whole = _returning(program)
-    try:
-        with _quiet(), _registered_once():
-            try:
-                result = torch.onnx.export(whole, dynamo=True, opset_version=OPSET, verbose=False)
-            except Exception:  # an error of the optimizer, which some versions raise for splits by symbolic sizes
-                result = torch.onnx.export(whole, dynamo=True, opset_version=OPSET, verbose=False, optimize=False)
-    except Exception as error:  # any error of the exporter or its passes
-        raise NotTaken(f"torch.onnx: {_first_line(error)}") from error
-    assert result is not None
-    proto: onnx.ModelProto = result.model_proto
-    return proto
+    # (some versions' optimizer fails at splits by symbolic sizes)
+    for opset, more in (*((opset, {}) for opset in _OPSETS), (_OPSETS[-1], {"optimize": False})):
+        try:
+            with _quiet(), _registered_once(opset):
+                result = torch.onnx.export(whole, dynamo=True, opset_version=opset, verbose=False, **more)
+        except Exception as error:  # any error of the exporter or its passes
+            reason = error
+            continue
+        assert result is not None
+        proto: onnx.ModelProto = result.model_proto
+        return proto
+    raise NotTaken(f"torch.onnx: {_first_line(reason)}") from reason
 
 
 def results(signature: ExportGraphSignature) -> list[OutputSpec]:
@@ -150,20 +151,20 @@ class _Words:
 
 
 @cache
-def _registry() -> Any:
+def _registry(opset: int = _OPSETS[0]) -> Any:
     # no public function lists the operators that can be exported
     from torch.onnx._internal.exporter import _registration
 
     with _quiet():
-        return _registration.ONNXRegistry.from_torchlib()
+        return _registration.ONNXRegistry.from_torchlib(*[opset] * (len(_OPSETS) > 1))
 
 
 @contextmanager
-def _registered_once() -> Iterator[None]:
+def _registered_once(opset: int) -> Iterator[None]:
     """Give the exporter the registry of earlier exports: it would make one for each, which takes half of the time."""
     from torch.onnx._internal.exporter import _registration
 
-    kept, make = _registry(), _registration.ONNXRegistry.__dict__["from_torchlib"]
+    kept, make = _registry(opset), _registration.ONNXRegistry.__dict__["from_torchlib"]
     _registration.ONNXRegistry.from_torchlib = staticmethod(lambda *_, **__: kept)
     try:
         yield

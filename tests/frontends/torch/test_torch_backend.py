@@ -460,6 +460,21 @@ def test_attention_of_any_rank(compiled, lead, masked):
     check(model, compiled(model, fallback=False), q, k, v, mask)
 
 
+@pytest.mark.skipif(torch.__version__ < (2, 9), reason="the exporter writes Attention from PyTorch 2.9 on")
+def test_attention_of_shared_heads_is_one_operator(compiled, monkeypatch):
+    made = []
+    monkeypatch.setattr(modules, "to_onnx", lambda program: made.append(export.to_onnx(program)) or made[-1])
+
+    def model(q, k, v, mask):
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True)
+
+    q, k, v = torch.randn(2, 6, 5, 8), torch.randn(2, 2, 7, 8), torch.randn(2, 2, 7, 8)
+    mask = torch.rand(2, 1, 5, 7) < 0.7
+    mask[:, :, 0] = False  # a query without keys
+    check(model, compiled(model, fallback=False), q, k, v, mask)
+    assert [node.op_type for node in made[0].graph.node] == ["Attention"]
+
+
 class Decomposed(nn.Module):
     def __init__(self):
         super().__init__()

@@ -17,7 +17,7 @@ def main() -> None:
         # Errors of other files name them, and are DMLErrors.
         if error.filename is not None or errno.errorcode.get(error.errno or 0) not in ("ENOSPC", "EDQUOT", "EIO"):
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for output that is still buffered
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # buffered output goes there
         sys.exit(f"dml: cannot write to standard output: {error.strerror}")
 
 

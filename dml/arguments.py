@@ -63,7 +63,7 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
                     where = function.__qualname__.removesuffix(".__init__")
                     raise DMLError(f"{where}: has no parameter {name}{did_you_mean(name, parameters)}")
             elif parameter_.takes is not None and not parameter_.takes(value):
-                kwargs[name] = parameter_.named(value)  # the dictionary belongs to this call
+                kwargs[name] = parameter_.named(value)  # kwargs is a new dictionary in each call
         return function(*(args if converted is None else converted), **kwargs)
 
     return call
@@ -151,7 +151,8 @@ def _parameters(function: Callable[..., Any]) -> dict[str, _Parameter]:
     for name, parameter in inspect.signature(function).parameters.items():
         hint = hints.get(name, Any)
         written = parameter.annotation if isinstance(parameter.annotation, str) else str(hint)
-        if written.isidentifier() and typing.get_origin(hint) in _UNIONS:  # an alias, which callers cannot know
+        # an alias: show its meaning, since callers cannot know its name
+        if written.isidentifier() and typing.get_origin(hint) in _UNIONS:
             members = map(_meaning, typing.get_args(hint))
             written = " | ".join((typing.get_origin(member) or member).__name__ for member in members)
         names = _enumeration(hint)
@@ -176,7 +177,7 @@ def _enumeration(hint: Any) -> type[Enum] | None:
 
 
 def is_number(value: object, number: int) -> bool:
-    """Whether a value of any type equals that integer."""
+    """Whether a value, of any type, is an integer equal to ``number``."""
     return _is_index(value) and operator.index(value) == number
 
 
@@ -200,7 +201,7 @@ def as_array(value: npt.ArrayLike, where: str) -> npt.NDArray[Any]:
         array = np.from_dlpack(given) if foreign else np.asarray(given)
     except (TypeError, ValueError, BufferError, RuntimeError) as error:
         raise DMLError(f"{where}: takes an array, found {type(value).__name__} ({error})") from None
-    if array.dtype.kind not in "biufV" or array.dtype.names or array.dtype.hasobject:  # V: the types of ml_dtypes
+    if array.dtype.kind not in "biufV" or array.dtype.names or array.dtype.hasobject:  # V: types of ml_dtypes
         found = f"an array of {array.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
         raise DMLError(f"{where}: takes an array of numbers, found {found}")
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:

@@ -150,17 +150,23 @@ def window_counts(
     dilations: Sequence[int] | None,
     start: Sequence[int],
     end: Sequence[int],
+    *,
+    round_up: bool = False,
+    starts_inside: bool = False,
 ) -> Sizes:
     """Count a window's positions along each spatial dimension.
 
     sizes: spatial sizes. window: taps per dimension. dilations: None if taps are adjacent. start, end: padding.
+    round_up: the last window may reach beyond the end padding. starts_inside: but it starts before that padding.
     """
     gaps = (1,) * len(window) if dilations is None else dilations
-    dimensions = each_dimension(sizes, window, strides, gaps, start, end)
-    return tuple(
-        window_count(size + before + after, window_reach(taps, gap), stride)
-        for size, taps, stride, gap, before, after in dimensions
-    )
+    counts = []
+    for size, taps, stride, gap, before, after in each_dimension(sizes, window, strides, gaps, start, end):
+        beyond = max(1, stride) - 1 if round_up else 0
+        count = window_count(size + before + after + beyond, window_reach(taps, gap), stride)
+        cut = starts_inside and round_up and count > 1 and (count - 1) * stride >= size + before
+        counts.append(count - 1 if cut else count)
+    return tuple(counts)
 
 
 def pooled_sizes(

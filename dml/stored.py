@@ -157,7 +157,7 @@ def _place(file: _FileMap, data: Stored) -> int:
 
 
 def _bytes(file: _FileMap, offset: int, count: int) -> bytes:
-    if not hasattr(os, "pread"):  # Windows does not shorten a mapped file
+    if not hasattr(os, "pread"):  # (Windows refuses to shorten a mapped file)
         return file[offset : offset + count]
     return os.pread(file.descriptor, count, offset)
 

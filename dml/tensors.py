@@ -233,7 +233,7 @@ class DML_BUFFER_TENSOR_DESC:
     Flags: DML_TENSOR_FLAGS = DML_TENSOR_FLAGS.DML_TENSOR_FLAG_NONE
     DimensionCount: int = None  # type: ignore[assignment]  # derived in __post_init__
 
-    if TYPE_CHECKING:  # what the constructor accepts, which is more than the fields hold
+    if TYPE_CHECKING:  # the constructor accepts more types than the fields hold
 
         @overload
         def __init__(

@@ -126,7 +126,7 @@ def reason(error: Exception) -> str:
 
 
 class Run:
-    """Inputs on their way through workers. ``failed`` has the reason for each failed input."""
+    """Inputs assigned to workers. ``failed`` has the reason for each failed input."""
 
     def __init__(self, model: bytes, results: Path, attempts: int) -> None:
         self.model = ray.put(model)
@@ -141,7 +141,7 @@ class Run:
         self.idle: list[tuple[Any, Place]] = []
 
     def score(self, files: Iterable[Path], where: Iterable[Place]) -> None:
-        """Score the files. A device where no worker starts leaves the run."""
+        """Score the files. A device on which no worker starts is dropped."""
         self.pending.extend(files)
         self.total, self.told, self.began = len(self.pending), 0.0, time.monotonic()
         for place in where:

@@ -173,7 +173,7 @@ def positions(feeds: Feeds, count: int) -> Feeds:
 
 
 def written(run: Callable[[Feeds], Sequence[Any]], feeds: Feeds, count: int) -> tuple[list[int], float]:
-    """Return ``count`` tokens, and how many came per second after the first. Each step's outputs are the next step's
+    """Return ``count`` tokens, and the tokens per second after the first. Each step's outputs are the next step's
     inputs."""
     tokens: list[int] = []
     began = time.perf_counter()

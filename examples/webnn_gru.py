@@ -1,4 +1,4 @@
-"""A GRU that processes a stream with WebNN's API: one step for each piece of input, its state on the device.
+"""A GRU that processes a stream with WebNN's API: one step for each piece of input, with its state on the device.
 
     python examples/webnn_gru.py
 

@@ -59,7 +59,7 @@ class Page:
         self._wait(lambda found: found.get("method") == "Page.loadEventFired")
 
     def ask(self, expression: str) -> Any:
-        """Return the value of a JavaScript expression in the page, as JSON; wait for a promise."""
+        """Return the value of a JavaScript expression in the page, as JSON, after any promise has resolved."""
         answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(json.dumps(answer["exceptionDetails"], indent=1))
@@ -72,7 +72,7 @@ class Page:
         self.pause(150)
 
     def pause(self, milliseconds: int) -> None:
-        """Wait until the page's own timers of fewer milliseconds have run."""
+        """Wait until the page's timers of less than this many milliseconds have fired."""
         self.ask(f"new Promise(done => setTimeout(done, {milliseconds}))")
 
     def click(self, selector: str) -> None:

@@ -112,7 +112,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Keep the garbage collector from visiting what is imported and collected: it stays until the end."""
+    """Keep the garbage collector from visiting imported and collected objects, which stay until the end."""
     gc.disable()
     try:
         return (yield)
@@ -173,7 +173,7 @@ def seen_as(vulkan: VulkanDevice) -> Callable[..., dml.Device]:
 
 @pytest.fixture(scope="session")
 def fast_halves(device: dml.Device, request: pytest.FixtureRequest) -> dml.Device:
-    """The device under test with its own FLOAT16 conversions: where the float controls promise their results, and on
+    """The device under test with its own FLOAT16 conversions, if its float controls promise their results; and
     lavapipe, which uses the processor's instructions and does not promise subnormals."""
     features = device.vulkan.target.features
     is_known = "llvmpipe Mesa" in device.vulkan.driver and not request.config.getoption("--vulkan-validation")
@@ -241,7 +241,7 @@ def computes_in_halves(seen_as: Callable[..., dml.Device], as_discrete: dml.Devi
 
 @pytest.fixture(scope="session", params=["plain", "discrete"])
 def each_kind(request: pytest.FixtureRequest, seen_as: Callable[..., dml.Device]) -> dml.Device:
-    """The device under test unchanged, then as a discrete GPU: for tests of both sets of kernels."""
+    """The device under test, then the same as a discrete GPU: for tests of both sets of kernels."""
     return seen_as(request.param)
 
 

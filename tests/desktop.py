@@ -1,4 +1,4 @@
-"""A desktop GPU and every optional feature, for tests of the choices for them."""
+"""A desktop GPU with every optional feature, for tests of the choices made for it."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ import pytest
 
 def register(config: pytest.Config) -> None:
     """Register the plugin; called when the suite is configured, in each of its processes."""
-    if hasattr(config, "workerinput"):  # a worker of pytest-xdist: the first process knows
+    if hasattr(config, "workerinput"):  # in a worker of pytest-xdist, the first process does this
         short = "short_run" in config.workerinput
     else:
         chosen = config.option.all or config.option.keyword or config.option.markexpr
@@ -58,7 +58,7 @@ class ShortRun:
         """Tell a worker that is about to start."""
         node.workerinput["short_run"] = True
 
-    @pytest.hookimpl(trylast=True)  # after the marks that conftest.py sets
+    @pytest.hookimpl(trylast=True)  # runs after conftest.py has set its marks
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         kept = chosen(items)
         left_out = [item for item in items if item not in kept]

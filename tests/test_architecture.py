@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md is true: its floors match the linter's settings, and its path of an operator matches the actual
+"""ARCHITECTURE.md is true: its layers match the linter's settings, and its path of an operator matches the actual
 calls."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 import dml
 from dml.compiler.lowering import implemented
 
-tomllib = pytest.importorskip("tomllib")  # of Python 3.11
+tomllib = pytest.importorskip("tomllib")  # new in Python 3.11
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -79,7 +79,7 @@ def test_every_function_named_exists() -> None:
         assert codes(path, name)
 
 
-def test_the_floors_are_those_of_the_linter() -> None:
+def test_the_layers_are_those_of_the_linter() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contract = settings["tool"]["importlinter"]["contracts"][0]
     names = [layer.strip("()") for layer in contract["layers"]]
@@ -88,9 +88,9 @@ def test_the_floors_are_those_of_the_linter() -> None:
     assert [n.removesuffix(".py") for row in rows for n in re.findall(r"`dml/([\w.]+)/?`", row)] == there
 
 
-def test_the_families_are_rooms_on_every_floor() -> None:
+def test_every_layer_has_the_families() -> None:
     listed = re.search(r"The families \((.*?)\) have the same names", TEXT, re.S)
     assert listed
     for family in listed[1].replace("\n", " ").split(", "):
-        for floor in ("dml/descriptors", "dml/validator", "dml/compiler/operators", "tests/operators", "shaders"):
-            assert (ROOT / floor / family).is_dir() or (ROOT / floor / f"{family}.py").is_file(), (floor, family)
+        for folder in ("dml/descriptors", "dml/validator", "dml/compiler/operators", "tests/operators", "shaders"):
+            assert (ROOT / folder / family).is_dir() or (ROOT / folder / f"{family}.py").is_file(), (folder, family)

@@ -87,7 +87,7 @@ def in_webnn(device: dml.Device, array: Any) -> Any:
     return context.read_tensor(tensor)
 
 
-#: The start of each door's messages.
+#: How the messages of each entry point begin.
 DOORS: dict[Callable[[dml.Device, Any], Any], str] = {
     dispatched: "ACTIVATION_RELU.InputTensor: ",
     in_a_graph: "DML_GRAPH_DESC: input 'x': ",

@@ -12,9 +12,9 @@ ROOT = Path(dml.__file__).parent
 
 #: Class names of Microsoft's PyDirectML, which programs written for it use.
 PYDIRECTML = {"Binding", "Device", "Model"}
-#: Class names of onnxruntime-genai, for the same reason.
+#: Class names of onnxruntime-genai, used for the same reason.
 GENAI = {"Model", "Tensor"}
-#: Class names of openvino, for the same reason.
+#: Class names of openvino, used for the same reason.
 OPENVINO = {"Model", "Tensor"}
 
 

@@ -46,7 +46,7 @@ Run = subprocess.CompletedProcess[str]
 class Insertion(NamedTuple):
     """Lines for a file: after the line ``after``, or at its end (None). A missing file is created.
 
-    path: a file, or a Python module that may be a package: then its file that has the line.
+    path: a file or a Python module; for a package, the file in it that has the line is meant.
     """
 
     path: str
@@ -66,7 +66,7 @@ def insertions(title: str = "Add an operator") -> list[Insertion]:
     for item in re.split(r"^(?=\d+\. )", section(title), flags=re.M)[1:]:
         path = re.match(r"\d+\. `([\w./]+)`", item)
         assert path, item
-        for words, code in re.findall(r"(.*?)^   ```\w+\n(.*?)^   ```$", item, re.M | re.S):
+        for words, code in re.findall(r"(.*?)^ +```\w+\n(.*?)^ +```$", item, re.M | re.S):
             after = re.search(r"[Aa]fter\s+`([^`]+)`:\s*$", words)
             found.append(Insertion(path[1], after[1] if after else None, textwrap.dedent(code)))
     return found
@@ -96,7 +96,7 @@ def insert(root: Path, insertion: Insertion) -> None:
 def with_operator(root: Path, what: Iterable[Insertion]) -> Path:
     """Return a copy of the project with ROLL, with only the insertions in ``what``."""
     root.mkdir()
-    for folder in ("dml", "shaders", "tests", "tools"):  # with Python's bytecode, which saves compiling it again
+    for folder in ("dml", "shaders", "tests", "tools"):  # with Python's bytecode, so that it is not compiled again
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("kompute"))
     shutil.copy(ROOT / "pyproject.toml", root)
     for insertion in what:
@@ -127,7 +127,7 @@ def test_and_each_of_them(tmp_path: Path, vulkan: VulkanDevice) -> None:
     above finds no failure.)"""
     *places, test = insertions()
 
-    own = [test.path, TESTS[0]]  # which collect little, and fail for most places
+    own = [test.path, TESTS[0]]  # these tests collect little, and fail for most places
 
     def fails(left_out: int) -> bool:
         rest = [place for number, place in enumerate(places) if number != left_out]

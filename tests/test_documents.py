@@ -110,7 +110,7 @@ def test_the_commands_reference() -> None:
     from tools.documentation import command_line
 
     text = command_line.page()
-    for words in ("## dml run", "`--size SIZE`\n: A symbolic size", "## dml explain", "### dml conformance merge"):
+    for words in ("## dml run", "`--size SIZE`\n: Symbolic size", "## dml explain", "### dml conformance merge"):
         assert words in text
     for line in ("dml run model.onnx --random --size batch=8", "dml cache --clear"):
         assert f"\n{line}\n" in text

@@ -35,7 +35,7 @@ class Nothing:
         return "Nothing()"
 
 
-#: Replacements for each argument, one at a time.
+#: Wrong values, each of which replaces one argument at a time.
 WRONG: list[Any] = [
     None, True, 0, -1, 2**70, 1.5, float("nan"), complex(1, 2), "", "x", b"x", np.float64(2), np.datetime64("2020"),
     (), [], [1], [-1], (0, 0), (-1, 2), (2**40, 2**40), ["x"], [None], [[1], [1, 2]], range(3), iter([1]),

@@ -55,7 +55,8 @@ def test_near_names_of_operators(text, expected):
 )
 def test_edit_distance(one, other, distance):
     assert edit_distance(one, other, 5) == edit_distance(other, one, 5) == distance
-    assert edit_distance(one, other, max(0, distance - 1)) == distance  # one above the limit
+    # (a distance above the limit is returned as limit + 1)
+    assert edit_distance(one, other, max(0, distance - 1)) == distance
 
 
 def test_private_names_get_no_suggestion():

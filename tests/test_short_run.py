@@ -115,7 +115,7 @@ if importlib.util.find_spec("onnxruntime_genai") is None:
 
 @pytest.fixture
 def selected(request):
-    """Return the names of the default run's tests, of a pytest of its own unless this one has collected all tests."""
+    """Return the names of the default run's tests; if this run has not collected all tests, start another pytest."""
     config = request.config
     paths = [Path(path).resolve() for path in config.args]
     if paths == [TESTS] and not (config.option.keyword or config.option.markexpr):

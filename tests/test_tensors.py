@@ -84,7 +84,7 @@ def test_tensor_desc_wraps_a_buffer_tensor():
         (F32, (2, 3), (5, 1), 32),
         (F32, (2, 3), (0, 1), 12),
         (dml.DML_TENSOR_DATA_TYPE_UINT4, (3, 3), None, 8),  # 4.5 bytes
-        (dml.DML_TENSOR_DATA_TYPE_INT4, (2, 4), (8, 1), 8),  # 12 half bytes
+        (dml.DML_TENSOR_DATA_TYPE_INT4, (2, 4), (8, 1), 8),  # 12 half bytes are 6 bytes, rounded up to 8
         (F32, (2**31,), None, 2**33),
     ],
 )

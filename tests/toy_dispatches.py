@@ -1,4 +1,4 @@
-"""Pairs of dispatches of a small kernel, recorded under the validation layer in a process of their own."""
+"""Pairs of dispatches of a small kernel, recorded under the validation layer in a separate process."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ for pair in json.loads(sys.argv[2]):
 
 
 def messages(vulkan: VulkanDevice, folder: Path, pairs: Iterable[tuple[Accesses, Accesses]], breaking: str = "") -> str:
-    """Run each pair of dispatches in a recording of its own, and return what the layer reports; skip without a layer.
+    """Run each pair of dispatches in a separate recording, and return the layer's reports; skip without a layer.
 
     breaking: Python that changes dml.runtime.writing, named ``writing``, before.
     """

@@ -28,7 +28,7 @@ _RENAMED = (1, 4)
 def settings(log: Path | str) -> str:
     """Return the text of a vk_layer_settings.txt: synchronization validation, every message, to ``log``."""
     synchronization = ["enables = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT"]
-    if _layer_version() >= _RENAMED:  # by default these ignore storage buffers, too
+    if _layer_version() >= _RENAMED:  # by default, these settings ignore storage buffers, too
         synchronization = ["validate_sync = true", "syncval_shader_accesses_heuristic = true"]
     return "\n".join(
         (
@@ -100,7 +100,7 @@ class Log:
 
 
 class Plugin:
-    """Runs the session under the layer, with a log of its own in each xdist worker."""
+    """Runs the session under the layer, with a separate log in each xdist worker."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

@@ -23,7 +23,7 @@ def compile_for(target: Any, models: Iterable[Any]) -> int:
     """Compile the kernels of the models' first step for a target; return their number."""
     found = set()
     for model in models:
-        planner: Any = Planner(target)  # stands in for a device: only ``target`` is read
+        planner: Any = Planner(target)  # replaces a device: only ``target`` is read
         plan, _ = PreparedModel(load(model.proto), planner).compiled_for(model.steps()["first"])
         assert plan.compiled is not None
         program = plan.compiled.program

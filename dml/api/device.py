@@ -247,8 +247,8 @@ class Device(DMLObject):
         The page asks that every operator be initialized exactly once before execution. Here that is required if
         PersistentResourceSize is not 0: each persistent resource belongs to the initialization that wrote it. It may be
         initialized again, in the same place or another, to replace the tensors that DML owns. An operator without a
-        persistent resource has nothing to initialize and executes without; programs that initialize it as DirectML asks
-        run unchanged. Raises DMLError for operators of another device. Reference: idmldevice-createoperatorinitializer.
+        persistent resource needs no initialization; programs that initialize it as DirectML asks run unchanged. Raises
+        DMLError for operators of another device. Reference: idmldevice-createoperatorinitializer.
         """
         return OperatorInitializer(self, operators)
 

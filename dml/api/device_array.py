@@ -82,7 +82,7 @@ class DeviceArray:
         return f"DeviceArray({self._dtype}, {self._shape})"
 
     def seen_as(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> DeviceArray:
-        """View the same memory as an array of another shape, or of a type whose values its own type holds."""
+        """View the same memory as an array of another shape, or of a type that the array's own type can represent."""
         return DeviceArray(self.desc, self.buffer, self._lease, shape=shape, dtype=dtype)
 
     def stored(self) -> Array:
@@ -167,7 +167,7 @@ class ArrayCheck:
 
 
 def to_device(context: Context, value: npt.ArrayLike) -> DeviceArray:
-    """Copy an array to a buffer of its own. Raises DMLError for a value that is not an array, or has a type that
+    """Copy an array to a new buffer. Raises DMLError for a value that is not an array, or has a type that
     DirectML lacks."""
     if isinstance(value, DeviceArray):
         return value

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class RecordedDispatch:
     """A dispatch in a command list: its recordings over the bound buffers, one per operator of an initializer.
 
-    late: bindings may change until each execution; otherwise those of now are used. Raises DMLError, when recorded, for
-    a missing binding or forbidden overlaps.
+    late: bindings may change until each execution; otherwise the current ones are used. Raises DMLError, when recorded,
+    for a missing binding or forbidden overlaps.
     """
 
     def __init__(self, context: Context, bound: BoundResources, *, timed: bool, late: bool) -> None:

@@ -253,8 +253,8 @@ class Resident:
             self._recording("bare").run()
 
     def _recording(self, kind: str) -> Recording:
-        """Return the recording of a kind. whole: includes copies from and to the host. timed: the same, for profiling.
-        bare: no copies."""
+        """Return the recording of a kind. whole: includes copies from and to the host. timed: like whole, with
+        profiling. bare: no copies."""
         if kind not in self._recordings:
             bare = kind == "bare"
             self._recordings[kind] = Recording(

@@ -21,7 +21,7 @@ from dml.stages import stage
 from dml.stored import read_into
 
 #: Constants that only initialization reads are uploaded in parts: of at most _PART_BYTES bytes or 1 / _PARTS of all,
-#: whichever is larger. Fresh memory is slow, and a model that fills the device has no room for all of them.
+#: whichever is larger. Fresh memory is slow, and a model that fills the device leaves too little for all of them.
 _PART_BYTES, _PARTS = 8 << 20, 32
 
 #: A dispatch and its kernel.
@@ -54,7 +54,7 @@ class Constants:
             regions.setdefault(region.index, []).append(region)
         self._arenas: dict[int, Arena] = {}
         for index, bound in regions.items():
-            # (only whole constants are shared between programs)
+            # (programs share only whole constants)
             key = program.constants[index].digest, frozenset((region.offset, region.size) for region in bound)
             arena = context.shared(key)
             if arena is None:

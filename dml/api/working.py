@@ -34,14 +34,14 @@ _Thing = TypeVar("_Thing", bound=Sized)
 
 
 def fits(size: int, within: int) -> bool:
-    """Whether ``within`` bytes are enough for ``size`` and not far too many."""
+    """Whether ``within`` bytes hold ``size`` bytes without wasting much."""
     return size <= within <= max(MOST_TIMES * size, SMALL)
 
 
 def grown(size: int, others: Iterable[int], make: Callable[[int], _Thing]) -> _Thing:
     """Make an object of ``size`` bytes or, if there is a slightly smaller one, of twice that one's bytes.
 
-    Raises what ``make`` raises: DMLError (E_OUTOFMEMORY) without room.
+    Raises what ``make`` raises: DMLError (E_OUTOFMEMORY) without memory.
     """
     less = max((other for other in others if other < size <= 2 * other), default=0)
     if less:
@@ -118,7 +118,7 @@ class WorkingMemory:
         # (not zeroed: programs find other programs' contents in it anyway)
         self._buffers = _Kind(partial(context.buffer, zero=False))
         self._staging = {use: _Kind(partial(context.take, use)) for use in (Use.UPLOAD, Use.READBACK)}
-        #: The newest program's memory, kept alive until the next program has taken what it can use.
+        #: The newest program's memory, kept alive until the next program has taken its share.
         self._newest: Workplace | None = None
         context.spare.add(self)
 

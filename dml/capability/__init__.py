@@ -1,15 +1,15 @@
 """What each feature level accepts: operators, tensors, data types, enumerators.
 
-`operators.json` holds the facts. Per operator: `value`, `introduced`, `in_place` (its page lets an output lie in an
-input's buffer; GELU's and IS_INFINITY's do not, nor those of FILL_VALUE_CONSTANT and FILL_VALUE_SEQUENCE, which have no
-input), `fields` in C order, `same` (tensors that must share properties) and `support`, a table of tensors per feature
-level that holds until the next higher level with a table; REDUCE has such tables per group of functions. Where the
-reference contradicts itself, the facts decide: ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL came with 3_0 (feature level
-history; its page says 1_0), and the tensors of FOLD and UNFOLD differ in dimension count (their examples). The data
-types of those two, which the reference leaves out, are FLOAT32 and FLOAT16 here. Two tensors are not in `same`, because
-they may be integers: ADAM_OPTIMIZER's TrainingStepTensor (UINT32 by the text, floats by the table) may have any of its
-types with any of the parameters' types, and MULTIHEAD_ATTENTION1's PastSequenceLengthsTensor follows the validator's
-rule. `own.json` holds the same facts of operators that DirectML lacks; no query lists these.
+`operators.json` holds the facts. Per operator: `introduced`, `in_place` (its page lets an output lie in an input's
+buffer; GELU's and IS_INFINITY's do not, nor those of FILL_VALUE_CONSTANT and FILL_VALUE_SEQUENCE, which have no input),
+`same` (tensors that must share properties) and `support`, a table of tensors per feature level that holds until the
+next higher level with a table; REDUCE has such tables per group of functions. Where the reference contradicts itself,
+the facts decide: ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL came with 3_0 (feature level history; its page says 1_0), and
+the tensors of FOLD and UNFOLD differ in dimension count (their examples). The data types of those two, which the
+reference leaves out, are FLOAT32 and FLOAT16 here. Two tensors are not in `same`, because they may be integers:
+ADAM_OPTIMIZER's TrainingStepTensor (UINT32 by the text, floats by the table) may have any of its types with any of the
+parameters' types, and MULTIHEAD_ATTENTION1's PastSequenceLengthsTensor follows the validator's rule. `own.json` holds
+the same facts of operators that DirectML lacks; no query lists these.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def operator_type(kind: DML_OPERATOR_TYPE | int | str) -> DML_OPERATOR_TYPE:
     return found
 
 
-_checked_type = operator_type  # parameters have the function's name
+_checked_type = operator_type  # other functions have parameters of this name
 
 
 def _entry(operator_type: DML_OPERATOR_TYPE | int | str) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def operator_support(
     return _support(_checked_type(operator_type), _checked_level(feature_level), reduce_function)
 
 
-_checked_level = feature_level  # operator_support's parameter has the function's name
+_checked_level = feature_level  # operator_support has a parameter of this name
 
 
 @cache

@@ -45,7 +45,7 @@ def level_of(text: str) -> DML_FEATURE_LEVEL:
 #: Symbolic sizes of model inputs that are not given.
 SizeOption = Annotated[
     list[str] | None,
-    typer.Option("--size", help="A symbolic size, batch=8, for inputs that are not given; by default 1; repeatable."),
+    typer.Option("--size", help="Symbolic size of inputs that are not given, as batch=8; default 1; repeatable."),
 ]
 
 

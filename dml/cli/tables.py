@@ -35,14 +35,14 @@ def show(shown: Table | str) -> None:
 
 
 def _fit(console: Console, table: Table) -> bool:
-    """Set each column's width so that no word breaks; return False where the terminal is too narrow for that."""
+    """Set each column's width so that no word breaks; return False if the terminal is too narrow."""
     cells = [[console.render_str(str(cell)) for cell in (shown.header, *shown.cells)] for shown in table.columns]
     least = [max(cell.__rich_measure__(console, console.options).minimum for cell in column) for column in cells]
     most = [max(cell.cell_len for cell in column) for column in cells]
     spare = console.width - sum(least) - 3 * len(least) - 1  # (borders and one space on each side)
     if spare < 0:
         return False
-    # Columns that lack little come first; long texts share the rest.
+    # Columns that need little extra width get it first; long texts share the rest.
     left = len(least)
     for column, low, high in sorted(
         zip(table.columns, least, most, strict=True), key=lambda shown: shown[2] - shown[1]
@@ -66,9 +66,9 @@ def _print_lines(console: Console, table: Table) -> None:
 
 
 def show_records(title: str, names: Sequence[str], records: Sequence[Sequence[str]]) -> None:
-    """Print a row for each record, or a table of names and values for each where the rows are wider than the terminal.
+    """Print a row for each record; if the rows are wider than the terminal, print a table of names and values for each.
 
-    A record's second value is its title then. All texts are Rich markup.
+    Such a table's title is the record's second value. All texts are Rich markup.
     """
     rows = table(title, *names)
     for record in records:

@@ -78,7 +78,7 @@ def _apply_to_vectors(builder: ProgramBuilder, emitted: Emitted, unit: int, resu
 
 
 def _ends_anywhere(result: Operand, unit: int, lines: int) -> bool:
-    """Whether the kernel accepts results that end within a unit, whose elements it then computes one by one.
+    """Whether the kernel accepts results that end within a unit; it then computes that unit's elements one by one.
 
     One kernel then serves all lengths. Long arithmetic is an exception, since it would appear twice: compiling a loop
     around a few dozen chained operators took SwiftShader more than 22 GiB.

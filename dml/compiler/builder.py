@@ -33,7 +33,7 @@ MOST_GROUPS = 65535
 
 
 class EpilogueTooWideError(Exception):
-    """A kernel with its result's epilogue exceeds the device's number or size of storage buffers."""
+    """A kernel with its epilogue exceeds the device's limits on storage buffers."""
 
 
 OperandOrArray = Operand | tuple[Operand, ...] | None
@@ -54,7 +54,7 @@ class ProgramBuilder:
         #: The computed nodes, for descriptions and profiles: in words, and by number.
         self.node = ""
         self.nodes: tuple[int, ...] = ()
-        #: The operator being lowered, for errors.
+        #: Name of the operator being lowered, for error messages.
         self.operator = ""
         #: Packed copies of regions, for kernels with more tensors than the device has storage buffers.
         self.packs: dict[tuple[Region, ...], packing.Pack] = {}
@@ -162,7 +162,7 @@ class ProgramBuilder:
             fast_halves(self.target),
             # Kernels that assemble whole words (lib/for_each.glsl) never store single elements
             frozenset() if (defines or {}).get("WHOLE_WORDS") else single_stores(self.target),
-            kept_numbers=kept_numbers(self.target),
+            kept_numbers=kept_numbers(self.target, max(bound[name].operand.rank for name in bound)),
         )
         dispatch = Dispatch(
             label=kernel,
@@ -204,7 +204,7 @@ class ProgramBuilder:
     def crop(self, operand: Operand) -> Operand:
         """Return the operand as it is bound: for a tensor larger than a binding, only the bytes that the operand spans.
 
-        Raises DMLError if they are too many.
+        Raises DMLError if these exceed a binding.
         """
         cropped = crop(operand, self.target.max_region)
         if cropped.region.size > self.target.max_region:
@@ -218,7 +218,7 @@ class ProgramBuilder:
                 if operand is not None and operand.region.overlaps(region):
                     name, size = field, operand.region.size
         return DMLError(
-            f"{self.operator or self.node}: {name} has {size} bytes, and a dispatch would need more of them than the "
+            f"{self.operator or self.node}: {name} has {size} bytes, and a dispatch needs more than the "
             f"{self.target.max_region} that one descriptor binds on this device",
             HRESULT.E_OUTOFMEMORY,
         )
@@ -327,7 +327,7 @@ def _binding(bounds: Sequence[Bound]) -> StorageBinding:
 
 
 def owns_whole_words(result: Operand) -> bool:
-    """Whether a packed result shares no 32-bit word with other tensors; a slice of a larger tensor may share one."""
+    """Whether a packed result shares no 32-bit word with other tensors; a slice of a larger tensor may."""
     row = DATA_TYPES[result.data_type]
     end = result.base + result.count
     ends_in_last_word = end * row.bits > (result.region.size - 4) * 8

@@ -52,7 +52,7 @@ class DataType:
 
     @property
     def per_word(self) -> int:
-        """Elements that begin in one word: 1 for elements of a word or more."""
+        """Elements that begin in a word: 1 for elements of at least a word."""
         return max(1, WORD_BITS // self.bits)
 
     @property
@@ -148,5 +148,5 @@ DATA_TYPES = _DataTypes({row.data_type: row for row in _ROWS})
 
 FLOAT32 = DATA_TYPES[enums.DML_TENSOR_DATA_TYPE_FLOAT32]
 
-#: The unsigned data type by element bits.
+#: Number of element bits -> the unsigned data type.
 UNSIGNED = {row.bits: row.data_type for row in _ROWS if row.kind in ("uint", "uint64")}

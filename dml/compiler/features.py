@@ -118,7 +118,7 @@ def _possible(features: Features) -> Iterable[MatrixShape]:
     return (shape for shape in features.cooperative_matrices if lacking.isdisjoint(shape))
 
 
-#: The features of every device.
+#: No features: the minimum.
 NO_FEATURES = Features()
 
 #: Name -> field of Features: the field's own name, in the singular.

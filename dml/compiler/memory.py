@@ -92,9 +92,9 @@ def _placed(lives: Mapping[int, _Life], steps: int) -> tuple[int, dict[int, int]
     sizes = {index: life.size for index, life in lives.items()}
     order = sorted(lives, key=lambda index: -sizes[index])
     ranks = {index: rank for rank, index in enumerate(order)}
-    #: Overlapping temporaries that are placed earlier.
+    #: Temporaries that are placed earlier and overlap in time.
     before: dict[int, list[int]] = {index: [] for index in lives}
-    alive: list[int] = []  # alive at the start of others
+    alive: list[int] = []  # temporaries alive at the current point
     for index, life in sorted(lives.items(), key=lambda entry: entry[1].first):
         alive = [other for other in alive if lives[other].last >= life.first]
         for other in alive:

@@ -6,7 +6,7 @@ operators of several dispatches and parallel branches would wait for each other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from dml.compiler.memory import least_size, place_temporaries
@@ -17,17 +17,14 @@ MANY_BYTES = 64 << 20
 
 #: A byte range of a resource, and the level (or the number) of the dispatch that touched it.
 _Span = tuple[int, int, int]
-
-
-#: Ranges written and ranges read of one resource. (A hot path of planning: the code below makes few calls.)
-_Resource = tuple[list[_Span], list[_Span]]
+#: Ranges written and ranges read, by resource. (A hot path of planning: the code below makes few calls.)
+_Resources = dict[tuple[Space, int], tuple[list[_Span], list[_Span]]]
 
 
 def in_levels(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], int]:
     """Sort dispatches stably by dependency level.
 
-    Also returns ``count_barriers`` of that order: one before each level but the first, since each dispatch of a level
-    depends on one in the previous level, and on none in its own.
+    Also returns ``count_barriers`` of that order: one before each level but the first.
     """
     levels = _levels(dispatches)
     most = max(levels, default=0)
@@ -56,7 +53,7 @@ def order_and_place(program: Program) -> None:
 
 
 def one_by_one(dispatches: Sequence[Dispatch]) -> list[Dispatch]:
-    """Order dispatches so that what one result needs is computed before the next result is begun.
+    """Order dispatches so that one result is finished before the next one is begun.
 
     A graph's nodes are ordered by levels, which would hold all parts of work that is divided to save memory.
     """
@@ -78,30 +75,20 @@ def one_by_one(dispatches: Sequence[Dispatch]) -> list[Dispatch]:
 
 def _needed(dispatches: Sequence[Dispatch]) -> list[list[int]]:
     """Return the earlier dispatches that each one must follow."""
-    resources: dict[tuple[Space, int], _Resource] = {}
-    reading, needed = Access.READ, list[list[int]]()
+    resources, needed = _Resources(), list[list[int]]()
     for number, dispatch in enumerate(dispatches):
-        found: dict[int, None] = {}
-        for (space, index, start, size), access, _ in dispatch.bindings:
-            written, read = resources.get((space, index), ([], []))
-            end = start + size
-            for first, last, earlier in written if access is reading else written + read:
-                if start < last and first < end:
-                    found[earlier] = None
-        needed.append(sorted(found))
-        for (space, index, start, size), access, _ in dispatch.bindings:
-            resource = resources.setdefault((space, index), ([], []))
-            resource[access is reading].append((start, start + size, number))
+        needed.append(sorted(set(_met(dispatch, resources))))
+        _touch(dispatch, resources, number)
     return needed
 
 
 def _levels(dispatches: Sequence[Dispatch]) -> list[int]:
     """Return each dispatch's level: one above the highest level it depends on, 0 without dependencies."""
-    resources: dict[tuple[Space, int], _Resource] = {}
-    reading, levels = Access.READ, list[int]()
+    resources, reading, levels = _Resources(), Access.READ, list[int]()
     most = -1
     for dispatch in dispatches:
         highest = -1
+        # (as max(_met(...)) would find it, without the touches of lower levels)
         for (space, index, start, size), access, _ in dispatch.bindings:
             resource = resources.get((space, index))
             if resource is not None and highest < most:
@@ -113,34 +100,36 @@ def _levels(dispatches: Sequence[Dispatch]) -> list[int]:
         level = highest + 1
         levels.append(level)
         most = max(most, level)
-        for (space, index, start, size), access, _ in dispatch.bindings:
-            resource = resources.setdefault((space, index), ([], []))
-            resource[access is reading].append((start, start + size, level))
+        _touch(dispatch, resources, level)
     return levels
 
 
 def count_barriers(dispatches: Sequence[Dispatch]) -> int:
     """Count the barriers that the runtime inserts in this order."""
-    resources: dict[tuple[Space, int], _Resource] = {}
-    reading, count = Access.READ, 0
+    resources, count = _Resources(), 0
     for dispatch in dispatches:
-        if _meets(dispatch, resources):
-            count, resources = count + 1, {}
-        for (space, index, start, size), access, _ in dispatch.bindings:
-            resource = resources.setdefault((space, index), ([], []))
-            resource[access is reading].append((start, start + size, 0))
+        if next(_met(dispatch, resources), None) is not None:
+            count, resources = count + 1, _Resources()
+        _touch(dispatch, resources, 0)
     return count
 
 
-def _meets(dispatch: Dispatch, resources: Mapping[tuple[Space, int], _Resource]) -> bool:
-    """Whether the dispatch depends on any that touched these ranges."""
+def _met(dispatch: Dispatch, resources: _Resources) -> Iterator[int]:
+    """Yield the number of each earlier touch that the dispatch depends on."""
     reading = Access.READ
     for (space, index, start, size), access, _ in dispatch.bindings:
         resource = resources.get((space, index))
         if resource is not None:
             written, read = resource
             end = start + size
-            for first, last, _ in written if access is reading else written + read:
+            for first, last, number in written if access is reading else written + read:
                 if start < last and first < end:
-                    return True
-    return False
+                    yield number
+
+
+def _touch(dispatch: Dispatch, resources: _Resources, number: int) -> None:
+    """Record the ranges that a dispatch reads and writes."""
+    reading = Access.READ
+    for (space, index, start, size), access, _ in dispatch.bindings:
+        resource = resources.setdefault((space, index), ([], []))
+        resource[access is reading].append((start, start + size, number))

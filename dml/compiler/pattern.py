@@ -13,7 +13,7 @@ from dml.traced import Numbers, TracedInt, TracedValue, UntracedError
 
 
 class TracedConstant(TracedValue, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
-    """A constant whose bytes follow from traced numbers; they are not requested during tracing."""
+    """A constant whose bytes follow from traced numbers; tracing does not compute them."""
 
     _numbers: tuple[int, ...]
     make: Callable[[Numbers], bytes]
@@ -32,12 +32,12 @@ class TracedConstant(TracedValue, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
         return self._numbers
 
     @property
-    def Data(self) -> bytes:  # the structure's name
+    def Data(self) -> bytes:  # (directml.h's name of the field)
         raise UntracedError("the bytes of a constant computed from traced sizes are needed")
 
     @property
     def now(self) -> bytes:
-        """Its bytes for the present numbers."""
+        """Its bytes for the current numbers."""
         return self._make_now()
 
     def at(self, numbers: Numbers) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:

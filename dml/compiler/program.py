@@ -279,8 +279,8 @@ class Program:
     inputs, outputs: sizes of the slots in bytes, None for an absent optional tensor.
 
     Two stages run once, at initialization. ``adopt`` copies the inputs in ``owned`` to their places in the persistent
-    resource; a caller that wrote them there itself omits it. Then ``initialize`` computes the values that depend only
-    on them and on ``constants``: the bytes of Space.CONSTANT, by region index.
+    resource; a caller that has already written them there omits it. Then ``initialize`` computes the values that depend
+    only on them and on ``constants``: the bytes of Space.CONSTANT, by region index.
 
     is_placed: False while temporaries have traced sizes and no offsets yet (see ``ProgramPattern``).
     """
@@ -305,7 +305,7 @@ class Program:
         return self.owned[slot]
 
     def persist(self, size: int) -> Region:
-        """Reserve a place in the persistent resource."""
+        """Reserve a place in the persistent resource for a tensor."""
         region = Region(Space.PERSISTENT, 0, self.persistent_size, size)
         self.persistent_size += -(-size // REGION_ALIGNMENT) * REGION_ALIGNMENT
         return region

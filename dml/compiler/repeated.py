@@ -18,7 +18,7 @@ from dml.compiler.scalar import Expression, Leaf
 from dml.recent import Recent
 from dml.structures import HashedOnce
 
-#: Maximum lowerings kept, the most recently used.
+#: Maximum number of lowerings kept; the most recently used ones stay.
 MOST_KEPT = 1024
 
 _Operands = Mapping[str, OperandOrArray]

@@ -34,7 +34,7 @@ class ScalarNode:
     includes: tuple[str, ...] = ()
     #: Nodes on the longest path to a leaf, this one included.
     depth: int = field(init=False)
-    #: Cached key (see ``repeated``).
+    #: Cached by ``repeated.expression_key``.
     key: Hashable = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:

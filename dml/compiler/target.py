@@ -58,7 +58,7 @@ class Target:
     allows_half: bool = False
     #: Steps per invocation, if fewer than the device class allows.
     fewer_steps: int | None = None
-    #: Variants measured as fastest; selection's rules decide where there is none.
+    #: Variants measured as fastest; without a measurement, selection's rules decide.
     tuned: Tuned = NOTHING_TUNED
 
     def __hash__(self) -> int:
@@ -83,7 +83,7 @@ class Target:
 
     @cached_property
     def max_region(self) -> int:
-        """Bytes that one binding may show: up to 256 may be lost to the offset's alignment."""
+        """Bytes that one binding may show: the offset's alignment may take up to 256."""
         return self.max_storage_buffer_range - 256
 
     @cached_property

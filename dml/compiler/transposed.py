@@ -135,7 +135,7 @@ def _store_block(result: Operand, make: Callable[[int], list[str]]) -> str:
 
 
 def _copied_halves(row: int) -> list[str]:
-    """Return the lines for a row of halves, taken from a column of words."""
+    """Return the lines for a row of FLOAT16 elements, taken from a column of words."""
     words = []
     for k in range(0, _HALVES, 2):
         low, high = (f"v[{k + half}].{'xyzw'[row // 2]}" for half in (0, 1))

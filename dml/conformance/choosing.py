@@ -29,7 +29,8 @@ class Choosing:
                 stderr=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
             assert self._process.stdin is not None
-            with contextlib.suppress(OSError), self._process.stdin as requests:  # (``result`` sees that it has ended)
+            # (``result`` notices that the process has ended)
+            with contextlib.suppress(OSError), self._process.stdin as requests:
                 pickle.dump((suite, target), requests)
 
     @property
@@ -61,7 +62,7 @@ class Choosing:
 
 
 def main() -> None:
-    """Answer one request, both as pickles: suite and target -> coverage."""
+    """Answer one request, (suite, target), with the coverage; both are pickles."""
     suite, target = pickle.load(sys.stdin.buffer)
     pickle.dump(suite.coverage(target), sys.stdout.buffer)
 

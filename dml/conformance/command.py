@@ -56,7 +56,7 @@ def conformance(
     context: typer.Context,
     quick: Annotated[bool, typer.Option("--quick", help="Each value of each parameter once.")] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Every triple of parameters' values, rather than pairs.")
+        bool, typer.Option("--full", help="Every triple of parameters' values instead of every pair.")
     ] = False,
     device: Annotated[
         list[str] | None, typer.Option(help="A device's index or a part of its name; may repeat; by default all.")

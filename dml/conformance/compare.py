@@ -52,8 +52,8 @@ class Comparison:
 
     loose: the worst element beyond the tight limit, if none is beyond the public one; its allowed_ulp is the tight
     limit's. tight_share: the largest error relative to the tight limit, None without one. share: the largest error
-    relative to the allowed one; None if exact. worst_ulp, ulp_limit: that element's error in units in the last place
-    (None for a wrong NaN or infinity), and its limit. histogram: elements by share, see SHARES.
+    relative to the allowed one; None if exact. worst_ulp, ulp_limit: the error of the element with that share in units
+    in the last place (None for a wrong NaN or infinity), and its limit. histogram: elements by share, see SHARES.
     """
 
     elements: int

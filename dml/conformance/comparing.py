@@ -57,7 +57,7 @@ def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "
 
 
 def lines(found: list[ReportDifference]) -> Iterator[str]:
-    """Yield a line per case (a single one for the cases missing on a device), and the counts."""
+    """Yield a line per case (one line for all cases missing on a device), then the counts."""
     yield from (str(item) for item in found if item.what != "gone")
     missing = Counter(item.device for item in found if item.what == "gone")
     for device, count in missing.items():

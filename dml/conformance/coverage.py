@@ -126,7 +126,7 @@ def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 class _Candidate:
     """A case's id, the variants it enters, and the cost of running it, in cases of the suite.
 
-    Without its description: thousands of those would keep the garbage collector busy.
+    It does not hold its description: thousands of those would keep the garbage collector busy.
     """
 
     name: str
@@ -227,7 +227,7 @@ class _Search:
             try:
                 check(case.desc)
                 self._candidates[name] = self._lowered(case)
-            # A subject supports only sizes that it lists
+            # Some subjects support only sizes that they list
             except (Skip, DMLError, ValueError, IndexError, ZeroDivisionError):
                 self._candidates[name] = None
         return self._candidates[name]
@@ -238,7 +238,7 @@ class _Search:
         """Choose greedily by new variants per cost, until ``share`` of the variants and all features are covered."""
         missing = set(every - entered)
         needed = features(every) - features(entered)
-        most = math.floor(len(every) * (1 - share) + 1e-9)  # variants that may be left out
+        most = math.floor(len(every) * (1 - share) + 1e-9)  # number of variants that may be left out
         chosen: list[_Candidate] = []
 
         def gain(candidate: _Candidate) -> float:

@@ -71,7 +71,7 @@ def covering(
             if found == _CANDIDATES:
                 break
         if best is None:
-            left.pop(wanted)  # these exclude each other
+            left.pop(wanted)  # these labels exclude each other
         else:
             take(best)
     return rows

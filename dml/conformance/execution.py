@@ -210,7 +210,7 @@ class RecordedCase:
         return ""
 
 
-#: Each device's last case.
+#: The last case that ran on each device.
 _BEFORE: MutableMapping[Device, RecordedCase] = WeakKeyDictionary()
 
 

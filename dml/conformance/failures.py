@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-#: Kind -> description.
+#: Kind -> its description.
 KINDS = {
     "compilation": "does not compile",
     "ended": "ended its process",

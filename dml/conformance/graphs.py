@@ -47,7 +47,7 @@ class GraphDesc:
         about: Any = None,
     ) -> None:
         self._inputs, self._outputs, self._build = dict(inputs), dict(outputs), build
-        #: Data that the subject's reference needs.
+        #: Additional data for the subject's reference.
         self.about = about
 
     def inputs(self) -> Iterator[tuple[str, DML_BUFFER_TENSOR_DESC]]:

@@ -24,8 +24,8 @@ FORMAT, VERSION = "dml-conformance-journal", 1
 
 
 class PlacePart(NamedTuple):
-    """The cases of a device on an axis, and the variants that they enter, if known. is_whole: whether all of its cases
-    are chosen."""
+    """The cases of a device on an axis, and the variants that they enter, if known. is_whole: whether these are all of
+    its cases."""
 
     cases: Sequence[str]
     coverage: Coverage | None
@@ -78,7 +78,7 @@ class Journal:
         return journal
 
     def add(self, place: int, outcome: Record, seconds: float) -> None:
-        """Write an outcome. place: number of the device axis. seconds: time that it has taken so far. Raises DMLError
+        """Write an outcome. place: number of the device axis. seconds: the device axis's time so far. Raises DMLError
         if it cannot be written."""
         line = {"place": place, "seconds": round(seconds, 3), "outcome": outcome}
         self._take(line)

@@ -139,7 +139,7 @@ def gaps_touched(data: npt.NDArray[np.uint8], tensor: Tensor) -> int | None:
     for size, stride in zip(tensor.Sizes, tensor.strides, strict=True):
         places = places[..., None] + np.arange(size) * stride
     # Bytes after the last element pad a tensor to whole words, and may be written.
-    if bits == 4:  # two to a byte
+    if bits == 4:  # two elements per byte
         untouched = np.full(2 * len(data), True)
         untouched[places.ravel()] = False
         untouched[int(places.max()) + 1 :] = False

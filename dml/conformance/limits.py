@@ -119,7 +119,7 @@ def webnn(single: float, half: float) -> Limit:
 
 
 def webnn_absolute(single: float, half: float) -> Limit:
-    """Return an absolute limit of the W3C's WebNN tests. They compare with rounded values, which adds an ulp here."""
+    """Return an absolute limit of the W3C's WebNN tests. They compare with rounded values: one ulp more."""
     return Limit(
         (1, 1), (single, half), f"WebNN: 1/{1 / single:g} absolute (1/{1 / half:g} of FLOAT16), and one rounding"
     )

@@ -27,7 +27,7 @@ def merge(reports: Sequence[Record], names: Sequence[str]) -> Record:
         check_suites(first, other, names[0], name, _OF_THE_CODE)
     runs: dict[tuple[Any, ...], list[tuple[Record, str]]] = {}
     for entry, name in zip(reports, names, strict=True):
-        seen: Counter[tuple[Any, ...]] = Counter()  # a machine may have several of a kind
+        seen: Counter[tuple[Any, ...]] = Counter()  # a machine may have several devices of a kind
         for run in entry["runs"]:
             device = tuple(run["device"][key] for key in IDENTITY)
             runs.setdefault((*device, seen[device]), []).append((run, name))
@@ -75,4 +75,4 @@ def check_suites(first: Record, other: Record, first_name: str, name: str, same:
     pairs += [(f"suite.{key}", first["suite"].get(key), other["suite"].get(key)) for key in _OF_A_SUITE]
     for key, one, two in pairs:
         if one != two:
-            raise DMLError(f"{name}: its {key} is {two!r}, that of {first_name} is {one!r}")
+            raise DMLError(f"{name} has {key} {two!r}, {first_name} has {one!r}")

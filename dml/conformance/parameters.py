@@ -16,9 +16,6 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 #: Parameter -> label -> value; the first label is the default.
 Parameters = Mapping[str, Mapping[str, Any]]
 
-#: Allowed characters of a label, so that a case's id can be parsed.
-LABEL = re.compile(r"[A-Za-z0-9_.+-]+")
-
 
 class OpenLabels(dict[str, Any]):
     """A parameter's values by label. ``read`` parses further labels and returns None for those it cannot read.
@@ -95,7 +92,7 @@ class Choice:
         if name not in self.__dict__.get("_labels", ()):
             raise AttributeError(name)
         value = self._parameters[name][self.label(name)]
-        setattr(self, name, value)  # further reads find it without this function
+        setattr(self, name, value)  # later reads bypass this function
         return value
 
     def label(self, name: str) -> str:
@@ -133,7 +130,7 @@ def enumerators(enumeration: Iterable[IntEnum]) -> dict[str, Any]:
 
 
 def flags() -> dict[str, bool]:
-    """Return the values of a flag by label: off, on."""
+    """Return a flag's values by label: off, on."""
     return {"no": False, "yes": True}
 
 

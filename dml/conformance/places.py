@@ -69,7 +69,7 @@ def places(devices: Sequence[str], axes: Sequence[str]) -> list[DeviceAxis]:
     """
     kinds = selected(axes) or ["plain"]
     if not list_devices():
-        choose()  # (raises an error that says what to install)
+        choose()  # raises an error that says what to install
     wanted = devices or ["all"]
     found = [device for text in wanted for device in (list_devices() if text == "all" else [choose(text)])]
     return [DeviceAxis(device, axis) for device in dict.fromkeys(found) for axis in kinds]
@@ -81,7 +81,7 @@ def find(records: Sequence[Mapping[str, Any]]) -> list[DeviceAxis]:
     for record in records:
         name, driver, axis = (record[key] for key in ("name", "driver", "axis"))
         like = (DeviceAxis(device, axis) for device in list_devices() if (device.name, device.driver) == (name, driver))
-        match = next((place for place in like if place not in found), None)  # several of a kind may exist
+        match = next((place for place in like if place not in found), None)  # the machine may have several of a kind
         if match is None:
             raise DMLError(f"this machine has no device {name!r} with driver {driver!r}", HRESULT.DXGI_ERROR_NOT_FOUND)
         found.append(match)

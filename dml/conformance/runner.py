@@ -93,7 +93,7 @@ class PlaceRun:
                     self._drop(process)
                     process = None
                 process = self._run(process, case)
-        except Exception as error:  # a bug of ours: raised to the consumer of the outcomes
+        except Exception as error:  # a bug in dml: raise it where outcomes are consumed
             self._found.put(error)
         finally:
             self._drop(process)

@@ -89,7 +89,7 @@ def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
 
 
 def _cases(suite: Suite, console: Console) -> list[str]:
-    with console.status("choosing the cases"):  # for the full size up to a minute
+    with console.status("choosing the cases"):  # takes up to a minute for the full suite
         return suite.cases()
 
 
@@ -140,7 +140,8 @@ def _run_place(
 
 
 class SuiteProgress:
-    """Progress of one device on one axis: a bar at a terminal, else a line per tenth; failures in separate lines."""
+    """Progress of one device on one axis: a bar at a terminal, else a line for each tenth of the cases; failures have
+    their own lines."""
 
     def __init__(self, console: Console, title: str, total: int) -> None:
         self._console, self._title, self._total = console, title, total

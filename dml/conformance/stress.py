@@ -162,7 +162,7 @@ class _Thread:
     def run(self) -> None:
         try:
             self._own = self._open()
-            # (at least one step: a report of no work must not say that nothing is wrong)
+            # (at least one step, so that a run without work does not report success)
             while self._step != self._shared.asked.steps and not (self._step and self._shared.is_over):
                 self._one()
                 self._step += 1
@@ -172,7 +172,7 @@ class _Thread:
             self._fail(str(error))
         except DMLError as error:
             self._fail(f"{error.message} [{error.hresult.name}]")
-        except Exception as error:  # a bug of ours counts as well
+        except Exception as error:  # a bug in dml counts as well
             self._fail(repr(error))
         finally:
             self._blocks.clear()

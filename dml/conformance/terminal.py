@@ -68,8 +68,8 @@ def table(results: Sequence[Record], *, by_type: bool = False) -> Table:
 
 
 def _worst(results: Sequence[Record]) -> tuple[str, str, str]:
-    """Return error, limit and share of the tensor nearest to its limit; if one that must be exact is wrong, the largest
-    such error."""
+    """Return error, limit and share of the tensor nearest to its limit; if a tensor that must be exact is wrong, the
+    largest such error."""
     tensors = [tensor for outcome in results for tensor in outcome["tensors"]]
     if not tensors:
         return "", "", ""
@@ -143,7 +143,7 @@ def _coverage(console: Console, run: Record) -> None:
 
 def _failures(console: Console, run: Record, most: int) -> None:
     failed = [outcome for outcome in run["results"] if outcome["status"] == "failed"]
-    # One of each operator and data type before repetitions, so that a broken operator does not hide others.
+    # one of each operator and data type first, so that a broken operator does not hide others
     seen: Counter[tuple[str, str]] = Counter()
     ranked = []
     for outcome in failed:

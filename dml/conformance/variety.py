@@ -69,7 +69,7 @@ def far_integers(kind: np.dtype[Any]) -> Array:
 
 
 def chosen(values: Array) -> Expected:
-    """Expect values that a comparison chose: exact, except for a choice among subnormals.
+    """Expect values that a comparison chose: exact, except for choices among subnormals.
 
     A device may compare those as zeros and return one of them unchanged (SwiftShader). FLOAT16's are normal in float32.
     """

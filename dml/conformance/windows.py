@@ -71,7 +71,7 @@ def window_parameters(
 
 
 def gathered(values: Any, terms: Any, desc: Any) -> Outputs:
-    """Expect a gradient: each element sums at most one window of output gradients, whose magnitudes add up to
+    """Expect a gradient whose elements each sum at most one window of output gradients, whose magnitudes add up to
     ``terms``."""
     count = 3 * math.prod(desc.WindowSize)  # each may have been divided
     sums = Rounded(values, sum_of_products(count, terms, np.dtype(np.float32), values))

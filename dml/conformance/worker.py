@@ -2,7 +2,7 @@
 
 The first request is ``{"device": 0, "name": "...", "axis": "plain", "seed": 0}``; each further one ``{"case": id,
 "seconds": most}``, answered with its outcome, or ``{"smallest": id, "seconds": most}``, answered with the smallest case
-that fails like it. ``{"lost": why}`` is the last answer where the device can run nothing more. A case that takes longer
+that fails like it. ``{"lost": why}`` is the last answer if the device can run nothing more. A case that takes longer
 than its seconds ends the process, whatever the driver does; what drivers print goes to standard error.
 """
 

@@ -238,7 +238,7 @@ def _float(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        return cast(float, value)  # (the validator reports that float32 cannot hold it)
+        return cast(float, value)  # the validator reports the number that float32 cannot hold
 
 
 def _bool(value: Any) -> bool:

@@ -1,6 +1,6 @@
 """Bindings of buffers, binding tables, and queries of a device's features.
 
-Resources and dispatchables are objects of higher floors, so they are not typed here.
+Resources and dispatchables are objects of higher layers, so they are not typed here.
 
 References: dml_buffer_binding, dml_buffer_array_binding, dml_binding_desc, dml_binding_properties,
 dml_binding_table_desc, dml_feature_query_* and dml_feature_data_*.

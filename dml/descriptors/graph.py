@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class DML_OPERATOR_GRAPH_NODE_DESC:
     """A node that runs an operator made by `create_operator`."""
 
-    Operator: Any  # an operator of dml.api.operator, a higher floor
+    Operator: Any  # an operator of dml.api.operator, a higher layer
     Name: str | None = None
 
 

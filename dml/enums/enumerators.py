@@ -1,4 +1,4 @@
-"""Every enumerator as a name of its own, as in C.
+"""Every enumerator as a module-level name, as in C.
 
 Type checkers and editors only see literal names: they read the stub next to this module, which ``python -m
 tools.constructor_signatures`` writes.

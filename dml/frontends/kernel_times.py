@@ -27,7 +27,7 @@ def with_node_names(times: Sequence[KernelTime], names: Mapping[int, str]) -> li
 def write_trace(path: Path, profile: Mapping[str, list[KernelTime]], clock: str) -> None:
     """Write Chrome's trace events, for Perfetto and chrome://tracing: a row per run, with its kernels in order.
 
-    clock: name of the clock that measured, for the reader. Raises DMLError where the file cannot be written.
+    clock: name of the clock that measured, for the reader. Raises DMLError if the file cannot be written.
     """
     events: list[dict[str, Any]] = [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": f"dml ({clock})"}}]
     for row, (name, times) in enumerate(profile.items(), 1):

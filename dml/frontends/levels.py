@@ -20,7 +20,7 @@ _LOWEST = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0
 
 
 class NeededLevel(NamedTuple):
-    """A feature level and what needs it: an operator, a node with its operators, or a constant node."""
+    """A feature level and the cause: an operator, a node with its operators, or a constant node."""
 
     what: str
     level: DML_FEATURE_LEVEL

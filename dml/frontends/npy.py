@@ -21,7 +21,7 @@ _READERS = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_ar
 def read_npy(path: Path) -> npt.NDArray[Any]:
     """Return the array in a file, in the machine's byte order.
 
-    Raises DMLError that says what another file is, or what is missing, before memory for the claimed size is
+    Raises DMLError, which says what the file is instead or what it lacks, before memory for the claimed size is
     allocated.
     """
     with reading(path), path.open("rb") as file:
@@ -55,7 +55,7 @@ def read_npy(path: Path) -> npt.NDArray[Any]:
 
 
 def write_npy(path: Path, array: npt.NDArray[Any]) -> None:
-    """Write an array of numbers or fixed text completely, or not at all. Raises DMLError where that fails."""
+    """Write an array of numbers or fixed text completely, or not at all. Raises DMLError if that fails."""
     if array.dtype.hasobject:
         raise DMLError(f"{path}: cannot be written: its elements are Python objects (dtype {array.dtype})")
     array = np.asarray(array, order="C")

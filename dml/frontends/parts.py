@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from dml.graph.model import reachable
+
 
 class Cuttable(Protocol):
     """A node: the names of its outputs and inputs, including those of nested graphs."""
@@ -55,7 +57,7 @@ def cut(
     known = frozenset(constants)
     writers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
     names = {*given, *known, *writers}
-    reads = [node.reads() & names for node in nodes]  # (nested graphs have names of their own)
+    reads = [node.reads() & names for node in nodes]  # (nested graphs have their own names)
     levels: list[int | None] = []  # even for the device, odd for the host, None if it depends only on constants
     for index, node in enumerate(nodes):
         before = [_after(levels[writers[name]], writers[name] in late) for name in reads[index] if name in writers]
@@ -112,11 +114,4 @@ def _is(level: int | None, wanted: int) -> bool:
 
 def _behind(start: Iterable[int], reads: Sequence[Collection[str]], writers: dict[str, int]) -> set[int]:
     """Return these nodes and all their predecessors."""
-    found: set[int] = set()
-    stack = list(start)
-    while stack:
-        index = stack.pop()
-        if index not in found:
-            found.add(index)
-            stack += [writers[name] for name in reads[index] if name in writers]
-    return found
+    return reachable(start, lambda index: [writers[name] for name in reads[index] if name in writers])

@@ -1,7 +1,7 @@
 """Shader sources: GLSL with includes and defines, their identity, and the flattened text for the compiler.
 
-A source's identity follows from its own texts and the contents of the files it reaches, without flattening: a shader
-that was compiled before needs no more.
+A source's identity follows from its own texts and the files that it includes, so a shader that was compiled before need
+not be flattened.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class _Include:
     """A found file or generated header. ``hash``: of a file's text; a header's text is in its source."""
 
     identity: str
-    shown: str  # name in messages
+    shown: str  # name in error messages
     text: str
     hash: str = ""
 
@@ -137,7 +137,7 @@ def are_unchanged(lookups: Iterable[Search], files: Files) -> bool:
 def _reached(source: Source, files: Files, lookups: list[Search] | None = None) -> Iterator[tuple[str, str]]:
     """Yield (name in messages, hash) of each included file; the hash of a missing one is empty.
 
-    lookups: collects the lookups.
+    lookups: a list to which the lookups are added.
     """
     headers = dict(source.headers)
     seen: set[str] = set()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dml.enums import DML_TENSOR_DATA_TYPE
     from dml.graph.builder import Builder, Operand, Tensor
 
-    #: Methods of a binary and of a unary operator.
+    #: Types of the methods for binary and unary operators.
     Binary: TypeAlias = Callable[[Any, Any], "Tensor"]
 
 UINT8 = enums.DML_TENSOR_DATA_TYPE_UINT8
@@ -50,7 +50,7 @@ def _is_operand(value: object) -> bool:
 
 
 class TensorArithmetic:
-    """A ``Tensor``'s operators. ``==`` is one of them; use ``is`` to tell tensors apart."""
+    """The operators of ``Tensor``. ``==`` compares element by element; use ``is`` to tell tensors apart."""
 
     __hash__ = object.__hash__
 
@@ -176,7 +176,7 @@ class TensorArithmetic:
         return other // self, other % self
 
     def __round__(self, digits: int | None = None) -> Tensor:
-        """Round to integers, halves to even; integers stay. Raises DMLError for other digits than 0."""
+        """Round to integers, halves to even; integers stay unchanged. Raises DMLError unless ``digits`` is 0."""
         if digits:
             raise DMLError(
                 f"round: a graph's tensor rounds to integers, not to {digits} digits; scale it before and after"

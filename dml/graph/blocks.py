@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.operators.activation.softmax import SOFTMAX
 from dml.compiler.program import Operand
 from dml.compiler.selection.stored_weights import parts_end_with_blocks, streams_blocks
 from dml.compiler.target import Target
-from dml.descriptors.activation import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC
 from dml.descriptors.convolution import DML_CONVOLUTION_OPERATOR_DESC
 from dml.descriptors.elementwise import DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC
 from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
@@ -25,7 +25,6 @@ from dml.enums import (
 from dml.graph.model import Node, Value
 from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 
-SOFTMAX = DML_ACTIVATION_SOFTMAX_OPERATOR_DESC | DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC
 _Sizes = tuple[int, int]
 
 
@@ -48,7 +47,7 @@ class _Matrix(NamedTuple):
 
 
 class StoredWeights(NamedTuple):
-    """Stored numbers, and their scales and zero points if they have them, of equal rank."""
+    """Stored numbers with their scales and zero points, if any, all of one rank."""
 
     numbers: Operand
     scales: Operand | None = None
@@ -134,7 +133,7 @@ def weights_of(node: Node) -> _Weights | None:
 
 
 def readers_of(node: Node) -> Iterator[tuple[Node, int]]:
-    """Yield the readers of a node's one result, and the number of their input."""
+    """Yield each reader of a node's only result, with the index of the input that reads it."""
     ((_, result),) = filter(None, node.outputs)
     yield from result.consumers
 

@@ -39,7 +39,7 @@ from dml.errors import HRESULT, DMLError
 from dml.graph.arithmetic import TensorArithmetic
 from dml.graph.constants import SharedConstants, tensor_bytes
 from dml.graph.conversions import conversions
-from dml.graph.model import Edge, Graph, GraphParts, InputEdge, OutputEdge, assemble
+from dml.graph.model import Edge, Graph, GraphParts, InputEdge, OutputEdge, assemble, reachable
 from dml.graph.policies import TensorPolicy, described
 from dml.graph.unit_dimensions import missing_dimensions, widened, widened_attributes
 from dml.tensors import (
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar
 
-    #: A device's compiled graph.
+    #: Type of a device's compiled graph.
     Compiled = TypeVar("Compiled", default=Any)
     Compiled_co = TypeVar("Compiled_co", default=Any, covariant=True)
 else:
@@ -206,7 +206,7 @@ def _most_dimensions(desc: OperatorDesc) -> int:
     return max((tensor.rank for tensor in tensors if tensor is not None), default=0)
 
 
-#: Layers of a model repeat each other's views.
+#: Cached, since layers of a model repeat the same views.
 @lru_cache(maxsize=8192)
 def _viewed(
     seen: DML_BUFFER_TENSOR_DESC,
@@ -246,7 +246,7 @@ def _descs(
 
 
 def _each(value: Any, change: Callable[..., Any], *arguments: Any) -> Any:
-    """Change a tensor, or each one of an array."""
+    """Apply ``change`` to a tensor, or to each tensor of an array."""
     if isinstance(value, list | tuple):
         return [change(item, *arguments) for item in value]
     return change(value, *arguments)
@@ -285,8 +285,8 @@ class Builder(Generic[Compiled]):
 
     shared: constants that other graphs hold too. tensor_policy: the layout of operators' outputs, packed by default; it
     may be changed between operators (see ``dml.graph.policies``). converts: whether to cast tensors whose data type an
-    operator does not take, and its results back, and to add dimensions of size 1 where it does not take so few;
-    otherwise the operator is refused.
+    operator does not take, and its results back, and to add dimensions of size 1 if it needs more; otherwise the
+    operator is refused.
     """
 
     def __init__(
@@ -305,7 +305,7 @@ class Builder(Generic[Compiled]):
         self._nodes: list[Any] = []
         self._inputs: list[str] = []
         self._input_descs: list[DML_BUFFER_TENSOR_DESC] = []
-        #: Edges, as (graph input, node, its input) and as (node, its output, node, its input), by numbers.
+        #: Edges by number: (graph input, node, its input), and (node, its output, node, its input).
         self._input_edges: list[tuple[int, int, int]] = []
         self._edges: list[tuple[int, int, int, int]] = []
         self._built: GraphParts | None = None
@@ -429,7 +429,7 @@ class Builder(Generic[Compiled]):
         name: str | None, fields: dict[str, Any], add: Callable[..., dict[str, Any]],
     ) -> dict[str, Any]:  # fmt: skip
         """Add a node with ``add``; if the operator needs more dimensions, its tensors get dimensions of size 1."""
-        if self.device.feature_level == LATEST:  # which takes as few as any
+        if self.device.feature_level == LATEST:  # the latest level accepts the fewest dimensions
             return add(cls, outputs, name, fields)
         descs = _descs(cls, outputs, fields)
         missing = missing_dimensions(cls, descs, fields.get("Function"), self.device.feature_level)
@@ -501,7 +501,7 @@ class Builder(Generic[Compiled]):
         try:
             operator = self.device.create_operator(desc)
         except DMLError as error:
-            if _most_dimensions(desc) > DML_TENSOR_DIMENSION_COUNT_MAX1:  # no operator takes that many
+            if _most_dimensions(desc) > DML_TENSOR_DIMENSION_COUNT_MAX1:  # no operator takes so many dimensions
                 raise DMLError(error.message, HRESULT.DXGI_ERROR_UNSUPPORTED) from error
             raise
         index = len(self._nodes)
@@ -677,14 +677,7 @@ class Builder(Generic[Compiled]):
         feeds: dict[int, list[int]] = {}
         for maker, _, node, _ in self._edges:
             feeds.setdefault(node, []).append(maker)
-        live: set[int] = set()
-        stack = list(wanted)
-        while stack:
-            node = stack.pop()
-            if node not in live:
-                live.add(node)
-                stack += feeds.get(node, ())
-        return live
+        return reachable(wanted, lambda node: feeds.get(node, ()))
 
     def depends_on_inputs(self, tensor: Tensor) -> bool:
         """Whether the tensor depends on an input of the graph."""

@@ -54,7 +54,7 @@ class _Compiler:
         self.views: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = {}
         #: Weights that products and gathers read in their stored form, and matrices that products read in a stack.
         self.blocks: dict[Value, StoredWeights | Stack] = {}
-        #: Gathers that no kernel runs, and the stacks in place of their results.
+        #: Gathers without a kernel, and the stacks that replace their results.
         self.gathers: set[Node] = set()
         self.stacks: dict[Value, Stack] = {}
         #: Nodes that initialization computes.
@@ -63,8 +63,7 @@ class _Compiler:
         self.joins = JoinPlan()
         #: Values of ``joins.copied`` already copied.
         self.moved: set[Value] = set()
-        #: Further outputs of values that are several graph outputs: copied from the first output, to which the value is
-        #: written.
+        #: Graph outputs copied from another one: a value that is several outputs is written to the first.
         self.copies: list[tuple[Value, int, DML_BUFFER_TENSOR_DESC]] = []
 
     def compile(self) -> Program:
@@ -267,8 +266,8 @@ class _Compiler:
     def _only_stored(
         self, desc: OperatorDesc, builder: ProgramBuilder, operands: dict[str, OperandOrArray], written: Region
     ) -> bool:
-        """Lower an operator with an epilogue; return False if the operator rereads its result or has no room for the
-        epilogue."""
+        """Lower an operator with an epilogue; return False if the operator rereads its result or cannot bind the
+        epilogue's operands."""
         if sum(operand.region.overlaps(written) for operand in every(operands)) == 1:
             try:
                 found = lowered(builder, (lower, desc.key), operands, lambda inner: lower(desc, inner))

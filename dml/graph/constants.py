@@ -37,7 +37,7 @@ class SharedConstants:
     def derived(
         self, array: npt.NDArray[Any], how: Hashable, make: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
     ) -> npt.NDArray[Any]:
-        """Return ``make(array)``, named like the array and cached by ``how`` if that is one of these."""
+        """Return ``make(array)``. For one of these constants, the result has its name and is cached by ``how``."""
         data = bytes_under(array)
         if data is None or id(data) not in self._nodes:
             return make(array)

@@ -1,6 +1,6 @@
-"""Nodes that compute the same from the same values: one of them runs.
+"""Merging of nodes that compute the same from the same values.
 
-Models repeat such nodes in each layer: the rows of a cache of angles for the positions, masks, a time step's embedding.
+Models repeat such nodes in each layer: rows of a table of angles, masks, a time step's embedding.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class _Merged:
     def __init__(self) -> None:
         #: Nodes by the properties that are cheap to compare: the kind of operator, and the values read.
         self._first: dict[Hashable, list[Node]] = {}
-        #: Bytes -> the first small constant with these bytes, and the bytes' number; and each small constant -> that
-        #: first one.
+        #: Small constants: bytes -> the first constant with these bytes and its number; constant -> the first equal
+        #: one.
         self._contents: dict[bytes, tuple[Value, int]] = {}
         self._constants: dict[Value, Value] = {}
         #: Small constants, each with the number of its content.

@@ -28,7 +28,7 @@ from dml.graph.gelu import find_gelu
 from dml.graph.model import Graph, Node, Port, Value, connect, same_layout, static_values
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-#: Maximum nesting of an expression: in a kernel of its own, and as an epilogue, whose code is repeated for each sum
+#: Maximum nesting of an expression: in a separate kernel, and as an epilogue, whose code is repeated for each sum
 #: that a kernel keeps in registers.
 _DEEPEST, _DEEPEST_EPILOGUE = 128, 16
 
@@ -40,7 +40,7 @@ def fuse(graph: Graph, target: Target) -> None:
     find_gelu(graph)
     graph.nodes = [part for node in graph.nodes for part in _as_expressions(node)]
     static = static_values(graph)
-    left = dict.fromkeys(graph.nodes)  # (an ordered set)
+    left = dict.fromkeys(graph.nodes)  # (a dict serves as an ordered set)
     for consumer in graph.nodes:
         if consumer.expression is not None:
             while (absorbed := _absorb_one(consumer, most, static)) is not None:

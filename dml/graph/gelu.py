@@ -70,7 +70,7 @@ class _Found:
         return None
 
     def _made_for_one(self, entry: _Entry | None) -> Node | None:
-        """Return the node that makes this, if nothing else reads it and it has the layout of the ERF's input."""
+        """Return the node that computes the value, if it has no other reader and the layout of the ERF's input."""
         assert self.erf.inputs[0] is not None
         if entry is None or not same_layout(entry[0].tensor, self.erf.inputs[0][0].tensor) or not entry[1].is_private:
             return None

@@ -1,6 +1,6 @@
 """Placement of joins' inputs directly in the joined tensor: producers write and readers read them there.
 
-A value that several joins read is placed in the last one's tensor. So where each join extends the previous one, as in
+A value that several joins read is placed in the last one's tensor. So if each join extends the previous one, as in
 DenseNets, there is one tensor, and the earlier joins are views of its beginning.
 """
 

@@ -26,7 +26,7 @@ def computed_once(graph: Graph, target: Target) -> set[Node]:
     refused = set(streamed)
     while True:
         chosen = _chosen(nodes, sources, refused)
-        # (a node that reads a result computed in each run must run each time, too)
+        # (readers of results that each run computes must run each time, too)
         early = {node for node in chosen if not (chosen | streamed).issuperset(_makers(node))}
         if not early:
             return chosen
@@ -57,9 +57,10 @@ def _chosen(nodes: list[Node], sources: dict[Node, frozenset[Value]], refused: s
 
 
 def copies_late(graph: Graph, once: set[Node]) -> list[Node]:
-    """Return the nodes in running order, with wide copies of constants just before their first reader.
+    """Return the nodes in running order, with wide copies of constants just before their first reader, so that few are
+    in memory at a time.
 
-    Few of them are in memory at a time. once: the nodes that initialization computes (see ``computed_once``).
+    once: the nodes that initialization computes (see ``computed_once``).
     """
     static = static_values(graph)
     late = {node for node in graph.nodes if node not in once and _is_static(node, static)}

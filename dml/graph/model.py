@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from dml import enums
 from dml.compiler.program import ComparedConstant
@@ -16,6 +16,7 @@ from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_OPERATO
 from dml.enums.naming import short_name
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
+_Item = TypeVar("_Item")
 #: Name (or index) and tensor of a graph's input or output; an unused input has no tensor.
 GraphField = tuple[str | int, DML_BUFFER_TENSOR_DESC | None]
 
@@ -83,7 +84,7 @@ class Node:
     #: of the inputs after the operator's own. ``outputs`` then describes the expression's results.
     epilogue: Expression | None = None
     equal: list[NodeLabel] = field(default_factory=list)
-    #: Number of inputs that are the operator's own.
+    #: Number of the operator's own inputs.
     own_inputs: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -112,7 +113,7 @@ class Graph:
     output_fields: list[GraphField]
     owned: set[int]
     constant_outputs: list[tuple[int, Value]] = field(default_factory=list)
-    #: As in ``Program``.
+    #: See ``Program.compared``.
     compared: list[ComparedConstant] = field(default_factory=list)
 
 
@@ -188,7 +189,7 @@ class GraphParts(NamedTuple):
 def assemble(parts: GraphParts) -> Graph:
     """Connect the parts, which are trusted. Nodes of a cycle are missing from the result.
 
-    The nodes' order is by levels: those that need nothing first, then those whose inputs are computed.
+    Nodes are ordered by level: first those without inputs, then those whose inputs are computed.
     """
     nodes, input_count, output_count, input_edges, edges, output_edges, input_names = parts
     connected = [_unconnected(number, node) for number, node in enumerate(nodes)]
@@ -300,3 +301,15 @@ def static_values(graph: Graph) -> set[Value]:
         if all(entry is None or entry[1] in static for entry in node.inputs):
             static.update([entry[1] for entry in node.outputs if entry is not None])
     return static
+
+
+def reachable(starts: Iterable[_Item], following: Callable[[_Item], Iterable[_Item]]) -> set[_Item]:
+    """Return ``starts`` and all that ``following`` leads to from them."""
+    found: set[_Item] = set()
+    left = list(starts)
+    while left:
+        item = left.pop()
+        if item not in found:
+            found.add(item)
+            left += following(item)
+    return found

@@ -28,7 +28,7 @@ from dml.graph.model import (
     ports_of,
 )
 
-#: Maximum inputs and outputs of a graph.
+#: Maximum number of inputs, and of outputs, of a graph.
 _MOST = 2**20
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.operators.activation.softmax import SOFTMAX
 from dml.compiler.program import Operand
 from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
 from dml.descriptors.movement import DML_GATHER_OPERATOR_DESC
@@ -17,7 +18,7 @@ from dml.enums import (
     DML_TENSOR_DATA_TYPE_FLOAT16,
     DML_TENSOR_DATA_TYPE_FLOAT32,
 )
-from dml.graph.blocks import SOFTMAX, is_packed, multiplies, readers_of, weights_of
+from dml.graph.blocks import is_packed, multiplies, readers_of, weights_of
 from dml.graph.model import Graph, Node, Port, Value, same_layout, static_values
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
@@ -157,7 +158,7 @@ def _height(node: Node) -> int:
 
 
 def _multiplies_floats(node: Node, desc: DML_GEMM_OPERATOR_DESC, index: int) -> bool:
-    """Whether a product's input ``index`` is a batch of matrices B, each with an index of its own."""
+    """Whether a product's input ``index`` is a batch of matrices B, each chosen by its own index."""
     port, value = _input(node, index)
     if index >= node.own_inputs or port.name != "BTensor" or port.tensor.DataType not in _FLOATS:
         return False

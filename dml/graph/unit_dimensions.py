@@ -49,7 +49,7 @@ _POSITIONS = {
         0,
     ),
 }
-#: Stride of a dimension of size 1: any.
+#: Stride of a dimension of size 1, where any stride is valid.
 _OF_ONE = 1
 _ELEMENT_WISE = ("DML_OPERATOR_ELEMENT_WISE_", "DML_OPERATOR_ACTIVATION_")
 #: Attributes of one value per dimension, with the value for a dimension of size 1.

@@ -73,7 +73,7 @@ def seen_through(view: Operand, produced: DML_BUFFER_TENSOR_DESC, seen: DML_BUFF
     if not produced.is_packed:
         return None
     if not view.is_packed and _without_ones(seen.Sizes) == _without_ones(produced.Sizes):
-        # The reader may have flattened a batch of one. For two it would need a copy, so make one now.
+        # The reader may have flattened a batch of one. A larger batch would need a copy, so copy now, too.
         return None
     strides = _strides_through(view, seen)
     return None if strides is None else view.view(seen.Sizes, strides)

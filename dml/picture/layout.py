@@ -44,7 +44,7 @@ class _Place:
     height: float
     layer: int
     box: int | None = None
-    x: float = 0.0  # of the centre
+    x: float = 0.0  # x of the centre
     above: list[_Place] = field(default_factory=list)
     below: list[_Place] = field(default_factory=list)
 
@@ -98,7 +98,7 @@ def _layers(boxes: Sequence[Box], edges: Sequence[Edge]) -> None:
         after[start].append(end)
         waits[end] += 1
     order = [index for index, count in enumerate(waits) if not count]
-    for index in order:  # (grows during the loop)
+    for index in order:  # the order grows during the loop
         for end in after[index]:
             boxes[end].layer = max(boxes[end].layer, boxes[index].layer + 1)
             waits[end] -= 1

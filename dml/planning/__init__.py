@@ -16,6 +16,19 @@ a lowering                  operators of equal             description, layouts 
 (``compiler.repeated``)     descriptions                   are equal
 =========================== ============================== ==================================== =====================
 
+What each one saves: CPU time without it over the time with all four, of a decoder of 12 layers whose past grows by one
+token at a time, as ``tools/bench --planning`` measures it (lavapipe, November 2026; ``-``: plays no part).
+
+========== ========== =========== ========== ===========
+without    first plan next length 64 lengths same length
+========== ========== =========== ========== ===========
+(with all) 54 ms      35 ms       947 ms     0.4 ms
+plans      ``-``      ``-``       ``-``      6.4
+patterns   ``-``      ``-``       2.5        ``-``
+mappings   1.4        2.3         1.7        ``-``
+lowerings  1.9        2.4         2.0        ``-``
+========== ========== =========== ========== ===========
+
 ``dml.traced`` has the integers by which a pattern is made: they remember how they were computed. Each level is exact:
 the plan equals, dispatch by dispatch, the one that a fresh model makes. ``planner`` is a device that only plans.
 """

@@ -12,9 +12,10 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from dml.errors import DMLError
 from dml.recent import Recent
 from dml.stages import stage
-from dml.traced import Formula, Numbers, TracedInt, Tracing, UntracedError
+from dml.traced import TRACING_ERRORS, Formula, Numbers, TracedInt, Tracing, UntracedError
 
 #: Number of plans for different shapes after which sizes count as changing.
 PATIENCE = 4
@@ -29,7 +30,7 @@ class _Comparable(Protocol):
 
 
 _Plan = TypeVar("_Plan", bound=_Comparable)
-#: Makes the plan of traced sizes for other numbers.
+#: Fills in a plan's traced sizes with other numbers.
 Fill = Callable[[Numbers], _Plan]
 
 
@@ -59,9 +60,9 @@ class PlanPatterns:
     """Patterns of one part of a model, for inputs of the same names, ranks and dtypes. Thread-safe."""
 
     def __init__(self) -> None:
-        #: By the number of the attempt that made it.
+        #: Patterns, by the number of the attempt that found them.
         self._patterns: Recent[int, _Pattern] = Recent(MOST_PATTERNS)
-        #: The sizes of the plans so far.
+        #: Sizes of the plans so far.
         self._seen: list[tuple[int, ...]] = []
         self._lock = threading.Lock()
         self.tried = 0
@@ -76,7 +77,7 @@ class PlanPatterns:
         for number, pattern in self._patterns.items():
             plan = pattern.plan(sizes)
             if plan is not None:
-                self._patterns.get(number)  # marks it as most recently used
+                self._patterns.get(number)  # (this marks the pattern as the most recently used)
                 with self._lock:
                     self.saved += 1
                 return plan
@@ -119,7 +120,7 @@ def _traced(
             traced[number] = tracing.number(size)
     try:
         numbers, filled = make([traced.get(number, size) for size, number in zip(sizes, changing, strict=True)])
-    except Exception:  # code unaware of TracedInt may raise anything
+    except (*TRACING_ERRORS, DMLError):  # (DMLError: a formula in GLSL, or a mapping needs the inputs' values)
         return None
     pattern = _Pattern(changing, sizes, Formula(tracing, numbers), filled)
     result = pattern.plan(sizes)

@@ -37,7 +37,7 @@ class PlannedGraph:
     def __init__(self, program: Program, fields: Sequence[Any]) -> None:
         self.program = program
         self.input_fields = list(fields)
-        #: Buffers kept on the device: none.
+        #: A planner keeps no buffers on a device.
         self.kept: Mapping[object, int] = {}
 
     def dispatch(self, inputs: Mapping[Any, Any], **_: Any) -> dict[Any, Any]:

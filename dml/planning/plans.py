@@ -33,7 +33,7 @@ class Plans:
 
     def __init__(self, most: int = MOST_PLANS, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes
-        #: Shapes and plan, by the plan's id().
+        #: Shapes and plan, by id() of the plan.
         self._plans: Recent[int, tuple[Any, Any]] = Recent(most)
 
     def __len__(self) -> int:
@@ -43,7 +43,7 @@ class Plans:
         """Return the plan for these inputs; None if there is none."""
         for number, (known, plan) in self._plans.items():
             if known == shapes and plan.holds(feeds):
-                self._plans.get(number)  # marks it as most recently used
+                self._plans.get(number)  # (this marks the plan as the most recently used)
                 return plan
         return None
 

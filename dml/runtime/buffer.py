@@ -117,7 +117,7 @@ class Mirror:
         size = buffer.size if size is None else size
         if staging is None and not buffer.context.unified:
             staging = buffer.context.take(use, size)
-        #: Staging memory; None if memory is shared.
+        #: Staging memory; None if host and device share memory.
         self.staging = staging
         view = (staging or buffer.piece).view
         assert view is not None

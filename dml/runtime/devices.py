@@ -131,8 +131,8 @@ class VulkanDevice:
     def seen_as(self, **target: Any) -> VulkanDevice:
         """Return the same physical device with these fields of its target changed; limits and features may only shrink.
 
-        It compiles and runs as such a device would: a discrete one stages its buffers. With a subgroup size other than
-        its own it loses subgroup operations and matrices. Tuning results do not apply to another kind.
+        It compiles and runs as such a device would: a discrete one stages its buffers. With another subgroup size it
+        loses subgroup operations and matrices. Tuning results do not apply to another kind.
         """
         if target:
             target.setdefault("tuned", NOTHING_TUNED)

@@ -16,7 +16,7 @@ DISABLE_VARIABLE = "DML_DISABLE_FEATURES"
 
 Version = tuple[int, int, int]
 
-#: The instance's Vulkan version: devices of a later version serve as this one.
+#: The instance's Vulkan version; devices of later versions are used at this one.
 INSTANCE_VERSION: Version = (1, 3, 0)
 
 _NEVER = (99, 0, 0)
@@ -32,8 +32,8 @@ class _Structure(NamedTuple):
     """A Vulkan feature structure.
 
     type: its VkStructureType. core: the version from which its features need no extension. booleans: for each of its
-    booleans, the field of Features that needs it; "" if no kernel does. since: the version that kernels with them are
-    compiled for.
+    booleans, the field of Features that needs it; "" if no kernel does. since: the Vulkan version for which kernels
+    that use them are compiled.
     """
 
     name: str

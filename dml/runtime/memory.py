@@ -90,7 +90,7 @@ class Piece:
     def __del__(self) -> None:
         # The garbage collector may call this inside the pool's own code, so the pool processes it later.
         if self._chunk.own:
-            self._chunk.native = self._chunk.view = None  # its own allocation is freed at once
+            self._chunk.native = self._chunk.view = None  # the chunk held only this piece, so it is freed
         self._returned.append((self._chunk, self.offset, self.size))
 
 
@@ -125,7 +125,7 @@ class Pool:
                     if offset is not None:
                         return Piece(self._returned, chunk, offset, size)
             if keep:
-                self._release(kept=True)  # all too small
+                self._release(kept=True)  # all chunks are too small
             chunk = self._new_chunk(size, keep)
             offset = chunk.take(size)
             assert offset is not None
@@ -140,7 +140,7 @@ class Pool:
 
     @property
     def keeps(self) -> bool:
-        """Whether unused allocations are kept for future large pieces."""
+        """Whether unused allocations are kept for large pieces."""
         with self._lock:
             return any(chunk.kept for chunk in self._chunks)
 
@@ -166,7 +166,7 @@ class Pool:
         if size < self._own_from:
             shared = sum(chunk.size for chunk in self._chunks if not (chunk.own or chunk.kept))
             target = min(max(SMALLEST_CHUNK, shared), max(LARGEST_CHUNK, self._own_from))
-            # A multiple of this size: a model's weights have few different sizes, and then none leaves a gap.
+            # Chunks are multiples of the piece's size: a model's weights have few sizes, and then leave no gaps.
             wanted = max(1, target // size) * size
         chunk = _Chunk(self._allocate(wanted), wanted, host=self._host, own=own, kept=kept)
         self._chunks.append(chunk)

@@ -9,7 +9,7 @@ import re
 from dml.compiler.program import Dispatch
 from dml.glslang import wants_debug_information
 
-#: Folder to write kernels to (see ``dump``).
+#: Names a folder to write kernels to (see ``dump``).
 DUMP_VARIABLE = "DML_DUMP"
 
 #: Variables that load a layer which shows names: a validation layer, or RenderDoc.

@@ -58,7 +58,7 @@ class MemoryNeeds:
 
 def memory_needs(program: Program) -> MemoryNeeds:
     """Compute the memory that runs of the program keep; initialization may briefly need more."""
-    # (Equal constants are stored once.)
+    # (equal constants are stored once)
     regions: dict[bytes, list[Region]] = {}
     names: dict[bytes, str] = {}
     for region in bound_regions(Space.CONSTANT, program.dispatches):
@@ -96,7 +96,8 @@ def _prepared(program: Program, kept: list[Region]) -> Iterator[_Prepared]:
         for region, access, _ in dispatch.bindings:
             if region.space is Space.PERSISTENT and access.writes:
                 number = islands.number(region)
-                if number >= 0 and region.offset < islands.spans[number][1]:  # the others are initialization's own
+                # other dispatches write initialization's temporaries
+                if number >= 0 and region.offset < islands.spans[number][1]:
                     names[number] = _described(program, dispatch)
                     sources[number] = sources.get(number, frozenset()) | read
     for number, (start, end) in enumerate(islands.spans):

@@ -31,7 +31,7 @@ class Gate:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
-        #: The thread of each call inside.
+        #: Identifiers of the threads of the calls inside.
         self._inside: list[int] = []
         self._closed = False
 
@@ -182,5 +182,5 @@ class Queue:
                     return
                 self._in_flight.remove(fence)
             except (IndexError, ValueError):
-                # Another thread was first
+                # another thread has already done it
                 return

@@ -57,7 +57,7 @@ class Recording:
 
     place: location of each region's resource. uploads, downloads: copies to the device before, and to the host after,
     each run (none if memory is shared). kernels: as ``spirv`` returns them. timed: for ``profile``; each dispatch is
-    timed, by the device if it has timestamps, else by the host around a submission of its own.
+    timed, by the device if it has timestamps, else by the host around a separate submission.
 
     Long work is split into several submissions (SUBMISSION_SECONDS). Thread-safe: runs are serialized.
     """

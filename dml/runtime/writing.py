@@ -119,17 +119,17 @@ class Writer:
         target = context.device.target
         self._alignment = max(target.storage_buffer_alignment, target.texel_alignment)
         self._operations: list[list[Any]] = [[]]
-        #: Whether the last sequence holds anything but barriers.
+        #: Whether the last sequence holds more than barriers.
         self._works = False
         #: Whether the last operation makes writes visible to the host.
         self._shows_host = False
-        #: Ranges bound since the last barrier.
+        #: Ranges used since the last barrier.
         self._pending = _Spans()
         #: Indices of each submission's sequences, and its work.
         self.batches: list[tuple[list[int], float]] = [([0], 0.0)]
         #: Per timed dispatch: (sequence, operation in it) of each of its parts.
         self.positions: list[list[tuple[int, int]]] = []
-        #: In order of first use.
+        #: Pipelines, in order of first use.
         self.pipelines: dict[Pipeline, None] = {}
         #: Keeps bound buffers alive.
         self._buffers: set[Buffer] = set()

@@ -12,11 +12,11 @@ results for the current numbers. There is one rule: in comparisons of a size wit
 since a float on the left does not consult the other operand.
 """
 
-from .number import Numbers, TracedInt, UntracedError, now_of, traced_apply, whole
+from .number import TRACING_ERRORS, Numbers, TracedInt, UntracedError, now_of, traced_apply, whole
 from .structures import TracedValue, filled, numbers_in
 from .tracing import Formula, Tracing
 
 __all__ = [
-    "Formula", "Numbers", "TracedInt", "TracedValue", "Tracing", "UntracedError", "filled", "now_of", "numbers_in",
-    "traced_apply", "whole",
+    "TRACING_ERRORS", "Formula", "Numbers", "TracedInt", "TracedValue", "Tracing", "UntracedError", "filled", "now_of",
+    "numbers_in", "traced_apply", "whole",
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,11 @@ class Numbers(dict[int, int]):
 
 class UntracedError(Exception):
     """A TracedInt was used in a way that cannot be traced."""
+
+
+#: What a TracedInt causes in code that does not know it: C code sees a number out of range, a ``range`` is empty, and a
+#: table has no such key.
+TRACING_ERRORS = (UntracedError, ArithmeticError, LookupError, ValueError, struct.error)
 
 
 class TracedInt(int):
@@ -90,7 +96,7 @@ class TracedInt(int):
         return self // 2 ** int(other)
 
     def __and__(self, other: Any) -> Any:
-        # (the low bits, as in 32-bit patterns)
+        # (a mask of the low bits, as in 32-bit patterns)
         if isinstance(other, int) and type(other) is not TracedInt and other >= 0 and not other & (other + 1):
             return self % (other + 1)
         return self.pinned & int(other)
@@ -127,7 +133,7 @@ class TracedInt(int):
         return int, (self.pinned,)
 
     def _refuse(self, *_: Any) -> Any:
-        raise UntracedError("an operator that traced numbers do not have")
+        raise UntracedError("this operator is not traced")
 
     __rlshift__ = __rrshift__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = __complex__ = _refuse
     to_bytes = as_integer_ratio = bit_count = _refuse  # type: ignore[assignment]
@@ -135,7 +141,8 @@ class TracedInt(int):
     def bit_length(self) -> int:
         found = self.now.bit_length()
         size = abs(self)
-        holds = 2 ** (found - 1) <= size < 2**found if found else size == 0  # recorded as conditions
+        # this comparison is recorded as a condition
+        holds = 2 ** (found - 1) <= size < 2**found if found else size == 0
         assert holds
         return found
 
@@ -181,7 +188,7 @@ class TracedInt(int):
         return repr(self)
 
 
-#: Makes NumPy's scalars leave arithmetic with a TracedInt to it.
+#: Makes NumPy scalars defer to a TracedInt in arithmetic.
 TracedInt.__array_ufunc__ = None  # type: ignore[attr-defined]
 
 
@@ -220,7 +227,7 @@ def now_of(number: int) -> int:
 def traced_apply(function: Callable[..., int], *operands: int) -> int:
     """Apply ``function`` as one traced operation: conditions inside it are not recorded.
 
-    Its result must depend only on the operands and must not be negative.
+    The result must be nonnegative and depend only on the operands.
     """
     tracing = next((operand._tracing for operand in operands if type(operand) is TracedInt), None)
     return function(*operands) if tracing is None else tracing.factor(function, operands, 0)

@@ -60,7 +60,7 @@ def _filled(value: Any, numbers: Numbers, known: dict[int, Any]) -> Any:
         result = value
         if not all(map(operator.is_, changed.values(), own.values())):
             result = object.__new__(kind)
-            result.__dict__.update(changed)  # (cached attributes were computed from traced numbers)
+            result.__dict__.update(changed)  # cached attributes depend on the traced numbers
         known[id(value)] = result
     return known[id(value)]
 

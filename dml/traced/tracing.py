@@ -62,7 +62,7 @@ class Tracing:
         return self._traced(terms)
 
     def _newest(self) -> TracedInt:
-        """Return a number equal to the factor added last."""
+        """Return the number whose value is the factor added last."""
         return self._traced((((len(self.factors) - 1,), 1),))
 
     def _traced(self, terms: Terms) -> TracedInt:
@@ -133,7 +133,7 @@ class Tracing:
         """Return (quotient, remainder); the quotient has only terms that divide exactly for all values of the
         numbers."""
         if not isinstance(a, int) or not isinstance(b, int):
-            raise UntracedError(f"a traced number and {type(a).__name__} or {type(b).__name__} divided")
+            raise UntracedError(f"{type(a).__name__} divided by {type(b).__name__} is not traced")
         if type(b) is TracedInt:
             if a is b:
                 return 1, 0

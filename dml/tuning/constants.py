@@ -136,7 +136,7 @@ def _recorded(
 
 
 def _device(vulkan: VulkanDevice, row: Threshold, value: Any) -> Device:
-    """Return the device with a target of its own, so that no program cached for another value is used. The value is
+    """Return the device with a separate target, so that no program cached for another value is used. The value is
     stored as a tuned choice of a family that no rule reads."""
     mark = TunedChoice("constants", row.name, _text(value), 1.0, "", 1.0)
     return Device(vulkan.tuned_by(Tuned((mark,))), DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4)

@@ -42,8 +42,8 @@ def compiled(device: Device, desc: Any, weights: Collection[str] = (), scale: fl
 
 
 def numbers(tensor: DML_BUFFER_TENSOR_DESC, scale: float = 1.0) -> Any:
-    """Return floats of -0.5 to 0.5 times ``scale``, or small integers: zeros are faster on some devices. A pool of
-    prime length repeats."""
+    """Return floats of -0.5 to 0.5 times ``scale``, or small integers: zeros are faster on some devices. The numbers
+    repeat with a prime period."""
     dtype = numpy_dtype(tensor.DataType)
     random = np.random.default_rng(0)
     count = tensor.TotalTensorSizeInBytes // dtype.itemsize

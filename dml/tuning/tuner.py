@@ -29,7 +29,7 @@ _SUBMISSION, _MOST_RUNS = 0.02, 20
 #: Rounds, with one turn per variant each; variants slower than the best by the factor _HOPELESS drop out after the
 #: first.
 _ROUNDS, _HOPELESS = 5, 1.5
-#: Seconds of warm-up before the first turn.
+#: Seconds of warm-up before the first measurement.
 _BUSY = 0.1
 #: Minimum relative gain over the rules' variant; repeated runs of one variant differ by less.
 _GAIN = 0.03
@@ -64,7 +64,7 @@ class ListeningTable(Tuned):
         return super().variant(family, work, rule, variants)
 
 
-#: Called with a line about each measurement.
+#: Receives a line about each measurement.
 Told = Callable[[str], None]
 #: Describes the fault of an operator's outputs, "" if there is none. Takes its description, inputs and outputs (arrays
 #: by field).
@@ -98,10 +98,10 @@ class Tuner:
         self.judge = judge
         self._timer = timer
         self._clock = clock
-        #: The choices measured here.
+        #: The choices measured by this tuner.
         self.table = NOTHING_TUNED
         self._passed: set[tuple[str, str]] = set()
-        #: Seconds per multiplication of the family's last operator.
+        #: Seconds per multiplication of the last operator of the family.
         self.pace: dict[str, float] = {}
 
     def tune(self, families: Collection[str] = FAMILIES, *, quick: bool = False) -> Tuned:

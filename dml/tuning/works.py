@@ -134,7 +134,7 @@ _WORKS = {
     "recurrent": _recurrences,
     "rows": _rows,
 }
-#: The names that selection gives the families.
+#: The families' names, as in selection.
 FAMILIES = tuple(_WORKS)
 
 

@@ -306,7 +306,7 @@ class Check:
         return max(ALSO_FUSABLE.get(self.desc.OPERATOR_TYPE, {}).get(kind, since), since)
 
     def _fusable(self, field: str, activation: OperatorDesc) -> None:
-        from .common import check_attributes  # the common rules use this module
+        from .common import check_attributes  # imported here: the common rules import this module
 
         kind = activation.OPERATOR_TYPE
         if kind not in FUSABLE_ACTIVATIONS and kind not in ALSO_FUSABLE.get(self.desc.OPERATOR_TYPE, {}):

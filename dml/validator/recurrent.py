@@ -61,7 +61,7 @@ def network(
     why = f"{', '.join(functions)} of each direction"
     check.activations("ActivationDescs", len(functions) * directions, why=why)
     for index, activation in enumerate(desc.ActivationDescs):
-        # Rows end at steps of their own, and each direction has functions of its own.
+        # Each row ends at its own step, and each direction has its own functions.
         axes = tuple(getattr(activation, "Axes", (3,)))
         rule = "must be (3,), the units of {1, num_directions, batch_size, hidden_size}"
         check.that(axes == (3,), f"ActivationDescs[{index}].Axes", rule, axes)

@@ -1,6 +1,6 @@
 #version 450
 // Softmax or its logarithm along rows that are contiguous in memory. LANES adjacent invocations of a workgroup share a
-// row; a step is UNIT adjacent elements. STAGGER: if not 0, each invocation has a row of its own and starts writing at
+// row; a step is UNIT adjacent elements. STAGGER: if not 0, each invocation has its own row and starts writing at
 // a different position: invocation i at element i * STAGGER of its row, modulo the length. RAGGED: rows are contiguous,
 // and a step may span the end of one and the start of the next. The generated prelude ends with row_coordinates(),
 // load_step() and store_step().
@@ -32,7 +32,7 @@ void main() {
     uint from = x_at(c), to = y_at(c);
     uint end = inside ? LENGTH : 0u;
 #if RAGGED
-    // Round down to the start of a step: its first `skip` elements belong to the previous row.
+    // Round down to a whole step, whose first `skip` elements belong to the previous row.
     uint skip = from % UNIT;
     from -= skip;
     to -= skip;

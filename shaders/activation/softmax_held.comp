@@ -54,7 +54,7 @@ void main() {
             v[step][k] = power;
 #endif
         }
-        // Elements after the row would be exp(-infinity) = 0, but undefined where the whole row is -infinity: never add
+        // Elements after the row would be exp(-infinity) = 0, but undefined if the whole row is -infinity: never add
         // them.
         if ((step * LANES + lane) * UNIT < end) total += part;
     }

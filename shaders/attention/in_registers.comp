@@ -118,7 +118,7 @@ void main() {
         uint line = i / KEY_LINE, at = i % KEY_LINE * PER;
         uvec4 bits = uvec4(0u);
         if (first_row + line < ROWS && at < SIZE) bits = q_vector((query_from(first_row + line) + at) / PER);
-        // The factor of the scores is positive below: a negative SCALE changes the sign of the queries.
+        // Below, the factor of the scores is positive: a negative SCALE negates the queries instead.
         if (SCALE < 0.0) bits ^= 0x80008000u;
         tiles[line * KEY_STEP + i % KEY_LINE] = bits;
     }
@@ -131,7 +131,7 @@ void main() {
         }
     }
     barrier();
-    // A tiny scale replaces zero: scores are equal with it too, but infinite ones do not become NaN.
+    // A tiny scale replaces zero: scores are still equal, but infinite ones do not become NaN.
     float scale = (SCALE == 0.0 ? 1e-30 : abs(SCALE)) * LOG2_E;
 
     uint keys_begin = k_at(uint[4](batch, key_head, 0u, 0u)), values_begin = v_at(uint[4](batch, key_head, 0u, 0u));

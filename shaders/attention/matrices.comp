@@ -158,7 +158,7 @@ void main() {
         float shift = shift_of(larger), factor = exp_nonpositive(most - shift);
         most = larger;
         total *= factor;
-        // All lanes have read the scores, so their memory is free.
+        // All lanes have read the scores, whose memory is now free.
         if (LANES_OF_ROW == 1u) subgroupBarrier();
         [[unroll]] for (uint e = 0u; e < MY_KEYS / PER; ++e) {
             uvec4 high, low;
@@ -223,7 +223,7 @@ void main() {
 #if IN_PARTS
     if (share == 0u && first_row + own_row + row < ROWS) store_statistics(first_row + own_row + row, most, total);
 #endif
-    // Stage each matrix of sums in the factors' memory, which is free now.
+    // Stage each matrix of sums in the factors' memory, which is now free.
     [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
         [[unroll]] for (uint n = 0u; n < COLUMNS_N; ++n) {
             coopMatStore(sums[m][n], factors, factors_at, MATRIX_N / 4u, gl_CooperativeMatrixLayoutRowMajor);

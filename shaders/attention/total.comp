@@ -1,25 +1,26 @@
 #version 450
 // Keys or values [batch, head, position, element]: past ones, then new ones with their bias. With past lengths, a batch
-// element has that many past positions, then its new ones, then zeros.
+// element has that many past positions, then its new ones, then zeros. Without a bias, vectors are moved as they are.
 #include "prelude.glsl"
+#include "movement/element.glsl"
 
-result_VALUE value(uint c[RANK]) {
-    uint past_length = 0u;
+ELEMENT value(uint c[RANK]) {
+    uint past_length = 0u, at[RANK] = c;
 #ifdef past_RANK
     past_length = past_SIZE_2;
 #ifdef lengths_RANK
-    float given = float(lengths_load(lengths_at(uint[1](c[0]))));
+    float given = float(lengths_load(lengths_at(c)));
     past_length = given >= float(past_SIZE_2) ? past_SIZE_2 : given > 0.0 ? uint(given + 0.5) : 0u;
 #endif
-    if (c[2] < past_length) return past_load(past_at(c));
+    if (c[2] < past_length) return past_ELEMENT(past_at(c));
 #endif
-    c[2] -= past_length;
-    if (c[2] >= current_SIZE_2) return 0.0;
-    float v = current_load(current_at(c));
+    at[2] -= past_length;
+    if (at[2] >= current_SIZE_2) return ELEMENT(0);
 #ifdef bias_RANK
-    v += bias_load(bias_at(uint[2](c[1], c[3])));
+    return current_ELEMENT(current_at(at)) + bias_load(bias_at(c));
+#else
+    return current_ELEMENT(current_at(at));
 #endif
-    return v;
 }
 
-#include "lib/for_each.glsl"
+#include "movement/move.glsl"

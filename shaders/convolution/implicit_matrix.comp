@@ -194,7 +194,7 @@ void main() {
     uint m0 = rest % tiles_m * TILE_M;
     rest /= tiles_m;
     uint n0 = rest % tiles_n * TILE_N, group = rest / tiles_n;
-    if (group >= GROUPS) return;  // the whole workgroup
+    if (group >= GROUPS) return;  // the whole workgroup returns
     uint own_m = gl_SubgroupID / SUBGROUPS_N * SUB_M, own_n = gl_SubgroupID % SUBGROUPS_N * SUB_N;
 
     [[unroll]] for (uint l = 0u; l < WINDOWS; ++l) {

@@ -68,15 +68,15 @@ void main() {
     uint at[RANK];
 #if BATCHED
     uint m0 = group / groups_n % tiles_m * TILE_M, batch = group / (groups_n * tiles_m);
-    if (batch >= BATCH) return;  // the whole workgroup
+    if (batch >= BATCH) return;  // the whole workgroup returns
     coordinates(batch, at);
 #else
     uint m0 = group / groups_n * TILE_M;
-    if (group >= groups_n * tiles_m) return;  // the whole workgroup
+    if (group >= groups_n * tiles_m) return;  // the whole workgroup returns
     coordinates(0u, at);
 #endif
 #if B_IN_PARTS
-    if (!b_held(at)) return;  // the whole workgroup
+    if (!b_held(at)) return;  // the whole workgroup returns
 #endif
 
     // Rows and columns beyond the edges repeat the last ones; their sums are not stored.

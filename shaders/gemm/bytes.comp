@@ -17,7 +17,7 @@ const uint VECTORS_OF_B = TILE_N * VECTORS / WORKGROUP;
 shared uvec4 tile_a[WORDS][TILE_M / 4u + 1u];
 shared uvec4 tile_b[WORDS][TILE_N / 4u + 1u];
 
-// Vector l of this invocation in a slab: its row and its step of k.
+// This invocation's vector l of a slab: row and step of k.
 #define PLACE(l) uint i = (l) * WORKGROUP + gl_LocalInvocationIndex, row = i / VECTORS, k = i % VECTORS * PER;
 
 void load_a(uint a0, uint m0, uint k0, out uvec4 raw[VECTORS_OF_A]) {
@@ -52,7 +52,7 @@ void main() {
     uint n0 = group % tiles_n * TILE_N;
     uint m0 = group / tiles_n % tiles_m * TILE_M;
     uint batch = group / (tiles_n * tiles_m);
-    if (batch >= BATCH) return;  // the whole workgroup
+    if (batch >= BATCH) return;  // the whole workgroup returns
     uint at[RANK];
     coordinates(batch, at);
     uint a0 = a_batch(at);

@@ -71,7 +71,7 @@ void main() {
     const uint tiles_n = (N + TILE_N - 1u) / TILE_N;
     uint group = workgroup_index();
     uint tile = group % (tiles_m * tiles_n), batch = group / (tiles_m * tiles_n);
-    if (batch >= BATCH) return;  // the whole workgroup
+    if (batch >= BATCH) return;  // the whole workgroup returns
     // Tiles are ordered in bands of eight rows, so that concurrent ones share what they read.
     const uint BAND = 8u;
     uint band = tile / (BAND * tiles_n), in_band = tile % (BAND * tiles_n), high = min(BAND, tiles_m - band * BAND);

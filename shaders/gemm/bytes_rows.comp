@@ -13,7 +13,7 @@ void main() {
     const uint groups_n = (N + LANES - 1u) / LANES;
     uint group = workgroup_index();
     uint n0 = group % groups_n * LANES, batch = group / groups_n;
-    if (batch >= BATCH) return;  // the whole workgroup
+    if (batch >= BATCH) return;  // the whole workgroup returns
     uint at[RANK];
     coordinates(batch, at);
     uint a0 = a_batch(at);

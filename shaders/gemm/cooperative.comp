@@ -149,7 +149,7 @@ void main() {
     uint band = tile / (BAND * tiles_n), in_band = tile % (BAND * tiles_n), high = min(BAND, tiles_m - band * BAND);
     uint m0 = (band * BAND + in_band % high) * TILE_M, n0 = in_band / high * TILE_N;
     uint batch = matrix % BATCH, begin = matrix / BATCH * K_PART;
-    if (begin >= K) return;  // the whole workgroup
+    if (begin >= K) return;  // the whole workgroup returns
     uint end = min(K, begin + K_PART);
     uint at[RANK];
     coordinates(batch, at);

@@ -17,7 +17,7 @@ void main() {
     uint n = group % groups_n * LANES + lane;
     uint m0 = group / groups_n % tiles_m * TILE_M;
     uint batch = group / (groups_n * tiles_m);
-    if (batch >= BATCH) return;  // the whole workgroup
+    if (batch >= BATCH) return;  // the whole workgroup returns
     uint at[RANK];
     coordinates(batch, at);
 

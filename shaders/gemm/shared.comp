@@ -276,7 +276,7 @@ void main() {
     uint m0 = group / tiles_n % tiles_m * TILE_M;
     uint matrix = group / (tiles_n * tiles_m);
     uint batch = matrix % BATCH, begin = matrix / BATCH * K_PART;
-    if (begin >= K) return;  // the whole workgroup
+    if (begin >= K) return;  // the whole workgroup returns
     uint end = min(K, begin + K_PART);
     uint at[RANK];
     coordinates(batch, at);

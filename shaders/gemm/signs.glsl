@@ -1,4 +1,4 @@
-// XOR with SIGNS makes signed numbers of BITS (4 or 8) bits unsigned, each larger by OFFSET. IS_SIGNED: the numbers are
-// INT4 or INT8; else OFFSET is 0.
+// XOR with SIGNS converts signed numbers of BITS (4 or 8) bits to unsigned ones, larger by OFFSET. IS_SIGNED: the
+// numbers are INT4 or INT8; else OFFSET is 0.
 const uint SIGNS = BITS == 4u ? 0x88888888u : 0x80808080u;
 const float OFFSET = IS_SIGNED == 1 ? float(1u << (BITS - 1u)) : 0.0;

@@ -136,7 +136,7 @@ void main() {
     uint m0 = group / groups_n % tiles_m * TILE_M;
     uint matrix = group / (groups_n * tiles_m);
     uint batch = matrix % BATCH, begin = matrix / BATCH * K_PART;
-    if (begin >= K) return;  // the whole workgroup
+    if (begin >= K) return;  // the whole workgroup returns
     uint end = min(K, begin + K_PART);
     uint at[RANK];
     coordinates(batch, at);

@@ -13,6 +13,6 @@ void add_term(inout CompensatedSum s, float term) {
 }
 
 float total_of(CompensatedSum s) {
-    // With infinities the compensation is NaN, and not needed.
+    // With infinities the compensation is NaN and not needed.
     return (floatBitsToUint(s.lost) & 0x7f800000u) == 0x7f800000u ? s.sum : s.sum + s.lost;
 }

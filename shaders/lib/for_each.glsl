@@ -18,8 +18,8 @@ uint encoded(uint i) {
 void store_unit(uint unit) {
     uint i = unit * result_PER_WORD, word = 0u;
 #ifdef LATE_NUMBERS
-    // Unrolled, the elements of a word would share the numbers, which then stay in registers, as they do in a loop that
-    // runs at least once (AMD). During an element, only i and the word occupy registers.
+    // AMD's compilers would keep the dispatch's numbers in registers for all elements of a word if this loop were
+    // unrolled, or if it always ran at least once. Like this, only i and the word stay in registers.
     [[dont_unroll]] while (i < COUNT) {
         word |= encoded(i) << (i % result_PER_WORD * result_BITS);
         if (++i % result_PER_WORD == 0u) break;

@@ -1,4 +1,4 @@
-// ELEMENT, the unit that a kernel moves: a whole vector of elements, or one.
+// ELEMENT, the unit that a kernel moves: a vector of elements, or a single one.
 #if VECTORS
 #define ELEMENT uvec4
 #else

@@ -23,8 +23,8 @@ LANES_REDUCTION(sum_both, vec2, REDUCE_ADD)
 
 #if PACKED
 uvec4 v[STEPS][VECTORS];
-// Each of the three rounds adds a different term that is always zero (no dispatch is so large), which the compiler
-// cannot know. With the same conversion in all rounds, it would keep the converted values in registers.
+// Each of the three rounds adds a different term that is always zero (no dispatch is so large), unknown to the
+// compiler. If all rounds converted the same bits, it would keep the converted values in registers.
 void take(uint step, uint round, out float e[UNIT]) {
     uvec4 w[VECTORS];
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k) w[k] = v[step][k] ^ (gl_NumWorkGroups[round] >> 31);

@@ -2,7 +2,7 @@
 #extension GL_EXT_control_flow_attributes : require
 // Normalizes rows in one dispatch: statistics first, then the result. LANES adjacent invocations of a workgroup share a
 // row of SEGMENTS segments of LENGTH elements; a step is UNIT adjacent elements. STAGGER: if not 0, each invocation has
-// a row of its own and starts writing at a different position: invocation i at element i * STAGGER of its row, modulo
+// its own row and starts writing at a different position: invocation i at element i * STAGGER of its row, modulo
 // the length. The generated prelude ends with row_coordinates(), segment_coordinates(), step_sums(), start_segment()
 // and write_step(), which uses row_mean and row_factor.
 #include "prelude.glsl"

@@ -1,7 +1,7 @@
 #version 450
 // The gradient of the input: each element adds, in a fixed order, the gradients of windows that contain it. Average
-// pooling: of all these windows, divided by the window's number of elements. Max pooling: of the windows whose maximum
-// it is.
+// pooling: of all these windows, divided by the window's number of elements. Max pooling: of the windows in which it is
+// the maximum.
 #include "prelude.glsl"
 
 // The first window along an axis that may contain the element at i, in padded coordinates.

@@ -18,7 +18,7 @@
 
 // Maps a coordinate to its cell: an interval in which a tap's weights are linear in the coordinate (between two
 // elements, or, with NEAREST, the range that rounds to one element). Cells are -1 to `size`; -2 and size + 1 mean
-// outside. ON_ELEMENTS: an exact integer coordinate is a cell of its own (a whole number); the intervals between are n
+// outside. ON_ELEMENTS: an exact integer coordinate is a separate cell (a whole number); the intervals between are n
 // + 0.5.
 float cell(float x, uint size) {
     if (!(x >= -1.0)) return -2.0;

@@ -13,7 +13,7 @@ int round_away(float x) {
     float magnitude = abs(x);
     float whole = floor(magnitude);
     if (magnitude - whole >= 0.5) whole += 1.0;
-    return int(sign(x) * min(whole, 268435456.0));  // 2^28: far outside, and no sum of corners overflows
+    return int(sign(x) * min(whole, 268435456.0));  // 2^28 is outside any image, and sums of corners do not overflow
 }
 
 // Returns cell o of `cells` between two corners, clamped to `size`: [first component, second component).

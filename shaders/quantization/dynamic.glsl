@@ -1,5 +1,5 @@
 #include "lib/math.glsl"
-// The scale and zero point that map a range {least, greatest}, which holds 0, to 256 integers.
+// The scale and zero point that map a range {least, greatest}, which includes 0, to 256 integers.
 float dynamic_scale(vec2 range) {
     precise float span = range.y - range.x;
     if (span == 0.0) return 1.0;

@@ -9,7 +9,7 @@
 // ACC, load_rows(), accumulate() and store_results().
 //
 // LANES adjacent invocations of a workgroup share WIDE adjacent results. The reduced elements are cut into CHUNKS,
-// which give partial results of their own. A step takes UNIT adjacent reduced elements of each of the WIDE results.
+// each with its own partial results. A step takes UNIT adjacent reduced elements of each of the WIDE results.
 //
 // STRIDED_LANES: the LANES of a result are not adjacent; adjacent invocations have adjacent results, and so read
 // adjacent elements. SUBGROUP: as in "lib/reduce_lanes.glsl".

@@ -292,7 +292,7 @@ def test_an_initializer_takes_none_for_inputs_that_are_not_owned(device):
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16", "UINT64", "INT8", "INT4", "UINT4"])
 @pytest.mark.parametrize("layout", ["packed", "padded", "reversed", "broadcast"])
 def test_layouts_of_arrays(device, dtype, layout):
-    """An identity returns the array for each pair of input and output layout."""
+    """An identity copies the array for each pair of input and output layouts."""
     shape = (2, 3, 4)
     kind = dml.numpy_dtype(dml.DML_TENSOR_DATA_TYPE[f"DML_TENSOR_DATA_TYPE_{dtype}"])
     x = (np.arange(24) % 8).astype(np.int8).astype(kind).reshape(shape)

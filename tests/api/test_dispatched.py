@@ -1,4 +1,4 @@
-"""``dml.dispatch`` prepares a description once and keeps a bounded number."""
+"""``dml.dispatch`` prepares each description once and keeps a bounded number of operators."""
 
 from __future__ import annotations
 

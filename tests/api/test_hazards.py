@@ -1,4 +1,4 @@
-"""Bindings that share bytes: refused if the reference forbids it, with correct results otherwise."""
+"""Bindings that share bytes are refused if the reference forbids it; otherwise results are correct."""
 
 from __future__ import annotations
 

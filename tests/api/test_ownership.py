@@ -85,7 +85,7 @@ def test_objects_of_another_device_object(device: dml.Device, other: dml.Device,
 
 
 def test_objects_of_another_physical_device(device: dml.Device) -> None:
-    """The same device under another name simulates another one."""
+    """The same device under another name stands in for another device."""
     with dml.Device(replace(device.vulkan, name="Another"), device.feature_level) as other:
         operator = other.create_operator(add_desc())
         with pytest.raises(dml.DMLError) as error:

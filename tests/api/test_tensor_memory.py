@@ -1,4 +1,4 @@
-"""Storing tensors into words with old contents: bytes between and after elements become zero on request."""
+"""Tensors stored into words with old contents: bytes between and after elements become zero on request."""
 
 from __future__ import annotations
 

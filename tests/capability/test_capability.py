@@ -69,8 +69,7 @@ def test_support_matches_the_table(name):
 
 @pytest.mark.parametrize("name", TABLE)
 def test_validation_of_tensors_matches_the_table(name):
-    """Covers each level, tensor, dimension count and data type, through the validator's own check of one tensor
-    field."""
+    """Cover each level, tensor, dimension count and data type, by the validator's check of one tensor field."""
     kind = dml.DML_OPERATOR_TYPE[f"DML_OPERATOR_{name}"]
     desc_class = dml.operators()[kind]
     for level in LEVELS:
@@ -100,7 +99,7 @@ def accepted(desc_class, level, info, tensor, support):
 @given(st.sampled_from(sorted(TABLE)), st.sampled_from(LEVELS), st.sampled_from(TENSORS), st.data())
 @settings(max_examples=400)
 def test_validation_of_descriptions_matches_the_table(name, level, tensor, data):
-    """There is a capability message exactly where the table refuses; other messages come from other rules."""
+    """The table's refusals, and only these, give a capability message; other messages come from other rules."""
     desc_class = dml.operators()[dml.DML_OPERATOR_TYPE[f"DML_OPERATOR_{name}"]]
     samples = {
         "uint": 1, "int": 0, "float": 1.0, "bool": False, "uint_array": (1,), "int_array": (1,), "float_array": (1.0,),

@@ -94,7 +94,7 @@ def test_the_page_has_the_sizes(explain: Any, pooling: Path, tmp_path: Path) -> 
 
 @pytest.mark.filterwarnings("ignore::dml.errors.HostNodesWarning")
 def test_no_node_runs_on_the_host(explain: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After host nodes, shapes are inferred by ONNX; assumed sizes are reported."""
+    """Shapes after host nodes are inferred by ONNX; assumed sizes are reported."""
 
     def refuse(*_: object) -> None:
         raise AssertionError("a node ran on the host")

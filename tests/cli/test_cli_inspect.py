@@ -80,7 +80,7 @@ def convolutions(tmp_path):
 
 
 def test_transformed_filters_are_intermediates(convolutions):
-    """A filter transformed for Winograd takes working memory; weights take no more than in the file."""
+    """A filter transformed for Winograd takes working memory; weights take no more memory than in the file."""
     path, weights = convolutions
     found = inspect_model(path, Planner(Target(DeviceClass.CPU, subgroup_size=8)))
     assert found.memory is not None
@@ -128,7 +128,7 @@ def test_text_and_json_say_the_bytes_of_a_transformed_filter(convolutions, devic
 
 
 def test_predicted_memory_equals_a_runs(path, device):
-    """The predicted memory for a given size equals that of the model compiled for the device."""
+    """The predicted memory for a size equals that of the model compiled for the device."""
     facts = json.loads(run(path, "--size", "batch=64", "--json", "--device", device.vulkan.index).output)
     assert facts["sizes"] == {"batch": 64}
     assert facts["device"] == device.vulkan.name

@@ -214,7 +214,7 @@ def test_the_lowest_level_of_a_file(tmp_path):
     "options", [(), ("GRU",), ("--data-type", "FLOAT64"), ("--not-in-place",), ("--diff", "1_0", "6_4")]
 )
 def test_a_terminal_breaks_no_name(monkeypatch, options, columns):
-    """Columns wrap between words; where that is not enough, rows become lines of text."""
+    """Columns wrap between words; if that is not enough, rows become lines of text."""
     names = set(re.findall(r"[A-Z][A-Za-z0-9_]{5,}", run(*options).output))
     monkeypatch.setattr(
         tables, "Console", lambda width=columns: Console(width=width, force_terminal=True, no_color=True)

@@ -28,7 +28,7 @@ def relu(**changes):
 
 
 def model(**dispatchables):
-    """Return a model of these dispatchables, with a command that does not match them."""
+    """Return a model of these dispatchables, and a command that does not match them."""
     return {"resources": {}, "dispatchables": dispatchables, "commands": []}
 
 

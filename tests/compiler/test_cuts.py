@@ -1,4 +1,4 @@
-"""Splits and crops of operands: each element is in exactly one part, at its own bytes, and no binding exceeds the
+"""Splits and crops of operands: each element is in exactly one part, with its own bytes, and no binding exceeds the
 limit."""
 
 from __future__ import annotations

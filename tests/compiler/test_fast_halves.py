@@ -1,5 +1,5 @@
-"""The device's own FLOAT16 conversions: used where it guarantees that they are exact, with the same results as the
-portable ones."""
+"""The device's own FLOAT16 conversions: used if it guarantees that they are exact, with the results of the portable
+ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_only_float16_kernels_request_float_modes(layout: str) -> None:
 
 @pytest.mark.parametrize("name", samples_in("FLOAT16"))
 def test_the_results_are_the_same(device: dml.Device, fast_halves: dml.Device, name: str) -> None:
-    """Results are the same to the bit, except for the payloads of NaN."""
+    """Results equal bit for bit, except for NaN payloads."""
     portable = open_as(device.vulkan, features=device.vulkan.target.features.without("float16_exact"))
     desc = sample(name, "packed", "FLOAT16")
     _, expected = run_sample(portable, desc)

@@ -1,4 +1,4 @@
-"""Kernels compute in half precision with DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION, and never without."""
+"""Kernels compute in half precision only with DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_kernels_compute_in_halves_where_it_is_allowed(operator: str) -> None:
 )
 @pytest.mark.parametrize("operator", ["product", "sum"])
 def test_long_sums(each_kind: dml.Device, operator: str, flags: dml.DML_EXECUTION_FLAGS) -> None:
-    """A sum of 4096 ones in half precision stops at 2048, which is allowed only with the flag."""
+    """Half-precision sums, in which 4096 ones add up to 2048, are allowed only with the flag."""
     ones = np.ones((1, 1, 32, 4096), np.float16)
     x = tensor("FLOAT16", ones.shape)
     if operator == "product":

@@ -74,7 +74,7 @@ def assert_close(found: Array, expected: Array, least: float = 2e-5) -> None:
 #: Largest binding in bytes; most tensors of the samples have 192.
 MOST = 160
 
-#: Operators whose kernels need more than MOST bytes of one tensor in a binding, at sample size.
+#: Operators whose kernels need more than MOST bytes of one tensor, at sample size.
 REFUSED = {
     "DIAGONAL_MATRIX1",
     "FILL_VALUE_SEQUENCE",

@@ -1,4 +1,5 @@
-"""Copied lowerings give the same program as new ones, and are used only where operands differ just in their regions."""
+"""Copied lowerings give the same program as new ones, and are used only if operands differ in nothing but their
+regions."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ def test_programs_are_the_same_with_and_without(target: Target, monkeypatch: pyt
 
 
 def work_of(*operands: Operand, what: object = "") -> int:
-    """Return how often a lowering runs: first for two separate, non-static operands, then for these."""
+    """Return how often a lowering runs: first for two distinct, non-static operands, then for these."""
     done = []
     builder = ProgramBuilder(Program(), Target())
     for given in ((at(0), at(1)), operands):

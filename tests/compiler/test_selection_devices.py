@@ -43,6 +43,7 @@ CHIPS: dict[str, dict[str, int]] = {
     "vega10": {"vendor": 0x1002, "device": 0x6860, "driver": 3, "min_subgroup_size": 64},
     "navi31": {"vendor": 0x1002, "device": 0x744C, "driver": 3, "min_subgroup_size": 32},
     "kepler": {"vendor": 0x10DE, "device": 0x1180, "driver": 24, "min_subgroup_size": 32},
+    "pascal": {"vendor": 0x10DE, "device": 0x1B80, "driver": 24, "min_subgroup_size": 32},
     "volta": {"vendor": 0x10DE, "device": 0x1D81, "driver": 24, "min_subgroup_size": 32},
     "m1": {"vendor": 0x10005, "device": 0, "driver": 26},
     "Mali": {"vendor": 0x13B5, "device": 0, "driver": 9},
@@ -164,7 +165,7 @@ def test_matrix_units_with_too_few_registers_are_not_used() -> None:
 
 
 def test_an_adreno_702_uses_no_shared_memory() -> None:
-    """Barriers leave its invocations a few registers."""
+    """Barriers leave its invocations few registers."""
     assert product(chip("a702")) == TiledProduct(4, 8, lanes(chip("a702")))
     assert held_rows(chip("a702"), 4096, 4) is None
     assert reduction_sharing(chip("a702"), 4, 16384, 0).lanes == 1
@@ -237,7 +238,7 @@ def test_few_registers_take_short_slabs_of_halves(name: str) -> None:
     ],
 )
 def test_halves_read_one_by_one_take_short_slabs(name: str, tile: tuple[int, int], tile_k: int) -> None:
-    """Each load of an element has its own address and shift."""
+    """Each load of an element needs its own address and shift."""
     sizes = ProductSizes(4096, 4096, 4096, 1)
     found = product_kernel(chip(name), sizes, a_along_columns=False, b_along_k=False, float16=True)
     assert isinstance(found, SharedProduct)
@@ -304,7 +305,7 @@ def test_products_of_bytes_need_instructions_for_them() -> None:
 
 
 def test_few_registers_compute_with_few_elements_at_once() -> None:
-    """An Adreno 660 loads four steps at once for plain sums, but two where a step has eight exponentials."""
+    """An Adreno 660 loads four steps at once for plain sums, but two if a step has eight exponentials."""
     for computed, together in ((0, 4), (4, 4), (8, 2), (64, 1)):
         assert reduction_sharing(chip("a660"), 4, 16384, 0, computed).together == together
         assert reduction_sharing(H100, 4, 16384, 0, computed).together == 4
@@ -363,6 +364,17 @@ def test_attention_of_few_rows_fits_the_registers(name: str, float32: Any, float
         assert (way.rows, way.round) == expected
 
 
+@pytest.mark.parametrize(("size", "subgroup", "rows"), [(128, 0, 2), (16, 16, 1)])
+def test_attention_of_few_rows_in_subgroups_takes_more_of_the_fewest_registers(
+    size: int, subgroup: int, rows: int
+) -> None:
+    features = replace(_FEATURES, subgroup_operations=frozenset({"shuffle"}))
+    target = replace(chip("Mali"), subgroup_size=16, features=features)
+    way = attention_sharing(target, AttentionShape(8, 4, 1024, size, size, 4, masked=False))
+    assert isinstance(way, AttentionFew)
+    assert (way.subgroup, way.rows) == (subgroup, rows)
+
+
 @pytest.mark.parametrize(("name", "expected"), [("navi31", (4, 4)), ("dg2", (4, 2)), ("m1", (4, 2)), ("Mali", (1, 1))])
 def test_masked_attention_of_few_rows_loads_fewer_keys(name: str, expected: tuple[int, int]) -> None:
     way = attention_sharing(chip(name), AttentionShape(8, 4, 1024, 128, 128, 4))
@@ -411,13 +423,35 @@ def test_many_sizes_and_strides_are_loaded_late(seen_as: Any, case: str) -> None
 @pytest.mark.parametrize(
     "case",
     [
+        "ELEMENT_WISE_IF:type=INT16,sizes=2x1x2x1x2x1x3x2,condition=column,layout=permuted,values=edges",
+        "ELEMENT_WISE_QUANTIZED_LINEAR_ADD:type=INT8,sizes=2x1x2x1x2x1x3x2,b=INT8,to=INT8,zero_points=Output,"
+        "layout=mixed,values=edges",
+        "TOP_K:type=UINT64,sizes=2x1x3x2x1x2x1x3,k=1,index=UINT64,layout=permuted,values=edges",
+    ],
+)
+def test_many_sizes_and_strides_before_volta(seen_as: Any, case: str) -> None:
+    """Mesa's compiler refuses kernels that load all of them at the start."""
+    device = seen_as("discrete", **CHIPS["pascal"])
+    assert _loads_late(device, case)
+    assert not _loads_late(seen_as("discrete", **CHIPS["volta"]), case)
+    outcome = run_case(device, Case.parse(case))
+    assert outcome["status"] == "passed", outcome
+
+
+_CHANNELS_LAST = "CONVOLUTION:type=FLOAT32,sizes=1x8x1x1,outputs=16,window=1,strides=2,bias=yes,layout=permuted"
+_WIDE_REDUCTION = "BATCH_NORMALIZATION_TRAINING_GRAD:type=FLOAT16,sizes=3x8,layout=broadcast,values=edges"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
         "RESAMPLE_GRAD1:type=FLOAT16,sizes=2x3x1x5,mode=LINEAR,scale=uneven,extent=more,offsets=corner,"
         "direction=DECREASING,values=edges",
         "RESAMPLE_GRAD1:type=FLOAT32,sizes=2x3x4x5,mode=NEAREST_NEIGHBOR,scale=uneven,offsets=corner,layout=mixed",
     ],
 )
 def test_four_nested_loops_of_a_gradient(as_chip: dml.Device, case: str) -> None:
-    """Where registers are fewest, one dimension is resampled on its own."""
+    """With the fewest registers, one dimension is resampled separately."""
     parts = labels(as_chip, Case.parse(case).desc)
     assert parts == ["resample/resample.comp"] * (2 if devices.has_fewest_registers(as_chip.vulkan.target) else 1)
     outcome = run_case(as_chip, Case.parse(case))
@@ -432,11 +466,27 @@ def test_four_nested_loops_of_a_gradient(as_chip: dml.Device, case: str) -> None
         "PADDING:type=UINT16,sizes=2x1x3x2x1x2x1x3,mode=WRAP,value=300.7",
         "QUANTIZED_LINEAR_AVERAGE_POOLING:type=INT8,sizes=1x2x5x13,window=9,strides=1.3,padding=4,output_type=INT8,"
         "zero_points=yes,per=channel,rank=1,layout=broadcast,values=edges",
+        _CHANNELS_LAST,
+        _WIDE_REDUCTION,
     ],
 )
 def test_cases_that_spilled(as_chip: dml.Device, case: str) -> None:
     outcome = run_case(as_chip, Case.parse(case))
     assert outcome["status"] == "passed", outcome
+
+
+def test_vectors_of_a_step_fit_in_registers(seen_as: Any) -> None:
+    """Where they do not, an invocation loads single elements and reduces to one result."""
+    found = {}
+    for name in ("V3D", "Mali", "a660"):
+        device = seen_as("discrete", **CHIPS[name])
+        programs = [
+            device.compile_operator(device.create_operator(Case.parse(case).desc)).program
+            for case in (_CHANNELS_LAST, _WIDE_REDUCTION)
+        ]
+        defines = [dict(dispatch.source.defines) for program in programs for dispatch in program.dispatches]
+        found[name] = [each[key] for each in defines for key in ("X_FOURS", "WIDE") if key in each]
+    assert found == {"V3D": ["0", "1"], "Mali": ["1", "1"], "a660": ["1", "8"]}
 
 
 def _loads_late(device: dml.Device, case: str) -> bool:
@@ -458,7 +508,7 @@ def labels(device: dml.Device, desc: dml.OperatorDesc) -> list[str]:
 
 
 def loads_ahead(device: dml.Device, desc: dml.OperatorDesc, label: str) -> None:
-    """Check that a product loads slabs ahead exactly where registers are not fewest."""
+    """Check that a product loads slabs ahead exactly if registers are not fewest."""
     program = device.compile_operator(device.create_operator(desc)).program
     ahead = str(int(not devices.has_fewest_registers(device.vulkan.target)))
     assert {dict(d.source.defines)["LOADS_AHEAD"] for d in program.dispatches if d.label == label} <= {ahead}
@@ -469,7 +519,7 @@ def loads_ahead(device: dml.Device, desc: dml.OperatorDesc, label: str) -> None:
     "m, k, n, batch", [(64, 20, 130, 128), (64, 36, 64, 130), (35, 61, 37, 2), (13, 72, 24, 1), (4, 72, 24, 1)]
 )
 def test_products(as_chip: dml.Device, dtype: str, m: int, k: int, n: int, batch: int) -> None:
-    """Batch sizes that fill a device with tiles of each size."""
+    """Batches that fill a device with tiles of each size."""
     rng = np.random.default_rng(0)
     a, b = random(rng, dtype, (1, batch, m, k)), random(rng, dtype, (1, batch, n, k))
     desc = dml.DML_GEMM_OPERATOR_DESC(

@@ -1,5 +1,4 @@
-"""Choices for products, convolutions, recurrences and attention: within the device's limits, and following from the
-rules."""
+"""Choices for products, convolutions, recurrences and attention: within the device's limits, and by the rules."""
 
 from __future__ import annotations
 
@@ -210,7 +209,7 @@ def test_half_products_go_to_matrix_units_where_there_are_some() -> None:
 
 @every_target
 def test_parts_of_k_are_all_of_it(target: Target) -> None:
-    """Split-k parts consist of whole steps, and there are at most as many as the kernel supports."""
+    """Split-k parts consist of whole steps, and are at most as many as the kernel supports."""
     for case, kernel in kernels(target).items():
         part = part_of_k(kernel, 4096)
         assert part == 4096 or part % 16 == 0, case

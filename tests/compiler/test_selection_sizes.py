@@ -38,8 +38,8 @@ ARM, NVK = {"vendor": 0x13B5}, {"vendor": 0x10DE, "driver": 24}
 
 
 class Crossing(NamedTuple):
-    """A threshold that is crossed. value: a value of the threshold; it puts ``desc`` on the other side. limits: of the
-    device, besides the axis."""
+    """A crossed threshold. value: the threshold's value that puts ``desc`` on the other side. limits: of the device,
+    besides the axis."""
 
     module: str
     name: str
@@ -176,6 +176,9 @@ CROSSINGS = [
     Crossing("lines", "MOST_GROUPS", 64, "plain", best(1, 128256, 50)),  # Llama 3's vocabulary
     Crossing("lines", "GROUPED_ROUNDS", 1000, "plain", best(1, 128256, 50)),
     Crossing("product_tiles", "FEWEST_SUMS", 32, "discrete", product(197, 256, 1024), ARM),
+    # Weights of four query heads by 1024 values of 128 and of 64 columns
+    Crossing("tiles", "_COLUMNS_OF_LONG_ROWS", 4096, "plain", product(4, 1024, 128)),
+    Crossing("tiles", "_COLUMNS_OF_LONG_ROWS", 64, "plain", product(4, 1024, 64)),
     # ViT-L, ViT-S
     Crossing("tiles", "_FEWEST_COLUMNS_OF_LARGE", 4096, "plain", product(197, 1024, 1024)),
     Crossing("tiles", "_FEWEST_COLUMNS_OF_LARGE", 128, "plain", product(128, 768, 192)),
@@ -191,7 +194,7 @@ CROSSINGS = [
 
 @functools.cache
 def imported() -> dict[tuple[str, str], list[str]]:
-    """Return the compiler's modules that import a name from a module of selection, by both."""
+    """Return the modules of the compiler that import a name from a module of selection, by (module, name)."""
     root, found = Path(dml.__file__).parent, defaultdict(list)
     for path in (root / "compiler").rglob("*.py"):
         module = ".".join(("dml", *path.relative_to(root).with_suffix("").parts)).removesuffix(".__init__")
@@ -203,7 +206,7 @@ def imported() -> dict[tuple[str, str], list[str]]:
 
 
 def holders(module: str, name: str) -> Iterator[ModuleType]:
-    """Yield the module of a threshold, and the compiler's modules that import it by name."""
+    """Yield the modules that hold a threshold: its own, and those of the compiler that import it by name."""
     owner = f"{selection.__name__}.{module}".rstrip(".")
     yield import_module(owner)
     yield from map(import_module, imported().get((owner, name), ()))
@@ -211,7 +214,7 @@ def holders(module: str, name: str) -> Iterator[ModuleType]:
 
 def judged(device: dml.Device, desc: Any, inputs: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Run an operator, compare it with float64, and return its kernels, grids and numbers."""
-    # a cache of its own: lowerings depend on the threshold
+    # a separate cache, since lowerings depend on the threshold
     monkeypatch.setattr(repeated, "_kept", Recent(repeated.MOST_KEPT))
     assert not (fault := judge(desc, inputs, run(device, desc, inputs))), fault
     dispatches = compile_operator(desc, device.vulkan.target).dispatches
@@ -247,7 +250,7 @@ def test_windows_that_span_more_than_a_table_holds(
 
 @pytest.mark.parametrize("side, dispatches", [(112, 1), (136, 0)], ids=["ResNet", "larger"])
 def test_residual_additions(vulkan: VulkanDevice, side: int, dispatches: int) -> None:
-    """CPU drivers add to images of up to 2^20 elements in a kernel of its own: 64 channels of 112 by 112."""
+    """CPU drivers add to images of up to 2^20 elements in a separate kernel: 64 channels of 112 by 112."""
     desc = convolution(4, 64, (side, side))
     inputs = inputs_of(desc)
     residual = np.random.default_rng(6).standard_normal((1, 64, side, side), np.float32)

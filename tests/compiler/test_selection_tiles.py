@@ -57,6 +57,7 @@ def of_bytes(m: int, k: int, n: int) -> dml.OperatorDesc:
 WORKS = [
     Work("rows", "plain", product(70, 64, 150)),
     Work("one row", "plain", product(1, 64, 150)),
+    Work("few rows", "plain", product(3, 64, 150)),
     Work("rows", "discrete", product(70, 90, 150)),
     Work("rows, few registers", "discrete", product(70, 90, 150), ADRENO),
     Work("one row along k", "discrete", product(1, 260, 70, b_along_k=True)),
@@ -132,7 +133,8 @@ def test_the_works_reach_every_tile(vulkan: VulkanDevice, monkeypatch: pytest.Mo
         compile_operator(work.desc, seen_as(vulkan, work.axis, **work.limits).target)
     made = {_tile(variant) for variant in found.found.values() if not isinstance(variant, str)}
     of_rows = {(one.rows, one.columns) for one in made if isinstance(one, tiles.TiledProduct)}
-    assert of_rows == {tiles._SHORT_ROW, tiles._LONG_ROW, tiles._SMALL, tiles._MIDDLE, tiles._LARGE}
+    few = {tiles._SHORT_ROW, tiles._LONG_ROW, tiles._SHORT_ROWS, tiles._LONG_ROWS}
+    assert of_rows == few | {tiles._SMALL, tiles._MIDDLE, tiles._LARGE}
     shared = {tile for tile, _ in (*gemm.SHARED_TILES, *gemm._TILES_OF_FEW_REGISTERS)} | set(gemm._SLOWER_TILES)
     assert shared <= made
     assert {tile for tile, _ in byte_products._DOT_TILES} <= made
@@ -168,7 +170,7 @@ def test_every_direct_tile_of_gpus(
 
 
 def test_columns_in_fours(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few rows of a transposed operand: the tile that reads four of them at once."""
+    """Few rows of a transposed operand: the tile reads four of them at once."""
     desc = product(4, 512, 1024).replace(
         ATensor=tensor("FLOAT32", (1, 1, 512, 4)), TransA=dml.DML_MATRIX_TRANSFORM_TRANSPOSE
     )
@@ -177,4 +179,4 @@ def test_columns_in_fours(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(tiles, "_tile", lambda *a, **k: chosen.append(make(*a, **k)) or chosen[-1])
     judged(device, desc, inputs_of(desc), monkeypatch)
     if device.vulkan.target.is_cpu:
-        assert tiles._COLUMNS_IN_FOURS in chosen
+        assert tiles._SHORT_ROWS in chosen

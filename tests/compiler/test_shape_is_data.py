@@ -87,7 +87,7 @@ def normalization(batch: int, size: int) -> dml.OperatorDesc:
     return dml.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(x, None, None, x, (2, 3), True, 1e-5 * size)
 
 
-#: Kernels of GPUs that hold rows of limited length: see ``test_held_rows_ask_for_few_kernels``.
+#: On GPUs these hold rows up to a length, and have several kernels: see ``test_held_rows_ask_for_few_kernels``.
 HELD = (softmax, normalization)
 SHAPES = [add, add_broadcast, clip, gemm, softmax, reduce, slice_, gather, pooling, convolution, normalization]
 

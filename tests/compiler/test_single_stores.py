@@ -1,4 +1,4 @@
-"""Elements narrower than a word in layouts with gaps: stored one by one where the device can, else by atomics."""
+"""Elements narrower than a word in layouts with gaps: stored one by one if the device can, else by atomics."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ MAX = dml.DML_REDUCE_FUNCTION_MAX
 
 @dataclass(frozen=True)
 class Case:
-    """A sample with other sizes: loops longer than FEW.
+    """A sample with sizes that make loops longer than FEW.
 
     values: inputs that must have certain values. exact: split work does the same operations in the same order;
     otherwise float sums are in another order.
@@ -238,7 +238,7 @@ def test_steps_of_each_class_of_devices() -> None:
 
 
 def test_work() -> None:
-    """The estimated work is that of all products, and little more."""
+    """The estimated work equals that of all products, or is slightly more."""
     desc = sample("GEMM", ATensor="1x2x64x512", BTensor="1x2x512x128", CTensor="1x2x64x128", OutputTensor="1x2x64x128")
     for device_class in CLASSES:
         # on GPUs split-k adds a second dispatch
@@ -291,7 +291,7 @@ def values(case: Case) -> dict[str, Array]:
     return found
 
 
-#: Kernels whose loops have a length independent of tensor sizes, and that length.
+#: Kernels with loops whose length does not depend on tensor sizes, and that length.
 OF_ANY_SIZE = {
     "activation/softmax_held.comp": "what an invocation holds of a row",
     "attention/insert.comp": "the elements of a word",
@@ -331,13 +331,14 @@ def loops(path: str) -> bool:
 
 def test_every_kernel_with_a_loop_declares_its_steps() -> None:
     kernels = {str(path.relative_to(_SHADERS)) for path in _SHADERS.glob("*/*.comp")}
-    # Their loops are generated.
+    # the loops of these kernels are generated
     looping = {kernel for kernel in kernels if loops(kernel)} | {"movement/fold.comp", "resample/resample.comp"}
     looping -= {
         "gemm/blocks.comp",
         "gemm/blocks_columns.comp",
-    }  # only graphs use these (tests/graph/test_blocks.py)
-    looping -= {"detection/suppress.comp"}  # of our own operator (tests/operators/detection/test_suppression.py)
+    }  # kernels that only graphs use (tests/graph/test_blocks.py)
+    # kernels of this package's operators (tests/operators/detection/test_suppression.py)
+    looping -= {"detection/suppress.comp"}
     assert set(OF_ANY_SIZE) <= looping
     told: dict[str, int] = {}
     for case in CASES.values():

@@ -59,7 +59,7 @@ def test_every_operator_compiles(name: str) -> None:
 @pytest.mark.parametrize("name", MANY_TENSORS)
 def test_shared_buffers(seen_as: Callable[..., dml.Device], name: str, layout: str, most: int) -> None:
     """Results have the same bytes as with one buffer per tensor, and the gaps between an output's elements keep their
-    bytes. A limit of two, below Vulkan's minimum, makes outputs share a buffer, too."""
+    bytes. With a limit of two, below Vulkan's minimum, outputs share a buffer, too."""
     desc = sample(name, layout)
     one_each, wanted = run_sample(seen_as(max_storage_buffers=16), desc)
     shared, results = run_sample(seen_as(max_storage_buffers=most), desc)
@@ -124,8 +124,8 @@ def test_a_loop_copies_its_weights_once() -> None:
 
 
 def test_a_shared_buffer_has_the_limit_of_any_buffer() -> None:
-    """Tensors that share a storage buffer must fit it together; otherwise the operator is refused, as for a single
-    tensor too large."""
+    """Tensors that share a storage buffer must fit into it together; otherwise the operator is refused like one with a
+    tensor that is too large."""
     step = tensor("UINT32", (1, 1, 1, 1))
     parts = ("ParametersTensor", "FirstMomentTensor", "SecondMomentTensor")
     names = ["GradientTensor", *(f"{kind}{part}" for kind in ("Input", "Output") for part in parts)]

@@ -90,7 +90,7 @@ COVERAGE: dict[str, Any] = {
     "added": [],
 }
 
-#: The sine by a device's own instruction.
+#: Replaces the sine by the device's own instruction.
 LOOSE = {
     "tensor": "OutputTensor", "index": [0, 0, 1, 6], "found": "0.0012", "expected": "0.0011", "differing": 41, "of": 60,
     "ulp": 7509.0, "tight_ulp": 4.0, "tight_share": 1877.25, "why": "the shader library's promise: 4 ulp of float32",

@@ -1,4 +1,4 @@
-"""The suite's own cases run while another process chooses the further ones."""
+"""The suite's own cases run while another process chooses additional ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_another_process_chooses_the_same_cases_once():
         assert choosing.takes_time
         found = answer(choosing)
     assert len(found[1]) > 10
-    with Choosing(SUITE, GPU) as again:  # from the cache
+    with Choosing(SUITE, GPU) as again:  # this time from the cache
         assert not again.takes_time
         assert answer(again) == found
     assert found == expected()
@@ -101,7 +101,7 @@ def slow(tmp_path):
 
 
 def start(copy, vulkan, *arguments):
-    """Start a run of the default suite; return its process once all of the suite's own cases have run."""
+    """Start a run of the default suite; return its process when all of the suite's own cases have run."""
     command = [*copy.command, "conformance", "--device", vulkan.name, "--filter", "ACTIVATION_RELU", *arguments]
     process = subprocess.Popen(
         [*command, "--resume", "journal.jsonl", "--json", "report.json"], cwd=copy.folder, env=copy.environment(),

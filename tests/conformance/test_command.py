@@ -220,7 +220,7 @@ def test_reports_of_different_suites_are_not_compared(tmp_path):
     report.write(after, sample)
     found = invoke("compare", before, after)
     assert found.exit_code == 3
-    assert "after.json: its suite.filter is ['GRU'], that of before.json is []" in found.stderr
+    assert "after.json has suite.filter ['GRU'], before.json has []" in found.stderr
 
 
 @pytest.mark.parametrize("option", ["--json", "--junit", "--html"])

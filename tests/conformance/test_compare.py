@@ -91,7 +91,7 @@ def test_at_the_end_of_the_range_an_infinity_is_the_next_number():
     assert one(np.inf, largest, ulp=1).mismatch is None
     assert one(np.inf, largest).mismatch is not None
     assert one(np.inf, largest / 2, ulp=1).mismatch is not None
-    assert one(65504.0, 65535.0, np.float16, ulp=1).mismatch is None  # rounds to infinity, found one ulp below
+    assert one(65504.0, 65535.0, np.float16, ulp=1).mismatch is None  # rounds to infinity; found one ulp below
 
 
 def test_a_device_may_flush_subnormal_results():
@@ -139,7 +139,7 @@ def test_the_worst_element_is_named_and_the_others_counted():
 
 
 def test_the_histogram_counts_shares_of_the_allowed_error():
-    steps = np.array([0, 1, 2, 4, 8, 9])  # of 8 allowed ulp
+    steps = np.array([0, 1, 2, 4, 8, 9])  # 8 ulp are allowed
     found = (1.5 + steps * 2.0**-23).astype(np.float32)
     assert compare(found, Expected(np.full(6, 1.5), ulp=8)).histogram == (1, 1, 1, 1, 1, 1)
 

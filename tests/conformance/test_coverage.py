@@ -32,7 +32,7 @@ GPU = Target(
     max_storage_buffer_range=1 << 30, max_storage_buffers=16, max_push_constants=256, subgroup_size=32,
 )  # fmt: skip
 CPU = dataclasses.replace(GPU, device_class=DeviceClass.CPU, subgroup_size=8, llvmpipe=(22, 3), max_texels=1 << 27)
-#: Kernels that only real shapes enter, no case of the default suite, and the operators that have them.
+#: Kernels that no case of the default suite enters, only real shapes, and the operators that use them.
 LARGE = {
     GPU: (
         {"attention/merge.comp", "gemm/parts.comp", "elementwise/transpose_blocks.comp", "recurrent/start.comp"},
@@ -59,7 +59,7 @@ def test_every_case_of_the_catalogue_is_valid():
 
 @functools.cache
 def coverage_of_large(target):
-    """Return one case of each operator of LARGE, and the coverage with the cases that it adds for a share of 0."""
+    """Return one case of each operator of LARGE, and the coverage with the cases that a required share of 0 adds."""
     _, names = LARGE[target]
     own = [f"{name}:type=FLOAT32" for name in names]
     return own, coverage(target, own, [subjects()[name] for name in names], 0.0, 0)
@@ -223,7 +223,7 @@ def test_weights_that_directml_owns_and_turned_tensors(device, name):
 
 
 def test_a_wrong_weight_is_seen(device, monkeypatch):
-    """Inputs bound at initialization reach the kernel: other bytes make the case fail."""
+    """Inputs bound at initialization reach the kernel: with other bytes the case fails."""
     to_bytes = layouts.to_bytes
     monkeypatch.setattr(
         execution, "to_bytes", lambda array, tensor: to_bytes(array + np.float32(tensor.owned_by_dml), tensor)
@@ -242,7 +242,8 @@ print(json.dumps([dml.__file__, suite.cases(), found.added, found.names, dict(fo
 
 
 def test_the_chosen_cases_do_not_depend_on_the_process_or_the_folder(tmp_path):
-    """In two folders with separate caches, regardless of the hashes of strings, which order sets."""
+    """Cases are equal in two folders with separate caches, regardless of string hashes, which determine the order of
+    sets."""
     copy = Copy(tmp_path / "copy", few=False)
     found = []
     for folder, seed in ((PACKAGE.parent, "1"), (copy.folder, "2")):
@@ -268,7 +269,7 @@ Suite(filter=("ONE_HOT",)).coverage(Target(DeviceClass.DISCRETE, features=able))
 
 
 def test_another_process_finds_the_coverage_in_the_cache(monkeypatch, tmp_path):
-    """Also for a device with sets of features, whose text depends on the hash of strings."""
+    """The same holds for a device with sets of features, whose repr depends on string hashes."""
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path))
     for seed in ("1", "2"):
         run = subprocess.run(

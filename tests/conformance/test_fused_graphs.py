@@ -16,7 +16,7 @@ GPU = Target(
     DeviceClass.DISCRETE, max_workgroup_invocations=1024, max_workgroup_size=(1024, 1024, 64), shared_memory=32768,
     max_storage_buffers=16, max_push_constants=256,
 )  # fmt: skip
-#: Form -> dispatches.
+#: Form of graph -> expected number of dispatches.
 FUSED = {
     "chain": 1, "deep": 2, "many_inputs": 2, "integers_between": 1, "read_twice": 3, "small_before_large": 2,
     "wrapping": 2, "strided": 1, "turned": 1, "product_before": 1, "two_products": 2, "product_as_integers": 1,

@@ -85,8 +85,8 @@ def test_a_nan_that_is_moved_may_have_other_bits():
 
 @pytest.fixture
 def library(monkeypatch, tmp_path):
-    """Return a function that replaces a line of a kernel in a copy of the shaders, from which operators are
-    compiled."""
+    """Return a function that replaces a line of a kernel in a copy of the shaders; operators are compiled from the
+    copy."""
     folder = tmp_path / "shaders"
     shutil.copytree(sources.directory(), folder)
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path))
@@ -205,7 +205,8 @@ def test_the_page_lists_kernels_that_did_not_run():
     assert "2 of 3 kernels" in section
     assert "TILE_M=4u a:float16 b:float16 result:float16" in section
     rows = [part.partition("</code>")[0] for part in section.split('<th scope="row"><code>')[1:]]
-    assert rows[:3] == ["recurrent/start.comp", "gemm/vector.comp", "elementwise/vector.comp"]  # missing cases first
+    # kernels with missing cases come first
+    assert rows[:3] == ["recurrent/start.comp", "gemm/vector.comp", "elementwise/vector.comp"]
 
 
 def test_junit_counts_them_as_passed():

@@ -66,9 +66,9 @@ def test_a_device_that_lacks_a_shard_is_not_complete():
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    (lambda r: r.update(commit="other"), "b: its commit is 'other', that of a is '0123"),
-    (lambda r: r["suite"].update(seed=1), "b: its suite.seed is 1, that of a is 0"),
-    (lambda r: r["suite"].update(only=["GRU"]), r"b: its suite.only is \['GRU'\], that of a is None"),
+    (lambda r: r.update(commit="other"), "b has commit 'other', a has '0123"),
+    (lambda r: r["suite"].update(seed=1), "b has suite.seed 1, a has 0"),
+    (lambda r: r["suite"].update(only=["GRU"]), r"b has suite.only \['GRU'\], a has None"),
     (lambda r: None, "b, llvmpipe: holds shard 1/1, as a, llvmpipe does"),
     (lambda r: r["suite"].update(shard="1/2"), "b: is shard 1/2, a is of 1 shards"),
 ])  # fmt: skip

@@ -13,7 +13,7 @@ from dml.conformance.references.suppression import suppress
 
 
 def test_boxes_without_area_overlap_nothing():
-    """Two empty boxes do not overlap either, though the quotient of their areas is undefined."""
+    """Empty boxes overlap nothing, not even each other, though the quotient of their areas is undefined."""
     boxes = np.array([[[1, 1, 1, 3], [1, 1, 1, 3], [0, 0, 2, 2], [0, 0, 2, 2]]], np.float32)
     scores = np.array([[[4, 3, 2, 1]]], np.float32)
     for inclusive in (False, True):

@@ -23,8 +23,8 @@ SECOND = changed(FIRST)
 
 
 def test_the_reports_are_such_as_the_suite_makes():
-    """Outcomes that differ in what the schema leaves open (names, and signed numbers or null) are validated once:
-    validating all of them takes 15 seconds."""
+    """Outcomes that differ only in names and in signed numbers or null are validated once: validating all of them takes
+    15 seconds."""
     schema = json.loads(SCHEMA.read_text("utf-8"))
     validated: set[str] = set()
 
@@ -303,7 +303,7 @@ def test_nothing_overflows(pages, name, width):
 @needs_browser
 @pytest.mark.parametrize("dark", [False, True])
 def test_texts_stand_out_from_their_ground(pages, dark):
-    """Every visible text has at least WCAG's contrast of 4.5."""
+    """Every visible text has at least WCAG's minimum contrast of 4.5."""
     opened, folder = pages
     opened.open(folder / "two.html", dark=dark)
     opened.set("[name=name]", "CONV")

@@ -61,7 +61,7 @@ def written(place: DeviceAxis, case: str, folder: Path, seed: int = 0) -> Path:
 
 @pytest.mark.parametrize("case", [
     "GEMM:type=FLOAT16,c=yes,layout=owned",  # the persistent resource, initialization
-    "SPLIT:type=INT8,layout=padded",  # an array of outputs, gaps
+    "SPLIT:type=INT8,layout=padded",  # an array of outputs, and gaps between rows
     "ACTIVATION_TANH:type=FLOAT32,values=edges",  # subnormal inputs, NaN
     "CONVOLUTION:type=FLOAT32,sizes=2x5x13x13,bias=yes",  # a uniform block
     "CAST:type=FLOAT64,to=INT64",

@@ -43,7 +43,7 @@ def test_cases_run_and_pass(run):
 
 
 @pytest.mark.parametrize(("how", "seconds", "reason", "told"), [
-    ("hang", 4, "no answer within 4 seconds", "odd_worker.py\", line"),  # the traceback shows where it hung
+    ("hang", 4, "no answer within 4 seconds", "odd_worker.py\", line"),  # the traceback shows where the case hung
     ("die", 120, "the process ended with SIGSEGV", "Fatal Python error: Segmentation fault"),
     ("leave", 120, "the process ended with exit status 7", "the driver says why"),
     ("lost", 120, "the device was lost [DXGI_ERROR_DEVICE_REMOVED 0x887A0005]", "the device was lost"),
@@ -104,7 +104,7 @@ def test_leaving_the_run_ends_its_processes(vulkan, monkeypatch):
 
 
 def test_the_smallest_case_is_looked_for(run):
-    """All cases of FLOAT16 fail; the smallest has one element and default parameters."""
+    """All FLOAT16 cases fail; the smallest has one element and default parameters."""
     start = "ELEMENT_WISE_ADD:type=FLOAT16,sizes=13,layout=permuted,values=edges"
     _, found = run([start], odd={"wrong": "FLOAT16"}, seconds=120)
     smallest = found[start]["failure"]["smallest"]
@@ -128,7 +128,7 @@ def test_combinations_without_meaning_are_not_tested(run):
 
 
 def test_a_process_runs_a_number_of_cases(run, monkeypatch):
-    """A new process replaces one after a number of cases; no case is lost or repeated."""
+    """After a number of cases a new process replaces the old one; no case is lost or repeated."""
     started = []
     start = runner.WorkerProcess  # type: ignore[attr-defined]  # (imported there)
     monkeypatch.setattr(runner, "WorkerProcess", lambda *place, **more: started.append(1) or start(*place, **more))

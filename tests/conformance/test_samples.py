@@ -53,7 +53,7 @@ def test_errors_in_the_part_are_seen(monkeypatch, name):
     desc, inputs = case.desc, case.inputs()
     reference = case.subject.reference(desc, inputs)
     outputs = {field: expected.values.astype(getattr(desc, field).dtype) for field, expected in reference.items()}
-    for least in (1 << 60, 0):  # first all elements are judged, then a sample
+    for least in (1 << 60, 0):  # first judge all elements, then a sample
         monkeypatch.setattr(samples, "LARGE", least)
         assert samples.judge(desc, inputs, outputs) == ""
         for field, array in outputs.items():
@@ -112,7 +112,7 @@ def test_a_wrong_variant_is_not_timed(vulkan, monkeypatch, tmp_path):
         pytest.skip("the device has one variant of the product")
     assert judged == [""] * len(judged)
     assert len(judged) > 1
-    assert len(set(timed)) == 1  # only the default variant
+    assert len(set(timed)) == 1  # only the default variant was timed
     assert any("is wrong and is excluded: at [0]: wrong" in line for line in lines)
     lines.clear()
     tuning.Tuner(vulkan, lines.append, judge=lambda *_: "no", timer=timer, clock=lambda: 0.0).measure(work, 1e9)

@@ -96,7 +96,7 @@ def test_the_seed_finds_the_fault_again(vulkan):
 
 
 def test_a_chain_that_loses_an_addition_is_wrong(vulkan, monkeypatch):
-    """One thread runs only chains of dispatches, and one recorded addition is dropped."""
+    """One thread runs only chains of dispatches; one recorded addition is dropped."""
     monkeypatch.setattr(stress._Thread, "_one", lambda self: self._long())
     assert strained(vulkan, 2).wrong == ""
     append, count = CommandList.append, [0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from dml.conformance.case import Case, cases
 from dml.conformance.execution import run_case
 from dml.conformance.graphs import SUITE_OPERATOR_TYPE, GraphDesc, check
 from dml.conformance.layouts import repeated, tensors
-from dml.conformance.parameters import LABEL
 from dml.conformance.subject import Subject, subjects
 from dml.descriptors.attention import OWN_INSERT_ROWS_OPERATOR_DESC
 from dml.descriptors.base import operators
@@ -20,6 +20,8 @@ from dml.descriptors.detection import OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC
 from dml.graph import operations as op
 from dml.tensors import numpy_dtype
 
+#: Allowed characters of a label, so that a case's id can be parsed.
+LABEL = re.compile(r"[A-Za-z0-9_.+-]+")
 SUBJECTS = [pytest.param(subject, id=name) for name, subject in subjects().items()]
 
 

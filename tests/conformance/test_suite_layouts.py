@@ -34,7 +34,7 @@ def test_elements_come_back_and_gaps_are_watched(kind, sizes, layout):
 def test_a_byte_written_into_a_gap_is_found(kind):
     tensor = described(kind, (2, 3), "padded")
     data = to_bytes(np.zeros((2, 3), tensor.dtype), tensor)
-    gap = 3 * tensor.element_bits // 8  # after the first row
+    gap = 3 * tensor.element_bits // 8  # bytes of the gap after the first row
     data[gap] ^= 1
     assert gaps_touched(data, tensor) == gap
 

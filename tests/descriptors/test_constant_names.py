@@ -1,4 +1,4 @@
-"""Names of constants: the same exactly for equal bytes."""
+"""Names of constants: equal exactly if the bytes are equal."""
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
-"""Operator descriptions against the project's table of structures; binding and graph structures."""
+"""Operator descriptions against the structures of DirectML.h; binding and graph structures."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-import json
 import re
 import subprocess
 import sys
-from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,39 +15,51 @@ import pytest
 import dml
 from dml import DMLError
 
-TABLE = json.loads(files("dml.capability").joinpath("operators.json").read_text())
+
+def structures():
+    """Read `structures.txt`, the operators of DirectML.h in the order of their numbers: by name, the number and the
+    fields (name, kind, type, optional) in C order. A ``?`` marks an optional field."""
+    found = {}
+    for line in Path(__file__).with_name("structures.txt").read_text().splitlines():
+        if not line.startswith(" "):
+            number, name = line.split()
+            found[name] = int(number), (fields := [])
+            continue
+        what, names = line.split(":")
+        fields += [(each.rstrip("?"), *what.split(), each.endswith("?")) for each in names.split()]
+    return found
+
+
+STRUCTURES = structures()
 F32 = dml.DML_TENSOR_DATA_TYPE_FLOAT32
 T4 = dml.DML_BUFFER_TENSOR_DESC(F32, (1, 1, 2, 3))
 
 
 def test_every_operator_has_its_class():
-    assert len(TABLE) == len(dml.DML_OPERATOR_TYPE) - 1, "all but DML_OPERATOR_INVALID"
-    in_order = sorted(TABLE, key=lambda name: TABLE[name]["value"])
-    assert [kind.name for kind in dml.operators()] == [f"DML_OPERATOR_{name}" for name in in_order]
-    for name, facts in TABLE.items():
+    assert len(STRUCTURES) == len(dml.DML_OPERATOR_TYPE) - 1, "all but DML_OPERATOR_INVALID"
+    assert [kind.name for kind in dml.operators()] == [f"DML_OPERATOR_{name}" for name in STRUCTURES]
+    for name, (number, _) in STRUCTURES.items():
         desc_class = getattr(dml, f"DML_{name}_OPERATOR_DESC")
-        assert dml.operators()[dml.DML_OPERATOR_TYPE(facts["value"])] is desc_class
-        assert facts["value"] == desc_class.OPERATOR_TYPE
+        assert dml.operators()[dml.DML_OPERATOR_TYPE(number)] is desc_class
+        assert number == desc_class.OPERATOR_TYPE
     assert dml.DML_SCATTER_ELEMENTS_OPERATOR_DESC is dml.DML_SCATTER_OPERATOR_DESC
 
 
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", STRUCTURES)
 def test_fields_are_those_of_the_structure_in_c_order(name):
     desc_class = getattr(dml, f"DML_{name}_OPERATOR_DESC")
-    assert [
-        {"name": info.name, "kind": info.kind, "type": info.type, "optional": info.optional}
-        for info in desc_class.fields_info
-    ] == TABLE[name]["fields"]
-    assert [field.name for field in dataclasses.fields(desc_class)] == [f["name"] for f in TABLE[name]["fields"]]
+    described = [(info.name, info.kind, info.type, info.optional) for info in desc_class.fields_info]
+    assert described == STRUCTURES[name][1]
+    assert [field.name for field in dataclasses.fields(desc_class)] == [info.name for info in desc_class.fields_info]
 
 
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", STRUCTURES)
 def test_docstrings_have_a_summary_and_a_reference(name):
     text = " ".join(getattr(dml, f"DML_{name}_OPERATOR_DESC").__doc__.split())
     page = "dml_reverse_subsequences_desc" if name == "REVERSE_SUBSEQUENCES" else f"dml_{name.lower()}_operator_desc"
     assert text.endswith(f" Reference: {page}.")
     assert len(text) > len(page) + 60
-    fields = {field["name"] for field in TABLE[name]["fields"]}
+    fields = {field for field, *_ in STRUCTURES[name][1]}
     described = set(re.findall(r"\b[A-Z]\w*Tensors?\b", text))
     assert described <= fields, "names a tensor it does not have"
 

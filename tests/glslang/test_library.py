@@ -202,7 +202,7 @@ def test_the_library_exports_no_symbols_of_glslang(in_process, tmp_path):
         pytest.skip("nm is missing")
     path = tmp_path / "below" / "glslang.so"
     path.parent.mkdir()
-    newer = Path(sys.prefix, "lib", "dml", "glslang")  # if the system's is too old
+    newer = Path(sys.prefix, "lib", "dml", "glslang")  # present if the system's glslang is too old
     (path.parent / "glslang").symlink_to(newer)
     folder = [path.parent / "glslang"] if newer.exists() else []
     subprocess.run([TOOLS / "glslang" / "build", path, *folder], check=True)

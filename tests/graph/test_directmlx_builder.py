@@ -75,7 +75,8 @@ def test_a_view_reaches_no_further_than_its_tensor(device: Any) -> None:
 )
 def test_views_in_a_chain(device: Any, kinds: list[str], optimize: bool) -> None:
     """After each view, operators change the integers' bits or copy the floats."""
-    words = RNG.integers(0x3C, 0x40, (4, 32)).astype(np.uint8).view(np.uint32)  # bits of normal numbers in every type
+    # bytes that form normal numbers in every type
+    words = RNG.integers(0x3C, 0x40, (4, 32)).astype(np.uint8).view(np.uint32)
     graph = Builder(device)
     t, expected = graph.input("x", words.shape, UINT32), words
     for kind in kinds:

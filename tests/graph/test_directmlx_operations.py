@@ -150,7 +150,7 @@ def test_lstm_and_rnn(device: Any) -> None:
 def test_clip_and_padding_of_integers(device: Any, kind: Any) -> None:
     limits = np.iinfo(kind)
     x = RNG.integers(limits.min, limits.max, (3, 4), kind, endpoint=True)
-    least, most = limits.min // 2 + 1, limits.max - 1  # more digits than float32 has
+    least, most = limits.min // 2 + 1, limits.max - 1  # limits with more digits than float32 has
 
     def make(t: Tensor) -> dict[str, Tensor]:
         return {"clip": op.clip(t, least, most), "padding": op.padding(t, (1, 0), (0, 2), value=most)}

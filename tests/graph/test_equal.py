@@ -55,7 +55,7 @@ def test_chains_of_equal_nodes_are_computed_once(device: dml.Device) -> None:
         return len(lines)
 
     one, three = count(1), count(3)
-    assert three <= one + 3  # the copies into the joined tensor
+    assert three <= one + 3  # three more: the copies into the joined tensor
 
 
 def test_graph_outputs_are_all_written(device: dml.Device) -> None:

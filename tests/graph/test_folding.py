@@ -138,7 +138,7 @@ def test_what_comes_with_every_dispatch_is_not_folded(device, given):
     _, y = network.convolution(of_weights)
     alone = network.builder.compile({"y": y})
     compiled = network.builder.compile({"y": network.normalized(y, of_normal)})
-    more = ["elementwise/vector.comp"] if given == "parameters" else []  # computes the scale factors
+    more = ["elementwise/vector.comp"] if given == "parameters" else []  # this kernel computes the scale factors
     if not can_bind(device, 7):
         # A separate dispatch, after copying two parameters into one buffer (at initialization if they are known)
         more += ["movement/copy_words.comp"] * 2 if given == "parameters" else []

@@ -50,7 +50,7 @@ def test_levels(described: list[str], order: str, barriers: tuple[int, int]) -> 
 @pytest.mark.parametrize(
     "described, order",
     [
-        # Two chains, by levels, with a result each
+        # Two chains with one result each: alternately, by levels
         (["1:x:a", "2:x:b", "3:a:c", "4:b:d", "5:c:e", "6:d:f"], "135246"),
         # Two chains with one result
         (["1:x:a", "2:x:b", "3:a:c", "4:b:d", "5:cd:e"], "13245"),

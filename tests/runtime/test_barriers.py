@@ -15,7 +15,7 @@ KINDS = {
     "WRITE-AFTER-READ": ((0, 1), (2, 0)),
     "WRITE-AFTER-WRITE": ((0, 1), (2, 1)),
 }
-#: Decisions that miss one kind of dependency.
+#: Barrier decisions that each miss one kind of dependency.
 BROKEN = {
     "none": "",
     "READ-AFTER-WRITE": "meet(past.written, later.written) or meet(past.read, later.written)",

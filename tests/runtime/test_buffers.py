@@ -1,4 +1,4 @@
-"""Buffers on devices with and without memory of their own: partial transfers, zeros, threads, limits."""
+"""Buffers on devices with and without separate memory: partial transfers, zeros, threads, limits."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_operators_are_dumped_as_they_are_compiled(device, folder, tmp_path):
         harness.tensor("FLOAT32", (3, 5), "padded"), harness.tensor("FLOAT32", (3, 5)), None, Min=-0.5, Max=2.0
     )
     dispatches = compile_operator(desc, device.vulkan.target).dispatches
-    kernels = spirv(dispatches)  # now in the cache in any case
+    kernels = spirv(dispatches)  # the kernels are now in the cache
     for path in folder.iterdir():
         path.unlink()
     assert spirv(dispatches) == kernels

@@ -65,7 +65,7 @@ def test_the_first_profile_excludes_compilation(compiled, monkeypatch):
         function = getattr(Recording, name)
         monkeypatch.setattr(Recording, name, lambda self, n=name, f=function: (done.append(n), f(self))[1])
     compiled.profile(data())
-    assert done[-2:] == ["run", "profile"]  # initialization came before
+    assert done[-2:] == ["run", "profile"]  # initialization ran before
     done.clear()
     compiled.profile(data())
     assert done == ["profile"]

@@ -59,7 +59,7 @@ def test_submissions_follow_each_other(device):
 def test_several_lists_go_in_one_submission(device, monkeypatch):
     buffer = device.create_buffer(np.ones(COUNT, np.float32))
     lists = [doubling(device, buffer, 2) for _ in range(3)]
-    device.execute_command_lists(lists)  # the driver compiles
+    device.execute_command_lists(lists)  # the driver compiles the kernels during this call
     queue, submitted = device.context.queue, []
     submit = queue.submit
     monkeypatch.setattr(queue, "submit", lambda sequences, keep: submitted.append(1) or submit(sequences, keep))

@@ -59,7 +59,7 @@ class Counted:
 
 
 def run(context: Context, dispatches):
-    """Run with each region in a buffer of its own; the first is the input, the rest are outputs."""
+    """Run with each region in a separate buffer; the first is the input, the rest are outputs."""
     buffers = [context.buffer(SIZE) for _ in range(4)]
     buffers[0].write(np.arange(1024, dtype=np.uint32))
     Recording(context, dispatches, spirv(dispatches), lambda region: Place(buffers[region.index])).run()

@@ -27,7 +27,7 @@ LLVMPIPE = Target(DeviceClass.CPU, subgroup_size=8, max_storage_buffers=16, max_
     ("changed", "wanted"),
     [
         ({}, True),
-        ({"llvmpipe": (26, 1)}, False),  # this version calls a function per texel
+        ({"llvmpipe": (26, 1)}, False),  # this version of Mesa calls a function per texel
         ({"llvmpipe": (0, 0)}, False),  # SwiftShader
         ({"max_texels": 65536}, False),
         ({"device_class": DeviceClass.DISCRETE}, False),

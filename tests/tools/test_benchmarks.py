@@ -115,7 +115,7 @@ def test_peers_take_turns(device: dml.Device, tmp_path: Path) -> None:
     def state(peer: Any) -> str:
         return Path(f"/proc/{peer._process.pid}/stat").read_text().rpartition(") ")[2][0]
 
-    names = ["dml", "onnxruntime (CPU)", "ncnn"]  # ncnn lacks the operator
+    names = ["dml", "onnxruntime (CPU)", "ncnn"]  # ncnn lacks this operator
     with peers(names, "reverse", tmp_path, str(device.vulkan.index)) as running:
         assert list(running) == names[:2]
         first, second = running.values()

@@ -23,7 +23,7 @@ from dml.validator.base import rule_of
 from sample_descriptors import NAMES, sample
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT))  # tools is a folder of the checkout
+sys.path.append(str(ROOT))  # so that the folder tools can be imported
 
 from tools.documentation import kernels, operators  # noqa: E402
 from tools.documentation.__main__ import DOCUMENTS, write_pages  # noqa: E402

@@ -209,9 +209,14 @@ def test_a_chip_that_its_shim_calls_another_one() -> None:
     """The shim for NVIDIA reports a GK110 of 255 registers for every chip."""
     target = Target(DeviceClass.DISCRETE, vendor=0x10DE, device=0x1004, driver=24)
     device = VulkanDevice(0, "NVK", "", (1, 2, 0), target, 0, 0, 0, 0, Identity(0x10DE, 0x1004, 0, b""))
-    for chip, registers in (("kepler", 63), ("kepler2", 255)):
+    for chip, registers, numbers in (
+        ("kepler", 63, 0),
+        ("kepler2", 255, 60),
+        ("pascal", 255, 60),
+        ("volta", 255, None),
+    ):
         found = compiling._identified(device, vendor_of(chip), chip).target
-        assert devices.registers(found) == registers
+        assert (devices.registers(found), devices.kept_numbers(found, 4)) == (registers, numbers)
 
 
 def test_a_driver_without_a_version_has_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,7 +124,7 @@ def test_out_of_memory_is_an_error_and_leaks_nothing(manager):
     environment = {
         **os.environ,
         "MALLOC_ARENA_MAX": "1",
-    }  # otherwise threads reserve address space for their heaps
+    }  # without this, threads reserve address space for their heaps
     names = [properties["device_name"] for properties in manager.list_devices()]
     tried = [which for which, name in enumerate(names) if "llvmpipe" in name or "SwiftShader" in name]
     if not tried:

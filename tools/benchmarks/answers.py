@@ -37,7 +37,7 @@ class Contender(Protocol):
     first result's."""
 
     def prepare(self, path: Path) -> None:
-        """Do what users of this engine do once in advance; this is not measured."""
+        """Prepare as users of this engine do once in advance; this is not measured."""
 
     def load(self, path: Path) -> None: ...
 
@@ -50,7 +50,7 @@ class Ours(Contender):
         import dml.frontends.onnx as onnx
 
         self._device = dml.create_device(device)
-        self._context = self._device.context  # opens the device
+        self._context = self._device.context  # this opens the device
         self._prepare = onnx.prepare
 
     def load(self, path: Path) -> None:

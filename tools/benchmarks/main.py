@@ -2,6 +2,7 @@
 
     tools/bench [--device llvmpipe] [--rounds 15] [case ...]
     tools/bench --first-result [--model resnet18]    time to a model's first result; has its own --help
+    tools/bench --planning                           what each layer of planning saves; has its own --help
     tools/bench --roofline [case ...]                operators as fractions of the device's limits; has its own --help
     tools/bench --language                           a language model compared with llama.cpp; has its own --help
     tools/bench --compare before.json after.json     compare two reports (--json FILE)
@@ -25,6 +26,7 @@ from typing import Any, NamedTuple
 import comparison
 import first_result
 import numpy as np
+import planning
 import roofline.main
 from cases import CASES
 from geometric import geometric_mean
@@ -92,6 +94,9 @@ def host_share(device: dml.Device) -> float:
 def main() -> None:
     if sys.argv[1:2] == ["--first-result"]:
         first_result.main(sys.argv[2:])
+        return
+    if sys.argv[1:2] == ["--planning"]:
+        planning.main(sys.argv[2:])
         return
     if sys.argv[1:2] == ["--roofline"]:
         roofline.main.main(sys.argv[2:])

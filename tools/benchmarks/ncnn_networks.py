@@ -83,7 +83,7 @@ class _Translation:
         self.network.output = self.blobs[graph.output[0].name]
 
     def layer(self, kind: str, value: str, inputs: list[str], parameters: str) -> None:
-        """Add the layer that computes a value, and a Split layer where the value has several readers."""
+        """Add the layer that computes a value, and a Split layer if the value has several readers."""
         inputs = [self.copies[name].pop() if name in self.copies else name for name in inputs]
         head = f"{kind} {value} {len(inputs)} 1"
         self.network.lines.append(" ".join([head, *inputs, value, *([parameters] if parameters else [])]))
@@ -160,5 +160,5 @@ class _Translation:
         self.made(node, "Concat", "0=0", len(node.input))
 
     def _Flatten(self, node: onnx.NodeProto, given: dict[str, Any]) -> None:
-        """Do nothing: ncnn's global pooling returns a vector already."""
+        """Do nothing: ncnn's global pooling already returns a vector."""
         self.blobs[node.output[0]] = self.blobs[node.input[0]]

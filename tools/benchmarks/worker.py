@@ -18,7 +18,7 @@ import dml
 
 
 def main(peer: str, name: str, results: str, device: str | None = None) -> None:
-    # Send what libraries print to stderr, to keep the answers clean.
+    # Send the output of libraries to stderr, to keep the answers clean.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 

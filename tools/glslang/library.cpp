@@ -45,7 +45,7 @@ const Target* find_target(const char* name)
 std::vector<unsigned> compile(
     const char* text, const char* file, const Target& target, bool debug, std::string& messages)
 {
-    // declared before the program, which uses its memory
+    // the program uses this memory, so it is declared before
     const auto shader = std::make_unique<glslang::TShader>(EShLangCompute);
     shader->setStringsWithLengthsAndNames(&text, nullptr, &file, 1);
     shader->setEnvInput(glslang::EShSourceGlsl, EShLangCompute, glslang::EShClientVulkan, 100);
@@ -96,7 +96,7 @@ void* perform(void* argument)
         task->words = compile(task->text, task->file, *task->target, task->debug, task->messages);
         task->done = true;
     } catch (const std::exception&) {
-        // out of memory
+        // (out of memory)
     }
     return nullptr;
 }
@@ -135,7 +135,7 @@ extern "C" {
 // Returns the first line of `glslangValidator --version`; empty if glslang does not start. Call this function first.
 const char* dml_glslang_start()
 {
-    static const std::string version = start(); // (once, even if several threads call)
+    static const std::string version = start(); // (once, even if called from several threads)
     return version.c_str();
 }
 

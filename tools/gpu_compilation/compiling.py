@@ -35,7 +35,7 @@ _OPENINGS = 8
 LONGEST = 120.0
 #: Timeout, in seconds, for drivers that run in an emulator, on a loaded machine.
 EMULATED_LONGEST = 5 * LONGEST
-#: VkDriverId of Mesa's driver for NVIDIA
+#: VkDriverId of NVK, Mesa's driver for NVIDIA
 _NVK = 24
 # One chip at a time compiles its GLSL, on all cores; the others then find the SPIR-V in the cache.
 _lowering = threading.Lock()
@@ -78,7 +78,7 @@ class _Process:
 
     def __init__(self, process: subprocess.Popen[bytes], longest: float) -> None:
         self._process, self._longest = process, longest
-        # Drain stderr: a driver's messages would fill the pipe and block it.
+        # Drain stderr, since a full pipe would block the process.
         self._remarks: list[bytes] = []
         self._listener = threading.Thread(target=lambda: self._remarks.extend(process.stderr or ()))
         self._listener.start()
@@ -164,7 +164,7 @@ def compile_chip(
 def lower_chip(vendor: Vendor, installation: Installation, chip: str, workloads: Sequence[Workload]) -> Report:
     """Return a report of the workloads that cannot be lowered for the chip; compile nothing.
 
-    Raises NoDriverError where the driver opens no such chip.
+    Raises NoDriverError if the driver cannot open the chip.
     """
     with _started(vendor, installation, chip, loops=False) as worker:
         report = Report(vendor.name, chip, _version(worker.device.driver))

@@ -67,7 +67,7 @@ class Vendor:
     devices: Mapping[str, int] = field(default_factory=dict)
 
     def find(self) -> Installation:
-        """Return the driver, unpacked and built where missing. Raises NoDriverError if that fails."""
+        """Return the driver; unpack and build it if missing. Raises NoDriverError if that fails."""
         if self.origin is Origin.EMULATED:
             found = emulated()
             root = found / "root"
@@ -130,7 +130,9 @@ VENDORS = (
         "nvidia", "nouveau", "nouveau", "NOUVEAU_CHIPSET",
         {"kepler": "e4", "kepler2": "f0", "maxwell": "117", "maxwell2": "120", "pascal": "134", "volta": "140",
          "turing": "164", "turing16": "167", "ampere100": "170", "ampere": "172"},
-        ("ampere",), devices={"kepler": 0x1180},
+        ("ampere",),
+        devices={"kepler": 0x1180, "maxwell": 0x1380, "maxwell2": 0x17C8, "pascal": 0x1B80, "volta": 0x1DB1,
+                 "turing": 0x1E87, "turing16": 0x1F82, "ampere100": 0x20B0, "ampere": 0x2204},
     ),
     Vendor(
         "qualcomm", "freedreno", "freedreno", "FD_GPU_ID",

@@ -20,7 +20,7 @@ COLUMNS = ("instructions", "registers", "spills", "scratch", "occupancy", "cycle
 GROWS = {"instructions": 16, "registers": 8, "spills": 0, "scratch": 0}
 #: Milliseconds that a kernel may take to compile.
 SLOW = 2000.0
-#: Milliseconds that a kernel may take to compile where the driver runs in an emulator.
+#: Milliseconds that a kernel may take to compile in an emulator.
 EMULATED_SLOW = 10 * SLOW
 
 Row = tuple[int, ...]

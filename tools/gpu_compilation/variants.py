@@ -298,7 +298,7 @@ _VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
 
 
 def variants() -> Iterator[tuple[str, dml.OperatorDesc]]:
-    """Yield unique names and descriptors: in FLOAT32, and in FLOAT16 where that differs and is valid."""
+    """Yield unique names and descriptors: in FLOAT32, and in FLOAT16 if that differs and is valid."""
     for name, operator, fields in _VARIANTS:
         float32, float16 = (sample(operator, "packed", floats, **fields) for floats in ("FLOAT32", "FLOAT16"))
         yield f"{operator} {name}", float32

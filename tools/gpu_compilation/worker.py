@@ -20,7 +20,7 @@ from tools.gpu_compilation.pipelines import pipeline_compiler
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # keeps the driver's output out of the answers
+    os.dup2(2, 1)  # keeps the driver's output separate from the answers
 
     def answer(message: Any) -> None:
         pickle.dump(message, answers)

@@ -43,13 +43,13 @@ def main() -> int:
     parser.add_argument("--who", help=f"comma-separated axes of `dml conformance`, or onnxruntime; {who}")
     parser.add_argument("--device", help="part of the device's name, or its index")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    # On virtual machines, the first touch of memory that the host has not backed yet is several times slower.
+    # On virtual machines, the first access to memory that the host has not backed yet is several times slower.
     parser.add_argument(
         "--processes",
         type=int,
         default=3,
-        help="processes to run with warm caches; the fastest first result counts (0: only one, with cold caches); "
-        "default: 3",
+        help="processes with warm caches, of which the fastest first result counts (default: 3); "
+        "0: a single process, with cold caches",
     )
     options = parser.parse_args()
     for name in options.models:
@@ -68,7 +68,7 @@ def main() -> int:
         means = [one["mean"] for one in answers.values()]
         if max(means) - min(means) > _TOLERANCE * max(means):
             wrong.append(f"{name}: results differ: {dict(zip(answers, means, strict=True))}")
-        if options.json:  # after each model: a whole run takes long
+        if options.json:  # written after each model, since a whole run takes long
             options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     console = Console()
     console.print(_times_table(found["models"]))

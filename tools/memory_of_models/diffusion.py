@@ -9,7 +9,7 @@ from onnx import TensorProto
 
 from tools.memory_of_models.writer import Made, ModelWriter, layers_of, to_multiple
 
-_TOKENS, _CONTEXT = 77, 768  # of the encoded text
+_TOKENS, _CONTEXT = 77, 768  # sizes of the encoded text
 _EMBEDDED = 320  # of a time step's embedding by sines and cosines
 
 

@@ -110,8 +110,8 @@ def present(root: Path, found: Sequence[Mapping[str, Any]]) -> dict[Mutant, dict
 
 
 def score(found: list[dict[str, Any]], reasons: Mapping[str, str]) -> tuple[int, int, int]:
-    """Return the numbers of caught mutants, of mutants that can change a result, and of those that change only a
-    kernel, for a reason that begins with Equal."""
+    """Return the numbers of caught mutants, of mutants that can change a result, and of those whose reason begins with
+    Equal: they change only a kernel."""
     caught = sum(one["outcome"] == "caught" for one in found)
     equal = sum(reasons.get(key(one), "").startswith("Equal") for one in _survivors(found))
     return caught, caught + len(list(_survivors(found))) - equal, equal
@@ -253,7 +253,7 @@ class Workers:
 
     def outcome(self, mutant: Mutant, cases: list[tuple[str, str]], most: int, seconds: float) -> dict[str, Any]:
         """Run a mutant and return its outcome; a crash of the process counts as caught."""
-        # Every mutant gets a new folder: caches identify a file by its path and time.
+        # Each mutant gets a new folder, since caches identify a file by its path and time.
         root = self._folder / f"mutant{self._run}" / "shaders"
         shutil.rmtree(root.parent, ignore_errors=True)
         shutil.copytree(sources.directory(), root)
@@ -275,7 +275,7 @@ class Workers:
         if line:
             return dict(json.loads(line))
         self.close()
-        # A hang cannot be told from many slow cases, so a timeout does not count as caught.
+        # A hang cannot be distinguished from many slow cases, so a timeout does not count as caught.
         is_late = time.monotonic() - began >= seconds
         return {"outcome": "late" if is_late else "caught", "by": "", "reason": "the process ended", "run": 0}
 

@@ -54,7 +54,7 @@ def mutants(root: Path, file: str) -> Iterator[Mutant]:
             continue
         for kind, (pattern, change) in _RULES.items():
             changed = pattern.sub(change, code, count=1)
-            if kind == "bound" and is_unrolled:  # one iteration more would only index local arrays out of bounds
+            if kind == "bound" and is_unrolled:  # one more iteration would only index local arrays out of bounds
                 changed = code.replace(" < ", " + 1u < ", 1)
             if changed != code:
                 yield Mutant(file, number, kind, line, changed + slashes + comment)

@@ -194,7 +194,7 @@ if (!('detached' in ArrayBuffer.prototype)) {
 }
 Set.prototype.difference ??= function(other) { return new Set([...this].filter((item) => !other.has(item))); };
 
-process.on('unhandledRejection', () => {});  // a page reports these and continues
+process.on('unhandledRejection', () => {});  // a page would report these and continue
 const run = (script) => vm.runInThisContext(fs.readFileSync(script, 'utf8'), {filename: script});
 
 try {

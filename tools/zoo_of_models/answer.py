@@ -27,7 +27,7 @@ def answer(folder: Path, device_name: str, runs: int) -> dict[str, Any]:
     import dml.frontends.onnx as onnx
 
     device = dml.create_device(device_name or None)
-    _ = device.context  # opens the device
+    _ = device.context  # this opens the device
     with np.load(folder / "inputs.npz") as file:
         inputs = dict(file)
     warnings.simplefilter("ignore", dml.frontends.onnx.HostNodesWarning)

@@ -29,7 +29,7 @@ def reference(path: Path, inputs: Arrays, runs: int, optimized: bool = True) -> 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # spinning would count as CPU time
-    # Add signed integers as integers, too: the default, float32, rounds sums near ties wrongly.
+    # adds signed integers as integers, too: the default, float32, rounds sums near ties wrongly
     options.add_session_config_entry("session.qdqisint8allowed", "1")
     if not optimized:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

@@ -92,7 +92,7 @@ FAMILIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         },
     ),
 }
-_LOCAL_THETA = 1e4  # of gemma3's sliding window layers
+_LOCAL_THETA = 1e4  # RoPE theta of gemma3's sliding window layers
 #: Entries of config.json that transformers renamed, with the builder's names.
 _AS_BUILT: Mapping[str, Mapping[str, Any]] = {
     "phimoe": {"architectures": ["PhiMoEForCausalLM"]},

@@ -170,7 +170,7 @@ def compare(folder: Path, source: Path, precision: str, device: str) -> dict[str
     try:
         with tempfile.TemporaryDirectory() as scratch:
             tokens, logits = expected(_exact(folder, Path(scratch)))
-    except Exception as error:  # raised as is when its CPU provider lacks an operator
+    except Exception as error:  # raised unchanged if its CPU provider lacks an operator
         refused = f"{type(error).__name__}: {_without_places(str(error))[:200]}"
     judge = "onnxruntime-genai" if logits else "transformers"
     try:

@@ -32,7 +32,7 @@ def of(kind: str, configuration: str, settings: dict[str, Any]) -> nn.Module:
 
     made = getattr(transformers, configuration)(**settings)
     made._attn_implementation = "eager"
-    made._experts_implementation = "batched_mm"  # the implementation that can be exported
+    made._experts_implementation = "batched_mm"  # the only implementation that can be exported
     return getattr(transformers, kind)(made)
 
 

@@ -24,7 +24,7 @@ RUNS = 5
 
 
 def run(entry: Entry, folder: Path, device: str, check: bool) -> Row:
-    """Export the model if missing, run it and return its row."""
+    """Export the model if missing; run it and return its row."""
     row = Row(entry.name, entry.by, entry.opset, entry.precision)
     lacking = [package for package in entry.needs if find_spec(package) is None]
     if lacking:
@@ -48,7 +48,7 @@ def run(entry: Entry, folder: Path, device: str, check: bool) -> Row:
         inputs = dict(file)
     try:
         expected, row.theirs = reference(path, inputs, 0 if check else RUNS)
-    except RuntimeError as error:  # the base of onnxruntime's exceptions
+    except RuntimeError as error:  # base class of onnxruntime's exceptions
         row.verdict, row.why = NOT_EXPORTED, f"onnxruntime refuses it: {error}"
         return row
     found = _run(folder, device, check)
@@ -70,7 +70,7 @@ def run(entry: Entry, folder: Path, device: str, check: bool) -> Row:
 
 
 def _compare_as_it_stands(row: Row, path: Path, inputs: Arrays, ours: list[np.ndarray]) -> None:
-    """Also accept the results of onnxruntime without its graph optimizations."""
+    """Accept also the results of onnxruntime without its graph optimizations."""
     try:
         row.error = compare(ours, reference(path, inputs, 0, optimized=False)[0], row.precision, steps(path))
     except WrongError:

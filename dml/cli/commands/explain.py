@@ -35,7 +35,7 @@ def explain(
     profile: Annotated[
         bool, typer.Option("--profile", help="With --html or --json: run it; add each kernel's time.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON: nodes, and with --profile kernels.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON: nodes, and kernels with --profile.")] = False,
 ) -> None:
     """Show the DirectML operators of each node of a model, and the feature level they need.
 

@@ -58,7 +58,7 @@ def support(
     ] = "",
     in_place: Annotated[
         bool | None,
-        typer.Option("--in-place/--not-in-place", help="List operators that can write over an input, or not."),
+        typer.Option("--in-place/--not-in-place", help="List operators that can (or cannot) write over an input."),
     ] = None,
     lowest: Annotated[
         Path | None, typer.Option(help="Show the lowest feature level that supports this file: .json, .onnx, .xml.")
@@ -193,7 +193,7 @@ def _show_chosen(
 
 
 def _show_all(level: _Level, kinds: Sequence[_Type], json: bool) -> None:
-    from ...compiler.lowering import implemented  # (here, because `support GRU` needs no compiler)
+    from ...compiler.lowering import implemented  # imported here, because `support GRU` needs no compiler
 
     compiled, every = implemented(), all_operators()
     lowered = sum(cls in compiled for cls in every.values())

@@ -51,8 +51,8 @@ def pair(name: str, bits: int) -> tuple[str, dict[str, Constant]]:
 def affine(tensor: DML_BUFFER_TENSOR_DESC | None, scale: float, bias: float, x: Expression = X) -> Expression:
     """Return x * scale + bias in the tensor's type.
 
-    The reference has no rule for integers: whole scales and biases stay in integers, which wrap; with others, product
-    and sum are computed in float32 and truncated.
+    The reference has no rule for integers: integral scales and biases are applied in integers, which wrap; others in
+    float32, and the sum is truncated.
     """
     of = kind(tensor)
     numbers = {"Scale": float(scale), "Bias": float(bias)}

@@ -16,7 +16,7 @@ from dml.compiler.kernels.prelude import Bound
 from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Operand, Region
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 
-#: New places of regions' words: a shared region and the word in it.
+#: New location of a region's words: a shared region, and the word in it.
 Moves = dict[Region, tuple[Region, int]]
 
 
@@ -82,7 +82,7 @@ def _smallest(regions: Iterable[Region], count: int) -> tuple[Region, ...]:
 
 
 def _gathered(builder: PackingBuilder, regions: tuple[Region, ...]) -> Moves:
-    """Return a copy of regions that a kernel only reads; the previous one if nothing wrote to them since, as in a
+    """Return a copy of regions that a kernel only reads; an earlier copy if nothing was written to them since, as in a
     loop."""
     pack = builder.packs.get(regions)
     if pack is not None and not _written(builder.dispatches[pack.checked :], regions):

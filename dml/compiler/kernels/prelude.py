@@ -305,7 +305,7 @@ def _text(
     in_block = len(words) + len(members) > PUSH_WORDS
     x, y, z = workgroup
     lines = [
-        "#ifndef STORAGE",  # defined by sources.aliased
+        "#ifndef STORAGE",  # STORAGE is defined by sources.aliased
         "#define STORAGE(declared) declared",
         "#endif",
         f"layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;",

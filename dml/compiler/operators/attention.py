@@ -7,7 +7,7 @@ Sizes: B batch, N query heads, M key and value heads, S queries, K new keys, T a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import overload
 
@@ -20,7 +20,8 @@ from dml.compiler.operators.attention_kernels import AttentionOperands, attend_a
 from dml.compiler.operators.gemm.layout import transposed, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.operators.key_value_cache import insert
-from dml.compiler.operators.movement.views import trailing
+from dml.compiler.operators.movement.move import move_each
+from dml.compiler.operators.movement.views import raw, trailing
 from dml.compiler.parts import narrow
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Leaf, node
@@ -101,7 +102,7 @@ def _attend(desc: AttentionDesc, builder: ProgramBuilder, heads: int, key_heads:
         scores = _scores(builder, own, rows.of(key, 0), rows.of(more["relative"], 0, 2), key_heads, float(desc.Scale))
         weights = _softmax(desc, builder, scores, _mask_of(desc, mask, rows), rows.of(lengths, 0), new)
         values = _shared_heads(rows.of(value, 0), key_heads)
-        matmul(builder, _shared_heads(weights, key_heads), values, None, rows.of(result, 0, 3))
+        matmul(builder, _rows(_shared_heads(weights, key_heads)), values, None, _rows(rows.of(result, 0, 3)))
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def _mask(desc: AttentionDesc, builder: ProgramBuilder) -> Operand | None:
 
 
 def _biased(builder: ProgramBuilder, query: Operand, bias: Operand) -> Operand:
-    """Return the query plus its bias {head, element}, in FLOAT32."""
+    """Return the query plus its bias {head, element}, as FLOAT32."""
     biased = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, query.sizes)
     everywhere = bias.view(query.sizes, (0, bias.strides[0], 0, bias.strides[1]))
     apply(builder, node("$x0 + $x1", Leaf(0), Leaf(1)), biased, [query, everywhere])
@@ -167,10 +168,10 @@ def _scores(
     scores = with_rows_of_fours(builder, DML_TENSOR_DATA_TYPE_FLOAT32, (batch, heads, queries, key.sizes[2]))
     matmul(
         builder,
-        _shared_heads(query, key_heads),
+        _rows(_shared_heads(query, key_heads)),
         transposed(_shared_heads(key, key_heads)),
-        relative and _shared_heads(relative, key_heads),
-        _shared_heads(scores, key_heads),
+        relative and _rows(_shared_heads(relative, key_heads)),
+        _rows(_shared_heads(scores, key_heads)),
         alpha=scale,
     )
     return scores
@@ -232,24 +233,32 @@ def _total(
         insert(builder, current, lengths, cache, bias)
         return cache
     batch, heads, count, size = current.sizes
-    operands = {"current": current}
+    moved, still = {"current": current}, {}
     if past is not None:
-        operands["past"] = trailing(past, 4)
-        count += operands["past"].sizes[2]
+        moved["past"] = trailing(past, 4)
+        count += moved["past"].sizes[2]
         if lengths is not None:
-            operands["lengths"] = lengths
+            still["lengths"] = lengths.view((batch, heads, count, size), (*lengths.strides, 0, 0, 0))
     if bias is not None:
-        operands["bias"] = bias
+        still["bias"] = bias.view((batch, heads, count, size), (0, bias.strides[0], 0, bias.strides[1]))
     if present is not None:
-        builder.for_each("attention/total.comp", trailing(present, 4), operands)
-    if len(operands) == 1:
+        _join(builder, trailing(present, 4), moved, still)
+    if past is None and bias is None:
         return current
     if present is not None and bias is None:
         # The present output holds the rows unrounded.
         return trailing(present, 4)
     total = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (batch, heads, count, size))
-    builder.for_each("attention/total.comp", total, operands)
+    _join(builder, total, moved, still)
     return total
+
+
+def _join(builder: ProgramBuilder, result: Operand, moved: Mapping[str, Operand], still: Mapping[str, Operand]) -> None:
+    """Write past and new rows, with lengths and bias if given, to the result."""
+    as_they_are = "bias" not in still and all(rows.data_type == result.data_type for rows in moved.values())
+    if as_they_are:
+        result, moved = raw(result), {name: raw(rows) for name, rows in moved.items()}
+    move_each(builder, "attention/total.comp", result, moved, still, keep=() if as_they_are else (3,))
 
 
 def _shared_heads(operand: Operand, key_heads: int) -> Operand:
@@ -258,6 +267,17 @@ def _shared_heads(operand: Operand, key_heads: int) -> Operand:
     by_batch, by_head, *strides = operand.strides
     each = heads // key_heads
     return operand.view((batch, key_heads, each, *sizes), (by_batch, each * by_head, by_head, *strides))
+
+
+def _rows(shared: Operand) -> Operand:
+    """View query heads that share a key head, with one query each, as the rows of one product, which reads each key
+    once."""
+    batch, key_heads, each, queries, size = shared.sizes
+    if queries > 1:
+        return shared
+    by_batch, by_key_head, by_head, by_query, by_element = shared.strides
+    strides = (by_batch, by_key_head, by_query, by_head, by_element)
+    return shared.view((batch, key_heads, queries, each, size), strides)
 
 
 def _softmax(

@@ -235,7 +235,8 @@ def _gradient(builder: ProgramBuilder, task: Resampling) -> None:
 
 
 def _outputs_of_one(task: Resampling, k: int) -> int:
-    """Return the rounds of the loop over an axis: the outputs within 1 of an element and, at an edge, all beyond it.
+    """Return the rounds of the loop over an axis: the outputs within distance 1 of an element and, at an edge, all
+    outputs beyond it.
 
     outputs_of, in shaders/resample/filter.glsl, takes up to 6 more, since it rounds outwards on both sides.
     """
@@ -248,7 +249,7 @@ def _outputs_of_one(task: Resampling, k: int) -> int:
 
 # --- Loops over an element's contributions ----------------------------------------------------------------------------
 
-#: The start of a sum; it continues the previous part's sum, if there is one.
+#: The start of a sum, or the previous part's sum.
 _SUM = "    float sum = 0.0;\n#ifdef carry_VALUE\n    sum = carry_load(carry_at(c));\n#endif"
 
 

@@ -22,7 +22,7 @@ def max_steps(target: Target) -> int:
     return most if target.fewer_steps is None else min(most, target.fewer_steps)
 
 
-#: Smallest and largest workgroup whose invocations share no memory.
+#: Smallest and largest workgroup of kernels without shared memory.
 _FEWEST_LANES, _MOST_LANES = 4, 32
 
 
@@ -36,7 +36,7 @@ _SUBGROUPS = (4, 8, 16, 32, 64, 128)
 
 
 def shuffled(target: Target) -> int:
-    """Return the size of the subgroups in which kernels exchange values by shuffles; 0 where they use none.
+    """Return the size of the subgroups in which kernels exchange values by shuffles; 0 if they use none.
 
     It is 0 on CPU drivers, where invocations share nothing or a workgroup is one vector.
     """
@@ -87,7 +87,7 @@ def unit_walk(target: Target, units: int, rounds: int, lines: int) -> UnitWalk:
     """Return the loop over ``units`` units of a tensor. rounds: loop iterations within a unit, or 1. lines: GLSL lines
     executed per unit.
 
-    On CPU drivers each workgroup costs time, and one of several vectors costs most. There a workgroup is one vector
+    On CPU drivers each workgroup costs time, the more so if it has several vectors. There a workgroup is one vector
     wide and loops so often that about CPU_GROUPS workgroups remain. llvmpipe's work before an invocation's first unit
     (it loads each word of push constants separately) costs as much as a few units. Long arithmetic gets no loop:
     SwiftShader compiles it far more slowly inside one.
@@ -98,7 +98,7 @@ def unit_walk(target: Target, units: int, rounds: int, lines: int) -> UnitWalk:
     return UnitWalk(max(1, min(512, max_steps(target) // rounds, units // (CPU_GROUPS * vector))), True, vector)
 
 
-#: First Mesa version in which llvmpipe was not seen to gather the texels of several invocations.
+#: First tested Mesa version whose llvmpipe does not gather the texels of several invocations.
 TEXELS_BEFORE: tuple[int, int] = threshold("TEXELS_BEFORE")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps, shuffled
-from dml.compiler.selection.devices import half_matrices, has_room_for_matrices, keeps, profile
+from dml.compiler.selection.devices import half_matrices, has_fewest_registers, has_room_for_matrices, keeps, profile
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, half_work, tuned
 from dml.compiler.target import Target
@@ -65,12 +65,15 @@ _TILES = (
 _LEAST_DEPTH = min(depth for _, _, depth, *_ in _TILES)
 
 
-#: Keys that an invocation of attention/few.comp loads at once, at most, and its registers for scores and addresses:
-#: Mesa's compiler for Intel still spilled with 24.
+#: Maximum number of keys that an invocation of attention/few.comp loads at once; its registers for scores and
+#: addresses, with 24 of which Mesa's compiler for Intel still spilled.
 _KEYS_AT_ONCE, _FEW_REGISTERS = 4, 40
-#: Registers of attention/tiles.comp for queries, keys, loads in flight and addresses: of FLOAT32; of FLOAT16, or where
-#: registers shrink as the subgroup widens (Intel). More of them convert FLOAT16 without the device's instructions
-#: (Adreno 6xx); or have both a mask and a position bias, which Mesa's compiler for Apple loads for all scores at once.
+#: Additional registers of attention/few_lanes.comp, where they are fewest: Mesa's compiler for Mali spilled ten.
+_OF_LANES = 8
+#: Registers of attention/tiles.comp for queries, keys, loads in flight and addresses: for FLOAT32; for FLOAT16, or
+#: where registers shrink as the subgroup widens (Intel). Additional registers: to convert FLOAT16 without device
+#: instructions (Adreno 6xx); for both a mask and a position bias, which Mesa's compiler for Apple loads for all scores
+#: at once.
 _FLOAT_REGISTERS, _OTHER_REGISTERS, _CONVERTING, _MASKED_AND_BIASED = 104, 105, 12, 12
 
 
@@ -200,10 +203,10 @@ AttentionWay = AttentionTiles | AttentionMatrices | AttentionFew
 
 
 def attention_sharing(target: Target, of: AttentionShape) -> AttentionWay | None:
-    """Return the kernel's parameters; None where scores go to memory, between two products.
+    """Return the kernel's parameters; None if scores go to memory, between two products.
 
-    That is the case on CPU drivers, whose products use other tiles and whose caches hold the scores of a head, and
-    where a row's sums do not fit the registers.
+    That is the case on CPU drivers, whose products use other tiles and whose caches hold the scores of a head, and if a
+    row's sums do not fit the registers.
     """
     if not profile(target).shares_memory:
         return None
@@ -233,7 +236,7 @@ def _parts(target: Target, of: AttentionShape, groups: int, steps: int, tile: in
     return min(-(-of.keys // tile), max(wanted, -(-steps // max_steps(target))))
 
 
-def _keeps_few(target: Target, rows: int, round_: int, unit: int, others: int = _FEW_REGISTERS) -> bool:
+def _keeps_few(target: Target, rows: int, round_: int, unit: int, others: int) -> bool:
     """Whether an invocation of attention/few.comp can hold vectors of ``unit`` elements as float32: the query and the
     sums of each row, the keys and values of a round."""
     return keeps(target, 2 * unit * (rows + round_), workgroup=WORKGROUP, others=others)
@@ -247,18 +250,19 @@ def _few(target: Target, of: AttentionShape) -> AttentionFew:
     while rows < min(of.rows, ROWS_TOGETHER):
         rows *= 2
     round_ = _KEYS_AT_ONCE
+    subgroup_size = shuffled(target) if lanes <= shuffled(target) else 0
+    others = _FEW_REGISTERS + (_OF_LANES if subgroup_size and has_fewest_registers(target) else 0)
     # Mesa's compilers for Apple and Intel load the mask and the position bias of all scores of a round at once.
     each = 0 if of.plain else 2
-    while round_ > 1 and not _keeps_few(target, rows, round_, of.unit, _FEW_REGISTERS + each * rows * round_):
+    while round_ > 1 and not _keeps_few(target, rows, round_, of.unit, others + each * rows * round_):
         round_ //= 2
-    while rows > 1 and not _keeps_few(target, rows, round_, of.unit, _FEW_REGISTERS + each * rows * round_):
+    while rows > 1 and not _keeps_few(target, rows, round_, of.unit, others + each * rows * round_):
         rows //= 2
     tile = round_ * WORKGROUP // lanes
     groups = of.heads * -(-of.rows // rows)
     steps = -(-of.keys // tile) * (lanes + tile)
     parts = _parts(target, of, groups, steps, tile)
-    subgroup_size = shuffled(target)
-    return AttentionFew(rows, lanes, round_, parts, -(-steps // parts), subgroup_size if lanes <= subgroup_size else 0)
+    return AttentionFew(rows, lanes, round_, parts, -(-steps // parts), subgroup_size)
 
 
 #: Tiles for matrix units, best first: rows, keys, matrices per subgroup along the rows.
@@ -270,7 +274,8 @@ REGISTER_TILES: dict[int, tuple[tuple[int, int, int], ...]] = threshold(
 )
 #: Largest head size for which tiles in registers are preferred to those in shared memory.
 FIRST_IN_REGISTERS: int = threshold("attention.FIRST_IN_REGISTERS")
-#: Both constants where weights are rounded once, which needs fewer registers. Not measured on a GPU.
+#: REGISTER_TILES and FIRST_IN_REGISTERS where weights are rounded once, which needs fewer registers. Not measured on a
+#: GPU.
 _HALF_REGISTER_TILES = {64: REGISTER_TILES[64], 128: ((8, 4, 1), (8, 2, 1), (4, 2, 1))}
 _FIRST_IN_REGISTERS_BY_HALVES = 128
 #: Largest head size whose matrices fit an invocation's registers.

@@ -53,7 +53,7 @@ class ByteMatrixProduct(MatrixTile):
 
 ByteKernel = DotProduct | DotRows | ByteMatrixProduct
 
-#: (tile, number of tiles that fills a device), largest first; the numbers are those of float32 products (see gemm.py).
+#: (tile, number of tiles that fills a device), largest first; the numbers are those of gemm.py.
 _DOT_TILES = (
     (DotProduct(64, 128, blocks=(2, 2), tile_k=32), 128),
     (DotProduct(64, 64, blocks=(2, 2), tile_k=32), 128),
@@ -66,8 +66,7 @@ _MATRIX_TILES = (((128, 128), (64, 32), 64, 128), ((64, 64), (32, 32), 64, 64), 
 
 
 def byte_kernel(target: Target, m: int, n: int, k: int, batch: int) -> ByteKernel | None:
-    """Return the kernel for a product of 8-bit integers; None where the device has none, and INT32 is multiplied
-    instead."""
+    """Return the kernel for a product of 8-bit integers; None if it has none: INT32 is multiplied instead."""
     if CPU_MULTIPLIES_WORDS and not profile(target).shares_memory:
         return None
     has_dots = target.features.integer_dot_product and profile(target).dots

@@ -51,7 +51,7 @@ def clips_results(target: Target) -> bool:
 
 
 def adds_separately(target: Target, image: int) -> bool:
-    """Whether a residual addition to a convolution's result is a kernel of its own. image: elements of a result."""
+    """Whether a residual addition to a convolution's result is a separate kernel. image: elements of a result."""
     return profile(target).slow_compiler and image <= _ADDED_SEPARATELY
 
 
@@ -156,8 +156,8 @@ def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
     """Return the direct kernel's tile: on a GPU the cheapest; on a CPU driver one that does not depend on the batch
     size.
 
-    None where the window is too wide for registers, the loops are too long for an invocation, or the copy of x or of
-    the weights is too large for a binding.
+    None if the window is too wide for registers, the loops are too long for an invocation, or the copy of x or of the
+    weights is too large for a binding.
     """
     if sizes.rows_of_taps > max_steps(target):
         return None
@@ -210,7 +210,7 @@ def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, c
     tiles_y, tiles_x = -(-height // rows), -(-width // columns)
     images = 1 if slow_compiler else sizes.batch
     invocations = images * depth * tiles_y * tiles_x * sizes.groups * -(-sizes.outputs // channels)
-    # Weights are read as vec4 where the tile's channels are a multiple of four.
+    # Weights are read as vec4 if the tile's channels are a multiple of four.
     reads = rows * span / 4 + taps * (channels / 4 if channels % 4 == 0 else channels / 2)
     if slow_compiler:
         vectors = max(-(-invocations // target.subgroup_size), _FEWEST_VECTORS)
@@ -251,7 +251,7 @@ _LARGEST_TABLE, _MOST_REACH = 512, 1023
 _STEPS_OF_VOLUMES = 4
 #: Workgroups that an H100 runs at once, one per core.
 _CORES = 132
-#: Cost of a single round of workgroups, each alone on its core, relative to a round among several.
+#: Cost of the only round of workgroups, which run alone on their cores, relative to one round of several.
 ALONE: float = threshold("convolution.ALONE")
 
 
@@ -376,7 +376,7 @@ def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTi
     if too_long or not fitting or matrix > target.max_region:
         return None
     chosen: ImplicitMatrixTile | None = rule or fitting[-1]
-    variants: tuple[ImplicitMatrixTile | None, ...] = (*fitting, None)  # None: the FLOAT32 kernel
+    variants: tuple[ImplicitMatrixTile | None, ...] = (*fitting, None)  # None stands for the FLOAT32 kernel
     found = tuned(target, "convolution", lambda: f"{half_work(target)} {_work(sizes)}", chosen, lambda: variants)
     return found and _with_table(target, sizes, found)
 
@@ -387,7 +387,7 @@ def puts_channels_last(target: Target, sizes: WindowSizes, size: int) -> bool:
     return is_worth and sizes.inputs % 8 == 0 and size <= target.max_region
 
 
-#: Minimum number of positions of an image with which a product per image fills its last tiles well enough.
+#: Minimum number of positions of an image with which one product per image wastes little of its last tiles.
 PLACES_OF_PRODUCTS: int = threshold("convolution.PLACES_OF_PRODUCTS")
 
 

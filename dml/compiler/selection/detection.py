@@ -17,7 +17,7 @@ MOST_SHARING = 512
 _FINDING = 40
 
 
-#: Registers per invocation.
+#: Registers that the kernel needs per invocation.
 _REGISTERS = 64
 
 
@@ -31,7 +31,7 @@ class SuppressionSharing(NamedTuple):
 
 
 def suppression_sharing(target: Target, boxes: int, kept: int) -> SuppressionSharing | None:
-    """Return the division for classes of ``boxes`` boxes, of which ``kept`` may be kept; None where a round is too long
+    """Return the division for classes of ``boxes`` boxes, of which ``kept`` may be kept; None if a round is too long
     for the device."""
     most = min(MOST_SHARING, target.max_workgroup_invocations)
     lanes = CPU_VECTOR

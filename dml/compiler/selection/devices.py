@@ -6,7 +6,7 @@ A GPU without a row counts as an H100, on which the kernels were measured; all C
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from dml.compiler.target import Target
@@ -29,6 +29,7 @@ class Profile:
     the compiler hoists more loads than NVIDIA's, which costs registers. cores: number in a typical chip of the vendor.
     dots: packed-byte dot product instructions. halves: FLOAT16 conversions and arithmetic are single instructions.
     numbers: words of a kernel's uniform block that fit in registers next to its buffers' descriptors; None: all.
+    numbers_of_many: the same for kernels of seven or eight dimensions, where that is fewer.
 
     loop_limit: maximum number of steps (see Dispatch) of an invocation. shares_memory: invocations exchange values
     faster through shared memory, barriers and shuffles than by reading them again from a cache. vector_groups: each
@@ -45,6 +46,7 @@ class Profile:
     dots: bool = True
     halves: bool = True
     numbers: int | None = None
+    numbers_of_many: int | None = None
     loop_limit: int = GPU_STEPS
     shares_memory: bool = True
     vector_groups: bool = False
@@ -72,7 +74,7 @@ _CPU = Profile(
 _ADRENO_6 = Profile(128, 32768, loads_early=True, cores=3)
 _ADRENO_7 = Profile(192, 49152, loads_early=True, cores=6)
 _LAST_ADRENO_6 = 0x0700
-#: Adreno 702: Mesa gives an invocation of a workgroup of 128 only 6 vec4 registers where the kernel has a barrier, else
+#: Adreno 702: Mesa gives an invocation of a workgroup of 128 only 6 vec4 registers if the kernel has a barrier, else
 #: 48. A quarter of all kernels spilled, so its kernels use no shared memory.
 _ADRENO_702 = Profile(128, 32768, loads_early=True, cores=1, shares_memory=False)
 #: AMD's scalar registers, some 106 for each subgroup, hold numbers and four words for each buffer. ACO spilled kernels
@@ -87,6 +89,12 @@ _RDNA_2_PROCESSORS = frozenset({0x1435, 0x1506, 0x163F, 0x164D, 0x164E, 0x1681})
 #: each by several instructions, which spilled scalar registers to vector registers.
 _VEGA_10 = Profile(256, 131072, dots=False, numbers=_AMD_NUMBERS)
 _VEGA_10_DEVICES = frozenset({*range(0x6860, 0x6880), *range(0x69A0, 0x69B0), 0x15D8, 0x15DD})
+#: NVIDIA's GPUs before Volta have one register for the carry of a 64-bit address. Mesa's NAK 26.1 (its scheduler
+#: opt_instr_sched_prepass.rs counts no carries) keeps two alive where other registers run short, finds no register and
+#: refuses the kernel: one of 66 numbers, four of rank 8 with 47 to 68. (Depthwise convolutions, with 56, would lose a
+#: third of their speed by its static cycles.)
+_NAK_NUMBERS, _NAK_NUMBERS_OF_MANY = 60, 40
+_FIRST_VOLTA = 0x1D81
 #: NVIDIA's first Kepler (GK107, GK104, GK106), with 63 registers per invocation and no byte dot products; GK110 and
 #: later chips have 255 registers.
 _FIRST_KEPLER = Profile(63, loads_early=True, dots=False)
@@ -139,7 +147,10 @@ def _profile(vendor: int, device: int, driver: int) -> Profile:
     if vendor == _NVIDIA and driver == _NVK:
         # NVIDIA's own compiler holds a row of 80 elements in 128 registers; Mesa's keeps more loads in flight, and
         # spills.
-        return Profile(255, 49152, loads_early=True)
+        found = Profile(255, 49152, loads_early=True)
+        if device >= _FIRST_VOLTA:
+            return found
+        return replace(found, numbers=_NAK_NUMBERS, numbers_of_many=_NAK_NUMBERS_OF_MANY)
     if vendor == _QUALCOMM:
         # Device IDs: 0x06060001 is a 660, 0x07002000 a 702 (same generation), 0x43050a01 a 740.
         if device >> 16 == _LAST_ADRENO_6:
@@ -209,7 +220,7 @@ def keeps_loads(target: Target, loads: int) -> bool:
 
 
 def half_matrices(target: Target) -> list[tuple[int, int, int]]:
-    """Return the (m, n, k) shapes of FLOAT16 matrix multiplication with FLOAT32 sums, largest first; empty where a
+    """Return the (m, n, k) shapes of FLOAT16 matrix multiplication with FLOAT32 sums, largest first; empty if a
     subgroup has too few registers to feed the matrix units."""
     return target.features.half_matrices if _feeds_matrices(target) else []
 
@@ -264,7 +275,7 @@ _FEWEST = 64
 
 
 def has_fewest_registers(target: Target) -> bool:
-    """Whether registers are too few for a long k tile of a product, or for any value that a loop can do without."""
+    """Whether registers are too few for a long k tile of a product, or for values that a loop need not keep."""
     return profile(target).registers <= _FEWEST
 
 
@@ -285,8 +296,15 @@ def loads_ahead(target: Target) -> bool:
     return not has_fewest_registers(target)
 
 
-def kept_numbers(target: Target) -> int | None:
+#: Rank from which ``Profile.numbers_of_many`` holds.
+_MANY_DIMENSIONS = 7
+
+
+def kept_numbers(target: Target, rank: int) -> int | None:
     """Return the words of sizes, strides and attributes that a kernel may load at its start. A kernel with more loads
-    each where it uses it, so that fewer occupy registers. None: any number of words.
+    each where it uses it, so that fewer occupy registers. None: any number of words. rank: of its largest tensor.
     """
-    return 0 if has_fewest_registers(target) else profile(target).numbers
+    if has_fewest_registers(target):
+        return 0
+    found = profile(target)
+    return found.numbers if found.numbers_of_many is None or rank < _MANY_DIMENSIONS else found.numbers_of_many

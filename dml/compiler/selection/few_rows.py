@@ -101,8 +101,8 @@ class FewMatrixProduct:
 FEW_ROWS = 8
 #: Candidate numbers of adjacent invocations where a vector of b holds columns.
 _LANES_OF_COLUMNS = (4, 8, 16)
-#: By rows: invocations that share a column, and vectors that each loads at once, where a vector of b holds columns and
-#: the device has workgroups of _LARGE_WORKGROUP. More rows leave fewer registers.
+#: By rows: invocations that share a column, and vectors that each loads at once. For vectors of b that hold columns, on
+#: devices with workgroups of _LARGE_WORKGROUP. More rows leave fewer registers.
 SLICES_OF_COLUMNS: dict[int, tuple[int, int]] = threshold(
     "few_rows.SLICES_OF_COLUMNS", lambda found: {rows: (slices, unroll) for rows, slices, unroll in found}
 )
@@ -123,7 +123,7 @@ _MANY_SUMS = 64
 def rows_of_tile(m: int) -> int:
     """Return the rows of a tile for few rows: 1, 4, 8 and so on.
 
-    Two rows take the kernel of four, which is hardly slower, so that fewer batch sizes need a kernel of their own.
+    Two rows use the kernel for four, which is hardly slower, so that fewer batch sizes need their own kernel.
     """
     return 1 if m == 1 else max(4, 1 << (m - 1).bit_length())
 

@@ -268,8 +268,8 @@ def _on_matrices(target: Target) -> Iterator[tuple[MatrixProduct, int]]:
 
 
 #: Tiles for matrix units: (rows, columns), (rows, columns) per subgroup, slab, number of tiles that fills the device.
-#: Feeding the units is the bottleneck, and the workgroups of a core share 48 KiB: a second slab gains as much as one
-#: workgroup less costs.
+#: Feeding the units is the bottleneck, and the workgroups of a core share 48 KiB: a second slab leaves one workgroup
+#: less, which costs as much as it gains.
 MATRIX_TILES: tuple[tuple[tuple[int, int], tuple[int, int], int, int], ...] = threshold("gemm.MATRIX_TILES")
 
 

@@ -1,9 +1,9 @@
 """How invocations share lines of elements: reductions, scans, softmax, normalizations, top k.
 
-A line (a row, the reduced dimensions, a scan) is shared by `lanes` adjacent invocations, and cut into `chunks` where
-lines are too few to keep the device busy. On CPU drivers an invocation takes whole lines where that keeps the cores
-busy: a vector's invocations run in step anyway, and at a barrier the driver saves and reloads all that the invocations
-hold, unless the workgroup is a single vector.
+A line (a row, the reduced dimensions, a scan) is shared by `lanes` adjacent invocations, and cut into `chunks` if lines
+are too few to keep the device busy. On CPU drivers an invocation takes whole lines if that keeps the cores busy: a
+vector's invocations run in step anyway, and at a barrier the driver saves and reloads all that the invocations hold,
+unless the workgroup is a single vector.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from dml.compiler.target import Target
 CPU_VECTOR = 8
 #: Workgroup size of kernels without a barrier, on CPU drivers.
 CPU_WORKGROUP: int = threshold("lines.CPU_WORKGROUP")
-#: Invocations that occupy a CPU's cores. Long lines are split where they are fewer.
+#: Invocations that occupy a CPU's cores. With fewer, long lines are split.
 CPU_PARALLEL: int = threshold("lines.CPU_PARALLEL")
-#: Invocations that fill an H100. Lines are split where they are fewer.
+#: Invocations that fill an H100. With fewer, lines are split.
 GPU_PARALLEL: int = threshold("lines.GPU_PARALLEL")
 #: Steps of a reduction that a GPU's invocation loads at once: 64 bytes in flight per invocation, with as many
 #: invocations as an H100 runs.
@@ -200,7 +200,7 @@ CPU_FEW_ELEMENTS: int = threshold("lines.CPU_FEW_ELEMENTS")
 #: Minimum number of elements for which a CPU driver's softmax reads two float32 vectors at a time; such kernels take
 #: longer to compile.
 CPU_MANY_ELEMENTS: int = threshold("lines.CPU_MANY_ELEMENTS")
-#: Whether a CPU driver's softmax reads whole vectors where FLOAT32 rows start and end inside them.
+#: Whether a CPU driver's softmax reads whole vectors even if FLOAT32 rows start and end inside vectors.
 CPU_TAKES_RAGGED: bool = threshold("lines.CPU_TAKES_RAGGED")
 
 
@@ -213,7 +213,7 @@ def softmax_vectors(target: Target, elements: int) -> int:
 
 
 def softmax_takes_ragged(target: Target) -> bool:
-    """Whether softmax reads whole vectors where FLOAT32 rows start and end inside them. GPUs hold such rows in
+    """Whether softmax reads whole vectors even if FLOAT32 rows start and end inside vectors. GPUs hold such rows in
     registers."""
     return CPU_TAKES_RAGGED and not profile(target).shares_memory
 
@@ -283,7 +283,7 @@ class HeldManner:
 def held_rows(target: Target, length: int, unit: int, *, segmented: bool = False) -> HeldRows | None:
     """Return how rows of ``length`` elements, in steps of ``unit``, are held in registers; None if a row is too long,
     and on CPU drivers, where held values go through memory at every barrier. segmented: a row is several segments, and
-    each step begins at a position of its own."""
+    each step has its own start."""
     if not profile(target).shares_memory:
         return None
     if _held(target, length, unit, HELD_STEPS, segmented) is None:
@@ -318,7 +318,7 @@ def holds_vectors(target: Target, bits: int) -> bool:
     """Whether a normalization holds elements as stored and converts them in each pass. bits: width of an element.
 
     Eighty elements as float32 leave room for one workgroup of 512 on an H100's multiprocessor, half of what its memory
-    needs. This applies where a conversion takes one instruction.
+    needs. This applies if a conversion takes one instruction.
     """
     return bits == 16 and bool(fast_halves(target))
 
@@ -362,7 +362,7 @@ def normalization_sharing(target: Target, rows: Rows) -> LineSharing:
     """Return the division of rows that each take one dispatch. Rows have one invocation each if elements of adjacent
     rows are contiguous."""
     if not profile(target).shares_memory:
-        # One invocation per row where that fills a vector and fits the loop limit, else one vector per row.
+        # One invocation per row if that fills a vector and fits the loop limit, else one vector per row.
         few = rows.rows < CPU_MANY_ROWS or WALKS * rows.iterations(1) >= max_steps(target)
         shared = few and rows.steps >= CPU_SHARED_STEPS and not rows.interleaved
         stagger = 0 if shared or rows.interleaved else CPU_STAGGER
@@ -391,11 +391,10 @@ def normalization_fits_one_dispatch(target: Target, rows: Rows) -> bool:
 
 #: Largest K for which a CPU driver's invocation selects elements one at a time.
 MOST_SELECTED: int = threshold("lines.MOST_SELECTED")
-#: Cost per line, on llvmpipe, of a vector that keeps the first element of each group, in elements that plain selection
-#: visits.
+#: Cost per line, on llvmpipe, of a vector that keeps the first element of each group. Unit: elements that plain
+#: selection visits.
 CPU_LINE_GROUPED: int = threshold("lines.CPU_LINE_GROUPED")
-#: Cost per picked element of a vector that keeps the first element of each group, in elements that plain selection
-#: visits.
+#: Cost per picked element of such a vector, in the same unit.
 CPU_PICKED_GROUPED: int = threshold("lines.CPU_PICKED_GROUPED")
 #: Sorting is faster where more than one element in this many is picked.
 CPU_SORTED_PER_PICKED: int = threshold("lines.CPU_SORTED_PER_PICKED")
@@ -449,7 +448,7 @@ def top_k_sharing(target: Target, lines: int, length: int, k: int) -> BlockShari
 def _grouping_pays(lines: int, length: int, k: int) -> bool:
     if k > MOST_SELECTED:
         return length >= CPU_SORTED_PER_PICKED * k
-    # Plain selection wastes the invocations of a vector that have no line.
+    # Selecting line by line leaves invocations of a vector idle if it has fewer lines than invocations.
     idle = max(1, CPU_VECTOR // lines)
     return idle * k * length >= CPU_LINE_GROUPED + length + CPU_PICKED_GROUPED * k
 

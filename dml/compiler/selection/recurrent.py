@@ -85,7 +85,7 @@ class RecurrenceCut:
     weights in private memory. at_once: steps per dispatch, an even number unless all of them.
 
     shares: invocations of a subgroup (the whole workgroup) that share their reads of the state, or 0. slices: parts
-    into which invocations split the sums along k, for ``units`` units and ``block`` rows each; 0 where each invocation
+    into which invocations split the sums along k, for ``units`` units and ``block`` rows each; 0 if each invocation
     computes whole sums. With slices, ``rows`` and ``units`` are per workgroup.
     """
 
@@ -196,7 +196,7 @@ def _cut_of_gpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
             found += [RecurrenceManner(False, each, units) for each in rows for units in (1, 2)]
         return found
 
-    # Rows share a workgroup only where there are many.
+    # Rows share a workgroup only if there are many.
     rows = _MOST_ROWS_OF_GPUS
     while rows > 1 and sizes.directions * -(-sizes.batch // rows) < filling(target, ENOUGH_GROUPS):
         rows //= 2

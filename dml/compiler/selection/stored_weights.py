@@ -34,7 +34,7 @@ _PART_BYTES = 16 << 20
 KEPT_WIDER: dict[str, int] = threshold("stored_weights.KEPT_WIDER")
 #: Minimum number of rows for which CPU drivers widen FLOAT16 weights.
 WORTH_WIDENING: int = threshold("stored_weights.WORTH_WIDENING")
-#: Columns of a part are a multiple of this, so that every kernel has whole tiles.
+#: Parts have a multiple of this many columns, so that every kernel has whole tiles.
 _COLUMNS = 256
 
 
@@ -80,7 +80,7 @@ def block_product(target: Target, m: int, bits: int, block: int) -> VectorProduc
         # Elements of a and addresses by row; words, scales, zero points and two sums a row by column
         by_row, by_column = vector + 4, VECTOR_BITS // _WORD_BITS + 2 * max(1, vector // block) + 2 * m
         for smaller in _FEWER_COLUMNS:
-            # Mesa's compiler spilled where these took more than half of the registers
+            # Mesa's compiler spilled if these took more than half of the registers
             if keeps(target, 2 * (m * by_row + sizes[0] * by_column), others=0):
                 break
             sizes = smaller

@@ -16,14 +16,18 @@ from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
-#: Maximum number of rows that are computed one by one. A decoder's step has a row per sequence, and uses one kernel for
-#: one sequence and for four.
+#: Maximum number of rows that have tiles of their own. Weights are multiplied by one row at a time: a decoder's step
+#: has a row per sequence, and uses one kernel for one sequence and for four.
 FEW_ROWS: int = threshold("tiles.FEW_ROWS")
 #: Tiles (rows, columns) for few rows. Columns are read as vec4. No tile has more than 256 sums: more exceed the
 #: registers and the first-level cache of a CPU's core.
 _SHORT_ROW, _LONG_ROW = (1, 8), (1, 16)
-#: Minimum number of weights for which a product of few rows uses the longer tile.
+#: Tiles for two to four rows where b is not constant, as in attention, or a is read as vec4 along columns.
+_SHORT_ROWS, _LONG_ROWS = (4, 8), (4, 16)
+#: Minimum number of elements of b for which a product of few rows uses the longer tile.
 LONG_ROWS_FROM: int = threshold("tiles.LONG_ROWS_FROM")
+#: Minimum number of columns for that where b is not constant: with fewer, part of a workgroup would be idle.
+_COLUMNS_OF_LONG_ROWS = 128
 #: Tiles for many rows: the larger, the faster, and the longer to compile. A workgroup with the last tile is 128 columns
 #: wide, too wide for products of fewer than 256.
 _SMALL, _MIDDLE, _LARGE = (8, 8), (16, 8), (16, 16)
@@ -40,7 +44,7 @@ LARGE_WORK: int = threshold("tiles.LARGE_WORK")
 #: left; with fewer they use the middle tile.
 LARGE_CONVOLUTION: int = threshold("tiles.LARGE_CONVOLUTION")
 #: Minimum number of multiplications for which even a product with fewer weights uses a larger tile: the large one, or
-#: the middle one if half of the last large tile would be empty. Such a run takes so long that the compilation pays.
+#: the middle one if half of the last large tile would be empty. So long a run repays the compilation.
 MANY_ROWS_WORK: int = threshold("tiles.MANY_ROWS_WORK")
 #: Minimum number of weights for which llvmpipe takes a convolution's weights as the right operand (rows are positions,
 #: read as vec4 along columns). All of these use the middle tile: 16 x 16 runs no faster and takes longer to compile.
@@ -48,9 +52,6 @@ MANY_ROWS_WORK: int = threshold("tiles.MANY_ROWS_WORK")
 MANY_WEIGHTS: int = threshold("tiles.MANY_WEIGHTS")
 #: Maximum number of positions of an image with weights on the right.
 MOST_PLACES: int = threshold("tiles.MOST_PLACES")
-#: Tile for few rows where a is read as vec4 along columns.
-_COLUMNS_IN_FOURS = (4, 8)
-
 #: Cost of reading an element into a register on llvmpipe, in multiplications.
 READ_COST: float = threshold("tiles.READ_COST")
 #: Cost of reading a texel into a register on llvmpipe, in multiplications.
@@ -106,10 +107,9 @@ def tiled_product(target: Target, sizes: ProductSizes, *, a_along_columns: bool)
 
     rule = _tile(sizes, a_along_columns=a_along_columns)
     if not keeps(target, rule[0] * rule[1]):
-        rule = _COLUMNS_IN_FOURS
-    others = (_SHORT_ROW, _LONG_ROW) if rule in (_SHORT_ROW, _LONG_ROW) else (_SMALL, _MIDDLE, _LARGE)
-    if rule == _COLUMNS_IN_FOURS:
-        others = (_COLUMNS_IN_FOURS, _SMALL)
+        rule = _SHORT_ROWS
+    classes = ((_SHORT_ROW, _LONG_ROW), (_SMALL, _MIDDLE, _LARGE), (_SHORT_ROWS, _LONG_ROWS, _SMALL))
+    others = next(tiles for tiles in classes if rule in tiles)
     return tuned(target, "product", lambda: _work(sizes), made(rule), lambda: map(made, others))
 
 
@@ -137,8 +137,11 @@ def _tile(sizes: ProductSizes, *, a_along_columns: bool) -> tuple[int, int]:
     # In batches where each product has weights, as in Winograd's, each tile of each image is a row
     if sizes.m <= FEW_ROWS and not (sizes.b_known and sizes.batch > 1):
         if a_along_columns:
-            return _COLUMNS_IN_FOURS
-        return _LONG_ROW if sizes.b_known and sizes.n * sizes.k >= LONG_ROWS_FROM else _SHORT_ROW
+            return _SHORT_ROWS
+        is_long = sizes.n * sizes.k >= LONG_ROWS_FROM and (sizes.b_known or sizes.n >= _COLUMNS_OF_LONG_ROWS)
+        if sizes.m > 1 and not sizes.b_known:
+            return _LONG_ROWS if is_long else _SHORT_ROWS
+        return _LONG_ROW if is_long else _SHORT_ROW
     work = sizes.m * sizes.n * sizes.k
     if sizes.b_known and a_along_columns and has_few_places(sizes.m):
         return _MIDDLE

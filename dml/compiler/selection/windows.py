@@ -83,7 +83,7 @@ class LineOfWindows:
 MOST_IN_LINE = 32
 #: Windows per invocation along an axis.
 LINE_UNIT: int = threshold("windows.LINE_UNIT")
-#: Windows per invocation along an axis where a window has at least this many elements.
+#: Windows per invocation along an axis, if a window has at least this many elements.
 LONG_LINE_UNIT: int = threshold("windows.LONG_LINE_UNIT")
 #: Number of reads that take llvmpipe as long as storing a result.
 STORED: int = threshold("windows.STORED")
@@ -114,7 +114,7 @@ PLACE_SEARCH = 12
 
 
 def places_at_once(target: Target) -> int:
-    """Return how many positions one dispatch adds to each list of ROI_ALIGN."""
+    """Return how many positions one dispatch appends to each list of ROI_ALIGN."""
     return max(1, max_steps(target) // PLACE_SEARCH)
 
 

@@ -30,7 +30,7 @@ def _inputs(name: str) -> Callable[[Any, Values], Inputs]:
         arrays = dict(usual(desc, values))
         x = arrays["InputTensor"]
         if name == "SHRINK" and not is_float(x.dtype) and desc.Bias != int(desc.Bias):
-            # (small enough that float32 represents them with their fractions)
+            # (float32 represents numbers this small with their fractions)
             arrays["InputTensor"] = values.between(desc.InputTensor, -60, 60)
         elif name == "SOFTPLUS" and desc.Steepness > 1:
             # Steepness times the largest number would overflow, where the reference defines no result.
@@ -59,7 +59,7 @@ _ROWS = sizes("4x7", "1", "13", "1x1x9x64", "1x1x1x7x33", "1x1x1x1x1x1x1x40", "3
 _ANY = sizes("3x4x5x8", "1", "13", "4x1x7", "2x1x2x2x1x3x2x4", "3x1500", "40x31x3")
 
 
-#: FLOAT32 ulps of an exponential, a mean of exponentials, and a quotient.
+#: FLOAT32 error in ulp: of an exponential, plus of their mean, plus of a quotient.
 _SOFTMAX_ULP = 4 + 4 + 2
 
 
@@ -112,7 +112,7 @@ def _axes(choice: Choice) -> tuple[int, ...]:
         "all": tuple(range(rank)),
     }[choice.axes]
     if len(set(axes)) < len(axes) or (choice.axes == "middle" and rank < 3) or (choice.axes == "all" and rank < 2):
-        raise Skip(f"with {rank} dimensions, the axes {choice.axes!r} are those of another case")
+        raise Skip(f"with {rank} dimensions, another case has the axes {choice.axes!r}")
     return axes
 
 

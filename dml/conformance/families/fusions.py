@@ -33,7 +33,7 @@ Array = npt.NDArray[Any]
 _Graph = Mapping[str, Any]
 _Arrays = Mapping[str, Array]
 
-#: Steps of the deep chain, of two operators each: more than one expression may have, so that it is two kernels.
+#: Steps of the deep chain, two operators each: too many for one expression, so that it takes two kernels.
 _DEEP = 70
 _INT32 = DML_TENSOR_DATA_TYPE_INT32
 #: Channels of the convolved image and of its result, and the filter's window.
@@ -49,7 +49,7 @@ class _Fused(GraphDesc):
 class _Form(NamedTuple):
     """A form of graph: its inputs, and its output or outputs by name, as a graph and in float64.
 
-    kind: the output's data type; None: that of the case.
+    kind: the output's data type, None for the case's.
     """
 
     reads: str
@@ -150,7 +150,7 @@ _FORMS: Mapping[str, _Form] = {
         ),
         lambda t: (np.clip(t["A"] / 0.5 + 3, 0, 255) - 3) * 0.5 + t["B"],
     ),
-    # More than one kernel
+    # --- more than one kernel
     "read_twice": _Form(
         "A B C",
         lambda t: _both(op.multiply(t["A"], t["B"]), lambda x: op.add(x, t["C"]), lambda x: op.subtract(x, t["C"])),
@@ -243,8 +243,8 @@ def _described(choice: Choice) -> _Fused:
     return _Fused(given, outputs, lambda builder, inputs: _named(form.build(inputs)), form)
 
 
-#: Smallest and largest value of an input; -12 and 12 for the others. Steps of the deep chain are not negative, the
-#: products and sums of FLOAT16 are below 2048.
+#: Smallest and largest value of an input; -12 and 12 for the others. Steps of the deep chain are not negative, so that
+#: products and sums of FLOAT16 stay below 2048.
 _RANGES = {"B": (0, 12), "W": (-1, 1), "Weights": (-1, 1), "Scale": (1, 3), "Bytes": (0, 255), "More": (0, 255)}
 
 

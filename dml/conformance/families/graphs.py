@@ -71,7 +71,7 @@ _OF = {
     "softmax_1": "ACTIVATION_SOFTMAX1",
     "log_softmax_1": "ACTIVATION_LOG_SOFTMAX1",
     "resample_3": "RESAMPLE3",
-    # Integers, which the expression converts
+    # an integer result, which the expression converts
     "integer_product": "MATRIX_MULTIPLY_INTEGER",
     "integer_rows": "MATRIX_MULTIPLY_INTEGER:sizes=4x256x96",
     "integer_window": "CONVOLUTION_INTEGER:sizes=1x16x12x12,outputs=8,padding=1",

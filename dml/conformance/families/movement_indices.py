@@ -128,11 +128,11 @@ subject(
 _ND_SIZES = sizes("3x2x4x5", "1", "7", "1x5x3x2", "2x64", "1x1x3x2x1x2x1x3", "1x1x37x41")
 _ND: dict[str, Any] = {
     "sizes": _ND_SIZES,
-    # Number of coordinates in a tuple.
+    # number of coordinates in an index tuple
     "coordinates": {"1": 1, "2": 2, "all": 8},
-    # Sizes of the indices without the last dimension.
+    # sizes of the indices without the last dimension
     "tuples": {"list": (6,), "single": (), "grid": (2, 3), "many": (300,), "block": (2, 3, 5)},
-    # Number of leading dimensions that the operator ignores.
+    # number of leading dimensions that the operator ignores
     "unused": {"0": 0, "1": 1},
 }
 

@@ -26,7 +26,7 @@ def _cast_inputs(desc: d.DML_CAST_OPERATOR_DESC, values: Values) -> Inputs:
     x, rng = desc.InputTensor, values.rng
     if values.edges:
         return {"InputTensor": values.fill(x)}
-    # Set one bit below the result's precision.
+    # One more bit than the result's precision
     bits = np.finfo(desc.OutputTensor.dtype).nmant + 2 if is_float(desc.OutputTensor.dtype) else 4
     odd = 2 * rng.integers(2 ** (bits - 2), 2 ** (bits - 1), x.Sizes) + 1
     if is_float(x.dtype):
@@ -229,11 +229,11 @@ subject(
 # --- FOLD, UNFOLD ---------------------------------------------------------------------------------------
 
 _FOLDS: dict[str, Any] = {
-    # {batch, channels, spatial...} of the image.
+    # {batch, channels, spatial...} of the image
     "sizes": sizes(
         "2x3x7x6", "1x2x9", "1x1x1", "1x2x4x5x3", "2x1x3x2x4x2", "1x1x2x3x2x1x3", "1x2x3x2x3x2x2x2", "1x2x23x31"
     ),
-    # By the number of a dimension.
+    # Values by dimension number.
     "window": {"3_2": (3, 2), "1": (1, 1), "2": (2, 2)},
     "stride": {"1": (1, 1), "2_1": (2, 1), "1_3": (1, 3)},
     "dilation": {"1": (1, 1), "2_1": (2, 1), "1_3": (1, 3)},

@@ -26,7 +26,7 @@ from dml.enums import (
 
 #: Steps, batch, inputs, hidden units: ones, primes, more units than a workgroup has invocations.
 _SIZES = sizes("5x3x6x10", "1x1x1x1", "3x4x7x33", "7x2x1x5", "2x5x17x67")
-#: The usual functions, and replacements.
+#: The usual activations, and their replacements.
 _USUAL = ("SIGMOID", "TANH")
 _OTHERS = ("LINEAR", "HARD_SIGMOID", "ELU", "GELU", "SOFTMAX")
 _ACTIVATIONS = fused(*_USUAL, *_OTHERS)
@@ -48,7 +48,7 @@ def _parameters(operator: type[OperatorDesc], usual: tuple[str, ...], more: dict
 
 
 def _with(name: str, usual: tuple[str, ...]) -> tuple[str, ...]:
-    """Replace every activation but the gates': unbounded gates would let the state exceed float32."""
+    """Replace every activation except those of gates: unbounded gates would let the state exceed float32."""
     gates = usual[:1] if len(usual) > 1 and name != "HARD_SIGMOID" else ()
     return (*gates, *(name for _ in usual[len(gates) :]))
 

@@ -39,7 +39,7 @@ def _axes(choice: Choice) -> tuple[int, ...]:
     axes: tuple[int, ...] = choice.axes(rank)
     label = choice.label("axes")
     if rank == 1 and label not in ("last", "none"):
-        raise Skip(f"with one dimension, {label} is another name for last or none")
+        raise Skip(f"with one dimension, {label} means the same as last or none")
     return axes
 
 
@@ -140,9 +140,9 @@ def _absolute_error(function: str, x: Array, axes: Any, values: Array, kind: np.
     if function in ("SUM", "AVERAGE"):
         magnitudes = reduction.reduce("L1", x, axes) / (count if function == "AVERAGE" else 1)
         return sum_of_products(count, magnitudes, kind, values)
-    if function == "LOG_SUM":  # (of a sum near one)
+    if function == "LOG_SUM":  # a sum near one has a logarithm near zero
         return (count + 6) * rounded
-    if function == "LOG_SUM_EXP":  # (as LOG_SUM, and the maximum is added at the end)
+    if function == "LOG_SUM_EXP":  # (as for LOG_SUM; the maximum is added at the end)
         return (count + 12) * rounded + 2 * rounded * np.abs(reduction.reduce("MAX", x, axes))
     return 0.0
 

@@ -92,7 +92,8 @@ subject(
         "sizes": _IMAGES,
         "regions": _REGIONS,
         "pooled": _POOLED,
-        "scale": {"1": 1.0, "0.5": 0.5, "2": 2.0},  # (exact products: halves round away from zero)
+        # (products with these scales are exact: halves round away from zero)
+        "scale": {"1": 1.0, "0.5": 0.5, "2": 2.0},
     },
     describe=_describe_pooling,
     reference=_pooling,
@@ -245,7 +246,7 @@ def _describe_grad(choice: Choice) -> OperatorDesc:
     image = tensor(choice.type, choice.sizes)
     needed = choice.wanted != "image" or choice.reduce == DML_REDUCE_FUNCTION_MAX
     if needed and not choice.input:
-        raise Skip("the regions' gradient and a maximum need the input")
+        raise Skip("the input is needed for the gradient of regions, and for a maximum")
     return d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC(
         InputTensor=image if choice.input else None,
         InputGradientTensor=_pooled(choice),

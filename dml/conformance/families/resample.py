@@ -72,7 +72,7 @@ def _weighted(x: Array, weights: list[Array], kind: np.dtype[Any]) -> Expected:
         return Expected(expected, 0, 1.0 * (np.abs(distance - 0.001) < 1e-4), why)
     count = prod(int(np.max(np.count_nonzero(weight, axis=1))) for weight in weights)
     magnitudes = resample.resampled(np.abs(x), weights)
-    # A weight has some roundings of its own along each dimension.
+    # Each weight is rounded a few times along each dimension.
     absolute = sum_of_products(count + 6 * len(weights), magnitudes, kind, values)
     ulp = _WEBNN[kind.name]
     tight = Tight(1.0, absolute, f"{count} products in float32, in any order")
@@ -118,7 +118,7 @@ subject(
 
 # --- RESAMPLE, RESAMPLE_GRAD ----------------------------------------------------------------------------
 
-#: Sizes of the forward input.
+#: Sizes of the operator's input in the forward pass.
 _SIZES = sizes("1x2x5x7", "1", "9", "4x6", "2x4x3", "2x3x1x5", "1x1x31x37")
 
 #: Scales, as functions of a dimension's number counted from the last.

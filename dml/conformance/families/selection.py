@@ -24,7 +24,7 @@ _KS: dict[str, Any] = {
     "1": lambda n: 1,
     "70": lambda n: min(n, 70),
     "all": lambda n: n,
-    "1000": lambda n: min(n, 1000),  # of a real shape, whose line a CPU driver selects from in several blocks
+    "1000": lambda n: min(n, 1000),  # a real shape, from whose line a CPU driver selects in several blocks
 }
 
 

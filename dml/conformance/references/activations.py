@@ -105,7 +105,7 @@ def relu_grad(x: Array, gradient: Array) -> Array:
     return np.where(x > 0, gradient, 0)
 
 
-#: A device may not see the sign of a subnormal number, and may return the number unchanged (SwiftShader).
+#: A device may ignore the sign of a subnormal number and return the number unchanged (SwiftShader).
 SUBNORMAL = Limit(absolute=(2.0**-126, 0.0), why="a subnormal may count as 0 in a comparison")
 
 #: Unary activations by short name, with WebNN's limits for them or for similar ones.

@@ -6,7 +6,7 @@ from dml import descriptors as d
 from dml.conformance.references.activations import activate
 from dml.conformance.references.rounded import Numbers, Rounded, exponential
 
-#: Error of functions of exponentials in half ulps, in addition to an ulp of 1.
+#: Error in half ulps of activations that use exponentials, besides an ulp of 1.
 _SMOOTH = 12
 #: Activations that consist of comparisons and at most one product.
 _PLAIN = (

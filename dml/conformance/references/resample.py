@@ -71,11 +71,6 @@ def resampled(x: Array, weights: Sequence[Array]) -> Array:
     return result
 
 
-def gradient(grad: Array, weights: Sequence[Array]) -> Array:
-    """Return the gradient of `resampled` for its input."""
-    return resampled(grad, [weight.T for weight in weights])
-
-
 def nearest(x: Array, weights: Sequence[Array]) -> Array:
     """Resample by matrices that select one element each: copies bits, NaN and infinities included."""
     return np.asarray(x[np.ix_(*(np.argmax(weight, axis=1) for weight in weights))])

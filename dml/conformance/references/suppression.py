@@ -35,7 +35,7 @@ def suppress(
 def corners_of(boxes: Array, *, centers: bool) -> Array:
     """Return {box, [low y, low x, high y, high x]} in float64."""
     wide = boxes.astype(np.float64)
-    if centers:  # x, y, width, height
+    if centers:  # boxes are x, y, width, height
         middle, half = wide[:, 1::-1], wide[:, :1:-1] / 2
         return np.concatenate([middle - half, middle + half], -1)
     return np.concatenate([np.minimum(wide[:, :2], wide[:, 2:]), np.maximum(wide[:, :2], wide[:, 2:])], -1)

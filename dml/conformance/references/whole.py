@@ -42,7 +42,7 @@ def _quotient(a: int, b: int) -> int:
 
 def _power(x: int, n: int) -> int:
     if n >= 0:
-        return pow(x, n, 1 << 64)  # (the caller wraps it to fewer bits)
+        return pow(x, n, 1 << 64)  # (the caller wraps the result to fewer bits)
     return {0: -1, 1: 1, -1: 1 if n % 2 == 0 else -1}.get(x, 0)
 
 
@@ -54,7 +54,7 @@ remainder = _by_element(lambda a, b: -1 if b == 0 else a - b * _quotient(a, b), 
 modulus = _by_element(lambda a, b: -1 if b == 0 else a % b, 2)
 #: x^n modulo 2^64; a negative power as 1 / x^-n divides.
 power = _by_element(_power, 2)
-#: (a + b) / 2 toward zero.
+#: (a + b) / 2, rounded toward zero.
 mean = _by_element(lambda a, b: _quotient(a + b, 2), 2)
 #: Shifts insert zeros: a shift by the type's width or more gives 0.
 shifted_left = _by_element(lambda a, n: a << n if n < 64 else 0, 2)

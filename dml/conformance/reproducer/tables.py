@@ -178,7 +178,7 @@ class CaseFiles:
     def _expected(self, slot: _Slot, expected: Expected, which: str = "") -> tuple[str, str]:
         """Add an output's expected values; return the names of its bytes and its bounds."""
         values, low, high = bounds(expected, slot.tensor.dtype)
-        if self._data.part is not None:  # only the part's elements are known
+        if self._data.part is not None:  # expectations cover only the part's elements
             sizes, index = slot.tensor.Sizes, self._data.part.outputs[slot.field]
             whole = np.zeros(sizes, values.dtype), np.full(sizes, -np.inf), np.full(sizes, np.inf)
             for array, part in zip(whole, (values, low, high), strict=True):

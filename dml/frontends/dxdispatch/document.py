@@ -126,7 +126,7 @@ def _constant(text: str) -> NoReturn:
 def parse(data: bytes) -> Json:
     """Return the root value of a file. Text after it is ignored, as in DxDispatch.
 
-    Raises DMLError, with line and column where they are known, for invalid JSON.
+    Raises DMLError, with line and column if known, for invalid JSON.
     """
     try:
         text = data.decode("utf-8-sig")

@@ -33,7 +33,7 @@ def check(sizes: Sequence[int], dtype: np.dtype[Any]) -> None:
 
 
 def read(data: bytes, sizes: Sequence[int], dtype: np.dtype[Any]) -> Array:
-    """Decode an image, scaled (bicubic) to ``sizes``; where they are empty, in its own size and RGB.
+    """Decode an image, scaled (bicubic) to ``sizes``; if these are empty, in its own size as RGB.
 
     Raises DMLError for bytes that are not an image, for integer elements, and for sizes that are not an image's.
     """

@@ -291,7 +291,7 @@ def _write_file(value: Json, resources: dict[str, Resource]) -> WriteFileCommand
         assert dimensions is not None
         needed = math.prod(sizes) * found.element_size
         if needed > len(found.data) and not found.deferred:
-            dimensions.fail(f"{list(sizes)} are {needed} bytes, the resource has {len(found.data)}")
+            dimensions.fail(f"{list(sizes)} take {needed} bytes, the resource has {len(found.data)}")
     if suffix in images.SUFFIXES:
         try:
             images.check(sizes, numpy_dtype(found.data_type) if found.element_size else np.dtype(np.void))

@@ -116,7 +116,7 @@ def _resampled(value: Json) -> tuple[int, ...]:
 
 
 def resource(name: str, value: Json, folder: Folder) -> Resource:
-    """Read a member of ``resources``. Raises DMLError, with the location in the file, where it is invalid."""
+    """Read a member of ``resources``. Raises DMLError, with the location in the file, if it is invalid."""
     given = value.get("initialValuesDataType")
     kind = data_type(given) if given is not None else UNKNOWN
     values = value.need("initialValues")

@@ -14,10 +14,10 @@ from dml.errors import DMLError
 class Timing:
     """Repetition and report of a dispatch command.
 
-    iterations: minimum number of measurements; more follow while ``milliseconds`` have not passed. repeat: dispatches
-    per measurement, which is their mean. interval: minimum milliseconds from the start of a measurement to the next
-    start. warmup: this many first measurements are cold, but never all. verbosity: 0 reports the hot ones, 1 also the
-    cold ones, 2 each measurement.
+    iterations: minimum number of measurements; more follow until ``milliseconds`` have passed. repeat: dispatches per
+    measurement, which is their mean. interval: minimum milliseconds from the start of a measurement to the next start.
+    warmup: number of first measurements that count as cold, but never all of them. verbosity: 0 reports the hot ones, 1
+    also the cold ones, 2 each measurement.
     """
 
     iterations: int = 1

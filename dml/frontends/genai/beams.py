@@ -14,7 +14,7 @@ from .params import SearchOptions
 from .picking import Ids, Picker
 from .search import edits_for
 
-#: Initial score of all beams but the first, which are equal to it: only the first is continued.
+#: Initial score of all beams except the first: they equal it, so only the first is continued.
 _EQUAL = -1e9
 
 

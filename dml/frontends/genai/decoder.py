@@ -29,11 +29,12 @@ _LOGITS_BYTES = 64 * 2**20
 _CHUNK = (16, 512)
 #: Initial number of positions in a shared cache; it doubles when it is full.
 _FIRST_ROOM = 256
-#: Maximum compiled changes of caches' layouts.
+#: Maximum number of compiled layout changes of caches.
 _MOST_LAYOUTS = 16
 #: Inputs, by their names in genai_config.json, whose values follow from the lengths.
 _LENGTHS = ("attention_mask", "position_ids", "past_sequence_length", "total_sequence_length")
-_BATCH, _POSITIONS = 0, 2  # axes of a cache
+_BATCH, _POSITIONS = 0, 2  # dimensions of a cache
+_UNABLE = HRESULT.E_NOTIMPL
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,29 @@ class CacheEntry:
 
     def sizes(self, rows: int, positions: int) -> tuple[int, ...]:
         return rows, self.shape[0], positions, self.shape[1]
+
+
+@dataclass(frozen=True)
+class PaddedPrompt:
+    """A prompt with padding at the end of its rows, which attention must not see.
+
+    ends: number of tokens in each row, without padding. length: number of positions, with padding.
+    """
+
+    ends: npt.NDArray[np.int64]
+    length: int
+
+    def first(self, length: int) -> PaddedPrompt:
+        """Return the prompt without the positions starting at ``length``."""
+        return PaddedPrompt(np.minimum(self.ends, length), length)
+
+    def is_token(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Return for each row which positions are not padding."""
+        return (positions < self.ends[:, None]) | (positions >= self.length)
+
+    def without_padding(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return for each row the numbers of positions when padding is not counted."""
+        return np.where(positions < self.length, positions, positions - self.length + self.ends[:, None])
 
 
 class Decoder:
@@ -76,7 +100,7 @@ class Decoder:
             for index, name in enumerate(node.input[3:5])
         }
         self.memory = CacheMemory(prepared.device.context)
-        #: Compiled changes of caches' layouts.
+        #: Compiled layout changes of caches.
         self.layouts: Recent[Any, Any] = Recent(_MOST_LAYOUTS)
         #: Whether attention can write every cache in the buffer of the past.
         self.can_share = bool(self.cache) and all(writers.get(item.past) == item.present for item in self.cache)
@@ -107,27 +131,28 @@ class Decoder:
         return found
 
     def room(self, positions: int, limit: int) -> int:
-        """Return the number of positions in a shared cache that holds ``positions``, and never more than ``limit``.
+        """Return the length of a shared cache for ``positions``, at most ``limit``.
 
-        The limit is rounded up, so that most generations with another limit need no other plan.
+        The limit is rounded up, so that most generations with another limit use the same plan.
         """
         unit = min(_FIRST_ROOM, _power_of_two(limit))
         most = min(-(-limit // unit) * unit, self._context_length)
         return min(most, max(_FIRST_ROOM, _power_of_two(positions)))
 
-    def numbers(self, role: str, rows: int, start: int, end: int, room: int) -> npt.NDArray[Any]:
+    def numbers(self, role: str, prompt: PaddedPrompt, start: int, end: int, room: int) -> npt.NDArray[Any]:
         """Return the input for a role in _LENGTHS, for positions from start to end. room: the mask's length."""
         dtype = self.types[self.lengths[role]]
         if role == "attention_mask":
-            return np.repeat((np.arange(room) < end)[None], rows, 0).astype(dtype)
+            positions = np.arange(room)
+            return (prompt.is_token(positions) & (positions < end)).astype(dtype)
         if role == "position_ids":
-            return np.repeat(np.arange(start, end)[None], rows, 0).astype(dtype)
+            return prompt.without_padding(np.arange(start, end)).astype(dtype)
         length = start if role == "past_sequence_length" else end
         return np.full((1,) * self._ranks[self.lengths[role]], length, dtype)
 
 
 class DecoderState:
-    """Caches of rows (sequences of equal lengths) between runs of a decoder.
+    """Caches of rows between runs of a decoder. Rows have equal lengths; a prompt may be padded at its end.
 
     share: write caches in place if the decoder can. limit: maximum number of positions. chunk: prompt tokens per run;
     0 chooses it by the memory for logits.
@@ -142,20 +167,49 @@ class DecoderState:
         self._chunk = chunk or max(_CHUNK[0], min(_CHUNK[1], _LOGITS_BYTES // step))
         #: Number of positions in the caches.
         self.length = 0
+        self._prompt = self._unpadded = PaddedPrompt(np.zeros(rows, np.int64), 0)
         self._room = 0
         self._cache: dict[str, Any] = {}
         #: Inputs and outputs of the last run.
         self.inputs: dict[str, Any] = {}
         self.outputs: dict[str, Any] = {}
 
+    def pad(self, ends: npt.NDArray[np.int64], length: int) -> None:
+        """Announce that the next tokens are a first prompt of ``length`` positions, of which each row uses its first
+        ``ends``.
+
+        Raises DMLError where the decoder cannot ignore the rest.
+        """
+        if "attention_mask" not in self._decoder.lengths:
+            raise DMLError("the decoder has no attention mask, so prompts of a batch must have equal lengths", _UNABLE)
+        self._prompt = PaddedPrompt(ends, length)
+
     def run(self, tokens: npt.NDArray[Any], extra: Mapping[str, Any]) -> DeviceArray:
         """Append tokens {rows, n}; return the logits of the last run's positions. extra: further inputs by name.
 
-        Raises DMLError where the caches have no room for them.
+        Raises DMLError if the caches are full.
         """
-        for index in range(0, tokens.shape[1], self._chunk):
+        first = self._prompt.length - self.length
+        if first > 0:
+            logits = self._last_tokens(self._run(tokens[:, :first], extra))
+        for index in range(max(0, first), tokens.shape[1], self._chunk):
             logits = self._run(tokens[:, index : index + self._chunk], extra)
         return logits
+
+    def _last_tokens(self, logits: DeviceArray) -> DeviceArray:
+        """Return the padded prompt's logits at each row's last token, {rows, 1, vocabulary}."""
+        rows, count, vocabulary = logits.shape
+        if count != self._prompt.length:
+            raise DMLError(
+                "the decoder returns logits of the last position only, so prompts of a batch must have equal lengths",
+                _UNABLE,
+            )
+        places = (np.arange(rows) * count + self._prompt.ends - 1).astype(np.uint32)
+
+        def picked(x: Tensor, i: Tensor) -> Tensor:
+            return op.gather(x.reshape(rows * count, vocabulary), i, 0).reshape(rows, 1, vocabulary)
+
+        return self._laid_out({"y": logits}, "last tokens", picked, places)["y"]
 
     def _run(self, tokens: npt.NDArray[Any], extra: Mapping[str, Any]) -> DeviceArray:
         decoder, start, end = self._decoder, self.length, self.length + tokens.shape[1]
@@ -168,7 +222,7 @@ class DecoderState:
         feeds = dict(extra)
         feeds[decoder.ids] = tokens.astype(decoder.types[decoder.ids])
         for role, name in decoder.lengths.items():
-            feeds[name] = decoder.numbers(role, self._rows, start, end, self._room if self._shares else end)
+            feeds[name] = decoder.numbers(role, self._prompt, start, end, self._room if self._shares else end)
         feeds |= self._cache
         prepared = decoder.prepared
         shared = {item.present: item.past for item in decoder.cache} if self._shares else None
@@ -199,8 +253,12 @@ class DecoderState:
             self._cache = arrays
 
     def rewind(self, length: int) -> None:
-        """Discard the positions starting at ``length``."""
-        self.length = min(self.length, length)
+        """Discard the positions starting at ``length``, and those whose tokens must run again for the logits after it:
+        the last one, or a padded prompt."""
+        if length <= self._prompt.length:
+            self._prompt = self._prompt.first(length) if length else self._unpadded
+            length = 0
+        self.length = min(self.length, max(0, length - 1))
         if self._shares:
             return  # (discarded positions are overwritten before they are read)
         if not self.length:

@@ -32,7 +32,7 @@ class AudioEncoder:
         (entry,) = (item for item in prepared.model.graph.input if item.name == self.features)
         self.dtype = dtype_of(entry.type.tensor_type.elem_type)
         outputs, taken = prepared.outputs, decoder.prepared.inputs
-        #: Encoder output -> decoder input.
+        #: Encoder output -> the decoder's input.
         self.links = {name: into for name, into in _links(config) if name in outputs and into in taken}
         if not self.links:
             raise DMLError(f"{file}: none of its outputs ({', '.join(outputs)}) is an input of the decoder")

@@ -24,7 +24,7 @@ from .search import Search, TokenSearch
 
 @with_refused_names
 class Generator:
-    """A generation. Prompts of a batch must have equal lengths: padding is not masked.
+    """A generation. Shorter prompts of a batch end with the model's pad_token_id, as encode_batch returns them.
 
     Raises DMLError for invalid search options.
     """
@@ -40,6 +40,7 @@ class Generator:
         self._rows = options.batch_size * options.num_beams
         stops = model.config.tokens("eos_token_id")
         pad = (*model.config.tokens("pad_token_id"), *stops, 0)[0]
+        self._pad = pad
         kind = BeamSearch if options.num_beams > 1 else TokenSearch
         self._search: Search = kind(options, model.picker, stops, pad)
         self._state = DecoderState(
@@ -91,9 +92,27 @@ class Generator:
             )
         if length and self._options.num_beams > 1:
             raise DMLError("Generator.append_tokens: beam search takes a single prompt", HRESULT.E_NOTIMPL)
+        if batch > 1:
+            self._mask_padding(new, length)
         self._search.extend(np.repeat(new, self._options.num_beams, 0))
         self._logits = None
         self._compute()
+
+    def _mask_padding(self, new: npt.NDArray[np.int32], length: int) -> None:
+        """Find pad tokens at the end of the rows of a batch. length: number of tokens before."""
+        ends = new.shape[1] - (new[:, ::-1] == self._pad).cumprod(1).sum(1)
+        if ends.min() == new.shape[1]:
+            return
+        if length and ends.min() != ends.max():
+            raise DMLError(
+                "Generator.append_tokens: only the first tokens of a batch may have different lengths; found padding "
+                f"after {length} tokens",
+                HRESULT.E_NOTIMPL,
+            )
+        if not ends.min():
+            raise DMLError(f"Generator.append_tokens: row {ends.argmin()} of the prompts has padding alone")
+        if not length:
+            self._state.pad(np.repeat(ends, self._options.num_beams), new.shape[1])
 
     def generate_next_token(self) -> None:
         """Choose the next tokens; do nothing after the generation has ended."""
@@ -148,8 +167,7 @@ class Generator:
         self._logits = None
         if new_length:
             self._search.extend(kept)
-        # The last token is run again, because its logits were not kept.
-        self._state.rewind(max(0, new_length - 1))
+        self._state.rewind(new_length)
 
     # Logits and other tensors
 

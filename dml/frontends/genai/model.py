@@ -53,7 +53,7 @@ class Model:
             chosen = current_device()
         self.device = chosen if isinstance(chosen, Device) else open_device(chosen)
         self.decoder = Decoder(prepare(decoder, self.device), config)
-        #: None for text models.
+        #: The audio encoder; None for text models.
         self.encoder: AudioEncoder | None = None
         if sections.get("encoder"):
             prepared = prepare(config.source("model.encoder"), self.device)

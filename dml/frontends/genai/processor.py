@@ -32,7 +32,7 @@ class MultiModalProcessor:
         self._ids = model.decoder.ids
         self._features = LogMel(model.config)
         self._tokenizer = Tokenizer(model)
-        self._tokenizer.update_options(add_special_tokens=False)  # (prompts contain them)
+        self._tokenizer.update_options(add_special_tokens=False)  # the prompts contain the special tokens
 
     def __call__(
         self, prompt: str | Sequence[str] | None = None, *, audios: Audios | None = None, images: Any = None

@@ -56,7 +56,7 @@ def reduced_elements(
     x, indices, updates = (tensor.transpose(*order) for tensor in (x, indices, updates))
     indices = _from_zero(indices, x.sizes[0])
     for index in range(1, x.rank):
-        indices = _filled(indices, index, x.sizes[index], -1)  # (-1 matches no row)
+        indices = _filled(indices, index, x.sizes[index], -1)  # padding index -1 matches no row
         updates = _filled(updates, index, x.sizes[index], 0)
     columns = prod(x.sizes[1:])
     rows = [tensor.reshape(tensor.sizes[0], columns) for tensor in (x, indices, updates)]

@@ -81,14 +81,14 @@ class OpenVINORun:
         return static_model(whole(self._model), given, self._options.sizes)[0]
 
 
-#: Types of layers without operators.
+#: Types of layers that become no operators.
 _ENDS = ("Parameter", "Const", "Result")
 
 
 def explain(path: Path, device: Device, inputs: Mapping[str, Any], sizes: Mapping[str, int]) -> Explanation:
-    """Return the operators of each layer. inputs, sizes: give the dynamic sizes; any other is 1.
+    """Return the operators of each layer. inputs, sizes: determine dynamic sizes; the others are 1.
 
-    Raises DMLError where the model cannot be read or compiled.
+    Raises DMLError if the model cannot be read or compiled.
     """
     read = read_model(path)
     model = without_variables(read.compile(device))
@@ -124,9 +124,9 @@ def _explained_parts(model: PartedNetwork, inputs: Mapping[str, Any], sizes: Map
 
 
 def inspect_network(path: Path, planner: Planner, sizes: Mapping[str, int]) -> ModelSummary:
-    """Summarize a model and the memory it needs; see ``ModelSummary``. sizes: the dynamic sizes, 1 where not given.
+    """Summarize a model and the memory it needs; see ``ModelSummary``. sizes: the dynamic sizes, 1 if not given.
 
-    Raises DMLError where it cannot be read.
+    Raises DMLError if it cannot be read.
     """
     network = read_model(path).network
     parameters = [layer for layer in network.layers if layer.type == "Parameter"]

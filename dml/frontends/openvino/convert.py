@@ -68,7 +68,7 @@ class IrContext:
         self.graph = graph
         self.layer = layer
         self.values = values
-        #: Indices of the outputs that other layers read.
+        #: Indices of the outputs that are read.
         self.read = read
 
     def tensor(self, index: int, *, least: int = 0) -> Tensor:
@@ -87,7 +87,7 @@ class IrContext:
         return [self.as_tensor(value) for value in self.values]
 
     def known(self, index: int) -> npt.NDArray[Any]:
-        """Return an input that must be constant. Raises DMLError where the graph computes it."""
+        """Return an input that must be constant. Raises DMLError if the graph computes it."""
         value = self.value(index)
         if isinstance(value, Tensor):
             raise self.error(f"input {index} must be a constant")
@@ -97,7 +97,7 @@ class IrContext:
         return [int(number) for number in np.ravel(self.known(index))]
 
     def on_numbers(self, function: Callable[..., Any], *arguments: Any) -> npt.NDArray[Any]:
-        """Apply a NumPy function to known arrays. Raises DMLError where NumPy refuses them."""
+        """Apply a NumPy function to known arrays. Raises DMLError if NumPy refuses them."""
         try:
             return np.asarray(function(*arguments))
         except (ValueError, IndexError, OverflowError) as error:
@@ -108,7 +108,7 @@ class IrContext:
         return checked_axis(number, rank, str(self.layer))
 
     def each(self, name: str, count: int, default: int) -> list[int]:
-        """Return an attribute of ``count`` integers; each is the default where the attribute is absent or empty."""
+        """Return an attribute of ``count`` integers; if the attribute is absent or empty, each is the default."""
         found = self.layer.integers(name) or [default] * count
         if len(found) != count:
             raise self.error(f"attribute {name} must have {count} items, found {found}")
@@ -162,7 +162,7 @@ class BuiltNetwork:
         self.outputs: dict[str, Tensor] = {}
         self.parameters: dict[str, IrLayer] = {}
         self.results: dict[str, IrLayer] = {}
-        #: Results without elements, which no device holds.
+        #: Results without elements: no device tensor can hold them.
         self.empty: dict[str, npt.NDArray[Any]] = {}
         self.late: dict[str, tuple[str, bool]] = {}
         self.nodes: dict[IrLayer, range] = {}
@@ -232,7 +232,7 @@ def build_body(network: Network, graph: Builder, given: Mapping[int, IrValue]) -
 
 
 def _with_values(network: Network, given: Mapping[int, IrValue]) -> Network:
-    """Return the network; where sizes are dynamic, a copy whose Parameters have the sizes of the given values."""
+    """Return the network or, if sizes are dynamic, a copy whose Parameters have the sizes of the given values."""
     if not any(map(is_dynamic, network.layers)):
         return network
     copy = with_sizes(network, {})
@@ -257,10 +257,10 @@ def _run(
 
     Layers that are computed on the host add no nodes.
     """
-    from dml.frontends.openvino.numbers import known  # (here, because these modules import this one)
+    from dml.frontends.openvino.numbers import known  # imported here, because these modules import this one
     from dml.frontends.openvino.sizes import infer_sizes
 
-    values: dict[IrLayer, list[Any]] = {}  # (only results read late values: _check_counts)
+    values: dict[IrLayer, list[Any]] = {}  # (only results read late values, see _check_counts)
     read: dict[IrLayer, set[int]] = {}
     for layer in network.layers:
         for source, index in layer.inputs:

@@ -42,7 +42,7 @@ class Core:
     @checked
     def __init__(self, xml_config_file: str | Path | None = None) -> None:
         if xml_config_file:
-            raise DMLError("Core: configurations of plugins are OpenVINO's own", HRESULT.E_NOTIMPL)
+            raise DMLError("Core: OpenVINO's plugin configuration files are not supported", HRESULT.E_NOTIMPL)
         self._properties = DeviceProperties()
 
     @property

@@ -34,7 +34,7 @@ class HostModel:
     def __init__(self, make: Callable[[], tuple[bytes, bytes]]) -> None:
         self._made = make
         self._number = next(self._numbers)
-        #: The process that has loaded the model.
+        #: The process that holds the loaded model.
         self._process: _Process | None = None
         with _lock:
             self._loaded()
@@ -96,7 +96,7 @@ class _Process:
         except (EOFError, OSError):
             status = self._ended(requests, replies)
             raise DMLError(f"OpenVINO's process ended with status {status}") from None
-        except BaseException:  # (between a request and its reply: the next one would get this one's)
+        except BaseException:  # (interrupted between a request and its reply: the next request would get this reply)
             self._ended(requests, replies)
             raise
 

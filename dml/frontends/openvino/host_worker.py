@@ -32,7 +32,7 @@ def send(stream: IO[bytes], header: dict[str, Any], parts: Sequence[Any] = ()) -
 
 
 def receive(stream: IO[bytes]) -> Message:
-    """Read what ``send`` wrote. Raises EOFError where the other process has ended."""
+    """Read what ``send`` wrote. Raises EOFError if the other process has ended."""
     (length,) = struct.unpack("<I", _read(stream, 4))
     header = json.loads(_read(stream, length))
     return header, [_read(stream, size) for size in header["sizes"]]
@@ -82,7 +82,7 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
             else:
                 models.pop(header["model"], None)
                 send(replies, {})
-        except Exception as error:  # it refuses with exceptions of its own
+        except Exception as error:  # OpenVINO refuses with exceptions of its own
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             send(replies, {"error": lines[-1] if lines else type(error).__name__})
 

@@ -240,7 +240,7 @@ class InferRequest:
     def _work(self) -> None:
         try:
             self._run()
-        except BaseException as error:  # (wait() raises it in the caller's thread)
+        except BaseException as error:  # wait() raises it in the caller's thread
             self._error = error
         if self._callback is not None:
             try:
@@ -292,7 +292,7 @@ class AsyncInferQueue:
             self._raise_error()
             request = self._requests[number]
             if request._thread is not None:
-                request._thread.join()  # (it has returned its number, and is about to end)
+                request._thread.join()  # (its thread has released the request and is about to end)
             self.userdata[number] = userdata
             request.start_async(inputs)
         except BaseException:

@@ -48,7 +48,7 @@ _PRECISIONS = {name.upper(): name for name in ELEMENT_TYPES} | {
     "FP64": "f64", "FP32": "f32", "FP16": "f16", "BF16": "bf16", "BOOL": "boolean",
 }  # fmt: skip
 _MAX_RANK = 8
-#: DirectML's sizes have 32 bits.
+#: Largest dimension: DirectML's sizes have 32 bits.
 _MAX_SIZE = (1 << 32) - 1
 
 
@@ -109,7 +109,7 @@ class IrLayer:
         return value in ("true", "1")
 
     def texts(self, name: str) -> list[str]:
-        """Return the items of a comma-separated list; none where the attribute is absent."""
+        """Return the items of a comma-separated list; none if the attribute is absent."""
         return [item.strip() for item in self.attributes.get(name, "").split(",") if item.strip()]
 
     def numbers(self, name: str) -> list[float]:
@@ -163,7 +163,7 @@ class Network:
     weights: memoryview
 
     def constant(self, layer: IrLayer) -> npt.NDArray[Any]:
-        """Return the array of a Const layer. Raises DMLError where its bytes lie outside the .bin file."""
+        """Return the array of a Const layer. Raises DMLError if its bytes lie outside the .bin file."""
         kind = layer.text("element_type")
         if kind not in ELEMENT_TYPES:
             raise DMLError(f"{layer}: element type {kind!r} is not supported")
@@ -316,7 +316,7 @@ def _layer(element: Element) -> IrLayer:
             except ValueError:
                 raise DMLError(f"{layer}: an output has the dimension {dim.text!r}") from None
             if sizes[-1] > _MAX_SIZE:
-                raise DMLError(f"{layer}: an output has the dimension {sizes[-1]}; {_MAX_SIZE} is the most")
+                raise DMLError(f"{layer}: an output has the dimension {sizes[-1]}; the maximum is {_MAX_SIZE}")
         if len(sizes) > _MAX_RANK:
             raise DMLError(f"{layer}: an output has {len(sizes)} dimensions; {_MAX_RANK} are supported")
         kind = _PRECISIONS.get(port.get("precision", "FP32").upper(), port.get("precision", ""))

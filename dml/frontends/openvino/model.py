@@ -56,9 +56,9 @@ class Model:
     ) -> CompiledNetwork | DynamicNetwork | PartedNetwork | StatefulNetwork:
         """Compile for a device; None is the default of ``dml.create_device()``.
 
-        fallback: layers that cannot be mapped run on the host, where openvino is installed; a ``HostNodesWarning``
-        names them. They run in a separate process, because a damaged file may crash OpenVINO. Otherwise raises DMLError
-        that lists such layers, before anything runs.
+        fallback: layers that cannot be mapped run on the host if openvino is installed; a ``HostNodesWarning`` names
+        them. They run in a separate process, because a damaged file may crash OpenVINO. Otherwise raises DMLError that
+        lists such layers, before anything runs.
         """
         device = device or create_device()
         found = split(self.network)
@@ -148,10 +148,10 @@ class Model:
     def reshape(self, partial_shape: Any) -> None:
         """Change the sizes of parameters.
 
-        partial_shape: a shape for the only parameter, or shapes by number, name or port. A dynamic size (-1 or a
-        range) has no limits afterwards. The outputs' sizes are known at once if all parameters have static sizes.
-        Raises DMLError for another number of dimensions, for sizes that a layer refuses, and where a layer's sizes
-        cannot be inferred; the model is then unchanged.
+        partial_shape: a shape for the only parameter, or shapes by number, name or port. A dynamic size (-1 or a range)
+        has no limits afterwards. The outputs' sizes are known at once if all parameters have static sizes. Raises
+        DMLError for another number of dimensions, for sizes that a layer refuses or that cannot be inferred; the model
+        is then unchanged.
         """
         wanted = partial_shape if isinstance(partial_shape, Mapping) else {None: partial_shape}
         given: dict[str, tuple[int, ...]] = {}

@@ -29,7 +29,7 @@ class CompiledNetwork:
         graph = Builder(device)
         built = build(network, graph, numbers)
         self.parameters, self.results, self._late = built.parameters, built.results, built.late
-        #: Layer -> its operator nodes.
+        #: Layer -> numbers of its operator nodes.
         self.nodes = {
             layer: [node for node in graph.nodes_added(numbers) if isinstance(node, DML_OPERATOR_GRAPH_NODE_DESC)]
             for layer, numbers in built.nodes.items()

@@ -95,7 +95,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def known(c: IrContext) -> list[_Numbers] | None:
-    """Compute a layer's outputs on the host, in their element types; None where the device must compute them."""
+    """Compute a layer's outputs on the host, in their element types; None if the device must compute them."""
     function = _FUNCTIONS.get(c.layer.type)
     if function is None or any(isinstance(value, Tensor) for value in c.values):
         return None

@@ -91,7 +91,7 @@ def read_late(network: Network) -> set[IrLayer]:
 def has_openvino() -> bool:
     try:
         return importlib.util.find_spec("openvino") is not None
-    except ValueError:  # (another module hides the real one)
+    except ValueError:  # another module hides the real one
         return False
 
 
@@ -200,7 +200,7 @@ class _NetworkPart:
         self._compiled: Recent[Any, CompiledNetwork] = Recent(_MOST_COMPILED)
         self._knows_numbers = False
         if cut.on_host:
-            self._on_host()  # (errors of OpenVINO are raised at load)
+            self._on_host()  # errors of OpenVINO appear at load
         else:
             check_layers(self.network)
 

@@ -21,7 +21,7 @@ class Dimension:
     def __init__(self, low: int = -1, high: int | None = None) -> None:
         if high is None:
             low, high = (low, low) if low >= 0 else (0, -1)
-        #: Limits; -1 means none.
+        #: Limits of the size; -1 means none.
         self.min_length, self.max_length = max(low, 0), high
 
     def __repr__(self) -> str:

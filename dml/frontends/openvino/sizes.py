@@ -13,7 +13,19 @@ import numpy as np
 
 from dml.errors import HRESULT
 from dml.frontends.openvino.convert import IrContext
-from dml.shapes import covered_size, joined_sizes, padded_sizes, scaled_sizes, window_reach, with_rank, with_size
+from dml.shapes import (
+    joined_sizes,
+    ones_along,
+    padded_sizes,
+    same_paddings,
+    scaled_sizes,
+    transposed_sizes,
+    window_counts,
+    window_reach,
+    with_axis,
+    with_rank,
+    with_size,
+)
 
 _Sizes = tuple[int, ...]
 _Rule = Callable[[IrContext, list[_Sizes]], Any]
@@ -237,7 +249,7 @@ def _gather_nd(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
 def _one_hot(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     x = inputs[0]
     axis = c.axis(c.layer.integer("axis", -1), len(x) + 1)
-    return (*x[:axis], c.integers(1)[0], *x[axis:])
+    return with_axis(x, axis, c.integers(1)[0])
 
 
 @size_rule("TopK")
@@ -268,29 +280,30 @@ def _reduced(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     x = inputs[0]
     axes = {c.axis(axis, len(x)) for axis in c.integers(1)}
     if c.layer.flag("keep_dims"):
-        return tuple(1 if index in axes else size for index, size in enumerate(x))
+        return ones_along(x, sorted(axes))
     return tuple(size for index, size in enumerate(x) if index not in axes)
 
 
-def _windows(c: IrContext, sizes: Sequence[int], window: Sequence[int], up: str = "floor") -> _Sizes:
-    """Return the number of window positions along each spatial dimension. up: rounding_type."""
-    strides, gaps = c.each("strides", len(window), 1), c.each("dilations", len(window), 1)
+def padding(
+    c: IrContext, sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+) -> tuple[Sequence[int], Sequence[int]]:
+    """Return start and end padding of the spatial sizes, from attributes or auto_pad."""
     auto = c.layer.text("auto_pad", "explicit")
-    before, after = (
-        c.each(name, len(window), 0) if auto in ("explicit", "notset") else [0] * len(window)
-        for name in ("pads_begin", "pads_end")
-    )
-    found = []
-    for size, taps, step, gap, start, end in zip(sizes, window, strides, gaps, before, after, strict=True):
-        if auto in ("same_upper", "same_lower"):
-            found.append(-(-size // step))
-            continue
-        room = size + start + end - window_reach(taps, gap)
-        count = (-(-room // step) if up.startswith("ceil") else room // step) + 1
-        if up == "ceil_torch" and (count - 1) * step >= size + start:
-            count -= 1
-        found.append(count)
-    return tuple(found)
+    if auto == "valid":
+        return [0] * len(window), [0] * len(window)
+    if auto in ("same_upper", "same_lower"):
+        reach = [window_reach(taps, gap) for taps, gap in zip(window, dilations, strict=True)]
+        return same_paddings(sizes, reach, strides, more_at_start=auto == "same_lower")
+    return c.each("pads_begin", len(window), 0), c.each("pads_end", len(window), 0)
+
+
+def _windows(c: IrContext, sizes: Sequence[int], window: Sequence[int], rounding: str = "floor") -> _Sizes:
+    """Return the number of window positions along each spatial dimension. rounding: rounding_type."""
+    strides, gaps = c.each("strides", len(window), 1), c.each("dilations", len(window), 1)
+    start, end = padding(c, sizes, window, strides, gaps)
+    up = rounding != "floor" and not c.layer.text("auto_pad", "explicit").startswith("same")
+    torch = rounding == "ceil_torch"
+    return window_counts(sizes, window, strides, gaps, start, end, round_up=up, starts_inside=torch)
 
 
 @size_rule("Convolution", "GroupConvolution")
@@ -303,18 +316,14 @@ def _convolution(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
 @size_rule("ConvolutionBackpropData", "GroupConvolutionBackpropData")
 def _transposed_convolution(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     x, w = inputs[:2]
-    grouped = c.layer.type.startswith("Group")
-    channels, window = (w[0] * w[2], w[3:]) if grouped else (w[1], w[2:])
+    groups, w = (w[0], w[1:]) if c.layer.type.startswith("Group") else (1, w)
     if len(c.values) > 2:
-        return (x[0], channels, *c.integers(2))
-    names = (("strides", 1), ("dilations", 1), ("pads_begin", 0), ("pads_end", 0), ("output_padding", 0))
-    each = zip(x[2:], window, *(c.each(name, len(window), default) for name, default in names), strict=True)
+        return (x[0], w[1] * groups, *c.integers(2))
     explicit = c.layer.text("auto_pad", "explicit") in ("explicit", "notset")
-    spatial = (
-        covered_size(size, window_reach(taps, gap), step) - (start + end if explicit else 0) + more
-        for size, taps, step, gap, start, end, more in each
-    )
-    return (x[0], channels, *spatial)
+    names = (("strides", 1), ("dilations", 1), ("pads_begin", 0), ("pads_end", 0), ("output_padding", 0))
+    strides, gaps, *pads, more = (c.each(name, len(w) - 2, default) for name, default in names)
+    start, end = pads if explicit else ([0] * len(more), [0] * len(more))
+    return transposed_sizes(x, w, strides, gaps, start, end, more, groups)
 
 
 @size_rule("AvgPool", "MaxPool")

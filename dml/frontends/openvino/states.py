@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dml.arguments import checked
 from dml.errors import HRESULT, DMLError
+from dml.graph.model import reachable
 
 from .convert import result_name
 from .element_types import type_of
@@ -133,13 +134,7 @@ def _initial(network: Network, copies: Mapping[IrLayer, IrLayer], begins: Mappin
 
 def _network_of(network: Network, layers: Any, ends: list[IrLayer]) -> Network:
     """Return a network of all parameters, these results and the layers that they need."""
-    needed: set[IrLayer] = set()
-    open_ = list(ends)
-    while open_:
-        layer = open_.pop()
-        if layer not in needed:
-            needed.add(layer)
-            open_ += [source for source, _ in layer.inputs]
+    needed = reachable(ends, lambda layer: [source for source, _ in layer.inputs])
     kept = [layer for layer in layers if layer.type == "Parameter" or (layer in needed and layer.type != "Result")]
     return replace(network, layers=[*kept, *ends])
 

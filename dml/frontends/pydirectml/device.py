@@ -64,7 +64,7 @@ class Model:
         self.op = op
         #: Input number in the script -> index in the graph.
         self.places = places
-        #: The last bindings of inputs that DML owns.
+        #: The most recent bindings of inputs that DML owns.
         self.owned: dict[int, Binding] = {}
 
 

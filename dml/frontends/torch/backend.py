@@ -1,4 +1,4 @@
-"""The backend: runs dynamo's graphs on the device, and with PyTorch where that is not possible."""
+"""The backend: runs dynamo's graphs on the device, and otherwise with PyTorch."""
 
 from __future__ import annotations
 
@@ -72,15 +72,15 @@ def _opened(which: int | str | None) -> Device:
 _said: dict[int, set[str]] = {}
 #: Maximum exports of a graph for different values of its constant numbers.
 _MOST_VALUES = 8
-#: Maximum calls that run with PyTorch before a device that was out of memory is tried again.
+#: Maximum number of calls run by PyTorch before a device that was out of memory is retried.
 _LONGEST_PAUSE = 64
 
 
 class _DynamoGraph:
     """A graph in the form that dynamo calls, with its weights and numbers among the arguments.
 
-    Ints are inputs of the exported program where that is possible, else constants; floats are constants until they
-    change. The graph is exported for each set of values of the constants.
+    Ints are inputs of the exported program if possible, else constants; floats are constants until they change. The
+    graph is exported for each set of values of the constants.
     """
 
     def __init__(self, graph: fx.GraphModule, settings: _Settings) -> None:
@@ -92,7 +92,7 @@ class _DynamoGraph:
         #: The exported graph and its function, by the values of the constant numbers.
         self._made: dict[tuple[Any, ...], tuple[Taken, Callable[..., Any]]] = {}
         self._eager: str | None = None
-        #: Calls left to run with PyTorch after the device was out of memory, and the length of the last such pause.
+        #: Calls that PyTorch still runs after the device was out of memory, and their number at the start.
         self._left = self._pause = 0
         self._said = _said_of_frame()
         self._lock = threading.Lock()
@@ -114,7 +114,7 @@ class _DynamoGraph:
                     if error.hresult == HRESULT.DXGI_ERROR_DEVICE_REMOVED:
                         raise
                     why = str(error)
-                    if error.hresult == HRESULT.E_OUTOFMEMORY:  # others may free memory
+                    if error.hresult == HRESULT.E_OUTOFMEMORY:  # memory that others free may suffice later
                         self._left = self._pause = min(2 * self._pause or 1, _LONGEST_PAUSE)
                     else:
                         self._eager = why
@@ -132,7 +132,7 @@ class _DynamoGraph:
         return tuple(struct.pack("d", item) if isinstance(item, float) else item for item in found)
 
     def _prepare(self, arguments: Sequence[Any]) -> tuple[Taken, Callable[..., Any]]:
-        """Export the graph for these numbers. Raises NotTaken where that is impossible."""
+        """Export the graph for these numbers. Raises NotTaken if that is impossible."""
         before = self._fixed
         tries = [before]
         if not self._made:

@@ -49,8 +49,8 @@ def _quiet() -> Iterator[None]:
 def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[Dynamic]) -> ExportedProgram:
     """Export the module to ATen's core operators.
 
-    dynamic: the symbolic dimensions of each example; None for an int. Raises NotTaken where the export fails, where the
-    program writes to its own buffers, and where it is valid for a single value of an int only.
+    dynamic: the symbolic dimensions of each example; None for an int. Raises NotTaken if the export fails, if the
+    program writes to its own buffers, or if it is valid only for a single value of an int.
     """
     auto = torch.export.Dim.AUTO
     shapes = tuple(auto if axes is None else dict.fromkeys(axes, auto) or None for axes in dynamic)
@@ -94,7 +94,7 @@ def to_onnx(program: ExportedProgram) -> onnx.ModelProto:
                 result = torch.onnx.export(whole, dynamo=True, opset_version=OPSET, verbose=False)
             except Exception:  # (an error of the optimizer, which some versions raise for splits by symbolic sizes)
                 result = torch.onnx.export(whole, dynamo=True, opset_version=OPSET, verbose=False, optimize=False)
-    except Exception as error:  # (errors of the exporter and of its passes)
+    except Exception as error:  # any error of the exporter or its passes
         raise NotTaken(f"torch.onnx: {_first_line(error)}") from error
     assert result is not None
     proto: onnx.ModelProto = result.model_proto
@@ -110,7 +110,7 @@ def _returning(program: ExportedProgram) -> ExportedProgram:
     first, *others = program.module_call_graph
     spec = tree_structure(tuple(outputs))
     calls = [replace(first, signature=replace(first.signature, out_spec=spec)), *others]
-    returning = copy.copy(program)  # (no public function changes a program's outputs)
+    returning = copy.copy(program)  # (a copy, since no public function changes a program's outputs)
     returning._graph_signature = ExportGraphSignature(list(signature.input_specs), outputs)
     returning._module_call_graph = calls
     return returning
@@ -188,7 +188,7 @@ def parts(program: ExportedProgram) -> tuple[fx.GraphModule, list[str], list[str
     module = _returning(program).module()
     assert isinstance(module, fx.GraphModule)
     for node in reversed(module.graph.nodes):
-        if node.target in _CHECKS:  # (the exporter leaves them out, too)
+        if node.target in _CHECKS:  # the exporter leaves these out, too
             module.graph.erase_node(node)
     module.graph.eliminate_dead_code()
     # For one operator, transfers to the device would cost more than they save.

@@ -70,7 +70,7 @@ def _written(program: ExportedProgram) -> list[int | None]:
 def _write(inputs: Sequence[Any], values: Sequence[tuple[int | None, Any]]) -> tuple[Any, ...]:
     """Write results to their inputs after all are computed; return the others.
 
-    If a result cannot be computed, PyTorch thus runs the graph on unchanged inputs.
+    So PyTorch can run the graph on unchanged inputs if a result cannot be computed.
     """
     for index, value in values:
         if index is not None:
@@ -81,7 +81,7 @@ def _write(inputs: Sequence[Any], values: Sequence[tuple[int | None, Any]]) -> t
 class OnDevice:
     """An exported program on a device, as a function of its inputs.
 
-    Raises NotTaken where it cannot be mapped, and DMLError where the device lacks memory for it.
+    Raises NotTaken if it cannot be mapped, and DMLError if the device lacks memory for it.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class _Part(torch.nn.Module):  # type: ignore[misc]  # (Any to mypy)
         shapes = tuple((item.shape, item.dtype) if isinstance(item, torch.Tensor) else item for item in inputs)
         model = self._made.get(shapes)
         if model is None:
-            self._made.shrink(_MOST_SHAPES - 1)  # (before the export, which needs memory)
+            self._made.shrink(_MOST_SHAPES - 1)  # before the export, which needs memory
             model = self._for(inputs)
             self._made.put(shapes, model)
         return model(*inputs)

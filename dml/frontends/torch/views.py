@@ -14,7 +14,7 @@ from dml.frontends.torch.arguments import symbol_of, symbols_of
 class _View(NamedTuple):
     """An output as a view.
 
-    base: the index of the argument, or of the output, that it is a view of; is_argument says which of both. sizes,
+    base: the index of the argument, or of the output, that it is a view of. is_argument: base is an argument. sizes,
     strides, offset: in elements, ints or SymInts; the offset counts from the base's first element. base_strides: the
     base's, which it must have when the view is restored.
     """
@@ -30,7 +30,7 @@ class _View(NamedTuple):
 class Views:
     """The outputs of a graph that are views of arguments or of other outputs.
 
-    The device computes every output as a tensor of its own; ``restore`` replaces views by views, so that a later write
+    The device computes every output as a separate tensor; ``restore`` replaces views by views, so that a later write
     to either is seen in both. A view is not restored if its sizes depend on data, if its data type is not its base's,
     or if the tensor whose views they are is not an output.
     """
@@ -39,7 +39,7 @@ class Views:
         arguments = list(graph.graph.find_nodes(op="placeholder"))
         (returned,) = graph.graph.find_nodes(op="output")
         outputs = returned.args[0] if isinstance(returned.args[0], tuple | list) else ()
-        #: For each symbol, the index of an argument, and the axis if it is that tensor's size.
+        #: Symbol -> the argument with its value: the argument's index and, if the symbol is a tensor's size, the axis.
         self._symbols: dict[str, tuple[int, int | None]] = {
             symbol: (index, axis) for index, node in enumerate(arguments) for axis, symbol in symbols_of(node).items()
         }

@@ -146,7 +146,7 @@ class _LoweredGraph:
         constants: Mapping[MLOperand, npt.NDArray[Any] | MLTensor],
     ) -> None:
         self.builder = Builder(context.device)
-        #: The inputs that the operands need so far.
+        #: Inputs that the tensors built so far need.
         self.inputs: dict[str, MLOperandDescriptor] = {}
         self._names = names
         self._constants = constants
@@ -155,7 +155,7 @@ class _LoweredGraph:
 
     def tensor(self, wanted: MLOperand) -> Tensor:
         """Return the operand's tensor in its shape ({1} for a scalar)."""
-        stack = [wanted]  # (iterative, because graphs are deep)
+        stack = [wanted]  # iterative, because graphs are deep
         while stack:
             operand = stack[-1]
             if operand in self._made:

@@ -170,9 +170,9 @@ class MLContext(NamedInSnakeCase):
     def dispatch(self, graph: MLGraph, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor]) -> None:
         """Compute the graph's outputs from its inputs, without waiting; ``read_tensor`` waits.
 
-        inputs, outputs: a tensor for each of the graph's names, with the same data type and shape. Raises DMLError
-        where one is missing, unknown, repeated, of another context or of another type or shape, and
-        (DXGI_ERROR_INVALID_CALL) for a destroyed graph or tensor.
+        inputs, outputs: a tensor for each of the graph's names, with the same data type and shape. Raises DMLError if
+        one is missing, unknown, repeated, of another context or of another type or shape, and (DXGI_ERROR_INVALID_CALL)
+        for a destroyed graph or tensor.
         """
         where = "MLContext.dispatch"
         if graph.is_destroyed:

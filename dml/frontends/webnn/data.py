@@ -17,8 +17,8 @@ Array = npt.NDArray[Any]
 def matching_array(descriptor: MLOperandDescriptor, data: Any, where: str) -> Array:
     """Return the data as a new array with the type and shape of a valid descriptor.
 
-    data: an array of the data type, or the elements' bytes, as bytes or a UINT8 array. Raises DMLError where its data
-    type or its number of elements differs from the descriptor's.
+    data: an array of the data type, or the elements' bytes, as bytes or a UINT8 array. Raises DMLError if its data type
+    or its number of elements differs from the descriptor's.
     """
     if isinstance(data, bytes | bytearray | memoryview):
         array: Array = np.frombuffer(bytes(data), np.uint8)

@@ -72,12 +72,12 @@ class OperationStep:
             self.fail(f"its operands must have one data type, found {found}")
 
     def shape_of(self, field: str, operand: MLOperand | None, wanted: Sequence[int]) -> None:
-        """Raise DMLError for an operand, if given, of another shape."""
+        """Raise DMLError if an operand is given and has another shape."""
         if operand is not None and operand.shape != tuple(wanted):
             self.fail(f"{field} must have the shape {tuple(wanted)}, found {operand.shape}")
 
     def axis(self, axis: int, operand: MLOperand, field: str = "axis") -> int:
-        """Return the axis. Raises DMLError where the operand has no such dimension."""
+        """Return the axis. Raises DMLError if the operand has no such dimension."""
         self.require(
             0 <= axis < operand.rank, f"{field} must be a dimension of the shape {operand.shape}, found {axis}"
         )
@@ -132,7 +132,7 @@ class OperationStep:
         return self.outputs(data_type, [shape], lower)[0]
 
     def outputs(self, data_type: str, shapes: Sequence[Iterable[int]], lower: Lowering) -> list[MLOperand]:
-        """Return outputs of one data type. Raises DMLError where one would not be a valid tensor."""
+        """Return outputs of one data type. Raises DMLError if one would not be a valid tensor."""
         descriptors = [MLOperandDescriptor(data_type, tuple(shape)) for shape in shapes]
         for descriptor in descriptors:
             fault = descriptor.fault()
@@ -143,7 +143,7 @@ class OperationStep:
 
 
 class NamedInSnakeCase:
-    """An interface of the specification; unknown names get the similar name here (conv2D: conv2d)."""
+    """An interface of the specification; errors about unknown names suggest the name here (conv2d for conv2D)."""
 
     if not TYPE_CHECKING:
 

@@ -145,7 +145,7 @@ from .resample import value_scale_2d as value_scale_2d
 
 #: Names of all operations.
 NAMES = sorted(name for name, value in globals().items() if _isfunction(value) and name[0] != "_")
-for _name in NAMES:  # Functions made from an operator's description have no name of their own yet.
+for _name in NAMES:  # functions made from an operator's description have no name yet
     globals()[_name].__name__ = _name
 
 if not TYPE_CHECKING:  # Type checkers take the names imported above.

@@ -40,8 +40,8 @@ def convolution(
 ) -> Tensor:
     """Convolve {N, C, spatial...} with {K, C / groups, window...}; bias is {1, K, 1...} or {K}.
 
-    mode: CONVOLUTION flips the window along every spatial axis. output_sizes: the spatial sizes, which windows and
-    padding must give. Raises DMLError for others. Reference: dml_convolution_operator_desc.
+    mode: CONVOLUTION flips the window along every spatial axis. output_sizes: the spatial sizes, which must follow from
+    windows and padding (else DMLError). Reference: dml_convolution_operator_desc.
     """
     w = x.builder.like(weights, x)
     sizes, fields = _forward("convolution", x, w, strides, dilations, start_padding, end_padding)
@@ -82,9 +82,9 @@ def transposed_convolution(
     for ``convolution``.
 
     The padding is cut off the output. output_padding: number of elements after it, fewer than the stride. output_sizes:
-    the output's spatial sizes instead, less than a stride above the smallest possible. Raises DMLError for others.
-    mode: CONVOLUTION flips the window along every spatial axis. Reference: dml_convolution_operator_desc, direction
-    BACKWARD.
+    alternatively, the output's spatial sizes, which exceed the smallest possible ones by less than a stride. Raises
+    DMLError for other sizes. mode: CONVOLUTION flips the window along every spatial axis. Reference:
+    dml_convolution_operator_desc, direction BACKWARD.
     """
     w = x.builder.like(weights, x)
     spatial = x.rank - 2

@@ -24,7 +24,7 @@ from dml.descriptors.pooling import (
 )
 from dml.errors import DMLError
 from dml.graph.builder import Tensor
-from dml.shapes import covered_size, each_dimension, pooled_sizes, window_count, window_reach
+from dml.shapes import covered_size, each_dimension, pooled_sizes, window_count, window_counts, window_reach
 
 from .movement import padding
 from .sizes import given_or, named_by
@@ -52,25 +52,15 @@ def _windows(
     before, after = given_or(start, zeros), given_or(end, zeros)
     with named_by(name):
         if ceil_mode or output_sizes is not None:
-            wanted = output_sizes if output_sizes is not None else _rounded_up(x, window, steps, gaps, before, after)
+            wanted = output_sizes
+            if wanted is None:
+                windows = (x.sizes[2:], window, steps, gaps, before, after)
+                wanted = window_counts(*windows, round_up=True, starts_inside=True)
             after = _end_padding(x, window, steps, gaps, before, wanted)
         sizes = pooled_sizes(x.sizes, window, steps, gaps, before, after)
     return _Windows(
         sizes, gaps, {"Strides": steps, "WindowSize": tuple(window), "StartPadding": before, "EndPadding": after}
     )
-
-
-def _rounded_up(
-    x: Tensor, window: Sequence[int], steps: Sequence[int], gaps: Sequence[int], before: Sequence[int],
-    after: Sequence[int],
-) -> tuple[int, ...]:  # fmt: skip
-    """Count the windows that begin before the end of the input; the last may reach beyond it."""
-    counts = []
-    for size, taps, step, gap, first, last in each_dimension(x.sizes[2:], window, steps, gaps, before, after):
-        reach = window_reach(taps, gap)
-        count = window_count(size + first + last + max(1, step) - 1, reach, step)
-        counts.append(count - 1 if count > 1 and (count - 1) * step >= size + first else count)
-    return tuple(counts)
 
 
 def _end_padding(

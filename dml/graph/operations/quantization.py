@@ -122,6 +122,6 @@ def _linear(
 
 
 def _broadcasts(tensor: Tensor, x: Tensor) -> bool:
-    """Whether each of its sizes is 1 or x's own; blocks of other sizes need the operators for blocks."""
+    """Whether each size of the parameter is 1 or that of x; other sizes need the operators for blocks."""
     own = with_rank(tensor.sizes, x.rank)
     return len(own) == x.rank and all(size in (1, whole) for size, whole in zip(own, x.sizes, strict=True))

@@ -14,6 +14,8 @@ import dml.frontends.genai as ours
 theirs = pytest.importorskip("onnxruntime_genai", reason="onnxruntime-genai is not installed: tools/setup --zoo")
 
 PROMPTS = np.array([[3, 14, 15, 92, 65], [9, 8, 7, 6, 5]])
+#: By batch size. 0 is the pad token.
+BATCHES = {1: PROMPTS[0], 2: PROMPTS, 3: np.array([[3, 14, 0, 0, 0], [9, 8, 7, 6, 5], [15, 92, 65, 3, 0]])}
 SEARCHES: dict[str, dict[str, Any]] = {
     "greedy": {},
     "ends": {"min_length": 20},
@@ -27,6 +29,9 @@ SEARCHES: dict[str, dict[str, Any]] = {
     "beams to the end": {"num_beams": 4, "num_return_sequences": 2, "early_stopping": False, "length_penalty": 0.6},
     "batch of beams": {"batch_size": 2, "num_beams": 2},
     "beams with penalty": {"num_beams": 3, "repetition_penalty": 1.3, "min_length": 12},
+    "padded": {"batch_size": 3, "min_length": 30},
+    "padded, with penalty": {"batch_size": 3, "repetition_penalty": 1.4},
+    "padded beams": {"batch_size": 3, "num_beams": 2, "num_return_sequences": 2},
 }
 
 
@@ -41,7 +46,7 @@ def written(api: Any, opened: Any, options: dict[str, Any]) -> list[list[int]]:
     params.set_search_options(max_length=40, **options)
     generator = api.Generator(opened, params)
     rows = options.get("batch_size", 1)
-    generator.append_tokens(PROMPTS if rows == 2 else PROMPTS[0])
+    generator.append_tokens(BATCHES[rows])
     while not generator.is_done():
         generator.generate_next_token()
     return [
@@ -57,7 +62,7 @@ def test_tokens_are_onnxruntime_genais(folder: Path, device: dml.Device, name: s
 
 
 def test_a_conversation_is_onnxruntime_genais(folder: Path, device: dml.Device) -> None:
-    """Tokens are appended after an end token, and after an interrupted answer."""
+    """Tokens are appended after an end token and after an interrupted answer."""
     said = []
     for api, opened in ((ours, model(ours, folder, device=device)), (theirs, model(theirs, folder))):
         params = api.GeneratorParams(opened)

@@ -31,7 +31,7 @@ def model(folder: Path, device: dml.Device) -> og.Model:
 
 
 class NoPatterns(dict[Any, PlanPatterns]):
-    """Patterns that are forgotten at once."""
+    """Patterns that are forgotten immediately."""
 
     def setdefault(self, key: Any, default: Any = None) -> PlanPatterns:
         return PlanPatterns()
@@ -59,7 +59,7 @@ def whole(model: og.Model, sequence: list[int]) -> np.ndarray:
 
 
 def expected(model: og.Model, pick: Callable[[list[int], np.ndarray], int], most: int) -> list[int]:
-    """Search greedily, computing every position again for each token."""
+    """Search greedily; compute every position again for each token."""
     sequence = list(PROMPT)
     while len(sequence) < most:
         token = pick(sequence, whole(model, sequence))
@@ -196,7 +196,7 @@ def test_memory_of_caches_is_released_where_memory_is_short(model: og.Model) -> 
 
 
 def test_a_new_limit_mostly_needs_no_new_plan(model: og.Model) -> None:
-    """The number of positions is a power of two up to 256, then a multiple of 256, within the context's 512."""
+    """The cache's length is a power of two up to 256, then a multiple of 256, within the context's 512."""
     rooms = {(1, 16): 16, (5, 24): 32, (5, 300): 256, (257, 300): 512, (400, 512): 512, (5, 512): 256}
     assert {given: model.decoder.room(*given) for given in rooms} == rooms
     assert all(model.decoder.room(least, most) >= least for most in range(1, 513) for least in range(1, most + 1))
@@ -296,7 +296,7 @@ def test_a_full_cache_is_refused_with_its_length(model: og.Model, share: bool) -
     generation.append_tokens([1, 2])
     generation.generate_next_token()
     assert generation.is_done()
-    generation.generate_next_token()  # has no effect
+    generation.generate_next_token()  # this call has no effect
     assert generation.token_count() == 8
     with pytest.raises(dml.DMLError, match="the cache is full: 1 tokens after 8 exceed max_length = 8"):
         generation.append_tokens([1])
@@ -360,6 +360,39 @@ def test_rows_of_a_batch_equal_separate_generations(model: og.Model) -> None:
     for row, prompt in enumerate(prompts):
         alone = list(written(model, prompt, max_length=14).get_sequence(0))
         assert list(generation.get_sequence(row))[: len(alone)] == alone
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_prompts_of_different_lengths_equal_separate_generations(model: og.Model, share: bool) -> None:
+    """Padding is masked; a rewind into the padded prompt, and tokens appended after it, are right, too."""
+    prompts = [[3, 14], PROMPT, [9, 8, 7, 6]]
+    pad = model.config.token("pad_token_id")
+    padded = np.array([[*prompt, *[pad] * (5 - len(prompt))] for prompt in prompts])
+    generation = generator(model, batch_size=3, past_present_share_buffer=share, min_length=24)
+    generation.append_tokens(padded)
+    is_token = padded != pad
+    for kept in (None, 7, 6, 5, 4):
+        if kept is not None:
+            generation.rewind_to(kept)
+            is_token = is_token[:, :kept]
+            generation.append_tokens([[40, 41], [42, 43], [44, 45]])
+        generation.generate_next_token()
+        generation.generate_next_token()
+        logits = generation.get_logits()
+        is_token = np.pad(is_token, ((0, 0), (0, generation.token_count() - is_token.shape[1])), constant_values=True)
+        for row in range(3):
+            want = whole(model, generation.get_sequence(row)[is_token[row]].tolist())
+            np.testing.assert_allclose(logits[row, 0], want, rtol=0, atol=1e-4 * np.abs(want).max())
+
+
+def test_padding_that_cannot_be_masked(model: og.Model) -> None:
+    pad = model.config.token("pad_token_id")
+    generation = generator(model, batch_size=2)
+    with pytest.raises(dml.DMLError, match="row 1 of the prompts has padding alone"):
+        generation.append_tokens([[3, 4], [pad, pad]])
+    generation.append_tokens([[3, 4], [5, 6]])
+    with pytest.raises(dml.DMLError, match=r"only the first tokens of a batch .* found padding after 2 tokens"):
+        generation.append_tokens([[3, 4], [5, pad]])
 
 
 def test_logits_can_be_replaced(model: og.Model) -> None:
@@ -435,7 +468,7 @@ def test_folders_that_cannot_be(folder: Path, tmp_path: Path, device: dml.Device
 
 
 def test_further_inputs_are_given(folder: Path, tmp_path: Path, device: dml.Device) -> None:
-    """The error names the input that Generator cannot fill; the run succeeds after the program sets it."""
+    """The error names the input that Generator cannot fill; after the program sets it, the run succeeds."""
     example("chat").write_folder(tmp_path)
     proto = onnx.load(tmp_path / "model.onnx")
     proto.graph.input.append(onnx.helper.make_tensor_value_info("bias", onnx.TensorProto.FLOAT, [1]))

@@ -94,7 +94,7 @@ def by_pydirectml(device: dml.Device, make: Callable[..., Any], *arrays: Array) 
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("DML_VULKAN_DEVICE", str(device.vulkan.index))
         script = pydirectml.Device()
-    script.vulkan = device  # (as another kind of device)
+    script.vulkan = device  # (the device may be presented as another kind)
     builder = pydirectml.GraphBuilder(script)
     inputs, bindings = [], []
     for index, array in enumerate(arrays):

@@ -162,7 +162,7 @@ def _layer_normalized() -> DoorCase:
 def _activated(
     name: str, onnx_name: str, reference: Callable[[Array], Array], in_openvino: Callable[[Any, Any], Any] | None = None
 ) -> DoorCase:
-    """An activation with its default parameters, which OpenVINO does not have."""
+    """An activation with its default parameters, for which OpenVINO has no defaults."""
     x = np.linspace(-4, 4, 37, dtype=np.float32)
     doors: dict[str, Any] = {"onnx": lambda device, folder: by_onnx(device, onnx_name, [x], version=22)}
     if hasattr(MLGraphBuilder, name):

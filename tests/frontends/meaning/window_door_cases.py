@@ -78,7 +78,7 @@ def _transposed(lower: bool) -> DoorCase:
         return [full[:, :, start : 7 - end, start : 9 - end]]
 
     def in_openvino(opset: Any, x: Any) -> Any:
-        # Without sizes, OpenVINO crops nothing; same_lower crops the end, where ONNX's SAME_LOWER crops the start.
+        # Without sizes OpenVINO crops nothing; same_lower crops the end, while ONNX's SAME_LOWER crops the start.
         shape = opset.constant(np.array([6, 8], np.int64))
         return opset.convolution_backprop_data(x, opset.constant(w), [2, 2], shape, auto_pad=_auto(not lower))
 

@@ -16,7 +16,7 @@ _MAXIMUM = (
     "neighbour's weighted part (onnx issue 4764)"
 )
 
-#: (pattern of case names, reason).
+#: Excluded cases: (pattern of their names, reason).
 EXCLUDED: list[tuple[str, str]] = [
     ("test_adagrad*", _TRAINING),
     ("test_adam*", _TRAINING),
@@ -58,7 +58,7 @@ EXCLUDED: list[tuple[str, str]] = [
 
 #: Reasons for nodes on the host, in cases that pass.
 RUNS_ON_HOST = (_NO_OPERATOR, _STRINGS, _FLOAT8, _TRAINING)
-#: Exceptions to these; onnxruntime and onnx's reference evaluator lack them, too.
+#: Exceptions to these reasons; onnxruntime and onnx's reference evaluator lack them, too.
 NOWHERE = "test_gradient_of_*"
 
 

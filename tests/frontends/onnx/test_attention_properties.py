@@ -114,7 +114,7 @@ def test_group_query_attention(
     device: dml.Device, batch: int, heads: tuple[int, int], size: int, steps: int, past: int, spare: int, more: str,
     dtype: Any, in_place: bool, parts: bool, seed: int,
 ) -> None:  # fmt: skip
-    """Batch elements have pasts of different lengths; a cache grows, has room, or is written in place."""
+    """Batch elements have pasts of different lengths; a cache grows, has free positions, or is written in place."""
     numbers, (count, key_heads) = Numbers(seed, dtype), heads
     pasts = np.array([past, max(0, past - 1)][:batch]) if steps == 1 else np.full(batch, past)
     total = int(pasts.max()) + steps

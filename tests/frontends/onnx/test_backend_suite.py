@@ -58,7 +58,7 @@ def parameters() -> Iterator[Any]:
         marks: list[Any] = [] if case.name.startswith(QUICK) else [pytest.mark.slow]
         why = reason(case.name)
         if why:
-            # DMLError: the case cannot be mapped. AssertionError: it runs, but results differ for the reason given.
+            # DMLError: the case cannot be mapped. AssertionError: it runs, but its results differ for the reason given.
             marks.append(pytest.mark.xfail(strict=True, raises=(dml.DMLError, AssertionError), reason=why))
         yield pytest.param(case, id=case.name, marks=marks)
 

@@ -156,8 +156,7 @@ def test_devices_are_gpus_or_those_of_a_name(
 
 
 def test_an_input_that_fells_workers_is_given_up(scoring: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An input that crashes workers fails after the given attempts; a device whose worker cannot restart leaves the
-    run."""
+    """An input that crashes workers fails after the given attempts; a device whose worker cannot restart is dropped."""
     monkeypatch.setattr(scoring.ray, "put", lambda model: model)
     run = scoring.Run(b"", tmp_path, attempts=2)
     starts: list[Any] = []

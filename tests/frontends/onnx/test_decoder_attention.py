@@ -235,7 +235,7 @@ def test_sparse_attention(device: dml.Device, steps: int, past: int, rotary: int
         np.testing.assert_array_equal(own_held.numpy()[:, :, : past + steps], own[:, :, : past + steps])
 
 
-# SparseAttention at the sizes of Phi-3-small
+# --- SparseAttention at the sizes of Phi-3-small
 
 
 def phi_layouts(blocks: int) -> Array:
@@ -298,7 +298,7 @@ def test_sparse_attention_of_real_size(device: dml.Device, steps: int, past: int
 
 @pytest.mark.parametrize("steps", [1, 16, 128, 2048])
 def test_sparse_attention_needs_as_much_memory_as_dense(device: dml.Device, steps: int) -> None:
-    """Besides what dense attention takes, or a part of the scores: the mask of all heads and what it is made of."""
+    """The additional memory is that of the mask of all heads and its parts, apart from a part of the scores."""
     taken = []
     for sparse in (True, False):
         model, given_ = phi_attention(steps, 4096 if steps == 1 else 0, 8192, FLOAT, sparse=sparse)

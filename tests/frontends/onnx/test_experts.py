@@ -144,7 +144,7 @@ def check_mixture(
 
 
 def test_tokens_go_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experts, "MOST_BYTES", 4 * 3 * 12 * 2)  # bytes of two tokens' results
+    monkeypatch.setattr(experts, "MOST_BYTES", 4 * 3 * 12 * 2)  # bytes of the results of two tokens
     check_mixture(device, 7, 3, 2, (8, 12), KINDS[0], True, 1)
 
 
@@ -293,3 +293,13 @@ def test_weights_of_another_layout_are_named(device: dml.Device, shape: tuple[in
     with pytest.raises(dml.DMLError) as caught:
         prepare(model, device, fallback=False).run(given_)
     assert re.search(message, caught.value.message)
+
+
+def test_experts_rearranged_for_cuda_are_refused(device: dml.Device) -> None:
+    fed = {"x": np.zeros((2, 16), FLOAT), "router": np.zeros((2, 3), FLOAT), "w1": np.zeros((3, 8, 16), np.uint8),
+           "s1": np.ones((3, 8), FLOAT), "b1": None, "w2": np.zeros((3, 16, 8), np.uint8),
+           "s2": np.ones((3, 16), FLOAT)}  # fmt: skip
+    model, given_ = node_model("QMoE", fed, {"y": (2, FLOAT)}, k=1, activation_type="relu", expert_weight_bits=8,
+                               weights_prepacked=1)  # fmt: skip
+    with pytest.raises(dml.DMLError, match=r"QMoE.*rearranged for CUDA \(weights_prepacked = 1\)"):
+        prepare(model, device).run(given_)

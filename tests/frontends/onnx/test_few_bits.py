@@ -239,7 +239,7 @@ def test_products_on_both_sides_of_every_threshold(
     assert (error <= terms * (2e-6 if kind is FLOAT else 4e-3)).all(), error.max()
 
 
-@lru_cache(maxsize=1)  # (making it takes ten times as long as planning it)
+@lru_cache(maxsize=1)  # (creating the weights takes ten times as long as planning)
 def large_product(zeros: str, bits: int, block: int) -> Any:
     """Return a model of a product of one row and 8192 x 8192 weights."""
     n = k = 8192
@@ -324,6 +324,16 @@ def test_an_omitted_projection_is_its_bias(device: dml.Device) -> None:
                                N=5, K=64, bits=4, block_size=32)  # fmt: skip
     (found,) = prepare(model, device, fallback=False).run(given_)
     assert np.array_equal(found, np.broadcast_to(given_["bias"], found.shape))
+
+
+def test_weights_rearranged_for_cuda_are_refused(device: dml.Device) -> None:
+    """The model builder writes them with matmulnbits_weights_prepacked; onnxruntime on the host would read them as if
+    they were in order."""
+    inputs = weights(8, 64, 4, 32, "none", 1)
+    model, given_ = node_model("MatMulNBits", inputs, {"y": (2, FLOAT)}, constants=("b", "scales"),
+                               N=8, K=64, bits=4, block_size=32, weight_prepacked=1)  # fmt: skip
+    with pytest.raises(dml.DMLError, match=r"MatMulNBits.*rearranged for CUDA \(weight_prepacked = 1\)"):
+        prepare(model, device).run(given_)
 
 
 # MatMulBnb4

@@ -20,7 +20,7 @@ LONG = np.array([5, -7, 3, 0], I)
 BY = np.array([2, 2, -2, 9], I)
 GRID = np.arange(24, dtype=I).reshape(2, 3, 4)
 REALS = np.array([0.5, 2.25, 9, 1e-3], np.float32)
-#: Operator, inputs, attributes.
+#: Cases: operator, inputs, attributes.
 CASES: list[tuple[str, list[Any], dict[str, Any]]] = [
     *[(op, [LONG, BY], {}) for op in ("Add", "Sub", "Mul", "Div", "Equal", "Less", "Greater")],
     *[(op, [LONG.astype(np.int32), BY.astype(np.int32)[:1]], {}) for op in ("Add", "Sub", "Mul", "Div")],
@@ -86,7 +86,7 @@ def test_numpy_results_equal_the_references(case: tuple[str, list[Any], dict[str
     (wanted,) = reference.run(None, {f"x{index}": array for index, array in enumerate(arrays)})
     how = registry.fold_of(op)
     found = folding._computed(node, how, list(arrays))
-    if found is None:  # left to ONNX's reference
+    if found is None:  # ONNX's reference computes it
         assert op in ("Cast", "Range", "Reshape")
         (found,) = folding._evaluate(node, how, list(arrays)) or [None]
     wanted = np.asarray(wanted)
@@ -102,5 +102,5 @@ def test_nodes_that_neither_can_compute_are_left_to_mappings(case: tuple[str, li
 
 
 def test_every_operator_here_is_compared() -> None:
-    assert registry.fold_of("Add").compute is not None  # (and every registration is made)
+    assert registry.fold_of("Add").compute is not None  # (this also imports every registration)
     assert {op for op, _, _ in CASES} == {op for op, how in registry._FOLDS.items() if how.compute is not None}

@@ -38,7 +38,7 @@ def cache(device: dml.Device) -> PreparedModel:
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Use, int]]:
-    """Record allocations of at least 4 KiB, the size of a row; smaller ones are kernel parameters."""
+    """Record allocations of at least 4 KiB, the size of a row; smaller ones hold kernel parameters."""
     found: list[tuple[Use, int]] = []
     take = Context.take
 

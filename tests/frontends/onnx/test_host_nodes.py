@@ -48,7 +48,7 @@ def kinds(prepared: PreparedModel) -> list[str]:
 
 
 def determinants() -> tuple[Any, dict[str, Array]]:
-    """Return a model of four parts (device, host, device, host): y depends on all, z only on the device."""
+    """Return a model of four parts (device, host, device, host): y depends on all of them, z only on a device part."""
     x = np.random.default_rng(0).uniform(-1, 1, (3, 4, 4)).astype(np.float32)
     nodes = [
         node("Sin", ["x"], ["s"]),

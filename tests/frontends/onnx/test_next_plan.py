@@ -40,8 +40,8 @@ def test_results_are_a_fresh_models_to_the_bit(device: dml.Device, name: str) ->
 
 
 def test_the_next_length_maps_only_dependent_nodes(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 70 nodes, only those that compute positions and those of one layer that read caches are mapped; other layers
-    reuse these."""
+    """Of 70 nodes, only those that compute positions and those of one layer that read caches are mapped; the other
+    layers reuse these mappings."""
     prepared = prepare(decoder(), device)
     kept: list[str] = []
     keep = MappedNodes.keep

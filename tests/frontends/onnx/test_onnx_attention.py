@@ -13,6 +13,7 @@ import pytest
 from models import Array, assert_close, in_onnxruntime, node_model
 
 import dml
+from dml.compiler.program import Access
 from dml.frontends.onnx import prepare
 
 RNG = np.random.default_rng(17)
@@ -191,7 +192,7 @@ def agree_gqa(device: dml.Device, inputs: dict[str, Array | None], **attributes:
 
 def test_group_query_attention_of_a_prompt(device: dml.Device) -> None:
     agree_gqa(device, cache(2, 3, 0, (0, 0), 3))
-    agree_gqa(device, cache(2, 3, 7, (0, 0), 3))  # an empty past
+    agree_gqa(device, cache(2, 3, 7, (0, 0), 3))  # with an empty past
 
 
 @pytest.mark.parametrize("interleaved", [0, 1])
@@ -219,6 +220,32 @@ def test_group_query_attention_of_one_more_position(device: dml.Device, room: in
 @pytest.mark.parametrize("room", [5, 9], ids=["grows", "has-room"])
 def test_group_query_attention_of_some_more_positions(device: dml.Device, room: int) -> None:
     agree_gqa(device, cache(1, 3, room, (5,), 8, turned=True))
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_group_query_attention_joins_a_whole_past_as_it_is(device: dml.Device, steps: int) -> None:
+    """One sequence that fills its past needs no lengths, so FLOAT16 stays FLOAT16."""
+    inputs = cache(1, steps, 5, (5,), 5 + steps)
+    given = {
+        name: array.astype(np.float16) if isinstance(array, np.ndarray) and array.dtype == FLOAT else array
+        for name, array in inputs.items()
+        if array is not None
+    }
+    outputs = {"y": (3, np.float16), "present_k": (4, np.float16), "present_v": (4, np.float16)}
+    model, feeds = node_model("GroupQueryAttention", given, outputs, num_heads=HEADS, kv_num_heads=KEY_HEADS)
+    prepared = prepare(model, device, fallback=False)
+    found, expected = prepared.run(feeds), in_onnxruntime(model, feeds)
+    assert_close(found[:1], expected[:1], 2e-3)  # float16 has steps of 5e-4 at 0.5 to 1
+    assert [array.tolist() for array in found[1:]] == [array.tolist() for array in expected[1:]]
+    plan, _ = prepared.compiled_for(feeds)
+    assert plan.compiled is not None
+    written = [
+        binding.region.size
+        for dispatch in plan.compiled.program.dispatches
+        for binding in dispatch.bindings
+        if dispatch.label == "attention/total.comp" and binding.access is Access.WRITE
+    ]
+    assert written == [KEY_HEADS * (5 + steps) * SIZE * 2] * 2  # two bytes each
 
 
 @pytest.mark.parametrize("window", [1, 3])
@@ -397,7 +424,7 @@ def test_multi_head_attention_of_packed_tensors(device: dml.Device, parts: int) 
     query = floats(2, 3, 8)
     inputs: dict[str, Array | None] = {"q": query, "kv": packed} if parts == 2 else {"qkv": packed}
     model, given = node_model("MultiHeadAttention", inputs, {"y": (3, FLOAT)}, num_heads=2)
-    apart = packed.astype(np.float64).transpose(3, 0, 2, 1, 4)  # part, batch, head, sequence, element
+    apart = packed.astype(np.float64).transpose(3, 0, 2, 1, 4)  # axes: part, batch, head, sequence, element
     q = query.astype(np.float64).reshape(2, 3, 2, 4).transpose(0, 2, 1, 3) if parts == 2 else apart[0]
     weights = np.exp(q @ apart[-2].swapaxes(2, 3) / 2)
     weights /= weights.sum(-1, keepdims=True)

@@ -76,7 +76,7 @@ def detector() -> Any:
 
 
 def test_a_detector_is_onnxruntimes(device: dml.Device) -> None:
-    """The network runs once per image, regardless of the counts after it: no plan depends on computed values."""
+    """The network runs once per image, regardless of the counts after it; no plan depends on computed values."""
     model, rng = detector(), np.random.default_rng(5)
     prepared = prepare(model, device, fallback=False)
     counts = set()

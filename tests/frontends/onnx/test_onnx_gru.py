@@ -176,7 +176,7 @@ def test_gru_agrees_with_onnxruntime(device: dml.Device, case: Any) -> None:
     present = tuple(name for name in NAMES[3:] if name in inputs)
     inputs = arrays(rng, 3, 2, inputs["W"].shape[2], hidden, directions, 0, present)
     if "sequence_lens" in inputs:
-        inputs["sequence_lens"] = np.maximum(inputs["sequence_lens"], 1)  # ONNX Runtime's state is then zero
+        inputs["sequence_lens"] = np.maximum(inputs["sequence_lens"], 1)  # with length 0, ONNX Runtime's state is zero
     model = gru(inputs, attributes, 7 if version < 7 else version)
     assert_close(prepare(model, device).run(inputs), in_onnxruntime(model, inputs), 2e-5)
 

@@ -28,7 +28,7 @@ def cache(device: dml.Device) -> PreparedModel:
 
 
 def test_a_cache_that_grows_on_the_device(device: dml.Device) -> None:
-    """The cache starts as a device array without elements."""
+    """The cache begins as a device array without elements."""
     model = cache(device)
     past: Any = device.to_device(np.zeros((1, 0, 4), np.float32))
     total = 0.0

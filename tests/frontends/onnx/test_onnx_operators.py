@@ -224,7 +224,7 @@ def test_clip_by_nan_limits_nothing(device: dml.Device) -> None:
 
 
 def test_roi_align_takes_the_maximum_of_interpolated_samples(device: dml.Device) -> None:
-    """Not of each neighbor's weighted part, as onnx's reference does, whose values are smaller here."""
+    """onnx's reference takes the maximum of each neighbor's weighted part instead, which is smaller here."""
     x = np.random.default_rng(5).uniform(1, 9, (1, 2, 8, 9)).astype(np.float32)
     regions, samples = np.array([[1.0, 1.5, 7.0, 6.0], [2.5, 1.0, 5.5, 4.0]], np.float32), 2
     expected = np.empty((2, 2, 3, 2))

@@ -56,7 +56,9 @@ def test_a_long_transform(device: dml.Device) -> None:
     np.testing.assert_allclose(transformed(device, x, None), expected, atol=1e-3)
 
 
-@pytest.mark.parametrize("length, message", [(10007, "too large for one product"), (2**40, "of 1 to 16777216 samples")])
+@pytest.mark.parametrize(
+    "length, message", [(10007, "too large for one product"), (2**40, "have 1 to 16777216 samples")]
+)
 def test_a_length_that_is_none_is_named(device: dml.Device, length: int, message: str) -> None:
     """The prime 10007 cannot be split."""
     x = np.ones((1, 8000, 1), np.float32)

@@ -264,6 +264,17 @@ def test_patterns_that_save_nothing_are_given_up(monkeypatch: pytest.MonkeyPatch
     assert tries == known.tried == patterns.TRIALS
 
 
+@pytest.mark.parametrize("error", [TypeError, AttributeError, AssertionError, MemoryError])
+def test_a_fault_of_planning_is_not_taken_for_a_traced_numbers(error: type[Exception]) -> None:
+    def faulty(traced: Sequence[int]) -> Any:
+        raise error("ours")
+
+    known = PlanPatterns()
+    known.learn((2,), _Plan([2]), faulty)  # (the first size: nothing is traced)
+    with pytest.raises(error, match="ours"):
+        known.learn((3,), _Plan([3]), faulty)
+
+
 def test_a_pattern_with_a_different_plan_is_not_kept() -> None:
     known = PlanPatterns()
     for size in range(2, 8):

@@ -60,7 +60,7 @@ def test_memory_shared_by_plans_counts_once():
 
 
 def test_a_dropped_plan_frees_its_memory_at_once(device: dml.Device) -> None:
-    """An evicted plan has no reference cycles, which would wait for Python's collector."""
+    """An evicted plan is in no reference cycle, which would wait for Python's collector."""
     product = helper.make_node("MatMul", ["x", "w"], ["y"])
     x, w = np.ones((1, 64), np.float32), np.ones((64, 8), np.float32)
     prepared = prepare(model_of([product], {"x": x}, ["y"], 18, symbolic=True, initializers={"w": w}), device)

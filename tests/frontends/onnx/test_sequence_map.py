@@ -44,7 +44,7 @@ def test_names_and_versions_of_the_model(device: dml.Device) -> None:
 
 
 def test_a_name_that_the_function_has_too_is_not_confused(device: dml.Device) -> None:
-    """``input_sequence`` is a parameter of SequenceMap's function, which hides the name of the model."""
+    """``input_sequence`` is a parameter of SequenceMap's function, which hides the model's name."""
     model = mapped("input_sequence")
     with pytest.raises(Unsupported, match="its body reads 'input_sequence', which is a name in the operator"):
         prepare(model, device, fallback=False).run({"x": X})

@@ -218,7 +218,7 @@ def test_a_padded_prompt_in_place(device: dml.Device) -> None:
 
 
 def test_an_output_that_nothing_writes_in_place_is_a_new_array(device: dml.Device) -> None:
-    """The input stays intact for other nodes, and the bound value becomes the new output."""
+    """The input stays intact for other nodes, and the bound value receives the new output."""
     nodes = [helper.make_node("Add", ["x", "one"], ["y"]), helper.make_node("Mul", ["x", "x"], ["z"])]
     x = np.arange(6, dtype=FLOAT).reshape(2, 3)
     model = model_of(nodes, {"x": x}, ["y", "z"], 17, initializers={"one": np.ones(1, FLOAT)})
@@ -281,7 +281,7 @@ def test_a_cache_smaller_than_its_window(device: dml.Device) -> None:
 
 @pytest.mark.parametrize("name", ["softcap", "sink, window", "4 bits"])
 def test_a_long_prompt_goes_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """The scores of a prompt of seven positions are computed three positions at a time."""
+    """The scores of a seven-position prompt are computed for three positions at a time."""
     decoder = Decoder(device, **CASES[name])
     monkeypatch.setattr(attention_products, "MOST_SCORES", 4 * 2 * 4 * 12 * 3)
     decoder.check(7, [0, 0], 2e-5)

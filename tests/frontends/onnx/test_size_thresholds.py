@@ -50,15 +50,15 @@ LOWERED: dict[str, dict[str, tuple[int, ...]]] = {
 OTHERS: dict[str, set[str]] = {
     "dml.frontends.onnx.run.severity": {"WARNING"},
     "dml.frontends.onnx.load.lenient": {"_IR_VERSION", "_FREE_INITIALIZERS", "_MOST_VERSION"},
-    "dml.frontends.onnx.load.loading": {"_MESSAGE_LIMIT", "_SPARSE_LIMIT"},  # sizes beyond these are refused
+    "dml.frontends.onnx.load.loading": {"_MESSAGE_LIMIT", "_SPARSE_LIMIT"},  # larger sizes are refused
     "dml.frontends.onnx.map.operators.matmul_bnb4": {"_FLOATS_AT_ONCE"},
     "dml.frontends.onnx.map.operators.matmul_nbits": {"_FLOATS_AT_ONCE"},
     "dml.frontends.onnx.map.operators.nchwc": {"SMALLEST_BLOCK"},
-    "dml.frontends.onnx.map.operators.spectrum": {"_LIMIT"},  # sizes beyond it are refused
+    "dml.frontends.onnx.map.operators.spectrum": {"_LIMIT"},  # larger sizes are refused
     "dml.frontends.onnx.load.weights_apart": {
         "_GRAPH", "_INITIALIZER", "_RAW_DATA", "_NUMBER", "_EIGHT", "_BYTES", "_FOUR",
     },
-    "dml.graph.reading": {"_MOST"},  # sizes beyond it are refused
+    "dml.graph.reading": {"_MOST"},  # larger sizes are refused
     "dml.graph.unit_dimensions": {"_OF_ONE"},  # a stride
 }  # fmt: skip
 FOLDERS = ("frontends/meaning", "frontends/onnx", "graph")

@@ -119,14 +119,14 @@ def test_unusual_files_are_left_to_protobuf() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_damaged_bytes_make_the_model_that_protobuf_makes(seed: int) -> None:
     random = np.random.default_rng(seed)
-    # Positions outside of the weights: near the beginning, between weights, and near the end
+    # positions outside the weights: near the beginning, between weights, and near the end
     places = [*range(64), *range(len(DATA) - 16400, len(DATA) - 16300), *range(len(DATA) - 200, len(DATA))]
     for place in random.choice(places, 60):
         damaged = bytearray(DATA)
         damaged[place] = random.integers(256)
         try:
             wanted = onnx.ModelProto.FromString(bytes(damaged))
-        except Exception:  # protobuf's own errors
+        except Exception:  # protobuf raises errors of its own
             wanted = None
         try:
             found = put_together(bytes(damaged))

@@ -104,7 +104,7 @@ def test_codes_of_four_bits(device: dml.Device, n: int, k: int, block: int, kind
     sizes = {"N": n, "K": k, "block_size": block, "quant_type": kind}
     output, initializers = {"y": (2, FLOAT)}, ("b", "absmax")
     agree(device, *node_model("MatMulBnb4", inputs, output, constants=initializers, **sizes))
-    # onnxruntime's CPU provider lacks transB = 0: multiply by the identity to get the matrix
+    # onnxruntime's CPU provider lacks transB = 0: a product with the identity returns the matrix
     model, given_ = node_model(
         "MatMulBnb4", inputs | {"a": np.eye(k, dtype=FLOAT)}, output, constants=initializers, **sizes
     )
@@ -260,7 +260,7 @@ def test_a_head_beyond_one_binding_copies_neither_weights_nor_scales(
     """Weights of 128,256 x 16,384, scaled down to a 16th of each length and of the binding size: numbers and scales
     need several bindings.
 
-    A kernel with four bindings, the fewest that Vulkan allows, shares one for zero points and scales.
+    With four bindings, Vulkan's minimum, zero points and scales share one.
     """
     n, k, block, rng = 128256 // 16, 16384 // 16, 32, np.random.default_rng(0)
     inputs: dict[str, Array | None] = {

@@ -338,7 +338,7 @@ BROKEN = {
     ),
     "a dimension beyond 32 bits": (
         lambda t: t.replace("<dim>2</dim>", "<dim>4294967296</dim>"),
-        r"has the dimension 4294967296; 4294967295 is the most",
+        r"has the dimension 4294967296; the maximum is 4294967295",
     ),
     "dimension": (lambda t: t.replace("<dim>2</dim>", "<dim>two</dim>"), "has the dimension 'two'"),
     "element type": (lambda t: t.replace('element_type="f32"', 'element_type="f3"'), "element type 'f3'"),

@@ -140,7 +140,7 @@ def test_openvino_ends_its_own_process_on_damaged_files(
     for _ in range(2):
         with pytest.raises(dml.DMLError, match=message):
             read_model(path).compile(device)(feeds)
-    for name, array in before(feeds).items():  # in a new process
+    for name, array in before(feeds).items():  # the second run is in a new process
         np.testing.assert_array_equal(array, expected[name])
 
 

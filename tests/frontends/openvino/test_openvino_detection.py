@@ -61,7 +61,7 @@ def test_numbers_at_their_ends(device: dml.Device, tmp_path: Path, limit: int, o
     given = [o.parameter([1, 6, 4], np.float32, name="boxes"), o.parameter([1, 1, 6], np.float32, name="scores")]
     ov.save_model(ov.Model([o.result(one) for one in make(*given)], given, "m"), str(tmp_path / "m.xml"))
     found = read_model(tmp_path / "m.xml").compile(device)({"boxes": np.array([corners]), "scores": scores})
-    # The plugin does not write the number of outputs in this case
+    # in this case the plugin does not write the number of outputs
     assert [one.shape for one in found.values()] == [(0, 3), (0, 3), (1,)]
     assert list(found.values())[2] == [0]
 

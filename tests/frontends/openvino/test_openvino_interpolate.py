@@ -96,7 +96,7 @@ def test_modes_and_coordinates(device, tmp_path, mode, coordinates, out, by_scal
 @pytest.mark.parametrize("coordinates", COORDINATES)
 @pytest.mark.parametrize("mode", ["linear", "linear_onnx", "cubic", "nearest"])
 def test_an_axis_that_keeps_its_size_stays_as_it_is(device, tmp_path, mode, coordinates):
-    """OpenVINO's CPU plugin ignores a factor other than 1 if the size stays; the specification's formulas would not."""
+    """OpenVINO's CPU plugin ignores a factor other than 1 if the size stays; the specification's formulas do not."""
     scales = np.array([1.3, 2.0], np.float32)  # 3 elements remain 3
     both(device, tmp_path, lambda x: o.interpolate(x, scales, mode, "scales", [0, 0], [0, 0], coordinates,
                                                    axes=np.array([2, 3])), random(1, 2, 3, 3))  # fmt: skip

@@ -181,7 +181,7 @@ def test_a_static_model_takes_other_sizes_once_reshaped(api: tuple[Any, str], pa
 
 
 def test_reshape_refuses_sizes_that_a_layer_does_not_take(api: tuple[Any, str], tmp_path: Path) -> None:
-    """The error comes immediately, and the model stays unchanged."""
+    """The error is raised immediately, and the model stays unchanged."""
     ov, name = api
     x = opset.parameter([2, 3], np.float32, name="x")
     made = opset.relu(opset.matmul(x, np.ones((3, 5), np.float32), False, False))

@@ -79,7 +79,7 @@ def test_a_shape_that_an_earlier_part_computes(device: dml.Device, tmp_path: Pat
 
 
 def test_a_loop_with_such_a_layer_is_on_the_host(device: dml.Device, tmp_path: Path) -> None:
-    """OpenVINO runs the whole loop with its body."""
+    """OpenVINO runs the whole loop, body included."""
     x, h = o.parameter([4, 3], np.float32, name="x"), o.parameter([1, 3], np.float32, name="h")
     node = o.tensor_iterator()
     part, state = o.parameter([1, 3], np.float32), o.parameter([1, 3], np.float32)

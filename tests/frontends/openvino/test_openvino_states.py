@@ -112,7 +112,8 @@ def test_networks_keep_variables_too(device: dml.Device, counting: Path) -> None
         network({"x": X[:, :2]})
     with pytest.raises(dml.DMLError, match="no parameter 'variable v'; the model has x"):
         network({"x": X, "variable v": X})
-    np.testing.assert_allclose(network({"x": X})["y0"], 4 * X, rtol=1e-6)  # the failed run left the variable unchanged
+    # the failed run has left the variable unchanged
+    np.testing.assert_allclose(network({"x": X})["y0"], 4 * X, rtol=1e-6)
     network.reset_state()
     np.testing.assert_allclose(network({"x": X})["y0"], 3 * X, rtol=1e-6)
 

@@ -368,7 +368,7 @@ def test_weights_that_changed_while_memory_was_short_are_taken_later(compiled, m
         patch.setattr(weights, "prepare", exhausted)
         with stays("the device has no memory"):
             check(model, run, x)
-    for _ in range(3):  # one call in PyTorch, then on the device
+    for _ in range(3):  # the first call runs in PyTorch, the others on the device
         check(model, run, x)
 
 
@@ -605,7 +605,7 @@ def test_gradients_are_pytorchs(compiled):
         run(x).sum().backward()
     assert model.weight.grad is not None
     torch.testing.assert_close(model.weight.grad, x.sum(0).expand(2, 3))
-    check(model, run, x)  # without them it runs on the device
+    check(model, run, x)  # without the ambiguous operations it runs on the device
 
 
 def test_results_are_not_overwritten(compiled):
@@ -645,7 +645,7 @@ def test_views_share_memory(compiled, function, dynamic):
         found = []
         for call in (function, run):
             memory = torch.arange(4.0 * rows + 2)
-            x = memory[2:].reshape(rows, 4)  # the input begins within its storage
+            x = memory[2:].reshape(rows, 4)  # the input does not begin at the start of its storage
             with torch.no_grad():
                 outputs = call(x)
             outputs = outputs if isinstance(outputs, tuple) else (outputs,)
@@ -711,7 +711,7 @@ def test_generation_with_a_static_cache(compiled, monkeypatch):
         model.forward = compiled(model.forward, fallback=False)
         found = model.generate(ids, **given, pad_token_id=0, eos_token_id=None)
     assert torch.equal(found, expected)
-    assert len(made) == 2  # for the prompt, and for one token
+    assert len(made) == 2  # one graph for the prompt, and one for each single token
 
 
 @pytest.mark.parametrize("family", ["Gemma3", "T5"])
@@ -757,7 +757,7 @@ def test_a_mixture_of_experts_from_onnx(device):
         num_experts_per_tok=2,
     )
     model = transformers.MixtralForCausalLM(config).eval()
-    model.set_experts_implementation("batched_mm")  # torch.onnx cannot export the others
+    model.set_experts_implementation("batched_mm")  # torch.onnx cannot export the other implementations
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.3)
 
@@ -772,7 +772,7 @@ def test_a_mixture_of_experts_from_onnx(device):
     whole = Logits().eval()
     program = torch.onnx.export(whole, (torch.zeros(2, 5, dtype=torch.int64),), dynamo=True, verbose=False)
     prepared = prepare(program.model_proto, device, fallback=False)
-    for seed in range(2):  # of other experts
+    for seed in range(2):  # each input chooses other experts
         ids = torch.randint(0, 97, (2, 5), generator=torch.Generator().manual_seed(seed))
         with torch.no_grad():
             expected = whole(ids).numpy()

@@ -185,7 +185,7 @@ def test_constants(context):
     builder = MLGraphBuilder(context)
     data = np.float32([1, 2, 3])
     by_array, by_bytes = builder.constant(VECTOR, data), builder.constant(VECTOR, data.tobytes())
-    data[:] = 9  # constants are copies
+    data[:] = 9  # the graph keeps its own copy
     constant = builder.constant(context.create_constant_tensor(VECTOR, np.float32([10, 20, 30])))
     number = builder.constant("float32", 0.5)
     assert number.shape == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -139,6 +140,15 @@ def test_cpu_drivers_never_read_the_scores_that_a_kernel_writes(
             [one.region for one in dispatch.bindings if one.access is way] for way in (Access.READ, Access.WRITE)
         )
         assert not any(one.overlaps(other) for one in read for other in written)
+
+
+@pytest.mark.parametrize("each, workgroups", [(1, 4), (4, 4), (8, 8)])
+def test_heads_of_one_query_share_what_they_read_on_cpu_drivers(each: int, workgroups: int) -> None:
+    """Two key heads of 128 columns: four lanes of 16, or of 8 where tiles have eight rows, read a value once."""
+    case = Case((1, 1, 1, 2047, 128, 128), (2 * each, 2), in_place=True, data_type="FLOAT16").consistent
+    program = compile_operator(describe(case, data(case)), Target(DeviceClass.CPU))
+    assert program.dispatches[-1].label == "gemm/tiled.comp"
+    assert math.prod(program.dispatches[-1].groups) == workgroups
 
 
 @pytest.mark.parametrize("queries", [1, 40])

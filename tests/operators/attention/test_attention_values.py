@@ -51,6 +51,7 @@ CASES = {
     "bias and past, float16": Case((2, 3, 3, 2, 4, 5), bias=True, present=True, data_type="FLOAT16"),
     "present without past": Case(present=True, layouts=("packed", "padded")),
     "two heads share": Case((2, 3, 5, 0, 4, 6), (4, 2), relative=True),
+    "one query, shared": Case((2, 1, 3, 6, 4, 6), (6, 2), relative=True, bias=True, mask="BOOLEAN"),
     "all heads share": Case((2, 3, 5, 2, 4, 6), (3, 1), present=True, bias=True, mask="BOOLEAN"),
     "shared, stacked": Case((2, 3, 5, 2, 4, 4), (4, 2), source="key value", data_type="FLOAT16"),
     "past lengths": Case((3, 2, 3, 4, 4, 6), lengths=True, present=True),
@@ -86,7 +87,7 @@ def test_scores_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, na
         "plain": Case((3, 7, 7, 0, 4, 6), (4, 2)),
     }[name]
     monkeypatch.setattr(attention, "MOST_SCORES", most)
-    # a cache of its own: lowerings depend on MOST_SCORES
+    # a separate cache, since lowerings depend on MOST_SCORES
     monkeypatch.setattr(repeated, "_kept", Recent(repeated.MOST_KEPT))
     check(device, case)
 

@@ -24,7 +24,7 @@ FOURS = {
     "rows dilated": of(2, 1, 1, (11, 16), (3, 3), dilations=(3, 1), start=(3, 1), end=(3, 1)),
     "turned": of(2, 1, 1, (8, 8), (3, 3), start=(1, 1), end=(1, 1), mode=CONVOLUTION),
     "backward": of(2, 1, 1, (8, 8), (3, 3), start=(1, 1), end=(1, 1), direction=BACKWARD),
-    "narrowed": of(2, 1, 1, (8, 12), (3, 3), start=(1, 0), end=(1, 0)),  # rows of 10, no multiple of four
+    "narrowed": of(2, 1, 1, (8, 12), (3, 3), start=(1, 0), end=(1, 0)),  # rows of 10, which is no multiple of four
     "volume": of(2, 1, 1, (4, 5, 12), (3, 3, 3), start=(1, 1, 1), end=(1, 1, 1)),
 }
 

@@ -13,8 +13,7 @@ LIMITS = {"INT8": (-128, 127), "UINT8": (0, 255)}
 
 
 def channel(rng, dtype, rank, count, scale=1.0):
-    """Return a scale or zero point: one element (count 1), or one per output channel in dimension 1 (0 if of rank
-    1)."""
+    """Return a scale or zero point with ``count`` elements in dimension 1, or in dimension 0 if it has only one."""
     sizes = [1] * rank
     sizes[min(1, rank - 1)] = count
     if dtype == "FLOAT32":

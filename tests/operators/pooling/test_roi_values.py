@@ -292,7 +292,7 @@ def test_many_samples(device: Any, name: str) -> None:
 def test_an_output_of_a_whole_image(device: Any, dtype: str, mean: bool) -> None:
     """One output samples 90,000 positions, more than a CPU driver loops over in one dispatch."""
     x = random(np.random.default_rng(7), dtype, (1, 1, 300, 310))
-    x[0, 0, 299, 309] = 100  # the last sample of all
+    x[0, 0, 299, 309] = 100  # the last sample reads this element
     sampling, region = Sampling(mean=mean), np.array([0, 0, 310, 300], x.dtype)
     result = roi_align(device, x, region, (1, 1), sampling)
     expected = x.astype(np.float64).mean() if mean else 100.0

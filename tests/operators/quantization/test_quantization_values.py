@@ -11,7 +11,7 @@ from harness import assert_exact, assert_ulp, like, random, run, tensor
 
 INTEGERS = {"INT8": (-128, 127), "UINT8": (0, 255), "INT4": (-8, 7), "UINT4": (0, 15)}
 FLOATS = ("FLOAT32", "FLOAT16")
-#: sizes, sizes of scale and zero point
+#: Cases: the input's sizes, and those of its scale and zero point
 BLOCKS = [
     ((4, 6), (1, 1)),  # per tensor
     ((3, 5), (3, 1)),  # per row

@@ -50,7 +50,7 @@ def test_known_answers(device: dml.Device, state: list[int], known: list[int]) -
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("sizes", [(1, 1, 1, 1), (2, 3, 5, 7), (1, 1, 1, 1000)])
 def test_streams(device: dml.Device, sizes: tuple[int, ...], layout: str) -> None:
-    state = [0xFFFFFFFE, MASK, MASK, 7, 123, 456]  # carries through three words
+    state = [0xFFFFFFFE, MASK, MASK, 7, 123, 456]  # the increment carries through three words
     found = generate(device, describe(sizes, layout=layout), state)
     count = int(np.prod(sizes))
     assert_exact(found["OutputTensor"], stream(state, count).reshape(sizes))

@@ -35,7 +35,7 @@ def test_types_and_ties(device: dml.Device, dtype: str, largest: bool, direction
     x = harness.random(np.random.default_rng(1), dtype, (4, 6, 64), -3, 3)
     x = np.round(x.astype(np.float32)).astype(kind)  # many ties
     if dtype.endswith("64"):
-        x *= np.asarray(1 << 40, kind)  # differences in the high word only
+        x *= np.asarray(1 << 40, kind)  # the elements differ only in their high words
     for axes in ((2,), (0, 2)):
         found = harness.run(device, describe(largest, like(x), axes, direction), {"InputTensor": x})["OutputTensor"]
         assert_exact(found, arg(largest, x, axes, direction == DOWN).astype(np.uint32))

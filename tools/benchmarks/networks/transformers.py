@@ -59,15 +59,15 @@ def bert() -> Model:
     )  # fmt: skip
 
 
-def gpt2() -> Model:
-    """Return a GPT-2 step, one token after a past: two layers of width 256, four heads, tanh GELU, tied embeddings."""
+def gpt2(layers: int = 2) -> Model:
+    """Return a GPT-2 step, one token after a past: width 256, four heads, tanh GELU, tied embeddings."""
     net, width, heads, vocabulary = Network(), 256, 4, 50257
     table = net.weight(vocabulary, width, scale=0.05)
     x = net.node("Gather", table, "input_ids")
     x = net.node("Add", x, net.node("Gather", net.weight(1024, width, scale=0.05), "position_ids"))
     inputs = [Input("input_ids", ("batch", 1), vocabulary), Input("position_ids", ("batch", 1), 1024)]
     outputs = {}
-    for layer in range(2):
+    for layer in range(layers):
         three = net.linear(net.layer_norm(x, width), width, 3 * width)
         q, k, v = (
             _heads(net, part, heads, width) for part in net.nodes("Split", 3, three, net.shape(*[width] * 3), axis=-1)
@@ -86,7 +86,7 @@ def gpt2() -> Model:
     logits = net.node("MatMul", net.layer_norm(x, width), net.node("Transpose", table, perm=[1, 0]))
     inputs.append(Input("attention_mask", ("batch", "total"), 2))
     return Model(
-        "GPT-2 step, 2 layers of 256", net.model(inputs, {logits: 3, **outputs}), tuple(inputs),
+        f"GPT-2 step, {layers} layers of 256", net.model(inputs, {logits: 3, **outputs}), tuple(inputs),
         {"batch": 1, "past": 16, "total": 17},
         {
             "length": {"past": 17, "total": 18},

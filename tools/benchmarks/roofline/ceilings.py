@@ -24,7 +24,7 @@ _TIMES = 7
 
 def ceilings(device: dml.Device) -> dict[str, float]:
     """Measure the bytes per second that a copy reads and writes ("bytes"), and floating-point operations per second: in
-    FLOAT32, and where the device supports them in FLOAT16 and on matrix units (FLOAT16 into FLOAT32)."""
+    FLOAT32 and, if the device supports them, in FLOAT16 and on matrix units (FLOAT16 into FLOAT32)."""
     found = {"bytes": _copy(device), "float32": _multiply_add(device, half=False)}
     features = device.vulkan.target.features
     if features.float16:
@@ -32,7 +32,7 @@ def ceilings(device: dml.Device) -> dict[str, float]:
     if features.half_matrices:
         try:
             found["matrix"] = max(_matrix(device, shape) for shape in features.half_matrices)
-        except DMLError as error:  # this glslang lacks the extension
+        except DMLError as error:  # this version of glslang lacks the extension
             print(f"matrix units are not measured: {str(error).splitlines()[0]}")
     return found
 

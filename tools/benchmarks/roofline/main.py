@@ -87,6 +87,6 @@ def _torch(python: str, wanted: list[str]) -> dict[str, float]:
     command = [python, str(Path(__file__).with_name("torch_cuda.py")), *wanted]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(f"{python} does not measure PyTorch: {done.stderr.strip().splitlines()[-1:]}")
+        raise SystemExit(f"{python} cannot measure PyTorch: {done.stderr.strip().splitlines()[-1:]}")
     found: dict[str, float] = json.loads(done.stdout)["seconds"]
     return found

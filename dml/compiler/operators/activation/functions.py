@@ -83,7 +83,7 @@ def shrink(desc: d.DML_ACTIVATION_SHRINK_OPERATOR_DESC) -> Expression:
         code = "$x0 > $Threshold ? $x0 - $Bias : $x0 < -$Threshold ? $x0 + $Bias : 0.0"
         return node(code, Leaf(0), Bias=desc.Bias, Threshold=desc.Threshold)
     # Over is the smallest integer above the threshold, Under the largest below its negative. Rises and Falls are false
-    # where the type has no such integer.
+    # if the type cannot represent it.
     row = DATA_TYPES[DML_TENSOR_DATA_TYPE_INT32 if of == "int" else DML_TENSOR_DATA_TYPE_UINT32]
     low, high = row.lowest, row.highest
     # No element is above a NaN threshold, nor below its negative.

@@ -43,6 +43,7 @@ from dml.enums import (
 )
 from dml.shapes import ones_along
 
+SOFTMAX = d.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC | d.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC
 KERNEL, HELD_KERNEL = "activation/softmax.comp", "activation/softmax_held.comp"
 
 

@@ -50,7 +50,7 @@ _Tile = TypeVar("_Tile")
 
 
 def convolve(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
-    """Compute ``result = finish(convolution)``, with an expression of Leaf(0).
+    """Compute ``result = finish(convolution)``. finish: an expression of Leaf(0), the sum.
 
     Floats accumulate in float32, INT32 modulo 2^32 (without bias).
     """

@@ -18,7 +18,7 @@ from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT32
 
 
 def depthwise(builder: ProgramBuilder, sums: WindowedSum, tile: DepthwiseTile, finish: Expression) -> None:
-    """Compute ``result = finish(sums)``, with an expression of Leaf(0)."""
+    """Compute ``result = finish(sums)``. finish: an expression of Leaf(0), a sum."""
     sizes, windows, result = sums.sizes, sums.windows, sums.result
     kind, _ = sum_type(result)
     emitted = emit(finish, [kind], "finish")
@@ -65,7 +65,7 @@ def in_fours(sums: WindowedSum) -> bool:
 
 
 def _stores_pairs(result: Operand) -> bool:
-    """Whether each pair of elements that starts at an even index has a 32-bit word of its own."""
+    """Whether each pair of elements that starts at an even index has its own 32-bit word."""
     outer = [step for step, size in zip(result.strides[:-1], result.sizes[:-1], strict=True) if size > 1]
     even = not any(step % 2 for step in (result.base, result.sizes[-1], *outer))
     return DATA_TYPES[result.data_type].bits == 16 and result.strides[-1] == 1 and even

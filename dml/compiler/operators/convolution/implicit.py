@@ -17,19 +17,21 @@ from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
 from dml.compiler.selection.convolution import ImplicitMatrixTile, ImplicitTile, puts_channels_last
-from dml.compiler.selection.devices import finds_places_first, has_few_registers, loads_ahead
+from dml.compiler.selection.devices import finds_places_first, has_few_registers, keeps, loads_ahead
 from dml.compiler.selection.product_tiles import MATRIX_UNITS
 from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT16
 
 
 def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, finish: Expression) -> None:
-    """Compute ``result = finish(sums)``, with an expression of Leaf(0)."""
+    """Compute ``result = finish(sums)``. finish: an expression of Leaf(0), a sum."""
     kind, words = sum_type(sums.result)
     one_tap = sums.sizes.inputs % tile.tile_k == 0
-    loads_fours = tile.tile_k * tile.places % (4 * tile.workgroup) == 0
-    x_fours = one_tap and loads_fours and DATA_TYPES[sums.x.data_type].bits == 32 and _reads_channels(sums.x, 4)
     bits = DATA_TYPES[sums.result.data_type].bits
     fours = bits in (16, 32) and stores_fours(sums.result)
+    loads_fours = tile.tile_k * tile.places % (4 * tile.workgroup) == 0
+    x_fours = one_tap and loads_fours and DATA_TYPES[sums.x.data_type].bits == 32 and _reads_channels(sums.x, 4)
+    # Without ``fours``, the places of four results are kept while vectors of x and of the filter are loaded (V3D).
+    x_fours = x_fours and (fours or keeps(builder.target, 12))
     steps = tile.half_steps
     halves = bool(steps) or sums.weights.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
     matrix = _matrix(builder, sums, DML_TENSOR_DATA_TYPE_FLOAT16 if halves else words, tile.tile_k, 4)
@@ -119,7 +121,7 @@ def _dispatch(
             "HAS_BIAS": int(sums.bias is not None),
             **defines,
         },
-        push={"K": k},  # not a constant, as in gemm/shared.comp
+        push={"K": k},  # not a constant, for the reason in gemm/shared.comp
         code=half_arithmetic(steps) + emitted.code,
         steps=k // tile.tile_k,
         each=-(-together // MATRIX_UNITS) if isinstance(tile, ImplicitMatrixTile) else together,

@@ -1,6 +1,6 @@
 """Winograd's convolution with 3 x 3 windows: F(4x4, 3x3), 36 products for sixteen results instead of 144.
 
-Results one dilation apart form a convolution without dilation.
+With dilation, results that are one dilation apart form a convolution without dilation.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def is_three_by_three(sums: WindowedSum) -> bool:
 
 
 def winograd(builder: ProgramBuilder, sums: WindowedSum, finish: Expression) -> None:
-    """Compute ``result = finish(sums)``, with an expression of Leaf(0), if ``is_three_by_three``.
+    """Compute ``result = finish(sums)`` if ``is_three_by_three``. finish: an expression of Leaf(0), a sum.
 
     x and result are FLOAT32 or FLOAT16, sums accumulate in float32. An infinity in x makes the 4 x 4 results around it
     NaN.

@@ -148,10 +148,10 @@ def _in_parts(
     stored: _Multiply,
     wide: _Multiply,
 ) -> None:
-    """Multiply by one matrix of weights, part by part: as stored or widened (wide)."""
+    """Multiply by one matrix of weights, part by part. stored, wide: multiply by a part as stored, or once widened."""
     n, k = b.numbers.sizes
     is_streamed = streams(builder, b, result.sizes[-2])
-    # a is copied at most once, for all parts
+    # copy a at most once, for all parts
     a = streamable(builder, a) if is_streamed else readable(builder, a, uses=n)
     size, most = (k * b.bits // 8, n * k * b.bits // 8) if is_streamed else (4 * k, None)
     step = columns_in_part(builder.target, size, most)

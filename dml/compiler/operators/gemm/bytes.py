@@ -54,7 +54,7 @@ class Bytes:
         return signed and not self.is_signed
 
     def has_point(self, *, signed: bool) -> bool:
-        """Whether the sums need a correction for the zero point."""
+        """Whether the sums must be corrected for the zero point."""
         return self.point is not None or self.is_flipped(signed=signed)
 
 
@@ -168,7 +168,7 @@ def dispatch_bytes(
             **tile,
             "LONG_FINISH": int(bool(extra_operands) or tensors["result"].operand.epilogue is not None),
         },
-        push={"K": k},  # not a constant, as in gemm/shared.comp
+        push={"K": k},  # K is pushed instead of a constant for the reason in gemm/shared.comp
         code="\n".join([code, emitted.code, finished]),
         steps=-(-k // kernel.tile_k) + 6,
         each=kernel.tile_k * math.prod(kernel.tile) // kernel.workgroup // 4,

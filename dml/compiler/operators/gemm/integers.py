@@ -129,7 +129,7 @@ def quantized_linear_matrix_multiply(
     _product(builder, result, requantization(scales, zero_point, None, desc.OutputTensor))
 
 
-#: Number of products of 8-bit integers less zero points, each at most 255 * 255, whose sum always fits 32 bits.
+#: Number of products of (8-bit integer - zero point), each at most 255 * 255, whose sum always fits 32 bits.
 _MOST_PRODUCTS = (2**31 - 1) // 255**2
 
 

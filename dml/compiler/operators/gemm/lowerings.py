@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.activation.functions import activate
-from dml.compiler.operators.activation.softmax import axes_of, softmax
+from dml.compiler.operators.activation.softmax import SOFTMAX, axes_of, softmax
 from dml.compiler.operators.gemm.blocks import Blocks, products_of_blocks
 from dml.compiler.operators.gemm.layout import transposed
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.operators.gemm.stacks import product_of_stack
 from dml.compiler.program import Operand
 from dml.compiler.selection.stored_weights import keeps_wider, widens_halves
-from dml.descriptors.activation import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC
 from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
 from dml.enums import DML_MATRIX_TRANSFORM_TRANSPOSE, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT32
-
-_SOFTMAX = DML_ACTIVATION_SOFTMAX_OPERATOR_DESC | DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC
 
 
 @lowering(DML_GEMM_OPERATOR_DESC, epilogue=Epilogues.ANY)
@@ -29,46 +27,27 @@ def gemm(desc: DML_GEMM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     if desc.TransB == DML_MATRIX_TRANSFORM_TRANSPOSE:
         b = transposed(b)
     fused = desc.FusedActivation
-    # (see dml/graph/blocks.py and dml/graph/stacks.py)
+    if isinstance(fused, SOFTMAX):  # needs whole rows of the product
+        sums = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
+        matmul(builder, a, b, c, sums, alpha=desc.Alpha, beta=desc.Beta)
+        softmax(builder, sums, result, axes_of(fused, result.rank))
+        return
+    how: dict[str, Any] = {"alpha": desc.Alpha, "beta": desc.Beta, "activation": activate(fused)}
+    # Present only in graphs: see dml/graph/blocks.py and dml/graph/stacks.py
     scales, zeros, indices = (builder.get(f"BTensor.{name}") for name in ("Scales", "ZeroPoints", "Indices"))
     if indices is not None:
-        product_of_stack(
-            builder,
-            a,
-            Blocks(transposed(b), scales, zeros),
-            indices,
-            c,
-            result,
-            data_type=desc.BTensor.DataType,
-            alpha=desc.Alpha,
-            beta=desc.Beta,
-            activation=activate(fused),
-        )
+        stack = Blocks(transposed(b), scales, zeros)
+        product_of_stack(builder, a, stack, indices, c, result, data_type=desc.BTensor.DataType, **how)
         return
-    is_single = math.prod(result.sizes[:-2]) == 1 and not isinstance(fused, _SOFTMAX)
+    is_single = math.prod(result.sizes[:-2]) == 1
     if scales is not None or (is_single and _is_stored_half(b) and widens_halves(builder.target, result.sizes[-2])):
         # B is still quantized, because a graph did not widen it, or it is FLOAT16.
         if scales is not None and desc.TransB != DML_MATRIX_TRANSFORM_TRANSPOSE:
             scales, zeros = transposed(scales), zeros and transposed(zeros)
-        products_of_blocks(
-            builder,
-            a,
-            Blocks(transposed(b), scales, zeros),
-            c,
-            result,
-            data_type=desc.BTensor.DataType,
-            alpha=desc.Alpha,
-            beta=desc.Beta,
-            activation=activate(fused),
-        )
+        blocks = Blocks(transposed(b), scales, zeros)
+        products_of_blocks(builder, a, blocks, c, result, data_type=desc.BTensor.DataType, **how)
         return
-    if not isinstance(fused, _SOFTMAX):
-        matmul(builder, a, b, c, result, alpha=desc.Alpha, beta=desc.Beta, activation=activate(fused))
-        return
-    # Softmax needs whole rows of the product.
-    sums = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
-    matmul(builder, a, b, c, sums, alpha=desc.Alpha, beta=desc.Beta)
-    softmax(builder, sums, result, axes_of(fused, result.rank))
+    matmul(builder, a, b, c, result, **how)
 
 
 def _is_stored_half(b: Operand) -> bool:

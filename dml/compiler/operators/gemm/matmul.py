@@ -165,7 +165,7 @@ def sizes_of(operands: Mapping[str, Operand]) -> ProductSizes:
 
 
 def kernel_of(target: Target, operands: Mapping[str, Operand], *, in_eights: bool = False) -> ProductKernel:
-    """Return a product's kernel. in_eights: a is going to be copied so that it can be read in vectors of eight."""
+    """Return a product's kernel. in_eights: a will be copied so that it can be read in vectors of eight."""
     sizes = sizes_of(operands)
     b = operands["b"]
     down, across = b.strides[-2:]

@@ -93,7 +93,7 @@ def _multiply(
     beta: float,
     activation: Expression | None,
 ) -> bool:
-    """Multiply by floats of the stack if kernels can read them there; return whether they can."""
+    """Multiply by floats of the stack if kernels can read them in place; return whether they can."""
     a, result = operands["a"], operands["result"]
     target, (m, n), k = builder.target, result.sizes[-2:], a.sizes[-1]
     on_matrices = is_half(a) and is_half(b.numbers) and multiplies_on_matrices(target, m, n, k)
@@ -127,7 +127,7 @@ def _stream(
     beta: float,
     activation: Expression | None,
 ) -> bool:
-    """Multiply by quantized matrices of the stack if a kernel can read them there; return whether it can."""
+    """Multiply by quantized matrices of the stack if a kernel can read them in place; return whether it can."""
     result = operands["result"]
     if not streams(builder, b, result.sizes[-2]):
         return False
@@ -140,8 +140,7 @@ def _stream(
 
 
 def _binds(builder: ProgramBuilder, operands: Mapping[str, Operand]) -> bool:
-    """Whether the device can bind that many operands, and each of them except b's, including a copy of a, as a
-    whole."""
+    """Whether the device can bind that many operands, each of them except b's as a whole, a copy of a included."""
     *outer, k = operands["a"].sizes
     copy = 4 * math.prod(outer) * (k + 8)
     sizes = (operand.region.size for name, operand in operands.items() if name not in STACKED)

@@ -79,7 +79,7 @@ def one_hot(desc: d.DML_ONE_HOT_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     result, values = raw(builder["OutputTensor"]), raw(builder["ValuesTensor"])
     indices = builder["IndicesTensor"].broadcast(result.sizes)
     axis, (result, indices) = merge_around(desc.Axis, result, indices)
-    # The second element follows along the last dimension with more than one element.
+    # The second element is one step along the last dimension with more than one element.
     fastest = max(index for index, size in enumerate(values.sizes) if size > 1)
     builder.for_each(
         "movement/one_hot.comp",

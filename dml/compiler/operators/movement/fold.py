@@ -88,7 +88,7 @@ def _gathered(desc: d.DML_FOLD_OPERATOR_DESC, source: Operand, result: Operand) 
     """Return gathered(c), which sums the occurrences of element c in the windows, over taps FROM_k up to, but not
     including, TO_k.
 
-    ``carry`` is the sum over earlier taps.
+    ``carry`` holds the sum over earlier taps.
     """
     dimensions = desc.DimensionCount
     # A loop over the window per dimension. The window whose tap t covers c starts at c + start - t * dilation.

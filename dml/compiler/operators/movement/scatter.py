@@ -100,7 +100,7 @@ def scatter_nd(desc: d.DML_SCATTER_ND_OPERATOR_DESC, builder: ProgramBuilder) ->
     result = builder["OutputTensor"]
     indices = trailing(indices, desc.IndicesDimensionCount)
     tuples, coordinates = indices.sizes[:-1], indices.sizes[-1]
-    # A tuple addresses a position in the input's first dimensions, where a block of the remaining ones is.
+    # A tuple addresses a position in the input's first dimensions; the block there spans the others.
     blocks = desc.InputDimensionCount - coordinates
     places = trailing(source, desc.InputDimensionCount).sizes[:coordinates]
     winners = builder.crop(builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, places))

@@ -37,7 +37,7 @@ def small(builder: ProgramBuilder, *operands: Operand) -> Operand:
 
 
 def mean_of(builder: ProgramBuilder, source: Operand, axes: Sequence[int], *more: Operand) -> Operand:
-    """Compute the means over the axes, in a temporary and in the operands ``more``."""
+    """Compute the means over the axes, into a temporary and the operands ``more``."""
     mean = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, ones_along(source.sizes, axes))
     finish = _mean(source, axes)
     reduce(builder, FLOAT_SUM, [source], axes, [(result, finish) for result in (mean, *more)])

@@ -1,8 +1,8 @@
 """The operand-dependent part of "normalization/rows.comp", as GLSL for the end of its prelude.
 
 A step is ``unit`` adjacent elements of a row. Names in the GLSL: ``from_t`` is the index at which the current segment
-of an invocation's row begins in tensor t; ``all_t`` is a parameter's element for the whole segment; ``t_0``, ``t_1``,
-... are the vectors of a step.
+of an invocation's row begins in tensor t; ``all_t`` is a parameter's element if constant along the segment; ``t_0``,
+``t_1``, ... are the vectors of a step.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RowOperands:
 
     @property
     def last(self) -> int:
-        """The dimension along a segment."""
+        """The dimension along a segment of a row."""
         return self.x.rank - 1
 
     @property
@@ -136,7 +136,7 @@ def _element(of: RowOperands, name: str, k: int) -> str:
 
 
 def _start_segment(of: RowOperands) -> list[str]:
-    """Return start_segment(c): the segment's start in each tensor, and the parameters that hold for all of it."""
+    """Return start_segment(c): the segment's start in each tensor, and the parameters that are constant along it."""
     moving = ["x", "y", *of.varying]
     same = [name for name in of.parameters if name not in of.varying]
     return [

@@ -30,7 +30,7 @@ from dml.compiler.selection.windows import largest_window
 from dml.descriptors import pooling as d
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 
-#: The dimensions without windows: batch and channel.
+#: Dimensions without windows: batch and channel.
 PLANES = (0, 1)
 
 
@@ -51,7 +51,7 @@ def window(desc: Any) -> dict[str, Constant]:
     return constants
 
 
-#: Largest window, in positions, that is unrolled into a kernel of its own. On llvmpipe this saves a third of the time
+#: Largest window, in positions, that is unrolled into a separate kernel. On llvmpipe this saves a third of the time
 #: of a 3 x 3 maximum, and a fifth of that of the quantized mean and of the sum of magnitudes.
 UNROLLED = 16
 

@@ -72,7 +72,7 @@ def reduce(
 
 
 def _once(operand: Operand, sizes: tuple[int, ...], axes: Sequence[int]) -> Operand:
-    """Return an operand that does not vary along the axes with stride 0 along them, even if its size there is 1."""
+    """Return the operand with stride 0 along the axes if it does not vary along them, even if its size there is 1."""
     wide = operand.broadcast(sizes)
     return wide.view(sizes, tuple(0 if axis in axes else stride for axis, stride in enumerate(wide.strides)))
 
@@ -145,7 +145,7 @@ def _reduce_boxes(builder: ProgramBuilder, layout: ReductionLayout, what: Combin
 
 
 def _combine(builder: ProgramBuilder, layout: ReductionLayout, what: Combination, planes: Sequence[Operand]) -> None:
-    """Reduce partial results by the same monoid over their words, as (partial results, kept dimensions)."""
+    """Combine partial results by the same monoid, applied to their words, as (partial results, kept dimensions)."""
     sizes, inputs = planes[0].sizes, list(planes)
     places: list[Expression] = [VALUE] * len(layout.inputs)
     for i in sorted(layout.rows):

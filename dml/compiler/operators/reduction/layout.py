@@ -10,6 +10,7 @@ from dml.compiler.builder import merge_axes
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.lanes import adjacent
 from dml.compiler.program import Operand
+from dml.compiler.selection.devices import keeps
 from dml.compiler.selection.lines import reduction_takes_vectors
 from dml.compiler.target import Target
 
@@ -35,6 +36,8 @@ class ReductionLayout:
         full = [operand for i, operand in enumerate(inputs) if i not in rows]
         unit = adjacent(full, inputs[0].rank - 1) if reduction_takes_vectors(target, inputs[0].count) else 1
         wide = adjacent(full, kept - 1) if unit == 1 else 1
+        if not keeps(target, wide * len(rows)):
+            wide = 1
         return cls(tuple(inputs), tuple(results), kept, rows, wide, unit)
 
     @property

@@ -36,7 +36,7 @@ class Monoid:
 
 FLOAT_SUM = Monoid("float", "0.0", "a + b", ("floatBitsToUint($x0)",), "uintBitsToFloat($x0)")
 FLOAT_PRODUCT = replace(FLOAT_SUM, identity="1.0", combine="a * b")
-#: A NaN element makes the result NaN.
+#: The maximum; NaN if any element is NaN.
 FLOAT_MAX = replace(FLOAT_SUM, identity="uintBitsToFloat(0xff800000u)", combine="reduce_max(a, b)", includes=(REDUCE,))
 FLOAT_MIN = replace(FLOAT_SUM, identity="uintBitsToFloat(0x7f800000u)", combine="reduce_min(a, b)", includes=(REDUCE,))
 

@@ -115,8 +115,8 @@ def arg_reduce(
     largest: bool,
     direction: DML_AXIS_DIRECTION,
 ) -> None:
-    """Compute the row-major index among ``axes`` of the largest or smallest element: of equal elements the first, or
-    the last.
+    """Compute the row-major index among ``axes`` of the largest or smallest element: the first or the last of equal
+    elements.
 
     NaN wins in both, as in NumPy; the two zeros are equal. result: any integer type of 32 or 64 bits.
     """

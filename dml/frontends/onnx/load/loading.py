@@ -90,7 +90,7 @@ def _loaded(source: ModelSource, fill: bool) -> Loaded:
             model, separate = _read(_opened(path), name, fill)
     if not model.HasField("graph"):
         raise DMLError(f"{name} has no graph")
-    own = len(model.graph.initializer)  # (these come first)
+    own = len(model.graph.initializer)  # (dense initializers come first)
     files = ModelFolder(folder)
     read = [
         check_tensor(tensor, where, files, fill or index >= own or prod(tensor.dims) <= _SMALL, separate.get(index))
@@ -359,7 +359,7 @@ def array_of(tensor: Any, data: Stored | None = None) -> Array:
         if data is not None and sys.byteorder == "little" and _element_bits(tensor.data_type, tensor.name) >= 8:
             dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
             return np.frombuffer(data, dtype).reshape(tuple(tensor.dims))
-        if data is not None:  # the tensor itself may lack it
+        if data is not None:  # the tensor itself may lack ``raw_data``
             tensor = onnx.TensorProto(
                 name=tensor.name, data_type=tensor.data_type, dims=tensor.dims, raw_data=bytes(data)
             )

@@ -63,7 +63,7 @@ def block_size(nodes: Iterable[Any], initial: Mapping[str, Array]) -> int | None
 def _of_this_machine() -> int | None:
     """Return the block size that onnxruntime uses on this machine; None if it is not installed or uses no blocks."""
     try:
-        import onnxruntime  # (here, because few models need it)
+        import onnxruntime  # few models need it, so it is imported here
     except ImportError:
         return None
     filters = numpy_helper.from_array(np.ones((8, 3, 1, 1), np.float32), "w")

@@ -38,7 +38,7 @@ def fold(node: OnnxNode) -> Sequence[Array | TracedArray] | None:
     if not values or not all(isinstance(item, OnnxValue) for item in values):
         return None
     how = fold_of(node.op)
-    # A node without elements gives the device no work, even if its other inputs hold data.
+    # A node without elements gives the device no work, even if its other inputs have data.
     if how.empty and not values[0].size and all(item.size <= _INPUT_LIMIT for item in values) and _evaluable(node):
         return _evaluate(node, how, [None if item is None else node.trace.known(item) for item in node.inputs])
     if not how.constants or any(item.constant is None for item in values):
@@ -59,12 +59,12 @@ def _evaluable(node: OnnxNode) -> bool:
 
 
 def _result_size(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> int:
-    """Return the number of result elements, or a lower bound where it exceeds the inputs'."""
+    """Return the number of result elements, or a lower bound if it exceeds the inputs'."""
     if how.size is None:
         return prod(a.size for a in arrays if a is not None)
     try:
         return how.size(node, *arrays)
-    except (AttributeError, TypeError):  # (an input is missing, which the mapping reports)
+    except (AttributeError, TypeError):  # an input is missing; the mapping reports that
         return _OUTPUT_LIMIT + 1
 
 
@@ -74,7 +74,7 @@ def _computed(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> Array | 
         return None
     if not how.any_dtype and any(a is not None and a.dtype not in DTYPES for a in arrays):
         return None
-    # (after a failure here, the reference computes the result or refuses)
+    # on failure, the reference computes the result or refuses
     with suppress(Exception), np.errstate(all="ignore"):
         found = how.compute(node, *arrays)
         return None if found is None else np.asarray(found)
@@ -89,7 +89,7 @@ def _evaluate(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> list[Arr
     proto = onnx.NodeProto()
     proto.op_type = node.op
     proto.input.extend(f"i{index}" if array is not None else "" for index, array in enumerate(arrays))
-    # (the reference would give the first result to the first output that is named)
+    # the reference would assign the first result to the first named output
     proto.output.extend(f"o{index}" for index in range(len(node.proto.output)))
     proto.attribute.extend(node.attribute_protos())
     feeds = {f"i{index}": array for index, array in enumerate(arrays) if array is not None}
@@ -102,7 +102,7 @@ def _evaluate(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> list[Arr
     except Exception:  # (the reference raises various exceptions; the mapping then reports the fault)
         return None
     if any(isinstance(result, list) for result in results):
-        return None  # sequences are left to the mapping
+        return None  # the mapping handles sequences
     typed = _typed(node, arrays, [np.asarray(result) for result in results])
     return None if any(array.dtype == object for array in typed) else typed
 
@@ -110,7 +110,7 @@ def _evaluate(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> list[Arr
 def _typed(node: OnnxNode, arrays: list[Array | None], results: list[Array]) -> list[Array]:
     """Return the results in the data types of ONNX's schema, where NumPy chooses others (a sum of int32 is int64)."""
     schema = schema_of(node.op, node.domain, node.version)
-    assert schema is not None  # (the reference has evaluated it)
+    assert schema is not None  # known, since the reference has evaluated the node
     kinds = {
         formal.type_str: array.dtype for formal, array in zip(schema.inputs, arrays, strict=False) if array is not None
     }
@@ -123,7 +123,7 @@ def _typed(node: OnnxNode, arrays: list[Array | None], results: list[Array]) -> 
 
 @lru_cache(maxsize=256)
 def _evaluator(proto: bytes, version: int) -> Any:
-    from onnx.reference import ReferenceEvaluator  # (here, because the import is slow and few models need it)
+    from onnx.reference import ReferenceEvaluator  # imported here, because the import is slow and few models need it
 
     node = onnx.NodeProto()
     node.ParseFromString(proto)

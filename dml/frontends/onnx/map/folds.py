@@ -143,7 +143,7 @@ SQRT = Fold(lambda node, x: np.sqrt(x) if x.dtype == FLOAT32 else None, shape=_b
 IDENTITY = Fold(lambda node, x: x, lambda node, x: x, shape=_broadcast)
 CAST = Fold(_cast, _cast_of_numbers, shape=_broadcast)
 WHERE = Fold(_where, _where, shape=_broadcast)
-#: The first input's shape, regardless of the others.
+#: The result has the first input's shape, whatever the other inputs are.
 SAME_SHAPE = Fold(shape=lambda node, x, *others: x.shape)
 
 
@@ -321,5 +321,5 @@ RANGE = Fold(_range, shape=_range_shape, size=_range_size)
 REDUCE_PROD = Fold(numbers=_reduced_product)
 WINDOW = Fold(size=lambda node, size: _first(size))
 MEL_WEIGHT_MATRIX = Fold(size=lambda node, bins, length, *others: _first(bins) * _first(length))
-#: Always mapped, even where it has no elements to compute.
+#: Always mapped, even without elements to compute.
 NEVER = Fold(constants=False, empty=False)

@@ -45,7 +45,7 @@ def matmul(a: OnnxValue, b: OnnxValue, *, transpose_b: bool = False, fused: Oper
     result = (*batch, m, n)
     if not prod(result):
         return a.filled(0, result)
-    if b.rank == 2 and a.rank > 2:  # (one product of all rows)
+    if b.rank == 2 and a.rank > 2:  # (all rows in one product)
         rows = reshape(a, (prod(batch) * m, a.shape[-1]))
         return reshape(matmul(rows, b, transpose_b=transpose_b, fused=fused), result)
     return a.with_tensor(op.gemm(a.tensor, b.tensor, transpose_b=transpose_b, beta=0.0, activation=fused), result)

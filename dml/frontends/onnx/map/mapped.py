@@ -32,7 +32,7 @@ _SMALL = 1024
 
 
 class _Result(NamedTuple):
-    """An output: the index of the input that it equals, or a value.
+    """An output: a value, or the index of the input that it equals.
 
     place: the tensor's source as (node of the fragment, output); (-1 - n, 0) for source n of the inputs.
     """
@@ -58,7 +58,7 @@ class MappedNode(NamedTuple):
     proto: NodeFacts
     #: Records of the node and of its inner nodes; numbers of the Builder's nodes are relative to the fragment's first.
     records: tuple[NodeRecord, ...]
-    #: Number of inner nodes that were traced.
+    #: Number of traced inner nodes.
     inside: int
 
     def again(self, inputs: Sequence[OnnxValue | None], sources: Sequence[Source]) -> tuple[int, list[Any]]:

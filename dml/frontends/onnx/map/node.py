@@ -132,7 +132,7 @@ class OnnxNode:
     def writes_in_place(self, shared: Mapping[int, int]) -> bool:
         """Return whether each of these inputs shares its memory with its output.
 
-        The node must then write those outputs in place of the inputs, without reading the inputs.
+        If so, the node must write the outputs in place and not read the inputs.
         """
         trace, inputs, outputs = self.trace, self.proto.input, self.proto.output
         if trace.depth != 1 or max(shared) >= len(inputs) or max(shared.values()) >= len(outputs):

@@ -136,7 +136,7 @@ class Guard:
 
 
 class InputLimit(NamedTuple):
-    """An upper limit of the numbers in an input of the model. rule: the error message where one exceeds it."""
+    """An upper limit of the numbers in an input of the model. rule: the error message if one exceeds it."""
 
     name: str
     most: int
@@ -244,7 +244,7 @@ class Trace:
         mapped: MappedNodes | None = None,
     ) -> None:
         self.builder = Builder(device, shared, converts=True)
-        #: Mappings of the graph's nodes from other walks.
+        #: Mappings kept from other walks.
         self.mapped = mapped
         #: Whether the node being mapped adds the same operators for equal inputs.
         self.is_repeatable = True
@@ -267,7 +267,7 @@ class Trace:
         self.shared: Mapping[str, str] = {}
         #: The outputs in ``shared`` that a node writes in place.
         self.in_place: set[str] = set()
-        #: Limits of numbers in inputs, checked at each run.
+        #: Upper limits of numbers in inputs, checked at each run.
         self.limits: dict[InputLimit, None] = {}
 
     # Values
@@ -292,7 +292,7 @@ class Trace:
         if value.array is not None:
             return of(value.array)
         self.is_repeatable = False
-        # (a copy, because the numbers may change)
+        # A copy, because the numbers may change.
         copy = OnnxValue(value.builder, value.shape, value.dtype, tensor=value.tensor)
         self.known(copy)
         guard = self.guards.pop()

@@ -54,7 +54,7 @@ class OnnxValue:
         self.array = array
         #: Graph tensor; None until a constant is used.
         self.graph_tensor = tensor
-        #: The elements if they depend on traced sizes.
+        #: The elements, if they depend on traced sizes.
         self.traced = traced
 
     @classmethod
@@ -194,7 +194,7 @@ def _as_type(tensor: Tensor, kind: DML_TENSOR_DATA_TYPE) -> Tensor:
     return tensor if tensor.data_type == kind else op.cast(tensor, kind)
 
 
-#: A function of ``dml.graph.operations``.
+#: Type of the functions of ``dml.graph.operations``.
 Operation = Callable[..., Tensor]
 OutputKind = tuple[Sequence[int], DType]
 

@@ -70,7 +70,7 @@ class InferenceSession:
             providers = self._options.providers
         chosen = _chosen(_paired(providers, provider_options), self._options.log_severity_level)
         self._providers = (providers, provider_options)
-        #: How to open the device in another process.
+        #: The device, or how to open it in another process.
         self._device = _Reopened.of(device) if isinstance(device, Device) else device
         if device is None:
             device = chosen
@@ -242,7 +242,7 @@ class InferenceSession:
         self._check_sizes(given)
         shared = _shared(given, {name: value.device_array for name, value in (bound or {}).items()})
         results = self._model.run(given, keep=[name for name, stays in wanted.items() if stays], shared=shared)
-        profile = self._profile  # (another thread may end it)
+        profile = self._profile  # another thread may end the profile
         if profile is not None:
             profile.add(self._model, given)
         found = dict(zip(self._model.outputs, results, strict=True))

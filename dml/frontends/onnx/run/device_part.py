@@ -51,8 +51,7 @@ class Result:
 
 
 class OnnxPlan:
-    """A model compiled for input shapes: the graph, and the outputs that need it. It keeps nothing else of the
-    trace."""
+    """A model compiled for input shapes: the graph, and the outputs that need it. The rest of the trace is not kept."""
 
     def __init__(self, trace: Trace, outputs: Mapping[str, Any], shared: SharedMemory | None = None) -> None:
         self.guards: list[Guard] = trace.guards
@@ -284,7 +283,7 @@ class DevicePart:
     ) -> OnnxPlan:
         """Return the plan for inputs, from a pattern if there is one."""
         if not all(isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], str) for _, found in shapes):
-            return self.plan(given, feeds, shared)  # (sequences of tensors)
+            return self.plan(given, feeds, shared)  # (an input is a sequence of tensors)
         kind = tuple((name, len(shape), dtype) for name, (shape, dtype) in shapes)
         patterns = self.patterns.setdefault((kind, tuple(sorted(shared.items()))), PlanPatterns())
         sizes = tuple(size for _, (shape, _) in shapes for size in shape)

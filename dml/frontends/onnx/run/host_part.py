@@ -90,7 +90,7 @@ class HostPart:
         types = {name: self._types[name] for name in self.outputs if name in self._types}
         try:
             inferred = shape_inference.infer_shapes(self._own_model(input_types), data_prop=True)
-        except Exception as error:  # (it raises various exceptions)
+        except Exception as error:  # ONNX raises various exceptions
             logging.getLogger(__name__).debug("no shapes inferred: %s", error)
         else:
             types |= {entry.name: entry.type for entry in inferred.graph.output if _has_shape(entry.type)}
@@ -110,10 +110,10 @@ class HostPart:
         """
         problems: dict[str, str] = {}
         unfit: list[str] = []
-        for name, runner in list(runners.items()):  # (another thread may remove one meanwhile)
+        for name, runner in list(runners.items()):  # another thread may remove a runner meanwhile
             try:
                 found = runner(feeds)
-            except Exception as error:  # (each runtime raises its own exceptions)
+            except Exception as error:  # each runtime raises its own exceptions
                 problems[name] = _words(error)
                 if isinstance(error, _UnfitError):
                     unfit.append(name)
@@ -145,7 +145,7 @@ class HostPart:
 def _is_installed(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ValueError:  # (another module hides the real one)
+    except ValueError:  # another module hides the real one
         return False
 
 
@@ -166,7 +166,7 @@ def _late(make: Callable[[Any], _Run], model: Any) -> _Run:
         if not runs:
             try:
                 runs.append(make(model))
-            except Exception as error:  # (each runtime raises its own exceptions)
+            except Exception as error:  # each runtime raises its own exceptions
                 raise _UnfitError(_words(error)) from error
         return runs[0](feeds)
 
@@ -174,10 +174,10 @@ def _late(make: Callable[[Any], _Run], model: Any) -> _Run:
 
 
 def _onnxruntime(model: Any) -> _Run:
-    import onnxruntime  # (here, because a model without host parts does not need it)
+    import onnxruntime  # imported here, because only models with host parts need it
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # (errors arrive as exceptions)
+    options.log_severity_level = 4  # errors arrive as exceptions, so nothing is logged
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     strange = [entry.type for entry in session.get_outputs() if any(name in entry.type for name in _NOT_ITS_ARRAYS)]
     if strange:

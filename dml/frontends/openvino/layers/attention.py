@@ -43,5 +43,5 @@ def _weights(c: IrContext, scores: Tensor) -> Tensor:
 
 
 def _is_nothing(mask: IrValue) -> bool:
-    """Return whether the mask is a scalar zero, which means no mask where a scale follows."""
+    """Return whether the mask is a scalar zero, which means no mask if a scale follows."""
     return not isinstance(mask, Tensor) and mask.size == 1 and mask.dtype.name != "bool" and not np.any(mask)

@@ -18,7 +18,7 @@ _UNROLLED = 20_000
 
 @layer("If")
 def if_(c: IrContext) -> Sequence[IrValue]:
-    """Take one branch where the condition is known; else compute both, and select each output by the condition."""
+    """Take one branch if the condition is known; otherwise compute both, and select each output by the condition."""
     condition = c.value(0)
     if not isinstance(condition, Tensor):
         return _branch(c, "then_body" if bool(np.ravel(condition)[0]) else "else_body")
@@ -123,13 +123,13 @@ def _goes_on(c: IrContext, body: IrBody, found: dict[int, IrValue]) -> bool:
         if entry.purpose == "execution_condition":
             value = _inner(c, found, entry.layer)
             if isinstance(value, Tensor):
-                raise c.error("its condition is computed from its inputs", HRESULT.E_NOTIMPL)
+                raise c.error("its condition must not depend on its inputs", HRESULT.E_NOTIMPL)
             return bool(np.ravel(value)[0])
     return True
 
 
 def _last(c: IrContext, body: IrBody, entry: PortMap, found: dict[int, IrValue], state: dict[int, IrValue]) -> IrValue:
-    """Return a value after the last iteration, or its initial value where there was no iteration."""
+    """Return a value after the last iteration, or its initial value if there was no iteration."""
     if found or entry.port < 0:
         return _inner(c, found, entry.layer) if found else np.zeros(1, np.uint8)
     for parameter, result in body.back.items():

@@ -81,7 +81,7 @@ def non_max_suppression(c: IrContext) -> Sequence[Made]:
 
 
 def _scalar(c: IrContext, index: int, kind: enums.DML_TENSOR_DATA_TYPE) -> Tensor:
-    """Return an input of one number, 0 where it is absent."""
+    """Return an input of one number, 0 if it is absent."""
     if index >= len(c.values):
         return c.as_tensor(np.zeros(1, np.int64 if kind == INT64 else np.float32))
     given = c.tensor(index)

@@ -53,7 +53,7 @@ _BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 for _name, _combine in _BINARY.items():
     layer(_name)(partial(_binary, function=_combine))
 
-#: Layers that have the name of an operation, but for capital letters.
+#: Layers named like an operation, except for capital letters.
 _SAME_NAMES = (
     "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cos", "Cosh", "Erf", "Exp", "Floor", "Log", "ReLU", "Sigmoid",
     "Sign", "Sin", "Sinh", "SoftSign", "Sqrt", "Tan", "TanH", "Tanh",

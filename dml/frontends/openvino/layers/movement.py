@@ -91,7 +91,7 @@ def slice_(c: IrContext) -> IrValue:
 
 
 def _window(c: IrContext, x: Tensor, slices: dict[int, slice]) -> Tensor:
-    """Return x[slices]; the bounds have NumPy's meaning."""
+    """Return x[slices]; with bounds as in NumPy."""
     offsets, sizes, strides = [0] * x.rank, list(x.sizes), [1] * x.rank
     for axis, bounds in slices.items():
         chosen = range(x.sizes[axis])[bounds] if bounds.step != 0 else range(0)

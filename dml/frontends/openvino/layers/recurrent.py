@@ -46,7 +46,7 @@ def _layer(c: IrContext, kind: str, x: Tensor, lengths: Tensor | None, w: int) -
         raise c.error(f"direction {direction!r} is not one of {', '.join(rec.DIRECTIONS)}")
     names = c.layer.texts("activations") or _DEFAULTS[kind]
     count, wanted = recurrence.sizes[0], len(_DEFAULTS[kind])
-    if len(names) not in (wanted, wanted * count):  # (converted models list the activations of each direction)
+    if len(names) not in (wanted, wanted * count):  # converted models list the activations of each direction
         raise c.error(f"activations must be {wanted}, found {names}")
     chosen = recurrent_activations(names, c.layer.numbers("activations_alpha"), c.layer.numbers("activations_beta"))
     clip = c.layer.number("clip", 0.0)

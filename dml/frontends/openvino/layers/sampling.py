@@ -12,7 +12,7 @@ from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
 from dml.tensors import numpy_dtype
 
-#: Mode -> (kernel, whether it antialiases). "linear" antialiases where the attribute is set.
+#: Mode -> (kernel, whether it antialiases). "linear" antialiases if the attribute is set.
 _WEIGHED = {
     "linear": ("linear", False),
     "linear_onnx": ("linear", False),
@@ -31,7 +31,7 @@ def interpolate(c: IrContext) -> IrValue:
     x, mode = c.tensor(0), c.layer.text("mode")
     first = c.layer.version == "opset1"
     coordinates = c.layer.text("coordinate_transformation_mode", "half_pixel")
-    if first:  # (in Interpolate-1 this attribute alone chooses the coordinates)
+    if first:  # in Interpolate-1 this attribute alone chooses the coordinates
         coordinates = "align_corners" if c.layer.flag("align_corners", True) else "asymmetric"
     if mode not in ("nearest", *_WEIGHED):
         raise c.error(f"mode {mode!r} is not supported")
@@ -121,7 +121,7 @@ def roi_align(c: IrContext) -> IrValue:
         raise c.error(f"mode {mode!r} with aligned_mode {aligned!r} is not supported")
     ratio, scale = c.layer.integer("sampling_ratio"), c.layer.number("spatial_scale")
     uint32 = enums.DML_TENSOR_DATA_TYPE_UINT32
-    if aligned == "asymmetric":  # (such regions are at least one pixel wide)
+    if aligned == "asymmetric":  # such regions are at least one pixel wide
         corner, far = op.split(rois, 1, [2, 2])
         rois = op.join([corner, corner + op.maximum(far - corner, 1 / scale)], 1)
     else:

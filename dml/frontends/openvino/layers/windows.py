@@ -9,20 +9,9 @@ from typing import Any
 import dml.graph.operations as op
 from dml import enums
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
+from dml.frontends.openvino.sizes import padding
 from dml.graph.builder import Tensor
-from dml.shapes import covered_size, pooled_sizes, same_paddings, window_reach, with_size, with_spatial
-
-
-def _padding(c: IrContext, x: Tensor, window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Any:
-    """Return start and end padding, from attributes or auto_pad."""
-    start, end = c.layer.integers("pads_begin"), c.layer.integers("pads_end")
-    auto = c.layer.text("auto_pad", "explicit")
-    if auto == "valid":
-        return [0] * len(window), [0] * len(window)
-    if auto in ("same_upper", "same_lower"):
-        reach = [window_reach(taps, gap) for taps, gap in zip(window, dilations, strict=True)]
-        return same_paddings(x.sizes[2:], reach, strides, more_at_start=auto == "same_lower")
-    return start, end
+from dml.shapes import covered_size, pooled_sizes, window_reach, with_size, with_spatial
 
 
 @layer("Convolution", "GroupConvolution")
@@ -30,7 +19,7 @@ def convolution(c: IrContext) -> IrValue:
     x, w, groups = _operands(c)
     window = w.sizes[2:]
     strides, dilations = c.each("strides", len(window), 1), c.each("dilations", len(window), 1)
-    start, end = _padding(c, x, window, strides, dilations)
+    start, end = padding(c, x.sizes[2:], window, strides, dilations)
     y = op.convolution(
         *_flat(x, w), strides=_two(strides, 1), dilations=_two(dilations, 1), start_padding=_two(start, 0),
         end_padding=_two(end, 0), groups=groups,
@@ -87,10 +76,10 @@ def transposed_convolution(c: IrContext) -> IrValue:
 
 
 def _pooled(c: IrContext, x: Tensor) -> dict[str, Any]:
-    """Return the arguments that all poolings share; output_sizes says whether positions are rounded up."""
+    """Return the arguments of every pooling; output_sizes determine whether their computation rounds up."""
     window, strides = c.layer.integers("kernel"), c.layer.integers("strides")
     dilations = c.layer.integers("dilations") or [1] * len(window)
-    start, end = _padding(c, x, window, strides, dilations)
+    start, end = padding(c, x.sizes[2:], window, strides, dilations)
     return {
         "window": _two(window, 1), "strides": _two(strides, 1), "dilations": _two(dilations, 1),
         "start_padding": _two(start, 0), "end_padding": _two(end, 0), "output_sizes": _two(c.sizes[2:], 1),

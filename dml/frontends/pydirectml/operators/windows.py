@@ -40,7 +40,7 @@ def convolution(
 ) -> Expression:
     """Convolve. A backward convolution needs output_sizes, because DirectMLX does not infer them.
 
-    Its strides leave its output's sizes ambiguous; output_sizes determine OutputPadding where that is not given.
+    Its strides leave its output's sizes ambiguous; output_sizes determine OutputPadding if that is not given.
     """
     sizes, window = input.tensor.sizes, filter.tensor.sizes
     count = len(sizes) - 2
@@ -79,7 +79,7 @@ def convolution(
 
 
 def _output_padding(wanted: tuple[int, ...], least: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return wanted - least for each dimension; None where it is not less than the stride."""
+    """Return wanted - least for each dimension; None if it is not less than the stride."""
     rest = tuple(size - inside for size, inside in zip(wanted[2:], least[2:], strict=True))
     return rest if all(0 <= more < step for more, step in zip(rest, steps, strict=True)) else None
 
@@ -144,7 +144,7 @@ def max_pooling(
 
 
 def _spatial(name: str, input: Expression, output_sizes: Sequence[int]) -> tuple[int, ...] | None:
-    """Return the output's spatial sizes; None where none are given. Batch and channels must be the input's."""
+    """Return the output's spatial sizes; None if none are given. Batch and channels must be the input's."""
     if not len(output_sizes):
         return None
     sizes = input.tensor.sizes

@@ -177,7 +177,8 @@ class MovementOperations(OperationBuilder):
         step = self.step("triangular", label, input=input)
         step.require(-(2**31) <= diagonal < 2**31, f"diagonal must be a 32-bit integer, found {diagonal}")
         rows, columns = input.shape[-2:]
-        # Diagonals from begin up to, but without, end become zero; all diagonals lie from 1 - rows to columns - 1.
+        # Diagonals from begin up to, but not including, end become zero; diagonals are numbered 1 - rows to columns -
+        # 1.
         begin, end = (1 - rows, min(diagonal, columns)) if upper else (max(diagonal + 1, 1 - rows), columns)
 
         def lower(x: Tensor) -> Tensor:

@@ -102,7 +102,7 @@ class NormalizationOperations(OperationBuilder):
             step.shape_of(name, operand, [input.shape[axis] for axis in chosen])
 
         def lower(x: Tensor, scale: Tensor | None, bias: Tensor | None) -> Tensor:
-            if not chosen:  # (no axes: each element equals its mean)
+            if not chosen:  # without axes, each element equals its mean
                 return x - x if bias is None else op.add(x - x, bias)
             return _normalize(x, chosen, scale, bias, chosen, epsilon)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 
 import dml.graph.operations as op
 from dml.arguments import checked
@@ -12,8 +10,9 @@ from dml.frontends.webnn.layouts import INPUT_LAYOUTS, reordered, transposed
 from dml.frontends.webnn.operands import MLOperand, is_dimension
 from dml.frontends.webnn.steps import OperationBuilder
 from dml.graph.builder import Tensor
+from dml.shapes import window_counts
 
-ROUNDINGS = {"floor": math.floor, "ceil": math.ceil}
+ROUNDINGS = ("floor", "ceil")
 
 
 def _pooling(name: str, function: Callable[..., Tensor], doc: str) -> Callable[..., MLOperand]:
@@ -32,23 +31,21 @@ def _pooling(name: str, function: Callable[..., Tensor], doc: str) -> Callable[.
     ) -> MLOperand:
         step = self.step(name, label, input=input)
         step.one_of("layout", layout, INPUT_LAYOUTS)
-        step.one_of("output_shape_rounding", output_shape_rounding, tuple(ROUNDINGS))
+        step.one_of("output_shape_rounding", output_shape_rounding, ROUNDINGS)
         batch, channels, *image = reordered(input.shape, layout, "nchw")
         window = step.numbers("window_dimensions", window_dimensions, image, 1)
         pad = step.numbers("padding", padding, (0, 0, 0, 0))
         stride = step.numbers("strides", strides, (1, 1), 1)
         dilation = step.numbers("dilations", dilations, (1, 1), 1)
-        wide = [(size - 1) * by + 1 for size, by in zip(window, dilation, strict=True)]
-        padded = [size + pad[2 * i] + pad[2 * i + 1] for i, size in enumerate(image)]
-        exact = [Fraction(padded[i] - wide[i], stride[i]) + 1 for i in range(2)]
+        windows = (image, window, stride, dilation, pad[0::2], pad[1::2])
+        possible = [list(window_counts(*windows, round_up=up)) for up in (False, True)]
         if output_sizes is not None:
             sizes = list(step.numbers("output_sizes", output_sizes, (1, 1), 1))
-            possible = [[rounded(size) for size in exact] for rounded in (math.floor, math.ceil)]
             step.require(sizes in possible, f"output_sizes must be one of {possible}, found {sizes}")
         else:
-            sizes = [ROUNDINGS[output_shape_rounding](size) for size in exact]
+            sizes = possible[ROUNDINGS.index(output_shape_rounding)]
         step.require(
-            all(size >= 1 for size in exact) and all(map(is_dimension, sizes)),
+            all(possible[0]) and all(map(is_dimension, sizes)),
             f"its output would have the height and width {sizes}: the window {window} does not fit",
         )
         shape = (batch, channels, *sizes)

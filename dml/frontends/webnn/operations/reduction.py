@@ -34,7 +34,7 @@ def _reduction(name: str, function: DML_REDUCE_FUNCTION, doc: str) -> Callable[.
         chosen = step.axes(range(input.rank) if axes is None else axes, input)
 
         def lower(x: Tensor) -> Tensor:
-            if not chosen:  # (no axes: each element is reduced by itself)
+            if not chosen:  # without axes, each element is reduced by itself
                 return op.reduce(x.reshape(-1, 1), function, [1])
             return op.reduce(x, function, chosen)
 

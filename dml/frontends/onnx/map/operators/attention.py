@@ -30,7 +30,7 @@ def multi_head_attention(node: OnnxNode) -> list[OnnxValue | None]:
     heads = node.integer("num_heads", 1, least=1, most=query.shape[2])
     refuse(node, {}, {3: "qk"})
     if node.has(8) and key is not None and value is not None and query.rank == key.rank == value.rank == 3:
-        from .decoder_attention import multi_head_over_cache  # (here, because it imports this module)
+        from .decoder_attention import multi_head_over_cache  # imported here, because it imports this module
 
         return multi_head_over_cache(node, query, key, value)
     refuse(node, {8: "past_sequence_length", 9: "cache_indirection"}, {})

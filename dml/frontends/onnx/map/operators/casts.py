@@ -75,7 +75,7 @@ def rounded(x: OnnxValue, dtype: DType, saturate: bool = True) -> OnnxValue:
     up = bits + odd + ((1 << (dropped - 1)) - 1)
     nearest = bit_cast(_bitwise(op.bit_and, up, 2**32 - (1 << dropped)), FLOAT32)
     is_nan = unary(op.is_nan, x, BOOL)
-    if dtype == BFLOAT16:  # (with the exponents of FLOAT32)
+    if dtype == BFLOAT16:  # bfloat16 has FLOAT32's exponents
         return x.with_tensor(where(is_nan, x, nearest).tensor, dtype=dtype)
     size = unary(op.absolute, x)
     # Subnormal numbers of the type are multiples of the smallest one; division by it is exact
@@ -83,7 +83,7 @@ def rounded(x: OnnxValue, dtype: DType, saturate: bool = True) -> OnnxValue:
     mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
     small = unary(op.round_, x * (1 / step), rounding_mode=mode) * step
     nearest = where(size < float(kind.smallest_normal), small, nearest)
-    if "fnuz" in dtype.name:  # (with a single zero)
+    if "fnuz" in dtype.name:  # (these types have no negative zero)
         nearest = where(nearest.equals(0), nearest.filled(0), nearest)
     most = float(kind.max)
     beyond = unary(op.absolute, nearest) > most

@@ -26,9 +26,9 @@ MOST_MASK = 16 << 20
 def decoder_masked_multi_head_attention(node: OnnxNode) -> list[OnnxValue | None]:
     """Attention of a query {B, 1, N H} over a past and a new key and value, or over an encoder's {B, N, T, H}.
 
-    With past_sequence_length the past has room for the longest sequence, and new rows are written at that position, in
-    place if past and present share their memory. cache_indirection gives, for each position of a batch element, the
-    beam that computed its row.
+    With past_sequence_length the past has maximum length, and new rows are written at that position, in place if past
+    and present share their memory. cache_indirection gives, for each position of a batch element, the beam that
+    computed its row.
     """
     refuse(node, {}, {3: "qk"})
     refuse_attributes(node, output_qk=0)
@@ -191,7 +191,8 @@ def _from_beams(node: OnnxNode, x: OnnxValue, indirection: int, beams: int) -> O
 def sparse_attention(node: OnnxNode) -> list[OnnxValue | None]:
     """Causal attention with grouped heads; a layout selects the blocks of keys for each block of queries.
 
-    The layouts are compressed sparse rows, used by the heads in turn. Past and present are caches of maximum length.
+    The layouts are compressed sparse rows, which the heads use cyclically. Past and present are caches of maximum
+    length.
     """
     query, key, value = node.input(0, rank=3), node.optional(1), node.optional(2)
     heads, key_heads = node.integer("num_heads", 0, least=1), node.integer("kv_num_heads", 0, least=1)
@@ -268,7 +269,7 @@ def _blocks(node: OnnxNode, queries: OnnxValue, heads: int, total: int) -> OnnxV
     node.check(heads % count == 0, f"num_heads must be a multiple of {count} layouts, found {heads}")
     node.check(blocks * block >= total, f"{blocks} blocks of {block} must cover a cache of {total} positions")
     batch, steps = queries.shape
-    picked = gather(node.constant(layouts), queries / block, 1)  # {layouts, B, S, blocks}
+    picked = gather(node.constant(layouts), queries / block, 1)  # the picked rows: {layouts, B, S, blocks}
     wide = expanded(reshape(picked, (*picked.shape, 1)), (*picked.shape, block))
     wide = part(reshape(wide, (count, batch, steps, blocks * block)), 3, 0, total)
     return cast(reshape(transpose(wide, (1, 0, 2, 3)), (batch, 1, count, steps, total)), BOOL)

@@ -20,7 +20,7 @@ from ..node import OnnxNode
 from ..value import OnnxValue, Operation, binary, cast, emit, maximum, minimum, reshape, unary, where
 from .casts import bit_cast
 
-#: Operators that have the name of an operation, but for the capital letter.
+#: Operators named like an operation, except for the capital letter.
 _SAME_NAMES = (
     "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor", "Log", "Sign",
     "Sin", "Sinh", "Sqrt", "Tan",

@@ -81,8 +81,11 @@ def quantized_mixture_of_experts(node: OnnxNode) -> OnnxValue:
     kind = node.text("quant_type", "int")
     if kind != "int":
         raise Unsupported(f"quant_type = {kind!r} is not mapped")
-    if node.integer("weights_prepacked", -1) == 1:
-        raise Unsupported("weights_prepacked = 1 is not mapped")
+    # onnxruntime on the host would read these weights as if they were not rearranged
+    node.check(
+        node.integer("weights_prepacked", -1) != 1,
+        "weights rearranged for CUDA (weights_prepacked = 1) are not supported",
+    )
     width = node.input(0, least=2).shape[-1]
     depths = {"fc1": width, "fc2": None, "fc3": width}
     layers = [_quantized_layer(node, index, name, depth) for index, (name, depth) in enumerate(depths.items())]
@@ -124,7 +127,7 @@ def _quantized_layer(node: OnnxNode, number: int, name: str, depth: int | None) 
             points = middle(node.builder, bits, 3)
         elif zero.rank == 3:
             points = unpacked(zero, bits, blocks)
-        else:  # (packed along the rows)
+        else:  # packed along the rows
             if rows * bits % 8:
                 raise Unsupported(f"zero points of {rows} rows of {bits} bits are not mapped")
             points = reshape(unpacked(zero, bits, rows), scale.shape)

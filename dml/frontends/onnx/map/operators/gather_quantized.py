@@ -93,7 +93,7 @@ class _Blocks:
     def of(self, x: OnnxValue, bits: int) -> OnnxValue:
         """Return the scales or zero points of the gathered numbers; their sizes divide those of the numbers."""
         axis, along, indices = self.axis, self.along, self.indices
-        if axis != along and x.shape[axis] < self.shape[axis]:  # (one for all)
+        if axis != along and x.shape[axis] < self.shape[axis]:  # one parameter serves all slices
             return reshape(x, replaced(x.shape, axis, (1,) * indices.rank))
         last = len(self.shape) - 1
         count = -(-self.shape[last] // self.block) if along == last else self.shape[last]

@@ -180,7 +180,7 @@ def integer_product(
 
     A bias per column is added.
     """
-    if a.dtype != b.dtype:  # (the operator needs equal types)
+    if a.dtype != b.dtype:  # the operator needs equal types
         a, a_zero = _unsigned(a, a_zero)
         b, b_zero = _unsigned(b, b_zero)
     a, b, shape = _batched(a, b)

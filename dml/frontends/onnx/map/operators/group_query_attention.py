@@ -50,13 +50,13 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
         node.check(window > 0, f"sliding_window_cache takes a local_window_size above 0, found {window}")
         if room >= window:
             return windowed(node, query, key, value)
-        # A cache with less room than the window keeps all positions until it is full.
+        # A cache shorter than the window keeps all positions until it is full.
         full = f"the cache holds {room} positions of a window of {window}, too few for this sequence"
         node.limit(5, room, 1, full)
         node.limit(6, room, 0, full)
     if past_key is not None and node.has(4) and node.writes_in_place({3: 1, 4: 2}):
         return _in_place(node, (query, key, value), past_key)
-    present, prompt = _positions(node, steps, room)
+    present, prompt, whole = _positions(node, steps, room)
     lengths = None if prompt else _lengths(node, steps)
     if node.integer("do_rotary", 0):
         query, key = turned(node, query, key, size, lengths)
@@ -65,8 +65,11 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
     fields: dict[str, Any] = {"QueryTensor": query, "KeyTensor": key, "ValueTensor": value}
     if lengths is not None:
         fields["PastKeyTensor"], fields["PastValueTensor"] = past_key, node.optional(4, rank=4)
+    fields = {name: tensor for name, tensor in fields.items() if tensor is not None}
+    if not (prompt or (whole and past_key is not None and past_key.dtype == query.dtype)):
+        # Lengths given with past tensors have their data type, and float16 cannot represent large lengths.
         fields["PastSequenceLengthsTensor"] = lengths
-    fields = {name: cast(tensor, FLOAT32) for name, tensor in fields.items() if tensor is not None}
+        fields = {name: cast(tensor, FLOAT32) for name, tensor in fields.items()}
     positions = steps if prompt else room + steps
     outputs = _attended(node, fields, positions, key_heads, lengths)
     results: list[OnnxValue | None] = [cast(outputs["OutputTensor"], query.dtype)]
@@ -127,15 +130,16 @@ def _normalized(node: OnnxNode, query: OnnxValue, key: OnnxValue, size: int) -> 
     return normalized[0], normalized[1]
 
 
-def _positions(node: OnnxNode, steps: int, room: int) -> tuple[int, bool]:
-    """Return the number of positions in the present tensors, and whether all are new. room: the number in the past
-    tensors."""
+def _positions(node: OnnxNode, steps: int, room: int) -> tuple[int, bool, bool]:
+    """Return the number of positions in the present tensors, whether all are new, and whether the sequence fills the
+    past tensors. room: the length of the past tensors."""
+    is_alone = node.input(0).shape[0] == 1
 
-    def sizes_of(total: Array) -> tuple[int, bool]:
+    def sizes_of(total: Array) -> tuple[int, bool, bool]:
         count = int(total.reshape(-1)[:1].sum())
-        return max(count, room), not room or (steps > 1 and count == steps)
+        return max(count, room), not room or (steps > 1 and count == steps), is_alone and count == room + steps
 
-    found: tuple[int, bool] = node.decided(6, sizes_of)
+    found: tuple[int, bool, bool] = node.decided(6, sizes_of)
     return found
 
 
@@ -143,10 +147,7 @@ def _attended(
     node: OnnxNode, fields: dict[str, Any], total: int, key_heads: int, past: OnnxValue | None
 ) -> dict[str, OnnxValue]:
     """Return the operator's outputs by name, in the fields' data type. total: positions in its present tensors. past:
-    {B}.
-
-    Lengths given with past tensors have their data type, and float16 cannot represent large lengths.
-    """
+    {B}."""
     query: OnnxValue = fields["QueryTensor"]
     (batch, steps, width), heads = query.shape, node.integer("num_heads", 0)
     size, sizes = width // heads, (batch, heads, steps, total)

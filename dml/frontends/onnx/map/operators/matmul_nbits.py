@@ -15,7 +15,6 @@ from ..few_bits import dequantized_blocks, middle, unpacked
 from ..functions import gather, join, matmul, part, resized, total
 from ..node import OnnxNode, Unsupported
 from ..value import OnnxValue, cast, constant, expanded, reshape
-from .attention import refuse_attributes
 
 #: Number of floats of working memory per weight that g_idx regroups.
 _FLOATS_AT_ONCE = 4
@@ -51,7 +50,7 @@ def matmul_nbits(node: OnnxNode) -> OnnxValue:
     a = node.input(0, least=1)
     packing = _packing(node, a)
     rows = reshape(a, (a.size // packing.k, packing.k))
-    if not node.input(1).size:  # (empty: an omitted projection)
+    if not node.input(1).size:  # an empty input is an omitted projection
         result = a.filled(0, (rows.shape[0], packing.n))
     elif _is_in_order(node, packing):
         result = _product(node, rows, packing)
@@ -69,7 +68,9 @@ def _packing(node: OnnxNode, a: OnnxValue) -> _Packing:
     n, k = node.integer("N", 0), node.integer("K", 0)
     if bits not in (2, 4, 8):
         raise Unsupported(f"bits = {bits} is not mapped, 2, 4 and 8 are")
-    refuse_attributes(node, weight_prepacked=0)
+    # onnxruntime on the host would read these weights as if they were not rearranged
+    layout = node.integer("weight_prepacked", 0)
+    node.check(not layout, f"weights rearranged for CUDA (weight_prepacked = {layout}) are not supported, 0 is")
     if block < 1 or n < 1 or k < 1 or a.shape[-1] != k:
         raise DMLError(
             f"block_size, N and K must be positive and K the last size of A, found {block}, {n}, {k} and "

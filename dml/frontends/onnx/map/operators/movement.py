@@ -157,7 +157,7 @@ def split(node: OnnxNode) -> list[OnnxValue]:
 def split_sizes(x: OnnxValue, axis: int, sizes: list[int]) -> list[OnnxValue]:
     """Split along an axis into parts of these sizes."""
     if sum(sizes) != x.shape[axis] or any(size < 0 for size in sizes):
-        raise DMLError(f"parts of sizes {sizes} do not make up the {x.shape[axis]} of axis {axis}")
+        raise DMLError(f"the parts' sizes must add up to {x.shape[axis]}, the size of axis {axis}, found {sizes}")
     if not all(sizes) or len(sizes) == 1 or x.array is not None:
         return [part(x, axis, sum(sizes[:index]), size) for index, size in enumerate(sizes)]
     shapes = [with_size(x.shape, axis, size) for size in sizes]

@@ -94,7 +94,7 @@ def group_norm(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("SkipGroupNorm", domain="com.microsoft")
 def skip_group_norm(node: OnnxNode) -> list[OnnxValue | None]:
-    """Return GroupNorm of x + skip + bias, and that sum. skip: as x, or per channel, {N, C} or {N, 1, 1, C}."""
+    """Return GroupNorm of x + skip + bias, and that sum. skip: like x, or per channel, {N, C} or {N, 1, 1, C}."""
     x, skip, bias = node.input(0, least=2), node.input(3), node.optional(4, rank=1)
     last = bool(node.integer("channels_last", 1))
     axis = x.rank - 1 if last else 1

@@ -66,7 +66,7 @@ def quantize_linear(node: OnnxNode) -> OnnxValue:
     dtype = _target(node, zero)
     if dtype in _NARROW:
         return _blockwise(node, x, scale, zero, dtype)
-    if dtype in FLOAT8:  # (their zero point is zero)
+    if dtype in FLOAT8:  # float8 types have zero point zero
         steps = cast(x, FLOAT32) / _spread(node, cast(scale, FLOAT32), x)
         return rounded(steps, dtype, bool(node.integer("saturate", 1)))
     if dtype.kind not in "iu" or dtype.itemsize > 2:

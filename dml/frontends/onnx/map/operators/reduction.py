@@ -122,7 +122,7 @@ def nonzero(node: OnnxNode) -> OnnxValue | LateRows:
     x = node.input(0)
     late = node.is_late(x)
     if x.dtype.itemsize == 8:
-        x = cast(cast(x, bool), UINT8)  # (the operator lacks 64-bit types)
+        x = cast(cast(x, bool), UINT8)  # the operator lacks 64-bit types
     flat = reshape(x, x.shape or (1,))
     outputs = {"OutputCountTensor": ((1,), UINT32), "OutputCoordinatesTensor": ((flat.size, flat.rank), UINT32)}
     results = emit(DML_NONZERO_COORDINATES_OPERATOR_DESC, outputs, node.builder, InputTensor=flat)

@@ -68,7 +68,7 @@ def tensor_scatter(node: OnnxNode) -> OnnxValue:
     axis = node.axis("axis", -2, x.rank)
     length = x.shape[axis]
     circular = node.one_of("mode", "linear", ("linear", "circular")) == "circular"
-    node.check(axis > 0, "axis 0 is that of the batches")
+    node.check(axis > 0, "axis 0 is the batch axis")
     fits = updates.rank == x.rank and updates.shape[axis] <= length
     node.check(
         fits and with_size(updates.shape, axis, length) == x.shape,

@@ -15,8 +15,8 @@ from ..functions import gather, join, matmul, part, resized, slice_
 from ..node import OnnxNode, Unsupported
 from ..value import OnnxValue, cast, reshape, transpose
 
-#: A transform whose matrix has more than _LONG elements is split where its length has factors; more than _LIMIT
-#: elements, or samples, are refused.
+#: A transform whose matrix has more than _LONG elements is split if its length has factors; more than _LIMIT elements,
+#: or samples, are refused.
 _LONG, _LIMIT = 2**20, 2**24
 
 
@@ -28,7 +28,7 @@ def _transformed(node: OnnxNode, x: OnnxValue, length: int, bins: int, inverse: 
     """
     count, parts = x.shape[-2:]
     if not 1 <= length <= _LIMIT:
-        raise Unsupported(f"transforms are of 1 to {_LIMIT} samples, found {length}")
+        raise Unsupported(f"transforms have 1 to {_LIMIT} samples, found {length}")
     a = max(index for index in range(1, isqrt(length) + 1) if length % index == 0)
     if a == 1 or count * parts * bins * 2 <= _LONG:
         return _product(x, _matrix(count, parts, length, bins, inverse))
@@ -81,7 +81,7 @@ def dft(node: OnnxNode) -> OnnxValue:
         axis = int(node.single(2)) if node.has(2) else -2
     axis = checked_axis(axis, x.rank)
     if axis == x.rank - 1 or x.shape[-1] not in (1, 2):
-        raise DMLError(f"axis {axis} of a tensor of shape {x.shape} must be one of samples")
+        raise DMLError(f"axis {axis} of a tensor of shape {x.shape} must be an axis of samples")
     inverse, onesided = bool(node.integer("inverse", 0)), bool(node.integer("onesided", 0))
     order = [*(index for index in range(x.rank) if index not in (axis, x.rank - 1)), axis, x.rank - 1]
     moved = transpose(x, order)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dml.errors import DMLError
-from dml.shapes import same_paddings, window_count, window_reach
+from dml.shapes import covered_size, same_paddings, window_counts, window_reach
 
 from ..node import OnnxNode
 
@@ -53,24 +53,16 @@ def window_of(node: OnnxNode, spatial: Sequence[int], kernel: Sequence[int] = ()
         start, end = map(list, same_paddings(spatial, reach, strides, more_at_start=auto == "SAME_LOWER"))
     elif auto == "VALID":
         start, end = [0] * rank, [0] * rank
-    declared, output = list(end), []
+    declared, up = list(end), node.integer("ceil_mode", 0) != 0
+    output = list(window_counts(spatial, size, strides, dilations, start, end, round_up=up, starts_inside=True))
     for index in range(rank):
-        room = spatial[index] + start[index] + end[index] - reach[index]
-        if room < 0:
-            count = 1 - (-room) // strides[index]
-            if kernel or count < 0:
+        missing = reach[index] - (spatial[index] + start[index] + end[index])
+        if missing > 0:
+            output[index] = 1 - missing // strides[index]
+            if kernel or output[index] < 0:
                 raise DMLError(f"a window of {reach[index]} does not fit {spatial[index]} elements and their padding")
-            end[index] -= room
-            output.append(count)
-            continue
-        count = window_count(spatial[index] + start[index] + end[index], reach[index], strides[index])
-        if (
-            node.integer("ceil_mode", 0)
-            and room % strides[index]
-            and count * strides[index] < spatial[index] + start[index]
-        ):
-            # Pad for one more window; it must begin inside the input or its start padding
-            end[index] += count * strides[index] - room
-            count += 1
-        output.append(count)
+            end[index] += missing
+        elif up:  # pad the last window, which may reach beyond the declared padding
+            covered = covered_size(output[index], reach[index], strides[index])
+            end[index] = max(end[index], covered - spatial[index] - start[index])
     return Window(size, strides, dilations, start, end, declared, output)

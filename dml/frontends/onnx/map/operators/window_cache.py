@@ -18,8 +18,8 @@ from .rotary import turned
 def windowed(node: OnnxNode, query: OnnxValue, key: OnnxValue, value: OnnxValue) -> list[OnnxValue | None]:
     """Return the outputs over a cache whose C rows hold the newest positions of a longer sequence.
 
-    Of T positions it holds ``_resident``: when a new position has no room, all positions before the window are dropped
-    at once.
+    It holds ``_resident`` of T positions: when it is full, a new position drops all positions before the window at
+    once.
     """
     past_key, past_value = node.input(3, rank=4), node.input(4, rank=4)
     (batch, steps, _), (_, heads, room, _) = query.shape, past_key.shape
@@ -62,7 +62,7 @@ def _counted(node: OnnxNode, count: int) -> OnnxValue:
 
 
 def _resident(total: OnnxValue, room: int, window: int) -> OnnxValue:
-    """Return how many of ``total`` positions, {B}, are still in a cache of ``room`` positions."""
+    """Return how many of ``total`` positions, {B}, remain in a cache of ``room`` positions."""
     dropped = room - window + 1
     over = maximum(total - room, total.filled(0))
     return total - (over + (dropped - 1)) / dropped * dropped

@@ -82,7 +82,7 @@ if not TYPE_CHECKING:  # Type checkers know the names written above, and no othe
 
     def __getattr__(name: str) -> object:
         if name not in _LAZY:
-            # (`from dml import cache` also asks for the attribute before it imports the module)
+            # `from dml import cache` also asks for the attribute before it imports the module
             is_module = not name.startswith("__") and _find_spec(f"{__name__}.{name}")
             hint = f"; import {__name__}.{name} first" if is_module else _did_you_mean(name, __all__)
             raise _attribute_error(f"module {__name__!r} has no attribute {name!r}", hint, name, _sys.modules[__name__])

@@ -12,7 +12,7 @@ def main() -> None:
     try:
         _run()
     except KeyboardInterrupt:
-        sys.exit(130)  # as dml.cli.app does, which may not be loaded yet
+        sys.exit(130)  # as in dml.cli.app, which may not be loaded yet
     except OSError as error:
         # Errors of other files name them, and are DMLErrors.
         if error.filename is not None or errno.errorcode.get(error.errno or 0) not in ("ENOSPC", "EDQUOT", "EIO"):

@@ -242,7 +242,7 @@ def _test(hint: Any, names: type[Enum] | None = None) -> _Test | None:
         key, item = _test(of[0]), _test(of[1])
         return lambda value: isinstance(value, Mapping) and _all(value, key) and _all(value.values(), item)
     if origin is type:
-        # (type[np.floating[Any]] names a parametrized class, which has no subclasses)
+        # type[np.floating[Any]] names a parametrized class, which has no subclasses
         base = typing.get_origin(of[0]) or of[0]
         return lambda value: isinstance(value, type) and issubclass(value, base)
     kind = hint if origin is None else origin

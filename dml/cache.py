@@ -108,7 +108,7 @@ def prune() -> None:
     if excess <= 0:
         return
     for file in sorted(files):
-        # (another process may have deleted it)
+        # another process may have deleted it
         with contextlib.suppress(OSError):
             os.unlink(file.path)
         excess -= file.bytes

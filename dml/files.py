@@ -42,7 +42,7 @@ def check_writable(path: Path) -> None:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not path.exists() or path.is_file():
-            # (writes a new file, as ``whole_file`` does: the folder's rights decide, not those of an existing file)
+            # writes a new file, as ``whole_file`` does: the folder's rights decide, not those of an existing file
             path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=path.parent):
                 pass

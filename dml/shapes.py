@@ -255,7 +255,7 @@ def scaled_sizes(sizes: Sequence[int], factors: Sequence[int]) -> Sizes:
 
 
 def joined_sizes(parts: Sequence[Sequence[int]], axis: int) -> Sizes:
-    """Join sizes along an axis; the first part gives all others."""
+    """Join sizes along an axis; the other axes have the first part's sizes."""
     return with_size(parts[0], axis, sum(part[axis] for part in parts))
 
 

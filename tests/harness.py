@@ -103,7 +103,7 @@ def whole(buffer: Buffer) -> dml.DML_BUFFER_BINDING:
 def refuse(desc: dml.OperatorDesc, *words: str, level: dml.DML_FEATURE_LEVEL = dml.DML_FEATURE_LEVEL_6_4) -> None:
     """Assert that the validator refuses the description at this feature level with a message that contains these
     words."""
-    import pytest  # (the documentation is built with `tensor`, where pytest is not installed)
+    import pytest  # the documentation is built with `tensor`, where pytest is not installed
 
     with pytest.raises(dml.DMLError) as caught:
         dml.validate(desc, level)

@@ -78,7 +78,7 @@ def test_what_an_axis_changes(vulkan: VulkanDevice, seen_as: Callable[..., dml.D
     assert minimum == Target(device_class=vulkan.device_class)
     own = open_as(vulkan, "subgroups").vulkan.target
     assert (own.subgroup_size, own.features) == (vulkan.target.subgroup_size, vulkan.target.features)
-    # Whatever the kernels, the driver is the same, and llvmpipe's ends long loops.
+    # The driver stays the same, and llvmpipe ends long loops of any kernel.
     assert max_steps(open_as(vulkan, "discrete").vulkan.target) <= max_steps(vulkan.target)
     narrow = seen_as("discrete", max_storage_buffers=5)
     assert (narrow.vulkan.device_class, narrow.vulkan.target.max_storage_buffers) == (DeviceClass.DISCRETE, 5)

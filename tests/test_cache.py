@@ -279,7 +279,7 @@ def test_the_command_reports_errors(monkeypatch):
 
 def test_the_command_needs_no_compiler(monkeypatch, tmp_path):
     environment = {**os.environ, "PATH": str(tmp_path), "DML_GLSLANG": "process"}
-    # (in a process that cannot find the libraries that tools/setup puts next to Python)
+    # in a process that cannot find the libraries that tools/setup puts next to Python
     code = f"import sys\nsys.prefix = {str(tmp_path)!r}\nfrom dml.cli.app import app\napp(['cache'])"
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

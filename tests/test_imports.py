@@ -33,8 +33,8 @@ def test_importing_dml_brings_nothing_that_a_description_does_not_need(by_import
 
 
 def test_importing_dml_brings_neither_compiler_nor_runtime(by_import):
-    floors = {name.split(".")[1] for name in by_import if name.startswith("dml.")}
-    assert floors == {"arguments", "descriptors", "enums", "errors", "stored", "structures", "tensors", "traced"}
+    layers = {name.split(".")[1] for name in by_import if name.startswith("dml.")}
+    assert layers == {"arguments", "descriptors", "enums", "errors", "stored", "structures", "tensors", "traced"}
 
 
 def test_dispatching_needs_no_front_end():

@@ -55,12 +55,12 @@ def test_near_names_of_operators(text, expected):
 )
 def test_edit_distance(one, other, distance):
     assert edit_distance(one, other, 5) == edit_distance(other, one, 5) == distance
-    # (a distance above the limit is returned as limit + 1)
+    # a distance above the limit is returned as limit + 1
     assert edit_distance(one, other, max(0, distance - 1)) == distance
 
 
 def test_private_names_get_no_suggestion():
-    """(Others ask modules for __wrapped__ and the like: for a test's collection, the search took most of the time.)"""
+    """Tools ask modules for __wrapped__ and the like; searching for similar names took most of pytest's collection."""
     assert did_you_mean("validat", dir(dml)) == "; did you mean validate?"
     assert did_you_mean("_validat", dir(dml)) == ""
 

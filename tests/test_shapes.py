@@ -149,6 +149,20 @@ def test_window_counts_are_the_positions(window):
     assert columns == (2, 3 * np.prod(taps), np.prod(counts))
 
 
+@given(windows(), st.booleans())
+def test_windows_rounded_up_continue_until_one_reaches_the_end(window, inside):
+    counts = shapes.window_counts(*window, round_up=True, starts_inside=inside)
+    for count, (size, taps, stride, dilation, start, end) in zip(counts, zip(*window, strict=True), strict=True):
+        reach, total = (taps - 1) * dilation + 1, start + size + end
+        assume(reach <= total)
+        starts = [
+            first for first in range(0, total + stride, stride) if first < stride or first - stride + reach < total
+        ]
+        if inside and len(starts) > 1 and starts[-1] >= start + size:
+            starts.pop()
+        assert count == len(starts)
+
+
 @given(st.integers(1, 9), st.integers(1, 4), st.integers(1, 4))
 def test_windows_without_dilation_are_numpys(size, taps, stride):
     assume(taps <= size)

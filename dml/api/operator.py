@@ -137,7 +137,7 @@ class CompiledOperator(Dispatchable):
         resized.input_slots = _of_fields(self.input_slots, resized.input_fields)
         resized.output_slots = _of_fields(self.output_slots, resized.output_fields)
         known = {id(old.source): kernel for old, kernel in zip(self.program.dispatches, self.kernels, strict=True)}
-        # (kernels by source, since the dispatches' order may differ)
+        # kernels by source, since the dispatches' order may differ
         resized.kernels = [known[id(new.source)] for new in program.dispatches]
         resized._resident, resized._making = None, threading.Lock()
         resized.__dict__.pop("constants", None)

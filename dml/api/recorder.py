@@ -116,7 +116,7 @@ class CommandList(DeviceChild):
         Raises DMLError for a list made without ``timed``. See ``CompiledOperator.profile``.
         """
         if not self.timed:
-            raise DMLError("CommandList.profile: only of a list made with create_command_list(timed=True)")
+            raise DMLError("CommandList.profile: needs a list made with create_command_list(timed=True)")
         self._device.require_open()
         recordings, uses = self.current()
         follow(uses, "CommandList.profile")

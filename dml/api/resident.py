@@ -362,7 +362,7 @@ class Resident:
         weights = Weights(self._context, program, self._compiled.initialize_kernels, owned)
         if self._weights is None or weights.buffers != self._weights.buffers:
             self._bound.clear()
-            self._recordings.clear()  # (equal contents stay in the same buffers)
+            self._recordings.clear()  # equal contents stay in the same buffers
         self._weights = weights
 
     def _read_owned(self, slot: int) -> Array:

@@ -54,7 +54,7 @@ class Constants:
             regions.setdefault(region.index, []).append(region)
         self._arenas: dict[int, Arena] = {}
         for index, bound in regions.items():
-            # (programs share only whole constants)
+            # programs share only whole constants
             key = program.constants[index].digest, frozenset((region.offset, region.size) for region in bound)
             arena = context.shared(key)
             if arena is None:

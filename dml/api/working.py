@@ -115,7 +115,7 @@ class WorkingMemory:
 
     def __init__(self, context: Context) -> None:
         self.lock = threading.RLock()
-        # (not zeroed: programs find other programs' contents in it anyway)
+        # not zeroed: programs find other programs' contents in it anyway
         self._buffers = _Kind(partial(context.buffer, zero=False))
         self._staging = {use: _Kind(partial(context.take, use)) for use in (Use.UPLOAD, Use.READBACK)}
         #: The newest program's memory, kept alive until the next program has taken its share.

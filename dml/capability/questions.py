@@ -1,4 +1,4 @@
-"""Queries about feature levels for a back end's author: a level's operators, in place or not, of a data type."""
+"""Queries about feature levels, for authors of back ends: a level's operators, by data type or able to run in place."""
 
 from __future__ import annotations
 

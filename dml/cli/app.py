@@ -59,7 +59,7 @@ def command(*examples: str) -> Callable[[_Command], _Command]:
                 from ..runtime.advice import NoVulkanDevice
 
                 raise fail(str(error), NO_DEVICE if isinstance(error, NoVulkanDevice) else REFUSED) from None
-            except KeyboardInterrupt:  # (older versions of typer would exit with 1)
+            except KeyboardInterrupt:  # older versions of typer would exit with 1
                 raise typer.Exit(INTERRUPTED) from None
 
         EXAMPLES[function.__name__] = examples

@@ -39,7 +39,7 @@ def _fit(console: Console, table: Table) -> bool:
     cells = [[console.render_str(str(cell)) for cell in (shown.header, *shown.cells)] for shown in table.columns]
     least = [max(cell.__rich_measure__(console, console.options).minimum for cell in column) for column in cells]
     most = [max(cell.cell_len for cell in column) for column in cells]
-    spare = console.width - sum(least) - 3 * len(least) - 1  # (borders and one space on each side)
+    spare = console.width - sum(least) - 3 * len(least) - 1  # borders and one space on each side
     if spare < 0:
         return False
     # Columns that need little extra width get it first; long texts share the rest.
@@ -74,7 +74,7 @@ def show_records(title: str, names: Sequence[str], records: Sequence[Sequence[st
     for record in records:
         rows.add_row(*record)
     console = Console()
-    unlimited = console.options.update(max_width=10_000)  # (measure() otherwise ends at the terminal's width)
+    unlimited = console.options.update(max_width=10_000)  # measure() otherwise ends at the terminal's width
     if not console.is_terminal or console.measure(rows, options=unlimited).maximum <= console.width:
         show(rows)
         return

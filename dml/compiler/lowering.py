@@ -86,7 +86,7 @@ def elementwise(cls: type[OperatorDesc], *inputs: str, fits: bool = False) -> Ca
 
         def lower_elementwise(desc: OperatorDesc, builder: ProgramBuilder) -> None:
             ((output, _),) = desc.outputs()
-            # (a fused activation's description has no tensors, but its lowering has operands)
+            # a fused activation's description has no tensors, but its lowering has operands
             given = [builder[name] for name in inputs if builder.get(name) is not None]
             apply(builder, function(desc), builder[output], given)
 

@@ -32,8 +32,8 @@ class TracedConstant(TracedValue, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
         return self._numbers
 
     @property
-    def Data(self) -> bytes:  # (directml.h's name of the field)
-        raise UntracedError("the bytes of a constant computed from traced sizes are needed")
+    def Data(self) -> bytes:  # directml.h's name of the field
+        raise UntracedError("the bytes of a constant are needed, and it depends on traced sizes")
 
     @property
     def now(self) -> bytes:

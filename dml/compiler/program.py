@@ -43,7 +43,7 @@ class Space(Enum):
     PERSISTENT = "persistent"
     CONSTANT = "constant"
 
-    __hash__ = object.__hash__  # (Enum's __hash__ is Python code, and regions are hashed often)
+    __hash__ = object.__hash__  # Enum's __hash__ is Python code, and regions are hashed often
 
 
 class Region(NamedTuple):

@@ -99,7 +99,7 @@ def _expression_key(expression: Expression) -> Hashable:
             return node
         if id(node) not in numbers:
             inner = tuple(map(number, node.operands))
-            # (as text, since 0.0 equals -0.0 and 1 equals True)
+            # as text, since 0.0 equals -0.0 and 1 equals True
             constants = tuple((name, type(value).__name__, repr(value)) for name, value in node.constants.items())
             nodes.append((node.code, inner, node.glsl, constants, node.includes))
             numbers[id(node)] = len(numbers)

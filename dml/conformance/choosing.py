@@ -29,7 +29,7 @@ class Choosing:
                 stderr=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
             assert self._process.stdin is not None
-            # (``result`` notices that the process has ended)
+            # ``result`` notices that the process has ended
             with contextlib.suppress(OSError), self._process.stdin as requests:
                 pickle.dump((suite, target), requests)
 

@@ -37,7 +37,7 @@ def describing() -> str:
 
 @cache
 def _describing(folders: tuple[str, ...]) -> str:
-    subjects = (digest_of_files(Path(folder), ("*.py",)) for folder in folders)  # (tests put the families elsewhere)
+    subjects = (digest_of_files(Path(folder), ("*.py",)) for folder in folders)  # tests put the families elsewhere
     return "".join([digest_of_files(_package(), DESCRIBING), *subjects])
 
 

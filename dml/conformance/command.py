@@ -41,7 +41,7 @@ def _refusing(function: _Function) -> _Function:
             Console(stderr=True).print(Text(str(error), style="red"), soft_wrap=True)
             raise typer.Exit(MISUSED if isinstance(error, OptionError) else NOT_DONE) from None
 
-    return run  # type: ignore[return-value]  # (it takes what the function does)
+    return run  # type: ignore[return-value]  # it takes what the function does
 
 
 def console() -> Console:

@@ -56,7 +56,7 @@ class WorkerProcess:
         """Return the answer to a request. Raises WorkerLostError if none comes in time, after killing the process."""
         start = time.monotonic()
         assert self._process.stdin is not None
-        with contextlib.suppress(OSError):  # (the missing answer will show that the process has ended)
+        with contextlib.suppress(OSError):  # the missing answer will show that the process has ended
             self._process.stdin.write(json.dumps({**request, "seconds": seconds}) + "\n")
             self._process.stdin.flush()
         try:

@@ -162,7 +162,7 @@ class _Thread:
     def run(self) -> None:
         try:
             self._own = self._open()
-            # (at least one step, so that a run without work does not report success)
+            # at least one step, so that a run without work does not report success
             while self._step != self._shared.asked.steps and not (self._step and self._shared.is_over):
                 self._one()
                 self._step += 1

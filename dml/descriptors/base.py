@@ -81,7 +81,7 @@ class OperatorDesc:
     Fields are given by keyword, or by position in C order. Arrays become tuples; counts may be left out.
     """
 
-    OPERATOR_TYPE: ClassVar[DML_OPERATOR_TYPE]  # (an OWN_OPERATOR_TYPE if DirectML does not have the operator)
+    OPERATOR_TYPE: ClassVar[DML_OPERATOR_TYPE]  # an OWN_OPERATOR_TYPE if DirectML does not have the operator
     fields_info: ClassVar[tuple[FieldInfo, ...]]
     #: Names of the input and of the output fields, in C order.
     input_names: ClassVar[tuple[str, ...]]
@@ -283,7 +283,7 @@ def _constructor(cls: type[OperatorDesc], fields: tuple[dataclasses.Field[Any], 
     defaults = {field.name: field.default for field in fields if field.default is not dataclasses.MISSING}
     counts = {info.name: info.counts for info in cls.fields_info if info.counts}
     signature = Signature(cls.__name__, names, tuple(name for name in names if name not in counts), defaults)
-    # (whether a tensor may be None depends on the feature level; counts are derived)
+    # whether a tensor may be None depends on the feature level; counts are derived
     plan = [
         (
             info.name,
@@ -337,7 +337,7 @@ def _hints(cls: type) -> Iterator[Any]:
             yield from (_hint(base.__module__, annotation) for annotation in base.__annotations__.values())
 
 
-#: Makes a class of the fields with which several descriptions begin.
+#: Decorates base classes: the first fields that several descriptions share.
 shared_fields = dataclass(init=False, repr=False, eq=False, kw_only=True)
 
 

@@ -218,7 +218,7 @@ class DML_GRAPH_DESC:
     OutputEdgeCount: int = None  # type: ignore[assignment]
     IntermediateEdgeCount: int = None  # type: ignore[assignment]
 
-    if TYPE_CHECKING:  # (bare nodes and edges are accepted; fields by name, by position without counts, and as in C)
+    if TYPE_CHECKING:  # bare nodes and edges are accepted; fields by name, by position without counts, and as in C
 
         @overload
         def __init__(
@@ -307,7 +307,7 @@ def _wrapped(
         if kind is None:
             names = " or ".join(desc_class.__name__ for desc_class in kinds.values())
             raise DMLError(f"DML_GRAPH_DESC.{field}[{index}]: must be a {names}, found {item!r}")
-        wrapped: Any = object.__new__(wrapper)  # (planning takes 4 to 11 % longer with the constructor's checks)
+        wrapped: Any = object.__new__(wrapper)  # planning takes 4 to 11 % longer with the constructor's checks
         wrapped.__dict__.update(Type=kind, Desc=item)
         result.append(wrapped)
     return tuple(result)

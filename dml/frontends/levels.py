@@ -89,7 +89,7 @@ def _of_model(path: Path) -> list[NeededLevel]:
     except DMLError as error:
         if error.hresult != HRESULT.E_NOTIMPL:
             raise
-        found = _explained(path, create_device())  # (the plan depends on values that the model computes)
+        found = _explained(path, create_device())  # the plan depends on values that the model computes
     return [NeededLevel(f"{row.node}: {', '.join(row.operators)}", row.level) for row in found.rows if row.operators]
 
 

@@ -37,7 +37,7 @@ def read_npy(path: Path) -> npt.NDArray[Any]:
             shape, fortran, dtype = reader(file)
         except DMLError:
             raise
-        except Exception as error:  # (NumPy evaluates the header as Python, which may raise anything)
+        except Exception as error:  # NumPy evaluates the header as Python, which may raise anything
             raise DMLError(f"{path}: has a damaged .npy header: {error}") from None
         if dtype.hasobject:
             raise DMLError(f"{path}: holds Python objects (dtype {dtype}), which are not read; save numbers")
@@ -61,7 +61,7 @@ def write_npy(path: Path, array: npt.NDArray[Any]) -> None:
     array = np.asarray(array, order="C")
     with whole_file(path) as file:
         npy_format.write_array_header_1_0(file, npy_format.header_data_from_array_1_0(array))
-        # (np.save's tofile does not report why it failed)
+        # np.save's tofile does not report why it failed
         file.write(array.reshape(-1).view(np.uint8).data)
 
 

@@ -57,7 +57,7 @@ def cut(
     known = frozenset(constants)
     writers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
     names = {*given, *known, *writers}
-    reads = [node.reads() & names for node in nodes]  # (nested graphs have their own names)
+    reads = [node.reads() & names for node in nodes]  # nested graphs have their own names
     levels: list[int | None] = []  # even for the device, odd for the host, None if it depends only on constants
     for index, node in enumerate(nodes):
         before = [_after(levels[writers[name]], writers[name] in late) for name in reads[index] if name in writers]

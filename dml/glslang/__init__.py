@@ -156,7 +156,7 @@ def _key(source: Source, files: Files, target: str, *, debug: bool) -> str:
 
 def _made_key(source: Source, files: Files, target: str, *, debug: bool) -> str:
     parts = [_version(), target, "-g" if debug else "", *identity(source, files)]
-    # (length-prefixed, so that different lists give different texts)
+    # length-prefixed, so that different lists give different texts
     return hashlib.sha256("".join([f"{len(part)}:{part}" for part in parts]).encode()).hexdigest()
 
 

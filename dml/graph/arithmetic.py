@@ -218,7 +218,7 @@ class TensorArithmetic:
     def __format__(self, spec: str) -> str:
         return _without_values(f"the format {spec!r}") if spec else str(self)
 
-    if not TYPE_CHECKING:  # (type checkers take objects with these methods for arrays, numbers and mutable sequences)
+    if not TYPE_CHECKING:  # type checkers take objects with these methods for arrays, numbers and mutable sequences
 
         def __array__(self, *_: object, **__: object) -> NoReturn:
             _without_values()

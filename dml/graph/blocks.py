@@ -55,7 +55,7 @@ class StoredWeights(NamedTuple):
 
     def operands(self, name: str, tensor: DML_BUFFER_TENSOR_DESC) -> dict[str, Operand]:
         """Return a lowering's operands for an input described by ``tensor``: NAME, NAME.Scales, NAME.ZeroPoints."""
-        # (dimensions of size 1 may be anywhere)
+        # dimensions of size 1 may be anywhere
         axes = [axis for axis, size in enumerate(self.numbers.sizes) if size > 1]
         if not is_packed(tensor):
             axes.reverse()

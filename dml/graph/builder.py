@@ -452,7 +452,7 @@ class Builder(Generic[Compiled]):
         """Like ``_node``, with casts around it if the operator does not take the data types."""
         found = {field: desc.DataType for field, desc in _descs(cls, outputs, fields).items()}
         kinds = conversions(
-            cls,  # type: ignore[arg-type]  # (a class is hashable)
+            cls,  # type: ignore[arg-type]  # a class is hashable
             tuple(found.items()),
             fields.get("Function"),
             self.device.feature_level,
@@ -629,7 +629,13 @@ class Builder(Generic[Compiled]):
         for name, tensor in named:
             if tensor.builder is not self:
                 raise DMLError(f"Builder.build: output {name!r} is a tensor of another Builder")
-        sources = [self._materialized(tensor).source for _, tensor in named]
+        sources = []
+        for index, (name, tensor) in enumerate(named):
+            try:
+                sources.append(self._materialized(tensor).source)
+            except DMLError as error:
+                error.at(f"output {index if name is None else name!r}", "model")
+                raise
         live = self._live([node for _, node, _ in sources])
         self.built = sorted(live)
         place = {node: index for index, node in enumerate(self.built)}

@@ -25,7 +25,7 @@ def fold_batch_normalizations(graph: Graph) -> None:
     if not any(isinstance(node.desc, DML_BATCH_NORMALIZATION_OPERATOR_DESC) for node in graph.nodes):
         return
     static = static_values(graph)
-    nodes: dict[Node, None] = {}  # (a dict serves as an ordered set)
+    nodes: dict[Node, None] = {}  # a dict serves as an ordered set
     for normalization in graph.nodes:
         convolution = _convolution_before(normalization, static)
         if convolution is None:

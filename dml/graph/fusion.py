@@ -40,7 +40,7 @@ def fuse(graph: Graph, target: Target) -> None:
     find_gelu(graph)
     graph.nodes = [part for node in graph.nodes for part in _as_expressions(node)]
     static = static_values(graph)
-    left = dict.fromkeys(graph.nodes)  # (a dict serves as an ordered set)
+    left = dict.fromkeys(graph.nodes)  # a dict serves as an ordered set
     for consumer in graph.nodes:
         if consumer.expression is not None:
             while (absorbed := _absorb_one(consumer, most, static)) is not None:

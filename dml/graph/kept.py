@@ -26,7 +26,7 @@ def computed_once(graph: Graph, target: Target) -> set[Node]:
     refused = set(streamed)
     while True:
         chosen = _chosen(nodes, sources, refused)
-        # (readers of results that each run computes must run each time, too)
+        # readers of results that each run computes must run each time, too
         early = {node for node in chosen if not (chosen | streamed).issuperset(_makers(node))}
         if not early:
             return chosen

@@ -28,7 +28,7 @@ def graph_picture(
     times: results of ``compiled.profile``. After compilation, ``Builder.graph`` is a Builder's description.
     """
     node_descs: list[Any] = [wrapper.Desc for wrapper in desc.Nodes]
-    # (Any: a compiled graph has the right kind of edge everywhere)
+    # Any: a compiled graph has the right kind of edge everywhere
     incoming: list[Any] = [wrapper.Desc for wrapper in desc.InputEdges]
     between: list[Any] = [wrapper.Desc for wrapper in desc.IntermediateEdges]
     outgoing: list[Any] = [wrapper.Desc for wrapper in desc.OutputEdges]

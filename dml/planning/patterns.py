@@ -77,7 +77,7 @@ class PlanPatterns:
         for number, pattern in self._patterns.items():
             plan = pattern.plan(sizes)
             if plan is not None:
-                self._patterns.get(number)  # (this marks the pattern as the most recently used)
+                self._patterns.get(number)  # this marks the pattern as the most recently used
                 with self._lock:
                     self.saved += 1
                 return plan
@@ -128,7 +128,7 @@ def _traced(
 
 
 def _single(sizes: Sequence[int]) -> list[int]:
-    """Return the sizes, with all above 1 made equal. Dimensions of size 0 or 1 have layouts of their own: a single
+    """Return the sizes, with all above 1 made equal. Dimensions of size 0 or 1 have different layouts: a single
     token is planned differently from a prompt."""
     return [size if size < 2 else 2 for size in sizes]
 

@@ -43,7 +43,7 @@ class Plans:
         """Return the plan for these inputs; None if there is none."""
         for number, (known, plan) in self._plans.items():
             if known == shapes and plan.holds(feeds):
-                self._plans.get(number)  # (this marks the plan as the most recently used)
+                self._plans.get(number)  # this marks the plan as the most recently used
                 return plan
         return None
 

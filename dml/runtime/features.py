@@ -285,7 +285,7 @@ def _matrices(vk: Any, instance: Any, physical: Any) -> Iterable[MatrixShape]:
     stages = _properties(vk, physical, vk.VkPhysicalDeviceCooperativeMatrixPropertiesKHR())
     if not int(stages.cooperativeMatrixSupportedStages) & vk.VK_SHADER_STAGE_COMPUTE_BIT:
         return
-    # (The Vulkan package knows the structure, but not the function.)
+    # The Vulkan package knows the structure, but not the function.
     address = vk.lib.vkGetInstanceProcAddr(instance, b"vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR")
     if not address:
         return

@@ -58,7 +58,7 @@ class MemoryNeeds:
 
 def memory_needs(program: Program) -> MemoryNeeds:
     """Compute the memory that runs of the program keep; initialization may briefly need more."""
-    # (equal constants are stored once)
+    # equal constants are stored once
     regions: dict[bytes, list[Region]] = {}
     names: dict[bytes, str] = {}
     for region in bound_regions(Space.CONSTANT, program.dispatches):

@@ -96,7 +96,7 @@ class TracedInt(int):
         return self // 2 ** int(other)
 
     def __and__(self, other: Any) -> Any:
-        # (a mask of the low bits, as in 32-bit patterns)
+        # a mask of the low bits, as in 32-bit patterns
         if isinstance(other, int) and type(other) is not TracedInt and other >= 0 and not other & (other + 1):
             return self % (other + 1)
         return self.pinned & int(other)

@@ -122,7 +122,7 @@ class Tracing:
 
     def remainder(self, a: Any, b: Any) -> Any:
         if type(b) is int and b >= 1 << 31 and 0 <= a < b:
-            return whole(a)  # (a 32-bit pattern; its value is recorded as a condition)
+            return whole(a)  # a 32-bit pattern; its value is recorded as a condition
         _, rest = self._divided(a, b)
         if type(rest) is not TracedInt and (rest == 0 or type(b) is not TracedInt):
             return rest if rest == 0 else rest % b

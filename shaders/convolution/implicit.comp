@@ -90,7 +90,7 @@ const uint OWN_K = 1u, NEXT_K = WORKGROUP / TILE_N;
 
 #if ONE_TAP
 // An element of the windows: its distance from the corner along each axis, and in x with that of ``channel``, the first
-// of these TILE_K.
+// of TILE_K channels to load.
 struct Tap {
     uint z, y, x, channel, distance;
 };

@@ -149,7 +149,7 @@ void main() {
         }
     }
 
-    // (Not unrolled, as in shared.comp.)
+    // Not unrolled, as in shared.comp.
     [[dont_unroll]] for (uint m = 0u; m < TILE_M; ++m) {
         if (m > 0u) barrier();  // the previous row's sums have been read
         [[unroll]] for (uint p = 0u; p < TILE_M; ++p) {

@@ -78,7 +78,7 @@ void main() {
 #endif
     for (uint k0 = 0u; k0 < K; k0 += TILE_K) {
 #if LOADS_AHEAD
-        // (After the last slab this reads its end again, which is not added.)
+        // After the last slab this reads its end again, which is not added.
         load_a(a0, m0, k0 + TILE_K, raw_a);
         load_b(lines, k0 + TILE_K, raw_b);
 #else

@@ -96,7 +96,7 @@ void main() {
     keep(raw_a, raw_b);
     barrier();
     for (uint k0 = 0u; k0 < K; k0 += TILE_K) {
-        // (After the last slab this reads its end again, which is not added.)
+        // After the last slab this reads its end again, which is not added.
         load_a(a0, m0, k0 + TILE_K, raw_a);
         load_b(lines, k0 + TILE_K, raw_b);
         [[unroll]] for (uint k = 0u; k < TILE_K; k += MATRIX_K) {

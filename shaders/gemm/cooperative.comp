@@ -167,7 +167,7 @@ void main() {
     keep(begin, end);
     barrier();
     for (uint k0 = begin; k0 < end; k0 += TILE_K) {
-        // (After the last slab this reads its end again, which is not added.)
+        // After the last slab this reads its end again, which is not added.
         load(k0 + TILE_K, end);
         [[unroll]] for (uint k = 0u; k < TILE_K; k += MATRIX_K) {
             MATRIX_OF_A a[MATRICES_M];

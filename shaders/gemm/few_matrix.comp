@@ -104,7 +104,7 @@ void main() {
         subgroupBarrier();  // the previous slab has been read
         keep_slab(k0, end, a, b);
         subgroupBarrier();
-        // (After the last slab this reads its end again, which is not added.)
+        // After the last slab this reads its end again, which is not added.
         load_slab(a0, b0, m0, n0, k0 + SUBGROUPS * SLAB, end, a, b);
         [[unroll]] for (uint k = 0u; k < SLAB; k += MATRIX_K) {
             MATRIX_OF_A rows;

@@ -51,7 +51,7 @@ SUM finished(SUM sum, uint c_row, uint n) {
 void store_four(uint row, uint c_row, uint n, FOUR sums) {
     uint i = row + n * RESULT_COLUMN;
 #if RESULT_ALONG == ROW && !RESULT_WIDE && defined(LATE_NUMBERS)
-    // One pair after the other: with the operands of an epilogue for all four, V3D 7.1 spilled.
+    // One pair after the other: V3D 7.1 spilled when an epilogue's operands were loaded for all four.
     [[dont_unroll]] for (uint p = 0u; p < 4u; p += 2u) {
         SUM x = finished(p == 0u ? sums.x : sums.z, c_row, n + p);
         SUM y = finished(p == 0u ? sums.y : sums.w, c_row, n + p + 1u);

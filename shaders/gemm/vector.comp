@@ -168,7 +168,7 @@ void main() {
     for (; k < end; k += STEP) { ADD(1u, true) }
 
     uint first = result_batch(at) + begin / K_PART * K_PART_STRIDE;
-    // (Not unrolled, as in shared.comp.)
+    // Not unrolled, as in shared.comp.
     [[dont_unroll]] for (uint m = 0u; m < TILE_M; ++m) {
         if (m > 0u) barrier();  // the previous row's sums have been read
         [[unroll]] for (uint p = 0u; p < TILE_M; ++p) {

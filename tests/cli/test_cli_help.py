@@ -123,5 +123,5 @@ def test_showing_an_operator_needs_no_compiler():
         "print(*sorted(name for name in sys.modules if name.startswith('dml.')))"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    floors = {name.split(".")[1] for name in result.stdout.splitlines()[-1].split()}
-    assert not floors & {"compiler", "runtime", "api", "graph", "frontends", "validator", "glslang"}
+    layers = {name.split(".")[1] for name in result.stdout.splitlines()[-1].split()}
+    assert not layers & {"compiler", "runtime", "api", "graph", "frontends", "validator", "glslang"}

@@ -422,7 +422,7 @@ def test_convolutions(
     )
     inputs = {"InputTensor": x, "FilterTensor": w, "BiasTensor": bias}
     found = in_parts(seen_as, desc, most, axis).dispatch(inputs)["OutputTensor"]
-    # The whole may use Winograd's algorithm, whose transforms magnify float32's rounding errors.
+    # Without parts, the convolution may use Winograd's algorithm, whose transforms magnify float32's rounding errors.
     assert_close(found, run(seen_as(), desc, inputs)["OutputTensor"], least=4e-4)
 
 

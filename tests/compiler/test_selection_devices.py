@@ -345,7 +345,7 @@ def test_rows_are_shared_by_more_where_registers_are_fewest() -> None:
         assert few is not None
         assert many is not None
         assert unit * few.steps <= 20 < unit * many.steps or few.steps == many.steps
-    # A workgroup that cannot grow holds more.
+    # With a workgroup at the device's limit, each invocation holds more.
     small = held_rows(replace(chip("Mali"), max_workgroup_invocations=128), 4096, 4)
     assert small is not None
     assert (small.lanes, small.steps) == (128, 8)

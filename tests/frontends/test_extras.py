@@ -23,7 +23,7 @@ def without(modules: tuple[str, ...], code: str, *arguments: str) -> subprocess.
     return subprocess.run([sys.executable, "-c", blocked + code, *arguments], capture_output=True, text=True)
 
 
-DOORS = {
+FRONT_ENDS = {
     "onnx": ("onnx", "import dml.frontends.onnx"),
     "genai": ("tokenizers", "import dml.frontends.genai"),
     "openvino": ("defusedxml", "import dml.frontends.openvino"),
@@ -33,9 +33,9 @@ DOORS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("extra", DOORS)
+@pytest.mark.parametrize("extra", FRONT_ENDS)
 def test_a_front_end_names_its_extra(extra: str) -> None:
-    module, code = DOORS[extra]
+    module, code = FRONT_ENDS[extra]
     lines = [
         "from dml import DMLError",
         "try:",

@@ -144,6 +144,8 @@ def test_what_is_refused(device: dml.Device) -> None:
         (lambda: x == y, "another Builder"),
         (lambda: graph.compile([y]), "output None is a tensor of another Builder"),
         (lambda: graph.compile({"out": y}), "output 'out' is a tensor of another Builder"),
+        (lambda: graph.compile({"out": x.broadcast((2**31, 2))}), "output 'out': .* more than 4294967295 elements"),
+        (lambda: graph.compile([x, x.broadcast((2**31, 2))]), "output 1: .* more than 4294967295 elements"),
     ]
     for function, message in refused:
         with pytest.raises(dml.DMLError, match=message):

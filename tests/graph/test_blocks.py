@@ -238,7 +238,7 @@ def test_weights_in_parts(device, monkeypatch):
     monkeypatch.setattr(stored_weights, "_PART_BYTES", 1)
     monkeypatch.setattr("dml.graph.kept.SMALL", 0)
     rng = np.random.default_rng(3)
-    m, n, k, block = 20, 600, 48, 4  # (with blocks of eight, GPUs need no chunks)
+    m, n, k, block = 20, 600, 48, 4  # with blocks of eight, GPUs need no chunks
     numbers, scales, zeros = weights(rng, n, k, block, ml_dtypes.uint4)
     a, bias = rng.random((m, k), np.float32) - 0.5, rng.random(n, np.float32)
     graph = Builder(device)

@@ -179,7 +179,7 @@ def test_a_scale_and_bias_of_channels_and_an_activation(device):
 @pytest.mark.parametrize("owned", [True, False])
 @pytest.mark.parametrize("producer", ["gemm", "convolution", "convolution 1x1", "average"])
 def test_batch_normalization_after_its_producer(device, producer, owned):
-    """With a residual addition and an activation. Scale factors of owned parameters are computed once."""
+    """A residual addition and an activation follow. Scale factors of owned parameters are computed once."""
     case = PRODUCERS[producer]("FLOAT32")
     sizes = case.expected.shape
     rest = rounded("FLOAT32", *sizes)

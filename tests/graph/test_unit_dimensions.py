@@ -114,7 +114,7 @@ def _outputs(device, make, level):
     old = dml.create_device(device.vulkan.index, feature_level=level)
     builder = Builder(old, converts=True)
     x = builder.input("x", X.shape)
-    outputs = {str(number): tensor for number, tensor in enumerate([*make(x), x])}  # (not every case reads x)
+    outputs = {str(number): tensor for number, tensor in enumerate([*make(x), x])}  # not every case reads x
     kinds = [
         short_name(node.Desc.Operator.desc.OPERATOR_TYPE)
         for node in builder.build(outputs).Nodes

@@ -100,7 +100,7 @@ def test_fates_of_nodes(picture, device):
     assert {node.name for node in picture.nodes if node.group == group} == {
         "block/conv1", "block/norm1", "block/relu1",
     }  # fmt: skip
-    # (a CPU driver adds to small results in a separate kernel)
+    # a CPU driver adds to small results in a separate kernel
     added = named(picture, "block/add").group
     assert added is not None
     assert (named(picture, "block/conv2").group == added) is not device.vulkan.target.is_cpu

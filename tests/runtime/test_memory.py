@@ -42,7 +42,7 @@ def test_pieces_never_overlap(steps):
             pieces.pop(drop % len(pieces))
         del piece
     other = None
-    pieces.clear()  # (without a garbage collection: the last reference frees a piece)
+    pieces.clear()  # without a garbage collection: the last reference frees a piece
     pool_.release()
     assert pool_.allocated == (0, 0)
 

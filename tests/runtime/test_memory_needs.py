@@ -46,7 +46,7 @@ def test_memory_in_use_equals_the_prediction(device: dml.Device, k: int, n: int)
     taken = in_use(device.context) - before
     staging = 0 if device.context.unified else needs.inputs + needs.outputs
     assert needs.weights >= 4 * k * n
-    # (pieces are rounded up, and kernels have parameter blocks)
+    # pieces are rounded up, and kernels have parameter blocks
     assert needs.total <= taken <= 1.05 * (needs.total + staging) + 64 * 1024
 
 

@@ -193,6 +193,6 @@ def test_a_driver_finds_its_pipelines_in_the_next_process(tmp_path):
     (empty, full), (found, unchanged) = sizes
     assert empty < full
     assert found == full
-    # (Mesa 25.0's data is 8 bytes shorter once its pipelines have been found)
+    # Mesa 25.0's data is 8 bytes shorter once its pipelines have been found
     assert full - 8 <= unchanged <= full, "the second process makes nothing anew"
     assert len(kept(tmp_path / "pipelines")) == 1

@@ -298,7 +298,7 @@ def activation(kind, **more):
         info.name: {"float": 0.5, "uint_array": (3,)}.get(info.type)
         for info in desc_class.fields_info if not info.is_tensor and info.counts is None
     }  # fmt: skip
-    # (values below 1 only from feature level 6_4 on)
+    # values below 1 only from feature level 6_4 on
     values.update({"Steepness": 1.0} if "Steepness" in values else {})
     return desc_class(**{**values, **more})
 

@@ -56,8 +56,8 @@ def write_pages(folder: Path) -> None:
         (folder / document).write_text(_links(text), encoding="utf-8")
     for name in operators.names():
         _write(folder / "operators" / f"{name}.md", operators.page(name))
-    for room, names in operators.families().items():
-        _write(folder / "operators" / f"{room}.md", _contents(room, names))
+    for family, names in operators.families().items():
+        _write(folder / "operators" / f"{family}.md", _contents(family, names))
     _write(folder / "operators" / "index.md", _contents("Operators", operators.families()))
     with (folder / "compilers.md").open("a", encoding="utf-8") as table:
         table.write(chips.markdown(recorded()) + outcomes.markdown() + shares.markdown(recorded()))

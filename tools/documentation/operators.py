@@ -58,7 +58,7 @@ def families() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name in names():
         found.setdefault(family(name), []).append(name)
-    return {room: sorted(held) for room, held in sorted(found.items())}
+    return {each: sorted(held) for each, held in sorted(found.items())}
 
 
 def page(name: str) -> str:

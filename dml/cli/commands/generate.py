@@ -105,7 +105,7 @@ def _converse(generator: Generator, tokenizer: Tokenizer, system: str | None, mo
         messages.append({"role": "user", "content": question})
         ids = tokenizer.encode(tokenizer.apply_chat_template(json.dumps(messages), add_generation_prompt=True))
         figures.answer(generator, tokenizer, ids, most)
-        messages = []  # (earlier messages are in the cache)
+        messages = []  # earlier messages are in the cache
     return figures
 
 

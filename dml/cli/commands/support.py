@@ -129,7 +129,7 @@ def _wanted(texts: Sequence[str]) -> tuple[list[_Type], bool]:
         close = [] if exact is not None else near(text.upper().removeprefix("DML_OPERATOR_"), names)
         holds = [name for name in close if text.upper() in name]
         if exact is not None or not holds:
-            found[operator_type(text)] = None  # (raises DMLError with similar names if there is none)
+            found[operator_type(text)] = None  # raises DMLError with similar names if there is none
         else:
             several = several or len(holds) > 1
             found.update(dict.fromkeys(names[name] for name in holds))

@@ -346,7 +346,7 @@ def _variable(name: str, types: Mapping[str, str], block: str) -> str:
 
 
 def _number(name: str, types: Mapping[str, str], block: str, *, late: bool = False) -> str:
-    """Return the GLSL that loads a number. late: a divisor's number has a macro of its own."""
+    """Return the GLSL that loads a number. late: a divisor's number has a separate macro."""
     if name.endswith(DIVISOR):
         number = name.removesuffix(DIVISOR)
         return f"Divisor({number if late else f'{block}.{number}'}, {block}.{name}_FACTOR, {block}.{name}_SHIFTS)"

@@ -1,4 +1,4 @@
-"""Products of 8-bit integers: on matrix units, by integer dot product instructions, or neither."""
+"""Products of 8-bit integers: with matrix units, integer dot product instructions, or neither."""
 
 from __future__ import annotations
 

@@ -101,8 +101,8 @@ class FewMatrixProduct:
 FEW_ROWS = 8
 #: Candidate numbers of adjacent invocations where a vector of b holds columns.
 _LANES_OF_COLUMNS = (4, 8, 16)
-#: By rows: invocations that share a column, and vectors that each loads at once. For vectors of b that hold columns, on
-#: devices with workgroups of _LARGE_WORKGROUP. More rows leave fewer registers.
+#: Number of rows -> invocations that share a column, and vectors that each loads at once, for vectors of b that hold
+#: columns, on devices with workgroups of _LARGE_WORKGROUP. More rows leave fewer registers.
 SLICES_OF_COLUMNS: dict[int, tuple[int, int]] = threshold(
     "few_rows.SLICES_OF_COLUMNS", lambda found: {rows: (slices, unroll) for rows, slices, unroll in found}
 )

@@ -178,8 +178,8 @@ _TILES_OF_FEW_REGISTERS: tuple[tuple[SharedProduct, int], ...] = (
     (SharedProduct(64, 64, blocks=(2, 1), tile_k=16), 128),
     (SharedProduct(32, 32, blocks=(1, 1), tile_k=8), 1),
 )
-#: Tiles for such invocations where elements are read one by one: each load takes registers for an address and, of
-#: FLOAT16, a shift of its own. Slabs of 16 steps spilled 94 to 173 registers of FLOAT16 on Intel's and Qualcomm's GPUs,
+#: Tiles for such invocations where elements are read one by one: each load takes registers for an address and, for
+#: FLOAT16, a shift. Slabs of 16 steps spilled 94 to 173 registers of FLOAT16 on Intel's and Qualcomm's GPUs,
 #: and 40 to 60 of FLOAT32 on Skylake.
 _TILES_OF_SINGLES: tuple[tuple[SharedProduct, int], ...] = (
     (SharedProduct(64, 64, blocks=(2, 1), tile_k=8), 128),

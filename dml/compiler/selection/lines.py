@@ -219,8 +219,8 @@ def softmax_takes_ragged(target: Target) -> bool:
 
 
 #: Elements by which each invocation starts further along its row than the previous one: whole steps and whole cache
-#: lines. Rows a power of two apart map to the same cache sets, for reads and writes; so each invocation starts at a
-#: cache line of its own.
+#: lines. Rows a power of two apart map to the same cache sets, for reads and writes; so each invocation starts in
+#: its own cache line.
 CPU_STAGGER: int = threshold("lines.CPU_STAGGER")
 
 

@@ -9,8 +9,8 @@ from typing import Protocol, TypeVar
 from dml.compiler.selection.devices import filling, gains_by_halves, keeps, keeps_matrices
 from dml.compiler.target import Target
 
-#: Multiply-adds that matrix units do, at least, in the time that other units take for one. Their dispatches are shorter
-#: by this factor, so they may be longer by it before they are split.
+#: Lower bound on the speed of matrix units relative to other units. Their dispatches may have this many times the work
+#: before they are split.
 MATRIX_UNITS = 16
 
 

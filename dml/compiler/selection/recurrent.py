@@ -31,7 +31,7 @@ RESIDENT_BYTES: int = threshold("recurrent.RESIDENT_BYTES")
 #: Minimum number of multiplications for which it is worth loading weights into private memory, and compiling a kernel
 #: with that much of it.
 RESIDENT_WORK: int = threshold("recurrent.RESIDENT_WORK")
-#: Whether the invocations of an llvmpipe vector each read a different part of the state and share it, where weights are
+#: Whether the invocations of an llvmpipe vector each read a different part of the state and share it, if weights are
 #: read as texels. Weights in private memory are slower there, and take far longer to compile.
 SHARES_STATE: bool = threshold("recurrent.SHARES_STATE")
 

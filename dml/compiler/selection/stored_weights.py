@@ -23,8 +23,8 @@ _FEW_ROWS = 2
 _FEW_REGISTERS, _MANY_REGISTERS = (4, 4, 32, 8), (8, 2, 64, 4)
 #: Sizes for fewer columns, where the compiler loads a's elements early (Qualcomm) or registers are fewest (ARM).
 _FEWER_COLUMNS = ((2, 8, 16, 8), (1, 16, 8, 8))
-#: Registers of two rows, or of two blocks with a scale and a zero point each, by two columns, where registers are
-#: fewest. V3D has fewer: Mesa compiled four columns for it without spills, and spilled up to 26 registers with two.
+#: Registers that two columns of two rows, or of two blocks with a scale and a zero point each, need on devices with few
+#: registers. V3D has fewer: Mesa compiled four columns for it without spills, and spilled up to 26 registers with two.
 _TWO_BY_TWO = 48
 #: Maximum number of rows for which CPU drivers multiply weights as stored; they have one kernel for 2, 4 and 8 bits.
 _FEW_ROWS_OF_CPUS = 12

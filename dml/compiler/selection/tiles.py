@@ -50,7 +50,7 @@ MANY_ROWS_WORK: int = threshold("tiles.MANY_ROWS_WORK")
 #: read as vec4 along columns). All of these use the middle tile: 16 x 16 runs no faster and takes longer to compile.
 #: (SwiftShader is slower with weights on the right.)
 MANY_WEIGHTS: int = threshold("tiles.MANY_WEIGHTS")
-#: Maximum number of positions of an image with weights on the right.
+#: Maximum number of positions of an image in a product with the weights as the right operand.
 MOST_PLACES: int = threshold("tiles.MOST_PLACES")
 #: Cost of reading an element into a register on llvmpipe, in multiplications.
 READ_COST: float = threshold("tiles.READ_COST")

@@ -118,7 +118,7 @@ subject(
     d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC,
     parameters={
         "type": types_of(d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, "OutputTensor"),
-        # (the kernel splits an element's index into three float32 parts; the highest begins at 2^20)
+        # the kernel splits an element's index into three float32 parts; the highest begins at 2^20
         "sizes": {**SIZES, **sizes("2x600000")},
         "sequence": _SEQUENCES,
     },

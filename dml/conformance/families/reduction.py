@@ -142,7 +142,7 @@ def _absolute_error(function: str, x: Array, axes: Any, values: Array, kind: np.
         return sum_of_products(count, magnitudes, kind, values)
     if function == "LOG_SUM":  # a sum near one has a logarithm near zero
         return (count + 6) * rounded
-    if function == "LOG_SUM_EXP":  # (as for LOG_SUM; the maximum is added at the end)
+    if function == "LOG_SUM_EXP":  # as for LOG_SUM; the maximum is added at the end
         return (count + 12) * rounded + 2 * rounded * np.abs(reduction.reduce("MAX", x, axes))
     return 0.0
 

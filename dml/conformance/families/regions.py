@@ -92,7 +92,7 @@ subject(
         "sizes": _IMAGES,
         "regions": _REGIONS,
         "pooled": _POOLED,
-        # (products with these scales are exact: halves round away from zero)
+        # products with these scales are exact: halves round away from zero
         "scale": {"1": 1.0, "0.5": 0.5, "2": 2.0},
     },
     describe=_describe_pooling,

@@ -64,7 +64,7 @@ def is_infinity(x: Array, InfinityMode: int) -> Array:
 
 
 def constant_power(x: Array, Exponent: float) -> Array:
-    return np.power(x, np.full_like(x, Exponent))  # (for a scalar 0.5 NumPy uses sqrt, which is wrong at -infinity)
+    return np.power(x, np.full_like(x, Exponent))  # for a scalar 0.5 NumPy uses sqrt, which is wrong at -infinity
 
 
 def power(x: Array, n: Array) -> Array:

@@ -45,7 +45,7 @@ def padding(x: Array, mode: str, start: Numbers, end: Numbers, value: Any) -> Ar
     pairs = list(zip(start, end, strict=True))
     if mode == "CONSTANT":
         return np.pad(x, pairs, "constant", constant_values=value)
-    return np.asarray(np.pad(x, pairs, _MODES[mode]))  # type: ignore[call-overload]  # (mode is a plain str)
+    return np.asarray(np.pad(x, pairs, _MODES[mode]))  # type: ignore[call-overload]  # mode is a plain str
 
 
 def depth_to_space(x: Array, block: int, *, depth_first: bool) -> Array:

@@ -73,7 +73,7 @@ def maximum(x: Array, **window: Any) -> tuple[Array, Array]:
     inside = np.broadcast_to(_inside(x.shape, window), elements.shape)
     first = elements.argmax(-1)[..., None]  # NumPy's argmax: NaN is the largest; the first of equal elements
     padding_won = ~np.take_along_axis(inside, first, -1)
-    # (all elements are the lowest number: the first one counts)
+    # all elements are the lowest number: the first one counts
     first = np.where(padding_won, inside.argmax(-1)[..., None], first)
     flat = taps(np.arange(x.size).reshape(x.shape), -1, **window)
     return np.take_along_axis(elements, first, -1)[..., 0], np.take_along_axis(flat, first, -1)[..., 0]

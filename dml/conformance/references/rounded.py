@@ -35,7 +35,7 @@ class Rounded:
     """Float64 values, and the largest error of float32 numbers in their place."""
 
     __slots__ = ("error", "value")
-    __array_ufunc__ = None  # (so that NumPy leaves the operation with an array on the left to this class)
+    __array_ufunc__ = None  # so that NumPy leaves the operation with an array on the left to this class
 
     def __init__(self, value: Any, error: Any = 0.0) -> None:
         self.value: Array = np.asarray(value, np.float64)
@@ -61,7 +61,7 @@ class Rounded:
         return self.value.ndim
 
     def __getitem__(self, key: Any) -> Rounded:
-        part = object.__new__(Rounded)  # (these are views; their error is bounded already)
+        part = object.__new__(Rounded)  # these are views; their error is bounded already
         part.value, part.error = np.asarray(self.value[key]), np.asarray(self.error[key])
         return part
 

@@ -42,7 +42,7 @@ def _quotient(a: int, b: int) -> int:
 
 def _power(x: int, n: int) -> int:
     if n >= 0:
-        return pow(x, n, 1 << 64)  # (the caller wraps the result to fewer bits)
+        return pow(x, n, 1 << 64)  # the caller wraps the result to fewer bits
     return {0: -1, 1: 1, -1: 1 if n % 2 == 0 else -1}.get(x, 0)
 
 

@@ -320,7 +320,7 @@ static int is_right(uint64_t found, uint64_t expected, const double *bounds, con
     double value = value_of(found, output), wanted = value_of(expected, output);
     if (isnan(value) || isnan(wanted)) return isnan(value) && isnan(wanted);
     if (output->is_copied) return 0;
-    /* An infinity stands for the first number beyond the type's range; what is below the smallest normal one may be flushed. */
+    /* An infinity stands for the first number beyond the type's range; numbers below the smallest normal one may be flushed. */
     double beyond = output->bits == 16 ? 65536.0 : output->bits == 32 ? ldexp(1, 128) : INFINITY;
     double tiny = ldexp(1, output->bits == 16 ? -14 : output->bits == 32 ? -126 : -1022);
     if (isinf(value) && !isinf(bounds[0])) value = value < 0 ? -beyond : beyond;

@@ -43,7 +43,7 @@ def read(data: bytes, sizes: Sequence[int], dtype: np.dtype[Any]) -> Array:
         picture = pillow.open(io.BytesIO(data)).convert(_MODES[sizes[1] if sizes else 3])
         if sizes and picture.size != (sizes[3], sizes[2]):
             picture = picture.resize((sizes[3], sizes[2]), pillow.Resampling.BICUBIC)
-    except Exception as error:  # (a damaged image may raise any exception)
+    except Exception as error:  # a damaged image may raise any exception
         raise DMLError(f"the image cannot be decoded: {error}") from None
     pixels = np.asarray(picture, np.float32) / np.float32(255)
     return np.ascontiguousarray(np.atleast_3d(pixels).transpose(2, 0, 1)[None]).astype(dtype)
@@ -54,7 +54,7 @@ def encode(array: Array, suffix: str) -> bytes:
     pixels = np.nan_to_num(np.clip(array[0].astype(np.float32), 0, 1)) * np.float32(255)
     picture = pixels.astype(np.uint8).transpose(1, 2, 0)
     if suffix.lower() != ".png":
-        picture = picture[:, :, :3]  # (JPEG has no transparency)
+        picture = picture[:, :, :3]  # JPEG has no transparency
     data = io.BytesIO()
     kind = "PNG" if suffix.lower() == ".png" else "JPEG"
     _pillow().fromarray(picture[:, :, 0] if picture.shape[2] == 1 else picture).save(data, kind)

@@ -255,7 +255,7 @@ def _command(
 def _dispatch(
     value: Json, resources: dict[str, Resource], dispatchables: dict[str, DxDispatchable | DxOnnx], overrides: Overrides
 ) -> DispatchCommand:
-    groups = value.get("threadGroupCount")  # (only HLSL shaders use it: it is checked and ignored)
+    groups = value.get("threadGroupCount")  # only HLSL shaders use it: it is checked and ignored
     if groups is not None and len([item.unsigned() for item in groups.items()]) != 3:
         groups.fail("must be an array of 3 integers")
     dispatchable = _named(value.need("dispatchable"), dispatchables, "dispatchable")

@@ -78,7 +78,7 @@ def _generated(values: Json, kind: DML_TENSOR_DATA_TYPE) -> bytes:
     start, delta = scalars([values.need("valueStart"), values.need("valueDelta")], dtype)
     steps = np.full(count, delta, dtype)
     steps[0] = start
-    # (sequential sums: each value is the previous one plus delta, in the type's own arithmetic)
+    # sequential sums: each value is the previous one plus delta, in the type's own arithmetic
     with np.errstate(all="ignore"):
         return np.cumsum(steps, dtype=dtype).tobytes()
 

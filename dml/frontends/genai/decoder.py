@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 import dml.graph.operations as op
-from dml.api.device_array import DeviceArray
+from dml.api.device_array import DeviceArray, stored_dtype
 from dml.errors import HRESULT, DMLError
 from dml.frontends.onnx.dtypes import dtype_of
 from dml.frontends.onnx.run.backend import PreparedModel
@@ -87,6 +87,12 @@ class Decoder:
         for name, known in ((self.ids, prepared.inputs), (self.logits, prepared.outputs)):
             if name not in known:
                 raise DMLError(f"{config.file('model.decoder')}: has no {name!r}; it has {', '.join(known)}")
+        if any(node.op_type == "PagedAttention" for node in prepared.model.graph.node):
+            raise DMLError(
+                f"{config.file('model.decoder')}: paged attention is not supported; build the folder without "
+                "use_paged_attention",
+                _UNABLE,
+            )
         #: Role in _LENGTHS -> name of the model's input, for those that it has.
         self.lengths = {role: name for role in _LENGTHS if (name := str(given.get(role, role))) in prepared.inputs}
         graph = prepared.model.graph
@@ -127,6 +133,10 @@ class Decoder:
                 count, each = (sizes[1] or heads, sizes[3] or width) if len(sizes) == 4 else (None, None)
                 if not (isinstance(count, int) and isinstance(each, int) and min(count, each) > 0):
                     raise DMLError(f"{past}: heads and their size are not in genai_config.json: {count}, {each}")
+                try:
+                    data_type_of(stored_dtype(self.types[past]))
+                except DMLError:
+                    raise DMLError(f"{past}: caches of {self.types[past]} are not supported", _UNABLE) from None
                 found.append(CacheEntry(past, present, (count, each), self.types[past]))
         return found
 
@@ -260,7 +270,7 @@ class DecoderState:
             length = 0
         self.length = min(self.length, max(0, length - 1))
         if self._shares:
-            return  # (discarded positions are overwritten before they are read)
+            return  # discarded positions are overwritten before they are read
         if not self.length:
             self._cache = {}
             return

@@ -100,7 +100,7 @@ class GeneratorParams:
     def __init__(self, model: Model) -> None:
         self.search = SearchOptions(max_length=model.context_length)
         for name, value in model.config.section("search").items():
-            if name in _FIELDS:  # (newer builders also write options for other engines)
+            if name in _FIELDS:  # newer builders also write options for other engines
                 self.search.set(name, value)
 
         #: The prompt, or None; a new Generator appends it.

@@ -48,7 +48,7 @@ class Tokenizer:
             raise DMLError(f"{path}: no such file; save it with transformers' fast tokenizer", _NOT_FOUND)
         try:
             self._tokenizer = tokenizers.Tokenizer.from_file(str(path))
-        except Exception as error:  # (the package raises bare Exceptions)
+        except Exception as error:  # the package raises bare Exceptions
             raise DMLError(f"{path}: the tokenizers package cannot read it: {error}") from None
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()

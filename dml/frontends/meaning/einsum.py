@@ -91,7 +91,7 @@ def _multiplied(
     (_, a_labels), (_, b_labels) = a, b
     sizes: dict[str, int] = {}
     for value, labels in (a, b):
-        for label, size in zip(labels, do.sizes(value), strict=False):  # (a scalar may be a tensor of one element)
+        for label, size in zip(labels, do.sizes(value), strict=False):  # a scalar may be a tensor of one element
             other = sizes.get(label, size)
             if size != other and 1 not in (size, other):
                 raise DMLError(f"label {label!r} has the sizes {other} and {size}")

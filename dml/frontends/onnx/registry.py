@@ -72,7 +72,7 @@ def onnx_fold(*names: str, fold: Fold) -> None:
 @cache
 def _load() -> None:
     """Import every module of mappings."""
-    # (imported by name, since these modules import this one)
+    # imported by name, since these modules import this one
     operators = importlib.import_module(f"{__package__}.map.operators")
     for module in pkgutil.iter_modules(operators.__path__):
         importlib.import_module(f"{operators.__name__}.{module.name}")

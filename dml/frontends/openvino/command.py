@@ -143,7 +143,7 @@ def inspect_network(path: Path, planner: Planner, sizes: Mapping[str, int]) -> M
     try:
         main = split(network).network
         given = {layer.name: assumed_shape(layer, sizes) for layer in main.layers if layer.type == "Parameter"}
-        # (a planner answers the same questions as a Device)
+        # a planner answers the same questions as a Device
         compiled = CompiledNetwork(with_sizes(main, given), cast(Device, planner)).compiled
         needs = cast(PlannedGraph, compiled).needs()
     except DMLError as error:

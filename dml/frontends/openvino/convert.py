@@ -196,7 +196,7 @@ def build(network: Network, graph: Builder, numbers: Mapping[str, npt.NDArray[An
         else:
             built.outputs[name] = tensor = context.tensor(0)
             sizes = source.outputs[index].sizes
-            if abs(prod(sizes)) != tensor.desc.element_count:  # (one size may be -1)
+            if abs(prod(sizes)) != tensor.desc.element_count:  # one size may be -1
                 raise context.error(f"its sizes must be {sizes}, found {tensor.sizes}")
         built.results[name] = context.layer
 
@@ -260,7 +260,7 @@ def _run(
     from dml.frontends.openvino.numbers import known  # imported here, because these modules import this one
     from dml.frontends.openvino.sizes import infer_sizes
 
-    values: dict[IrLayer, list[Any]] = {}  # (only results read late values, see _check_counts)
+    values: dict[IrLayer, list[Any]] = {}  # only results read late values, see _check_counts
     read: dict[IrLayer, set[int]] = {}
     for layer in network.layers:
         for source, index in layer.inputs:

@@ -61,7 +61,7 @@ class HostModel:
 
 class _Process:
     def __init__(self) -> None:
-        # (the child finds packages where this process does)
+        # the child finds packages where this process does
         path = os.pathsep.join(filter(None, [*sys.path, os.environ.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
             [sys.executable, "-P", str(_WORKER)] if sys.version_info >= (3, 11) else [sys.executable, str(_WORKER)],
@@ -96,7 +96,7 @@ class _Process:
         except (EOFError, OSError):
             status = self._ended(requests, replies)
             raise DMLError(f"OpenVINO's process ended with status {status}") from None
-        except BaseException:  # (interrupted between a request and its reply: the next request would get this reply)
+        except BaseException:  # interrupted between a request and its reply: the next request would get this reply
             self._ended(requests, replies)
             raise
 

@@ -82,7 +82,7 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
             else:
                 models.pop(header["model"], None)
                 send(replies, {})
-        except Exception as error:  # OpenVINO refuses with exceptions of its own
+        except Exception as error:  # OpenVINO has its own exception classes
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             send(replies, {"error": lines[-1] if lines else type(error).__name__})
 
@@ -97,5 +97,5 @@ def _end_with(parent: int) -> None:
 if __name__ == "__main__":
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # (so that OpenVINO's own output is not taken for a reply)
+    os.dup2(2, 1)  # so that OpenVINO's own output is not taken for a reply
     serve(sys.stdin.buffer, replies)

@@ -292,7 +292,7 @@ class AsyncInferQueue:
             self._raise_error()
             request = self._requests[number]
             if request._thread is not None:
-                request._thread.join()  # (its thread has released the request and is about to end)
+                request._thread.join()  # its thread has released the request and is about to end
             self.userdata[number] = userdata
             request.start_async(inputs)
         except BaseException:

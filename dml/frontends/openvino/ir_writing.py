@@ -33,7 +33,7 @@ def _layer(network: Network, layer: IrLayer, layers: Element, weights: bytearray
         data = network.constant(layer).tobytes()
         attributes |= {"offset": str(len(weights)), "size": str(len(data))}
         weights += data
-        weights += bytes(-len(weights) % 64)  # (aligned for any element type)
+        weights += bytes(-len(weights) % 64)  # aligned for any element type
     if layer.type == "Parameter":
         port = layer.outputs[0]
         attributes["shape"] = ",".join("?" if size < 0 else str(size) for size in port.sizes)

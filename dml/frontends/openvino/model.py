@@ -46,7 +46,7 @@ class Model:
         return self.clone()
 
     def clone(self) -> Model:
-        copy = Model(self.network)  # (a Model replaces its network, and never changes it)
+        copy = Model(self.network)  # a Model replaces its network, and never changes it
         copy.friendly_name = self.friendly_name
         return copy
 
@@ -62,7 +62,7 @@ class Model:
         """
         device = device or create_device()
         found = split(self.network)
-        # (a variable with dynamic sizes may begin empty, which only parts accept)
+        # a variable with dynamic sizes may begin empty, which only parts accept
         grows = any(min(variable.sizes, default=1) < 0 for variable in found.variables)
 
         def compiled(network: Network) -> CompiledNetwork | DynamicNetwork | PartedNetwork:

@@ -39,7 +39,7 @@ def resolve_sizes(network: Network) -> None:
 
     Raises DMLError for sizes that layers refuse, or that cannot be inferred.
     """
-    build(network, Builder(cast(Any, planner()[0])))  # (a planner answers the same questions as a Device)
+    build(network, Builder(cast(Any, planner()[0])))  # a planner answers the same questions as a Device
 
 
 def _opened(network: Network) -> Network:

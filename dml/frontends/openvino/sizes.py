@@ -199,7 +199,7 @@ def _strided_slice(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     for first, last, by, no_first, no_last, new, shrink, dots in zip(begin, end, step, *masks, strict=True):
         window = slice(None if no_first else first, None if no_last else last, by)
         chosen.append(Ellipsis if dots else None if new else first if shrink else window)
-    # (a broadcast array of one element, regardless of its sizes)
+    # a broadcast array of one element, regardless of its sizes
     found: _Sizes = np.broadcast_to(np.zeros((), np.bool_), inputs[0])[tuple(chosen)].shape
     return found
 

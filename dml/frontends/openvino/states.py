@@ -78,7 +78,7 @@ def split(network: Network) -> Split:
         copied = copies[layer]
         copied.type, copied.name, copied.attributes, copied.outputs = "Result", f"assign {name}", {}, []
     ends = [layer for layer in copies.values() if layer.type == "Result"]
-    # (the model's own results come first, so that they keep their names)
+    # the model's own results come first, so that they keep their names
     ends.sort(key=lambda layer: layer.name in {f"assign {name}" for name in writes})
     main = _network_of(network, copies.values(), ends)
     results: dict[str, IrLayer] = {}

@@ -78,7 +78,7 @@ def taken(graph: fx.GraphModule, arguments: Sequence[Any], fixed: AbstractSet[in
                 node.replace_all_uses_with(size)
         elif is_tensor or node.users:
             if is_tensor and _is_float(original):
-                # (a Python float and an integer give the default float type; a float64 tensor would give float64)
+                # a Python float and an integer give the default float type; a float64 tensor would give float64
                 kind = torch.float64 if wide else torch.get_default_dtype()
                 for user in _items(node):
                     with copied.graph.inserting_before(user):

@@ -92,7 +92,7 @@ def to_onnx(program: ExportedProgram) -> onnx.ModelProto:
         with _quiet(), _registered_once():
             try:
                 result = torch.onnx.export(whole, dynamo=True, opset_version=OPSET, verbose=False)
-            except Exception:  # (an error of the optimizer, which some versions raise for splits by symbolic sizes)
+            except Exception:  # an error of the optimizer, which some versions raise for splits by symbolic sizes
                 result = torch.onnx.export(whole, dynamo=True, opset_version=OPSET, verbose=False, optimize=False)
     except Exception as error:  # any error of the exporter or its passes
         raise NotTaken(f"torch.onnx: {_first_line(error)}") from error
@@ -101,16 +101,22 @@ def to_onnx(program: ExportedProgram) -> onnx.ModelProto:
     return proto
 
 
+def results(signature: ExportGraphSignature) -> list[OutputSpec]:
+    """Return the outputs that have values. Tokens, which come first, only order operators that check errors."""
+    return [spec for spec in signature.output_specs if spec.kind != OutputKind.TOKEN]
+
+
 def _returning(program: ExportedProgram) -> ExportedProgram:
     """Return the program with its writes to inputs as additional outputs, because the exporter drops them."""
     if not program.graph_signature.user_inputs_to_mutate:
         return program
     signature = program.graph_signature
-    outputs = [OutputSpec(OutputKind.USER_OUTPUT, spec.arg, None) for spec in signature.output_specs]
+    returned = [OutputSpec(OutputKind.USER_OUTPUT, spec.arg, None) for spec in results(signature)]
+    outputs = [spec for spec in signature.output_specs if spec.kind == OutputKind.TOKEN] + returned
     first, *others = program.module_call_graph
-    spec = tree_structure(tuple(outputs))
+    spec = tree_structure(tuple(returned))
     calls = [replace(first, signature=replace(first.signature, out_spec=spec)), *others]
-    returning = copy.copy(program)  # (a copy, since no public function changes a program's outputs)
+    returning = copy.copy(program)  # a copy, since no public function changes a program's outputs
     returning._graph_signature = ExportGraphSignature(list(signature.input_specs), outputs)
     returning._module_call_graph = calls
     return returning

@@ -14,7 +14,7 @@ from torch.export.graph_signature import ConstantArgument, OutputKind, TensorArg
 from dml.api.device import Device
 from dml.errors import HRESULT, DMLError
 from dml.frontends.torch.arrays import to_tensor
-from dml.frontends.torch.export import NotTaken, exported, parts, to_onnx
+from dml.frontends.torch.export import NotTaken, exported, parts, results, to_onnx
 from dml.frontends.torch.weights import WeightedModel
 from dml.recent import Recent
 
@@ -63,7 +63,7 @@ def _written(program: ExportedProgram) -> list[int | None]:
     given = [str(name) for name in signature.user_inputs]
     return [
         given.index(str(spec.target)) if spec.kind == OutputKind.USER_INPUT_MUTATION else None
-        for spec in signature.output_specs
+        for spec in results(signature)
     ]
 
 
@@ -91,10 +91,10 @@ class OnDevice:
         given = [str(name) for name in signature.user_inputs]
         written = set(signature.user_inputs_to_mutate.values())
         #: Per result of the program: the index of the input that it is written to, if any, and its argument spec.
-        self._outputs = list(zip(_written(program), [spec.arg for spec in signature.output_specs], strict=True))
+        self._outputs = list(zip(_written(program), [spec.arg for spec in results(signature)], strict=True))
         model = to_onnx(program)
         names = [entry.name for entry in model.graph.input]
-        # (the exporter may drop unused inputs; it renames those that are also results)
+        # the exporter may drop unused inputs; it renames those that are also results
         plain = {name: name if name in given else name.removesuffix("_orig") for name in names}
         places = {name: given.index(own) for name, own in plain.items() if own in given}
         if len(places) != len(names):
@@ -111,13 +111,13 @@ class OnDevice:
             raise NotTaken(str(error)) from error
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
-        results = iter(self._model.run(inputs))
-        return _write(inputs, [(index, self._output(arg, results)) for index, arg in self._outputs])
+        arrays = iter(self._model.run(inputs))
+        return _write(inputs, [(index, self._output(arg, arrays)) for index, arg in self._outputs])
 
-    def _output(self, output: Any, results: Any) -> Any:
+    def _output(self, output: Any, arrays: Any) -> Any:
         if isinstance(output, ConstantArgument):
             return output.value
-        array = next(results)
+        array = next(arrays)
         return to_tensor(array) if isinstance(output, TensorArgument) else array.item()
 
 

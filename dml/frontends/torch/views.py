@@ -50,7 +50,7 @@ class Views:
         }
         self._views: dict[int, _View] = {}
         bases = {key: (index, True, tensor) for index, _, tensor, key in reversed(list(_stored(arguments)))}
-        # (the first node with a storage allocates it)
+        # the first node with a storage allocates it
         owners = {key: node for _, node, _, key in reversed(list(_stored(graph.graph.nodes)))}
         for index, node, tensor, key in _stored(outputs):
             if key not in bases and owners[key] is node:

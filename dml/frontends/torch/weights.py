@@ -60,7 +60,7 @@ class WeightedModel:
         changes = {name: self._changes[name] + 1 if now != self._digests[name] else 0 for name, now in found.items()}
         if any(changes.values()):
             constant = {name: now for name, now in found.items() if changes[name] < _SUCCESSIVE_CHANGES}
-            # (the state is updated last: if preparation fails, the next run finds the same changes)
+            # the state is updated last: if preparation fails, the next run finds the same changes
             self.prepared = self._prepared(arguments, constant)
             self._digests = constant
         self._changes = changes

@@ -39,7 +39,7 @@ class MLTensor:
         self.context = context
         self.descriptor = descriptor
         self.is_constant = is_constant
-        # (buffers are bound in whole words)
+        # buffers are bound in whole words
         self._buffer: Buffer | None = context.device.create_buffer(-(-descriptor.byte_length // 4) * 4)
 
     @property

@@ -14,6 +14,7 @@ import pytest
 import dml
 import dml.frontends.genai as og
 from dml.api.arrays import TensorMemory
+from dml.errors import HostNodesWarning
 from dml.planning.patterns import PlanPatterns
 from dml.runtime import writing
 from dml.runtime.context import Context
@@ -171,7 +172,7 @@ def test_a_second_generation_records_nothing(model: og.Model, monkeypatch: pytes
     assert not made
     generation = written(model, max_length=21)
     assert list(written(model, max_length=21).get_sequence(0)) == list(generation.get_sequence(0))
-    assert made  # (two generations at once share no memory)
+    assert made  # two generations at once share no memory
 
 
 def test_a_generation_does_not_see_an_earlier_ones_cache(model: og.Model) -> None:
@@ -465,6 +466,24 @@ def test_folders_that_cannot_be(folder: Path, tmp_path: Path, device: dml.Device
         config.overlay(json.dumps({"model": change}))
         with pytest.raises(dml.DMLError, match=message):
             og.Model(config, device=device)
+
+
+def test_caches_that_cannot_be(folder: Path, tmp_path: Path, device: dml.Device) -> None:
+    """Folders that the model builder writes for CUDA with kv_cache_quant_scheme and use_paged_attention."""
+    example("chat").write_folder(tmp_path)
+    proto = onnx.load(tmp_path / "model.onnx")
+    past = next(entry for entry in proto.graph.input if entry.name.startswith("past"))
+    before, past.type.tensor_type.elem_type = past.type.tensor_type.elem_type, onnx.TensorProto.FLOAT8E4M3FN
+    onnx.save(proto, tmp_path / "model.onnx")
+    with pytest.raises(dml.DMLError, match=f"^{past.name}: caches of float8_e4m3fn are not supported"):
+        og.Model(tmp_path, device=device)
+    past.type.tensor_type.elem_type = before
+    paged = onnx.helper.make_node("PagedAttention", [""] * 8, ["unused"], domain="com.microsoft")
+    proto.graph.node.append(paged)
+    onnx.save(proto, tmp_path / "model.onnx")
+    message = r"model\.onnx: paged attention is not supported; build the folder without"
+    with pytest.warns(HostNodesWarning), pytest.raises(dml.DMLError, match=message):
+        og.Model(tmp_path, device=device)
 
 
 def test_further_inputs_are_given(folder: Path, tmp_path: Path, device: dml.Device) -> None:

@@ -250,7 +250,7 @@ def test_experts_of_real_size_are_not_dequantized_as_a_whole(device: dml.Device,
     fed: dict[str, Any] = {"x": np.zeros((tokens, width), FLOAT), "router": np.zeros((tokens, experts_), FLOAT)}
     for index, (rows, columns) in enumerate([(inner, width), (width, inner)], 1):
         fed[f"w{index}"] = np.zeros((experts_, rows, columns // 2), np.uint8)
-        fed[f"s{index}"] = np.full((experts_, rows, columns // block), index, FLOAT)  # (equal weights would be shared)
+        fed[f"s{index}"] = np.full((experts_, rows, columns // block), index, FLOAT)  # equal weights would be shared
         fed[f"b{index}"] = None
     constants = ("w1", "s1", "w2", "s2")
     model, given_ = node_model(

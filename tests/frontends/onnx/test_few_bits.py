@@ -239,7 +239,7 @@ def test_products_on_both_sides_of_every_threshold(
     assert (error <= terms * (2e-6 if kind is FLOAT else 4e-3)).all(), error.max()
 
 
-@lru_cache(maxsize=1)  # (creating the weights takes ten times as long as planning)
+@lru_cache(maxsize=1)  # creating the weights takes ten times as long as planning
 def large_product(zeros: str, bits: int, block: int) -> Any:
     """Return a model of a product of one row and 8192 x 8192 weights."""
     n = k = 8192
@@ -257,7 +257,7 @@ def large_product(zeros: str, bits: int, block: int) -> Any:
     return model
 
 
-# (the last parameters change slowest, so that consecutive tests share a model)
+# the last parameters change slowest, so that consecutive tests share a model
 @pytest.mark.parametrize("kind", [DeviceClass.CPU, DeviceClass.DISCRETE])
 @pytest.mark.parametrize("rows", [1, 2, 3, 12, 13, 128])
 @pytest.mark.parametrize("zeros", ["none", "packed", "float"])

@@ -102,5 +102,5 @@ def test_nodes_that_neither_can_compute_are_left_to_mappings(case: tuple[str, li
 
 
 def test_every_operator_here_is_compared() -> None:
-    assert registry.fold_of("Add").compute is not None  # (this also imports every registration)
+    assert registry.fold_of("Add").compute is not None  # this also imports every registration
     assert {op for op, _, _ in CASES} == {op for op, how in registry._FOLDS.items() if how.compute is not None}

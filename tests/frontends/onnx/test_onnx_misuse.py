@@ -72,6 +72,8 @@ WRONG: dict[str, tuple[str, int, Mapping[str, Any], Mapping[str, Any], str]] = {
               "both inputs must have one type, found int32 and int8"),
     "scales": ("Upsample", 9, {"x": IMAGE, "scales": np.array([1, 1, -2, 2], np.float32)}, {},
                r"scales must be positive, found \[1.0, 1.0, -2.0, 2.0\]"),
+    "negative sizes": ("Expand", 13, {"x": ONE[:1, :1], "shape": np.array([2, -5])}, {},
+                       r"sizes must not be negative, found \(2, -5\)"),
     "a matrix": ("Gemm", 13, {"a": ONE[0], "b": ONE.T}, {}, "input 0 must have at least rank 2"),
     "updates": ("ScatterND", 16, {"x": ONE, "i": np.array([[0]]), "u": ONE}, {"reduction": "add"},
                 r"updates must have shape \(1, 3\), found \(2, 3\)"),

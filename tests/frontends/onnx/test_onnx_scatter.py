@@ -43,7 +43,7 @@ def test_scatter_elements_reduces(
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("op", ["GatherElements", "ScatterElements"])
 def test_indices_may_be_smaller_along_every_axis(device: dml.Device, op: str, axis: int) -> None:
-    indices = np.array([[[0, 1, 2]], [[1, 2, 0]]])  # (no index repeats along any axis)
+    indices = np.array([[[0, 1, 2]], [[1, 2, 0]]])  # no index repeats along any axis
     inputs = {"x": numbers(np.float32, 3, 4, 4), "i": indices}
     if op == "ScatterElements":
         inputs["u"] = numbers(np.float32, *indices.shape)

@@ -234,7 +234,7 @@ def _make(traced: Sequence[int]) -> Any:
 
 
 def _plans(of: PlanPatterns, sizes: Sequence[int]) -> Iterator[bool]:
-    """Yield whether each plan was filled in."""
+    """Yield, for each size, whether a known pattern gave the plan."""
     for size in sizes:
         plan = of.find((size, 3))
         yield plan is not None

@@ -20,7 +20,7 @@ X = np.random.default_rng(0).uniform(-1, 1, (2, 3, 4)).astype(np.float32)
 def mapped(outer: str) -> Any:
     """Return a model whose SequenceMap scales the largest elements of each of two tensors by the value ``outer``."""
     body = helper.make_graph(
-        # (axes are an input of ReduceMax since version 18)
+        # axes are an input of ReduceMax since version 18
         [helper.make_node("ReduceMax", ["t", "axes"], ["m"]), helper.make_node("Mul", ["m", outer], ["scaled"])],
         "body",
         [helper.make_tensor_value_info("t", onnx.TensorProto.FLOAT, None)],

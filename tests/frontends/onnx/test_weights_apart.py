@@ -126,7 +126,7 @@ def test_damaged_bytes_make_the_model_that_protobuf_makes(seed: int) -> None:
         damaged[place] = random.integers(256)
         try:
             wanted = onnx.ModelProto.FromString(bytes(damaged))
-        except Exception:  # protobuf raises errors of its own
+        except Exception:  # protobuf has its own error classes
             wanted = None
         try:
             found = put_together(bytes(damaged))

@@ -35,7 +35,7 @@ NEAR = {"rtol": 1e-4, "atol": 1e-5}
 def _frozen():
     """Exclude the modules' objects from garbage collection, which would take a quarter of a second after each test."""
     gc.collect()
-    gc.freeze()  # (for good, as tests/conftest.py does: thawing would undo that)
+    gc.freeze()  # for good, as tests/conftest.py does: thawing would undo that
 
 
 @pytest.fixture(autouse=True)
@@ -419,7 +419,7 @@ def test_branches_on_counted_sizes(compiled):
         found = x.nonzero()
         return found * 2 if found.shape[0] > 3 else found + 1
 
-    run = compiled(model, fallback=False)  # (the branch's condition is an output of its graph)
+    run = compiled(model, fallback=False)  # the branch's condition is an output of its graph
     for count in (5, 2, 0, 4):
         check(model, run, (torch.arange(9) < count).float())
 
@@ -536,6 +536,24 @@ def test_parts_write_to_inputs_once(compiled, monkeypatch, broken):
             torch.testing.assert_close(run(caches[0], x), other(caches[1], x), **NEAR)
             torch.testing.assert_close([caches[0], model.seen], [caches[1], other.seen], **NEAR)
     assert len(calls) == (broken or 9)
+
+
+def test_operators_that_check_errors(compiled):
+    """A program with them has a token among its outputs, which only orders them and is not returned."""
+
+    def model(x, y):
+        inverse = torch.linalg.inv(torch.relu(x) * 2)
+        y.copy_(torch.relu(inverse @ y) * 2)
+        return torch.relu(inverse) + 1, y.sum()
+
+    x = torch.rand(2, 4, 4) + 3 * torch.eye(4)
+    ones, others = [x, torch.ones(2, 4, 3)], [x, torch.ones(2, 4, 3)]
+    run = compiled(model)
+    with torch.no_grad(), stays("linalg_inv_ex", "2 parts on the device"):
+        torch.testing.assert_close(run(*ones), model(*others), **NEAR)
+        torch.testing.assert_close(ones, others, **NEAR)
+        with pytest.raises(torch.linalg.LinAlgError, match="singular"):
+            run(torch.zeros(2, 4, 4), torch.ones(2, 4, 3))
 
 
 NAN = float("nan")

@@ -152,7 +152,7 @@ def test_to_float(on_bytes, dtype, bias, m, kind):
         expected = expected + inputs["BiasTensor"].astype(np.float32)
     result = run(on_bytes, desc, inputs)["OutputTensor"]
     if dtype == "FLOAT32":
-        # (a device may fuse the multiplication and the addition)
+        # a device may fuse the multiplication and the addition
         np.testing.assert_allclose(result, expected, rtol=2.0**-22, atol=2.0**-22)
     else:
         np.testing.assert_allclose(result, expected, rtol=2.0**-10, atol=2.0**-22)

@@ -1,4 +1,4 @@
-"""The movement operators compared with ONNX Runtime, where an ONNX operator has the same meaning: equal to the bit."""
+"""Movement operators that ONNX has with the same meaning give the same bits as ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def test_depth_and_space_rules(suffix):
     good = rearrange(to_space, DEPTH, space.shape, 2, order)
     refuse(good.replace(BlockSize=0), "BlockSize", "at least 1")
     refuse(good.replace(BlockSize=3), "InputTensor", "9")
-    refuse(good.replace(BlockSize=4), "InputTensor", "16")  # (4 divides the channels, but 16 does not)
+    refuse(good.replace(BlockSize=4), "InputTensor", "16")  # 4 divides the channels, but 16 does not
     refuse(good.replace(OutputTensor=output("UINT32", (1, 2, 6, 4))), "OutputTensor", "(1, 2, 4, 6)")
     refuse(good.replace(OutputTensor=output("INT32", (1, 2, 4, 6))), "OutputTensor", "data type")
     good = rearrange(to_depth, space, DEPTH.shape, 2, order)

@@ -1,4 +1,4 @@
-"""The reductions compared with ONNX Runtime's CPU provider, where an ONNX operator has the same meaning."""
+"""Reductions that ONNX has with the same meaning, compared with ONNX Runtime's CPU provider."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from harness import refuse, tensor
 def check_rules(good, offsets):
     dml.validate(good)
     refuse(good.replace(Scales=(2, 0)), "Scales", "positive")
-    refuse(good.replace(Scales=(2, 2.0**-127)), "Scales", "positive")  # (a subnormal, whose reciprocal is infinite)
+    refuse(good.replace(Scales=(2, 2.0**-127)), "Scales", "positive")  # a subnormal, whose reciprocal is infinite
     refuse(good.replace(Scales=(2, float("inf"))), "Scales", "finite")
     more = {"InputPixelOffsets": (0.5,), "OutputPixelOffsets": (0.5,)} if offsets else {}
     refuse(good.replace(Scales=(2,), **more), "Scales", "2 item(s)")

@@ -15,7 +15,7 @@ AB = ("ATensor", "BTensor")
 
 
 def pick(codes: Mapping[str, str], of: str) -> str:
-    """Return the code for a kind; ``{t}`` in it stands for the kind's name, ``{s}`` for int64's and uint64's i or u."""
+    """Return the code for a kind; ``{t}`` in it stands for the kind's name, ``{s}`` for its first letter."""
     general = {"int": "word", "uint": "word", "int64": "pair", "uint64": "pair"}
     code = codes[of] if of in codes else codes[general.get(of, of)]
     return code.replace("{t}", of).replace("{s}", of[0])

@@ -159,7 +159,7 @@ def _sum_of_products(
 def sizes_of(operands: Mapping[str, Operand]) -> ProductSizes:
     a, b = operands["a"], operands["b"]
     *batch, m, n = operands["result"].sizes
-    # (indices choose different matrices in each run)
+    # indices choose different matrices in each run
     b_known = "indices" not in operands and (b.is_static or b.as_weights)
     return ProductSizes(m, n, a.sizes[-1], math.prod(batch), a.is_static, b_known)
 
@@ -300,7 +300,7 @@ def matrix_code(operands: Mapping[str, Operand], *, in_parts: bool = False) -> s
         terms = [f"{name}_BASE"]
         if name in stacked:
             terms.append(f"stacked(at) * {name}_STRIDE_0")
-        else:  # (weights without a batch have no such dimensions)
+        else:  # weights without a batch have no such dimensions
             terms += [f"at[{d}] * {name}_STRIDE_{d}" for d in range(rank)]
         lines.append(f"uint {name}_batch(uint at[{rank or batch}]) {{ return {' + '.join(terms)}; }}")
         lines.append(f"#define {name.upper()}_ROW {name}_STRIDE_{rank}")

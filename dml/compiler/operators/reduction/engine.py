@@ -110,7 +110,7 @@ def _reduce_whole(builder: ProgramBuilder, layout: ReductionLayout, what: Combin
             "WIDE": layout.wide,
             "UNIT": layout.unit,
             "BLOCK": SUM_BLOCK,
-            # (SwiftShader takes minutes to compile norms that appear several times.)
+            # SwiftShader takes minutes to compile norms that appear several times.
             "TOGETHER": sharing.together if one_word else 1,
             "STRIDED_LANES": int(sharing.strided_lanes),
             "SUBGROUP": sharing.subgroup if one_word else 0,

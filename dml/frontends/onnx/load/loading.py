@@ -90,7 +90,7 @@ def _loaded(source: ModelSource, fill: bool) -> Loaded:
             model, separate = _read(_opened(path), name, fill)
     if not model.HasField("graph"):
         raise DMLError(f"{name} has no graph")
-    own = len(model.graph.initializer)  # (dense initializers come first)
+    own = len(model.graph.initializer)  # dense initializers come first
     files = ModelFolder(folder)
     read = [
         check_tensor(tensor, where, files, fill or index >= own or prod(tensor.dims) <= _SMALL, separate.get(index))
@@ -109,7 +109,7 @@ def _opened(path: Path) -> memoryview:
 
 
 def _read(data: memoryview, where: str, fill: bool) -> tuple[Any, dict[int, Stored]]:
-    """Parse a model; also return the missing data of its initializers, by index: none if ``fill``."""
+    """Parse a model; also return the missing data of its initializers, by index. With ``fill`` none is missing."""
     split = without_weights(data) if not fill and len(data) >= _LARGE_MODEL else None
     return (_parse(bytes(data), where), {}) if split is None else (_parse(split[0], where), split[1])
 

@@ -99,7 +99,7 @@ def _evaluate(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> list[Arr
             results = _evaluator(proto.SerializeToString(), node.version).run(None, feeds)
     except DMLError:
         raise
-    except Exception:  # (the reference raises various exceptions; the mapping then reports the fault)
+    except Exception:  # the reference raises various exceptions; the mapping then reports the fault
         return None
     if any(isinstance(result, list) for result in results):
         return None  # the mapping handles sequences

@@ -208,7 +208,7 @@ def _slice(node: OnnxNode, x: Array, *given: Array | None) -> Array:
         raise ValueError(f"{node}: starts, ends, axes and steps must have one dimension")
     places = [slice(None)] * x.ndim
     for axis, start, end, step in _slices(node, given):
-        # (NumPy would select nothing for a start before the first element)
+        # NumPy would select nothing for a start before the first element
         places[axis] = slice(start if step > 0 else max(start, -x.shape[axis]), end, step)
     return x[tuple(places)]
 
@@ -258,9 +258,9 @@ def _transpose_shape(node: OnnxNode, x: Any) -> Shape:
 
 UNSQUEEZE = Fold(_unsqueeze, _unsqueeze, shape=_unsqueeze_shape)
 SQUEEZE = Fold(_squeeze, _squeeze, shape=_squeeze_shape)
-# (if the first input has no elements, others may)
+# if the first input has no elements, others may
 CONCAT = Fold(_concat, _concat, shape=_concat_shape, empty=False)
-# (any dtype: the reference slices as NumPy does, not as ONNX says)
+# any dtype: the reference slices as NumPy does, not as ONNX says
 SLICE = Fold(_slice, _slice, shape=_slice_shape, any_dtype=True)
 # Gathering rows of a large table costs as much here as uploading them, which would be repeated for each length.
 GATHER = Fold(_gather, _gather, shape=_gather_shape, size=_gather_size, large_table=True)

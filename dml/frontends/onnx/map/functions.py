@@ -45,7 +45,7 @@ def matmul(a: OnnxValue, b: OnnxValue, *, transpose_b: bool = False, fused: Oper
     result = (*batch, m, n)
     if not prod(result):
         return a.filled(0, result)
-    if b.rank == 2 and a.rank > 2:  # (all rows in one product)
+    if b.rank == 2 and a.rank > 2:  # all rows in one product
         rows = reshape(a, (prod(batch) * m, a.shape[-1]))
         return reshape(matmul(rows, b, transpose_b=transpose_b, fused=fused), result)
     return a.with_tensor(op.gemm(a.tensor, b.tensor, transpose_b=transpose_b, beta=0.0, activation=fused), result)
@@ -100,7 +100,7 @@ def gather(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
     shape = replaced(x.shape, axis, indices.shape)
     if not prod(shape):
         return x.filled(0, shape)
-    index = reshape(indices, indices.shape or (1,))  # (scalars are tensors of rank 1)
+    index = reshape(indices, indices.shape or (1,))  # scalars are tensors of rank 1
     return reshape(applied(op.gather, x, replaced(x.shape, axis, index.shape), index, axis), shape)
 
 

@@ -133,7 +133,7 @@ class MappedNodes:
             parts.append((value.shape, value.dtype, numbers, layout))
         if len(inputs) > 1 and len(places := {id(value): index for index, value in enumerate(inputs)}) < len(inputs):
             parts.append(tuple([places[id(value)] for value in inputs]))
-        # (a node without inputs has no Builder)
+        # a node without inputs has no Builder
         return (HashedOnce(tuple(parts)), list(sources)) if any(value is not None for value in inputs) else None
 
     def find(self, key: Hashable) -> MappedNode | None:

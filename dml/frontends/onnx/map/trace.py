@@ -366,11 +366,11 @@ class Trace:
             except DMLError as error:
                 if error.hresult != HRESULT.DXGI_ERROR_UNSUPPORTED:
                     raise
-                self.count = before  # (the count of a loop that is too long does not affect the nodes after it)
+                self.count = before  # the count of a loop that is too long does not affect the nodes after it
                 failed.append((proto, error))
                 missing.update(proto.output)
         if failed:
-            # (nodes after which the graph can be split are retried once all other nodes are mapped)
+            # nodes after which the graph can be split are retried once all other nodes are mapped
             late = all(isinstance(error, LateCount) for _, error in failed)
             failed = [(proto, error) for proto, error in failed if late or not isinstance(error, LateCount)]
             words = "; ".join(dict.fromkeys(error.message for _, error in failed))
@@ -432,7 +432,7 @@ class Trace:
         except DMLError as error:
             error.at(str(node), "model")
             raise
-        except Exception as error:  # (a bug in a mapping keeps its own exception)
+        except Exception as error:  # a bug in a mapping keeps its own exception
             noted(error, f"while {node} of an ONNX model was mapped")
             raise
         finally:
@@ -538,7 +538,7 @@ def schema_function(node: OnnxNode) -> Any | None:
         proto.CopyFrom(node.proto.raw)
         del proto.attribute[:]
         proto.attribute.extend(node.attribute_protos())
-        with suppress(Exception):  # (a schema may raise any exception for types that its body does not support)
+        with suppress(Exception):  # a schema may raise any exception for types that its body does not support
             body = schema.get_context_dependent_function(proto.SerializeToString(), types)
             if body:
                 return _parsed(body)

@@ -152,7 +152,7 @@ def computed_of_sizes(
             found = how.numbers(node, *few)
             if found is not None:
                 return _of_numbers(found)
-        except (UntracedError, ValueError):  # (ValueError: NumPy's error for shapes that do not fit)
+        except (UntracedError, ValueError):  # ValueError: NumPy's error for shapes that do not fit
             pass
     given = [None if array is None else as_traced_array(array) for array in arrays]
     if how.shape is None:

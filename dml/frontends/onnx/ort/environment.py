@@ -66,7 +66,7 @@ def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, direc
 
 @checked
 def set_seed(seed: int) -> None:
-    """Seed random nodes without a seed of their own, which run on the host.
+    """Seed random nodes that have no seed attribute; they run on the host.
 
     They run on onnxruntime, if installed, or on onnx's reference evaluator, which uses NumPy's global generator.
     """

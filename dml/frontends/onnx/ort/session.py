@@ -179,7 +179,7 @@ class InferenceSession:
             outputs, error = None, ""
             try:
                 outputs = self.run(output_names, input_feed, run_options)
-            except Exception as failed:  # (whoever waits for the callback must be notified)
+            except Exception as failed:  # whoever waits for the callback must be notified
                 error = str(failed) or type(failed).__name__
             callback(outputs, user_data, error)
 
@@ -207,7 +207,7 @@ class InferenceSession:
                 "InferenceSession.set_providers: a session made from bytes cannot be created again; create a new one"
             )
         session = InferenceSession(self._path, self._options, providers, provider_options)
-        self.__dict__ = session.__dict__  # (last: if the new session cannot be created, this one is unchanged)
+        self.__dict__ = session.__dict__  # last: if the new session cannot be created, this one is unchanged
 
     def enable_fallback(self) -> None:
         """Do nothing: a failed run is not retried elsewhere."""

@@ -257,7 +257,7 @@ def _checked(name: str, item: Any, kind: Any) -> Any:
 
 
 def _in_type(array: Array, dtype: Any) -> Array:
-    """Return Python's numbers, which have no data type of their own, in the model's type if it represents them."""
+    """Return Python's numbers, which have no data type, in the model's type if it represents them."""
     converted = array.astype(dtype) if array.dtype.kind in "iuf" and dtype.kind in "iuf" else array
     return converted if dtype.kind == "f" or np.array_equal(converted, array) else array
 

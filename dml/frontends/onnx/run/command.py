@@ -131,7 +131,7 @@ def _walked(model: PreparedModel, stand: StandIns, profile: bool) -> list[Walked
 
     def step(part: Part, values: Mapping[str, Any]) -> dict[str, Any]:
         if part is model.parts[0]:
-            found.clear()  # (the model may be partitioned again meanwhile)
+            found.clear()  # the model may be partitioned again meanwhile
         unknown = tuple(name for name in part.inputs if name in made_on_host and name not in values)
         if unknown:
             found.append(WalkedPart(part, None, {}, {}, [], unknown=unknown))
@@ -157,7 +157,7 @@ def _walked(model: PreparedModel, stand: StandIns, profile: bool) -> list[Walked
 
 def _on_host(part: HostPart, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[KernelTime]]:
     results = part.run(values)
-    start = time.perf_counter_ns()  # (the first run, which prepares, is not measured)
+    start = time.perf_counter_ns()  # the first run, which prepares, is not measured
     results = part.run(values)
     return results, [KernelTime(grouped(part.nodes), part.runtime, time.perf_counter_ns() - start)]
 
@@ -168,7 +168,7 @@ def _profiled(plan: OnnxPlan, feeds: Mapping[str, Array]) -> list[KernelTime]:
         return []
     used = [name for name, tensor in plan.compiled.input_fields if tensor is not None]
     found: list[KernelTime] = plan.compiled.profile({name: held(feeds[name]) for name in used})
-    # (a body's nodes come before the node that contains it)
+    # a body's nodes come before the node that contains it
     names = {
         plan.graph_nodes[number]: record.label
         for record in plan.record

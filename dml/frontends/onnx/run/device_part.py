@@ -65,7 +65,7 @@ class OnnxPlan:
                 if isinstance(value, LateRows):
                     tensors |= {key: value.rows.tensor, f"{key}#count": value.count.tensor}
                 elif value.constant is None:
-                    # (an output that is an input is copied, by an operator with at most eight dimensions)
+                    # an output that is an input is copied, by an operator with at most eight dimensions
                     many = value.tensor.desc.rank > DML_TENSOR_DIMENSION_COUNT_MAX1
                     tensors[key] = value.tensor.reshape(value.size) if many else value.tensor
         self.compiled = trace.builder.compile(tensors) if tensors else None
@@ -283,7 +283,7 @@ class DevicePart:
     ) -> OnnxPlan:
         """Return the plan for inputs, from a pattern if there is one."""
         if not all(isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], str) for _, found in shapes):
-            return self.plan(given, feeds, shared)  # (an input is a sequence of tensors)
+            return self.plan(given, feeds, shared)  # an input is a sequence of tensors
         kind = tuple((name, len(shape), dtype) for name, (shape, dtype) in shapes)
         patterns = self.patterns.setdefault((kind, tuple(sorted(shared.items()))), PlanPatterns())
         sizes = tuple(size for _, (shape, _) in shapes for size in shape)

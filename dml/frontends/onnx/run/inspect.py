@@ -71,7 +71,7 @@ def inspect_model(
 def _needs(loaded: Any, planner: Planner, given: Mapping[str, Any]) -> MemoryNeeds:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = PreparedModel(loaded, cast(Device, planner))  # (a planner answers the same questions as a Device)
+        model = PreparedModel(loaded, cast(Device, planner))  # a planner answers the same questions as a Device
         plan, _ = model.compiled_for(given)
     return MemoryNeeds(0, 0, 0, 0, ()) if plan.compiled is None else cast(PlannedGraph, plan.compiled).needs()
 

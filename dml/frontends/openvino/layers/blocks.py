@@ -56,7 +56,7 @@ def space_to_batch(c: IrContext) -> IrValue:
     for size, block in zip(x.sizes, blocks, strict=True):
         outer.append(len(parts))
         parts.append(size // block)
-        if block > 1:  # (dimensions with blocks of one are not split: a tensor has eight dimensions at most)
+        if block > 1:  # dimensions with blocks of one are not split: a tensor has eight dimensions at most
             inner.append(len(parts))
             parts.append(block)
     return x.reshape(*parts).transpose(*inner, *outer).reshape(*c.sizes)

@@ -26,7 +26,7 @@ def if_(c: IrContext) -> Sequence[IrValue]:
     for a, b in zip(*(map(c.as_tensor, _branch(c, name)) for name in ("then_body", "else_body")), strict=True):
         if a.sizes != b.sizes:
             raise c.error(
-                f"its condition is computed, so its branches must agree; their sizes are {a.sizes} and {b.sizes}"
+                f"its condition is computed, so its branches must have equal sizes, found {a.sizes} and {b.sizes}"
             )
         results.append(op.if_(condition.reshape(*(1,) * a.rank).broadcast(a.sizes), a, b))
     return results

@@ -50,7 +50,7 @@ def non_max_suppression(c: IrContext) -> Sequence[Made]:
     images, classes, count = scores.sizes
     limit = c.values[2] if len(c.values) > 2 else np.zeros(1, np.int64)
     known = count if isinstance(limit, Tensor) else int(np.ravel(limit)[0])
-    most = max(1, min(known, count))  # (the output needs a row; the kernel reads a limit of 0 itself)
+    most = max(1, min(known, count))  # the output needs a row; the kernel reads a limit of 0 itself
     room = images * classes * most
     kinds = {"OutputCountTensor": (UINT32, (1,)), "OutputSelectedTensor": (UINT32, (room, 3)),
              "OutputScoresTensor": (FLOAT32, (room,))}  # fmt: skip

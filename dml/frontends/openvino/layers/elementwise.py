@@ -88,7 +88,7 @@ def round_(c: IrContext) -> IrValue:
     if mode == "half_to_even":
         return op.round_(x)
     size = op.absolute(x)
-    whole = op.floor(size)  # (the fraction is exact; adding one half to size could round up)
+    whole = op.floor(size)  # the fraction is exact; adding one half to size could round up
     return op.sign(x) * op.if_(op.greater_than_or_equal(size - whole, 0.5), whole + 1.0, whole)
 
 

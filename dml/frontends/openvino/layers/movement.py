@@ -123,7 +123,7 @@ def strided_slice(c: IrContext) -> IrValue:
     slices: dict[int, slice] = {}
     axis = 0
     for first, last, by, no_first, no_last, new, shrink, dots in zip(begin, end, step, *masks, strict=True):
-        if dots:  # (an ellipsis covers all dimensions without an entry)
+        if dots:  # an ellipsis covers all dimensions without an entry
             axis += rank - consumed
             continue
         if new:
@@ -152,7 +152,7 @@ def pad(c: IrContext) -> IrValue:
     if mode not in modes:
         raise c.error(f"pad_mode {mode!r} is not one of {', '.join(modes)}")
     x, start, end = c.tensor(0), c.integers(1), c.integers(2)
-    if min(start + end, default=0) < 0:  # (negative padding crops)
+    if min(start + end, default=0) < 0:  # negative padding crops
         if mode not in ("constant", "edge"):
             raise c.error(f"negative padding is not supported with pad_mode {mode!r}, found {start} and {end}")
         bounds = zip(x.sizes, start, end, strict=True)

@@ -51,7 +51,7 @@ def interpolate(c: IrContext) -> IrValue:
         if any(axis.scale > 1 for axis in axes.values()):
             raise c.error("antialias is not supported if one axis grows and another shrinks")
         antialias = True
-    # (integers are rounded once, after the last axis)
+    # integers are rounded once, after the last axis
     whole = numpy_dtype(x.data_type).kind in "iu"
     result = op.cast(x, enums.DML_TENSOR_DATA_TYPE_FLOAT32) if whole else x
     cube = -0.5 if mode == "bicubic_pillow" else c.layer.number("cube_coeff", -0.75)
@@ -96,8 +96,8 @@ def _axes(c: IrContext, x: Tensor, coordinates: str) -> dict[int, ResizedAxis]:
     for number, factor in zip(axes, factors, strict=True):
         dimension = c.axis(number, x.rank)
         size, result = x.sizes[dimension], c.sizes[dimension]
-        # (align_corners uses the sizes even where scales are given. In OpenVINO's plugins an axis that keeps its size
-        # is not resampled, regardless of its factor)
+        # align_corners uses the sizes even where scales are given. In OpenVINO's plugins an axis that keeps its size
+        # is not resampled, regardless of its factor
         scale = factor if by_scales and coordinates != "align_corners" else result / size
         if size != result:
             axes_by_dimension[dimension] = ResizedAxis(size, result, scale, mode=coordinates)

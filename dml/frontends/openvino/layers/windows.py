@@ -36,7 +36,7 @@ def _operands(c: IrContext) -> tuple[Tensor, Tensor, int]:
         groups = w.sizes[0]
         w = w.packed().view((groups * w.sizes[1], *w.sizes[2:]))
     if not x.rank == w.rank == len(c.sizes):
-        raise c.error(f"sizes {x.sizes} and a filter of {c.tensor(1).sizes} do not make {c.sizes}")
+        raise c.error(f"sizes {x.sizes} and a filter of {c.tensor(1).sizes} cannot give {c.sizes}")
     return x, w, groups
 
 
@@ -94,7 +94,7 @@ def max_pool(c: IrContext) -> IrValue | Sequence[IrValue]:
         return op.max_pooling(flat, **_pooled(c, x)).view(c.sizes)
     values, indices = op.max_pooling_with_indices(flat, **_pooled(c, x))
     axis = c.axis(c.layer.integer("axis", 0), x.rank)
-    if axis:  # (OpenVINO counts starting at dimension ``axis``, DirectML through the whole input)
+    if axis:  # OpenVINO counts starting at dimension ``axis``, DirectML through the whole input
         indices = op.modulus_truncate(indices, prod(x.sizes[axis:]))
     return [values.view(c.sizes), c.converted(indices.view(c.sizes), 1)]
 

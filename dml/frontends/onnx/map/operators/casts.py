@@ -83,7 +83,7 @@ def rounded(x: OnnxValue, dtype: DType, saturate: bool = True) -> OnnxValue:
     mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
     small = unary(op.round_, x * (1 / step), rounding_mode=mode) * step
     nearest = where(size < float(kind.smallest_normal), small, nearest)
-    if "fnuz" in dtype.name:  # (these types have no negative zero)
+    if "fnuz" in dtype.name:  # these types have no negative zero
         nearest = where(nearest.equals(0), nearest.filled(0), nearest)
     most = float(kind.max)
     beyond = unary(op.absolute, nearest) > most

@@ -224,7 +224,7 @@ def clipped(x: OnnxValue, low: float | None, high: float | None) -> OnnxValue:
 @onnx_op("Range", domain="com.microsoft")
 def range_(node: OnnxNode) -> OnnxValue:
     first, last = node.single(0), node.single(1)
-    delta = node.single(2) if node.has(2) or not node.domain else 1  # (optional in com.microsoft)
+    delta = node.single(2) if node.has(2) or not node.domain else 1  # optional in com.microsoft
     if not delta:
         raise DMLError("delta must not be zero")
     count = max(0, int(np.ceil((last - first) / delta)))

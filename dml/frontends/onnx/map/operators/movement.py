@@ -67,7 +67,7 @@ def reshape_(node: OnnxNode) -> OnnxValue:
         raise DMLError(f"shape {tuple(wanted)} must have at most one -1")
     if -1 in sizes:
         given, own = [size for size in sizes if size != -1], x.shape
-        if not all(given):  # (sizes of 0 are ignored, as in onnxruntime)
+        if not all(given):  # sizes of 0 are ignored, as in onnxruntime
             given, own = [size for size in given if size], tuple(size for size in own if size)
         sizes[sizes.index(-1)] = prod(own) // prod(given)
     return reshape(x, sizes)
@@ -122,8 +122,9 @@ def transpose_(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("Expand", since=8, fold=folds.EXPAND)
 def expand(node: OnnxNode) -> OnnxValue:
-    x = node.input(0)
-    return expanded(x, broadcast_sizes(x.shape, node.ints("shape", 1) or []))
+    x, sizes = node.input(0), node.ints("shape", 1) or []
+    node.check(all(size >= 0 for size in sizes), f"sizes must not be negative, found {tuple(sizes)}")
+    return expanded(x, broadcast_sizes(x.shape, sizes))
 
 
 @onnx_op("Concat", fold=folds.CONCAT)

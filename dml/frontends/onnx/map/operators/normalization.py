@@ -238,7 +238,7 @@ def batch_normalization(node: OnnxNode) -> list[OnnxValue | None]:
     scale, bias, middle, variance = (node.input(index) for index in range(1, 5))
     epsilon = node.number("epsilon", 1e-5)
     spatial = bool(node.integer("spatial", 1))
-    if not spatial:  # (before version 9: statistics for each element of a sample)
+    if not spatial:  # before version 9: statistics for each element of a sample
         channels = (1, *x.shape[1:])
     if node.version >= 14 and node.integer("training_mode", 0):
         return _batch_training(node, x, channels, epsilon)

@@ -62,7 +62,7 @@ def turned(
     interleaved = bool(node.integer("rotary_interleaved", 0))
     results = []
     cosines, sines = (node.input(index, rank=2) for index in caches)
-    # (onnxruntime's rule: its kernels process eight elements at a time)
+    # onnxruntime's rule: its kernels process eight elements at a time
     width, most = cosines.shape[1], size // 16 * 8
     if sines.shape != cosines.shape or not 0 < width <= most or width % 8:
         raise DMLError(

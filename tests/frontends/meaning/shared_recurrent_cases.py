@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from doors import DoorCase, by_onnx, by_openvino, by_pydirectml, by_webnn
+from front_ends import FrontEndCase, by_onnx, by_openvino, by_pydirectml, by_webnn
 
 import dml.frontends.pydirectml as script
 
@@ -65,7 +65,7 @@ def _as_onnx(opset: Any, sequence: Any) -> Any:
     return opset.transpose(sequence, opset.constant(np.array([2, 1, 0, 3], np.int64)))
 
 
-def _gru(linear_before_reset: bool) -> DoorCase:
+def _gru(linear_before_reset: bool) -> FrontEndCase:
     """Gates update, reset, new."""
     x, w, r, (of_input, of_state), h = _inputs(3)
 
@@ -109,7 +109,7 @@ def _gru(linear_before_reset: bool) -> DoorCase:
         )  # fmt: skip
         return [made.sequence, made.single]
 
-    return DoorCase(
+    return FrontEndCase(
         f"gru, linear before reset {linear_before_reset}",
         {
             "onnx": lambda device, folder: by_onnx(
@@ -126,7 +126,7 @@ def _gru(linear_before_reset: bool) -> DoorCase:
     )  # fmt: skip
 
 
-def _lstm() -> DoorCase:
+def _lstm() -> FrontEndCase:
     """Gates input, output, forget, cell in ONNX; forget, input, cell, output in OpenVINO."""
     x, w, r, (of_input, of_state), h = _inputs(4)
     c = (_RNG.standard_normal((1, BATCH, HIDDEN)) / 2).astype(np.float32)
@@ -165,7 +165,7 @@ def _lstm() -> DoorCase:
         made = script.lstm(x, w, r, b, h, c)
         return [made.sequence, made.single, made.cell_single]
 
-    return DoorCase(
+    return FrontEndCase(
         "lstm",
         {
             "onnx": lambda device, folder: by_onnx(
@@ -182,7 +182,7 @@ def _lstm() -> DoorCase:
     )  # fmt: skip
 
 
-def _rnn() -> DoorCase:
+def _rnn() -> FrontEndCase:
     x, w, r, (of_input, of_state), h = _inputs(1)
     bias = of_input + of_state
 
@@ -200,7 +200,7 @@ def _rnn() -> DoorCase:
         )  # fmt: skip
         return [_as_onnx(opset, made.output(0)), _batch_first(opset, made.output(1))]
 
-    return DoorCase(
+    return FrontEndCase(
         "rnn",
         {
             "onnx": lambda device, folder: by_onnx(

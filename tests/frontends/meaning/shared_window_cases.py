@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from doors import DoorCase, by_onnx, by_openvino, by_pydirectml, by_torch, by_webnn
+from front_ends import FrontEndCase, by_onnx, by_openvino, by_pydirectml, by_torch, by_webnn
 
 import dml.frontends.pydirectml as script
 
@@ -24,7 +24,7 @@ def _auto(lower: bool) -> str:
     return "same_lower" if lower else "same_upper"
 
 
-def _convolved(lower: bool) -> DoorCase:
+def _convolved(lower: bool) -> FrontEndCase:
     """A size-preserving convolution with three elements of padding in all."""
     x, w = (_RNG.integers(-4, 5, sizes).astype(np.float32) for sizes in ((1, 2, 7, 6), (3, 2, 4, 4)))
     start, end = _padding(lower)
@@ -37,7 +37,7 @@ def _convolved(lower: bool) -> DoorCase:
     def in_openvino(opset: Any, x: Any) -> Any:
         return opset.convolution(x, opset.constant(w), [1, 1], [0, 0], [0, 0], [1, 1], _auto(lower))
 
-    return DoorCase(
+    return FrontEndCase(
         f"convolution, {_auto(lower)}",
         {
             "onnx": lambda device, folder: by_onnx(
@@ -64,7 +64,7 @@ def _convolved(lower: bool) -> DoorCase:
     )  # fmt: skip
 
 
-def _transposed(lower: bool) -> DoorCase:
+def _transposed(lower: bool) -> FrontEndCase:
     """A transposed convolution that doubles the sizes: one surplus element is cropped at one end."""
     x, w = (_RNG.integers(-4, 5, sizes).astype(np.float32) for sizes in ((1, 2, 3, 4), (2, 3, 3, 3)))
     start, end = (1, 0) if lower else (0, 1)
@@ -85,7 +85,7 @@ def _transposed(lower: bool) -> DoorCase:
     def in_webnn(builder: Any, x: Any, w: Any) -> Any:
         return builder.conv_transpose2d(x, w, strides=[2, 2], padding=[start, end, start, end])
 
-    return DoorCase(
+    return FrontEndCase(
         f"transposed convolution, {_auto(lower)}",
         {
             "onnx": lambda device, folder: by_onnx(
@@ -106,7 +106,7 @@ def _transposed(lower: bool) -> DoorCase:
     )  # fmt: skip
 
 
-def _pooled(mean: bool) -> DoorCase:
+def _pooled(mean: bool) -> FrontEndCase:
     """Windows of three at every second element of eight, rounded up: the last one reaches beyond the end."""
     x = _RNG.standard_normal((1, 2, 8, 8)).astype(np.float32)
 
@@ -134,7 +134,7 @@ def _pooled(mean: bool) -> DoorCase:
             return torch.nn.functional.avg_pool2d(x, 3, 2, ceil_mode=True, count_include_pad=False)
         return torch.nn.functional.max_pool2d(x, 3, 2, ceil_mode=True)
 
-    return DoorCase(
+    return FrontEndCase(
         f"{'mean' if mean else 'max'} pooling, rounded up",
         {
             "onnx": lambda device, folder: by_onnx(

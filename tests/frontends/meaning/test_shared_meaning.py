@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from doors import DoorCase, by_onnx, by_openvino, by_pydirectml, by_torch, by_webnn
-from recurrent_door_cases import RECURRENT_CASES
+from front_ends import FrontEndCase, by_onnx, by_openvino, by_pydirectml, by_torch, by_webnn
 from scipy import special
-from window_door_cases import WINDOW_CASES
+from shared_recurrent_cases import RECURRENT_CASES
+from shared_window_cases import WINDOW_CASES
 
 import dml.frontends.pydirectml as script
 from dml.enums import DML_REDUCE_FUNCTION
@@ -26,7 +26,7 @@ _RNG = np.random.default_rng(28)
 X = _RNG.standard_normal((1, 2, 5, 6)).astype(np.float32)
 
 
-def _resized(name: str, mode: str, sizes: tuple[int, int], coordinates: str = "half_pixel") -> DoorCase:
+def _resized(name: str, mode: str, sizes: tuple[int, int], coordinates: str = "half_pixel") -> FrontEndCase:
     """Resize X to other sizes along the last two axes."""
     axes = [
         ResizedAxis(size, wanted, wanted / size, mode=coordinates)
@@ -43,7 +43,7 @@ def _resized(name: str, mode: str, sizes: tuple[int, int], coordinates: str = "h
         return [made]
 
     shape = np.array([1, 2, *sizes], np.int64)
-    doors = {
+    runs = {
         "onnx": lambda device, folder: by_onnx(
             device, "Resize", [X, None, None, shape], constants=[3], mode=mode,
             coordinate_transformation_mode=coordinates,
@@ -51,7 +51,7 @@ def _resized(name: str, mode: str, sizes: tuple[int, int], coordinates: str = "h
     }  # fmt: skip
     if coordinates == "half_pixel" and mode != "cubic":
         own = "nearest-neighbor" if mode == "nearest" else mode
-        doors["webnn"] = lambda device, folder: by_webnn(
+        runs["webnn"] = lambda device, folder: by_webnn(
             device, lambda builder, x: builder.resample2d(x, mode=own, sizes=list(sizes)), X
         )
 
@@ -62,19 +62,19 @@ def _resized(name: str, mode: str, sizes: tuple[int, int], coordinates: str = "h
             axes=opset.constant(np.array([2, 3], np.int64)), coordinate_transformation_mode=coordinates,
         )  # fmt: skip
 
-    doors["openvino"] = lambda device, folder: by_openvino(device, folder, interpolated, X)
+    runs["openvino"] = lambda device, folder: by_openvino(device, folder, interpolated, X)
     if mode != "nearest":
-        doors["torch"] = lambda device, folder: by_torch(
+        runs["torch"] = lambda device, folder: by_torch(
             device,
             lambda torch, x: torch.nn.functional.interpolate(
                 x, sizes, mode=f"bi{mode}", align_corners=coordinates == "align_corners"
             ),
             X,
         )
-    return DoorCase(f"resize {name}", doors, reference)
+    return FrontEndCase(f"resize {name}", runs, reference)
 
 
-def _scattered(name: str, onnx_name: str, reduce: Any, in_torch: str) -> DoorCase:
+def _scattered(name: str, onnx_name: str, reduce: Any, in_torch: str) -> FrontEndCase:
     """Scatter updates into elements; some indices repeat, some are negative."""
     indices = np.array([[0, -1, 2], [0, 1, 3], [3, -1, 2]], np.int64)
     x, updates = (_RNG.standard_normal(sizes).astype(np.float32) for sizes in ((4, 3), (3, 3)))
@@ -87,7 +87,7 @@ def _scattered(name: str, onnx_name: str, reduce: Any, in_torch: str) -> DoorCas
     def updated(opset: Any, x: Any, updates: Any) -> Any:
         return opset.scatter_elements_update(x, opset.constant(indices), updates, np.int64(0), name)
 
-    return DoorCase(
+    return FrontEndCase(
         f"scatter {name}",
         {
             "onnx": lambda device, folder: by_onnx(
@@ -104,7 +104,7 @@ def _scattered(name: str, onnx_name: str, reduce: Any, in_torch: str) -> DoorCas
     )  # fmt: skip
 
 
-def _grouped(groups: int) -> DoorCase:
+def _grouped(groups: int) -> FrontEndCase:
     """Group normalization with a scale and a bias for each channel."""
     x = _RNG.standard_normal((2, 6, 3, 5)).astype(np.float32)
     scale, bias = (_RNG.standard_normal(6).astype(np.float32) for _ in range(2))
@@ -114,7 +114,7 @@ def _grouped(groups: int) -> DoorCase:
         made = (wide - wide.mean(2, keepdims=True)) / np.sqrt(wide.var(2, keepdims=True) + 1e-5)
         return [made.reshape(x.shape) * scale.reshape(6, 1, 1) + bias.reshape(6, 1, 1)]
 
-    return DoorCase(
+    return FrontEndCase(
         f"group normalization, {groups}",
         {
             "onnx": lambda device, folder: by_onnx(
@@ -128,7 +128,7 @@ def _grouped(groups: int) -> DoorCase:
     )
 
 
-def _layer_normalized() -> DoorCase:
+def _layer_normalized() -> FrontEndCase:
     x = _RNG.standard_normal((3, 4, 7)).astype(np.float32)
     scale, bias = (_RNG.standard_normal(7).astype(np.float32) for _ in range(2))
 
@@ -137,7 +137,7 @@ def _layer_normalized() -> DoorCase:
         made = (wide - wide.mean(2, keepdims=True)) / np.sqrt(wide.var(2, keepdims=True) + 1e-5)
         return [made * scale + bias]
 
-    return DoorCase(
+    return FrontEndCase(
         "layer normalization",
         {
             "onnx": lambda device, folder: by_onnx(device, "LayerNormalization", [x, scale, bias], epsilon=1e-5),
@@ -161,22 +161,22 @@ def _layer_normalized() -> DoorCase:
 
 def _activated(
     name: str, onnx_name: str, reference: Callable[[Array], Array], in_openvino: Callable[[Any, Any], Any] | None = None
-) -> DoorCase:
+) -> FrontEndCase:
     """An activation with its default parameters, for which OpenVINO has no defaults."""
     x = np.linspace(-4, 4, 37, dtype=np.float32)
-    doors: dict[str, Any] = {"onnx": lambda device, folder: by_onnx(device, onnx_name, [x], version=22)}
+    runs: dict[str, Any] = {"onnx": lambda device, folder: by_onnx(device, onnx_name, [x], version=22)}
     if hasattr(MLGraphBuilder, name):
-        doors["webnn"] = lambda device, folder: by_webnn(device, lambda builder, x: getattr(builder, name)(x), x)
+        runs["webnn"] = lambda device, folder: by_webnn(device, lambda builder, x: getattr(builder, name)(x), x)
     if in_openvino is not None:
-        doors["openvino"] = lambda device, folder: by_openvino(device, folder, in_openvino, x)
+        runs["openvino"] = lambda device, folder: by_openvino(device, folder, in_openvino, x)
     in_script = getattr(script, f"activation_{name}", None)
     if in_script is not None:
-        doors["pydirectml"] = lambda device, folder: by_pydirectml(device, in_script, x.reshape(1, 1, 1, -1))
-    if name in ("gelu", "mish", "softplus"):  # (each compilation by PyTorch takes seconds)
-        doors["torch"] = lambda device, folder: by_torch(
+        runs["pydirectml"] = lambda device, folder: by_pydirectml(device, in_script, x.reshape(1, 1, 1, -1))
+    if name in ("gelu", "mish", "softplus"):  # each compilation by PyTorch takes seconds
+        runs["torch"] = lambda device, folder: by_torch(
             device, lambda torch, x: getattr(torch.nn.functional, name)(x), x
         )
-    return DoorCase(name, doors, lambda: [reference(x.astype(np.float64))])
+    return FrontEndCase(name, runs, lambda: [reference(x.astype(np.float64))])
 
 
 def _softplus(x: Array) -> Array:
@@ -208,7 +208,7 @@ ACTIVATION_CASES = [
 ]  # fmt: skip
 
 
-def _normalized_by_channel(batch: bool) -> DoorCase:
+def _normalized_by_channel(batch: bool) -> FrontEndCase:
     """Normalize each channel by given statistics (batch) or by those of each image (instance)."""
     x = _RNG.standard_normal((2, 3, 4, 5)).astype(np.float32)
     scale, bias, mean = (_RNG.standard_normal(3).astype(np.float32) for _ in range(3))
@@ -221,7 +221,7 @@ def _normalized_by_channel(batch: bool) -> DoorCase:
         return [(wide - middle) / np.sqrt(spread + 1e-5) * scale.reshape(3, 1, 1) + bias.reshape(3, 1, 1)]
 
     if not batch:
-        return DoorCase(
+        return FrontEndCase(
             "instance normalization",
             {
                 "onnx": lambda device, folder: by_onnx(device, "InstanceNormalization", [x, scale, bias], epsilon=1e-5),
@@ -246,7 +246,7 @@ def _normalized_by_channel(batch: bool) -> DoorCase:
         return opset.batch_norm_inference(x, a, b, c, d, 1e-5)
 
     given = (x, scale, bias, mean, variance)
-    return DoorCase(
+    return FrontEndCase(
         "batch normalization",
         {
             "onnx": lambda device, folder: by_onnx(device, "BatchNormalization", given, epsilon=1e-5),
@@ -267,7 +267,7 @@ def _normalized_by_channel(batch: bool) -> DoorCase:
     )  # fmt: skip
 
 
-def _scattered_parts(name: str, onnx_name: str, reduce: Any) -> DoorCase:
+def _scattered_parts(name: str, onnx_name: str, reduce: Any) -> FrontEndCase:
     """Reduce updates into rows selected by leading coordinates: one row twice, and one counted from the end."""
     x, updates = (_RNG.standard_normal(sizes).astype(np.float32) for sizes in ((4, 2, 3), (3, 3)))
     indices = np.array([[1, 0], [-1, 1], [1, 0]], np.int64)
@@ -280,30 +280,30 @@ def _scattered_parts(name: str, onnx_name: str, reduce: Any) -> DoorCase:
             reduce.at(made, tuple(indices.T), updates.astype(np.float64))
         return [made]
 
-    if reduce is None:  # (of two updates of one element either may be the last)
+    if reduce is None:  # of two updates of one element either may be the last
         indices = np.array([[1, 0], [-1, 1], [2, 0]], np.int64)
 
     def in_openvino(opset: Any, x: Any, updates: Any) -> Any:
         return opset.scatter_nd_update(x, opset.constant(indices), updates, name)
 
-    doors: dict[str, Any] = {
+    runs: dict[str, Any] = {
         "onnx": lambda device, folder: by_onnx(
             device, "ScatterND", [x, indices, updates], constants=[1], reduction=onnx_name
         ),
         "openvino": lambda device, folder: by_openvino(device, folder, in_openvino, x, updates),
     }
     if reduce is None:
-        doors["webnn"] = lambda device, folder: by_webnn(
+        runs["webnn"] = lambda device, folder: by_webnn(
             device,
             lambda builder, x, updates: builder.scatter_nd(
                 x, builder.constant(MLOperandDescriptor("int64", indices.shape), indices), updates
             ),
             x, updates,
         )  # fmt: skip
-    return DoorCase(f"scatter parts {name}", doors, reference)
+    return FrontEndCase(f"scatter parts {name}", runs, reference)
 
 
-def _dequantized(block: int) -> DoorCase:
+def _dequantized(block: int) -> FrontEndCase:
     """Dequantize blocks of a matrix's rows; with block 0 each column has its own scale."""
     x = _RNG.integers(0, 256, (6, 8)).astype(np.uint8)
     sizes = (6, 8 // block) if block else (1, 8)
@@ -319,7 +319,7 @@ def _dequantized(block: int) -> DoorCase:
     def in_webnn(builder: Any, x: Any, scale: Any, point: Any) -> Any:
         return builder.dequantize_linear(x, scale, point)
 
-    return DoorCase(
+    return FrontEndCase(
         f"dequantization, {f'blocks of {block}' if block else 'columns'}",
         {
             "onnx": lambda device, folder: by_onnx(
@@ -331,7 +331,7 @@ def _dequantized(block: int) -> DoorCase:
     )
 
 
-def _quantized() -> DoorCase:
+def _quantized() -> FrontEndCase:
     """Quantize to bytes by one scale for each row."""
     x = _RNG.uniform(-3, 3, (4, 5)).astype(np.float32)
     scale, point = np.array([0.02, 0.03, 0.04, 0.05], np.float32), np.array([128, 100, 0, 255], np.uint8)
@@ -342,7 +342,7 @@ def _quantized() -> DoorCase:
     def in_webnn(builder: Any, x: Any, scale: Any, point: Any) -> Any:
         return builder.quantize_linear(x, scale, point)
 
-    return DoorCase(
+    return FrontEndCase(
         "quantization, rows",
         {
             "onnx": lambda device, folder: by_onnx(
@@ -354,24 +354,24 @@ def _quantized() -> DoorCase:
     )
 
 
-def _reduced(name: str, onnx_name: str, reference: Callable[[Array], Array], in_openvino: str | None) -> DoorCase:
+def _reduced(name: str, onnx_name: str, reference: Callable[[Array], Array], in_openvino: str | None) -> FrontEndCase:
     """Reduce over the first and the last axis, counted from both ends."""
     x = _RNG.uniform(0.5, 1.5, (3, 4, 5)).astype(np.float32)
     axes = np.array([-1, 0], np.int64)
-    doors: dict[str, Any] = {
+    runs: dict[str, Any] = {
         "onnx": lambda device, folder: by_onnx(device, onnx_name, [x, axes], constants=[1], keepdims=0),
         "webnn": lambda device, folder: by_webnn(device, lambda builder, x: getattr(builder, name)(x, axes=[0, 2]), x),
     }
     if in_openvino is not None:
-        doors["openvino"] = lambda device, folder: by_openvino(
+        runs["openvino"] = lambda device, folder: by_openvino(
             device, folder, lambda opset, x: getattr(opset, in_openvino)(x, opset.constant(axes), False), x
         )
     own = {"mean": "average", "product": "multiply"}.get(name.removeprefix("reduce_"), name.removeprefix("reduce_"))
     function = DML_REDUCE_FUNCTION[f"DML_REDUCE_FUNCTION_{own.upper()}"]
-    doors["pydirectml"] = lambda device, folder: by_pydirectml(device, lambda x: script.reduce(x, function, [0, 2]), x)
+    runs["pydirectml"] = lambda device, folder: by_pydirectml(device, lambda x: script.reduce(x, function, [0, 2]), x)
     if name == "reduce_mean":
-        doors["torch"] = lambda device, folder: by_torch(device, lambda torch, x: x.mean((0, 2)), x)
-    return DoorCase(name, doors, lambda: [reference(x.astype(np.float64))], 2e-4)
+        runs["torch"] = lambda device, folder: by_torch(device, lambda torch, x: x.mean((0, 2)), x)
+    return FrontEndCase(name, runs, lambda: [reference(x.astype(np.float64))], 2e-4)
 
 
 REDUCTION_CASES = [
@@ -388,15 +388,15 @@ REDUCTION_CASES = [
 ]
 
 
-def _einsum(equation: str, *shapes: tuple[int, ...]) -> DoorCase:
+def _einsum(equation: str, *shapes: tuple[int, ...]) -> FrontEndCase:
     arrays = [_RNG.uniform(-1, 1, shape).astype(np.float32) for shape in shapes]
-    doors: dict[str, Any] = {
+    runs: dict[str, Any] = {
         "onnx": lambda device, folder: by_onnx(device, "Einsum", arrays, equation=equation),
         "openvino": lambda device, folder: by_openvino(
             device, folder, lambda opset, *x: opset.einsum(list(x), equation), *arrays
         ),
     }
-    return DoorCase(equation, doors, lambda: [np.einsum(equation, *(array.astype(np.float64) for array in arrays))])
+    return FrontEndCase(equation, runs, lambda: [np.einsum(equation, *(array.astype(np.float64) for array in arrays))])
 
 
 EINSUM_CASES = [
@@ -440,8 +440,8 @@ CASES = [
 ]
 
 
-def _check(device: Any, folder: Any, case: DoorCase, names: list[str]) -> None:
-    found = [case.doors[name](device, folder) for name in names]
+def _check(device: Any, folder: Any, case: FrontEndCase, names: list[str]) -> None:
+    found = [case.runs[name](device, folder) for name in names]
     expected = case.reference()
     first, *others = found
     assert len(first) == len(expected)
@@ -453,11 +453,11 @@ def _check(device: Any, folder: Any, case: DoorCase, names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_each_door_gives_the_same_bits(device, tmp_path, case):
-    _check(device, tmp_path, case, [name for name in case.doors if name != "torch"])
+def test_each_front_end_gives_the_same_bits(device, tmp_path, case):
+    _check(device, tmp_path, case, [name for name in case.runs if name != "torch"])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [case for case in CASES if "torch" in case.doors], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [case for case in CASES if "torch" in case.runs], ids=lambda case: case.name)
 def test_pytorch_gives_the_same_bits(device, tmp_path, case):
     _check(device, tmp_path, case, ["onnx", "torch"])

@@ -20,12 +20,12 @@ from dml.frontends.onnx import prepare
 Array = npt.NDArray[Any]
 
 
-class DoorCase(NamedTuple):
-    """An operation. doors: a function per front end that runs it on a device; takes a folder for its files. reference:
+class FrontEndCase(NamedTuple):
+    """An operation. runs: a function per front end that runs it on a device; takes a folder for its files. reference:
     result in float64. tolerance: absolute, for results around 1."""
 
     name: str
-    doors: dict[str, Callable[[dml.Device, Path], Sequence[Array]]]
+    runs: dict[str, Callable[[dml.Device, Path], Sequence[Array]]]
     reference: Callable[[], Sequence[Array]]
     tolerance: float = 2e-5
 
@@ -94,7 +94,7 @@ def by_pydirectml(device: dml.Device, make: Callable[..., Any], *arrays: Array) 
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("DML_VULKAN_DEVICE", str(device.vulkan.index))
         script = pydirectml.Device()
-    script.vulkan = device  # (the device may be presented as another kind)
+    script.vulkan = device  # the device may be presented as another kind
     builder = pydirectml.GraphBuilder(script)
     inputs, bindings = [], []
     for index, array in enumerate(arrays):

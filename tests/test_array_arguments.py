@@ -1,4 +1,4 @@
-"""NumPy arrays of every kind at every door: taken as their values, or refused with the tensor's name and the rule."""
+"""NumPy arrays of every kind at every entry point: taken as their values, or refused with tensor name and rule."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def in_webnn(device: dml.Device, array: Any) -> Any:
 
 
 #: How the messages of each entry point begin.
-DOORS: dict[Callable[[dml.Device, Any], Any], str] = {
+ENTRY_POINTS: dict[Callable[[dml.Device, Any], Any], str] = {
     dispatched: "ACTIVATION_RELU.InputTensor: ",
     in_a_graph: "DML_GRAPH_DESC: input 'x': ",
     as_a_constant: "Builder.constant: ",
@@ -105,8 +105,8 @@ DOORS: dict[Callable[[dml.Device, Any], Any], str] = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_layouts_and_byte_orders_are_no_matter(device: dml.Device, door: Callable[[dml.Device, Any], Any]) -> None:
+@pytest.mark.parametrize("enter", ENTRY_POINTS)
+def test_layouts_and_byte_orders_are_no_matter(device: dml.Device, enter: Callable[[dml.Device, Any], Any]) -> None:
     read_only = X.copy()
     read_only.flags.writeable = False
     for array in (
@@ -116,27 +116,27 @@ def test_layouts_and_byte_orders_are_no_matter(device: dml.Device, door: Callabl
         np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1],
         read_only,
     ):
-        np.testing.assert_array_equal(door(device, array), X)
-    np.testing.assert_array_equal(door(device, np.broadcast_to(np.float32(3), X.shape)), np.full_like(X, 3))
+        np.testing.assert_array_equal(enter(device, array), X)
+    np.testing.assert_array_equal(enter(device, np.broadcast_to(np.float32(3), X.shape)), np.full_like(X, 3))
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("enter", ENTRY_POINTS)
 @pytest.mark.parametrize("dtype", [object, str, complex, "M8[s]", np.longdouble])
-def test_other_types_are_refused(device: dml.Device, door: Callable[[dml.Device, Any], Any], dtype: Any) -> None:
+def test_other_types_are_refused(device: dml.Device, enter: Callable[[dml.Device, Any], Any], dtype: Any) -> None:
     array = X.astype(np.int64).astype(dtype) if dtype == "M8[s]" else X.astype(dtype)
     with pytest.raises(dml.DMLError) as error:
-        door(device, array)
-    assert str(error.value).startswith(DOORS[door]), str(error.value)
+        enter(device, array)
+    assert str(error.value).startswith(ENTRY_POINTS[enter]), str(error.value)
     assert str(array.dtype) in str(error.value)
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_masks_are_not_dropped(device: dml.Device, door: Callable[[dml.Device, Any], Any]) -> None:
+@pytest.mark.parametrize("enter", ENTRY_POINTS)
+def test_masks_are_not_dropped(device: dml.Device, enter: Callable[[dml.Device, Any], Any]) -> None:
     """A masked array whose mask hides no element has all of its values."""
-    np.testing.assert_array_equal(door(device, np.ma.masked_greater(X, 9)), X)
+    np.testing.assert_array_equal(enter(device, np.ma.masked_greater(X, 9)), X)
     with pytest.raises(dml.DMLError) as error:
-        door(device, np.ma.masked_greater(X, 3))
-    assert str(error.value).startswith(DOORS[door]), str(error.value)
+        enter(device, np.ma.masked_greater(X, 3))
+    assert str(error.value).startswith(ENTRY_POINTS[enter]), str(error.value)
     assert "found a masked array of float32 with 2 of 6 masked" in str(error.value)
 
 

@@ -23,7 +23,8 @@
 const uint OUTER = TILE_C > 1u ? TILE_C : TILE_Y;
 const uint INNER = TILE_C > 1u ? TILE_Y : 1u;
 
-// The element of x that tap k reads for element i of a channel's tile. WINDOW: the same for the i-th SUMS of the tile.
+// The element of x that tap k reads for element i of a channel's tile. WINDOW: the same for the tile's i-th
+// value of type SUMS.
 #define ELEMENT(i, k) row[(i) / TILE_X][(i) % TILE_X * MOVE_2 + (k) * DILATION_2]
 #if SUMS_IN_FOURS
 #define WINDOW(i, k) windows[i][k]

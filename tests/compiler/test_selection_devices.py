@@ -433,7 +433,7 @@ def test_many_sizes_and_strides_are_loaded_late(seen_as: Any, case: str) -> None
     ],
 )
 def test_many_sizes_and_strides_before_volta(seen_as: Any, case: str) -> None:
-    """Mesa's compiler refuses kernels that load all of them at the start."""
+    """Mesa's compiler refuses kernels that load all sizes and strides at the start."""
     device = seen_as("discrete", **CHIPS["pascal"])
     assert _loads_late(device, case)
     assert not _loads_late(seen_as("discrete", **CHIPS["volta"]), case)
@@ -479,7 +479,7 @@ def test_cases_that_spilled(as_chip: dml.Device, case: str) -> None:
 
 
 def test_vectors_of_a_step_fit_in_registers(seen_as: Any) -> None:
-    """Where they do not, an invocation loads single elements and reduces to one result."""
+    """If registers are too few, an invocation loads single elements and reduces to one result."""
     found = {}
     for name in ("V3D", "Mali", "a660"):
         device = seen_as("discrete", **CHIPS[name])

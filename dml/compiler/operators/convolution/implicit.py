@@ -29,7 +29,7 @@ def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, fin
     bits = DATA_TYPES[sums.result.data_type].bits
     fours = bits in (16, 32) and stores_fours(sums.result)
     x_fours = one_tap and DATA_TYPES[sums.x.data_type].bits == 32 and _reads_channels(sums.x, 4)
-    # Without ``fours``, the places of four results are kept while vectors of x and of the filter are loaded (V3D).
+    # Without ``fours``, places of four results take registers while vectors of x and the filter are loaded (V3D).
     x_fours = x_fours and (fours or keeps(builder.target, 12))
     steps = tile.half_steps
     halves = bool(steps) or sums.weights.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
